@@ -1,0 +1,25 @@
+"""Leak Atlas: where does membership leak?
+
+Rooms, in the order in which they may know each other, are listed in ARCHITECTURE.md.
+"""
+
+import os
+
+# torch's bundled OpenMP spins at its barriers unless told otherwise: beside any other busy process a training with two
+# threads then runs up to twenty times slower. It has to be said before torch is first imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+class BadInput(ValueError):
+    """What a user asked for cannot be done. The message is one line that says what is wrong and what to do.
+
+    Every command of Leak Atlas answers it with that line and exit code 2.
+    """
+
+
+def nearest(word: str, known: "list[str] | tuple[str, ...] | set[str]") -> str:
+    """`"; did you mean 'x'?"`, or the list of what there is, to end the sentence of a BadInput."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, sorted(known), n=1)
+    return f"; did you mean '{close[0]}'?" if close else f"; there is: {', '.join(sorted(known))}"

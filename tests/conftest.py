@@ -1,0 +1,13 @@
+"""Every test runs on one torch thread, and writes nowhere but in its own folder."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def own_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Each test has an empty store and run folder of its own."""
+    monkeypatch.setenv("LEAK_ATLAS_OUTPUTS", str(tmp_path / "outputs"))
+    monkeypatch.delenv("LEAK_ATLAS_STORE", raising=False)
+    return tmp_path / "outputs"
