@@ -1,0 +1,88 @@
+"""Random crop and flip by index arithmetic on the device, and the seeded tables that say which."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lib import BadInput
+from lib.data.resident import Resident
+from lib.recipe import Augment
+
+
+class Tables(NamedTuple):
+    """The randomness of one epoch over n samples, each `(n,)` on the CPU.
+
+    `perm` int64 is the order; sample `perm[i]` comes i-th, cut from its padded image at row `dy[i]` and column
+    `dx[i]` (int64, 0 .. 2 crop) and mirrored where `flip[i]` (bool).
+    """
+
+    perm: Tensor
+    dy: Tensor
+    dx: Tensor
+    flip: Tensor
+
+
+def tables(seed: int, epoch: int, n: int, augment: Augment | None) -> Tables:
+    """The tables of one epoch: they depend on the arguments alone, not on who else draws."""
+    state = np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)
+    generator = torch.Generator().manual_seed(int(state[0]))
+    perm = torch.randperm(n, generator=generator)
+    if augment is None:
+        still = torch.zeros(n, dtype=torch.int64)
+        return Tables(perm, still, still, torch.zeros(n, dtype=torch.bool))
+    dy, dx = torch.randint(2 * augment.crop + 1, (2, n), generator=generator).unbind()
+    flip = torch.rand(n, generator=generator) < 0.5 if augment.flip else torch.zeros(n, dtype=torch.bool)
+    return Tables(perm, dy, dx, flip)
+
+
+def gather(data: Resident, index: Tensor, dy: Tensor, dx: Tensor, flip: Tensor, crop: int) -> Tensor:
+    """Samples `index (B,)`, cropped, mirrored and normalised: `(B, channels, height, width)` float32, channels_last.
+
+    Equal to torchvision's RandomCrop(size, padding=crop), RandomHorizontalFlip, ToTensor and Normalize on the same
+    draws; `dy`, `dx`, `flip` as in `Tables`. All tensors lie on the data's device. With a crop of 0 and no flip the
+    images come as they are (see `plain`, which is faster).
+    """
+    height, width, channels = data.shape
+    padded = data.padded(crop)
+    pitch = padded.shape[2]
+    row = dy[:, None] + torch.arange(height, device=index.device)
+    column = torch.arange(width, device=index.device)
+    column = dx[:, None] + torch.where(flip[:, None], width - 1 - column, column)
+    place = ((index * padded.shape[1])[:, None] + row)[:, :, None] * pitch + column[:, None, :]
+    pixels = padded.view(-1, channels).index_select(0, place.view(-1))
+    return _normalised(data, pixels.view(len(index), height, width, channels))
+
+
+def plain(data: Resident, index: Tensor) -> Tensor:
+    """Samples `index (B,)` as they are, normalised: `(B, channels, height, width)` float32, channels_last."""
+    return _normalised(data, data.images.index_select(0, index))
+
+
+def _normalised(data: Resident, pixels: Tensor) -> Tensor:
+    scale = 1 / (255 * data.std)
+    return pixels.to(torch.float32).mul_(scale).sub_(data.mean / data.std).permute(0, 3, 1, 2)
+
+
+class Views(NamedTuple):
+    """Fixed views for queries: offsets from the middle in pixels, and mirroring; view 0 is the plain image."""
+
+    dy: tuple[int, ...]
+    dx: tuple[int, ...]
+    flip: tuple[bool, ...]
+
+    def __len__(self) -> int:
+        return len(self.dy)
+
+
+def views(n: int, crop: int = 4) -> Views:
+    """1: the plain image; 2: and its mirror image; 18: mirror x nine shifts by -crop, 0 or crop pixels.
+
+    Shifted-in pixels are black, as in training. Raises BadInput for another `n`.
+    """
+    if n not in (1, 2, 18):
+        raise BadInput(f"an attack queries 1, 2 or 18 views, not {n}")
+    steps = (0, -crop, crop) if n == 18 else (0,)
+    every = [(dy, dx, flip) for dy in steps for dx in steps for flip in ((False,) if n == 1 else (False, True))]
+    return Views(*(tuple(column) for column in zip(*every, strict=True)))

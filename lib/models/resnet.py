@@ -1,0 +1,127 @@
+"""Residual networks for small images (He et al., CVPR 2016), after the two stems that the papers use."""
+
+from collections import OrderedDict
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lib import BadInput
+from lib.models.net import Net, Stage
+from lib.recipe import Model
+
+DEPTHS: dict[str, tuple[int, int, int, int]] = {
+    "resnet10": (1, 1, 1, 1),
+    "resnet18": (2, 2, 2, 2),
+    "resnet34": (3, 4, 6, 3),
+    "resnet50": (3, 4, 6, 3),
+    "resnet101": (3, 4, 23, 3),
+    "resnet152": (3, 8, 36, 3),
+}
+BOTTLENECKS = ("resnet50", "resnet101", "resnet152")
+
+
+def _conv(before: int, after: int, size: int, stride: int = 1) -> nn.Conv2d:
+    return nn.Conv2d(before, after, size, stride, padding=size // 2, bias=False)
+
+
+class Shortcut(nn.Module):
+    """A 1x1 convolution where a block changes the shape of its map."""
+
+    def __init__(self, before: int, after: int, stride: int) -> None:
+        super().__init__()
+        self.conv = _conv(before, after, 1, stride)
+        self.norm = nn.BatchNorm2d(after)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(self.conv(x))
+
+
+def _shortcut(before: int, after: int, stride: int) -> nn.Module:
+    return nn.Identity() if before == after and stride == 1 else Shortcut(before, after, stride)
+
+
+class Basic(nn.Module):
+    """Two 3x3 convolutions."""
+
+    expansion = 1
+
+    def __init__(self, before: int, after: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = _conv(before, after, 3, stride)
+        self.norm1 = nn.BatchNorm2d(after)
+        self.conv2 = _conv(after, after, 3)
+        self.norm2 = nn.BatchNorm2d(after)
+        self.shortcut = _shortcut(before, after, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = functional.relu(self.norm1(self.conv1(x)))
+        return functional.relu(self.norm2(self.conv2(y)) + self.shortcut(x))
+
+
+class Bottleneck(nn.Module):
+    """1x1, 3x3 (which carries the stride), 1x1; the inner map has a quarter of the channels."""
+
+    expansion = 4
+
+    def __init__(self, before: int, after: int, stride: int) -> None:
+        super().__init__()
+        inner = after // self.expansion
+        self.conv1 = _conv(before, inner, 1)
+        self.norm1 = nn.BatchNorm2d(inner)
+        self.conv2 = _conv(inner, inner, 3, stride)
+        self.norm2 = nn.BatchNorm2d(inner)
+        self.conv3 = _conv(inner, after, 1)
+        self.norm3 = nn.BatchNorm2d(after)
+        self.shortcut = _shortcut(before, after, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = functional.relu(self.norm1(self.conv1(x)))
+        y = functional.relu(self.norm2(self.conv2(y)))
+        return functional.relu(self.norm3(self.conv3(y)) + self.shortcut(x))
+
+
+def _stem(channels: int, width: int, pool: bool) -> nn.Sequential:
+    parts: OrderedDict[str, nn.Module] = OrderedDict(
+        conv=_conv(channels, width, 3), norm=nn.BatchNorm2d(width), relu=nn.ReLU()
+    )
+    if pool:
+        parts["pool"] = nn.MaxPool2d(3, stride=2, padding=1)
+    return nn.Sequential(parts)
+
+
+class Head(nn.Module):
+    """Global average pool and a linear layer."""
+
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__()
+        self.fc = nn.Linear(features, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.fc(x.mean(dim=(2, 3)))
+
+
+def resnet(model: Model, channels: int, classes: int) -> Net:
+    """Stem, four stages of blocks, head; initialised from torch's global generator (see `lib.models.build`)."""
+    block = Bottleneck if model.name in BOTTLENECKS else Basic
+    if model.width < 1 or model.stage4_stride not in (1, 2, 4):
+        raise BadInput(f"a {model.name} needs a width of 1 or more and a stage4_stride of 1, 2 or 4, not {model}")
+    outputs = [model.width * block.expansion * factor for factor in (1, 2, 4, 8)]
+    if model.stage4_channels is not None:
+        outputs[3] = model.stage4_channels
+    if outputs[3] < 1 or outputs[3] % block.expansion:
+        raise BadInput(f"stage4_channels of a {model.name} must be a multiple of {block.expansion}, not {outputs[3]}")
+
+    parts: OrderedDict[str, nn.Module] = OrderedDict(stem=_stem(channels, model.width, model.stem == "conv3-pool"))
+    before = model.width
+    strides = (1, 2, 2, model.stage4_stride)
+    for number, (depth, after, stride) in enumerate(zip(DEPTHS[model.name], outputs, strides, strict=True), 1):
+        blocks = [block(before, after, stride), *(block(after, after, 1) for _ in range(depth - 1))]
+        parts[f"stage{number}"] = Stage(*blocks)
+        before = after
+    parts["head"] = Head(before, classes)
+
+    net = Net(parts)
+    for module in net.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+    return net

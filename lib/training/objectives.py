@@ -1,0 +1,45 @@
+"""What a training minimizes. No branch depends on a tensor's value, so that a step can be captured as a graph."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from lib.recipe import CrossEntropy, Objective, RelaxLoss
+
+
+def loss(objective: Objective, logits: Tensor, labels: Tensor, epoch: int) -> Tensor:
+    """The objective on one batch as a float32 scalar; `logits (B, C)`, `labels (B,)`, `epoch` counted from 0."""
+    logits = logits.float()
+    if isinstance(objective, CrossEntropy):
+        return functional.cross_entropy(logits, labels, label_smoothing=objective.smoothing)
+    if isinstance(objective, RelaxLoss):
+        return _relaxed(objective, logits, labels, epoch)
+    raise TypeError(f"no loss is written for {type(objective).__name__}")
+
+
+def _relaxed(objective: RelaxLoss, logits: Tensor, labels: Tensor, epoch: int) -> Tensor:
+    """RelaxLoss (Chen et al., ICLR 2022, Alg. 1): keep the batch's mean cross-entropy at alpha.
+
+    Even epochs descend above alpha and ascend below. Odd epochs descend above; below, the paper flattens the
+    posterior: cross-entropy with a soft label that keeps the true class's own (capped) probability and spreads the
+    rest evenly. The soft label is a constant there, so the true logit's gradient is zero unless the cap bites. The
+    official CIFAR code does something else in that place: it ascends the cross-entropy of every sample, adds the
+    soft term only for misclassified ones, and lets gradients through the soft label.
+    """
+    log_p = functional.log_softmax(logits, dim=1)
+    each = -log_p.gather(1, labels[:, None])[:, 0]
+    mean = each.mean()
+    if epoch % 2 == 0:
+        return (mean - objective.alpha).abs()
+
+    kept = (-each).exp().clamp(max=objective.upper)
+    if objective.form == "paper":
+        kept = kept.detach()
+    rest = (1 - kept) / (logits.shape[1] - 1)
+    soft = kept * each - rest * (log_p.sum(dim=1) + each)
+    if objective.form == "paper":
+        below = soft.mean()
+    else:
+        wrong = (logits.argmax(dim=1) != labels).float()
+        below = (wrong * soft - each).mean()
+    return torch.where(mean > objective.alpha, mean, below)

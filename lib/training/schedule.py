@@ -1,0 +1,29 @@
+"""Learning rates and optimizers of a schedule."""
+
+import math
+from collections.abc import Iterable
+
+import torch
+from torch.nn import Parameter
+
+from lib.recipe import Schedule
+
+
+def rate(schedule: Schedule, epoch: int) -> float:
+    """The learning rate of an epoch, counted from 0; it is the same for all steps of the epoch."""
+    if epoch < schedule.warmup:
+        return schedule.lr * schedule.factor
+    if schedule.decay == "cosine":
+        return schedule.lr * 0.5 * (1 + math.cos(math.pi * epoch / schedule.epochs))
+    if schedule.decay == "steps":
+        return schedule.lr * schedule.factor ** sum(epoch >= milestone for milestone in schedule.milestones)
+    return schedule.lr
+
+
+def optimizer(schedule: Schedule, parameters: Iterable[Parameter]) -> torch.optim.Optimizer:
+    """A fresh optimizer. The weight decay is L2: added to the gradient, under Adam too (not AdamW's)."""
+    common = {"lr": rate(schedule, 0), "weight_decay": schedule.weight_decay, "fused": True}
+    if schedule.optimizer == "adam":
+        return torch.optim.Adam(parameters, **common)
+    nesterov = schedule.nesterov and schedule.momentum > 0
+    return torch.optim.SGD(parameters, momentum=schedule.momentum, nesterov=nesterov, **common)
