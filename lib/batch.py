@@ -1,0 +1,216 @@
+"""Papermill over a profile: plan all notebooks, train the union once, execute each notebook when its results are there.
+
+python -m lib.batch --profile quick --only 'layers/*'
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from lib import BadInput, paths
+from lib.lab.declare import Notebook, declare, notebooks, parameters, read_parameters
+from lib.lab.plan import Plan, plan, steps_of
+from lib.lab.run import Outcome, reporter, run
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m lib.batch", description="Execute the notebooks of a profile.")
+    parser.add_argument("--profile", default="quick", help="folder of params/ (quick)")
+    parser.add_argument("--only", nargs="+", default=["*"], metavar="PATTERN", help="names or patterns, 'layers/*'")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes of one thread (all cores)")
+    parser.add_argument("-p", dest="extra", action="append", default=[], metavar="NAME=VALUE", help="for all notebooks")
+    parser.add_argument("--plan", action="store_true", help="only say what would be done")
+    chosen = parser.parse_args(arguments)
+    try:
+        return batch(chosen.profile, chosen.only, chosen.workers, read_parameters(chosen.extra), chosen.plan)
+    except BadInput as error:
+        print(f"leak atlas: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("leak atlas: interrupted; what is finished is kept, the next run goes on from there", file=sys.stderr)
+        return 130
+
+
+def batch(profile: str, only: list[str], workers: int, extra: dict[str, Any], plan_only: bool = False) -> int:
+    """0 where every notebook was executed, 2 where one failed; the others are executed all the same."""
+    if workers < 1:
+        raise BadInput(f"--workers takes at least 1, not {workers}")
+    chosen = notebooks(only)
+    given = {one.name: parameters(one, profile, extra) for one in chosen}
+    unknown = [name for name in extra if not any(name in one.defaults for one in chosen)]
+    if unknown:
+        raise BadInput(f"no chosen notebook has a parameter '{unknown[0]}'")
+    folder = paths.runs(profile)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        paths.store().mkdir(parents=True, exist_ok=True)
+        (folder / ".writable").touch()
+        (folder / ".writable").unlink()
+    except OSError as error:
+        raise BadInput(f"cannot write to {folder}: {error.strerror}; LEAK_ATLAS_OUTPUTS moves it") from error
+
+    run_ = Run(folder, profile, {one.name: one for one in chosen}, given)
+    asked = {}
+    for one in chosen:
+        try:
+            asked[one.name] = declare(one, given[one.name])
+        except BadInput as error:
+            run_.failed(one.name, str(error))
+    todo = plan(asked.values())
+    print(todo.preview(workers), flush=True)
+    if plan_only:
+        return 2 if run_.errors else 0
+
+    with ProcessPoolExecutor(max(1, workers // 2) if todo.jobs else workers, get_context("spawn")) as pool:
+        run_.pool = pool
+        needs = {name: _jobs_behind(steps, todo) for name, steps in asked.items()}
+        # Cheapest notebook first, so that there is something to read early; longest job first would win a few seconds.
+        order = sorted(asked, key=lambda name: sum(todo.jobs[key].seconds for key in needs[name]))
+        todo = plan([asked[name] for name in order])
+        say = reporter(todo)
+        broken: dict[str, str] = {}
+
+        def done(outcome: Outcome) -> None:
+            say(outcome)
+            for name in order:
+                if outcome.key in needs[name]:
+                    if outcome.corrupt:  # it comes again
+                        return
+                    needs[name].discard(outcome.key)
+                    if outcome.error:
+                        broken.setdefault(name, f"{outcome.name}: {outcome.error}")
+                    if not needs[name]:
+                        ready(name)
+
+        def ready(name: str) -> None:
+            if name in broken:
+                run_.failed(name, broken[name])
+            else:
+                run_.execute(name)
+
+        for name in [name for name in order if not needs[name]]:
+            ready(name)
+        run(todo, workers, done)
+        run_.finish()
+    return run_.close()
+
+
+def _jobs_behind(steps: list[Any], todo: Plan) -> set[str]:
+    """Keys of all jobs that have to be done before `steps` are there."""
+    makers = {step.key: job.key for job in todo.jobs.values() for step in job.yields}
+    found: set[str] = set()
+    open_ = [makers[step.key] for step in steps_of(steps) if step.key in makers]
+    while open_:
+        key = open_.pop()
+        if key not in found:
+            found.add(key)
+            open_ += todo.jobs[key].needs
+    return found
+
+
+class Run:
+    """The notebooks of one batch as they are executed: pages, claims and the index appear as each is done."""
+
+    def __init__(
+        self, folder: Path, profile: str, chosen: dict[str, Notebook], given: dict[str, dict[str, Any]]
+    ) -> None:
+        self.folder, self.profile, self.chosen, self.given = folder, profile, chosen, given
+        self.pool: ProcessPoolExecutor | None = None
+        self.futures: dict[str, Future[dict[str, Any]]] = {}
+        self.errors: dict[str, str] = {}
+
+    def execute(self, name: str) -> None:
+        assert self.pool is not None
+        future = self.pool.submit(execute, self.folder, self.profile, self.chosen[name], self.given[name])
+        self.futures[name] = future
+        future.add_done_callback(lambda done, name=name: self._told(name, done))
+
+    def _told(self, name: str, done: Future[dict[str, Any]]) -> None:
+        error = str(done.exception()) if done.exception() else done.result()["error"]
+        if error:
+            self.failed(name, error)
+        else:
+            print(f"  {name}: {self.folder / name}.html", flush=True)
+
+    def failed(self, name: str, why: str) -> None:
+        self.errors[name] = why
+        print(f"failed: {name}: {why}", file=sys.stderr, flush=True)
+        note(self.folder, name, {"title": self.chosen[name].title, "status": "failed", "error": why, "seconds": 0})
+
+    def finish(self) -> None:
+        for future in self.futures.values():
+            future.exception()
+
+    def close(self) -> int:
+        from lib.report import render
+
+        render.index(self.folder)
+        executed = len(self.chosen) - len(self.errors)
+        print(f"{executed} of {len(self.chosen)} notebooks executed; read {self.folder}/index.html")
+        for name, why in self.errors.items():
+            print(f"failed: {name}: {why}", file=sys.stderr)
+        return 2 if self.errors else 0
+
+
+def note(folder: Path, name: str, entry: dict[str, Any]) -> None:
+    """Keeps what became of a notebook beside it, whole or not at all."""
+    path = folder / f"{name}.run.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(f".{os.getpid()}")
+    partial.write_text(json.dumps({"notebook": name} | entry, indent=1))
+    partial.replace(path)
+
+
+def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
+    """Executes one notebook into the run folder and renders its page. Runs in a process of its own."""
+    import warnings
+
+    import nbformat
+    import papermill
+
+    from lib.report import claims, render
+
+    os.environ |= {"LEAK_ATLAS_PROGRESS": "log", "OMP_NUM_THREADS": "1", "LEAK_ATLAS_PROFILE": profile}
+    warnings.filterwarnings("ignore", module="papermill|nbclient|zmq|jupyter_client")
+    start = time.perf_counter()
+    final = folder / f"{notebook.name}.ipynb"
+    final.parent.mkdir(parents=True, exist_ok=True)
+    working = final.with_name(f".{final.name}.{os.getpid()}")
+    error = ""
+    try:
+        nbformat.write(notebook.text, working)
+        papermill.execute_notebook(
+            working, working, parameters=given, kernel_name="python3", progress_bar=False, start_timeout=180
+        )
+    except papermill.PapermillExecutionError as failure:
+        error = f"{failure.ename}: {failure.evalue}".splitlines()[0]
+    except Exception as failure:  # a kernel that dies, a disk that is full
+        error = (f"{type(failure).__name__}: {failure}".splitlines() or [""])[0]
+    if working.exists():
+        working.replace(final)
+    if not error:
+        node = nbformat.read(final, as_version=4)
+        final.with_suffix(".claims.json").write_text(json.dumps(claims.claims_of(node), indent=1))
+        final.with_suffix(".html").write_text(render.html(node, notebook.title))
+    entry = {
+        "title": notebook.title,
+        "status": "failed" if error else "executed",
+        "error": error,
+        "seconds": round(time.perf_counter() - start, 1),
+    }
+    note(folder, notebook.name, entry)
+    if not error:
+        render.index(folder)
+    return entry
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+"""python -m lib.lab plan|run|collect|why: a plan computed on another machine, its results brought home."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+from lib import BadInput, store
+from lib.lab import plan as planner
+from lib.recipe import State, Step
+
+PART = 15 * 2**20  # bytes of a packed part
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m lib.lab", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verb = verbs.add_parser("plan", help="write what a profile's notebooks need and the store lacks")
+    verb.add_argument("--profile", default="quick")
+    verb.add_argument("--only", nargs="+", default=["*"], metavar="PATTERN")
+    verb.add_argument("--out", type=Path, default=Path("plan.json"))
+    verb = verbs.add_parser("run", help="compute a plan where there is torch, and pack what `collect` needs")
+    verb.add_argument("plan", type=Path)
+    verb.add_argument("--workers", type=int, default=None)
+    verb.add_argument("--pack", type=Path, default=Path("packed"), help="folder for the parts to bring home")
+    verb = verbs.add_parser("collect", help="take packed parts into the store")
+    verb.add_argument("parts", nargs="+", type=Path)
+    verb = verbs.add_parser("why", help="explain field by field why a step is not in the store")
+    verb.add_argument("key", help="of a step, or its first digits; or a plan file")
+    chosen = parser.parse_args(arguments)
+    try:
+        return {"plan": _plan, "run": _run, "collect": _collect, "why": _why}[chosen.verb](chosen)
+    except BadInput as error:
+        print(f"leak atlas: {error}", file=sys.stderr)
+        return 2
+
+
+def _plan(chosen: Any) -> int:
+    from lib.lab.declare import declare, notebooks, parameters
+
+    every = notebooks(chosen.only)
+    found = planner.plan([declare(one, parameters(one, chosen.profile)) for one in every])
+    chosen.out.write_text(json.dumps(planner.dump(found)))
+    print(found.preview(os.cpu_count() or 1))
+    print(f"written to {chosen.out}")
+    return 0
+
+
+def _read(path: Path) -> list[Step]:
+    try:
+        return planner.undump(path.read_text())
+    except OSError as error:
+        raise BadInput(f"cannot read the plan {path}: {error.strerror}") from error
+
+
+def _run(chosen: Any) -> int:
+    from lib.lab.run import reporter, run
+
+    steps = _read(chosen.plan)
+    todo = planner.plan([steps])
+    print(todo.preview(chosen.workers or os.cpu_count() or 1), flush=True)
+    outcomes = run(todo, chosen.workers, reporter(todo))
+    home = [step.key for step in steps if not isinstance(step, State) and store.has(step.key)]
+    parts = pack(home, chosen.pack)
+    print(f"{len(home)} results in {parts} part{'s' * (parts != 1)} in {chosen.pack}; bring them home and collect them")
+    failed = [outcome for outcome in outcomes.values() if outcome.error]
+    for outcome in failed:
+        print(f"failed: {outcome.name}: {outcome.error}", file=sys.stderr)
+    return 2 if failed else 0
+
+
+def pack(keys: list[str], folder: Path) -> int:
+    """Entries as tar files of about `PART` bytes each; weights stay where they are. Returns the number of parts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("part-*.tar"):
+        old.unlink()
+    part, size = 0, PART + 1
+    tar: tarfile.TarFile | None = None
+    for key in keys:
+        blobs = store.files(key)
+        if size + sum(map(len, blobs.values())) > PART:
+            if tar:
+                tar.close()
+            tar, size = tarfile.open(folder / f"part-{part:03d}.tar", "w"), 0  # noqa: SIM115 (outlives the loop)
+            part += 1
+        assert tar is not None
+        for name, blob in blobs.items():
+            info = tarfile.TarInfo(f"{key}/{name}")
+            info.size = len(blob)
+            tar.addfile(info, io.BytesIO(blob))
+            size += len(blob)
+    if tar:
+        tar.close()
+    return part
+
+
+def _collect(chosen: Any) -> int:
+    paths = [path for given in chosen.parts for path in (sorted(given.glob("*.tar")) if given.is_dir() else [given])]
+    if not paths:
+        raise BadInput(f"there are no parts (*.tar) in {', '.join(map(str, chosen.parts))}")
+    new = 0
+    for path in paths:
+        try:
+            with tarfile.open(path) as tar:
+                entries: dict[str, dict[str, bytes]] = {}
+                for member in tar.getmembers():
+                    key, _, name = member.name.partition("/")
+                    file = tar.extractfile(member)
+                    if file is None or name not in (store.ARRAYS, store.ENTRY) or not key.isalnum():
+                        raise BadInput(f"{path} holds '{member.name}', which is no part of a result")
+                    entries.setdefault(key, {})[name] = file.read()
+        except (OSError, tarfile.TarError) as error:
+            raise BadInput(f"cannot read {path}: {error}") from error
+        for key, files in entries.items():
+            if store.has(key):
+                continue
+            store.adopt(key, files)
+            try:
+                store.files(key)
+            except store.Corrupt as error:
+                store.discard(key)
+                raise BadInput(f"{path}: {error}; bring this part again") from error
+            new += 1
+    print(f"{new} new results in the store")
+    return 0
+
+
+def _why(chosen: Any) -> int:
+    """Compares the recipe with the stored recipe of its kind that differs from it in the fewest fields."""
+    for line in why(chosen.key):
+        print(line)
+    return 0
+
+
+def why(asked: str) -> list[str]:
+    """Lines that say whether a step is stored, and if not, what differs from the nearest that is."""
+    if Path(asked).exists():
+        missing = [step for step in _read(Path(asked)) if not store.has(step.key)]
+        if not missing:
+            return ["everything in this plan is in the store"]
+        kinds = sorted({type(step).__name__ for step in missing})
+        firsts = [next(step for step in missing if type(step).__name__ == kind) for kind in kinds]
+        return [line for step in firsts for line in _explain(step.key, step.record())]
+    found = [key for key in store.listing() if key.startswith(asked)]
+    if not found:
+        raise BadInput(
+            f"no stored step begins with '{asked}'; to explain a miss give a plan file (python -m lib.lab plan)"
+        )
+    return [f"{key[:12]} is in the store: {json.dumps(store.describe(key)['record'])}" for key in found]
+
+
+def _explain(key: str, record: dict[str, Any]) -> list[str]:
+    nearest_: tuple[list[str], str] | None = None
+    for other in store.listing():
+        stored = store.describe(other)["record"]
+        if stored["kind"] == record["kind"]:
+            lines = _differences(record, stored)
+            if nearest_ is None or len(lines) < len(nearest_[0]):
+                nearest_ = lines, other
+    head = f"{record['kind']} {key[:12]} is not in the store"
+    if nearest_ is None:
+        return [f"{head}, nor any other {record['kind']}"]
+    return [f"{head}; the nearest stored is {nearest_[1][:12]}, which differs in", *nearest_[0]]
+
+
+def _differences(asked: Any, stored: Any, where: str = "") -> list[str]:
+    if isinstance(asked, dict) and isinstance(stored, dict):
+        if "step" in asked and "step" in stored and asked != stored:
+            try:
+                parents = [store.describe(one["step"])["record"] for one in (asked, stored)]
+                return _differences(parents[0], parents[1], where)
+            except (KeyError, store.Corrupt):
+                return [f"  {where}: another parent ({asked['step'][:12]}, stored {stored['step'][:12]})"]
+        names = list(dict.fromkeys([*asked, *stored]))
+        parts = [(f"{where}.{n}".lstrip("."), asked.get(n, "default"), stored.get(n, "default")) for n in names]
+        return [line for name, a, b in parts for line in _differences(a, b, name)]
+    return [] if asked == stored else [f"  {where}: asked {json.dumps(asked)}, stored {json.dumps(stored)}"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

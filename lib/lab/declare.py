@@ -1,0 +1,135 @@
+"""What a notebook would ask for: its text, executed up to `realize` with a profile's parameters. Trains nothing."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from lib import BadInput, lab, nearest, paths
+from lib.recipe import Step
+
+COMMON = "_common.yaml"
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A notebook by its name, `layers/fig01_stage_and_block_disparity`."""
+
+    name: str
+    path: Path
+
+    @property
+    def text(self) -> Any:
+        import jupytext
+
+        return jupytext.read(self.path)
+
+    @property
+    def title(self) -> str:
+        first = next(cell.source for cell in self.text.cells if cell.cell_type == "markdown")
+        return first.splitlines()[0].lstrip("# ").strip()
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The parameters cell: one literal assignment a line."""
+        cells = [cell for cell in self.text.cells if "parameters" in cell.metadata.get("tags", [])]
+        if len(cells) != 1:
+            raise BadInput(f"{self.path} needs exactly one cell tagged 'parameters', it has {len(cells)}")
+        out = {}
+        for line in ast.parse(cells[0].source).body:
+            if not (isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)):
+                raise BadInput(f"{self.path}: the parameters cell takes one 'name = literal' a line")
+            out[line.targets[0].id] = ast.literal_eval(line.value)
+        return out
+
+
+def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
+    """All notebooks whose name matches one of the patterns; BadInput where a pattern matches none."""
+    every = [
+        Notebook(str(path.relative_to(paths.NOTEBOOKS).with_suffix("")), path)
+        for path in sorted(paths.NOTEBOOKS.rglob("*.py"))
+    ]
+    chosen = []
+    for pattern in only:
+        found = [one for one in every if fnmatch(one.name, pattern) or fnmatch(one.name, f"{pattern}*")]
+        if not found:
+            raise BadInput(f"no notebook matches '{pattern}'{nearest(pattern, [one.name for one in every])}")
+        chosen += [one for one in found if one not in chosen]
+    return chosen
+
+
+def profiles() -> list[str]:
+    return sorted(path.name for path in paths.PARAMS.iterdir() if path.is_dir())
+
+
+def parameters(notebook: Notebook, profile: str, extra: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What a profile sets for a notebook, checked against the notebook's own names and types."""
+    import yaml
+
+    if profile not in profiles():
+        raise BadInput(f"there is no profile '{profile}'{nearest(profile, profiles())}")
+    defaults = notebook.defaults
+    out: dict[str, Any] = {}
+    for path in (paths.PARAMS / profile / COMMON, paths.PARAMS / profile / f"{notebook.name}.yaml"):
+        if not path.exists():
+            continue
+        try:
+            given = yaml.safe_load(path.read_text()) or {}
+        except yaml.YAMLError as error:
+            raise BadInput(f"{path} is not YAML: {str(error).splitlines()[0]}") from error
+        out |= {name: _typed(f"{path.relative_to(paths.ROOT)}", name, value, defaults) for name, value in given.items()}
+    return out | {
+        name: _typed("-p", name, value, defaults) for name, value in (extra or {}).items() if name in defaults
+    }
+
+
+def _typed(source: str, name: str, value: Any, defaults: dict[str, Any]) -> Any:
+    if name not in defaults:
+        raise BadInput(f"{source}: unknown parameter '{name}'{nearest(name, list(defaults))}")
+    default = defaults[name]
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if default is not None and value is not None and type(value) is not type(default):
+        hint = " (YAML reads 1e-3 as text; write 1.0e-3)" if isinstance(value, str) else ""
+        raise BadInput(f"{source}: {name} takes {type(default).__name__}, as in {default!r}, not {value!r}{hint}")
+    return value
+
+
+def declare(notebook: Notebook, given: dict[str, Any]) -> list[Step]:
+    """The steps that a notebook asks of `realize`; BadInput where its parameters cannot be meant."""
+    space: dict[str, Any] = {"__name__": "__main__"}
+    with lab.planning(), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            for cell in notebook.text.cells:
+                if cell.cell_type == "code":
+                    exec(compile(cell.source, str(notebook.path), "exec"), space)
+                    if "parameters" in cell.metadata.get("tags", []):
+                        space.update(given)
+        except lab.Planned as planned:
+            return planned.steps
+        except BadInput:
+            raise
+        except Exception as error:
+            raise BadInput(f"{notebook.name} cannot be declared: {type(error).__name__}: {error}") from error
+    return []
+
+
+def read_parameters(pairs: Iterable[str]) -> dict[str, Any]:
+    """`-p name=value` as typed at the shell; values are JSON where they can be, text where they cannot."""
+    out: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise BadInput(f"-p takes name=value, not '{pair}'")
+        try:
+            out[name] = json.loads(text)
+        except ValueError:
+            out[name] = text
+    return out

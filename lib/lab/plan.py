@@ -1,0 +1,249 @@
+"""From recipes to jobs: what is asked for, what is there, what has to be done and how long it takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lib import BadInput, paths, store
+from lib.data import registry
+from lib.recipe import At, Attack, Data, Distance, Edit, Model, Pair, Population, Signals, Step, Train, load
+
+
+def steps_of(asked: Any) -> list[Step]:
+    """All steps in nested dicts, lists, populations and pairs, each once, in order."""
+    found: dict[str, Step] = {}
+
+    def walk(item: Any) -> None:
+        if isinstance(item, Step):
+            found.setdefault(item.key, item)
+        elif isinstance(item, Mapping):
+            walk(list(item.values()))
+        elif isinstance(item, Pair):
+            walk([item.whole, item.half])
+        elif isinstance(item, list | tuple | set | Population):
+            for part in item:
+                walk(part)
+        else:
+            raise BadInput(f"realize takes steps, populations and collections of them, not {item!r}")
+
+    walk(asked)
+    return list(found.values())
+
+
+@dataclass
+class Job:
+    """One unit of work: a step, and for a training the epochs that are asked of it."""
+
+    step: Step
+    asked: list[At] = field(default_factory=list)
+    needs: list[str] = field(default_factory=list)  # keys of jobs that come first
+    seconds: float = 0.0  # expected, on one core
+
+    @property
+    def key(self) -> str:
+        return self.step.key
+
+    @property
+    def yields(self) -> list[Step]:
+        return [self.step, *self.asked]
+
+
+@dataclass
+class Plan:
+    """Jobs in an order in which they can be done, and what the preview says."""
+
+    jobs: dict[str, Job]
+    asked: int  # steps asked for, counted as often as they are asked
+    distinct: int
+    models_asked: int
+    models_distinct: int
+    models_there: int
+
+    @property
+    def seconds(self) -> float:
+        """Expected core-seconds."""
+        return sum(job.seconds for job in self.jobs.values())
+
+    def preview(self, workers: int) -> str:
+        """What would be trained and how long it takes, before anything is."""
+        trainings = sum(isinstance(job.step, Train) for job in self.jobs.values())
+        return (
+            f"models: {self.models_asked} asked for, {self.models_distinct} distinct, "
+            f"{self.models_there} already there, {trainings} to train; with all that follows {len(self.jobs)} steps, "
+            f"about {self.seconds / 60 / max(workers, 1):.1f} minutes on {workers} worker{'s' * (workers != 1)}"
+        )
+
+
+def plan(asked: Iterable[Any]) -> Plan:
+    """The union of everything asked for, less what the store has. `asked`: one collection of steps for each asker."""
+    wanted = [steps_of(one) for one in asked]
+    jobs: dict[str, Job] = {}
+    seen: dict[str, Step] = {}
+    there: set[str] = set()
+    stored: dict[str, bool] = {}
+
+    def is_there(step: Step) -> bool:
+        if step.key not in stored:
+            stored[step.key] = not isinstance(step, Edit) and store.has(step.key)
+        return stored[step.key]
+
+    def visit(step: Step) -> list[str]:
+        """Keys of the jobs that `step` waits for, itself included."""
+        known = step.key in seen
+        seen[step.key] = step
+        if is_there(step):
+            there.add(step.key)
+            return []
+        if isinstance(step, Edit):
+            return [key for parent in step.parents() for key in visit(parent)]
+        if isinstance(step, At):
+            job = training(step.of)
+            if step.key not in {at.key for at in job.asked}:
+                job.asked.append(step)
+            return [job.key]
+        if isinstance(step, Train):
+            return [training(step).key]
+        if not known:
+            needs = list(dict.fromkeys(key for parent in step.parents() for key in visit(parent)))
+            jobs[step.key] = Job(step, needs=needs)
+        return [step.key]
+
+    def training(step: Train) -> Job:
+        if step.key not in jobs:
+            needs = list(dict.fromkeys(visit(step.parent))) if step.parent else []
+            jobs[step.key] = Job(step, needs=needs)
+        return jobs[step.key]
+
+    for one in wanted:
+        for step in one:
+            visit(step)
+    for job in jobs.values():
+        job.seconds = _seconds(job.step)
+    models = [_models(one) for one in wanted]
+    distinct = set().union(*models) if models else set()
+    return Plan(
+        jobs=_ordered(jobs),
+        asked=sum(len(one) for one in wanted),
+        distinct=len({step.key for one in wanted for step in one}),
+        models_asked=sum(len(one) for one in models),
+        models_distinct=len(distinct),
+        models_there=sum(key not in jobs for key in distinct),
+    )
+
+
+def _models(steps: Iterable[Step]) -> set[str]:
+    """Keys of all trainings behind some steps, stored ones too."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    todo = list(steps)
+    while todo:
+        step = todo.pop()
+        if step.key in seen:
+            continue
+        seen.add(step.key)
+        if isinstance(step, Train):
+            found.add(step.key)
+        todo.extend(step.parents())
+    return found
+
+
+def _ordered(jobs: dict[str, Job]) -> dict[str, Job]:
+    """Parents before children, in the order of asking."""
+    out: dict[str, Job] = {}
+
+    def put(job: Job) -> None:
+        if job.key not in out:
+            for key in job.needs:
+                put(jobs[key])
+            out[job.key] = job
+
+    for job in jobs.values():
+        put(job)
+    return out
+
+
+# ---------------------------------------------------------------- cost
+
+
+def flops(data: Data, model: Model) -> float:
+    """Forward FLOPs of one sample."""
+    from lib.training.cost import flops as count
+
+    entry = registry.find(data.name)
+    return count(model, entry.shape[-1], len(entry.classes), data.pixels or entry.shape[0])[0]
+
+
+def work(step: Step) -> float:
+    """Floating point operations of a step, forward and backward; what is cheap counts as nothing.
+
+    Parts that are held are counted as if they were trained: an upper bound.
+    """
+    if isinstance(step, Train):
+        return 3 * flops(step.data, step.model) * step.design.members(step.row) * step.schedule.epochs
+    if isinstance(step, Signals | Distance):
+        own = (step.of if isinstance(step, Signals) else step.a).training
+        held_out = own.design.test if own.design.test is not None else registry.find(own.data.name).test
+        samples = own.design.pool + held_out * isinstance(step, Signals)
+        passes = step.views if isinstance(step, Signals) else 2
+        return flops(own.data, own.model) * samples * passes
+    return 0.0
+
+
+# What one core does on small nets, before the store knows better: operations per second; seconds any job costs.
+RATE, ANYWAY = 2.0e10, 0.05
+
+
+def rate() -> float:
+    """Operations per second of one worker here, as the last runs measured it."""
+    try:
+        return float(json.loads((paths.store() / "rate.json").read_text())["rate"])
+    except (OSError, ValueError, KeyError):
+        return RATE
+
+
+def _seconds(step: Step) -> float:
+    return work(step) / rate() + ANYWAY
+
+
+# ---------------------------------------------------------------- plans as files
+
+
+def dump(asked: Plan) -> dict[str, Any]:
+    """A plan as JSON: a flat table of records by key, and what each job has to yield. Attacks stay at home."""
+    table: dict[str, Any] = {}
+
+    def put(step: Step) -> None:
+        if step.key not in table:
+            table[step.key] = step.record()
+            for value in vars(step).values():
+                for part in value if isinstance(value, tuple) else (value,):
+                    if isinstance(part, Step):
+                        put(part)
+
+    wanted = [step for job in asked.jobs.values() if not isinstance(job.step, Attack) for step in job.yields]
+    for step in wanted:
+        put(step)
+    return {"format": 1, "wanted": [step.key for step in wanted], "recipes": table}
+
+
+def undump(text: str) -> list[Step]:
+    """The steps of a plan file; BadInput where it is not one, or was made by another version of lib."""
+    try:
+        raw = json.loads(text)
+        table, wanted = raw["recipes"], raw["wanted"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"this is not a plan of 'python -m lib.lab plan': {error}") from error
+    made: dict[str, Step] = {}
+
+    def step(key: str) -> Step:
+        if key not in made:
+            recipe = load(table[key], step)
+            if not isinstance(recipe, Step) or recipe.key != key:
+                raise BadInput(f"recipe {key[:12]} of the plan has another key here: plan and lib differ in version")
+            made[key] = recipe
+        return made[key]
+
+    return [step(key) for key in wanted]

@@ -1,0 +1,74 @@
+"""How membership is inferred from signals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from lib import BadInput
+from lib.recipe.core import Recipe, Step
+from lib.recipe.steps import Signals, State
+
+
+@dataclass(frozen=True, eq=False)
+class Attacker(Recipe):
+    """How a score is made from signals; larger = more likely member."""
+
+
+@dataclass(frozen=True, eq=False)
+class Threshold(Attacker):
+    """Song & Mittal's threshold attacks (and Yeom's gap, `correctness`), thresholds chosen on the shadows."""
+
+    signal: Literal["correctness", "confidence", "loss", "entropy", "modified_entropy"] = "confidence"
+    by_class: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class LiRA(Attacker):
+    """Carlini et al. 2022."""
+
+    mode: Literal["online", "offline_cdf", "offline_pdf"] = "online"
+    variance: Literal["pooled", "per_sample", "shrunk", "code"] = "pooled"
+    views: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class RMIA(Attacker):
+    """Zarifzadeh et al. 2024, with a held-out population."""
+
+    mode: Literal["online", "offline"] = "online"
+    gamma: float = 2.0
+    a: float = 0.3  # of the offline mode
+    temperature: float = 1.0
+    views: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.views > 1 and self.temperature != 1:
+            raise BadInput("RMIA over several views is stored for temperature 1 alone; set views=1 or temperature=1.0")
+
+
+@dataclass(frozen=True, eq=False)
+class BASE(Attacker):
+    """Lassila et al. 2025: the log ratio of the target's confidence and the shadows' mean."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attack(Step):
+    """Scores of every target by shadows; a shadow that shares the target's complement pair never helps.
+
+    Result: `scores (T, n)`, `member (T, n)` over the pool's samples, and `threshold` where the attack names one.
+    """
+
+    attacker: Attacker
+    targets: tuple[State, ...]
+    shadows: tuple[State, ...] = ()  # empty: the targets are each other's shadows (an adaptive attacker)
+
+    def parents(self) -> Iterator[Step]:
+        views = getattr(self.attacker, "views", 1)
+        seen: dict[str, Step] = {}
+        for state in (*self.targets, *self.shadows):
+            signals = Signals(state, views)
+            seen[signals.key] = signals
+        yield from seen.values()

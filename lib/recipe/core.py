@@ -1,0 +1,130 @@
+"""What every recipe is: plain data with a content key."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import types
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, ClassVar, Literal
+
+from lib import BadInput, nearest
+
+KINDS: dict[str, type[Recipe]] = {}
+
+
+@cache
+def _types(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _fit(owner: str, name: str, value: Any, kind: Any) -> Any:
+    """The value as its declared type, so that 1 and 1.0 have one key; BadInput where it does not fit."""
+    options = typing.get_args(kind)
+    if isinstance(kind, types.UnionType):
+        if value is None and type(None) in options:
+            return None
+        kinds = [option for option in options if option is not type(None)]
+        if len(kinds) == 1:
+            return _fit(owner, name, value, kinds[0])
+        if isinstance(value, tuple(kinds)):
+            return value
+    elif typing.get_origin(kind) is Literal:
+        if value in options:
+            return value
+        raise BadInput(f"{owner}.{name} cannot be {value!r}{nearest(str(value), [str(o) for o in options])}")
+    elif typing.get_origin(kind) is tuple:
+        if isinstance(value, list | tuple):
+            return tuple(_fit(owner, name, item, options[0]) for item in value)
+    elif kind is float:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+    elif kind is int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    elif isinstance(value, kind):
+        return value
+    wanted = getattr(kind, "__name__", str(kind))
+    hint = " (YAML reads 1e-3 as text; write 1.0e-3)" if isinstance(value, str) and kind in (int, float) else ""
+    raise BadInput(f"{owner}.{name} takes {wanted}, not {value!r}{hint}")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Plain data with a content key; see the module's text."""
+
+    revision: ClassVar[int] = 1  # raised when the code of this kind changes what it computes
+
+    def __init_subclass__(cls) -> None:
+        KINDS[cls.__name__] = cls
+
+    def __post_init__(self) -> None:
+        for item in dataclasses.fields(self):
+            fitted = _fit(type(self).__name__, item.name, getattr(self, item.name), _types(type(self))[item.name])
+            object.__setattr__(self, item.name, fitted)
+
+    def record(self) -> dict[str, Any]:
+        """Kind, revision and the fields that differ from their defaults; steps stand as their keys."""
+        out: dict[str, Any] = {"kind": type(self).__name__}
+        if self.revision != 1:
+            out["revision"] = self.revision
+        for item in dataclasses.fields(self):
+            value = getattr(self, item.name)
+            if item.default is not dataclasses.MISSING and value == item.default:
+                continue
+            out[item.name] = _plain(value)
+        return out
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of the canonical JSON of `record()`."""
+        text = json.dumps(self.record(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __hash__(self) -> int:
+        return int(self.key[:16], 16)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Recipe) and self.key == other.key
+
+
+@dataclass(frozen=True, eq=False)
+class Step(Recipe):
+    """Something that is computed and stored by its key."""
+
+    def parents(self) -> Iterator[Step]:
+        """The steps that must be there first."""
+        for item in dataclasses.fields(self):
+            value = getattr(self, item.name)
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, Step):
+                    yield part
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Step):
+        return {"step": value.key}
+    if isinstance(value, Recipe):
+        return value.record()
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def load(record: dict[str, Any], step: Callable[[str], Step]) -> Recipe:
+    """The recipe of a record; `step` finds a parent by its key."""
+
+    def value(item: Any) -> Any:
+        if isinstance(item, dict):
+            return step(item["step"]) if "step" in item else load(item, step)
+        return tuple(value(part) for part in item) if isinstance(item, list) else item
+
+    kind = KINDS.get(record["kind"])
+    if kind is None or record.get("revision", 1) != kind.revision:
+        raise BadInput(f"'{record['kind']}' of revision {record.get('revision', 1)} is unknown to this version of lib")
+    fields = {k: value(v) for k, v in record.items() if k not in ("kind", "revision", "digest")}
+    return kind(**fields)

@@ -1,0 +1,118 @@
+"""The same chain over several models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from lib.recipe.attacks import Attack, Attacker
+from lib.recipe.steps import Distance, SelfAudit, Signals, State, Train
+from lib.recipe.subjects import CrossEntropy, Data, Design, Halves, Model, Objective, Schedule
+
+
+@dataclass(frozen=True)
+class Population:
+    """The same chain over several rows of a design; every method maps over its states."""
+
+    states: tuple[State, ...]
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def __iter__(self) -> Iterator[State]:
+        return iter(self.states)
+
+    def __getitem__(self, index: int) -> State:
+        return self.states[index]
+
+    def _map(self, change: Callable[[State], State]) -> Population:
+        return Population(tuple(change(state) for state in self.states))
+
+    def rewind(self, start: str) -> Population:
+        return self._map(lambda state: state.rewind(start))
+
+    def hold(self, until: str) -> Population:
+        return self._map(lambda state: state.hold(until))
+
+    def train(self, schedule: Schedule, objective: Objective | None = None) -> Population:
+        return self._map(lambda state: state.train(schedule, objective))
+
+    def at(self, when: int | Literal["init"]) -> Population:
+        return self._map(lambda state: state.at(when))
+
+    def signals(self, views: int = 1) -> tuple[Signals, ...]:
+        return tuple(Signals(state, views) for state in self.states)
+
+    def attack(self, attacker: Attacker, targets: int | None = None, shadows: Population | None = None) -> Attack:
+        """The first `targets` models (all, by default) attacked by `shadows` (this population itself, by default)."""
+        chosen = self.states[:targets]
+        return Attack(attacker, chosen, shadows.states if shadows else self.states if targets else ())
+
+
+def model_seed(seed: int, index: int) -> int:
+    """The seed of model `index` of an experiment with `seed`: no two experiments share one below 10,000 models."""
+    return 10_000 * seed + index
+
+
+def population(
+    data: Data,
+    design: Design,
+    model: Model,
+    schedule: Schedule,
+    objective: Objective | None = None,
+    *,
+    models: int,
+    seed: int = 0,
+    precision: Literal["fp32", "bf16"] = "fp32",
+) -> Population:
+    """One training from scratch for each of the design's first `models` rows, each with its own initialisation."""
+    return Population(
+        tuple(
+            Train(data, design, row, model, schedule, objective or CrossEntropy(), model_seed(seed, row), precision)
+            for row in range(models)
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """M_all and M_h1 of PPTP's probe (section 3.2): one initialisation and order, the whole pool and half of it."""
+
+    whole: State
+    half: State
+
+    def distance(self, parts: Literal["stages", "blocks"] = "stages") -> Distance:
+        return Distance(self.whole, self.half, parts)
+
+
+def self_audit(population: Population) -> SelfAudit:
+    """The honesty checks of a population's design."""
+    first = population[0].training
+    return SelfAudit(first.data, first.design, tuple(state.training.row for state in population))
+
+
+def probe_pairs(
+    data: Data,
+    design: Halves,
+    model: Model,
+    schedule: Schedule,
+    objective: Objective | None = None,
+    *,
+    pairs: int,
+    seed: int = 0,
+    precision: Literal["fp32", "bf16"] = "fp32",
+) -> tuple[Pair, ...]:
+    """Pair p trains rows 2p and 2p+1 of `design` with one seed, so that nothing but the data tells the two apart."""
+
+    def one(row: int) -> Train:
+        chosen = objective or CrossEntropy()
+        return Train(data, design, row, model, schedule, chosen, model_seed(seed, row // 2), precision)
+
+    return tuple(Pair(one(2 * p), one(2 * p + 1)) for p in range(pairs))
+
+
+def seed_floors(pairs: tuple[Pair, ...]) -> tuple[Distance, ...]:
+    """What two seeds on the same data differ by: M_all of each pair against M_all of the next."""
+    return tuple(Distance(a.whole, b.whole) for a, b in pairwise(pairs))

@@ -1,0 +1,171 @@
+"""What is done: trainings, edits, and what is read off the models they make."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from lib import BadInput
+from lib.recipe.core import Step
+from lib.recipe.subjects import CrossEntropy, Data, Design, Model, Objective, Schedule
+
+
+@dataclass(frozen=True, eq=False)
+class State(Step, ABC):
+    """A model with weights: a training's end, one of its epochs, or an edit of another state."""
+
+    @abstractmethod
+    def origin(self) -> Train:
+        """The training from scratch at the root of this chain."""
+
+    @property
+    @abstractmethod
+    def training(self) -> Train:
+        """The nearest training at or before this state: it tells data, design, row and architecture."""
+
+    def rewind(self, start: str) -> Rewind:
+        return Rewind(self, start)
+
+    def hold(self, until: str) -> Hold:
+        return Hold(self, until)
+
+    def train(self, schedule: Schedule, objective: Objective | None = None) -> Train:
+        """Go on from here on the same members, with a fresh optimizer and the same order seed."""
+        own = self.training
+        return dataclasses.replace(own, schedule=schedule, objective=objective or CrossEntropy(), parent=self)
+
+    def at(self, when: int | Literal["init"]) -> State:
+        """The state after epoch `when` of this training, or at its initialisation."""
+        if not isinstance(self, Train):
+            raise BadInput(f"a {type(self).__name__} has no epochs; ask its training: chain.train(...).at(5)")
+        ends = when == self.schedule.epochs and self.schedule.patience is None
+        return self if ends else At(self, when)
+
+
+@dataclass(frozen=True, eq=False)
+class Train(State):
+    """One training; its end is the last epoch, or the best on dev where the schedule has a patience.
+
+    What is asked of the trajectory (`at`) is not part of its key.
+    """
+
+    data: Data
+    design: Design
+    row: int
+    model: Model
+    schedule: Schedule
+    objective: Objective = field(default_factory=CrossEntropy)
+    seed: int = 0  # of initialisation and order
+    precision: Literal["fp32", "bf16"] = "fp32"
+    parent: State | None = None  # where the weights come from; None: a fresh initialisation
+
+    def origin(self) -> Train:
+        return self.parent.origin() if self.parent else self
+
+    @property
+    def training(self) -> Train:
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class At(State):
+    """The state of a training after epoch `when` (from 1), or at its initialisation."""
+
+    of: Train
+    when: int | str = "init"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        last = self.of.schedule.epochs
+        if self.when != "init" and not (isinstance(self.when, int) and 1 <= self.when <= last):
+            raise BadInput(f"there is no epoch {self.when!r}: ask for 'init' or 1 to {last}")
+
+    def origin(self) -> Train:
+        return self.of.origin()
+
+    @property
+    def training(self) -> Train:
+        return self.of
+
+
+@dataclass(frozen=True, eq=False)
+class Edit(State):
+    """New values for some weights, and a mask of weights that are held; computed on the fly, never stored."""
+
+    parent: State
+
+    def origin(self) -> Train:
+        return self.parent.origin()
+
+    @property
+    def training(self) -> Train:
+        return self.parent.training
+
+
+@dataclass(frozen=True, eq=False)
+class Rewind(Edit):
+    """Stage `start` and all behind it go back to their value at the chain's initialisation (PPTP, Alg. 1)."""
+
+    start: str
+
+    def parents(self) -> Iterator[Step]:
+        yield self.parent
+        yield At(self.origin(), "init")
+
+
+@dataclass(frozen=True, eq=False)
+class Hold(Edit):
+    """All stages before `until` keep their weights and BatchNorm statistics in every training that follows."""
+
+    until: str
+
+
+@dataclass(frozen=True, eq=False)
+class Signals(Step):
+    """A state's logits on every sample that its design uses, and scaled confidences under fixed views.
+
+    Result: `logits (n, C)`, `views (n, A)` (view 0 is the plain image), over `Design`'s used samples in index order.
+    """
+
+    of: State
+    views: int = 1  # 1: plain; 2: and mirrored; 18: mirror x 9 shifts
+
+
+@dataclass(frozen=True, eq=False)
+class Distance(Step):
+    """Per-sample feature distances between two states, part by part, over the pool (PPTP, section 3.2).
+
+    Result, each `(parts, n)`: `euclidean`, `direction` (1 - cosine), `length_a`, `length_b` (norms over root d).
+    """
+
+    a: State
+    b: State
+    parts: Literal["stages", "blocks"] = "stages"
+
+
+@dataclass(frozen=True, eq=False)
+class StageProbe(Step):
+    """Test accuracy of a linear SVM on each stage's features (PPTP, Fig. 8)."""
+
+    of: State
+    dimensions: int = 4096  # wider features are projected at random to this many
+
+
+@dataclass(frozen=True, eq=False)
+class Anatomy(Step):
+    """Parameters, activations and forward FLOPs of each part of an architecture on one sample of a data set."""
+
+    data: Data
+    model: Model
+
+
+@dataclass(frozen=True, eq=False)
+class SelfAudit(Step):
+    """Is the tool itself honest? Duplicates across the split, and a blind classifier on the inputs (AUC .5)."""
+
+    data: Data
+    design: Design
+    rows: tuple[int, ...]

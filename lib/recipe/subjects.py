@@ -1,0 +1,127 @@
+"""What an experiment is about: data, design, model, objective, schedule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lib.data import registry
+from lib.recipe.core import Recipe
+
+
+@dataclass(frozen=True, eq=False)
+class Data(Recipe):
+    """A data set by name; its pinned digest enters the key."""
+
+    name: str = "fashion-mnist-small"
+    pixels: int | None = None  # side of the image after area resize; None leaves it as it is
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        registry.find(self.name)
+
+    def record(self) -> dict[str, Any]:
+        return super().record() | {"name": self.name, "digest": registry.find(self.name).digest}
+
+
+@dataclass(frozen=True, eq=False)
+class Design(Recipe):
+    """Who plays which role: one row a model. Row i never depends on how many rows are asked for.
+
+    The pool is a class-balanced draw from the data set's train part; test samples come from its test part and are
+    never trained on by any row.
+    """
+
+    pool: int = 1000  # samples from which members are drawn
+    test: int | None = None  # held-out samples (accuracy, and RMIA's population); None: the whole test part
+    seed: int = 0
+
+    def members(self, row: int) -> int:
+        """How many samples row `row` trains on."""
+        return self.pool // 2
+
+
+@dataclass(frozen=True, eq=False)
+class Halves(Design):
+    """PPTP, section 3.2. Row 2p trains on the whole pool (M_all), row 2p+1 on its half number p (M_h1)."""
+
+    def members(self, row: int) -> int:
+        return self.pool // (1 + row % 2)
+
+
+@dataclass(frozen=True, eq=False)
+class RandomHalves(Design):
+    """Random halves drawn as complement pairs: rows 2p and 2p+1 share no member and together hold the pool.
+
+    Every even prefix is exactly balanced, so the shadows of a target whose pair leaves are balanced too.
+    """
+
+    dev: int = 0  # samples outside the pool on which strengths are chosen
+    reference: int = 0  # samples outside the pool that a defence may see and no row trains on
+
+
+@dataclass(frozen=True, eq=False)
+class VictimAttacker(Design):
+    """SAMIA's disjoint halves. Row 0 is the victim's split of the one, the others re-split the other."""
+
+    dev: float = 0.1  # share of a half on which early stopping looks; the rest is half member, half non-member
+
+    def members(self, row: int) -> int:
+        return int(self.pool * (1 - self.dev) / 4)
+
+
+@dataclass(frozen=True, eq=False)
+class Model(Recipe):
+    """An architecture at a width; the papers' nets are the defaults at width 64."""
+
+    name: Literal["resnet10", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152"] = "resnet18"
+    width: int = 64  # channels of stage 1
+    stem: Literal["conv3", "conv3-pool"] = "conv3"  # 3x3 convolution, without or with a 3x3 max-pool of stride 2
+    stage4_stride: int = 2  # 1, 2, 4: the stage-4 map is as wide as stage 3's, half, a quarter
+    stage4_channels: int | None = None  # output channels of stage 4; None: eight (basic) times the width
+
+
+@dataclass(frozen=True, eq=False)
+class Objective(Recipe):
+    """What a training minimizes."""
+
+
+@dataclass(frozen=True, eq=False)
+class CrossEntropy(Objective):
+    smoothing: float = 0.0  # label smoothing
+
+
+@dataclass(frozen=True, eq=False)
+class RelaxLoss(Objective):
+    """Chen et al. 2022. `paper`: posterior flattening with a fixed soft label; `code`: the official CIFAR code."""
+
+    alpha: float = 1.0  # target loss, nats
+    upper: float = 1.0  # cap of the soft label's true class
+    form: Literal["paper", "code"] = "paper"
+
+
+@dataclass(frozen=True, eq=False)
+class Augment(Recipe):
+    """Random crop after zero padding, random horizontal flip."""
+
+    crop: int = 4  # padding, pixels
+    flip: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule(Recipe):
+    """Epochs, optimizer and learning rate."""
+
+    epochs: int = 100
+    batch: int = 128
+    optimizer: Literal["sgd", "adam"] = "sgd"
+    lr: float = 0.1
+    momentum: float = 0.9  # of SGD
+    nesterov: bool = False
+    weight_decay: float = 5e-4  # added to the gradient (L2), under Adam too
+    decay: Literal["constant", "cosine", "steps"] = "cosine"  # by the epoch
+    milestones: tuple[int, ...] = ()  # epochs at which `steps` multiplies the rate by `factor`
+    factor: float = 0.1
+    warmup: int = 0  # first epochs at `factor` times the rate
+    augment: Augment | None = None
+    patience: int | None = None  # stop after more than this many epochs without a better dev accuracy; keep the best
