@@ -74,7 +74,8 @@ class Recipe:
             out["revision"] = self.revision
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)
-            if item.default is not dataclasses.MISSING and value == item.default:
+            default = item.default_factory() if callable(item.default_factory) else item.default
+            if default is not dataclasses.MISSING and value == default:
                 continue
             out[item.name] = _plain(value)
         return out
