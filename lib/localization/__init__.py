@@ -1,0 +1,1 @@
+"""Where leakage sits: in which layers. `layers` computes with torch, `disparity` reads the results with numpy alone."""

@@ -1,0 +1,252 @@
+"""From feature distances to "which stage tells D_h2 from D_h1": two-sided statistics with their intervals. No torch.
+
+PPTP's probe (section 3.2) compares M_all, trained on the whole pool, with M_h1, trained on a half of it. ``seen (n,)``
+is True on D_h1 (seen by both models) and False on D_h2 (seen by M_all only); a ``distance (P, n)`` holds one value a
+part and sample. Everywhere
+
+    AUC = P(distance of a D_h2 sample > distance of a D_h1 sample),
+
+0.5 where the part does not know the half. Either side of 0.5 is disparity: unseen samples point elsewhere (distance up)
+*and* have shorter features (distance down), so the paper's Euclidean distance may go either way, or cancel.
+
+The independent unit is the pair of models: each has its own seed and its own half of the pool. Intervals speak about
+new seeds and new halves of this pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from lib import BadInput, audit, nearest
+from lib.audit import Estimate
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+Arrays = Mapping[str, NDArray]
+
+MEASURES: dict[str, Callable[[Arrays], NDArray]] = {
+    "euclidean": lambda result: np.asarray(result["euclidean"]),
+    "direction": lambda result: np.asarray(result["direction"]),
+    "length": lambda result: np.asarray(result["length_b"]),
+    "length difference": lambda result: np.asarray(result["length_a"], np.float64) - result["length_b"],
+}
+
+
+def read(results: Sequence[Arrays], measure: str = "euclidean") -> tuple[list[NDArray], list[BoolArray]]:
+    """Distances and halves, as `profile` and the others take them, from results of `Distance` steps (one a model pair).
+
+    `measure` is a key of `MEASURES`; "length" is the feature norm in M_h1, "length difference" the norm in M_all minus
+    that in M_h1. Samples that M_all never saw are left out. Raises BadInput on an unknown measure, and where all
+    samples or none were seen by both models.
+    """
+    if measure not in MEASURES:
+        raise BadInput(f"no measure '{measure}'{nearest(measure, list(MEASURES))}")
+    distances, halves = [], []
+    for result in results:
+        pool = np.asarray(result["seen_a"], bool)
+        seen = np.asarray(result["seen_b"], bool)[pool]
+        if seen.all() or not seen.any():
+            raise BadInput("a disparity needs samples that both models saw and samples that only the first one saw")
+        distances.append(MEASURES[measure](result)[:, pool])
+        halves.append(seen)
+    return distances, halves
+
+
+# --- AUC and KS of each part ----------------------------------------------------------------------------------------
+
+
+def areas(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike]) -> FloatArray:
+    """AUC of every pair and part, ``(pairs, P)``."""
+    return np.stack([audit.auc(d, ~np.asarray(s)) for d, s in zip(distances, seen, strict=True)])
+
+
+def _sampling(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike], level: float) -> FloatArray:
+    """Half the width of DeLong's interval over samples, every pair and part: ``(pairs, P)``."""
+
+    def reach(values: ArrayLike, unseen: BoolArray) -> float:
+        found = audit.auc_interval(values, unseen, level)
+        return max(found.high - found.value, found.value - found.low)
+
+    pairs = zip(distances, seen, strict=True)
+    return np.array([[reach(part, ~np.asarray(s)) for part in np.asarray(d)] for d, s in pairs])
+
+
+def _estimate(units: FloatArray, sampling: FloatArray, level: float, bounds: tuple[float, float]) -> Estimate:
+    """Mean of units ``(m,)`` with the wider of two intervals.
+
+    Student's over the units is right when the units are many. With three, their spread is now and then far too small by
+    chance; but it cannot truly be smaller than what the finite samples in each unit cause, ``sampling (m,)`` (half
+    widths at the same level). So the interval never gets narrower than the mean of m such units can be.
+    """
+    over = audit.over(units, level, bounds)
+    floor = float(np.sqrt(np.mean(sampling**2) / len(units)))
+    low, high = over.value - floor, over.value + floor
+    if over.n > 1:
+        low, high = min(low, over.low), max(high, over.high)
+    return Estimate(over.value, max(low, bounds[0]), min(high, bounds[1]), over.n, over.resolved)
+
+
+def profile(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike], level: float = 0.95) -> list[Estimate]:
+    """AUC of each part over several model pairs.
+
+    ``distances`` holds one ``(P, n)`` a pair, ``seen`` its Boolean ``(n,)``; see `read`. Each interval is the wider of
+    Student's over the pairs and DeLong's over the samples divided by the root of the number of pairs: it covers 0.5 in
+    at least ``level`` of all nulls, however few the pairs (tested by simulation). ``n`` counts pairs; a single pair has
+    the sample interval, which does not know what another seed would give, and is not ``resolved``.
+    """
+    found, sampling = areas(distances, seen), _sampling(distances, seen, level)
+    return [_estimate(a, s, level, (0.0, 1.0)) for a, s in zip(found.T, sampling.T, strict=True)]
+
+
+def floor(distances: Sequence[ArrayLike], halves: Sequence[ArrayLike], level: float = 0.95) -> list[Estimate]:
+    """The control of `profile`: AUC between the halves, of distances between two seeds *on the same data*.
+
+    ``distances`` holds one ``(P, n)`` a couple of seeds, ``halves`` one ``(n,)`` a half of the probe. No model here
+    knows any of the halves, so every AUC should be 0.5; what it is not, is noise. Each half looks at every couple. The
+    halves are drawn independently, the couples share models and hard samples: so the halves are the units (``n``), and
+    the couples of one half count as one.
+    """
+    table = np.stack([areas(distances, [half] * len(distances)).mean(axis=0) for half in halves])
+    sampling = np.stack([_sampling(distances, [half] * len(distances), level).mean(axis=0) for half in halves])
+    return [_estimate(a, s, level, (0.0, 1.0)) for a, s in zip(table.T, sampling.T, strict=True)]
+
+
+def noise_share(distances: Sequence[ArrayLike], floors: Sequence[ArrayLike]) -> FloatArray:
+    """How much of the distance a mere change of seed gives: ratio of medians ``(P,)``, floor over distance.
+
+    Pairs share their initialisation and order, the couples of the floor do not (hidden units may be permuted): a ratio
+    above 1 is common, and says that distances between unrelated trainings could not show the disparity.
+    """
+    two = [np.median(np.concatenate([np.asarray(d) for d in each], axis=1), axis=1) for each in (floors, distances)]
+    return np.divide(two[0], two[1], out=np.full_like(two[0], np.nan, dtype=np.float64), where=two[1] > 0)
+
+
+def ks(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike], level: float = 0.95) -> tuple[list[Estimate], float]:
+    """Two-sample Kolmogorov-Smirnov distance of each part, mean over the pairs, and its border under the null.
+
+    It sees what the AUC cannot: a change of spread. It is positive under the null too; only above the border (of one
+    pair's samples, hence conservative for a mean) does it speak against "the same law".
+    """
+    found = [
+        [audit.two_sided(part, ~np.asarray(s), level) for part in np.asarray(d)]
+        for d, s in zip(distances, seen, strict=True)
+    ]
+    border = float(np.mean([[part.border for part in pair] for pair in found]))
+    return [audit.over([part.ks for part in parts], level, (0.0, 1.0)) for parts in zip(*found, strict=True)], border
+
+
+# --- what the profile says ------------------------------------------------------------------------------------------
+
+
+def strength(found: Estimate) -> Estimate:
+    """How far an AUC lies from 0.5 on either side, with the image of its interval: 0 is in it where 0.5 was.
+
+    The value is a little above the truth where the truth is 0: it cannot be negative.
+    """
+    ends = sorted((abs(found.low - 0.5), abs(found.high - 0.5)))
+    low = 0.0 if found.low <= 0.5 <= found.high else ends[0]
+    return Estimate(abs(found.value - 0.5), low, ends[1], found.n, found.resolved)
+
+
+def contrast(
+    distances: Sequence[ArrayLike],
+    seen: Sequence[ArrayLike],
+    target: int | Sequence[int],
+    others: Sequence[int],
+    level: float = 0.95,
+) -> Estimate:
+    """Two-sided strength of part `target` minus the largest strength among `others`, paired over the model pairs.
+
+    Parts are positions in ``P``; of several targets the mean is taken. A part's direction is that of its mean AUC, so
+    that a part whose AUC scatters around 0.5 gets no strength from the scatter of single pairs. Taking a maximum is
+    paid for by an intersection-union test: the target is compared with *each* other part, and the lowest of the lower
+    ends is given, so "low > 0" has at most the error of a single comparison, whatever the number of others. The upper
+    end holds for the largest part whichever it is, hence its correction for their number.
+    """
+    aims = [target] if isinstance(target, int) else list(target)
+    if not aims or not others:
+        raise ValueError("a contrast needs a target and at least one other part")
+    found, widths = areas(distances, seen) - 0.5, _sampling(distances, seen, level)
+    strengths = found * np.where(found.mean(axis=0) < 0, -1.0, 1.0)
+    aim, aim_width = strengths[:, aims].mean(axis=1), widths[:, aims].mean(axis=1)
+    strict = 1 - (1 - level) / len(others)
+    stretch = float(special.ndtri((1 + strict) / 2) / special.ndtri((1 + level) / 2))
+    lows, highs = [], []
+    for other in others:
+        # Distances of neighbouring parts go up and down together, so independent sampling errors are the wider choice.
+        gap, width = aim - strengths[:, other], np.hypot(aim_width, widths[:, other])
+        lows.append(_estimate(gap, width, level, (-0.5, 0.5)))
+        highs.append(_estimate(gap, width * stretch, strict, (-0.5, 0.5)))
+    value = min(each.value for each in lows)
+    n, resolved = lows[0].n, lows[0].resolved
+    return Estimate(value, min(each.low for each in lows), min(each.high for each in highs), n, resolved)
+
+
+def onset(
+    found: Sequence[Estimate], control: Sequence[Estimate] | None, parts: Sequence[str], margin: float = 0.02
+) -> str | None:
+    """The first stage or block, in order of depth, that tells the halves apart; None where none does.
+
+    The rule: its AUC interval lies wholly above 0.5 + margin or wholly below 0.5 - margin, and does not meet the
+    interval of the same part in `control` (the `floor`; None: no control was run). `found`, `control` and `parts`
+    (their names) run alike; stem and head are never an onset.
+    """
+    for i, (name, each) in enumerate(zip(parts, found, strict=True)):
+        apart = each.low > 0.5 + margin or each.high < 0.5 - margin
+        beyond = control is None or each.low > control[i].high or each.high < control[i].low
+        if name.startswith("stage") and apart and beyond:
+            return name
+    return None
+
+
+# --- direction or length --------------------------------------------------------------------------------------------
+
+
+def split(direction: ArrayLike, length_a: ArrayLike, length_b: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """The squared Euclidean distance as the sum of what length and what direction contribute, sample by sample.
+
+    By the law of cosines, with lengths and distance over root d and direction = 1 - cosine,
+    ``euclidean**2 == (length_a - length_b)**2 + 2 * length_a * length_b * direction``. Returns the two terms, shaped as
+    the inputs.
+    """
+    turn, a, b = (np.asarray(each, np.float64) for each in (direction, length_a, length_b))
+    return (a - b) ** 2, 2 * a * b * turn
+
+
+def carriers(direction: ArrayLike, length_a: ArrayLike, length_b: ArrayLike, seen: ArrayLike) -> dict[str, FloatArray]:
+    """Which effect carries the gap in mean squared distance between D_h2 and D_h1: four shares, each ``(P,)``.
+
+    All are relative to the mean squared distance of the whole pool, and sum exactly to the relative gap:
+
+    - ``length``: the lengths in the two models differ more on D_h2;
+    - ``scale``: features on D_h2 are shorter or longer, so the same angle spans more or less;
+    - ``direction``: the angle itself is wider;
+    - ``joint``: angle and scale go together in one half more than in the other.
+
+    The last three split the gap of the direction term ``scale * angle`` of `split` at the mean of both halves (Kitagawa
+    1955), so no order of the effects has to be chosen.
+    """
+    turn, known = np.asarray(direction, np.float64), np.asarray(seen, bool)
+    scale = 2 * np.asarray(length_a, np.float64) * np.asarray(length_b, np.float64)
+    lengths, chord = split(direction, length_a, length_b)
+    whole = (lengths + chord).mean(axis=-1)
+
+    def means(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return values[..., ~known].mean(axis=-1), values[..., known].mean(axis=-1)
+
+    def gap(values: FloatArray) -> FloatArray:
+        new, old = means(values)
+        return new - old
+
+    scaled, turned = gap(scale) * sum(means(turn)) / 2, gap(turn) * sum(means(scale)) / 2
+    shares = {
+        "length": gap(lengths),
+        "scale": scaled,
+        "direction": turned,
+        "joint": gap(chord) - scaled - turned,
+    }
+    return {name: np.divide(share, whole, out=np.zeros_like(whole), where=whole > 0) for name, share in shares.items()}

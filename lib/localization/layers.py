@@ -1,0 +1,163 @@
+"""What the parts of a network see: feature distances between two networks, and what an SVM reads off each stage.
+
+Feature maps are never stored. Two networks walk through their parts side by side; each part's maps are reduced to a few
+numbers a sample and are gone before the next ones exist. (2,000 images through a ResNet-18 of width 16 leave 0.8 GB of
+maps; a full-width one on TinyImageNet would leave terabytes.)
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lib import BadInput
+from lib.data import augmentation
+from lib.data.resident import Resident
+from lib.models import Net
+from lib.training.signals import scoring
+
+Parts = Literal["stages", "blocks"]
+
+BATCH = 100  # images that are in the networks at once
+CHUNK = {"cpu": 2**16}  # feature values reduced at once: what stays in a core's cache takes half the time
+WHOLE = 2**26  # the same elsewhere, where each call costs more than the memory does
+
+
+def part_names(net: Net, parts: Parts = "stages") -> tuple[str, ...]:
+    """The parts that are looked at, in order of depth: (stem, stage1, ..., head), or (stem, stage1.0, ..., head)."""
+    return net.parts() if parts == "stages" else tuple(name for name, _ in net.blocks())
+
+
+def _walk(nets: tuple[Net, ...], images: Tensor, parts: Parts) -> Iterator[tuple[str, list[Tensor]]]:
+    """Name and output of each part, in every network at once: only one part's maps exist at a time."""
+    ends = [name for name, _ in nets[0].blocks()]
+    names = [name if parts == "blocks" else name.partition(".")[0] for name in ends]
+    maps = [images for _ in nets]
+    units = zip(*([unit for _, unit in net.blocks()] for net in nets), strict=True)
+    for i, unit in enumerate(units):
+        for which, step in enumerate(unit):
+            maps[which] = step(maps[which])
+        if names[i] not in names[i + 1 :]:
+            yield names[i], maps
+
+
+def distances(
+    a: Net, b: Net, data: Resident, index: Tensor, parts: Parts = "stages", batch: int = BATCH
+) -> dict[str, NDArray[np.float32]]:
+    """How far apart two networks' features of the same plain images lie, part by part (PPTP, section 3.2).
+
+    For samples `index (n,)` of `data`, on the networks' device. Returns four arrays `(P, n)` over `part_names(a,
+    parts)`, with p and q the flattened outputs of a part (a stage's map before pooling; of the head, the logits), d
+    numbers long:
+
+    - `euclidean`: |p - q| / sqrt(d), the paper's distance;
+    - `direction`: 1 - cosine(p, q), between 0 and 2; 1 where just one of them is zero, 0 where both are;
+    - `length_a`, `length_b`: |p| / sqrt(d) and |q| / sqrt(d).
+
+    Features and their products are float32, sums float64. Raises BadInput where the networks have different parts.
+    """
+    if part_names(a, parts) != part_names(b, parts):
+        raise BadInput("feature distances need two networks with the same parts")
+    columns = []
+    with scoring(a), scoring(b):
+        for rows in index.to(data.device).split(batch):
+            walk = _walk((a, b), augmentation.plain(data, rows), parts)
+            columns.append(torch.stack([_compare(*maps) for _, maps in walk]))
+        table = torch.cat(columns, dim=2).float().cpu().numpy()
+    return dict(zip(("euclidean", "direction", "length_a", "length_b"), table.swapaxes(0, 1), strict=True))
+
+
+def _compare(p: Tensor, q: Tensor) -> Tensor:
+    """Distance, 1 - cosine and both lengths `(4, B)` in float64, of feature maps `(B, ...)`."""
+    if p.shape != q.shape:
+        raise BadInput(f"feature distances need maps of one shape, not {tuple(p.shape[1:])} and {tuple(q.shape[1:])}")
+    d = p[0].numel()
+    axes = tuple(range(1, p.ndim))
+    step = max(1, CHUNK.get(p.device.type, WHOLE) // d)
+    # Memory order does not matter to a sum, so the maps are reduced as they lie, without a copy that flattens them.
+    sums = []
+    for u, v in zip(p.split(step), q.split(step), strict=True):
+        gap = u - v
+        products = ((gap, gap), (u, v), (u, u), (v, v))
+        sums.append(torch.stack([(x * y).sum(axes, dtype=torch.float64) for x, y in products]))
+    gap, dot, p2, q2 = torch.cat(sums, dim=1)
+    both = (p2 * q2).sqrt()  # of equal maps it is p2 to the bit, so that their direction is 0 and not 1e-16
+    turn = torch.where(both > 0, 1 - dot / both.clamp_min(torch.finfo(both.dtype).tiny), (p2 != q2).double())
+    return torch.stack([(gap / d).sqrt(), turn.clamp(0, 2), (p2 / d).sqrt(), (q2 / d).sqrt()])
+
+
+def probe(
+    net: Net, data: Resident, fitted: Tensor, held_out: Tensor, dimensions: int = 4096, seed: int = 0
+) -> NDArray[np.float64]:
+    """Accuracy on samples `held_out` of a linear SVM fitted to each part's features of samples `fitted` (PPTP, Fig. 8).
+
+    Returns `(P,)` over `part_names(net)`. The paper names no settings; ours, the same for every part: features wider
+    than `dimensions` are mixed down to that many (`_Mixer`), standardised by the fitted samples, and scaled so that the
+    mean squared norm is 1 whatever the width; squared hinge loss, one class against the rest, C = 1. So C means the
+    same strength of regularisation in narrow and in wide parts, and no part has a C of its own to shine by.
+    """
+    names, classes = part_names(net), data.labels.cpu().numpy()
+    index = torch.cat([fitted.cpu(), held_out.cpu()])
+    mixers: dict[str, _Mixer] = {}
+    rows: dict[str, list[NDArray[np.float32]]] = {name: [] for name in names}
+    with scoring(net):
+        for chosen in index.to(data.device).split(BATCH):
+            for name, (maps,) in _walk((net,), augmentation.plain(data, chosen), "stages"):
+                if name not in mixers:
+                    mixers[name] = _Mixer(maps[0].numel(), dimensions, seed, maps.device)
+                rows[name].append(mixers[name](maps).cpu().numpy())
+    y, n = classes[index.numpy()], len(fitted)
+    return np.array([_svm(np.concatenate(rows.pop(name)), y, n, seed, name) for name in names])
+
+
+class _Mixer:
+    """Sums of features with random signs: each feature enters one of `kept` sums, and each sum has equally many.
+
+    Inner products are kept in the mean, with the same variance of about 2 / kept as under a Gaussian projection where
+    no single feature dominates. But a Gaussian matrix from a stage's 65,536 features to 4,096 takes 1 GB and 0.5 GFLOP
+    a sample, more than the forward pass; this takes a permutation.
+    """
+
+    def __init__(self, width: int, kept: int, seed: int, device: torch.device) -> None:
+        self.kept = kept if width > kept else None
+        if self.kept:
+            generator = torch.Generator().manual_seed(seed)
+            self.order = torch.randperm(width, generator=generator).to(device)
+            self.sign = (1 - 2 * torch.randint(2, (width,), generator=generator)).to(device, torch.float32)
+            self.padding = -width % kept
+
+    def __call__(self, maps: Tensor) -> Tensor:
+        flat = maps.flatten(1)
+        if not self.kept:
+            return flat
+        mixed = torch.nn.functional.pad(flat.mul(self.sign)[:, self.order], (0, self.padding))
+        return mixed.view(len(flat), -1, self.kept).sum(dim=1)
+
+
+def _svm(features: NDArray[np.float32], labels: NDArray[np.int64], n: int, seed: int, name: str) -> float:
+    """Test accuracy of an SVM fitted to the first n rows."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import LinearSVC
+
+    spread = features[:n].std(axis=0, dtype=np.float64)
+    alive = spread > 1e-12  # a dead unit says nothing
+    if not alive.any():
+        values, counts = np.unique(labels[:n], return_counts=True)
+        return float(np.mean(labels[n:] == values[counts.argmax()]))
+    features = features[:, alive]
+    scale = spread[alive] * np.sqrt(alive.sum())
+    x = ((features - features[:n].mean(axis=0, dtype=np.float64)) / scale).astype(np.float64)
+    machine = LinearSVC(C=1.0, dual="auto", max_iter=5000, tol=1e-3, random_state=seed)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        machine.fit(x[:n], labels[:n])
+    if any(issubclass(each.category, ConvergenceWarning) for each in caught):
+        logging.getLogger(__name__).warning("the SVM on %s had not converged after 5,000 passes", name)
+    return float(machine.score(x[n:], labels[n:]))

@@ -1,0 +1,55 @@
+"""Edits of a trained model, as *(weights, held)*: rewind the back of a network, hold its front (PPTP, Alg. 1).
+
+A state is a state dict whose names begin with the part they belong to (``stage4.0.conv1.weight``), in order of depth.
+A place is a part ("stage4") or a block in one ("stage4.1"). `held` has a Boolean mask for each tensor that is held, and
+the training re-imposes the held values after each step: masking gradients alone would hold nothing still under
+momentum or weight decay, and BatchNorm's running statistics have no gradients at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import Tensor
+
+from lib import BadInput, nearest
+
+
+def places(names: Iterable[str]) -> dict[str, int]:
+    """Every part and block of a state dict with the position of its first entry, in order of depth."""
+    found: dict[str, int] = {}
+    for position, name in enumerate(names):
+        head = name.split(".")
+        found.setdefault(head[0], position)
+        if len(head) > 2 and head[1].isdigit():
+            found.setdefault(".".join(head[:2]), position)
+    return found
+
+
+def _first(state: Mapping[str, Tensor], place: str) -> int:
+    known = places(state)
+    if place not in known:
+        raise BadInput(f"the network has no part '{place}'{nearest(place, list(known))}")
+    return known[place]
+
+
+def rewind(state: Mapping[str, Tensor], init: Mapping[str, Tensor], start: str) -> dict[str, Tensor]:
+    """The state with `start` and all behind it as in `init`: weights and BatchNorm statistics alike.
+
+    No tensor is copied. Raises BadInput on an unknown place and where the two are not states of one architecture.
+    """
+    first = _first(state, start)
+    if [(name, value.shape) for name, value in state.items()] != [(name, value.shape) for name, value in init.items()]:
+        raise BadInput("a network can only be rewound to an initialisation of the same architecture")
+    return {name: init[name] if i >= first else value for i, (name, value) in enumerate(state.items())}
+
+
+def hold(state: Mapping[str, Tensor], until: str) -> dict[str, Tensor]:
+    """Masks, all True, for every entry before `until`: weights and BatchNorm statistics alike; none for the rest.
+
+    Raises BadInput on an unknown place.
+    """
+    first = _first(state, until)
+    front = list(state.items())[:first]
+    return {name: torch.ones_like(value, dtype=torch.bool) for name, value in front}

@@ -1,0 +1,230 @@
+"""Statistics of feature distances: known truths, coverage by simulation, and the identity of length and direction."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lib import BadInput, audit
+from lib.audit import Estimate
+from lib.localization import disparity
+
+N = 200
+
+
+def halves(rng: np.random.Generator, pairs: int, n: int = N) -> list[np.ndarray]:
+    return [rng.permutation(np.arange(n) < n // 2) for _ in range(pairs)]
+
+
+def simulated(rng: np.random.Generator, shifts: np.ndarray, pairs: int, n: int = N, between: float = 0.0):
+    """Distances of `pairs` model pairs: a difficulty that all pairs share, noise, and a shift on D_h2 in each part.
+
+    `between` is the standard deviation of a pair's own shift.
+    """
+    difficulty, seen = rng.normal(size=(len(shifts), n)), halves(rng, pairs, n)
+    distances = [
+        difficulty + rng.normal(size=difficulty.shape) + (shifts + between * rng.normal(size=len(shifts)))[:, None] * ~s
+        for s in seen
+    ]
+    return distances, seen
+
+
+def truth(shift: float) -> float:
+    """The AUC that a shift of Gaussians with variance 2 gives."""
+    return float(stats.norm.cdf(shift / 2))
+
+
+# --- coverage
+
+
+@pytest.mark.parametrize("pairs", [3, 5])
+def test_profile_covers_one_half_in_a_null(pairs: int) -> None:
+    rng = np.random.default_rng(pairs)
+    hit = []
+    for _ in range(1000):
+        (found,) = disparity.profile(*simulated(rng, np.zeros(1), pairs))
+        hit.append(found.low <= 0.5 <= found.high)
+    assert np.mean(hit) >= 0.93
+
+
+@pytest.mark.parametrize("between", [0.0, 0.3])
+def test_profile_covers_a_disparity_that_scatters_over_pairs(between: float) -> None:
+    rng = np.random.default_rng(7)
+    # The shift is Gaussian over pairs; it widens the Gaussian of variance 4 that two samples differ by.
+    mean = float(stats.norm.cdf(0.5 / np.sqrt(4 + between**2)))
+    hit = []
+    for _ in range(500):
+        (found,) = disparity.profile(*simulated(rng, np.array([0.5]), 3, between=between))
+        hit.append(found.low <= mean <= found.high)
+    assert np.mean(hit) >= 0.93
+
+
+def test_profile_is_never_narrower_than_the_samples_allow() -> None:
+    rng = np.random.default_rng(0)
+    (distance,), (seen,) = simulated(rng, np.zeros(1), 1)
+    (found,) = disparity.profile([distance] * 4, [seen] * 4)  # four pairs that agree by construction
+    one = audit.auc_interval(distance[0], ~seen)
+    assert found.n == 4 and found.resolved
+    assert found.high - found.value == pytest.approx((one.high - one.value) / 2)
+
+
+def test_a_single_pair_is_not_resolved() -> None:
+    (found,) = disparity.profile(*simulated(np.random.default_rng(0), np.zeros(1), 1))
+    assert not found.resolved and found.n == 1
+    assert 0.3 < found.low < found.value < found.high < 0.7
+
+
+def test_floor_covers_one_half() -> None:
+    rng = np.random.default_rng(3)
+    hit = []
+    for _ in range(400):
+        couples, _ = simulated(rng, np.zeros(1), 2)
+        (found,) = disparity.floor(couples, halves(rng, 3))
+        assert found.n == 3
+        hit.append(found.low <= 0.5 <= found.high)
+    assert np.mean(hit) >= 0.93
+
+
+def test_contrast_is_honest_about_its_maximum() -> None:
+    """With nothing anywhere, and with one strong rival, "low > 0" stays below its error; a true gap is covered."""
+    rng = np.random.default_rng(5)
+    for shifts in (np.zeros(4), np.array([0.0, 0.0, 0.5, 0.5])):
+        wrong = [disparity.contrast(*simulated(rng, shifts, 3), 3, [0, 1, 2]).low > 0 for _ in range(300)]
+        assert np.mean(wrong) <= 0.05
+    hit = []
+    for _ in range(300):
+        found = disparity.contrast(*simulated(rng, np.array([0.0, 0.3, -0.2, 1.0]), 5), 3, [0, 1, 2])
+        hit.append(found.low <= truth(1.0) - truth(0.3) <= found.high)
+    assert np.mean(hit) >= 0.93
+
+
+# --- values
+
+
+def test_disparity_is_two_sided() -> None:
+    rng = np.random.default_rng(1)
+    up, down = disparity.profile(*simulated(rng, np.array([1.0, -1.0]), 4, n=2000))
+    assert up.value == pytest.approx(truth(1.0), abs=0.02)
+    assert down.value == pytest.approx(truth(-1.0), abs=0.02)
+    for each in (up, down):
+        found = disparity.strength(each)
+        assert found.value == pytest.approx(abs(each.value - 0.5))
+        assert 0 < found.low < found.value < found.high
+
+
+def test_strength_of_nothing_reaches_zero() -> None:
+    found = disparity.strength(Estimate(0.51, 0.47, 0.55, 3))
+    assert (found.value, found.low, found.high) == pytest.approx((0.01, 0.0, 0.05))
+
+
+def test_contrast_follows_the_part_below_one_half() -> None:
+    rng = np.random.default_rng(2)
+    found = disparity.contrast(*simulated(rng, np.array([0.0, 0.2, -1.0]), 4, n=2000), 2, [0, 1])
+    assert found.low > 0.1
+    both = disparity.contrast(*simulated(rng, np.array([0.0, 1.0, -1.0]), 4, n=2000), [1, 2], [0])
+    assert both.value == pytest.approx(truth(1.0) - 0.5, abs=0.03)
+
+
+def test_ks_sees_spread_that_the_auc_does_not() -> None:
+    rng = np.random.default_rng(4)
+    seen = halves(rng, 3, 2000)
+    distances = [np.stack([rng.normal(size=2000), rng.normal(size=2000) * np.where(s, 1, 2)]) for s in seen]
+    (nothing, spread), border = disparity.ks(distances, seen)
+    assert spread.low > border > nothing.value
+    assert border == pytest.approx(1.358 * np.sqrt(2 / 1000), rel=1e-3)
+    reference = [stats.ks_2samp(d[1][~s], d[1][s]).statistic for d, s in zip(distances, seen, strict=True)]
+    assert spread.value == pytest.approx(np.mean(reference))
+
+
+def test_a_part_without_any_distance_is_exactly_undecided() -> None:
+    (found,) = disparity.profile([np.zeros((1, N))] * 3, halves(np.random.default_rng(0), 3))
+    assert found.value == 0.5 and found.low < 0.5 < found.high
+
+
+# --- onset
+
+PARTS = ("stem", "stage1", "stage2", "stage3", "stage4", "head")
+CALM = [Estimate(0.5, 0.48, 0.52, 3)] * 6
+
+
+def profiled(**known: tuple[float, float]) -> list[Estimate]:
+    return [Estimate(sum(known[p]) / 2, *known[p], 3) if p in known else CALM[0] for p in PARTS]
+
+
+def test_onset_is_the_first_stage_beyond_margin_and_floor() -> None:
+    assert disparity.onset(profiled(stage3=(0.53, 0.6), stage4=(0.6, 0.7)), CALM, PARTS) == "stage3"
+    assert disparity.onset(profiled(stage3=(0.51, 0.6), stage4=(0.3, 0.4)), CALM, PARTS) == "stage4"
+    assert disparity.onset(profiled(stem=(0.6, 0.7), head=(0.6, 0.7)), CALM, PARTS) is None
+    wide = [Estimate(0.5, 0.4, 0.6, 3)] * 6
+    assert disparity.onset(profiled(stage3=(0.53, 0.6), stage4=(0.61, 0.7)), wide, PARTS) == "stage4"
+    assert disparity.onset(profiled(stage3=(0.53, 0.6)), None, PARTS, margin=0.05) is None
+
+
+def test_noise_share_is_the_ratio_of_medians() -> None:
+    share = disparity.noise_share([np.array([[1.0, 2.0, 3.0], [0, 0, 0]])], [np.array([[3.0, 3.0, 9.0], [1, 1, 1]])])
+    assert share[0] == 1.5 and np.isnan(share[1])
+
+
+# --- direction or length
+
+
+def test_the_squared_distance_is_length_plus_direction() -> None:
+    rng = np.random.default_rng(0)
+    p, q = rng.normal(size=(2, 3, 50, 7))
+    euclidean = np.linalg.norm(p - q, axis=-1) / np.sqrt(7)
+    a, b = np.linalg.norm(p, axis=-1) / np.sqrt(7), np.linalg.norm(q, axis=-1) / np.sqrt(7)
+    direction = 1 - np.sum(p * q, axis=-1) / (7 * a * b)
+    length, chord = disparity.split(direction, a, b)
+    np.testing.assert_allclose(length + chord, euclidean**2, rtol=1e-12)
+
+    seen = rng.permutation(np.arange(50) < 25)
+    shares = disparity.carriers(direction, a, b, seen)
+    square = euclidean**2
+    gap = (square[:, ~seen].mean(axis=1) - square[:, seen].mean(axis=1)) / square.mean(axis=1)
+    np.testing.assert_allclose(sum(shares.values()), gap, rtol=1e-10)
+
+
+def test_carriers_name_the_effect() -> None:
+    seen = np.arange(100) < 50
+    one, longer, wider = np.ones((1, 100)), np.where(seen, 1.0, 1.5)[None], np.where(seen, 0.1, 0.2)[None]
+
+    def largest(direction: np.ndarray, a: np.ndarray, b: np.ndarray) -> str:
+        shares = disparity.carriers(direction, a, b, seen)
+        return max(shares, key=lambda name: abs(float(shares[name][0])))
+
+    assert largest(wider, one, one) == "direction"
+    assert largest(0.1 * one, longer, longer) == "scale"
+    assert largest(0 * one, longer, one) == "length"
+    both = disparity.carriers(wider, 1 / longer, 1 / longer, seen)
+    assert both["direction"][0] > 0 > both["scale"][0]  # the prototype's finding: two effects of opposite sign
+    same = disparity.carriers(0 * one, one, one, seen)
+    assert all(share[0] == 0 for share in same.values())
+
+
+# --- reading results
+
+
+def result(n: int = 6) -> dict[str, np.ndarray]:
+    columns = np.arange(2.0 * n).reshape(2, n)
+    seen = np.arange(n) % 2 == 0
+    return {
+        "euclidean": columns,
+        "direction": columns + 1,
+        "length_a": columns + 5,
+        "length_b": columns + 3,
+        "seen_a": np.arange(n) > 0,
+        "seen_b": seen,
+    }
+
+
+def test_read_takes_a_measure_of_what_the_first_model_saw() -> None:
+    (distance,), (seen,) = disparity.read([result()], "length difference")
+    assert distance.shape == (2, 5) and np.all(distance == 2)
+    assert seen.tolist() == [False, True, False, True, False]
+    np.testing.assert_array_equal(disparity.read([result()])[0][0], result()["euclidean"][:, 1:])
+
+
+def test_read_refuses_what_cannot_be_asked() -> None:
+    with pytest.raises(BadInput, match="did you mean 'euclidean'"):
+        disparity.read([result()], "euclidian")
+    with pytest.raises(BadInput, match="both models saw"):
+        disparity.read([result() | {"seen_b": np.ones(6, bool)}])

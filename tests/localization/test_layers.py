@@ -1,0 +1,182 @@
+"""Streamed feature distances against closed forms and against an implementation that stores every map."""
+
+import logging
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from lib import BadInput
+from lib.data import augmentation
+from lib.data.resident import Resident
+from lib.localization import layers
+from lib.localization.layers import _Mixer, distances, part_names, probe
+from lib.models import Net, build
+from lib.recipe import Model
+from lib.training.signals import scoring
+
+SMALL = Model("resnet18", width=4)
+
+
+def images(n: int = 30, pixels: int = 8, classes: int = 3, seed: int = 0) -> Resident:
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randint(256, (n, pixels, pixels, 3), generator=generator, dtype=torch.uint8)
+    labels = torch.arange(n) % classes
+    return Resident(x, labels, torch.full((3,), 0.5), torch.full((3,), 0.25), n, classes)
+
+
+def used(seed: int) -> Net:
+    """A network whose BatchNorm statistics are not the initial ones."""
+    net = build(SMALL, 3, 3, seed)
+    with torch.no_grad():
+        for _ in range(3):
+            net(augmentation.plain(images(seed=seed + 1), torch.arange(30)))
+    return net
+
+
+def stored(net: Net, data: Resident, index: torch.Tensor, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """All maps at once, by hooks, in float64: what the streaming code must agree with."""
+    found: dict[str, np.ndarray] = {}
+    modules = dict(net.named_modules())
+
+    def keep(name: str):
+        return lambda _, __, out: found.__setitem__(name, out.flatten(1).double().numpy())
+
+    hooks = [modules[name].register_forward_hook(keep(name)) for name in names]
+    with scoring(net):
+        net(augmentation.plain(data, index))
+    for hook in hooks:
+        hook.remove()
+    return found
+
+
+@pytest.mark.parametrize("parts", ["stages", "blocks"])
+@pytest.mark.parametrize("chunk", [2**16, 100])
+def test_streaming_equals_storing(parts: layers.Parts, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(layers.CHUNK, "cpu", chunk)
+    a, b, data, index = used(0), used(1), images(), torch.arange(29, 2, -1)
+    names = part_names(a, parts)
+    found = distances(a, b, data, index, parts, batch=10)
+    maps_a, maps_b = stored(a, data, index, names), stored(b, data, index, names)
+    for i, name in enumerate(names):
+        p, q = maps_a[name], maps_b[name]
+        root, norms = np.sqrt(p.shape[1]), (np.linalg.norm(p, axis=1), np.linalg.norm(q, axis=1))
+        expected = {
+            "euclidean": np.linalg.norm(p - q, axis=1) / root,
+            "direction": 1 - np.sum(p * q, axis=1) / norms[0] / norms[1],
+            "length_a": norms[0] / root,
+            "length_b": norms[1] / root,
+        }
+        assert list(found) == list(expected)
+        for measure, values in expected.items():
+            assert found[measure].dtype == np.float32 and found[measure].shape == (len(names), 27)
+            np.testing.assert_allclose(found[measure][i], values, rtol=1e-6, atol=1e-6, err_msg=f"{name} {measure}")
+
+
+def test_parts_are_those_of_the_network() -> None:
+    net = build(SMALL, 3, 3, 0)
+    assert part_names(net) == ("stem", "stage1", "stage2", "stage3", "stage4", "head")
+    assert part_names(net, "blocks")[:3] == ("stem", "stage1.0", "stage1.1")
+    assert len(part_names(net, "blocks")) == 10
+
+
+def test_a_network_is_at_no_distance_from_itself() -> None:
+    found = distances(used(0), used(0), images(), torch.arange(30))
+    assert not found["euclidean"].any() and not found["direction"].any()
+    np.testing.assert_array_equal(found["length_a"], found["length_b"])
+
+
+def test_scaled_weights_change_the_length_and_not_the_direction() -> None:
+    a, b = used(0), used(0)
+    with torch.no_grad():
+        for tensor in (b.head.fc.weight, b.head.fc.bias):
+            tensor.mul_(3)
+    found = distances(a, b, images(), torch.arange(30))
+    np.testing.assert_allclose(found["length_b"][-1], 3 * found["length_a"][-1], rtol=1e-6)
+    np.testing.assert_allclose(found["direction"][-1], 0, atol=1e-7)
+    np.testing.assert_allclose(found["euclidean"][-1], 2 * found["length_a"][-1], rtol=1e-6)
+    assert not found["euclidean"][:-1].any()
+
+
+def test_dead_features_have_a_direction_only_against_live_ones() -> None:
+    zero, one = torch.zeros(2, 4), torch.ones(2, 4)
+    assert layers._compare(zero, zero)[1].tolist() == [0, 0]
+    assert layers._compare(zero, one).tolist() == [[1, 1], [1, 1], [0, 0], [1, 1]]
+    assert layers._compare(-one, one)[1].tolist() == [2, 2]
+
+
+def test_looking_leaves_the_networks_as_they_were() -> None:
+    a, b = used(0).train(), used(1).eval()
+    before = [{name: value.clone() for name, value in net.state_dict().items()} for net in (a, b)]
+    distances(a, b, images(), torch.arange(30))
+    assert a.training and not b.training
+    for net, state in zip((a, b), before, strict=True):
+        assert all(torch.equal(value, state[name]) for name, value in net.state_dict().items())
+
+
+def test_different_networks_cannot_be_compared() -> None:
+    with pytest.raises(BadInput, match="same parts"):
+        distances(used(0), build(Model("resnet10", width=4), 3, 3, 0), images(), torch.arange(4), "blocks")
+    with pytest.raises(BadInput, match="one shape"):
+        distances(used(0), build(Model("resnet18", width=8), 3, 3, 0), images(), torch.arange(4))
+
+
+# --- probe
+
+
+class Reader(nn.Module):
+    """Turns the label that is written into the first pixel into features."""
+
+    def __init__(self, sharp: bool) -> None:
+        super().__init__()
+        self.sharp = sharp
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        shade = x[:, 0, 0, 0]
+        hot = torch.stack([(shade - value).abs() < 0.3 for value in (-2.0, 0.0, 2.0)], dim=1).float()
+        return torch.cat([hot, x[:, 0, 1]], dim=1) if self.sharp else torch.zeros_like(hot)
+
+
+def written(n: int = 240) -> Resident:
+    data = images(n)
+    data.images[:, 0, 0, 0] = torch.tensor([0, 128, 255], dtype=torch.uint8)[data.labels]
+    return data
+
+
+def test_probe_reads_what_is_there_and_nothing_else() -> None:
+    net = Net()
+    for name, part in (("stem", nn.Identity()), ("stage1", Reader(True)), ("head", nn.Linear(11, 3))):
+        net.add_module(name, part)
+    nn.init.zeros_(net.head.weight)
+    found = probe(net, written(), torch.arange(0, 180), torch.arange(180, 240))
+    assert found.shape == (3,) and found[1] == 1.0
+    assert found[2] == pytest.approx(1 / 3)  # features that are constant
+
+
+def test_probe_of_mixed_features_still_reads(caplog: pytest.LogCaptureFixture) -> None:
+    net = used(0)
+    with caplog.at_level(logging.WARNING):
+        found = probe(net, written(), torch.arange(0, 180), torch.arange(180, 240), dimensions=50)
+        again = probe(net, written(), torch.arange(0, 180), torch.arange(180, 240), dimensions=50)
+    assert found.shape == (6,) and np.all((found >= 0) & (found <= 1))
+    np.testing.assert_array_equal(found, again)
+    assert not caplog.records
+
+
+def test_mixing_keeps_inner_products_in_the_mean() -> None:
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.randn(2, 1000, generator=generator).relu()
+    mixed = [_Mixer(1000, 64, seed, x.device)(torch.stack([x, y])) for seed in range(400)]
+    assert mixed[0].shape == (2, 64)
+    products = torch.stack([m[0] @ m[1] for m in mixed]).double()
+    error = float(products.std() / 20)
+    assert abs(float(products.mean() - x @ y)) < 4 * error
+    # The spread of a Gaussian projection: sqrt((|x|^2 |y|^2 + (x y)^2) / kept).
+    gaussian = float(torch.sqrt((x @ x * (y @ y) + (x @ y) ** 2) / 64))
+    assert float(products.std()) < 1.15 * gaussian
+
+
+def test_narrow_features_are_not_mixed() -> None:
+    x = torch.randn(3, 2, 2, 2)
+    assert torch.equal(_Mixer(8, 8, 0, x.device)(x), x.flatten(1))

@@ -1,0 +1,91 @@
+"""Edits by stage: what goes back, what stays, and that what is held stays to the bit."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lib import BadInput
+from lib.data.resident import Resident
+from lib.models import Net, build
+from lib.recipe import Model, RelaxLoss, Schedule
+from lib.rewinding import hold, places, rewind
+from lib.training.loop import fit
+
+MODEL = Model("resnet18", width=4)
+PARTS = Net.PARTS
+
+
+def images(n: int = 24) -> Resident:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randint(256, (n, 8, 8, 1), generator=generator, dtype=torch.uint8)
+    return Resident(x, torch.arange(n) % 3, torch.full((1,), 0.5), torch.full((1,), 0.25), n, 3)
+
+
+def states() -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    """A trained state and its initialisation, different in every tensor."""
+    init = build(MODEL, 1, 3, 0).state_dict()
+    return {name: value + (0.01 if value.is_floating_point() else 1) for name, value in init.items()}, init
+
+
+def test_places_are_parts_and_blocks_in_order() -> None:
+    found = places(states()[0])
+    assert [place for place in found if "." not in place] == list(PARTS)
+    assert [place for place in found if place.startswith("stage4")] == ["stage4", "stage4.0", "stage4.1"]
+    assert found["stage4"] == found["stage4.0"] < found["stage4.1"] < found["head"]
+    assert list(found.values()) == sorted(found.values())
+
+
+def test_rewound_from_the_stem_is_the_initialisation() -> None:
+    trained, init = states()
+    found = rewind(trained, init, "stem")
+    assert list(found) == list(init) and all(torch.equal(found[name], init[name]) for name in init)
+
+
+@given(st.sampled_from([*PARTS, "stage1.1", "stage4.1"]))
+def test_rewind_and_hold_meet_at_the_boundary(place: str) -> None:
+    trained, init = states()
+    rewound, held = rewind(trained, init, place), hold(trained, place)
+    for name in trained:
+        front = name in held
+        assert torch.equal(rewound[name], trained[name] if front else init[name])
+        assert front == (not name.startswith(place) and places(trained)[name.split(".")[0]] <= places(trained)[place])
+        if front:
+            assert held[name].dtype == torch.bool and held[name].shape == trained[name].shape and held[name].all()
+
+
+def test_statistics_are_rewound_and_held_too() -> None:
+    trained, init = states()
+    statistic = "stage4.0.norm1.running_var"
+    assert torch.equal(rewind(trained, init, "stage4")[statistic], init[statistic])
+    assert {statistic, "stage4.0.norm1.num_batches_tracked"} <= set(hold(trained, "head"))
+    assert not hold(trained, "stem")
+
+
+def test_unknown_place_is_named() -> None:
+    trained, init = states()
+    with pytest.raises(BadInput, match=r"no part 'stage5'; did you mean 'stage"):
+        rewind(trained, init, "stage5")
+    with pytest.raises(BadInput, match=r"there is: .*stage1"):
+        hold(trained, "classifier-of-the-thing")
+
+
+def test_another_architecture_is_refused() -> None:
+    with pytest.raises(BadInput, match="same architecture"):
+        rewind(states()[0], build(Model("resnet18", width=8), 1, 3, 0).state_dict(), "stage4")
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_held_is_held_through_a_training(optimizer: str) -> None:
+    trained, init = states()
+    net = build(MODEL, 1, 3, 0)
+    start = rewind(trained, init, "stage4")
+    net.load_state_dict(start)
+    held = hold(start, "stage4")
+    schedule = Schedule(2, batch=8, optimizer=optimizer, lr=0.01, weight_decay=0.1)
+    end = fit(net, images(), torch.arange(24), schedule, RelaxLoss(0.5), seed=0, held=held).states["last"]
+    for name, value in end.items():
+        if name in held:
+            assert torch.equal(value, trained[name]), name
+        elif value.is_floating_point():
+            assert not torch.equal(value, init[name]), name
