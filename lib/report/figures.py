@@ -1,0 +1,581 @@
+"""Figures: what the papers draw, and each number with its interval.
+
+Every function takes arrays or a table (a DataFrame or a list of rows) and returns one finished Figure whose title is
+the finding. A column may hold Estimates, or plain numbers with their interval in columns `low` and `high`. Colour never
+stands alone: series differ in marker and line style too. A hue that is a quantity (channels, depth, epoch) gets
+sequential colours, a hue that is a name gets categorical ones.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib.style
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from lib.report.tables import is_estimate
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+Frame = pd.DataFrame | Sequence[Mapping[str, Any]]
+
+matplotlib.style.use(Path(__file__).with_name("leakatlas.mplstyle"))
+
+INK, QUIET, FAINT, WASH = "#1f2933", "#5b6570", "#9aa5b1", "#e4e7eb"
+SEQUENTIAL = "crest"
+MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (3, 1)), (0, (8, 2)), (0, (1, 2.5)))
+WIDTH = 8.4  # inches: 924 pixels, a text column of a page at one and a quarter
+
+
+# ---------------------------------------------------------------- the figures
+
+
+def histograms(
+    panels: Mapping[Any, tuple[np.ndarray, np.ndarray]],
+    names: tuple[str, str] = ("seen by both", "seen only by M_all"),
+    xlabel: str = "normalised feature distance",
+    title: str = "",
+    notes: Mapping[Any, str] | None = None,
+) -> Figure:
+    """Two laid-over distributions per panel; bins are common to a panel. Keys `(row, column)` make a grid.
+
+    A note (an AUC with its interval, say) stands in the panel's upper right corner.
+    """
+    grid, fig = _grid(list(panels), height=1.75, tallest=4)
+    colours = (FAINT, sns.color_palette()[1])
+    for key, ax in grid.items():
+        pair = [np.asarray(values, float).ravel() for values in panels[key]]
+        both = np.concatenate(pair)
+        low, high = np.quantile(both, [0.0, 0.995]) if both.size else (0.0, 1.0)
+        edges = np.linspace(low, max(high, np.nextafter(low, np.inf), low + 1e-9), _bins(pair) + 1)
+        for values, colour, solid in zip(pair, colours, (True, False), strict=True):
+            weights = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / max(values.size, 1)
+            sns.histplot(
+                x=edges[:-1], bins=list(edges), weights=weights, ax=ax, element="step", color=colour, legend=False,
+                alpha=0.45 if solid else 0.12, edgecolor=QUIET if solid else colour, linewidth=0.8 if solid else 1.6,
+            )  # fmt: skip
+        ax.set(ylabel="", yticks=[], xlabel="")
+        ax.grid(False)
+        ax.spines["left"].set_visible(False)
+        ax.set_ylim(0, ax.get_ylim()[1] * (1.18 if notes else 1.0))
+        ax.locator_params(axis="x", nbins=4)
+        if notes and key in notes:
+            ax.text(1, 1, _breaks(notes[key]), transform=ax.transAxes, ha="right", va="top", color=INK, fontsize=8.5)
+    _under(grid, xlabel, "share of samples")
+    handles: list[Artist] = [
+        Patch(facecolor=(*matplotlib.colors.to_rgb(FAINT), 0.45), edgecolor=QUIET, linewidth=0.8),
+        Patch(facecolor=(*colours[1], 0.12), edgecolor=colours[1], linewidth=1.6),
+    ]
+    return _finish(fig, title, handles, list(names))
+
+
+def profile(
+    frame: Frame,
+    x: str = "part",
+    *,
+    hue: str | None = None,
+    facet: str | None = None,
+    value: str = "value",
+    low: str = "low",
+    high: str = "high",
+    null: float | None = 0.5,
+    floor: Frame | None = None,
+    paper: Frame | None = None,
+    title: str = "",
+    xlabel: str = "",
+    ylabel: str = "AUC",
+) -> Figure:
+    """An estimate and its interval for each part of a network (or any other ordered thing), a line through each series.
+
+    `null` is the value that means "no difference"; `floor` (same columns) is drawn as a grey band: what two seeds on
+    the same data differ by; `paper` (same columns, no interval) as hollow markers.
+    """
+    table = _spans(frame, value, low, high)
+    grid, fig = _grid(_levels(table, facet), height=2.9)
+    parts, series = _levels(table, x), _levels(table, hue)
+    looks = _looks(series)
+    dodge = (np.arange(len(series)) - (len(series) - 1) / 2) * min(0.11, 0.5 / max(len(series), 1))
+    band = None if floor is None else _spans(floor, value, low, high)
+    printed = None if paper is None else _spans(paper, value, low, high)
+    for key, ax in grid.items():
+        if band is not None:
+            _floor(ax, _only(band, facet, key), x, parts)
+        if null is not None:
+            ax.axhline(null, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
+        ends: list[tuple[float, str, Any]] = []
+        for index, name in enumerate(series):
+            colour, marker, dash = looks[name]
+            rows = _only(_only(table, facet, key), hue, name)
+            at = rows[x].map(parts.index).to_numpy(float) + dodge[index]
+            order = np.argsort(at)
+            at, rows = at[order], rows.iloc[order]
+            if not len(rows):
+                continue
+            _whiskers(ax, at, rows, colour)
+            ax.plot(at, rows["_value"], color=colour, marker=marker, linestyle=dash, zorder=3, markeredgecolor="white")
+            ends.append((float(rows["_value"].iloc[-1]), str(name), colour))
+            if printed is not None:
+                said = _only(_only(printed, facet, key), hue, name)
+                places = said[x].map(parts.index).to_numpy(float) + dodge[index]
+                ax.plot(places, said["_value"], color=colour, marker=marker, **_HOLLOW)
+        ax.set_xticks(range(len(parts)), [str(part) for part in parts])
+        ax.set_xlim(-0.45, len(parts) - 0.55)
+        if len(grid) == 1 and hue and len(ends) > 1:
+            _label_ends(ax, ends)
+    for ax in grid.values():
+        if null is not None:
+            _label_null(ax, null)
+    _under(grid, xlabel, ylabel)
+    handles: list[Artist] = []
+    labels: list[str] = []
+    if hue and len(series) > 1 and len(grid) > 1:
+        handles, labels = [_key(looks[name]) for name in series], [str(name) for name in series]
+    if band is not None:
+        handles, labels = [*handles, Patch(facecolor=FLOOR, edgecolor="none")], [*labels, "two seeds, same data"]
+    if printed is not None:
+        handles, labels = [*handles, Line2D([], [], color=QUIET, marker="o", **_HOLLOW)], [*labels, "paper"]
+    return _finish(fig, title, handles, labels)
+
+
+def tradeoff(
+    frame: Frame,
+    x: str = "accuracy",
+    y: str = "auc",
+    *,
+    hue: str = "variant",
+    facet: str | None = "attack",
+    null: float | None = 0.5,
+    better: str = "down and right",
+    title: str = "",
+    xlabel: str = "",
+    ylabel: str = "",
+) -> Figure:
+    """Two measurements against each other, both with intervals (columns of Estimates, or `x_low`, `x_high`, ...).
+
+    Several rows of one series (strengths of a defence) are joined in their order. Facets share their axes.
+    """
+    table = _spans(frame, x, f"{x}_low", f"{x}_high", "_x")
+    table = _spans(table, y, f"{y}_low", f"{y}_high", "_y")
+    facet = facet if facet in table.columns else None
+    grid, fig = _grid(_levels(table, facet), height=3.1, widest=3, share=True)
+    series = _levels(table, hue)
+    looks = _looks(series)
+    drawn: list[tuple[Axes, pd.DataFrame]] = []
+    for key, ax in grid.items():
+        rows = _only(table, facet, key)
+        for name in series:
+            colour, marker, dash = looks[name]
+            own = _only(rows, hue, name)
+            ax.hlines(own["_y"], own["_x_low"], own["_x_high"], color=colour, alpha=0.5, linewidth=1.3, zorder=2)
+            ax.vlines(own["_x"], own["_y_low"], own["_y_high"], color=colour, alpha=0.5, linewidth=1.3, zorder=2)
+            ax.plot(
+                own["_x"], own["_y"], color=colour, marker=marker, linestyle=dash if len(own) > 1 else "none",
+                markeredgecolor="white", markersize=7.5, linewidth=1.1, zorder=3,
+            )  # fmt: skip
+        if null is not None:
+            ax.axhline(null, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
+        drawn.append((ax, rows))
+    for ax in grid.values():
+        ax.margins(0.12, 0.12)
+        if null is not None:
+            _label_null(ax, null)
+    _under(grid, xlabel or x, ylabel or y)
+    handles = [_key((colour, marker, "none")) for colour, marker, _ in looks.values()]
+    direct = len(grid) == 1
+    _finish(fig, title, [] if direct else handles, [] if direct else [str(name) for name in series])
+    _corner(next(iter(grid.values())), better)
+    if direct:
+        for ax, rows in drawn:
+            _label_points(fig, ax, rows, hue, looks)
+    return fig
+
+
+def against_paper(
+    frame: Frame,
+    x: str = "setting",
+    *,
+    value: str = "value",
+    low: str = "low",
+    high: str = "high",
+    paper: str = "paper",
+    hue: str | None = None,
+    facet: str | None = None,
+    source: str = "paper",
+    title: str = "",
+    ylabel: str = "",
+) -> Figure:
+    """Measured, with its interval, beside the number that the paper prints (hollow); one line for each setting.
+
+    `source` names the paper's setting in the legend: "paper (TinyImageNet, width 64)".
+    """
+    table = _spans(frame, value, low, high)
+    settings, series = _levels(table, x), _levels(table, hue)
+    grid, fig = _grid(_levels(table, facet), height=0.55 + 0.36 * len(settings) * max(1.0, 0.7 * len(series)), widest=3)
+    looks = _looks(series)
+    dodge = (np.arange(len(series)) - (len(series) - 1) / 2) * min(0.3, 0.7 / max(len(series), 1))
+    for key, ax in grid.items():
+        for index, name in enumerate(series):
+            colour, marker, _ = looks[name]
+            rows = _only(_only(table, facet, key), hue, name)
+            at = rows[x].map(settings.index).to_numpy(float) + dodge[index]
+            ax.hlines(at, rows["_low"], rows["_high"], color=colour, alpha=0.55, linewidth=2.4, zorder=2)
+            ax.plot(
+                rows["_value"], at, color=colour, marker=marker, linestyle="none", markeredgecolor="white", zorder=3
+            )
+            if paper in rows:
+                printed = pd.to_numeric(rows[paper], errors="coerce")
+                ax.plot(printed, at, color=colour, marker=marker, **_HOLLOW)
+        ax.set_yticks(range(len(settings)), [str(name) for name in settings])
+        ax.set_ylim(len(settings) - 0.4, -0.6)
+        ax.grid(axis="y", visible=False)
+        ax.margins(x=0.08)
+    _under(grid, ylabel, "")
+    handles: list[Artist] = []
+    labels: list[str] = []
+    if hue and len(series) > 1:
+        handles = [_key((colour, marker, "none")) for colour, marker, _ in looks.values()]
+        labels = [str(name) for name in series]
+    else:
+        handles, labels = [_key((*looks[series[0]][:2], "none"))], ["measured, 95 % interval"]
+    if paper in table and pd.to_numeric(table[paper], errors="coerce").notna().any():
+        shown = looks[series[0]] if len(series) == 1 else (QUIET, "o", "none")
+        handles, labels = [*handles, Line2D([], [], color=shown[0], marker=shown[1], **_HOLLOW)], [*labels, source]
+    return _finish(fig, title, handles, labels)
+
+
+def curves(
+    frame: Frame,
+    x: str,
+    y: str = "value",
+    *,
+    hue: str | None = None,
+    facet: str | None = None,
+    low: str = "low",
+    high: str = "high",
+    null: float | None = None,
+    log: str = "",
+    title: str = "",
+    xlabel: str = "",
+    ylabel: str = "",
+) -> Figure:
+    """Lines over a quantity (epoch, strength, false positive rate), each in its band. `log` is "", "x", "y" or "xy"."""
+    table = _spans(frame, y, low, high)
+    grid, fig = _grid(_levels(table, facet), height=2.9, widest=3, share=True)
+    series = _levels(table, hue)
+    looks = _looks(series)
+    for key, ax in grid.items():
+        ends: list[tuple[float, str, Any]] = []
+        for name in series:
+            colour, _, dash = looks[name]
+            rows = _only(_only(table, facet, key), hue, name).sort_values(x, kind="stable")
+            if not len(rows):
+                continue
+            if (rows["_high"] > rows["_low"]).any():
+                ax.fill_between(
+                    rows[x].astype(float), rows["_low"], rows["_high"], color=colour, alpha=0.14, linewidth=0
+                )
+            ax.plot(rows[x].astype(float), rows["_value"], color=colour, linestyle=dash)
+            ends.append((float(rows["_value"].iloc[-1]), str(name), colour))
+        if "x" in log:
+            ax.set_xscale("log")
+        if "y" in log:
+            ax.set_yscale("log")
+        ax.margins(x=0.01)
+        if null is not None:
+            ax.axhline(null, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
+            _label_null(ax, null)
+        if len(grid) == 1 and hue and len(ends) > 1:
+            _label_ends(ax, ends)
+    _under(grid, xlabel or x, ylabel or y)
+    shown = hue and len(series) > 1 and len(grid) > 1
+    handles: list[Artist] = [_key((colour, "", dash)) for colour, _, dash in looks.values()] if shown else []
+    return _finish(fig, title, handles, [str(name) for name in series] if shown else [])
+
+
+# ---------------------------------------------------------------- tables in, looks out
+
+_HOLLOW: dict[str, Any] = {
+    "linestyle": "none", "markerfacecolor": "white", "markeredgewidth": 1.5, "zorder": 4, "markersize": 7,
+}  # fmt: skip
+FLOOR = "#dfe3e8"
+
+
+def _spans(frame: Frame, value: str, low: str, high: str, name: str = "") -> pd.DataFrame:
+    """A copy with number, low and high ends under fixed names, from Estimates or from columns."""
+    table = frame.copy() if isinstance(frame, pd.DataFrame) else pd.DataFrame(list(frame))
+    whole, bottom, top = name or "_value", f"{name}_low", f"{name}_high"
+    if len(table) and is_estimate(table[value].iloc[0]):
+        for column, part in ((whole, "value"), (bottom, "low"), (top, "high")):
+            table[column] = [float(getattr(item, part)) for item in table[value]]
+    else:
+        table[whole] = table[value].astype(float)
+        for column, given in ((bottom, low), (top, high)):
+            table[column] = table[given].astype(float) if given in table else table[whole]
+    return table
+
+
+def _levels(table: pd.DataFrame, column: str | None) -> list[Any]:
+    """The column's values in their order: a Categorical's, or that of first appearance."""
+    if column is None:
+        return [None]
+    if isinstance(table[column].dtype, pd.CategoricalDtype):
+        present = set(table[column])
+        return [level for level in table[column].cat.categories if level in present]
+    return list(dict.fromkeys(table[column]))
+
+
+def _only(table: pd.DataFrame, column: str | None, level: Any) -> pd.DataFrame:
+    return table if column is None or column not in table else table[table[column] == level]
+
+
+def _looks(series: Sequence[Any]) -> dict[Any, tuple[Any, str, Any]]:
+    """Colour, marker and dash of each series; quantities go from light to dark, names get colours that differ."""
+    ordered = len(series) > 1 and all(isinstance(name, int | float | np.number) for name in series)
+    if ordered or len(series) > len(MARKERS):
+        colours: Any = sns.color_palette(SEQUENTIAL, len(series))
+    else:
+        colours = sns.color_palette(n_colors=len(series))
+    return {
+        name: (colours[i], MARKERS[i % len(MARKERS)], "-" if ordered else DASHES[i % len(DASHES)])
+        for i, name in enumerate(series)
+    }
+
+
+def _key(look: tuple[Any, str, Any]) -> Line2D:
+    colour, marker, dash = look
+    return Line2D([], [], color=colour, marker=marker or None, linestyle=dash, markeredgecolor="white", markersize=7)
+
+
+# ---------------------------------------------------------------- the sheet
+
+
+def _grid(
+    keys: list[Any], height: float, widest: int = 4, tallest: int = 0, share: bool = False
+) -> tuple[dict[Any, Axes], Figure]:
+    """One axes per key: a row that wraps, or rows and columns where the keys are pairs."""
+    pairs = bool(keys) and all(isinstance(key, tuple) and len(key) == 2 for key in keys)
+    if pairs:
+        downs, acrosses = (list(dict.fromkeys(key[i] for key in keys)) for i in (0, 1))
+        places = {key: (downs.index(key[0]), acrosses.index(key[1])) for key in keys}
+        rows, columns = len(downs), len(acrosses)
+    else:
+        columns = _columns(len(keys), max(widest, tallest))
+        rows = -(-len(keys) // columns)
+        places = {key: divmod(i, columns) for i, key in enumerate(keys)}
+    alone = len(keys) == 1
+    fig = Figure(figsize=(0.8 * WIDTH if alone else WIDTH, rows * height + (0.6 if alone else 0)))
+    axes = fig.subplots(
+        rows, columns, squeeze=False, sharex="all" if share else False, sharey="all" if share else False
+    )
+    used = set(places.values())
+    for down in range(rows):
+        for across in range(columns):
+            if (down, across) not in used:
+                axes[down, across].remove()
+    grid = {key: axes[place] for key, place in places.items()}
+    for key, ax in grid.items():
+        if pairs:
+            down, across = places[key]
+            ax.set_title(f"{key[0]}, {key[1]}" if rows == 1 or columns == 1 else str(key[1]) if down == 0 else "")
+            if across == 0 and rows > 1 and columns > 1:
+                ax.annotate(
+                    str(key[0]), (0, 0.5), (-8, 0), xycoords="axes fraction", textcoords="offset points",
+                    rotation=90, ha="right", va="center", fontweight="bold", fontsize=9.5, color=INK,
+                )  # fmt: skip
+        elif key is not None:
+            ax.set_title(str(key))
+        if share:
+            ax.label_outer()
+    return grid, fig
+
+
+def _columns(count: int, widest: int) -> int:
+    """As few rows as fit, and rows as even as they go: 5 panels are 3 and 2, not 4 and 1."""
+    rows = -(-count // widest)
+    return max(1, -(-count // rows)) if count else 1
+
+
+def _under(grid: Mapping[Any, Axes], xlabel: str, ylabel: str) -> None:
+    """Axis labels once for all panels."""
+    fig = next(iter(grid.values())).figure
+    if xlabel:
+        fig.supxlabel(xlabel, fontsize=9, color="#3e4c59")  # type: ignore[union-attr]
+    if ylabel:
+        fig.supylabel(ylabel, fontsize=9, color="#3e4c59")  # type: ignore[union-attr]
+
+
+def _finish(fig: Figure, title: str, handles: Sequence[Artist], labels: Sequence[str]) -> Figure:
+    """The finding on top, the key under it, both flush left; the panels below keep their size."""
+    width, body = fig.get_size_inches()
+    lines = textwrap.wrap(title, int(width * 11.2)) if title else []
+    key_rows = _key_rows(labels, width) if labels else 0
+    top = 0.2 * len(lines) + (0.1 if lines else 0) + 0.22 * key_rows + (0.08 if key_rows else 0)
+    height = body + top
+    fig.set_size_inches(width, height)
+    if lines:
+        fig.text(
+            0.006, 1 - 0.03 / height, "\n".join(lines), ha="left", va="top", fontsize=11, fontweight="bold", color=INK,
+            linespacing=1.25,
+        )  # fmt: skip
+    if labels:
+        fig.legend(
+            handles, labels, loc="upper left", ncols=-(-len(labels) // key_rows), labelcolor=INK,
+            bbox_to_anchor=(0.006, 1 - (0.2 * len(lines) + (0.1 if lines else 0.03)) / height),
+        )  # fmt: skip
+    fig.set_layout_engine("constrained", rect=(0, 0, 1, 1 - top / height), w_pad=0.05, h_pad=0.05)
+    return fig
+
+
+def _key_rows(labels: Sequence[str], width: float) -> int:
+    """How many rows a key of these labels needs, 0.075 inches a letter and half an inch for each handle."""
+    return max(1, int(np.ceil(sum(0.075 * len(label) + 0.55 for label in labels) / (width - 0.1))))
+
+
+# ---------------------------------------------------------------- marks and words
+
+
+def _bins(pair: Sequence[np.ndarray]) -> int:
+    return int(np.clip(np.sqrt(min(values.size for values in pair)) * 1.3, 8, 44))
+
+
+def _whiskers(ax: Axes, at: np.ndarray, rows: pd.DataFrame, colour: Any) -> None:
+    ax.vlines(at, rows["_low"], rows["_high"], color=colour, alpha=0.6, linewidth=1.8, zorder=2)
+
+
+def _floor(ax: Axes, rows: pd.DataFrame, x: str, parts: Sequence[Any]) -> None:
+    """A grey step for each part."""
+    for _, row in rows.iterrows():
+        at = parts.index(row[x])
+        ax.fill_between([at - 0.45, at + 0.45], row["_low"], row["_high"], color=FLOOR, linewidth=0, zorder=0.5)
+
+
+def _label_null(ax: Axes, null: float) -> None:
+    """At the right end of the line, on the side that has more room."""
+    low, high = ax.get_ylim()
+    up = (high - null) >= (null - low)
+    ax.annotate(
+        f"{null:g}: no difference", (1, null), (0, 2 if not up else -2), xycoords=("axes fraction", "data"),
+        textcoords="offset points", ha="right", va="bottom" if not up else "top", fontsize=7.5, color=QUIET, zorder=1,
+    )  # fmt: skip
+    ax.set_ylim(
+        min(low, null - 0.09 * (high - low)) if up else low, high if up else max(high, null + 0.09 * (high - low))
+    )
+
+
+def _label_ends(ax: Axes, ends: list[tuple[float, str, Any]]) -> None:
+    """Each series' name at the end of its line, pushed apart where two would meet."""
+    low, high = ax.get_ylim()
+    gap = (high - low) * 0.075
+    log = ax.get_yscale() == "log"
+    order = sorted(range(len(ends)), key=lambda i: ends[i][0])
+    places = [np.log10(ends[i][0]) if log else ends[i][0] for i in order]
+    if log:
+        gap = (np.log10(high) - np.log10(low)) * 0.075
+    for _ in range(60):
+        for i in range(len(places) - 1):
+            short = gap - (places[i + 1] - places[i])
+            if short > 1e-9:
+                places[i] -= short / 2
+                places[i + 1] += short / 2
+    for i, place in zip(order, places, strict=True):
+        _, name, colour = ends[i]
+        ax.annotate(
+            name, (1, 10**place if log else place), (5, 0), xycoords=("axes fraction", "data"),
+            textcoords="offset points", va="center", ha="left", color=_readable(colour), fontsize=8.5,
+            annotation_clip=False,
+        )  # fmt: skip
+
+
+def _readable(colour: Any) -> tuple[float, ...]:
+    """The colour, darkened until it can be read as text on white."""
+    rgb = np.array(matplotlib.colors.to_rgb(colour))
+    while rgb @ [0.2126, 0.7152, 0.0722] > 0.42:
+        rgb = rgb * 0.93
+    return tuple(rgb)
+
+
+def _corner(ax: Axes, better: str) -> None:
+    """An arrow in the corner that is better."""
+    if not better:
+        return
+    down, right = "down" in better, "right" in better
+    arrow = {(True, True): "↘", (True, False): "↙", (False, True): "↗", (False, False): "↖"}[down, right]
+    text = f"better {arrow}" if right else f"{arrow} better"
+    ax.text(
+        0.99 if right else 0.01, 0.015 if down else 0.99, text, transform=ax.transAxes,
+        ha="right" if right else "left", va="bottom" if down else "top", fontsize=9, style="italic", color=QUIET,
+    )  # fmt: skip
+
+
+def _label_points(
+    fig: Figure, ax: Axes, rows: pd.DataFrame, hue: str, looks: Mapping[Any, tuple[Any, str, Any]]
+) -> None:
+    """Each series' name beside its last point, where it covers the least of what is drawn."""
+    fig.draw_without_rendering()
+    points = ax.transData.transform(rows[["_x", "_y"]].to_numpy(float))
+    taken = [(px - 7, py - 7, px + 7, py + 7) for px, py in points]
+    for ends in (("_x_low", "_y", "_x_high", "_y"), ("_x", "_y_low", "_x", "_y_high")):
+        corners = rows[list(ends)].to_numpy(float)
+        starts, stops = ax.transData.transform(corners[:, :2]), ax.transData.transform(corners[:, 2:])
+        taken += [(a[0] - 1, a[1] - 1, b[0] + 1, b[1] + 1) for a, b in zip(starts, stops, strict=True)]
+    frame = ax.get_window_extent()
+    for name, (colour, *_rest) in looks.items():
+        own = rows[rows[hue] == name]
+        if not len(own):
+            continue
+        px, py = ax.transData.transform(own[["_x", "_y"]].to_numpy(float)[-1])
+        wide, tall = _extent(fig, str(name))
+        best = min(_around(px, py, wide, tall), key=lambda spot: _cost(spot[2], taken, frame.extents))
+        dx, dy, box = best
+        taken.append(box)
+        ax.annotate(
+            str(name), (px, py), (dx, dy), xycoords="figure pixels", textcoords="offset pixels", ha="left", va="bottom",
+            color=_readable(colour), fontsize=8.5, zorder=5, annotation_clip=False,
+        )  # fmt: skip
+
+
+def _extent(fig: Figure, text: str) -> tuple[float, float]:
+    """Width and height of a label, pixels."""
+    label = fig.text(0, 0, text, fontsize=8.5)
+    box = label.get_window_extent()
+    label.remove()
+    return box.width, box.height
+
+
+Box = tuple[float, float, float, float]
+
+
+def _around(px: float, py: float, wide: float, tall: float) -> Iterator[tuple[float, float, Box]]:
+    for far in (9, 16, 26, 40):
+        side = ((far, -tall / 2), (-far - wide, -tall / 2), (far * 0.7, far * 0.5), (far * 0.7, -far * 0.5 - tall))
+        more = (
+            (-wide / 2, far),
+            (-wide / 2, -far - tall),
+            (-far * 0.7 - wide, far * 0.5),
+            (-far * 0.7 - wide, -far * 0.5 - tall),
+        )
+        for dx, dy in (*side, *more):
+            yield dx, dy, (px + dx, py + dy, px + dx + wide, py + dy + tall)
+
+
+def _cost(box: Box, taken: Sequence[Box], frame: Sequence[float]) -> float:
+    def shared(a: Sequence[float], b: Sequence[float]) -> float:
+        return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
+
+    area = (box[2] - box[0]) * (box[3] - box[1])
+    return sum(shared(box, other) for other in taken) + 3 * (area - shared(box, frame))
+
+
+def _breaks(note: str) -> str:
+    return note.replace(" [", "\n[")

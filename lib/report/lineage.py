@@ -1,0 +1,119 @@
+"""Where the numbers of a notebook come from: keys, seeds, devices, versions, and the tool's audit of itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from lib.report.markup import html_table, text_table
+
+HEAD = ("", "")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Lines of (what, value); `keys` are the looked-up steps' short keys by kind."""
+
+    lines: tuple[tuple[str, str], ...]
+    keys: Mapping[str, tuple[str, ...]]
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/html": self._repr_html_(), "text/plain": str(self)}
+
+    def _repr_html_(self) -> str:
+        rows = [(Markup("<b>{}</b>").format(name), Markup("{}").format(value)) for name, value in self.lines]
+        page = html_table(("Provenance", ""), rows)
+        items = Markup("").join(
+            Markup("<p><b>{}</b> <code>{}</code></p>").format(kind, " ".join(keys)) for kind, keys in self.keys.items()
+        )
+        return str(page + Markup("<details><summary>keys of all steps</summary>{}</details>").format(items))
+
+    def __str__(self) -> str:
+        keys = "\n".join(f"{kind}: {' '.join(keys)}" for kind, keys in self.keys.items())
+        return text_table(HEAD, self.lines).strip() + "\n" + keys
+
+    __repr__ = __str__
+
+
+def provenance(results: Any, **extra: Any) -> Provenance:
+    """What `lab.realize` returned, as a reader needs it to trust or to repeat it. `extra` adds lines."""
+    steps = list(results.steps)
+    metas = {step.key: dict(results.meta(step) or {}) for step in steps}
+    kinds = Counter(type(step).__name__ for step in steps)
+    trained = [metas[step.key].get("seconds") or 0.0 for step in steps if type(step).__name__ == "Train"]
+    lines: list[tuple[str, str]] = [
+        ("Steps looked up", f"{len(steps)}: " + ", ".join(f"{count} {kind}" for kind, count in kinds.items())),
+        ("Seeds", _list(_seeds(steps))),
+        ("Precision", _list(getattr(step, "precision", None) for step in steps)),
+        ("Computed on", _list(meta.get("device") for meta in metas.values())),
+        ("Training time", _duration(sum(trained)) + f" in {len(trained)} trainings" if trained else ""),
+        ("Versions", _versions(metas.values())),
+        ("Revisions", _list(f"{type(step).__name__} {step.revision}" for step in steps if step.revision != 1)),
+        ("Computed by", _finished(metas.values())),
+        *((name.replace("_", " ").capitalize(), str(value)) for name, value in extra.items()),
+        *_audits(results, steps),
+    ]
+    keys: dict[str, list[str]] = {}
+    for step in steps:
+        keys.setdefault(type(step).__name__, []).append(step.key[:10])
+    return Provenance(tuple(line for line in lines if line[1]), {kind: tuple(short) for kind, short in keys.items()})
+
+
+def _list(values: Iterable[Any]) -> str:
+    found = sorted({str(value) for value in values if value not in (None, "")}, key=lambda text: (len(text), text))
+    return ", ".join(found[:24]) + (f", ... ({len(found)})" if len(found) > 24 else "")
+
+
+def _seeds(steps: Iterable[Any]) -> Iterable[int | None]:
+    for step in steps:
+        yield getattr(step, "seed", None)
+        yield getattr(getattr(step, "design", None), "seed", None)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _versions(metas: Iterable[Mapping[str, Any]]) -> str:
+    found: dict[str, set[str]] = {}
+    for meta in metas:
+        for name, version in (meta.get("versions") or {}).items():
+            found.setdefault(name, set()).add(str(version))
+    return ", ".join(f"{name} {' and '.join(sorted(versions))}" for name, versions in sorted(found.items()))
+
+
+def _finished(metas: Iterable[Mapping[str, Any]]) -> str:
+    days = sorted({str(meta["finished"])[:10] for meta in metas if meta.get("finished")})
+    return "" if not days else days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+
+
+def _audits(results: Any, steps: Iterable[Any]) -> Iterable[tuple[str, str]]:
+    """Is the tool itself honest? One line for each population that was audited."""
+    for step in steps:
+        if type(step).__name__ != "SelfAudit":
+            continue
+        try:
+            arrays = results[step]
+        except KeyError:
+            continue
+        said = []
+        if "duplicates" in arrays:
+            doubled = int(sum(arrays["duplicates"]))
+            said.append(f"✗ {doubled} duplicates across splits" if doubled else "✓ no duplicate across a split")
+        if "blind_auc" in arrays:
+            value, low, high = (float(number) for number in arrays["blind_auc"])
+            fair = low <= 0.5 <= high
+            said.append(
+                f"{'✓' if fair else '✗'} a blind classifier on the inputs {'cannot' if fair else 'can'} tell members "
+                f"from non-members: AUC {value:.3f} [{low:.3f}, {high:.3f}]"
+            )
+        if "tie_mass" in arrays:
+            said.append(f"tie mass at the top score {float(max(arrays['tie_mass'])):.3f}")
+        name = getattr(getattr(step, "data", None), "name", "")
+        yield f"Self-audit of {name}".removesuffix(" of "), "; ".join(said) or "nothing to say"

@@ -1,0 +1,106 @@
+"""Tables of numbers with their intervals, the paper's beside ours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from lib.report.markup import html_table, markdown_table, text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNRESOLVED = "below resolution"
+LEGEND = "below resolution: too few points to measure this number"
+
+
+def is_estimate(value: Any) -> bool:
+    """Anything with a value and an interval; `lib.audit.Estimate` is what notebooks hold."""
+    return all(hasattr(value, name) for name in ("value", "low", "high"))
+
+
+def plain(value: Any) -> str:
+    """A cell as text: an Estimate with its interval, a number with three decimals, nothing as a dash."""
+    if is_estimate(value):
+        text = f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]".replace("-", "−").replace("nan", "–")
+        return text if getattr(value, "resolved", True) else f"{text} ({UNRESOLVED})"
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return str(value)
+    if math.isnan(number):
+        return "–"
+    if number == int(number) and not isinstance(value, float):
+        return f"{int(number):,}".replace(",", " ").replace("-", "−")
+    return (f"{number:.3f}" if 1e-3 <= abs(number) < 100 or number == 0 else f"{number:.4g}").replace("-", "−")
+
+
+def _cell(value: Any) -> Markup:
+    """A cell as HTML: the interval in small type, so that the eye finds the estimate first."""
+    if not is_estimate(value):
+        return Markup("{}").format(plain(value))
+    number, interval = plain(value).split(" ", 1)
+    text = Markup("{} <small>{}</small>").format(number, interval.removesuffix(f" ({UNRESOLVED})"))
+    return (
+        text if getattr(value, "resolved", True) else text + Markup("<br><small><i>{}</i></small>").format(UNRESOLVED)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What `table` returns: shown as HTML, readable as markdown and as text; `frame` holds the values."""
+
+    frame: pd.DataFrame
+    caption: str = ""
+
+    def _parts(self) -> tuple[list[str], list[list[Any]], list[int]]:
+        head = [str(name) for name in self.frame.columns]
+        rows = [list(row) for row in self.frame.itertuples(index=False, name=None)]
+        numeric = [i for i in range(len(head)) if all(not isinstance(row[i], str) for row in rows)]
+        return head, rows, numeric
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/html": self._repr_html_(), "text/markdown": self._repr_markdown_(), "text/plain": str(self)}
+
+    def _repr_html_(self) -> str:
+        head, rows, numeric = self._parts()
+        return str(html_table(head, [[_cell(value) for value in row] for row in rows], self.caption, numeric))
+
+    def _repr_markdown_(self) -> str:
+        head, rows, numeric = self._parts()
+        return markdown_table(head, [[plain(value) for value in row] for row in rows], self.caption, numeric)
+
+    def __str__(self) -> str:
+        head, rows, numeric = self._parts()
+        return text_table(head, [[plain(value) for value in row] for row in rows], self.caption, numeric)
+
+    __repr__ = __str__
+
+
+def table(rows: pd.DataFrame | Sequence[Mapping[str, Any]], paper: str = "", caption: str = "") -> Table:
+    """A table whose cells may be Estimates. A column called `paper` holds the paper's numbers; `paper=` says whose.
+
+    Missing values show as a dash, an estimate that its sample cannot resolve says so.
+    """
+    import pandas as pd
+
+    frame = rows.reset_index(drop=True) if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows), dtype=object)
+    notes = [caption] if caption else []
+    if paper:
+        notes.append(f"paper: {paper}")
+    cells = [value for name in frame.columns for value in frame[name]]
+    if any(is_estimate(value) for value in cells):
+        notes.append("[ ]: 95 % interval")
+    if any(is_estimate(value) and not getattr(value, "resolved", True) for value in cells):
+        notes.append(LEGEND)
+    return Table(frame, ". ".join(note.rstrip(".") for note in notes) + ("." if notes else ""))
