@@ -1,0 +1,130 @@
+"""RMIA (Zarifzadeh et al. 2024) and BASE (Lassila et al. 2025): the target's confidence against the average model's.
+
+Both take **log confidences** log p_y <= 0 (`signals.log_confidence`, with the temperature that the paper names for
+the data set): where models are confident, p itself has rounded to 1.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lib.attacks.shadows import checked, equal_counts
+from lib.audit import BoolArray, FloatArray
+
+Mode = Literal["online", "offline"]
+
+# Entries of the (sample, z) comparison held at once when several queries vote.
+BLOCK = 2**24
+
+
+def _checked(target: ArrayLike, shadows: ArrayLike, member: ArrayLike) -> tuple[FloatArray, FloatArray, BoolArray]:
+    own, others, inside = checked(target, shadows, member)
+    if any(np.any(values > 0) or np.any(np.isneginf(values)) for values in (own, others)):
+        raise ValueError("expected log confidences, which are finite and never above 0 (signals.log_confidence)")
+    return own, others, inside
+
+
+def _log_mean(values: FloatArray, use: BoolArray) -> FloatArray:
+    """log of the mean probability over the used shadows: (M, N, A) and (M, N) to (N, A).
+
+    Against the largest one, by expm1 and log1p: exact where all agree, and precise where all are close to 1.
+    """
+    valid = use[:, :, None] & ~np.isnan(values)
+    count = valid.sum(axis=0)
+    short = np.flatnonzero(count.min(axis=1) == 0)
+    if short.size:
+        raise ValueError(f"sample {short[0]} has no shadow to compare with ({short.size} samples in all)")
+    top = np.max(values, axis=0, where=valid, initial=-np.inf)
+    gaps = np.expm1(np.where(valid, values, -np.inf) - top)
+    return np.asarray(top + np.log1p(np.sum(gaps, axis=0, where=valid) / count))
+
+
+def _log_ratio(
+    target: ArrayLike, shadows: ArrayLike, member: ArrayLike, mode: Mode, a: float, balanced: bool
+) -> FloatArray:
+    """log of target's confidence over the average model's, (N, A)."""
+    own, others, inside = _checked(target, shadows, member)
+    if mode == "online":
+        use = equal_counts(inside) if balanced else np.ones_like(inside)
+        return own - _log_mean(others, use)
+    if mode == "offline":
+        out = _log_mean(others, ~inside)
+        return own - (np.log((1 + a) * np.exp(out) + (1 - a)) - np.log(2.0))
+    raise ValueError(f"mode is online or offline, not {mode!r}")
+
+
+def rmia(
+    target: ArrayLike,
+    shadows: ArrayLike,
+    member: ArrayLike,
+    target_z: ArrayLike,
+    shadows_z: ArrayLike,
+    *,
+    member_z: ArrayLike | None = None,
+    gamma: float = 2.0,
+    mode: Mode = "online",
+    a: float = 0.3,
+    balanced: bool = False,
+    tie_break: bool = True,
+) -> FloatArray:
+    """RMIA scores ``(N,)``: the share of population samples z with ratio(x) / ratio(z) > gamma, strictly.
+
+    ratio = p / mean p over the reference models: all of them online, ((1 + a) mean of OUT + 1 - a) / 2 offline.
+    Log confidences ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M, N)``; of the population ``target_z
+    (Z[, A])``, ``shadows_z (M, Z[, A])``. No shadow trained on z, unless ``member_z (M, Z)`` says which did. Several
+    queries vote for every pair (x, z); an even split is a no, as in the authors' code.
+
+    For one query the score is a step function of ratio(x): z and gamma cannot change the ranking, but they round it to
+    at most Z + 1 levels. ``tie_break`` therefore orders equal shares by the log ratio (mean over queries), adding its
+    rank among these N samples, scaled below 1/Z; False gives the plain share. ``balanced`` (online) as in `lira`.
+    ValueError on shapes that do not match, values above 0, gamma <= 0, and samples without a reference model.
+    """
+    if not gamma > 0:
+        raise ValueError(f"gamma must be positive, not {gamma}")
+    others_z = np.asarray(shadows_z, np.float64)
+    inside_z = np.zeros(others_z.shape[:2], dtype=np.bool_) if member_z is None else np.asarray(member_z)
+    x = _log_ratio(target, shadows, member, mode, a, balanced)
+    z = _log_ratio(target_z, others_z, inside_z, mode, a, False)
+    if x.shape[1] != z.shape[1]:
+        raise ValueError(f"x has {x.shape[1]} queries, z has {z.shape[1]}")
+    size, queries = z.shape
+    bar = x - np.log(gamma)
+    if queries == 1:
+        wins = np.searchsorted(np.sort(z[:, 0]), bar[:, 0], side="left").astype(np.float64)
+    else:
+        wins = np.empty(len(x))
+        step = max(1, BLOCK // size)
+        for start in range(0, len(x), step):
+            rows = bar[start : start + step]
+            votes = np.zeros((len(rows), size), dtype=np.int16)
+            for query in range(queries):
+                votes += rows[:, query, None] > z[:, query]
+            wins[start : start + step] = np.sum(2 * votes > queries, axis=1)
+    if not tie_break:
+        return wins / size
+    levels, rank = np.unique(x.mean(axis=1), return_inverse=True)
+    return (wins + rank / levels.size) / size
+
+
+def base(
+    target: ArrayLike,
+    shadows: ArrayLike,
+    member: ArrayLike,
+    *,
+    mode: Mode = "online",
+    strength: float = 0.33,
+    balanced: bool = False,
+) -> FloatArray:
+    """BASE scores ``(N,)``: log p - log mean p over the shadows, averaged over queries; RMIA's ranking without z.
+
+    Arrays and errors as `rmia`. Online uses all shadows; offline log p - strength * log mean p over the OUT ones.
+    """
+    if mode == "online":
+        return _log_ratio(target, shadows, member, "online", 0.0, balanced).mean(axis=1)
+    if mode == "offline":
+        own, others, inside = _checked(target, shadows, member)
+        return (own - strength * _log_mean(others, ~inside)).mean(axis=1)
+    raise ValueError(f"mode is online or offline, not {mode!r}")

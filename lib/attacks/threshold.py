@@ -1,0 +1,129 @@
+"""Threshold attacks on one signal (Yeom et al. 2018; Song & Mittal 2021), thresholds chosen on shadows alone.
+
+Signals come in the orientation "larger = more likely member" (`signals.score`); several queries are averaged first.
+The gap attack is `global_threshold` on ``correctness``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lib.audit import BoolArray, FloatArray
+
+Sign = Literal["fixed", "shadows"]
+
+
+class Decision(NamedTuple):
+    """Scores ``(N,)`` and the threshold that the shadows chose for them: a member iff ``scores >= threshold``."""
+
+    scores: FloatArray
+    threshold: float
+
+
+def best_thresholds(
+    signal: FloatArray, member: BoolArray, group: NDArray[np.intp], groups: int
+) -> tuple[FloatArray, FloatArray]:
+    """Per group, the threshold with the best balanced accuracy of ``signal >= threshold``, and that accuracy.
+
+    ``signal``, ``member``, ``group``: ``(K,)``; returns two ``(groups,)`` arrays. A threshold lies halfway between two
+    neighbouring values; of equally good ones the middle one is taken, so the order of the samples plays no part. A
+    group that lacks members or non-members gets NaN and 0. One sort: O(K log K).
+    """
+    order = np.lexsort((signal, group))
+    s, m, g = signal[order], member[order].astype(np.int64), group[order]
+    size = np.bincount(g, minlength=groups)
+    start = np.cumsum(size) - size
+    ins = np.bincount(g, weights=m, minlength=groups).astype(np.int64)
+    outs = size - ins
+    # Cut i calls everything from position i of its group on a member. Whole numbers compare without rounding.
+    first = np.arange(s.size) == start[g]
+    ins_below = np.cumsum(m) - m
+    ins_below -= ins_below[np.minimum(start, s.size - 1)][g]
+    outs_below = np.arange(s.size) - start[g] - ins_below
+    worth = (ins[g] - ins_below) * outs[g] + outs_below * ins[g]
+    worth[~first & (s == np.roll(s, 1))] = -1
+    best = np.zeros(groups, dtype=np.int64)
+    np.maximum.at(best, g, worth)
+
+    usable = (ins > 0) & (outs > 0)
+    ties = np.flatnonzero((worth == best[g]) & usable[g])
+    number = np.bincount(g[ties], minlength=groups)
+    pick = ties[(np.cumsum(number) - number + number // 2)[usable]]
+    below = s[np.where(first[pick], pick, pick - 1)]
+    with np.errstate(invalid="ignore"):
+        middle = 0.5 * below + 0.5 * s[pick]
+    tau, accuracy = np.full(groups, np.nan), np.zeros(groups)
+    # Between neighbouring floats, and beside an infinite value, the midpoint falls on the wrong one.
+    tau[usable] = np.where((middle > below) & (middle < np.inf), middle, s[pick])
+    accuracy[usable] = best[usable] / (2 * ins[usable] * outs[usable])
+    return tau, accuracy
+
+
+def _pooled(shadows: ArrayLike, member: ArrayLike, labels: ArrayLike) -> tuple[FloatArray, BoolArray, NDArray[np.intp]]:
+    """Every evaluated (shadow, sample) as one long sample: signal, membership, label."""
+    values, inside = np.asarray(shadows, np.float64), np.asarray(member)
+    if inside.dtype != np.bool_ or inside.ndim != 2 or values.shape[:2] != inside.shape or values.ndim > 3:
+        raise ValueError(f"need shadows (M, N[, A]) and Boolean member (M, N), got {values.shape} and {inside.shape}")
+    values = values.reshape(*inside.shape, -1).mean(axis=2)
+    known = ~np.isnan(values)
+    return values[known], inside[known], np.broadcast_to(np.asarray(labels), inside.shape)[known]
+
+
+def _mean_query(target: ArrayLike) -> FloatArray:
+    own = np.asarray(target, np.float64)
+    return own.reshape(len(own), -1).mean(axis=1)
+
+
+def _chosen(
+    values: FloatArray, inside: BoolArray, sign: Sign, group: NDArray[np.intp], groups: int
+) -> tuple[float, float, FloatArray]:
+    """Sign, global threshold and group thresholds (global where a group is empty)."""
+    if sign not in ("fixed", "shadows"):
+        raise ValueError(f"sign is 'fixed' or 'shadows', not {sign!r}")
+    if inside.all() or not inside.any():
+        raise ValueError("the shadows need at least one member and one non-member")
+    everyone = np.zeros(values.size, dtype=np.intp)
+    options = []
+    for turn in (1.0, -1.0) if sign == "shadows" else (1.0,):
+        tau, accuracy = best_thresholds(turn * values, inside, everyone, 1)
+        options.append((float(accuracy[0]), turn, float(tau[0])))
+    _, turn, tau_all = max(options)  # an even score keeps the sign: +1 is the larger
+    tau_group, _ = best_thresholds(turn * values, inside, group, groups)
+    return turn, tau_all, np.where(np.isnan(tau_group), tau_all, tau_group)
+
+
+def global_threshold(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, *, sign: Sign = "fixed") -> Decision:
+    """One threshold for all: the score is the signal itself (Yeom et al. 2018).
+
+    ``target (N[, A])``; ``shadows (M, N'[, A])`` with ``member (M, N')`` may be of other samples; NaN there = not
+    evaluated. ``sign="shadows"`` is the adaptive attacker of a defence under which members may have the *larger* loss:
+    the shadows say which way the signal points.
+    """
+    values, inside, _ = _pooled(shadows, member, 0)
+    turn, tau, _ = _chosen(values, inside, sign, np.zeros(values.size, dtype=np.intp), 1)
+    return Decision(turn * _mean_query(target), tau)
+
+
+def class_thresholds(
+    target: ArrayLike,
+    labels: ArrayLike,
+    shadows: ArrayLike,
+    member: ArrayLike,
+    *,
+    shadow_labels: ArrayLike | None = None,
+    sign: Sign = "fixed",
+) -> Decision:
+    """A threshold per class (Song & Mittal 2021): score = signal - tau_label, threshold 0.
+
+    As `global_threshold`, with ``labels (N,)``, and ``shadow_labels (N',)`` where the shadows saw other samples. A
+    class that the shadows lack on either side takes the global threshold. With few samples per class tau overfits:
+    report the global attack beside it.
+    """
+    own = np.asarray(labels)
+    theirs = own if shadow_labels is None else np.asarray(shadow_labels)
+    values, inside, group = _pooled(shadows, member, theirs)
+    turn, _, tau = _chosen(values, inside, sign, group, int(max(own.max(), theirs.max())) + 1)
+    return Decision(turn * _mean_query(target) - tau[own], 0.0)

@@ -1,0 +1,362 @@
+"""The statistics against closed forms, against scikit-learn, and against counting by hand."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from lib import audit
+from lib.audit import Estimate
+
+quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+
+
+@st.composite
+def labelled(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    """A score vector full of ties, infinities among them, with both classes present."""
+    size = draw(st.integers(2, 40))
+    values = st.sampled_from([-np.inf, -2.0, -1.0, 0.0, 0.5, 1.0, 3.0, np.inf])
+    scores = np.array(draw(st.lists(values, min_size=size, max_size=size)))
+    member = np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size)))
+    member[:2] = [True, False]
+    return scores, member
+
+
+def gaussian(shift: float, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    member = np.arange(2 * n) < n
+    return np.random.default_rng(seed).normal(size=2 * n) + shift * member, member
+
+
+# --- rates -------------------------------------------------------------------------------------------------------
+
+
+@quick
+@given(labelled(), st.sampled_from([0.0, 0.01, 0.05, 0.1, 0.29, 0.5, 1.0]))
+def test_rates_equal_sklearn_with_ties(case: tuple[np.ndarray, np.ndarray], fpr: float) -> None:
+    scores, member = case
+    finite = np.clip(scores, -9, 9)  # sklearn takes no infinities; clipping keeps the order and the ties
+    fprs, tprs, _ = roc_curve(member, finite, drop_intermediate=False)
+    assert audit.auc(scores, member) == pytest.approx(roc_auc_score(member, finite), abs=1e-12)
+    assert audit.balanced_accuracy(scores, member) == pytest.approx(np.max(1 + tprs - fprs) / 2, abs=1e-12)
+    assert audit.tpr(scores, member, fpr) == tprs[fprs <= fpr].max()
+    ours = audit.roc(scores, member)
+    np.testing.assert_allclose(ours[0], fprs, atol=1e-12)
+    np.testing.assert_allclose(ours[1], tprs, atol=1e-12)
+
+
+@quick
+@given(labelled())
+def test_auc_symmetries(case: tuple[np.ndarray, np.ndarray]) -> None:
+    scores, member = case
+    area = audit.auc(scores, member)
+    assert audit.auc(-scores, member) == pytest.approx(1 - area, abs=1e-12)
+    assert audit.auc(scores, ~member) == pytest.approx(1 - area, abs=1e-12)
+    assert audit.auc(np.arctan(scores), member) == area
+    order = np.random.default_rng(0).permutation(scores.size)
+    assert audit.auc(scores[order], member[order]) == area
+    wins = scores[member][:, None] > scores[~member]
+    ties = scores[member][:, None] == scores[~member]
+    assert area == pytest.approx(np.mean(wins + 0.5 * ties), abs=1e-12)
+
+
+@quick
+@given(labelled())
+def test_intervals_hold_their_value_and_stay_in_range(case: tuple[np.ndarray, np.ndarray]) -> None:
+    scores, member = case
+    rates = [audit.tpr(scores, member, fpr) for fpr in (0.0, 0.1, 0.3, 1.0)]
+    assert rates == sorted(rates) and rates[-1] == 1
+    for estimate in (
+        audit.auc_interval(scores, member),
+        audit.balanced_accuracy_interval(scores, member),
+        audit.balanced_accuracy_interval(scores, member, threshold=0.25),
+        audit.tpr_at_fpr(scores, member, 0.1),
+        *audit.audit(np.stack([scores, -scores]), member).values(),
+    ):
+        assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
+
+
+@quick
+@given(labelled(), st.sampled_from([-np.inf, -1.5, 0.0, 0.25, 1.0, np.inf]))
+def test_balanced_accuracy_counts_a_tie_with_the_threshold_as_member(
+    case: tuple[np.ndarray, np.ndarray], threshold: float
+) -> None:
+    scores, member = case
+    called = scores >= threshold
+    by_hand = (called[member].mean() + (~called[~member]).mean()) / 2
+    assert audit.balanced_accuracy(scores, member, threshold) == pytest.approx(by_hand)
+    assert audit.balanced_accuracy_interval(scores, member, threshold).value == pytest.approx(by_hand)
+    assert audit.balanced_accuracy(scores, member) >= by_hand - 1e-12
+
+
+def test_many_vectors_equal_one_at_a_time() -> None:
+    rng = np.random.default_rng(0)
+    scores, common = np.round(rng.normal(size=(3, 4, 200)), 1), rng.random(200) < 0.4
+    own = rng.random((3, 4, 200)) < 0.5  # unequal class sizes from vector to vector
+    measures: list[Callable[..., np.ndarray]] = [
+        audit.auc,
+        audit.balanced_accuracy,
+        lambda s, m: audit.tpr(s, m, 0.03),
+        lambda s, m: audit.balanced_accuracy(s, m, 0.2),
+    ]
+    for measure in measures:
+        for member in (common, own):
+            found = measure(scores, member)
+            assert found.shape == (3, 4)
+            each = np.broadcast_to(member, scores.shape)
+            for at in np.ndindex(3, 4):
+                assert found[at] == measure(scores[at], each[at])
+    thresholds = rng.normal(size=(3, 4))
+    assert audit.balanced_accuracy(scores, common, thresholds)[2, 1] == audit.balanced_accuracy(
+        scores[2, 1], common, thresholds[2, 1]
+    )
+
+
+def test_extremes() -> None:
+    member = np.arange(2000) < 1000
+    perfect, constant = member.astype(float), np.zeros(2000)
+    for fpr in audit.HEADLINE_FPRS:
+        assert audit.tpr(perfect, member, fpr) == 1
+        assert audit.tpr(constant, member, fpr) == 0
+    assert audit.auc(perfect, member) == 1 and audit.auc(constant, member) == 0.5
+    assert audit.balanced_accuracy(constant, member) == 0.5
+    assert audit.tie_mass(constant) == 1 and audit.tie_mass(perfect) == 0.5
+    np.testing.assert_array_equal(audit.tie_mass(np.array([[1.0, 2.0], [3.0, 3.0]])), [0.5, 1.0])
+
+
+def test_tied_top_gets_no_interpolated_tpr() -> None:
+    # 10 members and 1 of 100 non-members share the top: at FPR 0 nobody passes, at 1 % all ten do.
+    scores = np.r_[np.ones(10), np.zeros(90), np.ones(1), np.zeros(99)]
+    member = np.arange(200) < 100
+    assert audit.tpr(scores, member, 0.009) == 0
+    assert audit.tpr(scores, member, 0.01) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("fpr", "non_members", "allowed"), [(0.29, 100, 29), (0.07, 100, 7), (0.001, 999, 0), (1, 7, 7)]
+)
+def test_allowed_false_positives_do_not_suffer_from_rounding(fpr: float, non_members: int, allowed: int) -> None:
+    scores = np.arange(non_members + 1.0)
+    member = np.zeros(non_members + 1, dtype=bool)
+    for place in (non_members - allowed, non_members - allowed - 1):  # `allowed` above the member, or one more
+        if place < 0:
+            continue
+        member[:] = False
+        member[place] = True
+        assert audit.tpr(scores, member, fpr) == (place == non_members - allowed)
+
+
+@pytest.mark.parametrize(
+    ("scores", "member", "says"),
+    [
+        ([0.1, np.nan], [True, False], "NaN"),
+        ([0.1, 0.2], [1, 0], "Boolean"),
+        ([0.1, 0.2], [True, True], "one member and one non-member"),
+        ([0.1, 0.2, 0.3], [True, False], "shape"),
+        ([[0.1, 0.2], [0.1, 0.2]], [[True, False], [False, False]], "one member and one non-member"),
+    ],
+)
+def test_bad_input_is_named(scores: list[float], member: list[bool], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        audit.auc(scores, member)
+
+
+# --- closed forms ------------------------------------------------------------------------------------------------
+
+
+def test_gaussian_shift_has_its_closed_forms() -> None:
+    for shift in (1.0, 2.0):
+        scores, member = gaussian(shift, 100_000)
+        truth = stats.norm.cdf(shift / np.sqrt(2))
+        found = audit.auc_interval(scores, member, level=0.999)
+        assert found.low <= truth <= found.high and found.high - found.low < 0.01
+        at_best = audit.balanced_accuracy(scores, member)
+        assert at_best == pytest.approx(stats.norm.cdf(shift / 2), abs=0.004)
+        for fpr in (0.01, 0.001, 0.0001):
+            found = audit.tpr_at_fpr(scores, member, fpr, level=0.999)
+            assert found.low <= stats.norm.sf(stats.norm.isf(fpr) - shift) <= found.high
+
+
+def test_delong_is_the_variance_of_the_placements() -> None:
+    scores, member = gaussian(0.7, 60, seed=3)
+    pos, neg = scores[member], scores[~member]
+    wins = pos[:, None] > neg
+    spread = wins.mean(axis=1).var(ddof=1) / 60 + wins.mean(axis=0).var(ddof=1) / 60
+    found = audit.auc_interval(scores, member)
+    assert found.high - found.low == pytest.approx(2 * 1.959964 * np.sqrt(spread), rel=1e-6)
+
+
+def test_a_perfect_score_on_few_samples_is_not_certain() -> None:
+    member = np.arange(20) < 10
+    found = audit.auc_interval(member.astype(float), member)
+    assert found.high == 1 and found.low == pytest.approx(0.025**0.1)
+    assert not audit.auc_interval([1.0, 0.0], [True, False]).resolved
+
+
+def test_ks_is_scipys_and_sees_both_directions() -> None:
+    scores, member = gaussian(-0.5, 400, seed=5)
+    scores = np.round(scores, 1)
+    ks, border, area = audit.two_sided(scores, member)
+    assert ks == pytest.approx(stats.ks_2samp(scores[member], scores[~member]).statistic)
+    assert border == pytest.approx(1.3581 * np.sqrt(2 / 400), rel=1e-4)
+    assert ks > border and area > 0.6
+    assert audit.two_sided(-scores, member).ks == pytest.approx(ks)
+
+
+def test_resolution_is_named_for_what_it_is() -> None:
+    assert audit.resolution(2000) == 0.0005
+    assert audit.tpr_label(0.001, 1000) == "TPR at 0.1 % FPR"
+    assert audit.tpr_label(0.001, 999) == "TPR at zero false positives"
+    assert audit.tpr_label(0.00001, 99_999) == "TPR at zero false positives"
+    assert audit.tpr_label(0.00001, 100_000) == "TPR at 0.001 % FPR"
+    assert [audit.non_members_to_certify(fpr) for fpr in (0.001, 0.00001)] == [2995, 299_572]
+    scores, member = gaussian(2.0, 500)
+    assert audit.tpr_at_fpr(scores, member, 0.01).resolved
+    assert not audit.tpr_at_fpr(scores, member, 0.001).resolved
+
+
+def test_clopper_pearson_values() -> None:
+    low, high = audit.clopper_pearson([0, 0, 5, 50], [2000, 25_000, 25_000, 25_000])
+    np.testing.assert_allclose(low, [0, 0, 0.00006, 0.00148], atol=6e-6)
+    np.testing.assert_allclose(high, [0.0018, 0.00015, 0.00047, 0.00264], atol=5e-5)
+    assert high[0] == pytest.approx(1 - 0.025 ** (1 / 2000))
+    exact = stats.binomtest(7, 60).proportion_ci(method="exact")
+    assert audit.clopper_pearson(7, 60) == pytest.approx((exact.low, exact.high))
+    assert audit.clopper_pearson(60, 60)[1] == 1
+    with pytest.raises(ValueError, match="k <= n"):
+        audit.clopper_pearson(3, 2)
+
+
+def test_threshold_law() -> None:
+    """The table of facts/methods.md 1.17: what FPR a threshold with k false positives truly has."""
+    for k, n, low, high in [(2, 2000, 0.00012, 0.0036), (10, 10_000, 0.00048, 0.00184), (10, 10**6, 4.8e-6, 1.8e-5)]:
+        ends = audit.threshold_law(k, n)[0], audit.threshold_law(k + 1, n)[1]
+        assert ends == pytest.approx(audit.clopper_pearson(k, n))
+        assert ends == pytest.approx((low, high), rel=0.03)
+    assert audit.threshold_law(2, 100_000)[1] == pytest.approx(5.6e-5, rel=0.01)
+    assert audit.threshold_law(3, 50) == pytest.approx(stats.beta(3, 48).interval(0.95))
+    with pytest.raises(ValueError, match="rank"):
+        audit.threshold_law(0, 10)
+
+
+def test_binomial_quantile_is_scipys() -> None:
+    for n, p in [(2000, 1e-5), (2000, 0.001), (25_000, 0.001), (50, 0.5), (10, 1.0), (10, 0.0), (10**6, 0.01)]:
+        for q in (0.0125, 0.5, 0.9875):
+            assert audit._binomial_quantile(q, n, p) == stats.binom.ppf(q, n, p)
+
+
+# --- coverage: an interval that claims 95 % has it ---------------------------------------------------------------
+
+
+def test_intervals_over_samples_cover() -> None:
+    truth = {"auc": stats.norm.cdf(1 / np.sqrt(2)), "best": stats.norm.cdf(0.5), "at": stats.norm.cdf(0.5)}
+    truth |= {"tpr": stats.norm.sf(stats.norm.isf(0.02) - 1)}
+    hit = dict.fromkeys(truth, 0)
+    for seed in range(300):
+        scores, member = gaussian(1.0, 250, seed)
+        found = {
+            "auc": audit.auc_interval(scores, member),
+            "best": audit.balanced_accuracy_interval(scores, member),
+            "at": audit.balanced_accuracy_interval(scores, member, threshold=0.5),
+            "tpr": audit.tpr_at_fpr(scores, member, 0.02),
+        }
+        for name, estimate in found.items():
+            hit[name] += estimate.low <= truth[name] <= estimate.high
+    for name, count in hit.items():
+        assert count / 300 > 0.92, name
+    assert hit["auc"] / 300 < 0.99 and hit["at"] / 300 < 0.99  # not by being too wide
+
+
+# --- targets -----------------------------------------------------------------------------------------------------
+
+
+def test_over_is_students_interval() -> None:
+    values = np.array([0.61, 0.58, 0.66, 0.6])
+    expected = stats.t.interval(0.95, 3, values.mean(), stats.sem(values))
+    found = audit.over(values)
+    assert (found.low, found.high) == pytest.approx(expected) and found.n == 4 and found.resolved
+    alone = audit.over([0.6])
+    assert (alone.low, alone.high, alone.resolved) == (-np.inf, np.inf, False)
+    assert audit.over([0.0, 1.0], bounds=(0, 1)).high == 1
+    wider = audit.over(values, design_effect=audit.CROSSED)
+    assert wider.high - wider.value == pytest.approx(np.sqrt(2) * (found.high - found.value))
+    for bad in ([], [0.5, np.nan]):
+        with pytest.raises(ValueError, match="at least one"):
+            audit.over(bad)
+
+
+def test_paired_difference_removes_what_targets_share() -> None:
+    rng = np.random.default_rng(0)
+    common = rng.normal(0, 5, 8)
+    a, b = common + rng.normal(0, 0.1, 8) + 0.5, common + rng.normal(0, 0.1, 8)
+    found = audit.paired_difference(a, b)
+    expected = stats.ttest_rel(a, b).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert found.high - found.low < 0.2 < audit.over(a).high - audit.over(a).low
+    with pytest.raises(ValueError, match="shape"):
+        audit.paired_difference(a, b[1:])
+
+
+def test_bootstrap_repeats_itself_and_agrees_with_delong() -> None:
+    scores, member = gaussian(1.0, 300, seed=2)
+
+    def area(pos: np.ndarray, neg: np.ndarray) -> np.ndarray:
+        inside = np.arange(pos.shape[1] + neg.shape[1]) < pos.shape[1]
+        return audit.auc(np.concatenate([pos, neg], axis=1), inside)
+
+    first, second = (audit.bootstrap(area, scores[member], scores[~member], repeats=800) for _ in range(2))
+    exact = audit.auc_interval(scores, member)
+    assert first == second and first.value == exact.value
+    assert first.high - first.low == pytest.approx(exact.high - exact.low, rel=0.15)
+
+
+def test_bootstrap_of_targets_keeps_scores_and_members_together() -> None:
+    rng = np.random.default_rng(1)
+    member = rng.random((6, 400)) < 0.5
+    scores = rng.normal(size=member.shape) + 4.0 * member
+    found = audit.bootstrap(lambda s, m: audit.auc(s, m).mean(axis=1), scores, member, paired=True, repeats=100)
+    assert found.low > 0.99 and found.n == 6
+    with pytest.raises(ValueError, match="lengths"):
+        audit.bootstrap(lambda s, m: s.mean(axis=(1, 2)), scores, member[1:], paired=True)
+
+
+def test_audit_of_targets() -> None:
+    rng = np.random.default_rng(0)
+    member = rng.random((5, 4000)) < 0.5
+    scores = rng.normal(size=member.shape) + member
+    row = audit.audit(scores, member, crossed=False)
+    assert row["auc"] == audit.over(audit.auc(scores, member))
+    assert audit.audit(scores, member)["auc"] == audit.over(audit.auc(scores, member), design_effect=2)
+    assert list(row) == ["auc", "balanced_accuracy", "tpr_at_1%", "tpr_at_0.1%", "tpr_at_0.001%"]
+    assert all(estimate.n == 5 for estimate in row.values())
+    assert row["auc"].low < stats.norm.cdf(1 / np.sqrt(2)) < row["auc"].high
+    assert row["tpr_at_0.1%"].resolved and not row["tpr_at_0.001%"].resolved
+    single = audit.audit(member[:1].astype(float), member[:1])
+    assert not single["auc"].resolved and (single["auc"].low, single["auc"].high) == (0, 1)
+    by_sample = audit.audit(rng.normal(size=4000) + member[0], member[0])
+    assert by_sample["auc"].n == 4000 and by_sample["auc"].resolved
+
+
+def test_no_true_positive_in_any_target_is_not_certainty() -> None:
+    scores, member = np.zeros((4, 1000)), np.arange(1000) < 500
+    found = audit.audit(scores, member)["tpr_at_1%"]
+    assert (found.value, found.low) == (0, 0) and found.high == pytest.approx(1 - 0.025 ** (1 / 2000))
+
+
+def test_estimates_print_as_in_tables() -> None:
+    assert str(Estimate(0.7031, 0.6899, 0.7162)) == "0.703 [0.690, 0.716]"
+    assert f"{Estimate(0.0012, 0.0, 0.01):.2%}" == "0.12% [0.00%, 1.00%]"
+
+
+def test_import_stays_light() -> None:
+    heavy = "{'torch', 'sklearn', 'pandas', 'scipy.stats', 'matplotlib'}"
+    code = (
+        "import sys, lib.audit, lib.attacks.lira, lib.attacks.rmia, lib.attacks.signals, lib.attacks.threshold;"
+        f"print(sorted({heavy} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
