@@ -1,0 +1,113 @@
+"""Feature distances: reducing each part's maps at once, against storing the maps of both networks and comparing then.
+
+2,000 random 32 x 32 images through two ResNet-18 of width 16, one thread. Each measurement runs in a process of its
+own, in turn: the operating system keeps the peak of a process's resident memory, and gives no way to lower it again.
+"Extra" is that peak above what was resident before the first image, so that libraries, weights and images do not count,
+and everything that the computation allocates does, inside torch and outside. Time is processor time, imports left out.
+
+Ratios are the storing way over ours: memory at least 8; time at least 1 / 1.1, so that ours takes at most 1.1 times as
+long.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+IMAGES, REPEATS = 2000, 5
+REQUIRED = {"feature distance: memory": 8.0, "feature distance: time": 1 / 1.1}
+
+
+def _storing(a: Any, b: Any, data: Any, index: Any) -> dict[str, Any]:
+    """Hooks keep the output of every part for every image; the comparison is ours, once all maps are there."""
+    import torch
+
+    from lib.data import augmentation
+    from lib.localization import layers
+    from lib.training.signals import scoring
+
+    names = layers.part_names(a)
+    kept: list[list[Any]] = []
+    for net in (a, b):
+        maps: dict[str, list[Any]] = {name: [] for name in names}
+        hooks = [
+            part.register_forward_hook(lambda _, __, out, into=maps[name]: into.append(out))
+            for name, part in net.named_children()
+        ]
+        with scoring(net):
+            for rows in index.split(layers.BATCH):
+                net(augmentation.plain(data, rows))
+        for hook in hooks:
+            hook.remove()
+        kept.append([maps[name] for name in names])
+    with torch.inference_mode():
+        pairs = zip(*kept, strict=True)
+        table = torch.stack([torch.cat([layers._compare(p, q) for p, q in zip(*two, strict=True)], 1) for two in pairs])
+    return dict(
+        zip(("euclidean", "direction", "length_a", "length_b"), table.float().numpy().swapaxes(0, 1), strict=True)
+    )
+
+
+def _resident() -> int:
+    """Bytes of this process in memory now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+def measure(way: str) -> dict[str, float]:
+    """Seconds and extra peak bytes of one way, and a checksum, in this process."""
+    import torch
+
+    from lib.data.resident import Resident
+    from lib.localization import layers
+    from lib.models import build
+    from lib.recipe import Model
+
+    torch.set_num_threads(1)
+    generator = torch.Generator().manual_seed(0)
+    images = torch.randint(256, (IMAGES, 32, 32, 3), generator=generator, dtype=torch.uint8)
+    half = torch.full((3,), 0.5)
+    data = Resident(images, torch.zeros(IMAGES, dtype=torch.int64), half, half / 2, IMAGES, 10)
+    nets = [build(Model("resnet18", width=16), 3, 10, seed) for seed in (0, 1)]
+    compute = {"storing": _storing, "streaming": layers.distances}[way]
+    before, start = _resident(), time.process_time()
+    found = compute(*nets, data, torch.arange(IMAGES))
+    seconds = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return {"seconds": seconds, "extra": peak - before, "sum": float(sum(values.sum() for values in found.values()))}
+
+
+def main() -> dict[str, dict[str, float]]:
+    """Prints a line for each ratio and returns `{name: {ratio, low, high, required}}`: median, least and greatest."""
+    runs: dict[str, list[dict[str, float]]] = {"storing": [], "streaming": []}
+    for repeat in range(REPEATS):
+        for way in sorted(runs, reverse=bool(repeat % 2)):
+            command = [sys.executable, "-m", "bench.features", way]
+            done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1])
+            runs[way].append(json.loads(done.stdout))
+    totals = {run["sum"] for each in runs.values() for run in each}
+    assert max(totals) - min(totals) <= 1e-6 * max(totals), f"the two ways differ: {totals}"
+    found = {}
+    for (name, required), what in zip(REQUIRED.items(), ("extra", "seconds"), strict=True):
+        ratios = [s[what] / o[what] for s, o in zip(runs["storing"], runs["streaming"], strict=True)]
+        found[name] = {"ratio": median(ratios), "low": min(ratios), "high": max(ratios), "required": required}
+        scale, unit = (2**20, "MiB") if what == "extra" else (1, "s")
+        ours, theirs = (median(run[what] for run in runs[way]) / scale for way in ("streaming", "storing"))
+        print(
+            f"{name:<28} {median(ratios):6.2f}x  ({min(ratios):.2f}-{max(ratios):.2f}), required >= {required:.2f}x; "
+            f"streaming {ours:.1f} {unit}, storing {theirs:.1f} {unit}"
+        )
+    return found
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        print(json.dumps(measure(sys.argv[1])))
+    else:
+        main()
