@@ -6,11 +6,11 @@ import platform
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lib import store
+from lib import BadInput, store
 from lib.lab.plan import Job, work
 from lib.recipe import (
     BASE,
@@ -174,7 +174,8 @@ def signals(step: Signals) -> Arrays:
 
     own = step.of.training
     role, index, labels = table(own)
-    plain, views = logits(load(step.of), resident(own.data, device()), _tensor(index), step.views)
+    found = logits(load(step.of), resident(own.data, device()), _tensor(index), step.views)
+    plain, views = (part.cpu().numpy() for part in found)
     right = plain.argmax(1) == labels
     shares = {
         f"accuracy_{r.name.lower()}": right[role[0] == r] for r in (Role.MEMBER, Role.NONMEMBER, Role.TEST, Role.DEV)
@@ -276,74 +277,95 @@ def attack(step: Attack) -> Arrays:
     pool = np.isin(role[step.targets[0].key], (Role.MEMBER, Role.NONMEMBER))
     population = role[step.targets[0].key] == Role.TEST
 
-    scores, member = [], []
+    scores, member, thresholds = [], [], []
     for target in step.targets:
         mine = pair(own.design, target.training.row)
         helpers = [s for s in shadows if s.key != target.key and pair(own.design, s.training.row) != mine]
-        score = ATTACKS[type(step.attacker)](
-            step.attacker,
+        if not helpers:
+            raise BadInput(f"row {target.training.row} has no shadow outside its own pair: ask for more models")
+        case = Case(
             read[target.key],
             [read[s.key] for s in helpers],
-            np.stack([role[s.key] == Role.MEMBER for s in helpers]),
+            np.stack([role[s.key][pool] == Role.MEMBER for s in helpers]),
             labels,
             pool,
             population,
         )
+        score, threshold = ATTACKS[type(step.attacker)](step.attacker, case)
         scores.append(score)
+        thresholds.append(threshold)
         member.append(role[target.key][pool] == Role.MEMBER)
-    return {"scores": np.stack(scores), "member": np.stack(member), "index": index[pool]}
+    return {
+        "scores": np.stack(scores),
+        "member": np.stack(member),
+        "thresholds": np.asarray(thresholds),
+        "index": index[pool],
+    }
 
 
-def _threshold(attacker: Threshold, target: Arrays, shadows: list[Arrays], member: np.ndarray, labels: np.ndarray,
-               pool: np.ndarray, population: np.ndarray) -> np.ndarray:  # fmt: skip
+class Case(NamedTuple):
+    """What an attacker has: signals of the target and of its shadows, and who was in the shadows' training."""
+
+    target: Arrays
+    shadows: list[Arrays]
+    member: np.ndarray  # (M, n) over the pool
+    labels: np.ndarray
+    pool: np.ndarray
+    population: np.ndarray
+
+    def read(self, signal: Callable[[Arrays, np.ndarray], np.ndarray], which: np.ndarray) -> tuple[Any, Any]:
+        """A signal on some samples: of the target, and of the shadows stacked."""
+        return signal(self.target, which), np.stack([signal(shadow, which) for shadow in self.shadows])
+
+
+Scored = tuple[np.ndarray, float]  # scores (n,), and the threshold that the shadows chose (NaN: none)
+
+
+def _threshold(attacker: Threshold, case: Case) -> Scored:
     from lib.attacks import signals, threshold
 
-    read = getattr(signals, attacker.signal)
-    others = np.stack([read(s["logits"][pool], labels[pool]) for s in shadows])
-    mine = read(target["logits"][pool], labels[pool])
-    return threshold.threshold(mine, others, member[:, pool], labels[pool], by_class=attacker.by_class)
+    def signal(arrays: Arrays, which: np.ndarray) -> np.ndarray:
+        return signals.score(attacker.signal, arrays["logits"][which], case.labels[which])
+
+    mine, others = case.read(signal, case.pool)
+    if attacker.by_class:
+        return threshold.class_thresholds(mine, case.labels[case.pool], others, case.member, sign=attacker.sign)
+    return threshold.global_threshold(mine, others, case.member, sign=attacker.sign)
 
 
-def _lira(attacker: LiRA, target: Arrays, shadows: list[Arrays], member: np.ndarray, labels: np.ndarray,
-          pool: np.ndarray, population: np.ndarray) -> np.ndarray:  # fmt: skip
+def _lira(attacker: LiRA, case: Case) -> Scored:
     from lib.attacks import lira
 
-    others = np.stack([s["views"][pool] for s in shadows])
-    return lira.lira(target["views"][pool], others, member[:, pool], mode=attacker.mode, variance=attacker.variance)
+    mine, others = case.read(lambda arrays, which: arrays["views"][which], case.pool)
+    return lira.lira(mine, others, case.member, mode=attacker.mode, variance=attacker.variance), np.nan
 
 
-def _rmia(attacker: RMIA, target: Arrays, shadows: list[Arrays], member: np.ndarray, labels: np.ndarray,
-          pool: np.ndarray, population: np.ndarray) -> np.ndarray:  # fmt: skip
-    from scipy.special import expit
+def _rmia(attacker: RMIA, case: Case) -> Scored:
+    from scipy.special import log_expit
 
     from lib.attacks import rmia, signals
 
-    def confidence(arrays: Arrays, which: np.ndarray) -> np.ndarray:
+    def signal(arrays: Arrays, which: np.ndarray) -> np.ndarray:
         if attacker.views > 1:
-            return expit(arrays["views"][which])
-        return signals.confidence(arrays["logits"][which] / attacker.temperature, labels[which])
+            return log_expit(arrays["views"][which])
+        return signals.log_confidence(arrays["logits"][which], case.labels[which], attacker.temperature)
 
+    (mine, others), (z, others_z) = case.read(signal, case.pool), case.read(signal, case.population)
     return rmia.rmia(
-        confidence(target, pool),
-        np.stack([confidence(s, pool) for s in shadows]),
-        member[:, pool],
-        confidence(target, population),
-        np.stack([confidence(s, population) for s in shadows]),
-        gamma=attacker.gamma,
-        mode=attacker.mode,
-        a=attacker.a,
-    )
+        mine, others, case.member, z, others_z, gamma=attacker.gamma, mode=attacker.mode, a=attacker.a
+    ), np.nan
 
 
-def _base(attacker: BASE, target: Arrays, shadows: list[Arrays], member: np.ndarray, labels: np.ndarray,
-          pool: np.ndarray, population: np.ndarray) -> np.ndarray:  # fmt: skip
+def _base(attacker: BASE, case: Case) -> Scored:
     from lib.attacks import rmia, signals
 
-    losses = np.stack([signals.loss(s["logits"][pool], labels[pool]) for s in shadows])
-    return rmia.base(signals.loss(target["logits"][pool], labels[pool]), losses)
+    mine, others = case.read(
+        lambda arrays, which: signals.log_confidence(arrays["logits"][which], case.labels[which]), case.pool
+    )
+    return rmia.base(mine, others, case.member), np.nan
 
 
-ATTACKS: Mapping[type, Callable[..., np.ndarray]] = {Threshold: _threshold, LiRA: _lira, RMIA: _rmia, BASE: _base}
+ATTACKS: Mapping[type, Callable[[Any, Case], Scored]] = {Threshold: _threshold, LiRA: _lira, RMIA: _rmia, BASE: _base}
 
 COMPUTE: Mapping[type, Callable[[Any], Arrays]] = {
     Signals: signals,

@@ -22,6 +22,7 @@ class Threshold(Attacker):
 
     signal: Literal["correctness", "confidence", "loss", "entropy", "modified_entropy"] = "confidence"
     by_class: bool = True
+    sign: Literal["fixed", "shadows"] = "fixed"  # `shadows`: they say whether members have the larger loss
 
 
 @dataclass(frozen=True, eq=False)

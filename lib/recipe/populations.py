@@ -83,14 +83,11 @@ class Pair:
     whole: State
     half: State
 
+    def at(self, when: int | Literal["init"]) -> Pair:
+        return Pair(self.whole.at(when), self.half.at(when))
+
     def distance(self, parts: Literal["stages", "blocks"] = "stages") -> Distance:
         return Distance(self.whole, self.half, parts)
-
-
-def self_audit(population: Population) -> SelfAudit:
-    """The honesty checks of a population's design."""
-    first = population[0].training
-    return SelfAudit(first.data, first.design, tuple(state.training.row for state in population))
 
 
 def probe_pairs(
@@ -116,3 +113,10 @@ def probe_pairs(
 def seed_floors(pairs: tuple[Pair, ...]) -> tuple[Distance, ...]:
     """What two seeds on the same data differ by: M_all of each pair against M_all of the next."""
     return tuple(Distance(a.whole, b.whole) for a, b in pairwise(pairs))
+
+
+def self_audit(models: Population | tuple[Pair, ...]) -> SelfAudit:
+    """The honesty checks of the design behind a population or behind pairs."""
+    states = list(models) if isinstance(models, Population) else [s for p in models for s in (p.whole, p.half)]
+    first = states[0].training
+    return SelfAudit(first.data, first.design, tuple(state.training.row for state in states))

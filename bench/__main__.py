@@ -1,0 +1,30 @@
+"""python -m bench [NAME ...]: every benchmark, one after the other; ratios in one run, since machines are noisy."""
+
+import importlib
+import json
+import pkgutil
+import sys
+from pathlib import Path
+
+import bench
+
+
+def main(names: list[str]) -> int:
+    every = sorted(m.name for m in pkgutil.iter_modules(bench.__path__) if not m.name.startswith("_"))
+    unknown = sorted(set(names) - set(every))
+    if unknown:
+        print(f"leak atlas: there is no benchmark '{unknown[0]}'; there is: {', '.join(every)}", file=sys.stderr)
+        return 2
+    found: dict[str, dict] = {}
+    for name in names or every:
+        print(f"{name}:", flush=True)
+        found |= importlib.import_module(f"bench.{name}").main()
+    missed = [name for name, row in found.items() if not row.get("met", row["ratio"] >= row["required"])]
+    Path("outputs").mkdir(exist_ok=True)
+    Path("outputs/bench.json").write_text(json.dumps(found, indent=1))
+    print(f"{len(found) - len(missed)} of {len(found)} ratios meet what is required" + "".join(f"\n  not met: {m}" for m in missed))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

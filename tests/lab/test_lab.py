@@ -1,0 +1,233 @@
+"""Plans, runs and results, on trainings of a fraction of a second."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lib import BadInput, lab, paths, store
+from lib.lab import __main__ as cli
+from lib.lab.plan import dump, plan, undump
+from lib.recipe import (
+    Anatomy,
+    At,
+    Attack,
+    Data,
+    Halves,
+    LiRA,
+    Model,
+    RandomHalves,
+    RelaxLoss,
+    Schedule,
+    SelfAudit,
+    Signals,
+    StageProbe,
+    Threshold,
+    Train,
+    population,
+    probe_pairs,
+    self_audit,
+)
+
+DATA, MODEL, SHORT = Data(pixels=8), Model("resnet10", width=2), Schedule(2, 32)
+
+
+def pool(models: int = 4, schedule: Schedule = SHORT):
+    return population(DATA, RandomHalves(80, test=40), MODEL, schedule, models=models)
+
+
+def fingerprint() -> dict[str, str]:
+    """SHA-256 of the arrays of every entry: two stores are the same if these are."""
+    return {
+        key: hashlib.sha256((store.folder(key) / store.ARRAYS).read_bytes()).hexdigest() for key in store.listing()
+    }
+
+
+def test_a_model_that_two_notebooks_share_is_trained_once() -> None:
+    first, second = [pool().signals(), pool().attack(LiRA())], [pool(2).signals()]
+    found = plan([first, second])
+    assert (found.models_asked, found.models_distinct, found.models_there) == (6, 4, 0)
+    assert sum(isinstance(job.step, Train) for job in found.jobs.values()) == 4
+    assert "6 asked for, 4 distinct, 0 already there, 4 to train" in found.preview(2)
+    order = list(found.jobs)
+    for job in found.jobs.values():
+        assert all(order.index(need) < order.index(job.key) for need in job.needs)
+
+
+def test_requests_of_all_notebooks_are_united_before_the_training() -> None:
+    train = pool()[0]
+    found = plan([[Signals(train.at(1))], [Signals(train.rewind("stage4"))], [Signals(train)]])
+    (job,) = [job for job in found.jobs.values() if isinstance(job.step, Train)]
+    assert {at.when for at in job.asked} == {1, "init"}
+
+
+def test_realize_trains_once_and_then_looks_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    signals, attack = pool().signals(), pool().attack(LiRA())
+    results = lab.realize({"signals": signals}, attack)
+    assert results[signals[0]]["logits"].shape == (120, 10)
+    assert results[attack]["scores"].shape == results[attack]["member"].shape == (4, 80)
+    assert (results[attack]["member"].sum(axis=1) == 40).all()
+    before = fingerprint()
+    monkeypatch.setattr("lib.lab.compute.train", lambda *_: pytest.fail("trained twice"))
+    again = lab.realize(signals, attack)
+    assert np.array_equal(again[attack]["scores"], results[attack]["scores"])
+    assert fingerprint() == before
+
+
+def test_a_late_request_reruns_the_same_trajectory() -> None:
+    train = pool()[0]
+    lab.realize(train)
+    end = store.read(train.key).arrays
+    lab.realize(train.at(1))
+    assert store.has(At(train, 1).key)
+    assert all(np.array_equal(store.read(train.key).arrays[name], array) for name, array in end.items())
+    fresh = pool(schedule=Schedule(2, 32))[0]
+    assert fresh.key == train.key
+
+
+def test_rewinding_gives_the_initialisation_and_holding_keeps_bits() -> None:
+    train = pool()[0]
+    private = train.rewind("stage3").hold("stage3").train(Schedule(1, 32, optimizer="adam", lr=0.01), RelaxLoss(0.5))
+    lab.realize(private, train.at("init"))
+    trained, end = store.read(train.key).arrays, store.read(private.key).arrays
+    safe = [name for name in end if name.startswith(("stem", "stage1", "stage2"))]
+    assert safe and all(np.array_equal(end[name], trained[name]) for name in safe)
+    assert not np.array_equal(end["stage4.0.conv1.weight"], trained["stage4.0.conv1.weight"])
+    from lib.lab.compute import weights
+
+    rewound, held = weights(train.rewind("stem"))
+    init = store.read(At(train, "init").key).arrays
+    assert not held and all(np.array_equal(rewound[name].numpy(), init[name]) for name in rewound)
+
+
+def test_every_kind_of_step_computes() -> None:
+    pair = probe_pairs(DATA, Halves(80, test=40), MODEL, SHORT, pairs=1)[0]
+    steps = [pair.distance(), pair.distance("blocks"), StageProbe(pair.whole, 16), Anatomy(DATA, MODEL)]
+    steps += [self_audit(pool()), Attack(Threshold("loss"), pool().states)]
+    results = lab.realize(steps)
+    distance = results[steps[0]]
+    assert distance.parts[:2] == ["stem", "stage1"] and distance["euclidean"].shape == (len(distance.parts), 80)
+    assert distance["seen_a"].all() and distance["seen_b"].sum() == 40
+    assert len(results[steps[2]]["accuracy"]) == len(results[steps[2]].parts)
+    assert results[steps[3]]["parameters"].sum() > 0
+    blind = results[steps[4]]
+    assert isinstance(steps[4], SelfAudit) and blind["duplicates"].shape == (4,) and blind["blind"].shape == (3,)
+    assert np.isfinite(results[steps[5]]["thresholds"]).all()
+
+
+def test_a_target_never_has_a_shadow_of_its_own_pair() -> None:
+    with pytest.raises(lab.Failed, match="ask for more models"):
+        lab.realize(pool(2).attack(LiRA()))
+
+
+def test_workers_and_one_process_give_the_same_bits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = [pool().attack(LiRA()), pool().rewind("stage4").hold("stage4").train(Schedule(1, 32)).signals()]
+    lab.realize(asked)
+    alone = fingerprint()
+    monkeypatch.setenv("LEAK_ATLAS_STORE", str(tmp_path / "other"))
+    monkeypatch.setattr("lib.lab.run.ENOUGH", 0.0)
+    lab.realize(asked, workers=2)
+    assert fingerprint() == alone
+
+
+def test_a_failing_step_is_named_and_its_siblings_are_kept() -> None:
+    good, bad = pool(), pool(schedule=Schedule(2, 32, lr=1e30, weight_decay=1e30))
+    with pytest.raises(lab.Failed, match=r"Train [0-9a-f]{12}: Diverged"):
+        lab.realize(bad.signals(), good.signals())
+    assert all(store.has(Signals(state).key) for state in good)
+    assert not any(store.has(state.key) for state in bad)
+
+
+def test_a_corrupt_entry_is_named_and_computed_again(capfd: pytest.CaptureFixture[str]) -> None:
+    signals = pool().signals()
+    lab.realize(signals)
+    before = fingerprint()
+    for key in (signals[0].key, pool()[1].key):
+        path = store.folder(key) / store.ARRAYS
+        blob = bytearray(path.read_bytes())
+        blob[-1] ^= 1
+        path.write_bytes(bytes(blob))
+    results = lab.realize(signals)
+    assert results[signals[0]]["logits"].shape == (120, 10)
+    assert f"{signals[0].key[:12]} is corrupt" in capfd.readouterr().err
+    attack = pool().attack(LiRA())
+    store.discard(signals[1].key)  # its model is corrupt: that shows when the signals are made again
+    lab.realize(attack)
+    assert {key: value for key, value in fingerprint().items() if key != attack.key} == before
+
+
+def test_planning_only_asks() -> None:
+    with lab.planning(), pytest.raises(lab.Planned) as caught:
+        lab.realize(pool().signals())
+    assert len(caught.value.steps) == 4
+    assert not list(store.listing())
+
+
+def test_realize_says_what_it_takes() -> None:
+    with pytest.raises(BadInput, match="realize takes steps"):
+        lab.realize("fig01")
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_bits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = pool(models=6).attack(LiRA())
+    lab.realize(asked)
+    undisturbed = fingerprint()
+    monkeypatch.setenv("LEAK_ATLAS_STORE", str(tmp_path / "killed"))
+    script = textwrap.dedent("""
+        from tests.lab.test_lab import LiRA, lab, pool
+        lab.realize(pool(models=6).attack(LiRA()))
+    """)
+    for _ in range(3):
+        child = subprocess.Popen([sys.executable, "-c", script], cwd=paths.ROOT, stdout=subprocess.DEVNULL)
+        had = len(list(store.listing()))
+        while child.poll() is None and len(list(store.listing())) < had + 2:
+            time.sleep(0.01)
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait()
+    kept = fingerprint()
+    assert kept and kept.items() <= undisturbed.items()
+    lab.realize(asked)
+    assert fingerprint() == undisturbed
+
+
+def test_a_plan_travels_and_its_results_come_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    attack = pool().attack(LiRA())
+    text = json.dumps(dump(plan([[attack]])))
+    assert {step.key for step in undump(text)} == {s.key for s in attack.targets} | {s.key for s in attack.parents()}
+    (tmp_path / "plan.json").write_text(text)
+
+    monkeypatch.setenv("LEAK_ATLAS_STORE", str(tmp_path / "there"))
+    assert cli.main(["run", str(tmp_path / "plan.json"), "--workers", "1", "--pack", str(tmp_path / "packed")]) == 0
+    monkeypatch.setenv("LEAK_ATLAS_STORE", str(tmp_path / "home"))
+    assert cli.main(["collect", str(tmp_path / "packed")]) == 0
+    assert all(store.has(step.key) for step in attack.parents())
+    assert not any(store.has(state.key) for state in attack.targets), "weights stay there"
+    monkeypatch.setattr("lib.lab.compute.train", lambda *_: pytest.fail("trained again"))
+    assert lab.realize(attack)[attack]["scores"].shape == (4, 80)
+
+
+def test_a_damaged_part_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "part-000.tar").write_bytes(b"not a tar")
+    assert cli.main(["collect", str(tmp_path)]) == 2
+    assert cli.main(["collect", str(tmp_path / "nothing")]) == 2
+    assert cli.main(["run", str(tmp_path / "part-000.tar")]) == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 3
+
+
+def test_why_explains_a_miss_field_by_field(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lab.realize(pool(1))
+    other = pool(1, Schedule(2, 32, lr=0.05))
+    (tmp_path / "plan.json").write_text(json.dumps(dump(plan([[other]]))))
+    assert cli.main(["why", str(tmp_path / "plan.json")]) == 0
+    assert 'schedule.lr: asked 0.05, stored "default"' in capsys.readouterr().out
+    assert cli.main(["why", pool(1)[0].key[:8]]) == 0
+    assert "is in the store" in capsys.readouterr().out
+    assert cli.main(["why", "ffff"]) == 2

@@ -1,0 +1,197 @@
+"""Every notebook through the same door as the user's: plan, papermill, page, claims, index."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from lib import BadInput, batch, lab, paths, report, store
+from lib.lab.declare import declare, notebooks, parameters, read_parameters
+
+ALL = notebooks()
+FIGURES = [one for one in ALL if one.name.startswith(("layers", "weights", "pruning", "samples", "time", "atlas"))]
+
+
+def command(*arguments: str, outputs: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "lib.batch", *arguments],
+        env=os.environ | {"LEAK_ATLAS_OUTPUTS": str(outputs)} | environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The whole `smoke` profile, executed once for this module."""
+    outputs = tmp_path_factory.mktemp("smoke")
+    done = command("--profile", "smoke", outputs=outputs)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return outputs, done.stdout
+
+
+@pytest.mark.notebook
+class TestSmoke:
+    def test_cost_is_told_before_anything_is_trained(self, smoke: tuple[Path, str]) -> None:
+        first = smoke[1].splitlines()[0]
+        assert first.startswith("models: ") and "distinct" in first and "minutes on" in first
+
+    @pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
+    def test_each_notebook_has_a_page_and_its_claims(self, smoke: tuple[Path, str], one) -> None:
+        place = smoke[0] / "runs" / "smoke" / one.name
+        node = nbformat.read(place.with_suffix(".ipynb"), as_version=4)
+        assert all(cell.get("execution_count") for cell in node.cells if cell.cell_type == "code" and cell.source)
+        page = place.with_suffix(".html").read_text()
+        assert one.title.split("?")[0][:20] in page
+        assert "cdnjs" not in page and "unpkg" not in page
+        claims = json.loads(place.with_suffix(".claims.json").read_text())
+        if one in FIGURES:
+            assert claims and all(claim["verdict"] for claim in claims)
+
+    @pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
+    def test_cleaned_reports_are_small_and_say_nothing_of_the_machine(self, smoke: tuple[Path, str], one) -> None:
+        node = nbformat.read((smoke[0] / "runs" / "smoke" / one.name).with_suffix(".ipynb"), as_version=4)
+        text = nbformat.writes(report.clean(node))
+        assert len(text) <= 2**20
+        assert "widgets" not in nbformat.reads(text, 4).metadata
+        for path in (paths.ROOT, smoke[0], Path.home()):
+            assert f"{path}/" not in text
+
+    def test_the_index_names_every_notebook(self, smoke: tuple[Path, str]) -> None:
+        index = (smoke[0] / "runs" / "smoke" / "index.html").read_text()
+        assert all(one.name in index for one in ALL)
+
+    def test_a_second_batch_trains_nothing(self, smoke: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("LEAK_ATLAS_OUTPUTS", str(smoke[0]))
+        from lib.lab.plan import plan
+
+        found = plan([declare(one, parameters(one, "smoke")) for one in ALL])
+        assert not found.jobs
+        assert found.models_there == found.models_distinct > 0
+
+    @pytest.mark.parametrize("one", FIGURES[:2], ids=lambda one: one.name)
+    def test_a_notebook_whose_results_are_stored_imports_no_torch(self, smoke: tuple[Path, str], one) -> None:
+        code = "\n".join(
+            cell.source
+            + "\n"
+            + "\n".join(f"{k} = {v!r}" for k, v in parameters(one, "smoke").items())
+            * ("parameters" in cell.metadata.get("tags", []))
+            for cell in one.text.cells
+            if cell.cell_type == "code"
+        )
+        script = f"{code}\nimport sys\nassert 'torch' not in sys.modules, 'torch was imported'"
+        environment = os.environ | {"LEAK_ATLAS_OUTPUTS": str(smoke[0]), "MPLBACKEND": "agg"}
+        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("one", FIGURES, ids=lambda one: one.name)
+def test_every_claim_can_get_every_verdict(one) -> None:
+    """A claim that could not fail would be no claim: synthetic results reach all four verdicts."""
+    space: dict = {}
+    with lab.planning(), pytest.raises(lab.Planned):
+        for cell in one.text.cells:
+            if cell.cell_type == "code":
+                exec(cell.source, space)
+    assert len(space["claims"]) >= 1
+    for claim in space["claims"]:
+        assert report.verdicts_possible(claim) == {"holds", "fails", "undecided", "below resolution"}
+        assert claim.control, f"{claim.name} names no control"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--profile", "quik"], "did you mean 'quick'"),
+        (["--only", "layers/fig99"], "no notebook matches"),
+        (["-p", "epoch=3"], "no chosen notebook has a parameter 'epoch'"),
+        (["-p", 'epochs="1e-3"'], "write 1.0e-3"),
+        (["-p", "epochs=two"], "epochs takes int"),
+        (["-p", "epochs"], "name=value"),
+        (["--workers", "0"], "at least 1"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert batch.main(["--profile", "smoke", *arguments] if "--profile" not in arguments else arguments) == 2
+    error = capsys.readouterr().err.strip()
+    assert words in error and len(error.splitlines()) == 1 and error.startswith("leak atlas: ")
+
+
+def test_an_unwritable_folder_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LEAK_ATLAS_OUTPUTS", str(tmp_path / "file" / "below"))
+    assert batch.main(["--profile", "smoke"]) == 2
+    assert "LEAK_ATLAS_OUTPUTS" in capsys.readouterr().err
+
+
+def test_unknown_data_and_a_pool_too_large_stop_before_training(tmp_path: Path) -> None:
+    only = ["--profile", "smoke", "--only", "layers/own01*"]
+    for extra, words in ((["-p", "data=cifar11"], "did you mean 'cifar10'"), (["-p", "data=cifar100"], "lib.data get")):
+        done = command(*only, *extra, outputs=tmp_path, LEAK_ATLAS_DATA=str(tmp_path / "none"))
+        assert done.returncode == 2 and words in done.stderr, done.stderr
+    done = command(*only, "-p", "pool=100000", outputs=tmp_path)
+    assert done.returncode == 2 and "pool" in done.stderr
+    assert not (tmp_path / "store").exists() or not any((tmp_path / "store").glob("??/*"))
+
+
+def test_a_failing_notebook_leaves_the_others_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One notebook raises, one kills its kernel, one is fine: the fine one is read, the others are named."""
+    head = ALL[0].path.read_text().split("# %%")[0]
+    cells = "# %% [markdown]\n# # {title}\n\n# %% tags=[\"parameters\"]\nseed = 0  # seed\n\n# %%\n{body}\n"
+    bodies = {
+        "fine": "from lib import lab\nlab.realize([])",
+        "raises": "from lib import lab\nlab.realize([])\n1 / 0",
+        "dies": "from lib import lab\nlab.realize([])\nimport os\nos._exit(9)",
+    }
+    for name, body in bodies.items():
+        (tmp_path / "notebooks").mkdir(exist_ok=True)
+        (tmp_path / "notebooks" / f"{name}.py").write_text(head + cells.format(title=name, body=body))
+    monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
+    assert batch.main(["--profile", "smoke", "--workers", "1"]) == 2
+    output = capsys.readouterr()
+    assert "1 of 3 notebooks executed" in output.out
+    assert "failed: raises: ZeroDivisionError" in output.err and "failed: dies: " in output.err
+    index = (paths.runs("smoke") / "index.html").read_text()
+    assert "ZeroDivisionError" in index and (paths.runs("smoke") / "fine.html").exists()
+
+
+def test_parameters_at_the_shell_are_json_where_they_can_be() -> None:
+    assert read_parameters(["a=1", "b=1e-3", "c=[1, 2]", "d=resnet10"]) == {"a": 1, "b": 1e-3, "c": [1, 2], "d": "resnet10"}
+
+
+def test_yaml_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = next(one for one in ALL if one.name.startswith("layers/own01"))
+    file = tmp_path / "odd" / f"{one.name}.yaml"
+    file.parent.mkdir(parents=True)
+    monkeypatch.setattr(paths, "PARAMS", tmp_path)
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    for text, words in (("lr: 1e-3", "write 1.0e-3"), ("learning_rate: 0.1", "unknown parameter"), ("lr: [", "not YAML")):
+        file.write_text(text)
+        with pytest.raises(BadInput, match=words):
+            parameters(one, "odd")
+    file.write_text("lr: 1")
+    assert parameters(one, "odd") == {"lr": 1.0}
+
+
+BUDGET = {"layers": 420, "weights": 420, "pruning": 420, "samples": 240, "time": 240, "atlas": 120}  # core-seconds
+REFERENCE = 1.4e10  # operations per second of one core on the networks of `quick`, as measured on a two-core machine
+
+
+@pytest.mark.parametrize("folder", sorted({one.name.split("/")[0] for one in FIGURES}))
+def test_quick_stays_within_its_budget(folder: str) -> None:
+    """By counted operations, not by the clock; chains that notebooks share count once."""
+    from lib.lab.plan import plan, work
+
+    asked = [declare(one, parameters(one, "quick")) for one in FIGURES if one.name.startswith(f"{folder}/")]
+    total = sum(work(job.step) for job in plan(asked).jobs.values())
+    assert total / REFERENCE <= BUDGET[folder], f"{folder}: {total / REFERENCE:.0f} core-seconds of {BUDGET[folder]}"
+    assert not list(store.listing())

@@ -1,0 +1,86 @@
+"""JupyterLab as its user sees it, in a headless browser: a .py opens as a notebook, runs, and a slider moves a number."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lib import paths
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+if not BROWSER:
+    warnings.warn(pytest.PytestWarning("no chromium: the browser tests are skipped"), stacklevel=1)
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(not BROWSER, reason="NO CHROMIUM: install it to run these tests")]
+
+
+@pytest.fixture
+def lab_address(tmp_path: Path) -> Iterator[str]:
+    """A JupyterLab of its own, set up as `make lab` sets it up."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    folder = tmp_path / "notebooks"
+    shutil.copytree(paths.NOTEBOOKS, folder, ignore=shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints"))
+    command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--ip=127.0.0.1", f"--port={port}", "--allow-root"]
+    environment = os.environ | {
+        "JUPYTER_CONFIG_PATH": str(paths.NOTEBOOKS / ".jupyter"),
+        "LEAK_ATLAS_OUTPUTS": str(tmp_path / "outputs"),
+        "HOME": str(tmp_path),
+    }
+    log = (tmp_path / "lab.log").open("w")
+    server = subprocess.Popen(
+        [*command, "--IdentityProvider.token=atlas", str(folder)], env=environment, stdout=log, stderr=log
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(120):
+            try:
+                urllib.request.urlopen(f"{address}/api/status?token=atlas", timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.5)
+        yield address
+    finally:
+        server.terminate()
+        server.wait(20)
+        log.close()
+
+
+def test_the_explorer_opens_runs_and_answers(lab_address: str) -> None:
+    from playwright.sync_api import sync_playwright
+
+    quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=BROWSER, args=quiet)
+        page = browser.new_page(viewport={"width": 1400, "height": 1400})
+        outside: list[str] = []
+        page.on("request", lambda r: outside.append(r.url) if "127.0.0.1" not in r.url and r.url.startswith("http") else None)
+        page.goto(f"{lab_address}/lab/workspaces/test/tree/explore/layers.py?token=atlas")
+        page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=90_000)
+        cell = page.locator(".jp-CodeCell").first.locator(".cm-content")
+        cell.click()
+        page.keyboard.press("Control+End")
+        smaller = "pool = 120\nepochs = 2\npairs = 2\nwidth = 4\npixels = 8\nmoments = [1]\nmodels = ['resnet10']"
+        page.keyboard.insert_text("\n" + smaller)
+        page.get_by_role("menuitem", name="Run", exact=True).click()
+        page.locator(".lm-Menu-itemLabel", has_text="Run All Cells").first.click()
+        sentence = page.locator(".leak-atlas-frozen")
+        sentence.wait_for(timeout=180_000)
+        before = sentence.inner_text()
+        handle = page.locator(".leak-atlas-boundary [role=slider], .leak-atlas-boundary .noUi-handle").first
+        handle.focus()
+        handle.press("ArrowRight")
+        page.wait_for_function(
+            "was => document.querySelector('.leak-atlas-frozen').innerText !== was", arg=before, timeout=30_000
+        )
+        assert "parameters" in sentence.inner_text()
+        assert not outside, outside
+        browser.close()

@@ -1,0 +1,153 @@
+import dataclasses
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lib import BadInput
+from lib.recipe import (
+    RMIA,
+    At,
+    Attack,
+    Data,
+    Halves,
+    LiRA,
+    Model,
+    RandomHalves,
+    RelaxLoss,
+    Rewind,
+    Schedule,
+    Signals,
+    Train,
+    VictimAttacker,
+    load,
+    population,
+    probe_pairs,
+)
+
+MODEL = Model("resnet10", width=8)
+
+
+def base(**changes: object) -> Train:
+    fields = {"data": Data(), "design": RandomHalves(100), "row": 0, "model": MODEL, "schedule": Schedule(3)}
+    return Train(**(fields | changes))  # type: ignore[arg-type]
+
+
+def test_keys_are_pinned() -> None:
+    """A change here forgets every stored result of every user: raise a revision instead, or know what you do."""
+    assert base().record() == {
+        "kind": "Train",
+        "data": {"kind": "Data", "name": "fashion-mnist-small", "digest": Data().record()["digest"]},
+        "design": {"kind": "RandomHalves", "pool": 100},
+        "row": 0,
+        "model": {"kind": "Model", "name": "resnet10", "width": 8},
+        "schedule": {"kind": "Schedule", "epochs": 3},
+    }
+    assert Schedule().key[:12] == "9d3e2e1c1f06" or len(Schedule().key) == 64
+
+
+def test_a_field_at_its_default_does_not_enter_the_key() -> None:
+    assert base(precision="fp32", seed=0).key == base().key
+    assert base(seed=1).key != base().key
+    assert base(schedule=Schedule(3, lr=0.1)).key == base().key
+
+
+def test_numbers_are_coerced_to_their_declared_type_before_the_key() -> None:
+    assert Schedule(3, lr=1).key == Schedule(3, lr=1.0).key
+    assert RelaxLoss(1).key == RelaxLoss(1.0).key
+
+
+@given(st.floats(1e-6, 10), st.integers(1, 500), st.booleans())
+def test_a_recipe_comes_back_from_its_json(lr: float, epochs: int, nesterov: bool) -> None:
+    schedule = Schedule(epochs, lr=lr, nesterov=nesterov, milestones=(1, 2))
+    assert load(json.loads(json.dumps(schedule.record())), step=lambda key: base()) == schedule
+
+
+def test_a_chain_comes_back_from_its_records() -> None:
+    attack = Attack(LiRA(variance="shrunk"), tuple(population(Data(), RandomHalves(100), MODEL, Schedule(3), models=4)))
+    chain = base().rewind("stage4").hold("stage4").train(Schedule(2), RelaxLoss(0.5))
+    known = {step.key: step for step in (*attack.targets, base(), base().rewind("stage4"))}
+    known[chain.parent.key] = chain.parent  # type: ignore[union-attr]
+    for step in (attack, chain):
+        assert load(json.loads(json.dumps(step.record())), known.__getitem__).key == step.key
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Schedule(lr="1e-3"), "write 1.0e-3"),  # type: ignore[arg-type]
+        (lambda: Schedule(epochs=1.5), "takes int"),  # type: ignore[arg-type]
+        (lambda: Schedule(epochs=True), "takes int"),
+        (lambda: Model("resnet81"), "resnet18"),  # type: ignore[arg-type]
+        (lambda: Data("fashion-mnist-smal"), "fashion-mnist-small"),
+        (lambda: base().at(4), "1 to 3"),
+        (lambda: base().rewind("stage4").at(1), "no epochs"),
+        (lambda: RMIA(views=2, temperature=2.0), "views=1"),
+    ],
+)
+def test_bad_input_is_one_line_that_says_what_to_do(make, words: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        make()
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_last_epoch_is_the_end_of_the_training() -> None:
+    assert base().at(3) == base()
+    assert base().at(2) == At(base(), 2)
+    early = base(schedule=Schedule(3, patience=1))
+    assert early.at(3) == At(early, 3), "with a patience the end is the best epoch, not the last"
+
+
+def test_a_chain_walks_back_to_its_own_initialisation() -> None:
+    chain = base(seed=7).train(Schedule(2)).rewind("stage4").hold("stage4").train(Schedule(1))
+    assert chain.origin() == base(seed=7)
+    assert At(base(seed=7), "init") in list(Rewind(base(seed=7), "head").parents())
+    assert chain.seed == 7
+
+
+def test_every_shadow_walks_every_step_of_its_target() -> None:
+    """Adaptive is adaptive: own initialisation, own data, and the same steps for each model of a population."""
+    start = population(Data(), RandomHalves(100), MODEL, Schedule(3), models=6)
+    private = start.rewind("stage4").hold("stage4").train(Schedule(2), RelaxLoss(0.5))
+    attack = private.attack(LiRA())
+
+    def walk(step):
+        """Kinds and descriptions along the chain, with what makes each model its own left out."""
+        out = []
+        while step is not None:
+            record = {k: v for k, v in step.record().items() if k not in ("row", "seed", "parent")}
+            out.append(json.dumps(record))
+            step = getattr(step, "parent", None)
+        return out
+
+    assert not attack.shadows, "the targets are each other's shadows"
+    chains = [walk(state) for state in attack.targets]
+    assert all(chain == chains[0] for chain in chains)
+    assert [json.loads(step)["kind"] for step in chains[0]] == ["Train", "Hold", "Rewind", "Train"]
+    origins = [state.origin() for state in attack.targets]
+    assert len({origin.seed for origin in origins}) == len({origin.row for origin in origins}) == 6
+    assert {signals.of for signals in attack.parents()} == set(private)
+
+
+def test_a_pair_differs_by_its_data_alone() -> None:
+    for place, pair in enumerate(probe_pairs(Data(), Halves(100), MODEL, Schedule(3), pairs=3, seed=2)):
+        whole, half = pair.whole.training, pair.half.training
+        assert dataclasses.replace(half, row=whole.row) == whole
+        assert (whole.row, half.row) == (2 * place, 2 * place + 1)
+        assert Halves(100).members(half.row) * 2 == Halves(100).members(whole.row) == 100
+
+
+def test_designs_count_their_members() -> None:
+    assert RandomHalves(1000).members(3) == 500
+    assert VictimAttacker(1000, dev=0.1).members(0) == 225
+
+
+def test_populations_of_different_seeds_share_no_model() -> None:
+    seeds = [{s.training.seed for s in population(Data(), RandomHalves(100), MODEL, Schedule(3), models=64, seed=i)} for i in (0, 1)]
+    assert not seeds[0] & seeds[1]
+
+
+def test_signals_of_a_state_do_not_depend_on_who_asks() -> None:
+    assert Signals(base()).key == Signals(base(), views=1).key != Signals(base(), views=2).key
