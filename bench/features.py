@@ -75,7 +75,7 @@ def measure(way: str) -> dict[str, float]:
     half = torch.full((3,), 0.5)
     data = Resident(images, torch.zeros(IMAGES, dtype=torch.int64), half, half / 2, IMAGES, 10)
     nets = [build(Model("resnet18", width=16), 3, 10, seed) for seed in (0, 1)]
-    compute = {"storing": _storing, "streaming": layers.distances}[way]
+    compute: Any = {"storing": _storing, "streaming": layers.distances}[way]
     before, start = _resident(), time.process_time()
     found = compute(*nets, data, torch.arange(IMAGES))
     seconds = time.process_time() - start
