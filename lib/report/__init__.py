@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from lib.report.ledger import Claim, Claims, Judgement, claims, claims_of, judge, verdict, verdicts_possible
     from lib.report.lineage import Provenance, provenance
     from lib.report.render import clean, html, index, publish, refresh_readme, results_table
-    from lib.report.tables import Table, table
+    from lib.report.tables import Table, rows, table
 
 ROOMS = {
     "figures": ("against_paper", "curves", "histograms", "profile", "tradeoff"),
     "ledger": ("Claim", "Claims", "Judgement", "claims", "claims_of", "judge", "verdict", "verdicts_possible"),
     "lineage": ("Provenance", "provenance"),
     "render": ("clean", "html", "index", "publish", "refresh_readme", "results_table"),
-    "tables": ("Table", "table"),
+    "tables": ("Table", "rows", "table"),
 }
 
 __all__ = [
     "Claim", "Claims", "Judgement", "Provenance", "Table", "against_paper", "claims", "claims_of", "clean", "curves",
     "histograms", "html", "index", "judge", "profile", "provenance", "publish", "refresh_readme", "results_table",
-    "table", "tradeoff", "verdict", "verdicts_possible",
+    "rows", "table", "tradeoff", "verdict", "verdicts_possible",
 ]  # fmt: skip
 
 

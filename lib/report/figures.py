@@ -8,10 +8,13 @@ sequential colours, a hue that is a name gets categorical ones.
 
 from __future__ import annotations
 
+import base64
+import io
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import matplotlib.style
 import numpy as np
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-Frame = pd.DataFrame | Sequence[Mapping[str, Any]]
+Frame: TypeAlias = "pd.DataFrame | Sequence[Mapping[str, Any]]"
 
 matplotlib.style.use(Path(__file__).with_name("leakatlas.mplstyle"))
 
@@ -35,7 +38,35 @@ INK, QUIET, FAINT, WASH = "#1f2933", "#5b6570", "#9aa5b1", "#e4e7eb"
 SEQUENTIAL = "crest"
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (3, 1)), (0, (8, 2)), (0, (1, 2.5)))
+SHARPER, COLOURS = 1.6, 96  # dots per dot of the page, colours of a picture
 WIDTH = 8.4  # inches: 924 pixels, a text column of a page at one and a quarter
+
+
+class Sheet(Figure):
+    """A Figure that belongs to no window system: shown where a cell returns it, once, as a small sharp PNG.
+
+    Twice the dots at the same size on the page, in a palette of few colours; its title is its description for
+    those who cannot see it.
+    """
+
+    finding = ""
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
+        wide = round(self.get_size_inches()[0] * self.dpi)
+        data = {"image/png": base64.b64encode(self.png()).decode(), "text/plain": f"Figure: {self.finding}"}
+        return data, {"image/png": {"width": wide, "alt": self.finding}}
+
+    def png(self, sharper: float = SHARPER) -> bytes:
+        """The picture; the same figure gives the same bytes."""
+        from PIL import Image
+
+        raw, small = io.BytesIO(), io.BytesIO()
+        self.savefig(raw, format="png", dpi=self.dpi * sharper)
+        picture = Image.open(raw).convert("RGB")
+        picture.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+            small, "PNG", optimize=True
+        )
+        return small.getvalue()
 
 
 # ---------------------------------------------------------------- the figures
@@ -50,15 +81,15 @@ def histograms(
 ) -> Figure:
     """Two laid-over distributions per panel; bins are common to a panel. Keys `(row, column)` make a grid.
 
-    A note (an AUC with its interval, say) stands in the panel's upper right corner.
+    A note (an AUC with its interval, say) stands above its panel. The farthest 0.1 % are counted in the last bin.
     """
-    grid, fig = _grid(list(panels), height=1.75, tallest=4)
+    grid, fig = _grid(list(panels), height=1.75)
     colours = (FAINT, sns.color_palette()[1])
     for key, ax in grid.items():
         pair = [np.asarray(values, float).ravel() for values in panels[key]]
         both = np.concatenate(pair)
-        low, high = np.quantile(both, [0.0, 0.995]) if both.size else (0.0, 1.0)
-        edges = np.linspace(low, max(high, np.nextafter(low, np.inf), low + 1e-9), _bins(pair) + 1)
+        low, high = np.quantile(both, [0.0, 0.999]) if both.size else (0.0, 1.0)
+        edges = np.linspace(low, max(high, low + 1e-9), _bins(pair) + 1)
         for values, colour, solid in zip(pair, colours, (True, False), strict=True):
             weights = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / max(values.size, 1)
             sns.histplot(
@@ -68,10 +99,9 @@ def histograms(
         ax.set(ylabel="", yticks=[], xlabel="")
         ax.grid(False)
         ax.spines["left"].set_visible(False)
-        ax.set_ylim(0, ax.get_ylim()[1] * (1.18 if notes else 1.0))
         ax.locator_params(axis="x", nbins=4)
         if notes and key in notes:
-            ax.text(1, 1, _breaks(notes[key]), transform=ax.transAxes, ha="right", va="top", color=INK, fontsize=8.5)
+            _note(ax, notes[key])
     _under(grid, xlabel, "share of samples")
     handles: list[Artist] = [
         Patch(facecolor=(*matplotlib.colors.to_rgb(FAINT), 0.45), edgecolor=QUIET, linewidth=0.8),
@@ -102,7 +132,7 @@ def profile(
     the same data differ by; `paper` (same columns, no interval) as hollow markers.
     """
     table = _spans(frame, value, low, high)
-    grid, fig = _grid(_levels(table, facet), height=2.9)
+    grid, fig = _grid(_levels(table, facet), height=2.9, share=True)
     parts, series = _levels(table, x), _levels(table, hue)
     looks = _looks(series)
     dodge = (np.arange(len(series)) - (len(series) - 1) / 2) * min(0.11, 0.5 / max(len(series), 1))
@@ -129,13 +159,8 @@ def profile(
                 said = _only(_only(printed, facet, key), hue, name)
                 places = said[x].map(parts.index).to_numpy(float) + dodge[index]
                 ax.plot(places, said["_value"], color=colour, marker=marker, **_HOLLOW)
-        ax.set_xticks(range(len(parts)), [str(part) for part in parts])
-        ax.set_xlim(-0.45, len(parts) - 0.55)
-        if len(grid) == 1 and hue and len(ends) > 1:
-            _label_ends(ax, ends)
-    for ax in grid.values():
-        if null is not None:
-            _label_null(ax, null)
+        _name_parts(ax, [str(part) for part in parts], len(grid))
+    _name_null(grid, null, ends if len(grid) == 1 and len(series) > 1 else [])
     _under(grid, xlabel, ylabel)
     handles: list[Artist] = []
     labels: list[str] = []
@@ -188,8 +213,7 @@ def tradeoff(
         drawn.append((ax, rows))
     for ax in grid.values():
         ax.margins(0.12, 0.12)
-        if null is not None:
-            _label_null(ax, null)
+    _name_null(grid, null, [])
     _under(grid, xlabel or x, ylabel or y)
     handles = [_key((colour, marker, "none")) for colour, marker, _ in looks.values()]
     direct = len(grid) == 1
@@ -213,7 +237,7 @@ def against_paper(
     facet: str | None = None,
     source: str = "paper",
     title: str = "",
-    ylabel: str = "",
+    xlabel: str = "",
 ) -> Figure:
     """Measured, with its interval, beside the number that the paper prints (hollow); one line for each setting.
 
@@ -240,7 +264,7 @@ def against_paper(
         ax.set_ylim(len(settings) - 0.4, -0.6)
         ax.grid(axis="y", visible=False)
         ax.margins(x=0.08)
-    _under(grid, ylabel, "")
+    _under(grid, xlabel, "")
     handles: list[Artist] = []
     labels: list[str] = []
     if hue and len(series) > 1:
@@ -264,12 +288,16 @@ def curves(
     low: str = "low",
     high: str = "high",
     null: float | None = None,
+    diagonal: bool = False,
     log: str = "",
     title: str = "",
     xlabel: str = "",
     ylabel: str = "",
 ) -> Figure:
-    """Lines over a quantity (epoch, strength, false positive rate), each in its band. `log` is "", "x", "y" or "xy"."""
+    """Lines over a quantity (epoch, strength, false positive rate), each in its band. `log` is "", "x", "y" or "xy".
+
+    `null` draws the value that means "no difference"; `diagonal` draws y = x, which means it for ROC curves.
+    """
     table = _spans(frame, y, low, high)
     grid, fig = _grid(_levels(table, facet), height=2.9, widest=3, share=True)
     series = _levels(table, hue)
@@ -294,9 +322,10 @@ def curves(
         ax.margins(x=0.01)
         if null is not None:
             ax.axhline(null, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
-            _label_null(ax, null)
-        if len(grid) == 1 and hue and len(ends) > 1:
-            _label_ends(ax, ends)
+        elif diagonal:
+            ends_of_x = np.geomspace(*ax.get_xlim(), 200) if "x" in log else np.array(ax.get_xlim())
+            ax.plot(ends_of_x, ends_of_x, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
+    _name_null(grid, null, ends if len(grid) == 1 and len(series) > 1 else [])
     _under(grid, xlabel or x, ylabel or y)
     shown = hue and len(series) > 1 and len(grid) > 1
     handles: list[Artist] = [_key((colour, "", dash)) for colour, _, dash in looks.values()] if shown else []
@@ -360,9 +389,7 @@ def _key(look: tuple[Any, str, Any]) -> Line2D:
 # ---------------------------------------------------------------- the sheet
 
 
-def _grid(
-    keys: list[Any], height: float, widest: int = 4, tallest: int = 0, share: bool = False
-) -> tuple[dict[Any, Axes], Figure]:
+def _grid(keys: list[Any], height: float, widest: int = 4, share: bool = False) -> tuple[dict[Any, Axes], Sheet]:
     """One axes per key: a row that wraps, or rows and columns where the keys are pairs."""
     pairs = bool(keys) and all(isinstance(key, tuple) and len(key) == 2 for key in keys)
     if pairs:
@@ -370,11 +397,11 @@ def _grid(
         places = {key: (downs.index(key[0]), acrosses.index(key[1])) for key in keys}
         rows, columns = len(downs), len(acrosses)
     else:
-        columns = _columns(len(keys), max(widest, tallest))
+        columns = _columns(len(keys), widest)
         rows = -(-len(keys) // columns)
         places = {key: divmod(i, columns) for i, key in enumerate(keys)}
     alone = len(keys) == 1
-    fig = Figure(figsize=(0.8 * WIDTH if alone else WIDTH, rows * height + (0.6 if alone else 0)))
+    fig = Sheet(figsize=(0.8 * WIDTH if alone else WIDTH, rows * height + (0.6 if alone else 0)))
     axes = fig.subplots(
         rows, columns, squeeze=False, sharex="all" if share else False, sharey="all" if share else False
     )
@@ -406,6 +433,30 @@ def _columns(count: int, widest: int) -> int:
     return max(1, -(-count // rows)) if count else 1
 
 
+def _name_parts(ax: Axes, names: Sequence[str], panels: int) -> None:
+    """Names under the axis; blocks (`stage4.1`) get their stage's name once, under their own; long names lean."""
+    groups = [name.split(".", 1)[0] for name in names]
+    heads = [name.partition(".")[2].removeprefix("block") for name in names]
+    nested = any(heads)
+    shown = [head or name for head, name in zip(heads, names, strict=True)] if nested else list(names)
+    ax.set_xticks(range(len(names)), shown)
+    ax.set_xlim(-0.45, len(names) - 0.55)
+    ax.grid(axis="x", visible=False)
+    if nested:
+        for group in dict.fromkeys(group for group, head in zip(groups, heads, strict=True) if head):
+            places = [i for i, own in enumerate(groups) if own == group]
+            ax.annotate(
+                group, (np.mean(places), 0), (0, -17), xycoords=("data", "axes fraction"), textcoords="offset points",
+                ha="center", va="top", fontsize=8.5, color=QUIET, annotation_clip=False,
+            )  # fmt: skip
+            ax.axvline(places[0] - 0.5, color=WASH, linewidth=0.8, zorder=0)
+    room = ax.figure.get_figure(root=True).get_size_inches()[0] / panels * 0.8  # type: ignore[union-attr]
+    if 0.066 * sum(len(name) + 1 for name in shown) > room:
+        ax.tick_params(axis="x", labelrotation=30)
+        for label in ax.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
+
+
 def _under(grid: Mapping[Any, Axes], xlabel: str, ylabel: str) -> None:
     """Axis labels once for all panels."""
     fig = next(iter(grid.values())).figure
@@ -415,12 +466,14 @@ def _under(grid: Mapping[Any, Axes], xlabel: str, ylabel: str) -> None:
         fig.supylabel(ylabel, fontsize=9, color="#3e4c59")  # type: ignore[union-attr]
 
 
-def _finish(fig: Figure, title: str, handles: Sequence[Artist], labels: Sequence[str]) -> Figure:
+def _finish(fig: Sheet, title: str, handles: Sequence[Artist], labels: Sequence[str]) -> Sheet:
     """The finding on top, the key under it, both flush left; the panels below keep their size."""
+    fig.finding = title
     width, body = fig.get_size_inches()
     lines = textwrap.wrap(title, int(width * 11.2)) if title else []
     key_rows = _key_rows(labels, width) if labels else 0
-    top = 0.2 * len(lines) + (0.1 if lines else 0) + 0.22 * key_rows + (0.08 if key_rows else 0)
+    above = 0.2 * len(lines) + (0.07 if lines else 0)
+    top = above + 0.2 * key_rows
     height = body + top
     fig.set_size_inches(width, height)
     if lines:
@@ -431,7 +484,7 @@ def _finish(fig: Figure, title: str, handles: Sequence[Artist], labels: Sequence
     if labels:
         fig.legend(
             handles, labels, loc="upper left", ncols=-(-len(labels) // key_rows), labelcolor=INK,
-            bbox_to_anchor=(0.006, 1 - (0.2 * len(lines) + (0.1 if lines else 0.03)) / height),
+            bbox_to_anchor=(0.006, 1 - (above + 0.02) / height),
         )  # fmt: skip
     fig.set_layout_engine("constrained", rect=(0, 0, 1, 1 - top / height), w_pad=0.05, h_pad=0.05)
     return fig
@@ -446,7 +499,7 @@ def _key_rows(labels: Sequence[str], width: float) -> int:
 
 
 def _bins(pair: Sequence[np.ndarray]) -> int:
-    return int(np.clip(np.sqrt(min(values.size for values in pair)) * 1.3, 8, 44))
+    return int(np.clip(np.sqrt(min(values.size for values in pair)) * 1.1, 8, 40))
 
 
 def _whiskers(ax: Axes, at: np.ndarray, rows: pd.DataFrame, colour: Any) -> None:
@@ -460,28 +513,29 @@ def _floor(ax: Axes, rows: pd.DataFrame, x: str, parts: Sequence[Any]) -> None:
         ax.fill_between([at - 0.45, at + 0.45], row["_low"], row["_high"], color=FLOOR, linewidth=0, zorder=0.5)
 
 
-def _label_null(ax: Axes, null: float) -> None:
-    """At the right end of the line, on the side that has more room."""
-    low, high = ax.get_ylim()
-    up = (high - null) >= (null - low)
-    ax.annotate(
-        f"{null:g}: no difference", (1, null), (0, 2 if not up else -2), xycoords=("axes fraction", "data"),
-        textcoords="offset points", ha="right", va="bottom" if not up else "top", fontsize=7.5, color=QUIET, zorder=1,
-    )  # fmt: skip
-    ax.set_ylim(
-        min(low, null - 0.09 * (high - low)) if up else low, high if up else max(high, null + 0.09 * (high - low))
-    )
+def _name_null(grid: Mapping[Any, Axes], null: float | None, ends: list[tuple[float, str, Any]]) -> None:
+    """The names that stand at the right: of the line that means nothing, and of the series where one panel is all."""
+    if null is not None:
+        ends = [*ends, (null, "no difference", QUIET)]
+    for ax in grid.values():
+        low, high = ax.get_ylim()
+        if null is not None and ax.get_yscale() == "linear":
+            room = 0.05 * (high - low)
+            ax.set_ylim(min(low, null - room), max(high, null + room))
+    specs = [ax.get_subplotspec() for ax in grid.values()]
+    last = max(i for i, spec in enumerate(specs) if spec is not None and spec.rowspan.start == 0)
+    _label_ends(list(grid.values())[last], ends)
 
 
 def _label_ends(ax: Axes, ends: list[tuple[float, str, Any]]) -> None:
     """Each series' name at the end of its line, pushed apart where two would meet."""
     low, high = ax.get_ylim()
-    gap = (high - low) * 0.075
+    gap = (high - low) * 0.065
     log = ax.get_yscale() == "log"
     order = sorted(range(len(ends)), key=lambda i: ends[i][0])
     places = [np.log10(ends[i][0]) if log else ends[i][0] for i in order]
     if log:
-        gap = (np.log10(high) - np.log10(low)) * 0.075
+        gap = (np.log10(high) - np.log10(low)) * 0.065
     for _ in range(60):
         for i in range(len(places) - 1):
             short = gap - (places[i + 1] - places[i])
@@ -521,7 +575,7 @@ def _corner(ax: Axes, better: str) -> None:
 def _label_points(
     fig: Figure, ax: Axes, rows: pd.DataFrame, hue: str, looks: Mapping[Any, tuple[Any, str, Any]]
 ) -> None:
-    """Each series' name beside its last point, where it covers the least of what is drawn."""
+    """Each series' name beside one of its ends, where it covers the least of what is drawn."""
     fig.draw_without_rendering()
     points = ax.transData.transform(rows[["_x", "_y"]].to_numpy(float))
     taken = [(px - 7, py - 7, px + 7, py + 7) for px, py in points]
@@ -529,19 +583,24 @@ def _label_points(
         corners = rows[list(ends)].to_numpy(float)
         starts, stops = ax.transData.transform(corners[:, :2]), ax.transData.transform(corners[:, 2:])
         taken += [(a[0] - 1, a[1] - 1, b[0] + 1, b[1] + 1) for a, b in zip(starts, stops, strict=True)]
+    for name in looks:
+        own = ax.transData.transform(rows.loc[rows[hue] == name, ["_x", "_y"]].to_numpy(float))
+        for a, b in pairwise(own):
+            taken += [(px - 3, py - 3, px + 3, py + 3) for px, py in np.linspace(a, b, int(np.hypot(*(b - a)) / 6) + 2)]
     frame = ax.get_window_extent()
     for name, (colour, *_rest) in looks.items():
         own = rows[rows[hue] == name]
         if not len(own):
             continue
-        px, py = ax.transData.transform(own[["_x", "_y"]].to_numpy(float)[-1])
         wide, tall = _extent(fig, str(name))
-        best = min(_around(px, py, wide, tall), key=lambda spot: _cost(spot[2], taken, frame.extents))
-        dx, dy, box = best
+        places = own[["_x", "_y"]].to_numpy(float)[[-1, 0] if len(own) > 1 else [0]]
+        dots = ax.transData.transform(places)
+        spots = [(i, *spot) for i, (px, py) in enumerate(dots) for spot in _around(px, py, wide, tall)]
+        i, dx, dy, box = min(spots, key=lambda spot: _cost(spot[3], taken, frame.extents))
         taken.append(box)
         ax.annotate(
-            str(name), (px, py), (dx, dy), xycoords="figure pixels", textcoords="offset pixels", ha="left", va="bottom",
-            color=_readable(colour), fontsize=8.5, zorder=5, annotation_clip=False,
+            str(name), tuple(places[i]), (dx * 72 / fig.dpi, dy * 72 / fig.dpi), textcoords="offset points", ha="left",
+            va="bottom", color=_readable(colour), fontsize=8.5, zorder=5, annotation_clip=False,
         )  # fmt: skip
 
 
@@ -577,5 +636,8 @@ def _cost(box: Box, taken: Sequence[Box], frame: Sequence[float]) -> float:
     return sum(shared(box, other) for other in taken) + 3 * (area - shared(box, frame))
 
 
-def _breaks(note: str) -> str:
-    return note.replace(" [", "\n[")
+def _note(ax: Axes, note: str) -> None:
+    """A quiet line between the panel's name and the panel."""
+    name = ax.get_title(loc="left")
+    ax.set_title(name, pad=19 if name else 6)
+    ax.annotate(note, (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", color=QUIET, fontsize=8.5)

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from lib.report.markup import html_table, text_table
+from lib.report.tables import plain
 
 HEAD = ("", "")
 
@@ -54,7 +55,7 @@ def provenance(results: Any, **extra: Any) -> Provenance:
         ("Versions", _versions(metas.values())),
         ("Revisions", _list(f"{type(step).__name__} {step.revision}" for step in steps if step.revision != 1)),
         ("Computed by", _finished(metas.values())),
-        *((name.replace("_", " ").capitalize(), str(value)) for name, value in extra.items()),
+        *((name[:1].upper() + name[1:], plain(value)) for name, value in extra.items()),
         *_audits(results, steps),
     ]
     keys: dict[str, list[str]] = {}
@@ -106,8 +107,8 @@ def _audits(results: Any, steps: Iterable[Any]) -> Iterable[tuple[str, str]]:
         if "duplicates" in arrays:
             doubled = int(sum(arrays["duplicates"]))
             said.append(f"✗ {doubled} duplicates across splits" if doubled else "✓ no duplicate across a split")
-        if "blind_auc" in arrays:
-            value, low, high = (float(number) for number in arrays["blind_auc"])
+        if "blind" in arrays:
+            value, low, high = (float(number) for number in arrays["blind"])
             fair = low <= 0.5 <= high
             said.append(
                 f"{'✓' if fair else '✗'} a blind classifier on the inputs {'cannot' if fair else 'can'} tell members "

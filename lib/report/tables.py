@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ from lib.report.markup import html_table, markdown_table, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from lib.audit import Estimate
 
 UNRESOLVED = "below resolution"
 LEGEND = "below resolution: too few points to measure this number"
@@ -104,3 +106,14 @@ def table(rows: pd.DataFrame | Sequence[Mapping[str, Any]], paper: str = "", cap
     if any(is_estimate(value) and not getattr(value, "resolved", True) for value in cells):
         notes.append(LEGEND)
     return Table(frame, ". ".join(note.rstrip(".") for note in notes) + ("." if notes else ""))
+
+
+def rows(names: Sequence[str], estimates: Iterable[Estimate], /, **labels: Any) -> list[dict[str, Any]]:
+    """One row for each named part, as `report.profile` takes them; `labels` say which series they belong to.
+
+    Lists of several series are joined with `+`.
+    """
+    return [
+        {"part": name, "value": one.value, "low": one.low, "high": one.high, **labels}
+        for name, one in zip(names, estimates, strict=True)
+    ]

@@ -1,0 +1,39 @@
+"""`python -m lib.report PROFILE`: the index of a run, its cleaned notebooks in outputs/reports, the README's table."""
+
+import argparse
+import sys
+
+from lib import BadInput, nearest, paths
+from lib.report import render
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m lib.report", description=__doc__)
+    parser.add_argument("profile", help="a run of `python -m lib.batch`")
+    parser.add_argument("--index", action="store_true", help="only write the run's index; publish nothing")
+    chosen = parser.parse_args(arguments)
+    try:
+        return report(chosen.profile, chosen.index)
+    except BadInput as error:
+        print(f"leak atlas: {error}", file=sys.stderr)
+        return 2
+
+
+def report(profile: str, index_only: bool = False) -> int:
+    folder = paths.runs(profile)
+    if not folder.is_dir() or folder.parent != paths.runs("."):
+        there = [path.name for path in paths.runs(".").glob("*") if path.is_dir()]
+        hint = nearest(profile, there) if there else "; `make reproduce` makes one"
+        raise BadInput(f"there is no run of profile '{profile}'{hint}")
+    render.index(folder)
+    print(f"index: {folder / 'index.html'}")
+    if not index_only:
+        names = render.publish(folder, paths.reports())
+        print(f"{len(names)} reports published: {paths.reports() / 'index.md'}")
+        if render.refresh_readme(paths.ROOT / "README.md", render.results_table(paths.reports())):
+            print("README.md: results table refreshed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

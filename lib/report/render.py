@@ -1,0 +1,360 @@
+"""From executed notebooks to what is read: cleaned notebooks, offline pages, the index, the table in the README."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from lib import BadInput, paths
+from lib.report import ledger
+from lib.report.markup import html_table, markdown_table
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+PAGE = Path(__file__).with_name("page")
+LIMIT = 1_000_000  # bytes of a published notebook; GitHub stops drawing large ones
+GROUPS = {
+    "layers": "In which layers? PPTP",
+    "weights": "In which weights? CWRF",
+    "pruning": "What does pruning do? SAMIA and PPB",
+    "samples": "In which samples? WeMem",
+    "time": "When in training? Dynamics",
+    "atlas": "Across the papers",
+    "explore": "Explorers",
+}
+WIDGET = "application/vnd.jupyter.widget-view+json"
+LIVE = "(a live control: open this notebook in JupyterLab to use it)"
+MARKS = ("<!-- results:begin -->", "<!-- results:end -->")
+
+
+# ---------------------------------------------------------------- clean
+
+
+def clean(notebook: NotebookNode) -> NotebookNode:
+    """The notebook as it is published: same cells, same figures, nothing of the machine, the clock or live widgets.
+
+    What comes out validates, and is the same for two runs that computed the same.
+    """
+    import nbformat
+
+    notebook = deepcopy(notebook)
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+            "language_info": {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"},
+        }
+    )
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    runs = 0
+    for index, cell in enumerate(notebook.cells):
+        tags = cell.metadata.get("tags")
+        cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
+        cell.id = f"cell-{index}"
+        cell.source = _without_paths(cell.source)
+        if cell.cell_type == "code":
+            runs += 1
+            cell.execution_count = runs if cell.execution_count else None
+            cell.outputs = [kept for output in cell.outputs if (kept := _clean_output(output, cell.execution_count))]
+    nbformat.validate(notebook)
+    return notebook
+
+
+def _clean_output(output: NotebookNode, count: int | None) -> NotebookNode | None:
+    """The output without what a static page cannot show; None where nothing is left."""
+    if output.output_type == "stream":
+        if output.name == "stderr":  # progress bars and the clock
+            return None
+        output.text = _without_paths("".join(line.rsplit("\r", 1)[-1] for line in output.text.splitlines(True)))
+        return output
+    if output.output_type == "error":
+        output.evalue = _without_paths(output.evalue)
+        output.traceback = [_without_paths(line) for line in output.traceback]
+        return output
+    if "execution_count" in output:
+        output.execution_count = count
+    if output.data.pop(WIDGET, None) is not None:
+        output.data = {key: value for key, value in output.data.items() if key == "image/png"} | {"text/plain": LIVE}
+        output.metadata = {}
+    for kind, value in output.data.items():
+        if isinstance(value, str) and not kind.startswith("image/png"):
+            output.data[kind] = _without_paths(value)
+    return output
+
+
+def _without_paths(text: str) -> str:
+    """No absolute path: known folders by their name, anything else by its last part."""
+    for folder, name in _folders().items():
+        text = re.sub(rf"{re.escape(folder)}(?![\w.-])", name, text)
+    return ABSOLUTE.sub(lambda found: f"…/{found[0].rstrip('/').replace(chr(92), '/').rsplit('/', 1)[-1]}", text)
+
+
+ABSOLUTE = re.compile(
+    r"(?<![\w/.:~…-])/(?:home|root|Users|tmp|var|private|opt|usr|mnt|media|srv|scratch|etc|data)/[\w.@+~/-]+"
+    r"|(?<!\w)[A-Z]:\\(?:[\w.@+~ -]+\\)*[\w.@+~-]+"
+)
+
+
+def _folders() -> dict[str, str]:
+    """Longest first, so that a folder inside another keeps its own name."""
+    known = {
+        paths.store(): "store",
+        paths.data(): "data",
+        paths.outputs(): "outputs",
+        paths.NOTEBOOKS: "notebooks",
+        paths.ROOT / "lib": "lib",
+        Path(sys.prefix): "env",
+        Path(tempfile.gettempdir()): "…",
+        paths.ROOT: ".",
+        Path.home(): "~",
+    }
+    named = {str(folder): name for folder, name in reversed(known.items()) if len(folder.parts) > 1}
+    return dict(sorted(named.items(), key=lambda item: -len(item[0])))
+
+
+# ---------------------------------------------------------------- one page
+
+
+def html(notebook: NotebookNode, title: str, home: str = "../index.html") -> str:
+    """The notebook as one page that needs no network: code folded, figures inside, a way back to the index."""
+    return _exporter().from_notebook_node(clean(notebook), {"page": _page(title=title, home=home)})[0]
+
+
+@cache
+def _exporter() -> Any:
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(template_name=PAGE.name, extra_template_basedirs=[str(PAGE.parent)])
+    exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
+    exporter.log.setLevel("ERROR")  # it warns of every image that has no description
+    return exporter
+
+
+def _page(**more: str) -> dict[str, Any]:
+    return more | {"style": Markup(_style())}
+
+
+@cache
+def _style() -> str:
+    """Our sheet, and the colours of code by day and by night."""
+    from pygments.formatters import HtmlFormatter
+
+    def colours(name: str) -> str:
+        lines = HtmlFormatter(style=name).get_style_defs(".highlight").splitlines()
+        return "\n".join(line for line in lines if line.startswith(".highlight .") and "background" not in line)
+
+    night = colours("github-dark").replace("\n", "\n  ")
+    return (
+        f"{(PAGE / 'style.css').read_text()}\n{colours('tango')}\n@media (prefers-color-scheme: dark) {{\n{night}\n}}"
+    )
+
+
+# ---------------------------------------------------------------- a run, and its index
+
+
+def entries(run_folder: Path) -> list[dict[str, Any]]:
+    """What became of each notebook of a run, with its claims: its `*.run.json` and its `*.claims.json`."""
+    found = []
+    for path in sorted(run_folder.rglob("*.run.json")):
+        entry = json.loads(path.read_text())
+        ledger_ = path.with_name(path.name.removesuffix(".run.json") + ".claims.json")
+        entry["claims"] = json.loads(ledger_.read_text()) if entry["status"] == "executed" and ledger_.exists() else []
+        found.append(entry)
+    return sorted(found, key=_order)
+
+
+def _order(entry: Mapping[str, Any]) -> tuple[int, str]:
+    group = entry["notebook"].split("/")[0]
+    return (list(GROUPS).index(group) if group in GROUPS else len(GROUPS), entry["notebook"])
+
+
+def _grouped(found: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for entry in found:
+        folder = entry["notebook"].rpartition("/")[0]
+        groups.setdefault(GROUPS.get(folder, folder or "More"), []).append(entry)
+    return groups
+
+
+def _tally(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int, str]]:
+    counts = Counter(row["verdict"] for row in rows)
+    return [(name, ledger.ICONS[name], counts[name], ledger.MEANING[name]) for name in ledger.VERDICTS]
+
+
+def _papers(rows: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(dict.fromkeys(row["paper"] for row in rows if row["paper"]))
+
+
+def index(run_folder: Path) -> None:
+    """Writes `index.html`, which needs nothing but itself and the pages, and `index.md`, both whole or not at all."""
+    import jinja2
+
+    run_folder = Path(run_folder)
+    found = entries(run_folder)
+    executed = [entry for entry in found if entry["status"] == "executed"]
+    for entry in executed:
+        entry["paper"] = entry.get("paper") or _papers(entry["claims"])
+        entry["thumbnail"] = _thumbnail(run_folder / f"{entry['notebook']}.ipynb")
+        entry["table"] = html_table(ledger.HEAD, [ledger.columns(row) for row in entry["claims"]])
+    rows = [row for entry in executed for row in entry["claims"]]
+    loader = jinja2.Environment(loader=jinja2.FileSystemLoader(PAGE), autoescape=True, undefined=jinja2.StrictUndefined)
+    text = loader.get_template("contents.html.j2").render(
+        _page(profile=run_folder.name)
+        | {
+            "groups": _grouped(executed),
+            "failed": [entry for entry in found if entry["status"] != "executed"],
+            "tally": _tally(rows),
+            "claims": len(rows),
+            "notebooks": len(executed),
+        }
+    )
+    _write(run_folder / "index.html", text)
+    _write(run_folder / "index.md", _index_md(found, run_folder.name))
+
+
+def _index_md(found: Sequence[dict[str, Any]], profile: str) -> str:
+    """The index where only markdown is drawn."""
+    rows = [row for entry in found for row in entry["claims"]]
+    counts = ", ".join(f"{icon} {count} {name}" for name, icon, count, _ in _tally(rows))
+    lines = [f"# Leak Atlas: claim by claim, profile `{profile}`", "", f"{len(rows)} claims: {counts}.", ""]
+    failed = [entry for entry in found if entry["status"] != "executed"]
+    if failed:
+        lines += ["## Not executed", "", *(f"- **{entry['notebook']}**: {entry['error']}" for entry in failed), ""]
+    for group, members in _grouped(entry for entry in found if entry["status"] == "executed").items():
+        lines += [f"## {group}", ""]
+        for entry in members:
+            lines += [f"### [{entry['title']}]({entry['notebook']}.ipynb)", ""]
+            if entry["claims"]:
+                head = ("Verdict", "Claim", "Measured", "Counts as holding if", "Control")
+                lines += [markdown_table(head, [_markdown_row(row) for row in entry["claims"]]), ""]
+    lines += ["## How to read a verdict", ""]
+    lines += [f"- {icon} **{name}**: {meaning}." for name, icon, _, meaning in _tally(())]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    text = row["text"] + (f" ({row['paper']})" if row["paper"] else "") + (f". *{row['note']}*" if row["note"] else "")
+    icon = ledger.ICONS[row["verdict"]]
+    return f"{icon} {row['verdict']}", text, ledger.measured(row), row["rule"], row["control"]
+
+
+def _thumbnail(notebook: Path, width: int = 480) -> str:
+    """The notebook's first figure, small, as base64; kept beside the notebook, because the index is written often."""
+    if not notebook.exists():
+        return ""
+    kept = notebook.with_suffix(".thumbnail")
+    if not kept.exists() or kept.stat().st_mtime_ns < notebook.stat().st_mtime_ns:
+        _write(kept, _shrunk(json.loads(notebook.read_text()), width))
+    return kept.read_text()
+
+
+def _shrunk(notebook: Mapping[str, Any], width: int) -> str:
+    from PIL import Image
+
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {}).get("image/png")
+            if data:
+                image = Image.open(io.BytesIO(base64.b64decode("".join(data)))).convert("RGB")
+                image.thumbnail((width, width * 2), Image.Resampling.LANCZOS)
+                small = io.BytesIO()
+                image.quantize(64, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+                return base64.b64encode(small.getvalue()).decode()
+    return ""
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all, also where several processes write the same."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(partial, 0o644)
+    os.replace(partial, path)
+
+
+# ---------------------------------------------------------------- what is committed
+
+
+def publish(run_folder: Path, reports_folder: Path) -> list[str]:
+    """Cleaned notebooks, `results.json` and `index.md` of a run's executed notebooks; returns their names.
+
+    Reports of notebooks that the run does not hold stay. Nothing is written unless every notebook is small enough.
+    """
+    import nbformat
+
+    run_folder, reports_folder = Path(run_folder), Path(reports_folder)
+    new: dict[str, dict[str, Any]] = {}
+    texts: dict[str, str] = {}
+    for entry in entries(run_folder):
+        name = entry["notebook"]
+        if entry["status"] != "executed":
+            continue
+        text = nbformat.writes(clean(nbformat.read(run_folder / f"{name}.ipynb", as_version=4)))
+        size = len(text.encode())
+        if size > LIMIT:
+            raise BadInput(f"{name} would be {size / 1e6:.1f} MB, more than 1 MB; draw fewer or smaller figures")
+        texts[name] = text if text.endswith("\n") else text + "\n"
+        new[name] = {key: entry[key] for key in ("notebook", "title", "status", "claims")} | {
+            "profile": run_folder.name
+        }
+    if not new:
+        raise BadInput(f"the run '{run_folder.name}' holds no executed notebook; `make reproduce` executes them")
+    kept = {entry["notebook"]: entry for entry in published(reports_folder)}
+    both = sorted((kept | new).values(), key=_order)
+    for name, text in texts.items():
+        _write(reports_folder / f"{name}.ipynb", text)
+    _write(reports_folder / "results.json", json.dumps(both, indent=1, ensure_ascii=False) + "\n")
+    _write(reports_folder / "index.md", _index_md(both, ", ".join(dict.fromkeys(e["profile"] for e in both))))
+    return sorted(new)
+
+
+def published(reports_folder: Path) -> list[dict[str, Any]]:
+    """The published reports whose notebook is still there."""
+    path = Path(reports_folder) / "results.json"
+    found = json.loads(path.read_text()) if path.exists() else []
+    return [entry for entry in found if (Path(reports_folder) / f"{entry['notebook']}.ipynb").exists()]
+
+
+def results_table(reports_folder: Path, link: str = "outputs/reports") -> str:
+    """One line for each published report: its first claim with what was measured, and how many claims held."""
+    rows = []
+    for entry in published(reports_folder):
+        claims = entry["claims"]
+        if not claims:
+            continue
+        first = claims[0]
+        tally = " ".join(f"{icon}\u00a0{count}" for _, icon, count, _ in _tally(claims) if count)
+        title = f"[{entry['title']}]({link}/{entry['notebook']}.ipynb)"
+        verdict = f"{ledger.ICONS[first['verdict']]}\u00a0{first['verdict']}"
+        rows.append((title, _papers(claims), first["text"], ledger.measured(first), verdict, tally))
+    if not rows:
+        return "*No reports are published yet.*"
+    head = ("Report", "Paper", "Its first claim", "Measured", "Verdict", "All claims")
+    legend = ", ".join(f"{ledger.ICONS[name]} {name}" for name in ledger.VERDICTS)
+    return markdown_table(head, rows, f"{legend}. [Every claim with its rule and control]({link}/index.md).")
+
+
+def refresh_readme(readme: Path, table: str) -> bool:
+    """Puts `table` between the README's marks; True where that changed it."""
+    text = readme.read_text()
+    begin, end = (text.find(mark) for mark in MARKS)
+    if begin < 0 or end < begin:
+        raise BadInput(f"{readme.name} has no place for the results: a line {MARKS[0]} and, below, a line {MARKS[1]}")
+    fresh = f"{text[: begin + len(MARKS[0])]}\n{table}\n{text[end:]}"
+    if fresh != text:
+        _write(readme, fresh)
+    return fresh != text
