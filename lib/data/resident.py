@@ -1,6 +1,7 @@
 """A data set as uint8 tensors that stay on the device of the training."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -35,6 +36,12 @@ class Resident:
     def device(self) -> torch.device:
         return self.images.device
 
+    @cached_property
+    def row(self) -> tuple[Tensor, Tensor]:
+        """Factor and subtrahend `(width * channels,)` that normalise one row of a uint8 image."""
+        width = self.shape[1]
+        return (1 / (255 * self.std)).repeat(width), (self.mean / self.std).repeat(width)
+
     def padded(self, crop: int) -> Tensor:
         """The images with `crop` zero pixels on each side, made at the first call."""
         if crop == 0:
@@ -60,6 +67,6 @@ def resident(data: Data, device: str | torch.device = "cpu") -> Resident:
             mean=torch.tensor(entry.mean, dtype=torch.float32, device=place),
             std=torch.tensor(entry.std, dtype=torch.float32, device=place),
             train=samples.train,
-            classes=entry.classes,
+            classes=len(entry.classes),
         )
     return _LOADED[name]

@@ -19,8 +19,11 @@ from lib.training.schedule import optimizer, rate
 
 State = dict[str, Tensor]
 
-# Samples cut and normalised at once: enough to make the cost of the calls vanish, few enough to stay in a cache.
-CHUNK = 1024
+# Samples cut and normalised at once, in whole batches: enough to make the cost of the calls vanish.
+CHUNK = 512
+
+# What the held first parts of a network make of the training samples is kept where it takes no more bytes than this.
+CACHE = 2**28
 
 
 class Diverged(RuntimeError):
@@ -78,9 +81,8 @@ def fit(
     if schedule.patience is not None and dev is None:
         raise BadInput("a schedule with a patience needs a design with a dev set")
 
-    device = data.device
-    members = members.to(device)
-    dev = None if dev is None else dev.to(device)
+    members = members.to(data.device)
+    dev = None if dev is None else dev.to(data.device)
     states: dict[int | str, State] = {}
     if "init" in wanted:
         states["init"] = _copy(net)
@@ -88,22 +90,26 @@ def fit(
     best, best_epoch, best_state = -1.0, 0, None
 
     with _holding(net, held) as hold:
-        steps = optimizer(schedule, [p for p in net.parameters() if p.requires_grad])
+        learning = [parameter for parameter in net.parameters() if parameter.requires_grad]
+        if not learning:
+            raise BadInput("everything is held: nothing is left to train")
+        steps = optimizer(schedule, learning)
+        hold.train()
+        source = _Source(net, hold, data, members, schedule, precision)
         for epoch in range(schedule.epochs):
             learning_rate = rate(schedule, epoch)
             for group in steps.param_groups:
                 group["lr"] = learning_rate
             hold.train()
-            losses, correct = _epoch(net, data, members, schedule, objective, epoch, seed, steps, hold, precision)
-            row = [losses, correct / len(members), learning_rate]
-            if not np.isfinite(losses):
+            row = (*_epoch(source, hold, steps, objective, epoch, seed), learning_rate)
+            if not np.isfinite(row[0]):
                 raise Diverged(epoch + 1)
             if dev is not None:
-                row.append(signals.accuracy(net, data, dev))
+                row = (*row, signals.accuracy(net, data, dev))
                 if row[-1] > best:
                     best, best_epoch = row[-1], epoch
                     best_state = _copy(net) if schedule.patience is not None else None
-            rows.append(tuple(row))
+            rows.append(row)
             if epoch + 1 in wanted:
                 states[epoch + 1] = _copy(net)
             if on_epoch:
@@ -130,46 +136,90 @@ def batches(n: int, batch: int) -> list[slice]:
     return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
+class _Source:
+    """Makes logits of the training samples, batch after batch, in a given order.
+
+    Without augmentation, leading blocks that are held wholly see the same images in every epoch; what they make of
+    them is computed once and kept, if it is small enough.
+    """
+
+    def __init__(
+        self, net: Net, hold: "_Hold", data: Resident, members: Tensor, schedule: Schedule, precision: str
+    ) -> None:
+        self.data, self.members, self.schedule = data, members, schedule
+        self.low = precision == "bf16"
+        self.learned: list[nn.Module] = [net]
+        self.kept: Tensor | None = None
+        frozen = [] if schedule.augment else hold.leading()
+        if frozen:
+            with torch.no_grad(), self._autocast():
+                if _apply(frozen, augmentation.plain(data, members[:1])).nbytes * len(members) <= CACHE:
+                    parts = [_apply(frozen, augmentation.plain(data, rows)) for rows in members.split(CHUNK)]
+                    self.kept = torch.cat([_channels_last(part) for part in parts])
+                    self.learned = [block for _, block in net.blocks()][len(frozen) :]
+
+    def _autocast(self) -> torch.autocast:
+        return torch.autocast(self.data.device.type, torch.bfloat16, enabled=self.low)
+
+    def epoch(self, seed: int, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Logits and labels of each batch."""
+        table = augmentation.tables(seed, epoch, len(self.members), self.schedule.augment)
+        perm, dy, dx, flip = (column.to(self.data.device, non_blocking=True) for column in table)
+        index = self.members[perm]
+        labels = self.data.labels[index]
+        slices = batches(len(index), self.schedule.batch)
+        together = max(1, CHUNK // self.schedule.batch)
+        for first in range(0, len(slices), together):
+            group = slices[first : first + together]
+            part = slice(group[0].start, group[-1].stop)
+            if self.kept is not None:
+                x = _channels_first(self.kept.index_select(0, perm[part]))
+            elif self.schedule.augment is None:
+                x = augmentation.plain(self.data, index[part])
+            else:
+                x = augmentation.gather(
+                    self.data, index[part], dy[part], dx[part], flip[part], self.schedule.augment.crop
+                )
+            sizes = [own.stop - own.start for own in group]
+            for batch, own in zip(x.split(sizes), labels[part].split(sizes), strict=True):
+                with self._autocast():
+                    logits = _apply(self.learned, batch)
+                yield logits, own
+
+
+def _apply(modules: list[nn.Module], x: Tensor) -> Tensor:
+    for module in modules:
+        x = module(x)
+    return x
+
+
+def _channels_last(x: Tensor) -> Tensor:
+    return x.permute(0, 2, 3, 1).contiguous() if x.dim() == 4 else x
+
+
+def _channels_first(x: Tensor) -> Tensor:
+    return x.permute(0, 3, 1, 2) if x.dim() == 4 else x
+
+
 def _epoch(
-    net: Net,
-    data: Resident,
-    members: Tensor,
-    schedule: Schedule,
-    objective: Objective,
-    epoch: int,
-    seed: int,
-    steps: torch.optim.Optimizer,
-    hold: "_Hold",
-    precision: str,
+    source: _Source, hold: "_Hold", steps: torch.optim.Optimizer, objective: Objective, epoch: int, seed: int
 ) -> tuple[float, float]:
-    """One epoch; the mean loss and the number of samples that were right as they came."""
-    table = augmentation.tables(seed, epoch, len(members), schedule.augment)
-    perm, dy, dx, flip = (column.to(data.device, non_blocking=True) for column in table)
-    index = members[perm]
-    labels = data.labels[index]
+    """One epoch: its mean loss, and the accuracy on its batches as they came. The host waits for the device once."""
     losses: list[Tensor] = []
     right: list[Tensor] = []
     sizes: list[int] = []
-    low = precision == "bf16"
-    for part in batches(len(members), schedule.batch):
-        if schedule.augment is None:
-            x = augmentation.plain(data, index[part])
-        else:
-            x = augmentation.gather(data, index[part], dy[part], dx[part], flip[part], schedule.augment.crop)
-        y = labels[part]
-        with torch.autocast(data.device.type, torch.bfloat16, enabled=low):
-            logits = net(x)
-        value = objective_loss(objective, logits, y, epoch)
+    for logits, labels in source.epoch(seed, epoch):
+        value = objective_loss(objective, logits, labels, epoch)
         steps.zero_grad(set_to_none=True)
         value.backward()
         steps.step()
         hold.impose()
         losses.append(value.detach())
-        right.append(logits.detach().argmax(dim=1))
-        sizes.append(len(y))
-    weights = torch.tensor(sizes, dtype=torch.float64)
-    mean = float((torch.stack(losses).double().cpu() * weights).sum() / weights.sum())
-    return mean, float((torch.cat(right) == labels).sum())
+        right.append(logits.detach().argmax(dim=1) == labels)
+        sizes.append(len(labels))
+    weights = torch.tensor(sizes, dtype=torch.float64) / sum(sizes)
+    means = torch.stack([torch.stack(losses).double().cpu() @ weights, torch.cat(right).double().mean().cpu()])
+    return float(means[0]), float(means[1])
 
 
 def _copy(net: nn.Module) -> State:
@@ -191,6 +241,7 @@ class _Hold:
                 raise BadInput(f"the mask of '{name}' must be Boolean of shape {tuple(own[name].shape)}")
         whole = {name for name, mask in held.items() if bool(mask.all())}
         self.net = net
+        self.whole = whole
         self.still = [own[name] for name in whole if isinstance(own[name], nn.Parameter) and own[name].requires_grad]
         self.fixed = [
             module
@@ -205,6 +256,17 @@ class _Hold:
             for name, mask in held.items()
             if id(own[name]) not in untouched and bool(mask.any())
         ]
+
+    def leading(self) -> list[nn.Module]:
+        """The blocks at the network's beginning that are held wholly, statistics included, and draw nothing."""
+        found: list[nn.Module] = []
+        for name, block in self.net.blocks():
+            tensors = [f"{name}.{own}" for own in block.state_dict()]
+            still = all(tensor in self.whole or tensor.endswith("num_batches_tracked") for tensor in tensors)
+            if not still or any(isinstance(module, nn.Dropout) for module in block.modules()):
+                break
+            found.append(block)
+        return found
 
     def train(self) -> None:
         self.net.train()

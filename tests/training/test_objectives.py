@@ -1,0 +1,117 @@
+"""Losses and their gradients against closed forms."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from lib.recipe import CrossEntropy, Objective, RelaxLoss
+from lib.training.objectives import loss
+
+LABELS = torch.tensor([0, 1, 2, 0])
+
+
+def gradient(objective: Objective, logits: Tensor, labels: Tensor, epoch: int) -> Tensor:
+    leaf = logits.clone().requires_grad_()
+    loss(objective, leaf, labels, epoch).backward()
+    return leaf.grad
+
+
+def at_loss(value: float, n: int = 4, classes: int = 3) -> tuple[Tensor, Tensor]:
+    """Logits whose cross-entropy is `value` for every sample: the true logit stands out from equal others."""
+    p = math.exp(-value)
+    logits = torch.zeros(n, classes)
+    labels = torch.arange(n) % classes
+    logits[torch.arange(n), labels] = math.log(p * (classes - 1) / (1 - p))
+    return logits, labels
+
+
+def test_cross_entropy_and_smoothing() -> None:
+    logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+    assert loss(CrossEntropy(), logits, LABELS, 0) == functional.cross_entropy(logits, LABELS)
+    soft = 0.9 * functional.one_hot(LABELS, 3) + 0.1 / 3
+    expected = -(soft * logits.log_softmax(1)).sum(1).mean()
+    torch.testing.assert_close(loss(CrossEntropy(0.1), logits, LABELS, 0), expected)
+
+
+def test_losses_are_float32_whatever_the_network_computes_in() -> None:
+    logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(0)).bfloat16()
+    for objective in (CrossEntropy(), RelaxLoss()):
+        assert loss(objective, logits, LABELS, 1).dtype == torch.float32
+
+
+@pytest.mark.parametrize("form", ["paper", "code"])
+@pytest.mark.parametrize(("level", "sign"), [(2.0, 1.0), (0.5, -1.0)])
+def test_even_epochs_descend_above_alpha_and_ascend_below(form: str, level: float, sign: float) -> None:
+    logits, labels = at_loss(level)
+    found = gradient(RelaxLoss(1.0, form=form), logits, labels, 0)
+    torch.testing.assert_close(found, sign * gradient(CrossEntropy(), logits, labels, 0))
+    value = loss(RelaxLoss(1.0, form=form), logits, labels, 4)
+    assert float(value) == pytest.approx(abs(level - 1.0), abs=1e-6)
+
+
+def test_at_alpha_nothing_moves() -> None:
+    logits = torch.zeros(4, 2)
+    labels = torch.tensor([0, 1, 0, 1])
+    alpha = float(functional.cross_entropy(logits, labels))
+    assert not gradient(RelaxLoss(alpha), logits, labels, 0).any()
+
+
+@pytest.mark.parametrize("form", ["paper", "code"])
+def test_odd_epochs_descend_above_alpha(form: str) -> None:
+    logits, labels = at_loss(2.0)
+    found = gradient(RelaxLoss(1.0, form=form), logits, labels, 1)
+    torch.testing.assert_close(found, gradient(CrossEntropy(), logits, labels, 1))
+
+
+def test_detached_flattening_leaves_the_true_logit_alone() -> None:
+    logits = torch.tensor([[2.0, 0.5, -1.0], [0.1, 1.5, 0.3]])
+    labels = torch.tensor([0, 1])
+    found = gradient(RelaxLoss(5.0), logits, labels, 1)
+    own = found.gather(1, labels[:, None])
+    torch.testing.assert_close(own, torch.zeros(2, 1), atol=1e-7, rtol=0)
+    p = logits.softmax(1)
+    rest = (1 - p.gather(1, labels[:, None])) / 2  # what each wrong class should have
+    wrong = torch.ones_like(p).scatter(1, labels[:, None], 0.0)
+    torch.testing.assert_close(found, wrong * (p - rest) / 2)
+
+
+def test_the_cap_pulls_the_true_logit_down() -> None:
+    logits = torch.tensor([[4.0, 0.0, 0.0]])
+    p = float(logits.softmax(1)[0, 0])
+    found = gradient(RelaxLoss(5.0, upper=0.3), logits, torch.tensor([0]), 1)
+    assert float(found[0, 0]) == pytest.approx(p - 0.3, abs=1e-6)
+
+
+def test_the_code_form_ascends_for_samples_that_are_right() -> None:
+    logits, labels = at_loss(0.5)
+    found = gradient(RelaxLoss(1.0, form="code"), logits, labels, 1)
+    torch.testing.assert_close(found, -gradient(CrossEntropy(), logits, labels, 1))
+
+
+def test_the_code_form_adds_a_soft_term_with_gradient_where_it_is_wrong() -> None:
+    logits = torch.tensor([[0.2, 0.5, 0.1], [1.0, 0.0, -1.0]])
+    labels = torch.tensor([0, 0])
+    leaf = logits.clone().requires_grad_()
+    log_p = leaf.log_softmax(1)
+    kept = log_p[0, 0].exp()
+    soft = -(kept * log_p[0, 0] + (1 - kept) / 2 * (log_p[0, 1] + log_p[0, 2]))
+    expected = (soft - functional.cross_entropy(leaf, labels, reduction="sum")) / 2
+    expected.backward()
+    objective = RelaxLoss(5.0, form="code")
+    torch.testing.assert_close(loss(objective, logits, labels, 1), expected.detach())
+    torch.testing.assert_close(gradient(objective, logits, labels, 1), leaf.grad)
+
+
+def test_extreme_logits_stay_finite() -> None:
+    logits = torch.tensor([[120.0, -120.0], [-1e4, 1e4]])
+    for objective in (RelaxLoss(1.0), RelaxLoss(1e6), RelaxLoss(1e6, form="code")):
+        for epoch in (0, 1):
+            assert torch.isfinite(gradient(objective, logits, torch.tensor([0, 0]), epoch)).all()
+
+
+def test_an_unknown_objective_is_an_error() -> None:
+    with pytest.raises(TypeError, match="Objective"):
+        loss(Objective(), torch.zeros(1, 2), torch.tensor([0]), 0)

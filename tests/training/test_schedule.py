@@ -1,0 +1,60 @@
+"""Learning rates by the epoch, and what the optimizers do."""
+
+import pytest
+import torch
+
+from lib.recipe import Schedule
+from lib.training.schedule import optimizer, rate
+
+
+def rates(schedule: Schedule) -> list[float]:
+    return [rate(schedule, epoch) for epoch in range(schedule.epochs)]
+
+
+def test_constant() -> None:
+    assert rates(Schedule(3, lr=0.2, decay="constant")) == [0.2] * 3
+
+
+def test_cosine_is_torchs_by_the_epoch() -> None:
+    schedule = Schedule(7, lr=0.1, decay="cosine")
+    steps = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+    annealed = torch.optim.lr_scheduler.CosineAnnealingLR(steps, T_max=7)
+    expected = []
+    for _ in range(7):
+        expected.append(steps.param_groups[0]["lr"])
+        steps.step()
+        annealed.step()
+    assert rates(schedule) == pytest.approx(expected)
+
+
+def test_steps_with_a_warm_first_epoch() -> None:
+    found = rates(Schedule(100, lr=0.1, decay="steps", milestones=(50, 80), factor=0.1, warmup=1))
+    expected = [0.01] + [0.1] * 49 + [0.01] * 30 + [0.001] * 20
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_sgd_by_hand(momentum: float) -> None:
+    weight = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+    steps = optimizer(Schedule(lr=0.1, momentum=momentum, weight_decay=0.5), [weight])
+    expected, velocity = torch.tensor([1.0, -2.0]), torch.zeros(2)
+    for gradient in (torch.tensor([1.0, 1.0]), torch.tensor([-1.0, 2.0])):
+        weight.grad = gradient.clone()
+        steps.step()
+        velocity = momentum * velocity + gradient + 0.5 * expected
+        expected = expected - 0.1 * velocity
+    torch.testing.assert_close(weight.detach(), expected)
+
+
+def test_adam_couples_the_weight_decay() -> None:
+    weight = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+    steps = optimizer(Schedule(optimizer="adam", lr=0.1, weight_decay=0.5), [weight])
+    weight.grad = torch.zeros(2)
+    steps.step()
+    # A zero gradient with an L2 decay is a gradient like any other: Adam's first step is lr times its sign.
+    torch.testing.assert_close(weight.detach(), torch.tensor([0.9, -1.9]), atol=1e-6, rtol=0)
+
+
+def test_nesterov_needs_a_momentum() -> None:
+    optimizer(Schedule(nesterov=True), [torch.nn.Parameter(torch.zeros(1))])
+    optimizer(Schedule(nesterov=True, momentum=0.0), [torch.nn.Parameter(torch.zeros(1))])
