@@ -120,9 +120,7 @@ class Shelf:
             distances, seen = disparity.read(self.results(chosen), chosen.measure)
             found, control = disparity.profile(distances, seen), None
             if case in self.floors:
-                pool = np.asarray(self.results(chosen)[0]["seen_a"], bool)
-                couples = [disparity.MEASURES[chosen.measure](floor)[:, pool] for floor in self.floors[case]]
-                control = disparity.floor(couples, seen)
+                control = disparity.floor(disparity.measured(self.floors[case], chosen.measure), seen)
             self._profiles[*case, chosen.measure] = found, control
         return self._profiles[*case, chosen.measure]
 

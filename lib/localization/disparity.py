@@ -27,6 +27,7 @@ from lib.audit import Estimate
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 Arrays = Mapping[str, NDArray]
+Halved = tuple[Sequence[ArrayLike], Sequence[ArrayLike]]  # distances and seen, one of each a pair: what `read` returns
 
 MEASURES: dict[str, Callable[[Arrays], NDArray]] = {
     "euclidean": lambda result: np.asarray(result["euclidean"]),
@@ -36,24 +37,26 @@ MEASURES: dict[str, Callable[[Arrays], NDArray]] = {
 }
 
 
-def read(results: Sequence[Arrays], measure: str = "euclidean") -> tuple[list[NDArray], list[BoolArray]]:
-    """Distances and halves, as `profile` and the others take them, from results of `Distance` steps (one a model pair).
+def measured(results: Sequence[Arrays], measure: str = "euclidean") -> list[NDArray]:
+    """The values `(P, n)` of one measure in each result of a `Distance` step, over the samples that model a saw.
 
     `measure` is a key of `MEASURES`; "length" is the feature norm in M_h1, "length difference" the norm in M_all minus
-    that in M_h1. Samples that M_all never saw are left out. Raises BadInput on an unknown measure, and where all
-    samples or none were seen by both models.
+    that in M_h1. Raises BadInput on an unknown measure.
     """
     if measure not in MEASURES:
         raise BadInput(f"no measure '{measure}'{nearest(measure, list(MEASURES))}")
-    distances, halves = [], []
-    for result in results:
-        pool = np.asarray(result["seen_a"], bool)
-        seen = np.asarray(result["seen_b"], bool)[pool]
-        if seen.all() or not seen.any():
-            raise BadInput("a disparity needs samples that both models saw and samples that only the first one saw")
-        distances.append(MEASURES[measure](result)[:, pool])
-        halves.append(seen)
-    return distances, halves
+    return [MEASURES[measure](result)[:, np.asarray(result["seen_a"], bool)] for result in results]
+
+
+def read(results: Sequence[Arrays], measure: str = "euclidean") -> tuple[list[NDArray], list[BoolArray]]:
+    """Distances and halves, as `profile` and the others take them, from one result a model pair; see `measured`.
+
+    Raises BadInput where all samples or none were seen by both models.
+    """
+    halves = [np.asarray(result["seen_b"], bool)[np.asarray(result["seen_a"], bool)] for result in results]
+    if any(seen.all() or not seen.any() for seen in halves):
+        raise BadInput("a disparity needs samples that both models saw and samples that only the first one saw")
+    return measured(results, measure), halves
 
 
 # --- AUC and KS of each part ----------------------------------------------------------------------------------------
@@ -152,6 +155,18 @@ def strength(found: Estimate) -> Estimate:
     return Estimate(abs(found.value - 0.5), low, ends[1], found.n, found.resolved)
 
 
+def _strengths(
+    distances: Sequence[ArrayLike], seen: Sequence[ArrayLike], level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Strength of every pair and part, `(pairs, P)`, and its half width over samples.
+
+    A part's direction is that of its mean AUC, so a part whose AUC scatters around 0.5 gets no strength from the
+    scatter of single pairs.
+    """
+    found = areas(distances, seen) - 0.5
+    return found * np.where(found.mean(axis=0) < 0, -1.0, 1.0), _sampling(distances, seen, level)
+
+
 def contrast(
     distances: Sequence[ArrayLike],
     seen: Sequence[ArrayLike],
@@ -161,17 +176,15 @@ def contrast(
 ) -> Estimate:
     """Two-sided strength of part `target` minus the largest strength among `others`, paired over the model pairs.
 
-    Parts are positions in ``P``; of several targets the mean is taken. A part's direction is that of its mean AUC, so
-    that a part whose AUC scatters around 0.5 gets no strength from the scatter of single pairs. Taking a maximum is
-    paid for by an intersection-union test: the target is compared with *each* other part, and the lowest of the lower
-    ends is given, so "low > 0" has at most the error of a single comparison, whatever the number of others. The upper
-    end holds for the largest part whichever it is, hence its correction for their number.
+    Parts are positions in ``P``; of several targets the mean is taken. Taking a maximum is paid for by an
+    intersection-union test: the target is compared with *each* other part, and the lowest of the lower ends is given,
+    so "low > 0" has at most the error of a single comparison, whatever the number of others. The upper end holds for
+    the largest part whichever it is, hence its correction for their number.
     """
     aims = [target] if isinstance(target, int) else list(target)
     if not aims or not others:
         raise ValueError("a contrast needs a target and at least one other part")
-    found, widths = areas(distances, seen) - 0.5, _sampling(distances, seen, level)
-    strengths = found * np.where(found.mean(axis=0) < 0, -1.0, 1.0)
+    strengths, widths = _strengths(distances, seen, level)
     aim, aim_width = strengths[:, aims].mean(axis=1), widths[:, aims].mean(axis=1)
     strict = 1 - (1 - level) / len(others)
     stretch = float(special.ndtri((1 + strict) / 2) / special.ndtri((1 + level) / 2))
@@ -184,6 +197,20 @@ def contrast(
     value = min(each.value for each in lows)
     n, resolved = lows[0].n, lows[0].resolved
     return Estimate(value, min(each.low for each in lows), min(each.high for each in highs), n, resolved)
+
+
+def versus(first: Halved, second: Halved, part: int, level: float = 0.95) -> Estimate:
+    """Two-sided strength of one part in the first setting minus that in the second, paired over the model pairs.
+
+    A setting is what `read` returns: the same pairs under another measure, or pairs with the same seeds and halves
+    trained another way. Raises ValueError where the numbers of pairs differ.
+    """
+    (one, one_width), (two, two_width) = (_strengths(*setting, level) for setting in (first, second))
+    if len(one) != len(two):
+        raise ValueError(f"settings are compared pair by pair, and there are {len(one)} and {len(two)}")
+    # One half and one sample's difficulty serve both settings, so independent sampling errors are the wider choice.
+    width = np.hypot(one_width[:, part], two_width[:, part])
+    return _estimate(one[:, part] - two[:, part], width, level, (-0.5, 0.5))
 
 
 def onset(

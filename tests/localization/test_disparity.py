@@ -97,6 +97,21 @@ def test_contrast_is_honest_about_its_maximum() -> None:
     assert np.mean(hit) >= 0.93
 
 
+def test_versus_compares_settings_pair_by_pair() -> None:
+    rng = np.random.default_rng(6)
+    wrong = []
+    for _ in range(300):
+        setting = [simulated(rng, np.array([0.5]), 3) for _ in range(2)]
+        found = disparity.versus(setting[0], setting[1], 0)
+        wrong.append(not found.low <= 0 <= found.high)
+    assert np.mean(wrong) <= 0.07
+    strong, weak = (simulated(rng, np.array([0.0, shift]), 4, n=2000) for shift in (-1.0, 0.3))
+    found = disparity.versus(strong, weak, 1)
+    assert found.low > 0 and found.value == pytest.approx(truth(1.0) - truth(0.3), abs=0.03)
+    with pytest.raises(ValueError, match="there are 4 and 3"):
+        disparity.versus(strong, (weak[0][:3], weak[1][:3]), 1)
+
+
 # --- values
 
 
