@@ -71,7 +71,7 @@ def _checked(scores: ArrayLike, member: ArrayLike) -> tuple[FloatArray, BoolArra
         raise ValueError(f"member must be Boolean, not {inside.dtype}: labels and scores are easily swapped")
     if values.ndim == 0 or inside.shape not in (values.shape, values.shape[-1:]):
         raise ValueError(f"scores {values.shape} need member of shape (N,) or their own shape, not {inside.shape}")
-    if np.isnan(values).any():
+    if np.isnan(values.min(initial=np.inf)):
         raise ValueError("scores hold NaN; drop the samples that the attack did not score")
     size = values.shape[-1]
     inside = inside if inside.ndim == 1 else inside.reshape(-1, size)
@@ -169,13 +169,15 @@ def tpr(scores: ArrayLike, member: ArrayLike, fpr: float) -> FloatArray:
     rows, inside, lead = _checked(scores, member)
     size = rows.shape[1]
     members = np.broadcast_to(inside.sum(axis=-1), rows.shape[:1])
-    outside = rows[:, ~inside] if inside.ndim == 1 else np.where(inside, -np.inf, rows)
+    shared = inside.ndim == 1
+    outside = np.take(rows, np.flatnonzero(~inside), axis=1) if shared else np.where(inside, -np.inf, rows)
     allowed = _allowed(fpr, size - members)
     place = np.maximum(outside.shape[1] - 1 - allowed, 0)
     ordered = np.partition(outside, np.unique(place), axis=1)
     border = np.take_along_axis(ordered, place[:, None], axis=1)
-    passed = ((rows > border) & inside).sum(axis=1) / members
-    return np.where(allowed >= size - members, 1.0, passed).reshape(lead)[()]
+    # Members above the border: everybody above it, less the few non-members. Quicker than picking the members out.
+    passed = np.count_nonzero(rows > border, axis=1) - np.count_nonzero(ordered[:, place.min() :] > border, axis=1)
+    return np.where(allowed >= size - members, 1.0, passed / members).reshape(lead)[()]
 
 
 def roc(scores: ArrayLike, member: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -407,7 +409,7 @@ def audit(
     narrower than the Clopper-Pearson interval of the pooled counts, or T zeros would claim certainty. ``crossed`` says
     that the targets are each other's shadows and widens the intervals by `CROSSED`; False is for targets with shadows
     of their own. Either speaks about new targets on this pool of samples. ``scores (N,)`` of a single target gives
-    intervals over samples instead.
+    intervals over samples instead; ``(1, N)`` asks about new targets, which one cannot tell: [0, 1], not resolved.
 
     Keys: ``auc``, ``balanced_accuracy``, ``tpr_at_1%``, ``tpr_at_0.1%``, ``tpr_at_0.001%``. A TPR is not resolved where
     some target has fewer than 1/fpr non-members; `tpr_label` has its honest name.

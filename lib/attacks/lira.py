@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from lib.attacks.shadows import Moments, checked, equal_counts, medians, moments, require
+from lib.attacks.shadows import Moments, checked, chosen, equal_counts, medians, moments, require
 from lib.audit import BoolArray, FloatArray
 
 Mode = Literal["online", "offline_cdf", "offline_pdf"]
@@ -86,9 +86,10 @@ def lira(
     keep = equal_counts(inside) if balanced else np.ones_like(inside)
 
     def side(use: BoolArray, name: str) -> tuple[FloatArray, FloatArray]:
-        found = moments(others, use)
+        values = chosen(others, use)
+        found = moments(values)
         spread = _spread(found, variance, prior, name)
-        return (medians(others, use) if centre == "median" else found.mean), spread
+        return (medians(values) if centre == "median" else found.mean), spread
 
     out_mean, out_spread = side(~inside & keep, "OUT")
     if mode == "offline_cdf":

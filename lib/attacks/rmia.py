@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.attacks.shadows import checked, equal_counts
+from lib.attacks.shadows import checked, chosen, equal_counts, present
 from lib.audit import BoolArray, FloatArray
 
 Mode = Literal["online", "offline"]
@@ -32,14 +32,14 @@ def _log_mean(values: FloatArray, use: BoolArray) -> FloatArray:
 
     Against the largest one, by expm1 and log1p: exact where all agree, and precise where all are close to 1.
     """
-    valid = use[:, :, None] & ~np.isnan(values)
-    count = valid.sum(axis=0)
-    short = np.flatnonzero(count.min(axis=1) == 0)
+    ours = chosen(values, use)
+    number, valid = present(ours)
+    short = np.flatnonzero(number.min(axis=1) == 0)
     if short.size:
         raise ValueError(f"sample {short[0]} has no shadow to compare with ({short.size} samples in all)")
-    top = np.max(values, axis=0, where=valid, initial=-np.inf)
-    gaps = np.expm1(np.where(valid, values, -np.inf) - top)
-    return np.asarray(top + np.log1p(np.sum(gaps, axis=0, where=valid) / count))
+    top = np.max(ours, axis=2, where=valid, initial=-np.inf)
+    gaps = np.expm1(ours - top[:, :, None])
+    return np.asarray(top + np.log1p(np.sum(gaps, axis=2, where=valid) / number))
 
 
 def _log_ratio(

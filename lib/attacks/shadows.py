@@ -56,20 +56,38 @@ def require(found: Moments, side: str, least: int) -> None:
         raise ValueError(f"sample {short[0]} has {have} {side} shadows, {least} needed ({short.size} samples short)")
 
 
-def moments(shadows: FloatArray, use: BoolArray) -> Moments:
-    """Masked moments of ``shadows (M, N, A)`` over the entries of ``use (M, N)`` that are not NaN."""
-    valid = use[:, :, None] & ~np.isnan(shadows)
-    count = valid.sum(axis=0).astype(np.float64)
-    mean = np.sum(shadows, axis=0, where=valid) / np.maximum(count, 1)
+def chosen(shadows: FloatArray, use: BoolArray) -> FloatArray:
+    """What the used shadows say about each sample, in rising order: ``(M, N, A)`` and ``(M, N)`` to ``(N, A, K)``.
+
+    K is the largest number that a sample has; others end in NaN. One sort packs what is used to the front, faster than
+    picking it out by the mask, and serves the medians.
+    """
+    # Copied to lie side by side before anything else: every later pass over a sample's shadows is then contiguous.
+    values = shadows.transpose(1, 2, 0).copy()
+    # Adding NaN from a table of two: masks of random halves make `where` mispredict every other branch.
+    values += np.array([np.nan, 0.0]).take(use.T.astype(np.int8))[:, None, :]
+    values.sort(axis=2)  # NaN comes last
+    return values[:, :, : int(use.sum(axis=0).max(initial=0))]
+
+
+def present(values: FloatArray) -> tuple[FloatArray, BoolArray | bool]:
+    """How many of ``(N, A, K)`` are not NaN, and which: True where it is all of them, as numpy is faster unmasked."""
+    valid = ~np.isnan(values)
+    number = valid.sum(axis=2).astype(np.float64)
+    return number, True if valid.all() else valid
+
+
+def moments(values: FloatArray) -> Moments:
+    """Moments of ``(N, A, K)`` over what is not NaN."""
+    number, valid = present(values)
+    mean = np.sum(values, axis=2, where=valid) / np.maximum(number, 1)
     # Two passes: the one-pass formula loses all digits where a sample's signal is large and hardly varies.
-    squares = np.sum(np.square(shadows - mean), axis=0, where=valid)
-    return Moments(count, mean, squares)
+    squares = np.sum(np.square(values - mean[:, :, None]), axis=2, where=valid)
+    return Moments(number, mean, squares)
 
 
-def medians(shadows: FloatArray, use: BoolArray) -> FloatArray:
-    """Masked medians ``(N, A)``; NaN entries are left out, +inf stands in for whatever is."""
-    valid = use[:, :, None] & ~np.isnan(shadows)
-    ordered = np.sort(np.where(valid, shadows, np.inf), axis=0)
-    count = valid.sum(axis=0)
-    middle = [np.take_along_axis(ordered, np.maximum(i, 0)[None], axis=0)[0] for i in ((count - 1) // 2, count // 2)]
+def medians(values: FloatArray) -> FloatArray:
+    """Medians ``(N, A)`` of ``(N, A, K)`` in rising order, over what is not NaN."""
+    number = np.asarray(present(values)[0], dtype=np.intp)[:, :, None]
+    middle = [np.take_along_axis(values, i, axis=2)[:, :, 0] for i in (np.maximum(number - 1, 0) // 2, number // 2)]
     return 0.5 * middle[0] + 0.5 * middle[1]
