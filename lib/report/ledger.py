@@ -54,11 +54,8 @@ class Claim:
     @property
     def rule(self) -> str:
         """The rule as one line: `AUC of stage 4 > 0.5`."""
-        return f"{self.quantity} {'>' if self.above is not None else '<'} {self.border:g}".replace("-", "−")
-
-    @property
-    def condition(self) -> str:
-        return f"{'>' if self.above is not None else '<'} {self.border:g}".replace("-", "−")
+        border = f"{self.border:g}".replace("-", "−")
+        return f"{self.quantity} {'>' if self.above is not None else '<'}\u00a0{border}"
 
 
 @dataclass(frozen=True)
@@ -184,7 +181,8 @@ def columns(row: Mapping[str, Any]) -> tuple[Any, ...]:
         text += Markup("<br><small>{}</small>").format(row["paper"])
     if row["note"]:
         text += Markup("<br><small><i>Note:</i> {}</small>").format(row["note"])
-    number = Markup("{}").format(measured(row))
+    value, interval = measured(row).split(" ", 1)
+    number = Markup("{} <small>{}</small>").format(value, interval.replace(" ", "\u00a0"))
     if row["n"]:
         number += Markup("<br><small>n&nbsp;=&nbsp;{}</small>").format(f"{row['n']:,}".replace(",", " "))
     return badge(row), text, number, row["rule"], row["control"]

@@ -47,14 +47,17 @@ def provenance(results: Any, **extra: Any) -> Provenance:
     kinds = Counter(type(step).__name__ for step in steps)
     trained = [metas[step.key].get("seconds") or 0.0 for step in steps if type(step).__name__ == "Train"]
     lines: list[tuple[str, str]] = [
-        ("Steps looked up", f"{len(steps)}: " + ", ".join(f"{count} {kind}" for kind, count in kinds.items())),
+        (
+            "Steps looked up",
+            f"{len(steps)}: {', '.join(f'{n} {kind}' for kind, n in kinds.items())}" if steps else "none",
+        ),
         ("Seeds", _list(_seeds(steps))),
         ("Precision", _list(getattr(step, "precision", None) for step in steps)),
-        ("Computed on", _list(meta.get("device") for meta in metas.values())),
+        ("Device", _list(meta.get("device") for meta in metas.values())),
         ("Training time", _duration(sum(trained)) + f" in {len(trained)} trainings" if trained else ""),
         ("Versions", _versions(metas.values())),
         ("Revisions", _list(f"{type(step).__name__} {step.revision}" for step in steps if step.revision != 1)),
-        ("Computed by", _finished(metas.values())),
+        ("Computed", _finished(metas.values())),
         *((name[:1].upper() + name[1:], plain(value)) for name, value in extra.items()),
         *_audits(results, steps),
     ]

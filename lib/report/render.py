@@ -37,7 +37,9 @@ GROUPS = {
     "explore": "Explorers",
 }
 WIDGET = "application/vnd.jupyter.widget-view+json"
+TEXTS = ("text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml")
 LIVE = "(a live control: open this notebook in JupyterLab to use it)"
+SUMMARIES = {"parameters": "parameters", "injected-parameters": "parameters of this run"}
 MARKS = ("<!-- results:begin -->", "<!-- results:end -->")
 
 
@@ -90,7 +92,7 @@ def _clean_output(output: NotebookNode, count: int | None) -> NotebookNode | Non
         output.data = {key: value for key, value in output.data.items() if key == "image/png"} | {"text/plain": LIVE}
         output.metadata = {}
     for kind, value in output.data.items():
-        if isinstance(value, str) and not kind.startswith("image/png"):
+        if isinstance(value, str) and kind in TEXTS:
             output.data[kind] = _without_paths(value)
     return output
 
@@ -98,12 +100,12 @@ def _clean_output(output: NotebookNode, count: int | None) -> NotebookNode | Non
 def _without_paths(text: str) -> str:
     """No absolute path: known folders by their name, anything else by its last part."""
     for folder, name in _folders().items():
-        text = re.sub(rf"{re.escape(folder)}(?![\w.-])", name, text)
+        text = re.sub(rf"(?<![\w+]){re.escape(folder)}(?![\w.-])", name, text)
     return ABSOLUTE.sub(lambda found: f"…/{found[0].rstrip('/').replace(chr(92), '/').rsplit('/', 1)[-1]}", text)
 
 
 ABSOLUTE = re.compile(
-    r"(?<![\w/.:~…-])/(?:home|root|Users|tmp|var|private|opt|usr|mnt|media|srv|scratch|etc|data)/[\w.@+~/-]+"
+    r"(?<![\w/.:~…+-])/(?:home|root|Users|tmp|var|private|opt|usr|mnt|media|srv|scratch|etc|data)/[\w.@+~/-]+"
     r"|(?<!\w)[A-Z]:\\(?:[\w.@+~ -]+\\)*[\w.@+~-]+"
 )
 
@@ -143,8 +145,8 @@ def _exporter() -> Any:
     return exporter
 
 
-def _page(**more: str) -> dict[str, Any]:
-    return more | {"style": Markup(_style())}
+def _page(**more: Any) -> dict[str, Any]:
+    return more | {"style": Markup(_style()), "names": SUMMARIES}
 
 
 @cache

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lib.audit import Estimate
 
 UNRESOLVED = "below resolution"
-LEGEND = "below resolution: too few points to measure this number"
+LEGEND = "Below resolution: too few points to measure this number"
 
 
 def is_estimate(value: Any) -> bool:
@@ -42,17 +42,27 @@ def plain(value: Any) -> str:
         return str(value)
     if math.isnan(number):
         return "–"
+    if isinstance(value, Printed):
+        return f"{value:.10g}".replace("-", "−")
     if number == int(number) and not isinstance(value, float):
         return f"{int(number):,}".replace(",", " ").replace("-", "−")
     return (f"{number:.3f}" if 1e-3 <= abs(number) < 100 or number == 0 else f"{number:.4g}").replace("-", "−")
+
+
+class Printed(float):
+    """A number that is shown with the digits it came with."""
+
+
+def _printed(value: Any) -> Any:
+    return Printed(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def _cell(value: Any) -> Markup:
     """A cell as HTML: the interval in small type, so that the eye finds the estimate first."""
     if not is_estimate(value):
         return Markup("{}").format(plain(value))
-    number, interval = plain(value).split(" ", 1)
-    text = Markup("{} <small>{}</small>").format(number, interval.removesuffix(f" ({UNRESOLVED})"))
+    number, interval = plain(value).removesuffix(f" ({UNRESOLVED})").split(" ", 1)
+    text = Markup("{} <small>{}</small>").format(number, interval.replace(" ", "\u00a0"))
     return (
         text if getattr(value, "resolved", True) else text + Markup("<br><small><i>{}</i></small>").format(UNRESOLVED)
     )
@@ -68,6 +78,10 @@ class Table:
     def _parts(self) -> tuple[list[str], list[list[Any]], list[int]]:
         head = [str(name) for name in self.frame.columns]
         rows = [list(row) for row in self.frame.itertuples(index=False, name=None)]
+        for i, name in enumerate(head):
+            if name.startswith("paper"):  # as printed there, with no digit more
+                for row in rows:
+                    row[i] = _printed(row[i])
         numeric = [i for i in range(len(head)) if all(not isinstance(row[i], str) for row in rows)]
         return head, rows, numeric
 
@@ -99,7 +113,7 @@ def table(rows: pd.DataFrame | Sequence[Mapping[str, Any]], paper: str = "", cap
     frame = rows.reset_index(drop=True) if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows), dtype=object)
     notes = [caption] if caption else []
     if paper:
-        notes.append(f"paper: {paper}")
+        notes.append(f"Paper: {paper}")
     cells = [value for name in frame.columns for value in frame[name]]
     if any(is_estimate(value) for value in cells):
         notes.append("[ ]: 95 % interval")

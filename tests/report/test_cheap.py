@@ -1,0 +1,26 @@
+"""Declaring claims costs nothing: planning runs every notebook's text up to `realize`."""
+
+import subprocess
+import sys
+
+import pytest
+
+from lib import report
+
+
+def test_claims_load_nothing_heavy():
+    code = (
+        "import sys; from lib import report; report.claims(report.Claim('a', 't', 'q', above=0.0));"
+        "heavy = {'torch', 'matplotlib', 'seaborn', 'pandas', 'nbconvert', 'nbformat', 'scipy'} & set(sys.modules);"
+        "print(sorted(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there():
+    for name in report.__all__:
+        assert getattr(report, name) is not None
+    assert sorted(report.__all__) == sorted({name for names in report.ROOMS.values() for name in names})
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = report.nothing

@@ -1,0 +1,168 @@
+"""Every figure draws what it is given, says its finding, and stays small."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from lib import report
+from lib.audit import Estimate
+
+STAGES = ["stem", "stage1", "stage2", "stage3", "stage4"]
+TITLE = (
+    "Disparity begins in stage 4, and this title is long enough that it has to be wrapped over a second line of text"
+)
+
+
+def near(value: float) -> Estimate:
+    return Estimate(value, value - 0.02, value + 0.02, 5)
+
+
+def series(**labels: object) -> list[dict[str, object]]:
+    return report.rows(STAGES, [near(v) for v in (0.5, 0.5, 0.49, 0.52, 0.6)], **labels)
+
+
+def texts(fig: Figure) -> str:
+    """All words of a figure."""
+    from matplotlib.text import Text
+
+    return "\n".join(item.get_text() for item in fig.findobj(Text))
+
+
+def size(fig: Figure) -> tuple[int, int]:
+    from PIL import Image
+
+    with Image.open(io.BytesIO(fig.png())) as picture:  # type: ignore[attr-defined]
+        return picture.size
+
+
+def two_distributions() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.gamma(9, 0.1, 300), rng.gamma(9, 0.12, 200)
+
+
+def tradeoffs(attacks: list[str], strengths: int = 1) -> list[dict[str, object]]:
+    return [
+        {"variant": v, "attack": a, "accuracy": near(0.7 + 0.01 * i + 0.02 * s), "auc": near(0.7 - 0.02 * i + 0.02 * s)}
+        for a in attacks
+        for i, v in enumerate(("ordinary", "scratch", "risky stages"))
+        for s in range(strengths)
+    ]
+
+
+FIGURES = {
+    "histograms": lambda: report.histograms({s: two_distributions() for s in STAGES[1:]}, title=TITLE),
+    "histograms, noted grid": lambda: report.histograms(
+        {(a, s): two_distributions() for a in ("plain", "augmented") for s in STAGES[1:]},
+        title=TITLE,
+        notes={("plain", "stage4"): "AUC 0.60 [0.58, 0.62]"},
+    ),
+    "histograms, one row of a grid": lambda: report.histograms({("plain", s): two_distributions() for s in STAGES}),
+    "histograms, constant": lambda: report.histograms({"stem": (np.zeros(9), np.zeros(9))}),
+    "profile": lambda: report.profile(series(), title=TITLE),
+    "profile, everything": lambda: report.profile(
+        series(measure="direction", depth="resnet10") + series(measure="Euclidean", depth="resnet10"),
+        hue="measure",
+        facet="depth",
+        floor=series(depth="resnet10"),
+        paper=[{"part": "stage4", "value": 0.7, "measure": "Euclidean", "depth": "resnet10"}],
+        title=TITLE,
+    ),
+    "profile, blocks": lambda: report.profile(
+        report.rows(["stem", "stage1.0", "stage1.1", "stage2.0"], map(near, (0.5, 0.5, 0.6, 0.6)))
+    ),
+    "profile, facets": lambda: report.profile(
+        series(depth="a", width=8) + series(depth="b", width=16), hue="width", facet="depth", null=None
+    ),
+    "tradeoff": lambda: report.tradeoff(tradeoffs(["LiRA"], strengths=3), title=TITLE),
+    "tradeoff, facets": lambda: report.tradeoff(tradeoffs(["LiRA", "RMIA"]), title=TITLE, better="up and right"),
+    "against paper": lambda: report.against_paper(
+        [{"setting": s, "value": near(0.7), "paper": p} for s, p in (("2×2", 0.52), ("4×4", None))], source="paper (X)"
+    ),
+    "against paper, hue": lambda: report.against_paper(
+        [{"setting": s, "value": near(0.7), "part": h} for s in ("2×2", "4×4") for h in ("train", "test")], hue="part"
+    ),
+    "curves": lambda: report.curves(
+        [{"epoch": e, "value": 0.5 + e / 100, "attack": a} for a in ("loss", "LiRA") for e in range(9)],
+        "epoch",
+        hue="attack",
+        null=0.5,
+    ),
+    "curves, ROC": lambda: report.curves(
+        pd.DataFrame({"fpr": np.logspace(-3, 0, 9), "value": np.logspace(-2, 0, 9), "attack": ["loss"] * 9}),
+        "fpr",
+        facet="attack",
+        log="xy",
+        diagonal=True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figure_is_drawn_small_and_the_same_twice(name):
+    import matplotlib.pyplot as plt
+
+    before = plt.get_fignums()
+    data, about = FIGURES[name]()._repr_mimebundle_()
+    assert data == FIGURES[name]()._repr_mimebundle_()[0]
+    assert len(data["image/png"]) < 120_000
+    assert about["image/png"]["width"] <= 924
+    assert plt.get_fignums() == before, "a figure that pyplot knows is shown twice"
+
+
+def test_title_is_the_finding_and_the_description():
+    fig = report.profile(series(), title=TITLE)
+    assert TITLE in texts(fig).replace("\n", " ")
+    data, about = fig._repr_mimebundle_()
+    assert about["image/png"]["alt"] == TITLE and data["text/plain"] == f"Figure: {TITLE}"
+
+
+def test_profile_names_series_null_floor_and_paper():
+    words = texts(
+        report.profile(
+            series(measure="direction") + series(measure="Euclidean"),
+            hue="measure",
+            floor=series(),
+            paper=[{"part": "stage4", "value": 0.7, "measure": "Euclidean"}],
+            ylabel="AUC",
+        )
+    )
+    for word in ("direction", "Euclidean", "no difference", "two seeds, same data", "paper", "AUC", *STAGES):
+        assert word in words
+
+
+def test_interval_from_estimates_and_from_columns_is_the_same():
+    held = pd.DataFrame({"part": STAGES, "value": [near(0.5 + i / 50) for i in range(5)]})
+    spread = report.rows(STAGES, held["value"])
+    assert report.profile(held).png() == report.profile(spread).png()
+
+
+def test_series_differ_in_more_than_colour():
+    fig = report.profile([row for name in "abcdefg" for row in series(variant=name)], hue="variant", null=None)
+    looks = [(line.get_marker(), str(line.get_linestyle())) for line in fig.axes[0].lines]
+    assert len(looks) == 7 and len({marker for marker, _ in looks}) == 7
+
+
+def test_quantities_go_from_light_to_dark():
+    fig = report.profile(
+        [row for count in (256, 512, 1024) for row in series(channels=count)], hue="channels", null=None
+    )
+    from matplotlib.colors import to_rgb
+
+    light = [sum(to_rgb(line.get_color())) for line in fig.axes[0].lines]
+    assert light == sorted(light, reverse=True) and len(set(light)) == 3
+
+
+def test_order_of_parts_is_that_of_the_rows_or_of_a_categorical():
+    frame = pd.DataFrame(series())
+    shuffled = frame.iloc[[4, 2, 0, 1, 3]].assign(part=lambda t: pd.Categorical(t["part"], STAGES))
+    ticks = [label.get_text() for label in report.profile(shuffled).axes[0].get_xticklabels()]
+    assert ticks == STAGES
+
+
+def test_figure_stays_within_the_page_whatever_the_number_of_panels():
+    for count in (1, 2, 3, 5, 8):
+        wide, tall = size(report.histograms({f"stage{i}": two_distributions() for i in range(count)}))
+        assert wide <= 1848 and tall <= 1600

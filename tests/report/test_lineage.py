@@ -1,0 +1,78 @@
+"""Provenance says what a number came from, and nothing of the machine it came from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lib import report
+from lib.audit import Estimate
+
+
+@dataclass(frozen=True)
+class Source:
+    name: str = "digits"
+    seed: int = 4
+
+
+@dataclass(frozen=True)
+class Train:
+    key: str
+    seed: int = 0
+    precision: str = "fp32"
+    design: Source = Source()
+    revision: int = 1
+
+
+@dataclass(frozen=True)
+class SelfAudit:
+    key: str
+    data: Source = Source()
+    revision: int = 2
+
+
+class Results:
+    def __init__(self, *steps, arrays=None, meta=None):
+        self.steps, self._arrays, self._meta = steps, arrays or {}, meta
+
+    def meta(self, step):
+        return self._meta
+
+    def __getitem__(self, step):
+        return self._arrays
+
+
+META = {
+    "seconds": 61.0,
+    "device": "cpu",
+    "versions": {"torch": "2.13.0", "numpy": "2.4.6"},
+    "finished": "2026-11-21T04:00:00",
+    "host": "secret-machine",
+}
+
+
+def test_provenance_lines():
+    honest = {"duplicates": np.zeros(2), "blind": np.array([0.5, 0.45, 0.55])}
+    results = Results(Train("a" * 64), Train("b" * 64, seed=10000), SelfAudit("c" * 64), arrays=honest, meta=META)
+    shown = report.provenance(results, **{"test accuracy, M_all": Estimate(0.7, 0.6, 0.8)})
+    lines = dict(shown.lines)
+    assert lines["Steps looked up"] == "3: 2 Train, 1 SelfAudit"
+    assert lines["Seeds"] == "0, 4, 10000"
+    assert lines["Precision"] == "fp32" and lines["Device"] == "cpu" and lines["Computed"] == "2026-11-21"
+    assert lines["Training time"] == "2.0 min in 2 trainings"
+    assert lines["Versions"] == "numpy 2.4.6, torch 2.13.0"
+    assert lines["Revisions"] == "SelfAudit 2"
+    assert lines["Test accuracy, M_all"] == "0.700 [0.600, 0.800]"
+    assert "✓ no duplicate" in lines["Self-audit of digits"] and "cannot tell" in lines["Self-audit of digits"]
+    assert "aaaaaaaaaa" in shown._repr_html_() and "aaaaaaaaaa" in str(shown)
+    assert "secret" not in str(shown._repr_mimebundle_())
+
+
+def test_a_dishonest_population_is_named():
+    caught = {"duplicates": np.array([0, 3]), "blind": np.array([0.7, 0.65, 0.75])}
+    line = dict(report.provenance(Results(SelfAudit("c"), arrays=caught, meta={})).lines)["Self-audit of digits"]
+    assert "✗ 3 duplicates" in line and "✗ a blind classifier on the inputs can tell" in line
+
+
+def test_nothing_known_is_nothing_said():
+    assert dict(report.provenance(Results(meta={})).lines) == {"Steps looked up": "none"}
+    assert "Self-audit of digits" in dict(report.provenance(Results(SelfAudit("c"), meta={})).lines)

@@ -1,0 +1,234 @@
+"""Pages read offline, published notebooks hold nothing of the machine, the index tells every verdict."""
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from lib import BadInput, paths, report
+from lib.audit import Estimate
+from lib.report import __main__, render
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+CLAIMS = report.claims(
+    report.Claim("a", "Stage 4 is loudest", "contrast", above=0.0, paper="Fig. 1", control="two seeds"),
+    report.Claim("b", "Early stages are | silent", "strength", below=0.1, paper="Fig. 1"),
+    report.Claim("c", "It grows", "slope", above=0.0, paper="Tab. 2"),
+    report.Claim("d", "At low FPR", "ratio", above=2.0),
+)
+JUDGED = report.judge(
+    CLAIMS,
+    {"b": "directions"},
+    a=Estimate(0.3, 0.2, 0.4, 5),
+    b=Estimate(0.3, 0.2, 0.4, 5),
+    c=Estimate(0.0, -0.1, 0.1, 5),
+    d=Estimate(1, 0, 9, 1, resolved=False),
+)
+
+
+def executed(clock: str = "04:00", where: str = "/home/someone/atlas") -> nbformat.NotebookNode:
+    """What papermill leaves behind, with all that must not be published."""
+    v4 = nbformat.v4
+    fig = report.profile(report.rows(["stem", "head"], [Estimate(0.5, 0.4, 0.6)] * 2), title="Nothing to see")
+    data, about = fig._repr_mimebundle_()
+    slider = {VIEW: {"model_id": clock}, "text/plain": "IntSlider(value=3)", "text/html": "<i>x</i>"}
+    outputs = [
+        v4.new_output("stream", name="stderr", text=f"50 % {clock}"),
+        v4.new_output("stream", name="stdout", text=f"1 %\r100 %\nwrote {where}/a.parquet and {paths.ROOT}/lib/x.py\n"),
+        v4.new_output("display_data", slider),
+        v4.new_output("display_data", data, metadata=about),
+        v4.new_output("execute_result", JUDGED._repr_mimebundle_(), execution_count=7),
+    ]
+    cells = [
+        v4.new_markdown_cell("# Which stage?\n\nThe *paper* says so."),
+        v4.new_code_cell("epochs = 3", metadata={"tags": ["parameters"], "papermill": {"start_time": clock}}),
+        v4.new_code_cell(f"folder = '{where}/data'", execution_count=7, outputs=outputs),
+    ]
+    for cell in cells[1:]:
+        cell.metadata["execution"] = {"iopub.execute_input": clock}
+    node = v4.new_notebook(cells=cells)
+    node.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"name": "python3", "display_name": "mine", "language": "python"},
+            "language_info": {"name": "python", "version": clock},
+            "papermill": {"input_path": f"{where}/x.ipynb", "start_time": clock},
+            "widgets": {"application/vnd.jupyter.widget-state+json": {"state": {}}},
+        }
+    )
+    return node
+
+
+@pytest.fixture
+def run(own_outputs: Path) -> Path:
+    """A run of two executed notebooks and a failed one."""
+    folder = paths.runs("quick")
+    for name, error in (("time/plane", ""), ("layers/fig01", ""), ("weights/fig03", "Failed: too few samples")):
+        page = folder / f"{name}.ipynb"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        status = "failed" if error else "executed"
+        entry = {"notebook": name, "title": f"Is <{name}> it?", "status": status, "error": error, "seconds": 3.2}
+        page.with_suffix(".run.json").write_text(json.dumps(entry))
+        page.with_suffix(".claims.json").write_text(json.dumps(list(JUDGED)))
+        if not error:
+            nbformat.write(executed(), page)
+    return folder
+
+
+# ---------------------------------------------------------------- clean
+
+
+def test_clean_leaves_the_same_for_two_runs():
+    one, two = (nbformat.writes(render.clean(executed(*how))) for how in ((), ("05:00", "/Users/other/x")))
+    assert one == two
+    assert nbformat.writes(render.clean(render.clean(executed()))) == one
+
+
+def test_clean_drops_the_machine_and_keeps_the_results():
+    before = executed()
+    node = render.clean(before)
+    text = nbformat.writes(node)
+    for word in ("papermill", "widget", "04:00", "/home", "someone", str(paths.ROOT), "50 %"):
+        assert word not in text
+    assert "…/a.parquet and lib/x.py" in text and "100 %" in text and "1 %\\r" not in text
+    assert "a live control" in text and "IntSlider" not in text
+    assert report.claims_of(node) == list(JUDGED)
+    assert node.cells[1].metadata.tags == ["parameters"]
+    assert "papermill" in before.metadata, "the notebook that was given stays as it is"
+    nbformat.validate(node)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("see /tmp/x/y.txt.", "see …/y.txt."),
+        (r"C:\Users\me\x.py", "…/x.py"),
+        ("https://a.org/home/x", "https://a.org/home/x"),
+        ("a/data/b and 1/2", "a/data/b and 1/2"),
+        ("</data></var>", "</data></var>"),
+        ("TPR/FPR at /etc", "TPR/FPR at /etc"),
+    ],
+)
+def test_paths_lose_their_folders(text, left):
+    assert render._without_paths(text).replace("…/x/y", "…/y") == left
+
+
+# ---------------------------------------------------------------- pages
+
+
+def test_page_asks_nobody_and_folds_code():
+    page = render.html(executed(), "Which <stage>?")
+    assert not re.search(r"<script|<link|@import|src=\"http|url\(http|cdnjs|unpkg|mathjax|require", page, re.IGNORECASE)
+    assert "<title>Which &lt;stage&gt;? · Leak Atlas</title>" in page
+    assert page.count('<details class="code">') == 2 and "<summary>parameters</summary>" in page
+    assert 'href="../index.html"' in page and 'alt="Nothing to see"' in page
+    assert "✗\u00a0<b>fails</b>" in page and "prefers-color-scheme: dark" in page
+    assert "In&nbsp;[" not in page and "Out[" not in page
+
+
+def test_index_tells_every_verdict_and_every_failure(run):
+    render.index(run)
+    page = (run / "index.html").read_text()
+    assert not re.search(r"<script|<link|src=\"http", page)
+    assert "2 notebooks, 8 claims" in page
+    for word in ("<b>2</b> <span>✓ holds", "<b>2</b> <span>✗ fails", "<b>2</b> <span>◐ undecided"):
+        assert word in page
+    assert "<b>weights/fig03</b>: Failed: too few samples" in page
+    assert 'href="layers/fig01.html">Is &lt;layers/fig01&gt; it?' in page
+    assert page.index("layers/fig01") < page.index("time/plane")
+    assert page.count("data:image/png;base64,") == 2
+    assert "Fig. 1, Tab. 2" in page
+    lines = (run / "index.md").read_text().splitlines()
+    rows = [line for line in lines if line.startswith("| ✗")]
+    assert len(rows) == 2 and "silent (Fig. 1). *directions*" in rows[0] and r"\|" in rows[0]
+    assert any("weights/fig03" in line and "too few" in line for line in lines)
+    render.index(run)
+    assert (run / "index.html").read_text() == page
+    assert not list(run.rglob(".index*")), "nothing half-written stays"
+
+
+def test_index_of_an_empty_run(own_outputs):
+    folder = paths.runs("smoke")
+    folder.mkdir(parents=True)
+    render.index(folder)
+    assert "0 notebooks, 0 claims" in (folder / "index.html").read_text()
+
+
+# ---------------------------------------------------------------- what is committed
+
+
+def test_publish_writes_clean_notebooks_and_their_claims(run):
+    reports = paths.reports()
+    assert render.publish(run, reports) == ["layers/fig01", "time/plane"]
+    node = nbformat.read(reports / "layers/fig01.ipynb", as_version=4)
+    assert "papermill" not in node.metadata and report.claims_of(node) == list(JUDGED)
+    assert sorted(p.name for p in reports.rglob("*") if p.is_file()) == [
+        "fig01.ipynb",
+        "index.md",
+        "plane.ipynb",
+        "results.json",
+    ]
+    first = {p: p.read_bytes() for p in reports.rglob("*") if p.is_file()}
+    render.publish(run, reports)
+    assert first == {p: p.read_bytes() for p in reports.rglob("*") if p.is_file()}
+    table = render.results_table(reports)
+    assert "[Is <layers/fig01> it?](outputs/reports/layers/fig01.ipynb)" in table
+    assert "✓\u00a01 ✗\u00a01 ◐\u00a01 ○\u00a01" in table and "0.300 [0.200, 0.400]" in table
+
+
+def test_publishing_a_part_keeps_the_rest(run):
+    reports = paths.reports()
+    render.publish(run, reports)
+    for path in (run / "time").iterdir():
+        path.unlink()
+    assert render.publish(run, reports) == ["layers/fig01"]
+    assert [entry["notebook"] for entry in render.published(reports)] == ["layers/fig01", "time/plane"]
+    (reports / "time/plane.ipynb").unlink()
+    assert "time/plane" not in render.results_table(reports)
+
+
+def test_too_large_a_notebook_is_named_and_nothing_is_written(run):
+    path = run / "time/plane.ipynb"
+    node = nbformat.read(path, as_version=4)
+    node.cells[2].outputs.append(nbformat.v4.new_output("display_data", {"text/plain": "x" * 1_100_000}))
+    nbformat.write(node, path)
+    with pytest.raises(BadInput, match=r"time/plane would be 1\.\d MB"):
+        render.publish(run, paths.reports())
+    assert not paths.reports().exists()
+
+
+def test_nothing_to_publish(own_outputs):
+    folder = paths.runs("quick")
+    folder.mkdir(parents=True)
+    with pytest.raises(BadInput, match="no executed notebook"):
+        render.publish(folder, paths.reports())
+    assert render.results_table(paths.reports()) == "*No reports are published yet.*"
+
+
+def test_readme_changes_between_its_marks_only(tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text(f"above\n{render.MARKS[0]}\nold\n{render.MARKS[1]}\nbelow\n")
+    assert render.refresh_readme(readme, "| new |")
+    assert readme.read_text() == f"above\n{render.MARKS[0]}\n| new |\n{render.MARKS[1]}\nbelow\n"
+    assert not render.refresh_readme(readme, "| new |")
+    readme.write_text("nothing")
+    with pytest.raises(BadInput, match="no place for the results"):
+        render.refresh_readme(readme, "x")
+
+
+def test_command(run, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    (tmp_path / "README.md").write_text("\n".join(render.MARKS))
+    assert __main__.main(["quick"]) == 0
+    assert "2 reports published" in capsys.readouterr().out
+    assert "Stage 4 is loudest" in (tmp_path / "README.md").read_text()
+    for wrong, hint in (("quik", "did you mean 'quick'"), ("../runs", "no run of profile")):
+        assert __main__.main([wrong]) == 2
+        said = capsys.readouterr().err
+        assert hint in said and said.count("\n") == 1
+
+
+def test_command_without_any_run(own_outputs, capsys):
+    assert __main__.main(["quick"]) == 2
+    assert "make reproduce" in capsys.readouterr().err

@@ -1,0 +1,38 @@
+"""Tables: intervals beside estimates, the paper's digits as printed, three faces with the same words."""
+
+import math
+
+import pandas as pd
+
+from lib import report
+from lib.audit import Estimate
+
+ROWS = [
+    {"part": "stage<1>", "AUC": Estimate(0.5, 0.48, 0.52, 5), "n": 12000, "KS": 0.1, "paper": 54.58},
+    {"part": "stage4", "AUC": Estimate(-0.1, -0.2, 0.0, 1, resolved=False), "n": 3, "KS": math.nan, "paper": None},
+]
+
+
+def test_three_faces_say_the_same():
+    shown = report.table(ROWS, paper="Tab. 1", caption="Over 5 pairs.")._repr_mimebundle_()
+    assert "stage&lt;1&gt;" in shown["text/html"] and "0.500 <small>[0.480,\u00a00.520]</small>" in shown["text/html"]
+    for face in ("text/markdown", "text/plain"):
+        assert "0.500 [0.480, 0.520]" in shown[face] and "−0.100 [−0.200, 0.000] (below resolution)" in shown[face]
+    for text in shown.values():
+        assert "12 000" in text and "54.58" in text and "54.580" not in text and "–" in text
+        assert "Over 5 pairs. Paper: Tab. 1. [ ]: 95 % interval. Below resolution: too few points" in text
+
+
+def test_nothing_is_explained_that_is_not_there():
+    assert report.table([{"part": "stem", "acc": 0.5}]).caption == ""
+
+
+def test_a_frame_is_shown_as_it_is():
+    shown = str(report.table(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}, index=[7, 8])))
+    assert shown.splitlines() == ["a  b", "1  x", "2  y"]
+
+
+def test_rows_name_parts_and_series():
+    assert report.rows(["a"], [Estimate(0.5, 0.4, 0.6)], hue="x") == [
+        {"part": "a", "value": 0.5, "low": 0.4, "high": 0.6, "hue": "x"}
+    ]
