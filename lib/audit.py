@@ -11,7 +11,7 @@ Two kinds of interval exist and are not interchangeable. Over *samples* (`auc_in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -432,3 +432,59 @@ def audit(
         low, high = clopper_pearson(np.rint(rates @ members), members.sum())
         row[key] = Estimate(mean.value, min(mean.low, float(low)), max(mean.high, float(high)), mean.n, mean.resolved)
     return row
+
+
+# --- several claims in one --------------------------------------------------------------------------------------
+
+
+def least(estimates: Iterable[Estimate]) -> Estimate:
+    """The smallest of several quantities, for claims that have to hold of all: "each is above the border".
+
+    The lower end is the smallest of the lower ends, so "low > border" has at most the error of one comparison
+    (intersection-union); so has "high < border", which says that at least one lies below. Raises ValueError on none.
+    """
+    every = list(estimates)
+    if not every:
+        raise ValueError("need at least one estimate")
+    return Estimate(
+        min(e.value for e in every),
+        min(e.low for e in every),
+        min(e.high for e in every),
+        min(e.n for e in every),
+        all(e.resolved for e in every),
+    )
+
+
+def largest(estimates: Iterable[Estimate]) -> Estimate:
+    """The mirror image of `least`, for "each is below the border"."""
+    found = least(Estimate(-e.value, -e.high, -e.low, e.n, e.resolved) for e in estimates)
+    return Estimate(-found.value, -found.high, -found.low, found.n, found.resolved)
+
+
+# --- one run ----------------------------------------------------------------------------------------------------
+
+
+def one_run_epsilon(canaries: int, guesses: int, correct: int, delta: float = 0.0, error: float = 0.05) -> float:
+    """The largest epsilon that one training refutes, at error rate ``error`` (Steinke, Nasr & Jagielski 2023, Thm 5.2).
+
+    ``canaries`` samples were each included by a fair coin of their own; of ``guesses`` guesses made, with their number
+    fixed beforehand, ``correct`` were right. 0 where nothing is refuted. Raises ValueError on impossible counts.
+    """
+    if not 0 <= correct <= guesses <= canaries or not guesses:
+        raise ValueError(f"impossible counts: {correct} right of {guesses} guesses about {canaries} canaries")
+
+    def surplus(epsilon: float) -> float:
+        """How far the chance of so many right guesses, under (epsilon, delta), lies above the error rate."""
+        q = special.expit(epsilon)
+        # Chance of at least k right of `guesses`, for k = 0 .. correct.
+        tail = special.betainc(np.arange(1, correct + 1), guesses - np.arange(correct), q)
+        at_least = np.concatenate([[1.0], tail])
+        steps = np.arange(1, correct + 1)
+        slack = float(np.max((at_least[correct - steps] - at_least[correct]) / steps, initial=0.0))
+        return float(at_least[correct]) + 2 * canaries * delta * slack - error
+
+    if surplus(0.0) >= 0:
+        return 0.0
+    from scipy.optimize import brentq
+
+    return float(brentq(surplus, 0.0, 50.0, xtol=1e-9))

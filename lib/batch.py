@@ -142,7 +142,7 @@ class Run:
 
     def failed(self, name: str, why: str) -> None:
         self.errors[name] = why
-        print(f"failed: {name}: {why}", file=sys.stderr, flush=True)
+        print(f"  {name}: failed", flush=True)
         note(self.folder, name, {"title": self.chosen[name].title, "status": "failed", "error": why, "seconds": 0})
 
     def finish(self) -> None:
@@ -150,9 +150,9 @@ class Run:
             future.exception()
 
     def close(self) -> int:
-        from lib.report import render
+        from lib import report
 
-        render.index(self.folder)
+        report.index(self.folder)
         executed = len(self.chosen) - len(self.errors)
         print(f"{executed} of {len(self.chosen)} notebooks executed; read {self.folder}/index.html")
         for name, why in self.errors.items():
@@ -171,15 +171,14 @@ def note(folder: Path, name: str, entry: dict[str, Any]) -> None:
 
 def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
     """Executes one notebook into the run folder and renders its page. Runs in a process of its own."""
-    import warnings
-
     import nbformat
     import papermill
 
-    from lib.report import claims, render
+    from lib import report
 
+    log = os.open(folder / "kernels.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(log, 2)  # what kernels say to nobody in particular
     os.environ |= {"LEAK_ATLAS_PROGRESS": "log", "OMP_NUM_THREADS": "1", "LEAK_ATLAS_PROFILE": profile}
-    warnings.filterwarnings("ignore", module="papermill|nbclient|zmq|jupyter_client")
     start = time.perf_counter()
     final = folder / f"{notebook.name}.ipynb"
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -198,8 +197,8 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
         working.replace(final)
     if not error:
         node = nbformat.read(final, as_version=4)
-        final.with_suffix(".claims.json").write_text(json.dumps(claims.claims_of(node), indent=1))
-        final.with_suffix(".html").write_text(render.html(node, notebook.title))
+        final.with_suffix(".claims.json").write_text(json.dumps(report.claims_of(node), indent=1))
+        final.with_suffix(".html").write_text(report.html(node, notebook.title))
     entry = {
         "title": notebook.title,
         "status": "failed" if error else "executed",
@@ -208,7 +207,7 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
     }
     note(folder, notebook.name, entry)
     if not error:
-        render.index(folder)
+        report.index(folder)
     return entry
 
 

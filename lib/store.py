@@ -58,8 +58,9 @@ def write(key: str, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray],
     """
     if has(key):
         return
-    blob = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
-    head = {"key": key, "record": record, "meta": meta, "sha256": hashlib.sha256(blob).hexdigest()}
+    blob = save({name: np.asarray(array, order="C") for name, array in arrays.items()})
+    head = {"key": key, "record": record, "meta": meta, "names": list(arrays)}
+    head["sha256"] = hashlib.sha256(blob).hexdigest()
     adopt(key, {ARRAYS: blob, ENTRY: json.dumps(head, indent=1).encode()})
 
 
@@ -109,7 +110,8 @@ def read(key: str) -> Entry:
     """The entry of a key; errors as `files`."""
     blobs = files(key)
     head = json.loads(blobs[ENTRY])
-    return Entry(key, head["record"], head["meta"], load(blobs[ARRAYS]))
+    arrays = load(blobs[ARRAYS])  # sorted by name and type; a state dict's own order is the order of the layers
+    return Entry(key, head["record"], head["meta"], {name: arrays[name] for name in head["names"]})
 
 
 def describe(key: str) -> dict[str, Any]:

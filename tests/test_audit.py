@@ -360,3 +360,28 @@ def test_import_stays_light() -> None:
         f"print(sorted({heavy} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("counts", "delta", "epsilon"),
+    [((1000, 100, 100), 0.0, 3.493), ((1000, 1000, 600), 0.0, 0.2975), ((1000, 1000, 500), 0.0, 0.0),
+     ((1000, 100, 95), 1e-5, 2.165)],
+)  # fmt: skip
+def test_one_run_bound_has_its_published_values(counts: tuple[int, int, int], delta: float, epsilon: float) -> None:
+    assert audit.one_run_epsilon(*counts, delta) == pytest.approx(epsilon, abs=6e-4)
+
+
+def test_one_run_bound_in_closed_form() -> None:
+    """All r guesses right and delta 0: q^r = p."""
+    r, p = 50, 0.05
+    q = p ** (1 / r)
+    assert audit.one_run_epsilon(80, r, r, error=p) == pytest.approx(np.log(q / (1 - q)), abs=1e-6)
+    with pytest.raises(ValueError, match="impossible"):
+        audit.one_run_epsilon(10, 5, 6)
+
+
+def test_claims_of_all_take_the_worst_of_each_end() -> None:
+    one, two = audit.Estimate(0.3, 0.1, 0.5, 4), audit.Estimate(0.2, 0.15, 0.25, 3)
+    assert audit.least([one, two]) == audit.Estimate(0.2, 0.1, 0.25, 3)
+    assert audit.largest([one, two]) == audit.Estimate(0.3, 0.15, 0.5, 3)
+    assert not audit.least([one, audit.Estimate(0, 0, 0, 1, False)]).resolved

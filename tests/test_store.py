@@ -25,6 +25,7 @@ def test_what_is_written_is_read() -> None:
     assert entry.record == {"kind": "Test", "n": 1}
     for name, array in ARRAYS.items():
         assert np.array_equal(entry.arrays[name], array) and entry.arrays[name].dtype == array.dtype
+    assert list(entry.arrays) == list(ARRAYS), "the order of a state dict is the order of its layers"
     assert list(store.listing()) == [KEY]
     assert store.describe(KEY)["meta"] == {"seconds": 1.0}
 

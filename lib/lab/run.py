@@ -48,9 +48,13 @@ def do(job: Job, *parents: Outcome) -> Outcome:
         store.discard(error.key)
         return Outcome(job.key, name, f"{error}; computing it again", corrupt=True)
     except Exception as error:
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
         if not isinstance(error, BadInput):
-            traceback.print_exc()
-        return Outcome(job.key, name, f"{type(error).__name__}: {error}".splitlines()[0])
+            log = paths.store() / "failures" / f"{job.key[:12]}.txt"
+            log.parent.mkdir(parents=True, exist_ok=True)
+            log.write_text(traceback.format_exc() + json.dumps(job.step.record(), indent=1))
+            why += f" (trace and recipe in {log})"
+        return Outcome(job.key, name, why)
 
 
 @contextmanager

@@ -121,7 +121,7 @@ report.against_paper(
         for count in channels
     ],
     title="Test accuracy against the channels of stage 4",
-    ylabel="test accuracy of M_all",
+    xlabel="test accuracy of M_all",
     source="Tab. 3 at the same ratio of channels to width, TinyImageNet",
 )
 

@@ -162,7 +162,7 @@ PAPER = {"CE, all data": 0.5458, "CE, half of the data": 0.4407, "RelaxLoss, all
 report.against_paper(
     [{"setting": n, "value": audit.over(found["test"]), "paper": PAPER[n]} for n, found in accuracy.items()],
     title="What each change costs in test accuracy",
-    ylabel="test accuracy",
+    xlabel="test accuracy",
     source="Tab. 7, ResNet18 on TinyImageNet",
 )
 
