@@ -138,9 +138,10 @@ def profile(
     dodge = (np.arange(len(series)) - (len(series) - 1) / 2) * min(0.11, 0.5 / max(len(series), 1))
     band = None if floor is None else _spans(floor, value, low, high)
     printed = None if paper is None else _spans(paper, value, low, high)
+    bottom, top = _frame(null, table, band, printed)
     for key, ax in grid.items():
         if band is not None:
-            _floor(ax, _only(band, facet, key), x, parts)
+            _floor(ax, _only(band, facet, key), x, parts, (bottom, top))
         if null is not None:
             ax.axhline(null, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
         ends: list[tuple[float, str, Any]] = []
@@ -152,7 +153,7 @@ def profile(
             at, rows = at[order], rows.iloc[order]
             if not len(rows):
                 continue
-            _whiskers(ax, at, rows, colour)
+            ax.vlines(at, *_within(rows, bottom, top), color=colour, alpha=0.6, linewidth=1.8, zorder=2)
             ax.plot(at, rows["_value"], color=colour, marker=marker, linestyle=dash, zorder=3, markeredgecolor="white")
             ends.append((float(rows["_value"].iloc[-1]), str(name), colour))
             if printed is not None:
@@ -160,6 +161,7 @@ def profile(
                 places = said[x].map(parts.index).to_numpy(float) + dodge[index]
                 ax.plot(places, said["_value"], color=colour, marker=marker, **_HOLLOW)
         _name_parts(ax, [str(part) for part in parts], len(grid))
+        ax.set_ylim(bottom, top)
     _name_null(grid, null, ends if len(grid) == 1 and len(series) > 1 else [])
     _under(grid, xlabel, ylabel)
     handles: list[Artist] = []
@@ -193,6 +195,7 @@ def tradeoff(
     table = _spans(frame, x, f"{x}_low", f"{x}_high", "_x")
     table = _spans(table, y, f"{y}_low", f"{y}_high", "_y")
     facet = facet if facet in table.columns else None
+    across, upward = _frame(None, table, name="_x", least=0.01), _frame(null, table, name="_y")
     grid, fig = _grid(_levels(table, facet), height=3.1, widest=3, share=True)
     series = _levels(table, hue)
     looks = _looks(series)
@@ -202,8 +205,8 @@ def tradeoff(
         for name in series:
             colour, marker, dash = looks[name]
             own = _only(rows, hue, name)
-            ax.hlines(own["_y"], own["_x_low"], own["_x_high"], color=colour, alpha=0.5, linewidth=1.3, zorder=2)
-            ax.vlines(own["_x"], own["_y_low"], own["_y_high"], color=colour, alpha=0.5, linewidth=1.3, zorder=2)
+            ax.hlines(own["_y"], *_within(own, *across, "_x"), color=colour, alpha=0.5, linewidth=1.3, zorder=2)
+            ax.vlines(own["_x"], *_within(own, *upward, "_y"), color=colour, alpha=0.5, linewidth=1.3, zorder=2)
             ax.plot(
                 own["_x"], own["_y"], color=colour, marker=marker, linestyle=dash if len(own) > 1 else "none",
                 markeredgecolor="white", markersize=7.5, linewidth=1.1, zorder=3,
@@ -212,7 +215,7 @@ def tradeoff(
             ax.axhline(null, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
         drawn.append((ax, rows))
     for ax in grid.values():
-        ax.margins(0.12, 0.12)
+        ax.set(xlim=across, ylim=upward)
     _name_null(grid, null, [])
     _under(grid, xlabel or x, ylabel or y)
     handles = [_key((colour, marker, "none")) for colour, marker, _ in looks.values()]
@@ -247,23 +250,24 @@ def against_paper(
     settings, series = _levels(table, x), _levels(table, hue)
     grid, fig = _grid(_levels(table, facet), height=0.55 + 0.36 * len(settings) * max(1.0, 0.7 * len(series)), widest=3)
     looks = _looks(series)
+    printed = pd.to_numeric(table[paper], errors="coerce") if paper in table else pd.Series(dtype=float)
+    left, right = _frame(None, table, table.assign(_value=printed) if printed.notna().any() else None, least=0.01)
     dodge = (np.arange(len(series)) - (len(series) - 1) / 2) * min(0.3, 0.7 / max(len(series), 1))
     for key, ax in grid.items():
         for index, name in enumerate(series):
             colour, marker, _ = looks[name]
             rows = _only(_only(table, facet, key), hue, name)
             at = rows[x].map(settings.index).to_numpy(float) + dodge[index]
-            ax.hlines(at, rows["_low"], rows["_high"], color=colour, alpha=0.55, linewidth=2.4, zorder=2)
+            ax.hlines(at, *_within(rows, left, right), color=colour, alpha=0.55, linewidth=2.4, zorder=2)
             ax.plot(
                 rows["_value"], at, color=colour, marker=marker, linestyle="none", markeredgecolor="white", zorder=3
             )
             if paper in rows:
-                printed = pd.to_numeric(rows[paper], errors="coerce")
-                ax.plot(printed, at, color=colour, marker=marker, **_HOLLOW)
+                ax.plot(printed[rows.index], at, color=colour, marker=marker, **_HOLLOW)
         ax.set_yticks(range(len(settings)), [str(name) for name in settings])
         ax.set_ylim(len(settings) - 0.4, -0.6)
         ax.grid(axis="y", visible=False)
-        ax.margins(x=0.08)
+        ax.set_xlim(left, right)
     _under(grid, xlabel, "")
     handles: list[Artist] = []
     labels: list[str] = []
@@ -272,7 +276,7 @@ def against_paper(
         labels = [str(name) for name in series]
     else:
         handles, labels = [_key((*looks[series[0]][:2], "none"))], ["measured, 95 % interval"]
-    if paper in table and pd.to_numeric(table[paper], errors="coerce").notna().any():
+    if printed.notna().any():
         shown = looks[series[0]] if len(series) == 1 else (QUIET, "o", "none")
         handles, labels = [*handles, Line2D([], [], color=shown[0], marker=shown[1], **_HOLLOW)], [*labels, source]
     return _finish(fig, title, handles, labels)
@@ -299,6 +303,7 @@ def curves(
     `null` draws the value that means "no difference"; `diagonal` draws y = x, which means it for ROC curves.
     """
     table = _spans(frame, y, low, high)
+    bottom, top = _frame(null, table)
     grid, fig = _grid(_levels(table, facet), height=2.9, widest=3, share=True)
     series = _levels(table, hue)
     looks = _looks(series)
@@ -310,15 +315,16 @@ def curves(
             if not len(rows):
                 continue
             if (rows["_high"] > rows["_low"]).any():
-                ax.fill_between(
-                    rows[x].astype(float), rows["_low"], rows["_high"], color=colour, alpha=0.14, linewidth=0
-                )
+                edges = (rows["_low"], rows["_high"]) if "y" in log else _within(rows, bottom, top)
+                ax.fill_between(rows[x].astype(float), *edges, color=colour, alpha=0.14, linewidth=0)
             ax.plot(rows[x].astype(float), rows["_value"], color=colour, linestyle=dash)
             ends.append((float(rows["_value"].iloc[-1]), str(name), colour))
         if "x" in log:
             ax.set_xscale("log")
         if "y" in log:
             ax.set_yscale("log")
+        else:
+            ax.set_ylim(bottom, top)
         ax.margins(x=0.01)
         if null is not None:
             ax.axhline(null, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
@@ -352,6 +358,41 @@ def _spans(frame: Frame, value: str, low: str, high: str, name: str = "") -> pd.
         for column, given in ((bottom, low), (top, high)):
             table[column] = table[given].astype(float) if given in table else table[whole]
     return table
+
+
+def _frame(
+    null: float | None, *tables: pd.DataFrame | None, name: str = "", least: float = 0.05
+) -> tuple[float, float]:
+    """Limits of an axis: all values, and their intervals as far as these do not dwarf them.
+
+    An interval over two models may reach beyond the plane, one over a single model is infinite; both then leave the
+    frame, which is what they say.
+    """
+    whole, bottom, top = name or "_value", f"{name}_low", f"{name}_high"
+    found = [table for table in tables if table is not None]
+    values = np.concatenate(
+        [table[whole].to_numpy(float) for table in found] + [np.array([] if null is None else [null])]
+    )
+    values = values[np.isfinite(values)]
+    if not values.size:
+        return 0.0, 1.0
+    low, high = values.min(), values.max()
+    reach = max(high - low, least)
+    low = max(low - reach, np.min([table[bottom].min() for table in found], initial=low))
+    high = min(high + reach, np.max([table[top].max() for table in found], initial=high))
+    margin = 0.07 * max(high - low, least)
+    return float(low - margin), float(high + margin)
+
+
+def _within(rows: pd.DataFrame, low: float, high: float, name: str = "") -> tuple[np.ndarray, np.ndarray]:
+    """Both ends of the intervals, cut where they leave the frame; an end that is not known leaves it too."""
+    room, known = high - low, np.isfinite(rows[name or "_value"].to_numpy(float))
+    ends = (rows[f"{name}_{end}"].to_numpy(float) for end in ("low", "high"))
+    bottom, top = (
+        np.clip(np.nan_to_num(end, nan=way * np.inf), low - room, high + room)
+        for end, way in zip(ends, (-1, 1), strict=True)
+    )
+    return np.where(known, bottom, np.nan), np.where(known, top, np.nan)
 
 
 def _levels(table: pd.DataFrame, column: str | None) -> list[Any]:
@@ -502,15 +543,11 @@ def _bins(pair: Sequence[np.ndarray]) -> int:
     return int(np.clip(np.sqrt(min(values.size for values in pair)) * 1.1, 8, 40))
 
 
-def _whiskers(ax: Axes, at: np.ndarray, rows: pd.DataFrame, colour: Any) -> None:
-    ax.vlines(at, rows["_low"], rows["_high"], color=colour, alpha=0.6, linewidth=1.8, zorder=2)
-
-
-def _floor(ax: Axes, rows: pd.DataFrame, x: str, parts: Sequence[Any]) -> None:
+def _floor(ax: Axes, rows: pd.DataFrame, x: str, parts: Sequence[Any], limits: tuple[float, float]) -> None:
     """A grey step for each part."""
-    for _, row in rows.iterrows():
-        at = parts.index(row[x])
-        ax.fill_between([at - 0.45, at + 0.45], row["_low"], row["_high"], color=FLOOR, linewidth=0, zorder=0.5)
+    for name, low, high in zip(rows[x], *_within(rows, *limits), strict=True):
+        at = parts.index(name)
+        ax.fill_between([at - 0.45, at + 0.45], low, high, color=FLOOR, linewidth=0, zorder=0.5)
 
 
 def _name_null(grid: Mapping[Any, Axes], null: float | None, ends: list[tuple[float, str, Any]]) -> None:

@@ -28,7 +28,11 @@ def is_estimate(value: Any) -> bool:
 def plain(value: Any) -> str:
     """A cell as text: an Estimate with its interval, a number with three decimals, nothing as a dash."""
     if is_estimate(value):
-        text = f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]".replace("-", "−").replace("nan", "–")
+        text = (
+            f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]".replace("-", "−")
+            .replace("nan", "–")
+            .replace("inf", "∞")
+        )
         return text if getattr(value, "resolved", True) else f"{text} ({UNRESOLVED})"
     if value is None:
         return "–"

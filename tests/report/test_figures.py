@@ -76,6 +76,14 @@ FIGURES = {
     "profile, facets": lambda: report.profile(
         series(depth="a", width=8) + series(depth="b", width=16), hue="width", facet="depth", null=None
     ),
+    "profile, one pair and two": lambda: report.profile(
+        report.rows(
+            STAGES[:3], [Estimate(0.6, -np.inf, np.inf, 1, False), Estimate(0.5, -1, 2, 2), Estimate(*[np.nan] * 3)]
+        )
+    ),
+    "tradeoff, one model": lambda: report.tradeoff(
+        [{"variant": "a", "accuracy": Estimate(0.7, -np.inf, np.inf, 1, False), "auc": Estimate(0.7, 0.2, 1.2, 2)}]
+    ),
     "tradeoff": lambda: report.tradeoff(tradeoffs(["LiRA"], strengths=3), title=TITLE),
     "tradeoff, facets": lambda: report.tradeoff(tradeoffs(["LiRA", "RMIA"]), title=TITLE, better="up and right"),
     "against paper": lambda: report.against_paper(
@@ -137,6 +145,15 @@ def test_interval_from_estimates_and_from_columns_is_the_same():
     held = pd.DataFrame({"part": STAGES, "value": [near(0.5 + i / 50) for i in range(5)]})
     spread = report.rows(STAGES, held["value"])
     assert report.profile(held).png() == report.profile(spread).png()
+
+
+def test_endless_intervals_leave_the_frame_and_do_not_squeeze_it():
+    endless = [Estimate(0.6, -np.inf, np.inf, 1, False), Estimate(0.5, -9.0, 9.0, 2)]
+    ax = report.profile(report.rows(["stage1", "stage2"], endless)).axes[0]
+    low, high = ax.get_ylim()
+    assert 0.2 < low < 0.5 < 0.6 < high < 0.9
+    ends = np.concatenate([path.vertices[:, 1] for path in ax.collections[0].get_paths()])
+    assert ends.min() < low and ends.max() > high and np.isfinite(ends).all()
 
 
 def test_series_differ_in_more_than_colour():

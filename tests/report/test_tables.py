@@ -23,6 +23,11 @@ def test_three_faces_say_the_same():
         assert "Over 5 pairs. Paper: Tab. 1. [ ]: 95 % interval. Below resolution: too few points" in text
 
 
+def test_an_endless_interval_is_shown_as_such():
+    one = report.table([{"x": Estimate(0.5, -math.inf, math.inf, 1, False)}])
+    assert "0.500 [−∞, ∞] (below resolution)" in str(one) and "[−∞,\u00a0∞]" in one._repr_html_()
+
+
 def test_nothing_is_explained_that_is_not_there():
     assert report.table([{"part": "stem", "acc": 0.5}]).caption == ""
 
