@@ -46,17 +46,11 @@ schedule = Schedule(epochs, batch, lr=lr, nesterov=True)
 
 def trained(model, objective=None):
     halves = Halves(pool, seed=seed)
-    return probe_pairs(
-        Data(data, pixels), halves, Model(model, width), schedule, objective, pairs=pairs, seed=seed, precision=precision
-    )
+    return probe_pairs(Data(data, pixels), halves, Model(model, width), schedule, objective, pairs=pairs, seed=seed, precision=precision)
 
 
 plain = {model: trained(model) for model in models}
-chosen = {
-    (model, "cross-entropy", f"epoch {when:02d}"): [pair.at(when) for pair in plain[model]]
-    for model in models
-    for when in [*moments, epochs]
-}
+chosen = {(model, "cross-entropy", f"epoch {when:02d}"): [pair.at(when) for pair in plain[model]] for model in models for when in [*moments, epochs]}
 chosen[models[0], "RelaxLoss", f"epoch {epochs:02d}"] = trained(models[0], RelaxLoss(alpha))
 asked = {case: [pair.distance(parts) for pair in each for parts in ("stages", "blocks")] for case, each in chosen.items()}
 floors = {(model, "cross-entropy", f"epoch {epochs:02d}"): seed_floors(plain[model]) for model in models}

@@ -86,15 +86,7 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, lr=lr, nesterov=True, augment=Augment(augment) if augment else None)
-probe = probe_pairs(
-    Data(data, pixels),
-    Halves(pool, seed=seed),
-    Model(model, width),
-    schedule,
-    pairs=pairs,
-    seed=seed,
-    precision=precision,
-)
+probe = probe_pairs(Data(data, pixels), Halves(pool, seed=seed), Model(model, width), schedule, pairs=pairs, seed=seed, precision=precision)
 stages = [pair.distance() for pair in probe]
 blocks = [pair.distance("blocks") for pair in probe]
 floor = seed_floors(probe)
@@ -112,10 +104,7 @@ parts = results[stages[0]].parts
 first, seen = results[stages[0]], results[stages[0]]["seen_b"]
 by_stage = {name: disparity.read([results[s] for s in stages], name) for name in ("euclidean", "direction")}
 profiles = {name: disparity.profile(*read) for name, read in by_stage.items()}
-floors = {
-    name: disparity.floor(disparity.measured([results[f] for f in floor], name), halves)
-    for name, (_, halves) in by_stage.items()
-}
+floors = {name: disparity.floor(disparity.measured([results[f] for f in floor], name), halves) for name, (_, halves) in by_stage.items()}
 shown = [i for i, part in enumerate(parts) if part.startswith("stage")]
 report.histograms(
     {parts[i]: (first["euclidean"][i][seen], first["euclidean"][i][~seen]) for i in shown},
@@ -183,7 +172,4 @@ report.judge(
 # distance as about the network: `own01_direction_or_length` takes the two effects apart.
 
 # %%
-report.provenance(
-    results,
-    **{f"test accuracy, {n}": audit.over([results[s]["accuracy_test"] for s in a]) for n, a in accuracies.items()},
-)
+report.provenance(results, **{f"test accuracy, {n}": audit.over([results[s]["accuracy_test"] for s in a]) for n, a in accuracies.items()})

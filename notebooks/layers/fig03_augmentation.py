@@ -77,9 +77,7 @@ claims
 def trained(augment):
     schedule = Schedule(epochs, batch, lr=lr, nesterov=True, augment=augment)
     halves = Halves(pool, seed=seed)
-    return probe_pairs(
-        Data(data, pixels), halves, Model(model, width), schedule, pairs=pairs, seed=seed, precision=precision
-    )
+    return probe_pairs(Data(data, pixels), halves, Model(model, width), schedule, pairs=pairs, seed=seed, precision=precision)
 
 
 probes = {"without": trained(None), "with": trained(Augment(crop, flip))}
@@ -110,11 +108,7 @@ report.histograms(
     },
     xlabel="direction of features: 1 − cosine between M_all and M_h1",
     title=f"One pair of networks, without and with augmentation: {model}, width {width}, {data}",
-    notes={
-        (f"{name} augmentation", parts[i]): f"AUC {profiles[name, 'direction'][i].value:.2f}"
-        for name in firsts
-        for i in shown
-    },
+    notes={(f"{name} augmentation", parts[i]): f"AUC {profiles[name, 'direction'][i].value:.2f}" for name in firsts for i in shown},
 )
 
 # %%
@@ -133,15 +127,9 @@ report.profile(
 # %%
 report.table(
     [
-        {
-            "augmentation": name,
-            "test accuracy of M_all": audit.over([results[s]["accuracy_test"] for s in accuracies[name]]),
-        }
+        {"augmentation": name, "test accuracy of M_all": audit.over([results[s]["accuracy_test"] for s in accuracies[name]])}
         | {"train accuracy": audit.over([results[s]["accuracy_member"] for s in accuracies[name]])}
-        | {
-            f"{measure}, stage 4": profiles[name, measure][parts.index("stage4")]
-            for measure in ("euclidean", "direction")
-        }
+        | {f"{measure}, stage 4": profiles[name, measure][parts.index("stage4")] for measure in ("euclidean", "direction")}
         for name in distances
     ],
     caption=f"AUC of the distance over {pairs} pairs",

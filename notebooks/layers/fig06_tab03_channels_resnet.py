@@ -95,9 +95,7 @@ results = lab.realize(distances, signals, self_audit(probes[channels[0]]))
 # %%
 parts = results[distances[channels[0]][0]].parts
 read = {
-    (count, measure): disparity.read([results[d] for d in distances[count]], measure)
-    for count in channels
-    for measure in ("euclidean", "direction")
+    (count, measure): disparity.read([results[d] for d in distances[count]], measure) for count in channels for measure in ("euclidean", "direction")
 }
 profiles = {key: disparity.profile(*found) for key, found in read.items()}
 report.profile(
@@ -116,10 +114,7 @@ report.profile(
 accuracy = {count: [float(results[s]["accuracy_test"]) for s in signals[count]] for count in channels}
 PAPER = {4: 0.5252, 8: 0.5458, 16: 0.5399, 32: 0.5503}  # Tab. 3, by channels of stage 4 over width
 report.against_paper(
-    [
-        {"setting": f"{count} channels", "value": audit.over(accuracy[count]), "paper": PAPER.get(count // width)}
-        for count in channels
-    ],
+    [{"setting": f"{count} channels", "value": audit.over(accuracy[count]), "paper": PAPER.get(count // width)} for count in channels],
     title="Test accuracy against the channels of stage 4",
     xlabel="test accuracy of M_all",
     source="Tab. 3 at the same ratio of channels to width, TinyImageNet",

@@ -72,15 +72,7 @@ claims
 # %%
 schedule = Schedule(epochs, batch, lr=lr, nesterov=True, augment=Augment(augment) if augment else None)
 probes = {
-    model: probe_pairs(
-        Data(data, pixels),
-        Halves(pool, seed=seed),
-        Model(model, width),
-        schedule,
-        pairs=pairs,
-        seed=seed,
-        precision=precision,
-    )
+    model: probe_pairs(Data(data, pixels), Halves(pool, seed=seed), Model(model, width), schedule, pairs=pairs, seed=seed, precision=precision)
     for model in models
 }
 distances = {model: [pair.distance() for pair in probe] for model, probe in probes.items()}
@@ -96,9 +88,7 @@ results = lab.realize(distances, floors, signals, self_audit(probes[models[0]]))
 # %%
 parts = results[distances[models[0]][0]].parts
 read = {
-    (model, measure): disparity.read([results[d] for d in distances[model]], measure)
-    for model in models
-    for measure in ("euclidean", "direction")
+    (model, measure): disparity.read([results[d] for d in distances[model]], measure) for model in models for measure in ("euclidean", "direction")
 }
 profiles = {key: disparity.profile(*found) for key, found in read.items()}
 controls = {
@@ -109,11 +99,7 @@ onsets = {key: disparity.onset(profile, controls[key], parts, margin) for key, p
 shown = [i for i, part in enumerate(parts) if part.startswith("stage")]
 firsts = {model: results[distances[model][0]] for model in models}
 report.histograms(
-    {
-        (model, parts[i]): (one["direction"][i][one["seen_b"]], one["direction"][i][~one["seen_b"]])
-        for model, one in firsts.items()
-        for i in shown
-    },
+    {(model, parts[i]): (one["direction"][i][one["seen_b"]], one["direction"][i][~one["seen_b"]]) for model, one in firsts.items() for i in shown},
     xlabel="direction of features: 1 − cosine between M_all and M_h1",
     title=f"One pair of networks of each depth, width {width}, {data}",
     notes={(model, parts[i]): f"AUC {profiles[model, 'direction'][i].value:.2f}" for model in models for i in shown},
@@ -165,9 +151,7 @@ report.judge(
     claims,
     stage_4_leads_at_every_depth=leads("direction"),
     stage_4_leads_at_every_depth_euclidean=leads("euclidean"),
-    early_stages_are_silent=audit.largest(
-        disparity.strength(profiles[model, "direction"][i]) for model in models for i in early
-    ),
+    early_stages_are_silent=audit.largest(disparity.strength(profiles[model, "direction"][i]) for model in models for i in early),
 )
 
 # %% [markdown]

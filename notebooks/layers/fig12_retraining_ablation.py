@@ -33,27 +33,13 @@ retrain_epochs = 12  # epochs of retraining (paper: "less than half")
 batch = 64  # samples a step (paper: not stated)
 lr = 0.1  # learning rate, cosine to 0, at the start of each training (paper: not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
-shadows = (
-    10  # models of the population in complement pairs; each is a target with the others, less its pair, as shadows
-)
+shadows = 10  # models in complement pairs; each is attacked by the others, less its pair
 seed = 0  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from lib import audit, lab, report
-from lib.recipe import (
-    RMIA,
-    Augment,
-    Data,
-    LiRA,
-    Model,
-    RandomHalves,
-    RelaxLoss,
-    Schedule,
-    Threshold,
-    population,
-    self_audit,
-)
+from lib.recipe import RMIA, Augment, Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Threshold, population, self_audit
 
 claims = report.claims(
     report.Claim(
@@ -112,14 +98,7 @@ private = RelaxLoss(alpha)
 
 def trained(objective=None):
     return population(
-        Data(data, pixels),
-        RandomHalves(pool, seed=seed),
-        Model(model, width),
-        long,
-        objective,
-        models=shadows,
-        seed=seed,
-        precision=precision,
+        Data(data, pixels), RandomHalves(pool, seed=seed), Model(model, width), long, objective, models=shadows, seed=seed, precision=precision
     )
 
 
@@ -148,10 +127,7 @@ accuracy = {name: [float(results[s]["accuracy_test"]) for s in each] for name, e
 areas = {key: audit.auc(results[a]["scores"], results[a]["member"]) for key, a in attacks.items()}
 audits = {key: audit.audit(results[a]["scores"], results[a]["member"]) for key, a in attacks.items()}
 report.tradeoff(
-    [
-        {"variant": v, "attack": a, "accuracy": audit.over(accuracy[v]), "auc": found["auc"]}
-        for (v, a), found in audits.items()
-    ],
+    [{"variant": v, "attack": a, "accuracy": audit.over(accuracy[v]), "auc": found["auc"]} for (v, a), found in audits.items()],
     x="accuracy",
     y="auc",
     hue="variant",

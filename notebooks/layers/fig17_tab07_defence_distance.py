@@ -35,20 +35,10 @@ seed = 0  # seed of halves, initialisations and orders
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+import numpy as np
+
 from lib import audit, lab, report
-from lib.recipe import (
-    Augment,
-    Data,
-    Distance,
-    Halves,
-    Model,
-    RelaxLoss,
-    Schedule,
-    Signals,
-    probe_pairs,
-    seed_floors,
-    self_audit,
-)
+from lib.recipe import Augment, Data, Distance, Halves, Model, RelaxLoss, Schedule, Signals, probe_pairs, seed_floors, self_audit
 
 claims = report.claims(
     report.Claim(
@@ -87,16 +77,7 @@ schedule = Schedule(epochs, batch, lr=lr, nesterov=True, augment=Augment(augment
 
 def trained(objective=None):
     halves = Halves(pool, seed=seed)
-    return probe_pairs(
-        Data(data, pixels),
-        halves,
-        Model(model, width),
-        schedule,
-        objective,
-        pairs=pairs,
-        seed=seed,
-        precision=precision,
-    )
+    return probe_pairs(Data(data, pixels), halves, Model(model, width), schedule, objective, pairs=pairs, seed=seed, precision=precision)
 
 
 plain, relaxed = trained(), trained(RelaxLoss(alpha))
@@ -130,10 +111,8 @@ report.histograms(
     title=f"How far two changes move the features: {model}, width {width}, {data}",
 )
 
+
 # %%
-import numpy as np
-
-
 def farther(one, other):
     """P(distance in one > distance in other) by part, for each triple of networks."""
     both = np.concatenate([results[one]["euclidean"], results[other]["euclidean"]], axis=1)
@@ -154,10 +133,7 @@ report.table(
 )
 
 # %%
-accuracy = {
-    n: {r: [float(results[s][f"accuracy_{r}"]) for s in each] for r in ("member", "test")}
-    for n, each in signals.items()
-}
+accuracy = {n: {r: [float(results[s][f"accuracy_{r}"]) for s in each] for r in ("member", "test")} for n, each in signals.items()}
 PAPER = {"CE, all data": 0.5458, "CE, half of the data": 0.4407, "RelaxLoss, all data": 0.4757}  # Tab. 7
 report.against_paper(
     [{"setting": n, "value": audit.over(found["test"]), "paper": PAPER[n]} for n, found in accuracy.items()],
@@ -174,9 +150,7 @@ report.judge(
     claims,
     relaxloss_moves_stage_4_farther=probability[parts.index("stage4")],
     relaxloss_moves_every_stage_farther=audit.least(probability[i] for i in stages),
-    relaxloss_costs_less_accuracy=audit.paired_difference(
-        accuracy["RelaxLoss, all data"]["test"], accuracy["CE, half of the data"]["test"]
-    ),
+    relaxloss_costs_less_accuracy=audit.paired_difference(accuracy["RelaxLoss, all data"]["test"], accuracy["CE, half of the data"]["test"]),
 )
 
 # %% [markdown]

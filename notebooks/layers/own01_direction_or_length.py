@@ -34,7 +34,9 @@ seed = 0  # seed of halves, initialisations and orders
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from lib import lab, report
+import numpy as np
+
+from lib import audit, lab, report
 from lib.localization import disparity
 from lib.recipe import Augment, Data, Halves, Model, Schedule, probe_pairs, seed_floors, self_audit
 
@@ -68,15 +70,7 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, lr=lr, nesterov=True, augment=Augment(augment) if augment else None)
-probe = probe_pairs(
-    Data(data, pixels),
-    Halves(pool, seed=seed),
-    Model(model, width),
-    schedule,
-    pairs=pairs,
-    seed=seed,
-    precision=precision,
-)
+probe = probe_pairs(Data(data, pixels), Halves(pool, seed=seed), Model(model, width), schedule, pairs=pairs, seed=seed, precision=precision)
 distances = [pair.distance() for pair in probe]
 floor = seed_floors(probe)
 
@@ -105,14 +99,7 @@ report.profile(
 # The gap in mean squared distance between the halves, split exactly into what lengths, scale and direction contribute (relative to the mean squared distance).
 
 # %%
-import numpy as np
-
-from lib import audit
-
-shares = [
-    disparity.carriers(found["direction"], found["length_a"], found["length_b"], found["seen_b"])
-    for found in (results[d] for d in distances)
-]
+shares = [disparity.carriers(found["direction"], found["length_a"], found["length_b"], found["seen_b"]) for found in (results[d] for d in distances)]
 carriers = {name: [audit.over(column) for column in np.stack([s[name] for s in shares]).T] for name in shares[0]}
 shown = ("direction", "scale", "length")
 report.profile(
@@ -124,10 +111,7 @@ report.profile(
 )
 
 # %%
-report.table(
-    [{"part": part} | {f"AUC, {names[m]}": profiles[m][i] for m in names} for i, part in enumerate(parts)],
-    caption=f"Over {pairs} pairs",
-)
+report.table([{"part": part} | {f"AUC, {names[m]}": profiles[m][i] for m in names} for i, part in enumerate(parts)], caption=f"Over {pairs} pairs")
 
 # %% [markdown]
 # ## Verdicts
