@@ -217,11 +217,15 @@ def tradeoff(
     for ax in grid.values():
         ax.set(xlim=across, ylim=upward)
     _name_null(grid, null, [])
+    corner = next(iter(grid.values()))
+    bottom, top = corner.get_ylim()
+    room = 0.07 * (top - bottom) if better else 0.0
+    corner.set_ylim(bottom - room * ("down" in better), top + room * ("down" not in better))
     _under(grid, xlabel or x, ylabel or y)
     handles = [_key((colour, marker, "none")) for colour, marker, _ in looks.values()]
     direct = len(grid) == 1
     _finish(fig, title, [] if direct else handles, [] if direct else [str(name) for name in series])
-    _corner(next(iter(grid.values())), better)
+    _corner(corner, better)
     if direct:
         for ax, rows in drawn:
             _label_points(fig, ax, rows, hue, looks)
@@ -504,7 +508,8 @@ def _under(grid: Mapping[Any, Axes], xlabel: str, ylabel: str) -> None:
     if xlabel:
         fig.supxlabel(xlabel, fontsize=9, color="#3e4c59")  # type: ignore[union-attr]
     if ylabel:
-        fig.supylabel(ylabel, fontsize=9, color="#3e4c59")  # type: ignore[union-attr]
+        letters = int((fig.get_figure(root=True).get_size_inches()[1] - 0.5) * 13)  # type: ignore[union-attr]
+        fig.supylabel(textwrap.fill(ylabel, max(letters, 12)), fontsize=9, color="#3e4c59")  # type: ignore[union-attr]
 
 
 def _finish(fig: Sheet, title: str, handles: Sequence[Artist], labels: Sequence[str]) -> Sheet:
