@@ -1,0 +1,132 @@
+"""Builds the embedded files from their sources, the same bytes every time.
+
+    python -m lib.data.embedded.make --fashion DIR --wordnet DIR [--out DIR]
+
+`--fashion` holds Fashion-MNIST's four idx files (plain or .gz), `--wordnet` holds WordNet 3.0's `data.noun` and
+`lexnames` (or only `data.noun`). Debian's packages dataset-fashion-mnist and wordnet-base carry both.
+
+Nothing is drawn at random from either source: the first so many samples of each class are taken, in the source's order,
+after exact duplicates have been dropped (the first occurrence stays; a test image that equals a train image goes).
+The bytes of the .npz also depend on the zlib that packs it; its arrays do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import io
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+
+FASHION = {"train": 600, "test": 200}  # images of each class
+GLOSSES = {"train": 1200, "test": 300}  # glosses of each class
+
+# WordNet's lexicographer files for nouns are numbered from 3 (noun.Tops); these 14 hold over 2,000 glosses each.
+LEXICOGRAPHER = {
+    4: "act", 5: "animal", 6: "artifact", 7: "attribute", 8: "body", 9: "cognition", 10: "communication",
+    13: "food", 14: "group", 15: "location", 18: "person", 20: "plant", 26: "state", 27: "substance",
+}  # fmt: skip
+
+
+def _idx(folder: Path, name: str) -> np.ndarray:
+    """The array in an idx file of unsigned bytes: two zero bytes, type 8, the number of axes, their lengths."""
+    plain = folder / name
+    data = plain.read_bytes() if plain.exists() else gzip.decompress((folder / f"{name}.gz").read_bytes())
+    axes = data[3]
+    shape = np.frombuffer(data, ">u4", count=axes, offset=4).astype(int)
+    return np.frombuffer(data, np.uint8, offset=4 + 4 * axes).reshape(shape)
+
+
+def _first_of_each_class(labels: np.ndarray, count: int) -> np.ndarray:
+    """Ascending indices of the first `count` samples of each class."""
+    chosen = [np.flatnonzero(labels == label)[:count] for label in np.unique(labels)]
+    if min(map(len, chosen)) < count:
+        raise ValueError(f"a class has fewer than {count} samples")
+    return np.sort(np.concatenate(chosen))
+
+
+def fashion(folder: Path) -> dict[str, np.ndarray]:
+    """`images (8000, 28, 28)` and `labels`, train then test, and `source`: each one's index in its original part."""
+    images, labels = [], []
+    for part in ("train", "t10k"):
+        images.append(_idx(folder, f"{part}-images-idx3-ubyte"))
+        labels.append(_idx(folder, f"{part}-labels-idx1-ubyte"))
+    flat = np.concatenate(images).reshape(sum(map(len, images)), -1)
+    first = np.zeros(len(flat), bool)
+    first[np.unique(flat, axis=0, return_index=True)[1]] = True
+    out: dict[str, list[np.ndarray]] = {"images": [], "labels": [], "source": []}
+    start = 0
+    for part, count in enumerate(FASHION.values()):
+        unique = np.flatnonzero(first[start : start + len(labels[part])])
+        index = unique[_first_of_each_class(labels[part][unique], count)]
+        start += len(labels[part])
+        out["images"].append(images[part][index])
+        out["labels"].append(labels[part][index])
+        out["source"].append(index.astype(np.uint16))
+    return {name: np.concatenate(parts) for name, parts in out.items()}
+
+
+def pack(arrays: dict[str, np.ndarray]) -> bytes:
+    """An .npz whose bytes do not depend on the clock, the user or the system."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, array in arrays.items():
+            member = io.BytesIO()
+            np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+            info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            info.compress_type, info.create_system, info.external_attr = zipfile.ZIP_DEFLATED, 3, 0o644 << 16
+            archive.writestr(info, member.getvalue(), compresslevel=9)
+    return buffer.getvalue()
+
+
+def definition(gloss: str) -> str:
+    """A gloss without its quoted example sentences and their authors: what stands before the first one."""
+    return re.split(r'[;:,]?\s*"', gloss, maxsplit=1)[0].strip().rstrip(";").strip()
+
+
+def glosses(folder: Path) -> str:
+    """Lines of `part <tab> class <tab> gloss`, train then test; within a part by the synset's offset in `data.noun`."""
+    seen: set[str] = set()
+    found: dict[str, list[tuple[int, str]]] = {name: [] for name in LEXICOGRAPHER.values()}
+    for line in (folder / "data.noun").read_text("ascii").splitlines():
+        if line.startswith("  "):  # the licence, at the head of the file
+            continue
+        fields, _, gloss = line.partition(" | ")
+        offset, file = fields.split(" ", 2)[:2]
+        name, text = LEXICOGRAPHER.get(int(file)), definition(gloss)
+        identity = " ".join(text.lower().split())
+        if identity and identity not in seen:  # a gloss that two files share stays with the first synset only
+            seen.add(identity)
+            if name is not None and "\t" not in text:
+                found[name].append((int(offset), text))
+    wanted = sum(GLOSSES.values())
+    lines = []
+    for part, every in (("train", (0, 1, 2, 3)), ("test", (4,))):  # four fifths and one fifth: 1,200 and 300
+        rows = []
+        for name, items in found.items():
+            # Spread over the whole file: WordNet's neighbours are alike, so the first 1,500 would be a narrow choice.
+            spread = items[:: len(items) // wanted][:wanted]
+            rows += [(*item, name) for i, item in enumerate(spread) if i % 5 in every]
+        lines += [f"{part}\t{name}\t{text}\n" for _, text, name in sorted(rows)]
+    return "".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--fashion", type=Path, help="folder with Fashion-MNIST's four idx files")
+    parser.add_argument("--wordnet", type=Path, help="folder with WordNet 3.0's data.noun")
+    parser.add_argument("--out", type=Path, default=HERE)
+    options = parser.parse_args()
+    if options.fashion:
+        (options.out / "fashion-mnist-small.npz").write_bytes(pack(fashion(options.fashion)))
+    if options.wordnet:
+        (options.out / "wordnet-glosses.tsv").write_text(glosses(options.wordnet), "ascii", newline="\n")
+
+
+if __name__ == "__main__":
+    main()
