@@ -8,68 +8,48 @@ sequential colours, a hue that is a name gets categorical ones.
 
 from __future__ import annotations
 
-import base64
-import io
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-import matplotlib.style
+import matplotlib.colors
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from lib.report.tables import is_estimate
+from lib.report.sheet import (
+    FAINT,
+    FLOOR,
+    HOLLOW,
+    QUIET,
+    Frame,
+    Sheet,
+    arrow,
+    bins,
+    finish,
+    grey_floor,
+    key_line,
+    label_points,
+    levels,
+    limits,
+    looks_of,
+    name_axes,
+    name_null,
+    name_parts,
+    note_above,
+    only,
+    panels_of,
+    spans,
+    within,
+)
+from lib.report.sheet import (
+    INK as INK,  # explorers draw with it
+)
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-
-Frame: TypeAlias = "pd.DataFrame | Sequence[Mapping[str, Any]]"
-
-matplotlib.style.use(Path(__file__).with_name("leakatlas.mplstyle"))
-
-INK, QUIET, FAINT, WASH = "#1f2933", "#5b6570", "#9aa5b1", "#e4e7eb"
-SEQUENTIAL = "crest"
-MARKERS = ("o", "s", "D", "^", "v", "P", "X")
-DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (3, 1)), (0, (8, 2)), (0, (1, 2.5)))
-SHARPER, COLOURS = 2.0, 128  # dots per dot of the page, colours of a picture
-WIDTH = 8.4  # inches: 924 pixels, a text column of a page at one and a quarter
-
-
-class Sheet(Figure):
-    """A Figure that belongs to no window system: shown where a cell returns it, once, as a small sharp PNG.
-
-    Twice the dots at the same size on the page, in a palette of few colours; its title is its description for
-    those who cannot see it.
-    """
-
-    finding = ""
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
-        wide = round(self.get_size_inches()[0] * self.dpi)
-        data = {"image/png": base64.b64encode(self.png()).decode(), "text/plain": f"Figure: {self.finding}"}
-        return data, {"image/png": {"width": wide, "alt": self.finding}}
-
-    def png(self, sharper: float = SHARPER) -> bytes:
-        """The picture; the same figure gives the same bytes."""
-        from PIL import Image
-
-        raw, small = io.BytesIO(), io.BytesIO()
-        self.savefig(raw, format="png", dpi=self.dpi * sharper)
-        picture = Image.open(raw).convert("RGB")
-        picture.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
-            small, "PNG", optimize=True
-        )
-        return small.getvalue()
-
-
-# ---------------------------------------------------------------- the figures
 
 
 def histograms(
@@ -78,18 +58,18 @@ def histograms(
     xlabel: str = "normalised feature distance",
     title: str = "",
     notes: Mapping[Any, str] | None = None,
-) -> Figure:
+) -> Sheet:
     """Two laid-over distributions per panel; bins are common to a panel. Keys `(row, column)` make a grid.
 
     A note (an AUC with its interval, say) stands above its panel. The farthest 0.1 % are counted in the last bin.
     """
-    grid, fig = _grid(list(panels), height=1.75)
+    grid, fig = panels_of(list(panels), height=1.75)
     colours = (FAINT, sns.color_palette()[1])
     for key, ax in grid.items():
         pair = [np.asarray(values, float).ravel() for values in panels[key]]
         both = np.concatenate(pair)
         low, high = np.quantile(both, [0.0, 0.999]) if both.size else (0.0, 1.0)
-        edges = np.linspace(low, max(high, low + 1e-9), _bins(pair) + 1)
+        edges = np.linspace(low, max(high, low + 1e-9), bins(pair) + 1)
         for values, colour, solid in zip(pair, colours, (True, False), strict=True):
             weights = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / max(values.size, 1)
             sns.histplot(
@@ -101,13 +81,13 @@ def histograms(
         ax.spines["left"].set_visible(False)
         ax.locator_params(axis="x", nbins=4)
         if notes and key in notes:
-            _note(ax, notes[key])
-    _under(grid, xlabel, "share of samples")
+            note_above(ax, notes[key])
+    name_axes(grid, xlabel, "share of samples")
     handles: list[Artist] = [
         Patch(facecolor=(*matplotlib.colors.to_rgb(FAINT), 0.45), edgecolor=QUIET, linewidth=0.8),
         Patch(facecolor=(*colours[1], 0.12), edgecolor=colours[1], linewidth=1.6),
     ]
-    return _finish(fig, title, handles, list(names))
+    return finish(fig, title, handles, list(names))
 
 
 def profile(
@@ -125,54 +105,54 @@ def profile(
     title: str = "",
     xlabel: str = "",
     ylabel: str = "AUC",
-) -> Figure:
+) -> Sheet:
     """An estimate and its interval for each part of a network (or any other ordered thing), a line through each series.
 
     `null` is the value that means "no difference"; `floor` (same columns) is drawn as a grey band: what two seeds on
     the same data differ by; `paper` (same columns, no interval) as hollow markers.
     """
-    table = _spans(frame, value, low, high)
-    grid, fig = _grid(_levels(table, facet), height=2.9, share=True)
-    parts, series = _levels(table, x), _levels(table, hue)
-    looks = _looks(series)
+    table = spans(frame, value, low, high)
+    grid, fig = panels_of(levels(table, facet), height=2.9, share=True)
+    parts, series = levels(table, x), levels(table, hue)
+    looks = looks_of(series)
     dodge = (np.arange(len(series)) - (len(series) - 1) / 2) * min(0.11, 0.5 / max(len(series), 1))
-    band = None if floor is None else _spans(floor, value, low, high)
-    printed = None if paper is None else _spans(paper, value, low, high)
-    bottom, top = _frame(null, table, band, printed)
+    band = None if floor is None else spans(floor, value, low, high)
+    printed = None if paper is None else spans(paper, value, low, high)
+    bottom, top = limits(null, table, band, printed)
     for key, ax in grid.items():
         if band is not None:
-            _floor(ax, _only(band, facet, key), x, parts, (bottom, top))
+            grey_floor(ax, only(band, facet, key), x, parts, (bottom, top))
         if null is not None:
             ax.axhline(null, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
         ends: list[tuple[float, str, Any]] = []
         for index, name in enumerate(series):
             colour, marker, dash = looks[name]
-            rows = _only(_only(table, facet, key), hue, name)
+            rows = only(only(table, facet, key), hue, name)
             at = rows[x].map(parts.index).to_numpy(float) + dodge[index]
             order = np.argsort(at)
             at, rows = at[order], rows.iloc[order]
             if not len(rows):
                 continue
-            ax.vlines(at, *_within(rows, bottom, top), color=colour, alpha=0.6, linewidth=1.8, zorder=2)
+            ax.vlines(at, *within(rows, bottom, top), color=colour, alpha=0.6, linewidth=1.8, zorder=2)
             ax.plot(at, rows["_value"], color=colour, marker=marker, linestyle=dash, zorder=3, markeredgecolor="white")
             ends.append((float(rows["_value"].iloc[-1]), str(name), colour))
             if printed is not None:
-                said = _only(_only(printed, facet, key), hue, name)
+                said = only(only(printed, facet, key), hue, name)
                 places = said[x].map(parts.index).to_numpy(float) + dodge[index]
-                ax.plot(places, said["_value"], color=colour, marker=marker, **_HOLLOW)
-        _name_parts(ax, [str(part) for part in parts], len(grid))
+                ax.plot(places, said["_value"], color=colour, marker=marker, **HOLLOW)
+        name_parts(ax, [str(part) for part in parts], len(grid))
         ax.set_ylim(bottom, top)
-    _name_null(grid, null, ends if len(grid) == 1 and len(series) > 1 else [])
-    _under(grid, xlabel, ylabel)
+    name_null(grid, null, ends if len(grid) == 1 and len(series) > 1 else [])
+    name_axes(grid, xlabel, ylabel)
     handles: list[Artist] = []
     labels: list[str] = []
     if hue and len(series) > 1 and len(grid) > 1:
-        handles, labels = [_key(looks[name]) for name in series], [str(name) for name in series]
+        handles, labels = [key_line(looks[name]) for name in series], [str(name) for name in series]
     if band is not None:
         handles, labels = [*handles, Patch(facecolor=FLOOR, edgecolor="none")], [*labels, "two seeds, same data"]
     if printed is not None:
-        handles, labels = [*handles, Line2D([], [], color=QUIET, marker="o", **_HOLLOW)], [*labels, "paper"]
-    return _finish(fig, title, handles, labels)
+        handles, labels = [*handles, Line2D([], [], color=QUIET, marker="o", **HOLLOW)], [*labels, "paper"]
+    return finish(fig, title, handles, labels)
 
 
 def tradeoff(
@@ -187,26 +167,26 @@ def tradeoff(
     title: str = "",
     xlabel: str = "",
     ylabel: str = "",
-) -> Figure:
+) -> Sheet:
     """Two measurements against each other, both with intervals (columns of Estimates, or `x_low`, `x_high`, ...).
 
     Several rows of one series (strengths of a defence) are joined in their order. Facets share their axes.
     """
-    table = _spans(frame, x, f"{x}_low", f"{x}_high", "_x")
-    table = _spans(table, y, f"{y}_low", f"{y}_high", "_y")
+    table = spans(frame, x, f"{x}_low", f"{x}_high", "_x")
+    table = spans(table, y, f"{y}_low", f"{y}_high", "_y")
     facet = facet if facet in table.columns else None
-    across, upward = _frame(None, table, name="_x", least=0.01), _frame(null, table, name="_y")
-    grid, fig = _grid(_levels(table, facet), height=3.1, widest=3, share=True)
-    series = _levels(table, hue)
-    looks = _looks(series)
+    across, upward = limits(None, table, name="_x", least=0.01), limits(null, table, name="_y")
+    grid, fig = panels_of(levels(table, facet), height=3.1, widest=3, share=True)
+    series = levels(table, hue)
+    looks = looks_of(series)
     drawn: list[tuple[Axes, pd.DataFrame]] = []
     for key, ax in grid.items():
-        rows = _only(table, facet, key)
+        rows = only(table, facet, key)
         for name in series:
             colour, marker, dash = looks[name]
-            own = _only(rows, hue, name)
-            ax.hlines(own["_y"], *_within(own, *across, "_x"), color=colour, alpha=0.5, linewidth=1.3, zorder=2)
-            ax.vlines(own["_x"], *_within(own, *upward, "_y"), color=colour, alpha=0.5, linewidth=1.3, zorder=2)
+            own = only(rows, hue, name)
+            ax.hlines(own["_y"], *within(own, *across, "_x"), color=colour, alpha=0.5, linewidth=1.3, zorder=2)
+            ax.vlines(own["_x"], *within(own, *upward, "_y"), color=colour, alpha=0.5, linewidth=1.3, zorder=2)
             ax.plot(
                 own["_x"], own["_y"], color=colour, marker=marker, linestyle=dash if len(own) > 1 else "none",
                 markeredgecolor="white", markersize=7.5, linewidth=1.1, zorder=3,
@@ -216,19 +196,19 @@ def tradeoff(
         drawn.append((ax, rows))
     for ax in grid.values():
         ax.set(xlim=across, ylim=upward)
-    _name_null(grid, null, [])
+    name_null(grid, null, [])
     corner = next(iter(grid.values()))
     bottom, top = corner.get_ylim()
     room = 0.07 * (top - bottom) if better else 0.0
     corner.set_ylim(bottom - room * ("down" in better), top + room * ("down" not in better))
-    _under(grid, xlabel or x, ylabel or y)
-    handles = [_key((colour, marker, "none")) for colour, marker, _ in looks.values()]
+    name_axes(grid, xlabel or x, ylabel or y)
+    handles = [key_line((colour, marker, "none")) for colour, marker, _ in looks.values()]
     direct = len(grid) == 1
-    _finish(fig, title, [] if direct else handles, [] if direct else [str(name) for name in series])
-    _corner(corner, better)
+    finish(fig, title, [] if direct else handles, [] if direct else [str(name) for name in series])
+    arrow(corner, better)
     if direct:
         for ax, rows in drawn:
-            _label_points(fig, ax, rows, hue, looks)
+            label_points(fig, ax, rows, hue, looks)
     return fig
 
 
@@ -245,45 +225,47 @@ def against_paper(
     source: str = "paper",
     title: str = "",
     xlabel: str = "",
-) -> Figure:
+) -> Sheet:
     """Measured, with its interval, beside the number that the paper prints (hollow); one line for each setting.
 
     `source` names the paper's setting in the legend: "paper (TinyImageNet, width 64)".
     """
-    table = _spans(frame, value, low, high)
-    settings, series = _levels(table, x), _levels(table, hue)
-    grid, fig = _grid(_levels(table, facet), height=0.55 + 0.36 * len(settings) * max(1.0, 0.7 * len(series)), widest=3)
-    looks = _looks(series)
+    table = spans(frame, value, low, high)
+    settings, series = levels(table, x), levels(table, hue)
+    grid, fig = panels_of(
+        levels(table, facet), height=0.55 + 0.36 * len(settings) * max(1.0, 0.7 * len(series)), widest=3
+    )
+    looks = looks_of(series)
     printed = pd.to_numeric(table[paper], errors="coerce") if paper in table else pd.Series(dtype=float)
-    left, right = _frame(None, table, table.assign(_value=printed) if printed.notna().any() else None, least=0.01)
+    left, right = limits(None, table, table.assign(_value=printed) if printed.notna().any() else None, least=0.01)
     dodge = (np.arange(len(series)) - (len(series) - 1) / 2) * min(0.3, 0.7 / max(len(series), 1))
     for key, ax in grid.items():
         for index, name in enumerate(series):
             colour, marker, _ = looks[name]
-            rows = _only(_only(table, facet, key), hue, name)
+            rows = only(only(table, facet, key), hue, name)
             at = rows[x].map(settings.index).to_numpy(float) + dodge[index]
-            ax.hlines(at, *_within(rows, left, right), color=colour, alpha=0.55, linewidth=2.4, zorder=2)
+            ax.hlines(at, *within(rows, left, right), color=colour, alpha=0.55, linewidth=2.4, zorder=2)
             ax.plot(
                 rows["_value"], at, color=colour, marker=marker, linestyle="none", markeredgecolor="white", zorder=3
             )
             if paper in rows:
-                ax.plot(printed[rows.index], at, color=colour, marker=marker, **_HOLLOW)
+                ax.plot(printed[rows.index], at, color=colour, marker=marker, **HOLLOW)
         ax.set_yticks(range(len(settings)), [str(name) for name in settings])
         ax.set_ylim(len(settings) - 0.4, -0.6)
         ax.grid(axis="y", visible=False)
         ax.set_xlim(left, right)
-    _under(grid, xlabel, "")
+    name_axes(grid, xlabel, "")
     handles: list[Artist] = []
     labels: list[str] = []
     if hue and len(series) > 1:
-        handles = [_key((colour, marker, "none")) for colour, marker, _ in looks.values()]
+        handles = [key_line((colour, marker, "none")) for colour, marker, _ in looks.values()]
         labels = [str(name) for name in series]
     else:
-        handles, labels = [_key((*looks[series[0]][:2], "none"))], ["measured, 95 % interval"]
+        handles, labels = [key_line((*looks[series[0]][:2], "none"))], ["measured, 95 % interval"]
     if printed.notna().any():
         shown = looks[series[0]] if len(series) == 1 else (QUIET, "o", "none")
-        handles, labels = [*handles, Line2D([], [], color=shown[0], marker=shown[1], **_HOLLOW)], [*labels, source]
-    return _finish(fig, title, handles, labels)
+        handles, labels = [*handles, Line2D([], [], color=shown[0], marker=shown[1], **HOLLOW)], [*labels, source]
+    return finish(fig, title, handles, labels)
 
 
 def curves(
@@ -301,25 +283,25 @@ def curves(
     title: str = "",
     xlabel: str = "",
     ylabel: str = "",
-) -> Figure:
+) -> Sheet:
     """Lines over a quantity (epoch, strength, false positive rate), each in its band. `log` is "", "x", "y" or "xy".
 
     `null` draws the value that means "no difference"; `diagonal` draws y = x, which means it for ROC curves.
     """
-    table = _spans(frame, y, low, high)
-    bottom, top = _frame(null, table)
-    grid, fig = _grid(_levels(table, facet), height=2.9, widest=3, share=True)
-    series = _levels(table, hue)
-    looks = _looks(series)
+    table = spans(frame, y, low, high)
+    bottom, top = limits(null, table)
+    grid, fig = panels_of(levels(table, facet), height=2.9, widest=3, share=True)
+    series = levels(table, hue)
+    looks = looks_of(series)
     for key, ax in grid.items():
         ends: list[tuple[float, str, Any]] = []
         for name in series:
             colour, _, dash = looks[name]
-            rows = _only(_only(table, facet, key), hue, name).sort_values(x, kind="stable")
+            rows = only(only(table, facet, key), hue, name).sort_values(x, kind="stable")
             if not len(rows):
                 continue
             if (rows["_high"] > rows["_low"]).any():
-                edges = (rows["_low"], rows["_high"]) if "y" in log else _within(rows, bottom, top)
+                edges = (rows["_low"], rows["_high"]) if "y" in log else within(rows, bottom, top)
                 ax.fill_between(rows[x].astype(float), *edges, color=colour, alpha=0.14, linewidth=0)
             ax.plot(rows[x].astype(float), rows["_value"], color=colour, linestyle=dash)
             ends.append((float(rows["_value"].iloc[-1]), str(name), colour))
@@ -335,351 +317,8 @@ def curves(
         elif diagonal:
             ends_of_x = np.geomspace(*ax.get_xlim(), 200) if "x" in log else np.array(ax.get_xlim())
             ax.plot(ends_of_x, ends_of_x, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
-    _name_null(grid, null, ends if len(grid) == 1 and len(series) > 1 else [])
-    _under(grid, xlabel or x, ylabel or y)
+    name_null(grid, null, ends if len(grid) == 1 and len(series) > 1 else [])
+    name_axes(grid, xlabel or x, ylabel or y)
     shown = hue and len(series) > 1 and len(grid) > 1
-    handles: list[Artist] = [_key((colour, "", dash)) for colour, _, dash in looks.values()] if shown else []
-    return _finish(fig, title, handles, [str(name) for name in series] if shown else [])
-
-
-# ---------------------------------------------------------------- tables in, looks out
-
-_HOLLOW: dict[str, Any] = {
-    "linestyle": "none", "markerfacecolor": "white", "markeredgewidth": 1.5, "zorder": 4, "markersize": 7,
-}  # fmt: skip
-FLOOR = "#dfe3e8"
-
-
-def _spans(frame: Frame, value: str, low: str, high: str, name: str = "") -> pd.DataFrame:
-    """A copy with number, low and high ends under fixed names, from Estimates or from columns."""
-    table = frame.copy() if isinstance(frame, pd.DataFrame) else pd.DataFrame(list(frame))
-    whole, bottom, top = name or "_value", f"{name}_low", f"{name}_high"
-    if len(table) and is_estimate(table[value].iloc[0]):
-        for column, part in ((whole, "value"), (bottom, "low"), (top, "high")):
-            table[column] = [float(getattr(item, part)) for item in table[value]]
-    else:
-        table[whole] = table[value].astype(float)
-        for column, given in ((bottom, low), (top, high)):
-            table[column] = table[given].astype(float) if given in table else table[whole]
-    return table
-
-
-def _frame(
-    null: float | None, *tables: pd.DataFrame | None, name: str = "", least: float = 0.05
-) -> tuple[float, float]:
-    """Limits of an axis: all values, and their intervals as far as these do not dwarf them.
-
-    An interval over two models may reach beyond the plane, one over a single model is infinite; both then leave the
-    frame, which is what they say.
-    """
-    whole, bottom, top = name or "_value", f"{name}_low", f"{name}_high"
-    found = [table for table in tables if table is not None]
-    values = np.concatenate(
-        [table[whole].to_numpy(float) for table in found] + [np.array([] if null is None else [null])]
-    )
-    values = values[np.isfinite(values)]
-    if not values.size:
-        return 0.0, 1.0
-    low, high = values.min(), values.max()
-    reach = max(high - low, least)
-    low = max(low - reach, np.min([table[bottom].min() for table in found], initial=low))
-    high = min(high + reach, np.max([table[top].max() for table in found], initial=high))
-    margin = 0.07 * max(high - low, least)
-    return float(low - margin), float(high + margin)
-
-
-def _within(rows: pd.DataFrame, low: float, high: float, name: str = "") -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of the intervals, cut where they leave the frame; an end that is not known leaves it too."""
-    room, known = high - low, np.isfinite(rows[name or "_value"].to_numpy(float))
-    ends = (rows[f"{name}_{end}"].to_numpy(float) for end in ("low", "high"))
-    bottom, top = (
-        np.clip(np.nan_to_num(end, nan=way * np.inf), low - room, high + room)
-        for end, way in zip(ends, (-1, 1), strict=True)
-    )
-    return np.where(known, bottom, np.nan), np.where(known, top, np.nan)
-
-
-def _levels(table: pd.DataFrame, column: str | None) -> list[Any]:
-    """The column's values in their order: a Categorical's, or that of first appearance."""
-    if column is None:
-        return [None]
-    if isinstance(table[column].dtype, pd.CategoricalDtype):
-        present = set(table[column])
-        return [level for level in table[column].cat.categories if level in present]
-    return list(dict.fromkeys(table[column]))
-
-
-def _only(table: pd.DataFrame, column: str | None, level: Any) -> pd.DataFrame:
-    return table if column is None or column not in table else table[table[column] == level]
-
-
-def _looks(series: Sequence[Any]) -> dict[Any, tuple[Any, str, Any]]:
-    """Colour, marker and dash of each series; quantities go from light to dark, names get colours that differ."""
-    ordered = len(series) > 1 and all(isinstance(name, int | float | np.number) for name in series)
-    if ordered or len(series) > len(MARKERS):
-        colours: Any = sns.color_palette(SEQUENTIAL, len(series))
-    else:
-        colours = sns.color_palette(n_colors=len(series))
-    return {
-        name: (colours[i], MARKERS[i % len(MARKERS)], "-" if ordered else DASHES[i % len(DASHES)])
-        for i, name in enumerate(series)
-    }
-
-
-def _key(look: tuple[Any, str, Any]) -> Line2D:
-    colour, marker, dash = look
-    return Line2D([], [], color=colour, marker=marker or None, linestyle=dash, markeredgecolor="white", markersize=7)
-
-
-# ---------------------------------------------------------------- the sheet
-
-
-def _grid(keys: list[Any], height: float, widest: int = 4, share: bool = False) -> tuple[dict[Any, Axes], Sheet]:
-    """One axes per key: a row that wraps, or rows and columns where the keys are pairs."""
-    pairs = bool(keys) and all(isinstance(key, tuple) and len(key) == 2 for key in keys)
-    if pairs:
-        downs, acrosses = (list(dict.fromkeys(key[i] for key in keys)) for i in (0, 1))
-        places = {key: (downs.index(key[0]), acrosses.index(key[1])) for key in keys}
-        rows, columns = len(downs), len(acrosses)
-    else:
-        columns = _columns(len(keys), widest)
-        rows = -(-len(keys) // columns)
-        places = {key: divmod(i, columns) for i, key in enumerate(keys)}
-    alone = len(keys) == 1
-    fig = Sheet(figsize=(0.8 * WIDTH if alone else WIDTH, rows * height + (0.6 if alone else 0)))
-    axes = fig.subplots(
-        rows, columns, squeeze=False, sharex="all" if share else False, sharey="all" if share else False
-    )
-    used = set(places.values())
-    for down in range(rows):
-        for across in range(columns):
-            if (down, across) not in used:
-                axes[down, across].remove()
-    grid = {key: axes[place] for key, place in places.items()}
-    for key, ax in grid.items():
-        if pairs:
-            down, across = places[key]
-            ax.set_title(f"{key[0]}, {key[1]}" if rows == 1 or columns == 1 else str(key[1]) if down == 0 else "")
-            if across == 0 and rows > 1 and columns > 1:
-                ax.annotate(
-                    str(key[0]), (0, 0.5), (-8, 0), xycoords="axes fraction", textcoords="offset points",
-                    rotation=90, ha="right", va="center", fontweight="bold", fontsize=9.5, color=INK,
-                )  # fmt: skip
-        elif key is not None:
-            ax.set_title(str(key))
-        if share:
-            ax.label_outer()
-    return grid, fig
-
-
-def _columns(count: int, widest: int) -> int:
-    """As few rows as fit, and rows as even as they go: 5 panels are 3 and 2, not 4 and 1."""
-    rows = -(-count // widest)
-    return max(1, -(-count // rows)) if count else 1
-
-
-def _name_parts(ax: Axes, names: Sequence[str], panels: int) -> None:
-    """Names under the axis; blocks (`stage4.1`) get their stage's name once, under their own; long names lean."""
-    groups = [name.split(".", 1)[0] for name in names]
-    heads = [name.partition(".")[2].removeprefix("block") for name in names]
-    nested = any(heads)
-    shown = [head or name for head, name in zip(heads, names, strict=True)] if nested else list(names)
-    ax.set_xticks(range(len(names)), shown)
-    ax.set_xlim(-0.45, len(names) - 0.55)
-    ax.grid(axis="x", visible=False)
-    if nested:
-        for group in dict.fromkeys(group for group, head in zip(groups, heads, strict=True) if head):
-            places = [i for i, own in enumerate(groups) if own == group]
-            ax.annotate(
-                group, (np.mean(places), 0), (0, -17), xycoords=("data", "axes fraction"), textcoords="offset points",
-                ha="center", va="top", fontsize=8.5, color=QUIET, annotation_clip=False,
-            )  # fmt: skip
-            ax.axvline(places[0] - 0.5, color=WASH, linewidth=0.8, zorder=0)
-    room = ax.figure.get_figure(root=True).get_size_inches()[0] / panels * 0.8  # type: ignore[union-attr]
-    if 0.066 * sum(len(name) + 1 for name in shown) > room:
-        ax.tick_params(axis="x", labelrotation=30)
-        for label in ax.get_xticklabels():
-            label.set(ha="right", rotation_mode="anchor")
-
-
-def _under(grid: Mapping[Any, Axes], xlabel: str, ylabel: str) -> None:
-    """Axis labels once for all panels."""
-    fig = next(iter(grid.values())).figure
-    if xlabel:
-        fig.supxlabel(xlabel, fontsize=9, color="#3e4c59")  # type: ignore[union-attr]
-    if ylabel:
-        letters = int((fig.get_figure(root=True).get_size_inches()[1] - 0.5) * 13)  # type: ignore[union-attr]
-        fig.supylabel(textwrap.fill(ylabel, max(letters, 12)), fontsize=9, color="#3e4c59")  # type: ignore[union-attr]
-
-
-def _finish(fig: Sheet, title: str, handles: Sequence[Artist], labels: Sequence[str]) -> Sheet:
-    """The finding on top, the key under it, both flush left; the panels below keep their size."""
-    fig.finding = title
-    width, body = fig.get_size_inches()
-    lines = textwrap.wrap(title, int(width * 11.2)) if title else []
-    key_rows = _key_rows(labels, width) if labels else 0
-    above = 0.2 * len(lines) + (0.07 if lines else 0)
-    top = above + 0.2 * key_rows
-    height = body + top
-    fig.set_size_inches(width, height)
-    if lines:
-        fig.text(
-            0.006, 1 - 0.03 / height, "\n".join(lines), ha="left", va="top", fontsize=11, fontweight="bold", color=INK,
-            linespacing=1.25,
-        )  # fmt: skip
-    if labels:
-        fig.legend(
-            handles, labels, loc="upper left", ncols=-(-len(labels) // key_rows), labelcolor=INK,
-            bbox_to_anchor=(0.006, 1 - (above + 0.02) / height),
-        )  # fmt: skip
-    fig.set_layout_engine("constrained", rect=(0, 0, 1, 1 - top / height), w_pad=0.05, h_pad=0.05)
-    return fig
-
-
-def _key_rows(labels: Sequence[str], width: float) -> int:
-    """How many rows a key of these labels needs, 0.075 inches a letter and half an inch for each handle."""
-    return max(1, int(np.ceil(sum(0.075 * len(label) + 0.55 for label in labels) / (width - 0.1))))
-
-
-# ---------------------------------------------------------------- marks and words
-
-
-def _bins(pair: Sequence[np.ndarray]) -> int:
-    return int(np.clip(np.sqrt(min(values.size for values in pair)) * 1.1, 8, 40))
-
-
-def _floor(ax: Axes, rows: pd.DataFrame, x: str, parts: Sequence[Any], limits: tuple[float, float]) -> None:
-    """A grey step for each part."""
-    for name, low, high in zip(rows[x], *_within(rows, *limits), strict=True):
-        at = parts.index(name)
-        ax.fill_between([at - 0.45, at + 0.45], low, high, color=FLOOR, linewidth=0, zorder=0.5)
-
-
-def _name_null(grid: Mapping[Any, Axes], null: float | None, ends: list[tuple[float, str, Any]]) -> None:
-    """The names that stand at the right: of the line that means nothing, and of the series where one panel is all."""
-    if null is not None:
-        ends = [*ends, (null, "no difference", QUIET)]
-    for ax in grid.values():
-        low, high = ax.get_ylim()
-        if null is not None and ax.get_yscale() == "linear":
-            room = 0.05 * (high - low)
-            ax.set_ylim(min(low, null - room), max(high, null + room))
-    specs = [ax.get_subplotspec() for ax in grid.values()]
-    last = max(i for i, spec in enumerate(specs) if spec is not None and spec.rowspan.start == 0)
-    _label_ends(list(grid.values())[last], ends)
-
-
-def _label_ends(ax: Axes, ends: list[tuple[float, str, Any]]) -> None:
-    """Each series' name at the end of its line, pushed apart where two would meet."""
-    low, high = ax.get_ylim()
-    gap = (high - low) * 0.065
-    log = ax.get_yscale() == "log"
-    order = sorted(range(len(ends)), key=lambda i: ends[i][0])
-    places = [np.log10(ends[i][0]) if log else ends[i][0] for i in order]
-    if log:
-        gap = (np.log10(high) - np.log10(low)) * 0.065
-    for _ in range(60):
-        for i in range(len(places) - 1):
-            short = gap - (places[i + 1] - places[i])
-            if short > 1e-9:
-                places[i] -= short / 2
-                places[i + 1] += short / 2
-    for i, place in zip(order, places, strict=True):
-        _, name, colour = ends[i]
-        ax.annotate(
-            name, (1, 10**place if log else place), (5, 0), xycoords=("axes fraction", "data"),
-            textcoords="offset points", va="center", ha="left", color=_readable(colour), fontsize=8.5,
-            annotation_clip=False,
-        )  # fmt: skip
-
-
-def _readable(colour: Any) -> tuple[float, ...]:
-    """The colour, darkened until it can be read as text on white."""
-    rgb = np.array(matplotlib.colors.to_rgb(colour))
-    while rgb @ [0.2126, 0.7152, 0.0722] > 0.42:
-        rgb = rgb * 0.93
-    return tuple(rgb)
-
-
-def _corner(ax: Axes, better: str) -> None:
-    """An arrow in the corner that is better."""
-    if not better:
-        return
-    down, right = "down" in better, "right" in better
-    arrow = {(True, True): "↘", (True, False): "↙", (False, True): "↗", (False, False): "↖"}[down, right]
-    text = f"better {arrow}" if right else f"{arrow} better"
-    ax.text(
-        0.99 if right else 0.01, 0.015 if down else 0.99, text, transform=ax.transAxes,
-        ha="right" if right else "left", va="bottom" if down else "top", fontsize=9, style="italic", color=QUIET,
-    )  # fmt: skip
-
-
-def _label_points(
-    fig: Figure, ax: Axes, rows: pd.DataFrame, hue: str, looks: Mapping[Any, tuple[Any, str, Any]]
-) -> None:
-    """Each series' name beside one of its ends, where it covers the least of what is drawn."""
-    fig.draw_without_rendering()
-    points = ax.transData.transform(rows[["_x", "_y"]].to_numpy(float))
-    taken = [(px - 7, py - 7, px + 7, py + 7) for px, py in points]
-    for ends in (("_x_low", "_y", "_x_high", "_y"), ("_x", "_y_low", "_x", "_y_high")):
-        corners = rows[list(ends)].to_numpy(float)
-        starts, stops = ax.transData.transform(corners[:, :2]), ax.transData.transform(corners[:, 2:])
-        taken += [(a[0] - 1, a[1] - 1, b[0] + 1, b[1] + 1) for a, b in zip(starts, stops, strict=True)]
-    for name in looks:
-        own = ax.transData.transform(rows.loc[rows[hue] == name, ["_x", "_y"]].to_numpy(float))
-        for a, b in pairwise(own):
-            taken += [(px - 3, py - 3, px + 3, py + 3) for px, py in np.linspace(a, b, int(np.hypot(*(b - a)) / 6) + 2)]
-    frame = ax.get_window_extent()
-    for name, (colour, *_rest) in looks.items():
-        own = rows[rows[hue] == name]
-        if not len(own):
-            continue
-        wide, tall = _extent(fig, str(name))
-        places = own[["_x", "_y"]].to_numpy(float)[[-1, 0] if len(own) > 1 else [0]]
-        dots = ax.transData.transform(places)
-        spots = [(i, *spot) for i, (px, py) in enumerate(dots) for spot in _around(px, py, wide, tall)]
-        i, dx, dy, box = min(spots, key=lambda spot: _cost(spot[3], taken, frame.extents))
-        taken.append(box)
-        ax.annotate(
-            str(name), tuple(places[i]), (dx * 72 / fig.dpi, dy * 72 / fig.dpi), textcoords="offset points", ha="left",
-            va="bottom", color=_readable(colour), fontsize=8.5, zorder=5, annotation_clip=False,
-        )  # fmt: skip
-
-
-def _extent(fig: Figure, text: str) -> tuple[float, float]:
-    """Width and height of a label, pixels."""
-    label = fig.text(0, 0, text, fontsize=8.5)
-    box = label.get_window_extent()
-    label.remove()
-    return box.width, box.height
-
-
-Box = tuple[float, float, float, float]
-
-
-def _around(px: float, py: float, wide: float, tall: float) -> Iterator[tuple[float, float, Box]]:
-    for far in (9, 16, 26, 40):
-        side = ((far, -tall / 2), (-far - wide, -tall / 2), (far * 0.7, far * 0.5), (far * 0.7, -far * 0.5 - tall))
-        more = (
-            (-wide / 2, far),
-            (-wide / 2, -far - tall),
-            (-far * 0.7 - wide, far * 0.5),
-            (-far * 0.7 - wide, -far * 0.5 - tall),
-        )
-        for dx, dy in (*side, *more):
-            yield dx, dy, (px + dx, py + dy, px + dx + wide, py + dy + tall)
-
-
-def _cost(box: Box, taken: Sequence[Box], frame: Sequence[float]) -> float:
-    def shared(a: Sequence[float], b: Sequence[float]) -> float:
-        return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
-
-    area = (box[2] - box[0]) * (box[3] - box[1])
-    return sum(shared(box, other) for other in taken) + 3 * (area - shared(box, frame))
-
-
-def _note(ax: Axes, note: str) -> None:
-    """A quiet line between the panel's name and the panel."""
-    name = ax.get_title(loc="left")
-    ax.set_title(name, pad=19 if name else 6)
-    ax.annotate(note, (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", color=QUIET, fontsize=8.5)
+    handles: list[Artist] = [key_line((colour, "", dash)) for colour, _, dash in looks.values()] if shown else []
+    return finish(fig, title, handles, [str(name) for name in series] if shown else [])
