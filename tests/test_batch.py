@@ -68,7 +68,7 @@ class TestSmoke:
 
     def test_a_second_batch_trains_nothing(self, smoke: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("LEAK_ATLAS_OUTPUTS", str(smoke[0]))
-        from lib.lab.plan import plan
+        from lib.lab.plans import plan
 
         found = plan([declare(one, parameters(one, "smoke")) for one in ALL])
         assert not found.jobs
@@ -86,7 +86,9 @@ class TestSmoke:
         )
         script = f"{code}\nimport sys\nassert 'torch' not in sys.modules, 'torch was imported'"
         environment = os.environ | {"LEAK_ATLAS_OUTPUTS": str(smoke[0]), "MPLBACKEND": "agg"}
-        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=120
+        )
         assert done.returncode == 0, done.stderr
 
 
@@ -146,7 +148,7 @@ def test_a_failing_notebook_leaves_the_others_alone(
 ) -> None:
     """One notebook raises, one kills its kernel, one is fine: the fine one is read, the others are named."""
     head = ALL[0].path.read_text().split("# %%")[0]
-    cells = "# %% [markdown]\n# # {title}\n\n# %% tags=[\"parameters\"]\nseed = 0  # seed\n\n# %%\n{body}\n"
+    cells = '# %% [markdown]\n# # {title}\n\n# %% tags=["parameters"]\nseed = 0  # seed\n\n# %%\n{body}\n'
     bodies = {
         "fine": "from lib import lab\nlab.realize([])",
         "raises": "from lib import lab\nlab.realize([])\n1 / 0",
@@ -165,7 +167,12 @@ def test_a_failing_notebook_leaves_the_others_alone(
 
 
 def test_parameters_at_the_shell_are_json_where_they_can_be() -> None:
-    assert read_parameters(["a=1", "b=1e-3", "c=[1, 2]", "d=resnet10"]) == {"a": 1, "b": 1e-3, "c": [1, 2], "d": "resnet10"}
+    assert read_parameters(["a=1", "b=1e-3", "c=[1, 2]", "d=resnet10"]) == {
+        "a": 1,
+        "b": 1e-3,
+        "c": [1, 2],
+        "d": "resnet10",
+    }
 
 
 def test_yaml_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +181,11 @@ def test_yaml_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     file.parent.mkdir(parents=True)
     monkeypatch.setattr(paths, "PARAMS", tmp_path)
     monkeypatch.setattr(paths, "ROOT", tmp_path)
-    for text, words in (("lr: 1e-3", "write 1.0e-3"), ("learning_rate: 0.1", "unknown parameter"), ("lr: [", "not YAML")):
+    for text, words in (
+        ("lr: 1e-3", "write 1.0e-3"),
+        ("learning_rate: 0.1", "unknown parameter"),
+        ("lr: [", "not YAML"),
+    ):
         file.write_text(text)
         with pytest.raises(BadInput, match=words):
             parameters(one, "odd")
@@ -189,7 +200,7 @@ REFERENCE = 1.4e10  # operations per second of one core on the networks of `quic
 @pytest.mark.parametrize("folder", sorted({one.name.split("/")[0] for one in FIGURES}))
 def test_quick_stays_within_its_budget(folder: str) -> None:
     """By counted operations, not by the clock; chains that notebooks share count once."""
-    from lib.lab.plan import plan, work
+    from lib.lab.plans import plan, work
 
     asked = [declare(one, parameters(one, "quick")) for one in FIGURES if one.name.startswith(f"{folder}/")]
     total = sum(work(job.step) for job in plan(asked).jobs.values())

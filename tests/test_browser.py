@@ -29,7 +29,16 @@ def lab_address(tmp_path: Path) -> Iterator[str]:
         port = probe.getsockname()[1]
     folder = tmp_path / "notebooks"
     shutil.copytree(paths.NOTEBOOKS, folder, ignore=shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints"))
-    command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--ip=127.0.0.1", f"--port={port}", "--allow-root"]
+    command = [
+        sys.executable,
+        "-m",
+        "jupyter",
+        "lab",
+        "--no-browser",
+        "--ip=127.0.0.1",
+        f"--port={port}",
+        "--allow-root",
+    ]
     environment = os.environ | {
         "JUPYTER_CONFIG_PATH": str(paths.NOTEBOOKS / ".jupyter"),
         "LEAK_ATLAS_OUTPUTS": str(tmp_path / "outputs"),
@@ -62,7 +71,10 @@ def test_the_explorer_opens_runs_and_answers(lab_address: str) -> None:
         browser = play.chromium.launch(executable_path=BROWSER, args=quiet)
         page = browser.new_page(viewport={"width": 1400, "height": 1400})
         outside: list[str] = []
-        page.on("request", lambda r: outside.append(r.url) if "127.0.0.1" not in r.url and r.url.startswith("http") else None)
+        page.on(
+            "request",
+            lambda r: outside.append(r.url) if "127.0.0.1" not in r.url and r.url.startswith("http") else None,
+        )
         page.goto(f"{lab_address}/lab/workspaces/test/tree/explore/layers.py?token=atlas")
         page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=90_000)
         cell = page.locator(".jp-CodeCell").first.locator(".cm-content")

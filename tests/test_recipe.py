@@ -145,7 +145,10 @@ def test_designs_count_their_members() -> None:
 
 
 def test_populations_of_different_seeds_share_no_model() -> None:
-    seeds = [{s.training.seed for s in population(Data(), RandomHalves(100), MODEL, Schedule(3), models=64, seed=i)} for i in (0, 1)]
+    seeds = [
+        {s.training.seed for s in population(Data(), RandomHalves(100), MODEL, Schedule(3), models=64, seed=i)}
+        for i in (0, 1)
+    ]
     assert not seeds[0] & seeds[1]
 
 

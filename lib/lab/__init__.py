@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lib import BadInput, store
-from lib.lab.plan import plan, steps_of
+from lib.lab.plans import plan, steps_of
 from lib.recipe import At, Edit, Step, Train
 
 _planning: ContextVar[bool] = ContextVar("planning", default=False)

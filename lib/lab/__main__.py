@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lib import BadInput, store
-from lib.lab import plan as planner
+from lib.lab import plans
 from lib.recipe import State, Step
 
 PART = 15 * 2**20  # bytes of a packed part
@@ -45,8 +45,8 @@ def _plan(chosen: Any) -> int:
     from lib.lab.declare import declare, notebooks, parameters
 
     every = notebooks(chosen.only)
-    found = planner.plan([declare(one, parameters(one, chosen.profile)) for one in every])
-    chosen.out.write_text(json.dumps(planner.dump(found)))
+    found = plans.plan([declare(one, parameters(one, chosen.profile)) for one in every])
+    chosen.out.write_text(json.dumps(plans.dump(found)))
     print(found.preview(os.cpu_count() or 1))
     print(f"written to {chosen.out}")
     return 0
@@ -54,7 +54,7 @@ def _plan(chosen: Any) -> int:
 
 def _read(path: Path) -> list[Step]:
     try:
-        return planner.undump(path.read_text())
+        return plans.undump(path.read_text())
     except OSError as error:
         raise BadInput(f"cannot read the plan {path}: {error.strerror}") from error
 
@@ -63,7 +63,7 @@ def _run(chosen: Any) -> int:
     from lib.lab.run import reporter, run
 
     steps = _read(chosen.plan)
-    todo = planner.plan([steps])
+    todo = plans.plan([steps])
     print(todo.preview(chosen.workers or os.cpu_count() or 1), flush=True)
     outcomes = run(todo, chosen.workers, reporter(todo))
     home = [step.key for step in steps if not isinstance(step, State) and store.has(step.key)]
@@ -116,7 +116,7 @@ def _collect(chosen: Any) -> int:
                         raise BadInput(f"{path} holds '{member.name}', which is no part of a result")
                     entries.setdefault(key, {})[name] = file.read()
         except (OSError, tarfile.TarError) as error:
-            raise BadInput(f"cannot read {path}: {error}") from error
+            raise BadInput(f"cannot read {path}: {str(error).splitlines()[0]}") from error
         for key, files in entries.items():
             if store.has(key):
                 continue

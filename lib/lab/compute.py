@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lib import BadInput, store
-from lib.lab.plan import Job, work
+from lib.lab.plans import Job, work
 from lib.recipe import (
     BASE,
     RMIA,

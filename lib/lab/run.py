@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lib import BadInput, paths, store
-from lib.lab.plan import Job, Plan, work
-from lib.lab.plan import plan as make_plan
+from lib.lab.plans import Job, Plan, work
+from lib.lab.plans import plan as make_plan
 
 ENOUGH = 30.0  # core-seconds of work above which starting workers pays
 
@@ -121,7 +121,7 @@ def _on_cluster(plan: Plan, workers: int, took: Callable[[Outcome], None]) -> No
     with (
         dask.config.set(settings),
         LocalCluster(
-            n_workers=min(workers, len(plan.jobs)), threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+            n_workers=min(workers, len(plan.jobs)), threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
         ) as cluster,
         Client(cluster) as client,
     ):

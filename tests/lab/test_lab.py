@@ -15,7 +15,7 @@ import pytest
 
 from lib import BadInput, lab, paths, store
 from lib.lab import __main__ as cli
-from lib.lab.plan import dump, plan, undump
+from lib.lab.plans import dump, plan, undump
 from lib.recipe import (
     Anatomy,
     At,
@@ -40,23 +40,21 @@ from lib.recipe import (
 DATA, MODEL, SHORT = Data(pixels=8), Model("resnet10", width=2), Schedule(2, 32)
 
 
-def pool(models: int = 4, schedule: Schedule = SHORT):
+def pool(models: int = 6, schedule: Schedule = SHORT):
     return population(DATA, RandomHalves(80, test=40), MODEL, schedule, models=models)
 
 
 def fingerprint() -> dict[str, str]:
     """SHA-256 of the arrays of every entry: two stores are the same if these are."""
-    return {
-        key: hashlib.sha256((store.folder(key) / store.ARRAYS).read_bytes()).hexdigest() for key in store.listing()
-    }
+    return {key: hashlib.sha256((store.folder(key) / store.ARRAYS).read_bytes()).hexdigest() for key in store.listing()}
 
 
 def test_a_model_that_two_notebooks_share_is_trained_once() -> None:
     first, second = [pool().signals(), pool().attack(LiRA())], [pool(2).signals()]
     found = plan([first, second])
-    assert (found.models_asked, found.models_distinct, found.models_there) == (6, 4, 0)
-    assert sum(isinstance(job.step, Train) for job in found.jobs.values()) == 4
-    assert "6 asked for, 4 distinct, 0 already there, 4 to train" in found.preview(2)
+    assert (found.models_asked, found.models_distinct, found.models_there) == (8, 6, 0)
+    assert sum(isinstance(job.step, Train) for job in found.jobs.values()) == 6
+    assert "8 asked for, 6 distinct, 0 already there, 6 to train" in found.preview(2)
     order = list(found.jobs)
     for job in found.jobs.values():
         assert all(order.index(need) < order.index(job.key) for need in job.needs)
@@ -73,7 +71,7 @@ def test_realize_trains_once_and_then_looks_up(monkeypatch: pytest.MonkeyPatch) 
     signals, attack = pool().signals(), pool().attack(LiRA())
     results = lab.realize({"signals": signals}, attack)
     assert results[signals[0]]["logits"].shape == (120, 10)
-    assert results[attack]["scores"].shape == results[attack]["member"].shape == (4, 80)
+    assert results[attack]["scores"].shape == results[attack]["member"].shape == (6, 80)
     assert (results[attack]["member"].sum(axis=1) == 40).all()
     before = fingerprint()
     monkeypatch.setattr("lib.lab.compute.train", lambda *_: pytest.fail("trained twice"))
@@ -119,7 +117,7 @@ def test_every_kind_of_step_computes() -> None:
     assert len(results[steps[2]]["accuracy"]) == len(results[steps[2]].parts)
     assert results[steps[3]]["parameters"].sum() > 0
     blind = results[steps[4]]
-    assert isinstance(steps[4], SelfAudit) and blind["duplicates"].shape == (4,) and blind["blind"].shape == (3,)
+    assert isinstance(steps[4], SelfAudit) and blind["duplicates"].shape == (6,) and blind["blind"].shape == (3,)
     assert np.isfinite(results[steps[5]]["thresholds"]).all()
 
 
@@ -167,7 +165,7 @@ def test_a_corrupt_entry_is_named_and_computed_again(capfd: pytest.CaptureFixtur
 def test_planning_only_asks() -> None:
     with lab.planning(), pytest.raises(lab.Planned) as caught:
         lab.realize(pool().signals())
-    assert len(caught.value.steps) == 4
+    assert len(caught.value.steps) == 6
     assert not list(store.listing())
 
 
@@ -177,13 +175,13 @@ def test_realize_says_what_it_takes() -> None:
 
 
 def test_a_killed_run_goes_on_and_ends_with_the_same_bits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked = pool(models=6).attack(LiRA())
+    asked = pool(8).attack(LiRA())
     lab.realize(asked)
     undisturbed = fingerprint()
     monkeypatch.setenv("LEAK_ATLAS_STORE", str(tmp_path / "killed"))
     script = textwrap.dedent("""
         from tests.lab.test_lab import LiRA, lab, pool
-        lab.realize(pool(models=6).attack(LiRA()))
+        lab.realize(pool(8).attack(LiRA()))
     """)
     for _ in range(3):
         child = subprocess.Popen([sys.executable, "-c", script], cwd=paths.ROOT, stdout=subprocess.DEVNULL)
@@ -211,7 +209,7 @@ def test_a_plan_travels_and_its_results_come_home(monkeypatch: pytest.MonkeyPatc
     assert all(store.has(step.key) for step in attack.parents())
     assert not any(store.has(state.key) for state in attack.targets), "weights stay there"
     monkeypatch.setattr("lib.lab.compute.train", lambda *_: pytest.fail("trained again"))
-    assert lab.realize(attack)[attack]["scores"].shape == (4, 80)
+    assert lab.realize(attack)[attack]["scores"].shape == (6, 80)
 
 
 def test_a_damaged_part_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
