@@ -80,13 +80,16 @@ class Bottleneck(nn.Module):
         return functional.relu(self.norm3(self.conv3(y)) + self.shortcut(x))
 
 
-def _stem(channels: int, width: int, pool: bool) -> nn.Sequential:
-    parts: OrderedDict[str, nn.Module] = OrderedDict(
-        conv=_conv(channels, width, 3), norm=nn.BatchNorm2d(width), relu=nn.ReLU()
-    )
-    if pool:
-        parts["pool"] = nn.MaxPool2d(3, stride=2, padding=1)
-    return nn.Sequential(parts)
+class Stem(nn.Sequential):
+    """A 3x3 convolution, and a 3x3 max-pool of stride 2 where `pool` is set."""
+
+    def __init__(self, channels: int, width: int, pool: bool) -> None:
+        parts: OrderedDict[str, nn.Module] = OrderedDict(
+            conv=_conv(channels, width, 3), norm=nn.BatchNorm2d(width), relu=nn.ReLU()
+        )
+        if pool:
+            parts["pool"] = nn.MaxPool2d(3, stride=2, padding=1)
+        super().__init__(parts)
 
 
 class Head(nn.Module):
@@ -111,7 +114,7 @@ def resnet(model: Model, channels: int, classes: int) -> Net:
     if outputs[3] < 1 or outputs[3] % block.expansion:
         raise BadInput(f"stage4_channels of a {model.name} must be a multiple of {block.expansion}, not {outputs[3]}")
 
-    parts: OrderedDict[str, nn.Module] = OrderedDict(stem=_stem(channels, model.width, model.stem == "conv3-pool"))
+    parts: OrderedDict[str, nn.Module] = OrderedDict(stem=Stem(channels, model.width, model.stem == "conv3-pool"))
     before = model.width
     strides = (1, 2, 2, model.stage4_stride)
     for number, (depth, after, stride) in enumerate(zip(DEPTHS[model.name], outputs, strides, strict=True), 1):
