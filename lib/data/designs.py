@@ -64,14 +64,19 @@ def quotas(available: np.ndarray, count: int, rng: np.random.Generator) -> np.nd
     return given
 
 
+def _take(label: np.ndarray, given: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Ascending places in `label` (n,) of `given[c]` random samples of each class c, numbered from 0."""
+    sizes = np.bincount(label, minlength=len(given))
+    order = np.lexsort((rng.random(len(label)), label))
+    rank = np.arange(len(label)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.sort(order[rank < given[label[order]]])
+
+
 def _draw(indices: np.ndarray, labels: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """`count` of `indices`, class-balanced by their `labels`, ascending."""
     classes, label = np.unique(labels[indices], return_inverse=True)
-    sizes = np.bincount(label, minlength=len(classes))
-    given = quotas(sizes, count, rng)
-    order = np.lexsort((rng.random(len(indices)), label))
-    place = np.arange(len(indices)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.sort(indices[order[place < given[label[order]]]])
+    given = quotas(np.bincount(label, minlength=len(classes)), count, rng)
+    return indices[_take(label, given, rng)]
 
 
 @dataclass(frozen=True)
@@ -123,8 +128,14 @@ def _sets(design: recipe.Design, labels: np.ndarray, train: int) -> _Sets:
 def _halves(row: int, design: recipe.Halves, pool: np.ndarray, labels: np.ndarray) -> np.ndarray:
     if row % 2 == 0:
         return np.full(len(pool), MEMBER, np.int8)
-    half = _draw(pool, labels, len(pool) // 2, _stream(design.seed, _Purpose.HALF, row // 2))
-    return np.where(np.isin(pool, half, assume_unique=True), MEMBER, NONMEMBER).astype(np.int8)
+    rng = _stream(design.seed, _Purpose.HALF, row // 2)
+    label = np.unique(labels[pool], return_inverse=True)[1]
+    sizes = np.bincount(label)
+    given, odd = sizes // 2, np.flatnonzero(sizes % 2)  # an even number of odd classes: the pool is even
+    given[rng.permutation(odd)[: len(odd) // 2]] += 1
+    out = np.full(len(pool), NONMEMBER, np.int8)
+    out[_take(label, given, rng)] = MEMBER
+    return out
 
 
 def _random_halves(row: int, design: recipe.RandomHalves, pool: np.ndarray) -> np.ndarray:
@@ -161,20 +172,19 @@ def roles(design: recipe.Design, labels: np.ndarray, train: int, rows: Sequence[
     disjoint class-balanced draws from the train part, test is one from the test part; where a class is too small for
     an equal share it gives all it has. A pool may be as large as the train part. Within the pool:
 
-    - `Halves`: row 2p has the whole pool as members, row 2p + 1 a random half number p, equal by class up to one.
-    - `RandomHalves`: row 2p has a random half of exactly pool / 2 and row 2p + 1 the other. The halves are *not* equal
-      by class: this is the design of LiRA and RMIA, under which a sample's class tells nothing about its membership.
+    - `Halves`: row 2p has the whole pool as members, row 2p + 1 its random half number p: half of each class, and of a
+      class of odd size one more or one less. So the two sides of the feature distance hold the same mix of classes.
+    - `RandomHalves`: row 2p has a random half of exactly pool / 2 and row 2p + 1 the other. Not stratified: this is the
+      membership game as LiRA and RMIA play it, each half as likely as any other.
     - `VictimAttacker`: the pool is cut into two random halves. Row 0 splits the one, each later row re-splits the other
       with its own seed; the samples of the half that is not the row's own are unused. SAMIA joins train and test files
       first; here its halves come from the pool, and the test part stays a common measure of accuracy.
 
     BadInput where the pool is odd or does not fit.
     """
+    if min([rows] if isinstance(rows, int) else rows, default=0) < 0:
+        raise BadInput(f"rows of a design are counted from 0, so {rows} asks for none that there is")
     chosen = range(rows) if isinstance(rows, int) else rows
-    if any(row < 0 for row in chosen) or (isinstance(rows, int) and rows < 0):
-        raise BadInput(
-            f"rows of a design are counted from 0; there is no row {min((rows,) if isinstance(rows, int) else chosen)}"
-        )
     labels = np.asarray(labels)
     sets = _sets(design, labels, train)
     out = np.full((len(chosen), len(labels)), UNUSED, np.int8)

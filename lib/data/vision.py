@@ -1,7 +1,7 @@
 """The one door to torchvision.
 
-From a package index, torchvision comes built against CUDA. Beside a torch without CUDA its compiled part cannot load, so
-the schemas of two operators are missing and the whole import fails, although data sets and transforms need neither.
+From a package index, torchvision comes built against CUDA. Beside a torch without CUDA its compiled part cannot load:
+two operators then miss their schemas and the whole import fails, although data sets and transforms need neither.
 """
 
 from __future__ import annotations
