@@ -19,7 +19,7 @@ def build(model: Model, channels: int, classes: int, seed: int) -> Net:
     with torch.random.fork_rng(devices=()):
         torch.default_generator.manual_seed(seed)  # not torch.manual_seed: that one would reseed the accelerators too
         net = resnet(model, channels, classes)
-    return net.to(memory_format=torch.channels_last)
+    return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
 
 
 def skeleton(model: Model, channels: int, classes: int) -> Net:

@@ -101,7 +101,7 @@ def fit(
             for group in steps.param_groups:
                 group["lr"] = learning_rate
             hold.train()
-            row = (*_epoch(source, hold, steps, objective, epoch, seed), learning_rate)
+            row: tuple[float, ...] = (*_epoch(source, hold, steps, objective, epoch, seed), learning_rate)
             if not np.isfinite(row[0]):
                 raise Diverged(epoch + 1)
             if dev is not None:

@@ -22,8 +22,8 @@ def rate(schedule: Schedule, epoch: int) -> float:
 
 def optimizer(schedule: Schedule, parameters: Iterable[Parameter]) -> torch.optim.Optimizer:
     """A fresh optimizer. The weight decay is L2: added to the gradient, under Adam too (not AdamW's)."""
-    common = {"lr": rate(schedule, 0), "weight_decay": schedule.weight_decay, "fused": True}
+    lr, decay = rate(schedule, 0), schedule.weight_decay
     if schedule.optimizer == "adam":
-        return torch.optim.Adam(parameters, **common)
-    nesterov = schedule.nesterov and schedule.momentum > 0
-    return torch.optim.SGD(parameters, momentum=schedule.momentum, nesterov=nesterov, **common)
+        return torch.optim.Adam(parameters, lr=lr, weight_decay=decay, fused=True)
+    momentum, nesterov = schedule.momentum, schedule.nesterov and schedule.momentum > 0
+    return torch.optim.SGD(parameters, lr, momentum, weight_decay=decay, nesterov=nesterov, fused=True)
