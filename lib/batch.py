@@ -17,7 +17,7 @@ from typing import Any
 
 from lib import BadInput, paths
 from lib.lab.declare import Notebook, declare, notebooks, parameters, read_parameters
-from lib.lab.plan import Plan, plan, steps_of
+from lib.lab.plans import Plan, plan, steps_of
 from lib.lab.run import Outcome, reporter, run
 
 
@@ -198,7 +198,9 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
     if not error:
         node = nbformat.read(final, as_version=4)
         final.with_suffix(".claims.json").write_text(json.dumps(report.claims_of(node), indent=1))
-        final.with_suffix(".html").write_text(report.html(node, notebook.title))
+        final.with_suffix(".html").write_text(
+            report.html(node, notebook.title, "../" * notebook.name.count("/") + "index.html")
+        )
     entry = {
         "title": notebook.title,
         "status": "failed" if error else "executed",

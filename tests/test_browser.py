@@ -1,4 +1,4 @@
-"""JupyterLab as its user sees it, in a headless browser: a .py opens as a notebook, runs, and a slider moves a number."""
+"""JupyterLab as its user sees it, in a headless browser: a .py opens as a notebook, runs, and answers a slider."""
 
 import os
 import shutil

@@ -75,7 +75,13 @@ class Results:
         return self._read[step.key]
 
     def meta(self, step: Step) -> dict[str, Any]:
-        return store.describe(step.key)["meta"]
+        """When, where and how long; empty where the step itself is not here (weights stay where they were trained)."""
+        return store.describe(step.key)["meta"] if store.has(step.key) else {}
+
+    @property
+    def trainings(self) -> list[Train]:
+        """All trainings behind these results, parents first."""
+        return trainings(self.steps)
 
 
 def realize(*asked: Any, workers: int | None = None) -> Results:

@@ -121,7 +121,10 @@ def _on_cluster(plan: Plan, workers: int, took: Callable[[Outcome], None]) -> No
     with (
         dask.config.set(settings),
         LocalCluster(
-            n_workers=min(workers, len(plan.jobs)), threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+            n_workers=min(workers, len(plan.jobs)),
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
         ) as cluster,
         Client(cluster) as client,
     ):

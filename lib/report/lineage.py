@@ -43,12 +43,14 @@ class Provenance:
 def provenance(results: Any, **extra: Any) -> Provenance:
     """What `lab.realize` returned, as a reader needs it to trust or to repeat it. `extra` adds lines."""
     steps = list(results.steps)
+    asked = {step.key: step for step in [*steps, *getattr(results, "trainings", [])]}
+    steps = list(asked.values())
     metas = {step.key: dict(results.meta(step) or {}) for step in steps}
     kinds = Counter(type(step).__name__ for step in steps)
     trained = [metas[step.key].get("seconds") or 0.0 for step in steps if type(step).__name__ == "Train"]
     lines: list[tuple[str, str]] = [
         (
-            "Steps looked up",
+            "Steps behind this page",
             f"{len(steps)}: {', '.join(f'{n} {kind}' for kind, n in kinds.items())}" if steps else "none",
         ),
         ("Seeds", _list(_seeds(steps))),
@@ -60,6 +62,7 @@ def provenance(results: Any, **extra: Any) -> Provenance:
         ("Computed", _finished(metas.values())),
         *((name[:1].upper() + name[1:], plain(value)) for name, value in extra.items()),
         *_audits(results, steps),
+        *_ties(results, steps),
     ]
     keys: dict[str, list[str]] = {}
     for step in steps:
@@ -117,7 +120,18 @@ def _audits(results: Any, steps: Iterable[Any]) -> Iterable[tuple[str, str]]:
                 f"{'✓' if fair else '✗'} a blind classifier on the inputs {'cannot' if fair else 'can'} tell members "
                 f"from non-members: AUC {value:.3f} [{low:.3f}, {high:.3f}]"
             )
-        if "tie_mass" in arrays:
-            said.append(f"tie mass at the top score {float(max(arrays['tie_mass'])):.3f}")
         name = getattr(getattr(step, "data", None), "name", "")
         yield f"Self-audit of {name}".removesuffix(" of "), "; ".join(said) or "nothing to say"
+
+
+def _ties(results: Any, steps: Iterable[Any]) -> Iterable[tuple[str, str]]:
+    """The largest share of samples that one target's attack cannot tell apart at the top, by kind of attack."""
+    from lib.audit import tie_mass
+
+    worst: dict[str, float] = {}
+    for step in steps:
+        if type(step).__name__ == "Attack":
+            name = type(step.attacker).__name__
+            worst[name] = max(worst.get(name, 0.0), float(tie_mass(results[step]["scores"]).max()))
+    if worst:
+        yield "Tie mass at the top score", ", ".join(f"{name} {share:.3f}" for name, share in worst.items())

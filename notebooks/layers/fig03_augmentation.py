@@ -120,7 +120,8 @@ report.profile(
     ],
     hue="augmentation",
     facet="measure",
-    title="Augmentation and the disparity of each stage",
+    title=f"Direction, stage 4: AUC {profiles['without', 'direction'][parts.index('stage4')].value:.2f} without augmentation, "
+    f"{profiles['with', 'direction'][parts.index('stage4')].value:.2f} with it",
     ylabel="AUC, seen by M_all only against seen by both",
 )
 
