@@ -295,6 +295,8 @@ class Explorer(widgets.VBox):
         upper = [control for name, control in self.controls.items() if name != "hold"]
         rows: list[Any] = [widgets.HBox(upper, layout=wrap), self.says, self.picture]
         if "hold" in self.controls:
+            self.controls["hold"].add_class("leak-atlas-boundary")
+            self.says_frozen.add_class("leak-atlas-frozen")
             rows += [self.controls["hold"], self.says_frozen, self.frozen]
         super().__init__(rows)
         self._draw()

@@ -158,6 +158,8 @@ def train(step: Train, asked: list[At]) -> dict[str, Arrays]:
     )
 
     def arrays(when: int | str) -> Arrays:
+        if when not in trajectory.states:
+            raise ValueError(f"epoch {when} was never reached: the training stopped early, ask for an earlier one")
         return {name: value.detach().cpu().contiguous().numpy() for name, value in trajectory.states[when].items()}
 
     history = {f"history/{name}": np.asarray(values) for name, values in trajectory.history.items()}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from lib import BadInput, paths, store
 from lib.data import registry
-from lib.recipe import At, Attack, Data, Distance, Edit, Model, Pair, Population, Signals, Step, Train, load
+from lib.recipe import At, Attack, Data, Distance, Edit, Hold, Model, Pair, Population, Signals, Step, Train, load
 
 
 def steps_of(asked: Any) -> list[Step]:
@@ -168,21 +169,25 @@ def _ordered(jobs: dict[str, Job]) -> dict[str, Job]:
 # ---------------------------------------------------------------- cost
 
 
-def flops(data: Data, model: Model) -> float:
-    """Forward FLOPs of one sample."""
-    from lib.training.cost import flops as count
+@cache
+def flops(data: Data, model: Model, start: str = "stem") -> float:
+    """Forward FLOPs of one sample, from part `start` on."""
+    from lib.training.cost import anatomy
 
     entry = registry.find(data.name)
-    return count(model, entry.shape[-1], len(entry.classes), data.pixels or entry.shape[0])[0]
+    counts = anatomy(model, entry.shape[-1], len(entry.classes), data.pixels or entry.shape[0])
+    parts = [str(part).split(".")[0] for part in counts["parts"]]
+    return float(sum(counts["flops"][parts.index(start.split(".")[0]) :]))
 
 
 def work(step: Step) -> float:
-    """Floating point operations of a step, forward and backward; what is cheap counts as nothing.
-
-    Parts that are held are counted as if they were trained: an upper bound.
-    """
+    """Floating point operations of a step, forward and backward; what is cheap counts as nothing."""
     if isinstance(step, Train):
-        return 3 * flops(step.data, step.model) * step.design.members(step.row) * step.schedule.epochs
+        samples = step.design.members(step.row)
+        whole, trained = flops(step.data, step.model), flops(step.data, step.model, _held_until(step))
+        # Forward and backward of what is trained; what is held runs once, or every epoch where augmentation changes it.
+        passes = step.schedule.epochs if step.schedule.augment else 1
+        return samples * (3 * trained * step.schedule.epochs + (whole - trained) * passes)
     if isinstance(step, Signals | Distance):
         own = (step.of if isinstance(step, Signals) else step.a).training
         held_out = own.design.test if own.design.test is not None else registry.find(own.data.name).test
@@ -192,8 +197,18 @@ def work(step: Step) -> float:
     return 0.0
 
 
+def _held_until(step: Train) -> str:
+    """The first part that a training may change."""
+    state = step.parent
+    while state is not None:
+        if isinstance(state, Hold):
+            return state.until
+        state = state.parent if isinstance(state, Edit | Train) else None
+    return "stem"
+
+
 # What one core does on small nets, before the store knows better: operations per second; seconds any job costs.
-RATE, ANYWAY = 2.0e10, 0.05
+RATE, ANYWAY = 3.5e10, 0.1
 
 
 def rate() -> float:
