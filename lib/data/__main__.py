@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-import textwrap
 
-from lib import BadInput
+from lib import BadInput, paths
 from lib.data import readers, registry
 
 
@@ -35,16 +34,20 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def listing() -> str:
-    """The table of data sets, at most 100 columns wide."""
-    lines = [f"{'NAME':<20} {'TRAIN':>7} {'TEST':>7}  {'THERE':<6} WHAT"]
+    """The table of data sets, and how to get a missing one; within 100 columns unless the folder's name is long."""
+    form = "{:<19} {:>7} {:>7}  {:<7} {:>7}  {:<5}  {}"
+    lines = [form.format("NAME", "TRAIN", "TEST", "SHAPE", "CLASSES", "THERE", "WHAT, AND WHERE IT IS FROM")]
     for entry in registry.ENTRIES.values():
+        shape = "x".join(map(str, entry.shape)) or "-"
         there = "yes" if readers.there(entry.name) else "no"
-        shape = "x".join(map(str, entry.shape))
-        what = f"{entry.title}; {len(entry.classes)} classes{f', {shape}' if shape else ''}"
-        how = entry.source if entry.embedded or there == "yes" else readers.how(entry)
-        first, *rest = [*textwrap.wrap(what, 55), *textwrap.wrap(how, 55, break_long_words=False)]
-        lines.append(f"{entry.name:<20} {entry.train:>7,} {entry.test:>7,}  {there:<6} {first}")
-        lines += [f"{'':<44} {line}" for line in rest]
+        cells = (f"{entry.train:,}", f"{entry.test:,}", shape, len(entry.classes), there, entry.title)
+        lines += [form.format(entry.name, *cells), f"{'':<19} {entry.source}"]
+    lines += [
+        "",
+        "Get one that is not there:  python -m lib.data get NAME",
+        "It takes your own files (CIFAR's archive or its folder; idx files, plain or .gz) from",
+        f"{paths.data()}/NAME, and downloads them where there are none.",
+    ]
     return "\n".join(lines)
 
 

@@ -6,14 +6,18 @@ the pinned MD5s, then written as memory-mapped arrays below `lib.paths.data()/NA
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import json
 import os
 import shutil
+import sys
+import tarfile
 import tempfile
+import time
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -140,13 +144,16 @@ def _digits(entry: Entry) -> tuple[np.ndarray, np.ndarray]:
 def how(entry: Entry) -> str:
     """How to get a data set, as the end of a sentence."""
     if entry.embedded:
-        return entry.source
-    command = f"`python -m lib.data get {entry.name}`"
-    folder = paths.data() / entry.name
+        return "reinstall the package" if entry.file else "reinstall scikit-learn"
+    return f"get it with `python -m lib.data get {entry.name}`, or first {bring(entry)}"
+
+
+def bring(entry: Entry) -> str:
+    """Which files of one's own to put where, as the end of a sentence."""
     archive = ARCHIVES.get(entry.name)
-    files = f"{archive}, or its folder {entry.layout}," if archive else "the four idx files (plain or .gz)"
-    debian = " or Debian's package dataset-fashion-mnist" if entry.name == "fashion-mnist" else ""
-    return f"get it by {command}, which downloads it or takes {files} from {folder}{debian}"
+    files = f"{archive} or its folder {entry.layout}" if archive else "the four idx files (plain or .gz)"
+    debian = " or install Debian's package dataset-fashion-mnist" if entry.name == "fashion-mnist" else ""
+    return f"put {files} into {paths.data() / entry.name}{debian}"
 
 
 def folder(entry: Entry, root: Path | None = None) -> Path:
@@ -203,12 +210,7 @@ def prepare(name: str) -> Path:
         _verify(entry, at)
         return at
     with _scratch(at.parent) as scratch:
-        source = _source(entry, scratch)
-        if source is None:
-            _download(entry, at.parent)
-            source = _source(entry, scratch)
-        if source is None:
-            raise BadInput(f"{name}: the download left no {entry.layout}; {how(entry)}")
+        source = _source(entry, scratch) or _download(entry, scratch / "download")
         _check(entry, source)
         x, labels = _read(entry, source)
         ready = scratch / "prepared"
@@ -227,10 +229,13 @@ def prepare(name: str) -> Path:
     return at
 
 
-@contextmanager
+@contextlib.contextmanager
 def _scratch(parent: Path) -> Iterator[Path]:
     try:
         parent.mkdir(parents=True, exist_ok=True)
+        for old in parent.glob(".preparing-*"):  # left by a process that was killed
+            if time.time() - old.stat().st_mtime > 86_400:
+                shutil.rmtree(old, ignore_errors=True)
         made = Path(tempfile.mkdtemp(prefix=".preparing-", dir=parent))
     except OSError as error:
         raise BadInput(
@@ -261,39 +266,44 @@ def _verify(entry: Entry, at: Path) -> None:
 
 
 def _source(entry: Entry, scratch: Path) -> Path | None:
-    """A torchvision root that holds the set's files; idx files are linked or unpacked into `scratch` for that."""
+    """A torchvision root that holds the set's files; packed or flat files are put in order below `scratch` for that."""
     own = paths.data() / entry.name
-    if all((own / entry.layout / file).exists() for file, _ in entry.files):
+    names = [file for file, _ in entry.files]
+    if all((own / entry.layout / file).exists() for file in names):
         return own
+    into = scratch / "root" / entry.layout
+    into.mkdir(parents=True, exist_ok=True)
     if entry.name in ARCHIVES:
         archive = own / ARCHIVES[entry.name]
         if not archive.exists():
             return None
-        with _unpacking(archive):
-            shutil.unpack_archive(archive, scratch / "root", filter="data")
+        with _unpacking(archive), tarfile.open(archive) as packed:
+            for file in names:  # these alone, whatever else the archive holds
+                member = packed.extractfile(f"{entry.layout}/{file}")
+                assert member is not None
+                with member, (into / file).open("wb") as plain:
+                    shutil.copyfileobj(member, plain)
         return scratch / "root"
-    places = [own / entry.layout, own / "raw", own] + ([DEBIAN] if entry.name == "fashion-mnist" else [])
+    places = [own / entry.layout, own / "raw", own, *([DEBIAN] if entry.name == "fashion-mnist" else [])]
     for place in places:
-        if all((place / file).exists() or (place / f"{file}.gz").exists() for file, _ in entry.files):
-            into = scratch / "root" / entry.layout
-            into.mkdir(parents=True)
-            for file, _ in entry.files:
+        if all((place / file).exists() or (place / f"{file}.gz").exists() for file in names):
+            for file in names:
                 if (place / file).exists():
                     (into / file).symlink_to(place / file)
-                else:
-                    archive = place / f"{file}.gz"
-                    with _unpacking(archive), gzip.open(archive) as packed, (into / file).open("wb") as plain:
-                        shutil.copyfileobj(packed, plain)
+                    continue
+                archive = place / f"{file}.gz"
+                with _unpacking(archive), gzip.open(archive) as packed, (into / file).open("wb") as plain:
+                    shutil.copyfileobj(packed, plain)
             return scratch / "root"
     return None
 
 
-@contextmanager
+@contextlib.contextmanager
 def _unpacking(archive: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, EOFError, shutil.ReadError) as error:
-        raise BadInput(f"{archive} cannot be unpacked ({error}); get it again") from error
+    except (OSError, EOFError, KeyError, AssertionError, tarfile.TarError, zlib.error) as error:
+        raise BadInput(f"{archive} cannot be unpacked ({error}); remove it and get it again") from error
 
 
 def _check(entry: Entry, root: Path) -> None:
@@ -312,12 +322,16 @@ def _reader(entry: Entry) -> Any:
     return getattr(torchvision().datasets, READERS[entry.name])
 
 
-def _download(entry: Entry, root: Path) -> None:
+def _download(entry: Entry, root: Path) -> Path:
+    reader = _reader(entry)
+    print(f"{entry.name} is fetched from the network: {entry.source}", file=sys.stderr, flush=True)
     try:
-        _reader(entry)(root, train=True, download=True)
+        with contextlib.redirect_stdout(sys.stderr):
+            reader(root, train=True, download=True)
     except (OSError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise BadInput(f"{entry.name} could not be downloaded ({reason}); {how(entry)}") from error
+        reason = str(error).strip().splitlines()[0].rstrip(":") if str(error).strip() else type(error).__name__
+        raise BadInput(f"{entry.name} could not be downloaded ({reason}); {bring(entry)}") from error
+    return root
 
 
 def _read(entry: Entry, root: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -351,7 +365,7 @@ def resize(x: np.ndarray, pixels: int) -> np.ndarray:
     machine; wider images go through float64.
     """
     n, side, _, channels = x.shape
-    kind = np.float32 if 255 * side * side < 2**24 else np.float64
+    kind: Any = np.float32 if 255 * side * side < 2**24 else np.float64
     weights = area_weights(side, pixels).astype(kind)
     out = np.empty((n, pixels, pixels, channels), np.uint8)
     for start in range(0, n, BATCH):

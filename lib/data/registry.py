@@ -82,7 +82,7 @@ _FILES_OF_NOUNS = (
 _ALL = (
     Entry(
         name="fashion-mnist-small",
-        title="a class-balanced part of Fashion-MNIST",
+        title="Fashion-MNIST, a class-balanced part",
         kind="images",
         shape=(28, 28, 1),
         classes=_CLOTHES,
@@ -99,7 +99,7 @@ _ALL = (
     ),
     Entry(
         name="digits-bits",
-        title="scikit-learn's digits, thresholded to bits",
+        title="scikit-learn digits, thresholded to bits",
         kind="bits",
         shape=(64,),
         classes=_DIGITS,
@@ -113,7 +113,7 @@ _ALL = (
     ),
     Entry(
         name="wordnet-glosses",
-        title="glosses of WordNet 3.0's nouns by lexicographer file",
+        title="WordNet 3.0 glosses of 14 noun files",
         kind="text",
         shape=(),
         classes=tuple(f"noun.{name}" for name in _FILES_OF_NOUNS),
@@ -183,6 +183,7 @@ _ALL = (
             ("data_batch_4", "634d18415352ddfa80567beed471001a"),
             ("data_batch_5", "482c414d41f54cd18b22e5b47cb7c3cb"),
             ("test_batch", "40351d587109b95175f43aff81a1287e"),
+            ("batches.meta", "5ff9c542aee3614f3951f8cda6e48888"),
         ),
         layout="cifar-10-batches-py",
         source="torchvision's download (171 MB)",
@@ -198,7 +199,11 @@ _ALL = (
         test=10_000,
         mean=(0.5071, 0.4865, 0.4409),
         std=(0.2673, 0.2564, 0.2762),
-        files=(("train", "16019d7e3df5f24257cddd939b257f8d"), ("test", "f0ef6b0ae62326f3e7ffdfab6717acfc")),
+        files=(
+            ("train", "16019d7e3df5f24257cddd939b257f8d"),
+            ("test", "f0ef6b0ae62326f3e7ffdfab6717acfc"),
+            ("meta", "7973b15100ade9c7d40fb424638fde48"),
+        ),
         layout="cifar-100-python",
         source="torchvision's download (169 MB)",
         licence="none stated; cite Krizhevsky 2009",

@@ -52,23 +52,23 @@ def _first_of_each_class(labels: np.ndarray, count: int) -> np.ndarray:
 
 def fashion(folder: Path) -> dict[str, np.ndarray]:
     """`images (8000, 28, 28)` and `labels`, train then test, and `source`: each one's index in its original part."""
-    images, labels = [], []
-    for part in ("train", "t10k"):
-        images.append(_idx(folder, f"{part}-images-idx3-ubyte"))
-        labels.append(_idx(folder, f"{part}-labels-idx1-ubyte"))
-    flat = np.concatenate(images).reshape(sum(map(len, images)), -1)
+    parts = [
+        (_idx(folder, f"{part}-images-idx3-ubyte"), _idx(folder, f"{part}-labels-idx1-ubyte"))
+        for part in ("train", "t10k")
+    ]
+    flat = np.concatenate([images for images, _ in parts]).reshape(sum(len(labels) for _, labels in parts), -1)
     first = np.zeros(len(flat), bool)
     first[np.unique(flat, axis=0, return_index=True)[1]] = True
-    out: dict[str, list[np.ndarray]] = {"images": [], "labels": [], "source": []}
-    start = 0
-    for part, count in enumerate(FASHION.values()):
-        unique = np.flatnonzero(first[start : start + len(labels[part])])
-        index = unique[_first_of_each_class(labels[part][unique], count)]
-        start += len(labels[part])
-        out["images"].append(images[part][index])
-        out["labels"].append(labels[part][index])
-        out["source"].append(index.astype(np.uint16))
-    return {name: np.concatenate(parts) for name, parts in out.items()}
+    chosen, start = [], 0
+    for (_, labels), count in zip(parts, FASHION.values(), strict=True):
+        unique = np.flatnonzero(first[start : start + len(labels)])
+        chosen.append(unique[_first_of_each_class(labels[unique], count)])
+        start += len(labels)
+    return {
+        "images": np.concatenate([images[index] for (images, _), index in zip(parts, chosen, strict=True)]),
+        "labels": np.concatenate([labels[index] for (_, labels), index in zip(parts, chosen, strict=True)]),
+        "source": np.concatenate(chosen).astype(np.uint16),
+    }
 
 
 def pack(arrays: dict[str, np.ndarray]) -> bytes:
