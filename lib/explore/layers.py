@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from lib.report.sheet import Sheet
+
 Case = tuple[str, str, str]  # model, training (a defence, say), epoch
 Distances = Mapping[Case, Sequence[Arrays]]
 
@@ -158,13 +160,11 @@ class Shelf:
 # --- drawing --------------------------------------------------------------------------------------------------------
 
 
-def _figure(width: float, height: float, *panels: tuple[float, float]) -> tuple[Figure, list[Axes]]:
+def _figure(width: float, height: float, *panels: tuple[float, float]) -> tuple[Sheet, list[Axes]]:
     """A figure that pyplot does not know of, with panels at (left, width) in inches."""
-    from matplotlib.figure import Figure
+    from lib.report.sheet import Sheet
 
-    from lib.report import figures  # noqa: F401  its style
-
-    fig = Figure(figsize=(width, height))
+    fig = Sheet(figsize=(width, height))
     return fig, [
         fig.add_axes((left / width, 0.55 / height, wide / width, (height - 0.95) / height)) for left, wide in panels
     ]
@@ -251,6 +251,7 @@ def static(
     fig, axes = _figure(11.0 if choice.hold else 7.9, HEIGHT, *panels)
     for ax, draw in zip(axes, (_histograms, _profile, _frozen), strict=False):
         draw(ax, shelf, choice)
+    fig.finding = shelf.says(choice)
     return fig
 
 

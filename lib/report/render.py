@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 PAGE = Path(__file__).with_name("page")
+HIGHLIGHT = "layers/own01_direction_or_length"  # whose first figure stands in the README
 LIMIT = 1_000_000  # bytes of a published notebook; GitHub stops drawing large ones
 GROUPS = {
     "layers": "In which layers? PPTP",
@@ -263,27 +264,35 @@ def _thumbnail(notebook: Path, width: int = 480) -> str:
     return kept.read_text()
 
 
-def _shrunk(notebook: Mapping[str, Any], width: int) -> str:
-    from PIL import Image
-
+def _first_figure(notebook: Mapping[str, Any]) -> bytes:
+    """The first picture of an executed notebook as PNG; empty where it has none."""
     for cell in notebook["cells"]:
         for output in cell.get("outputs", ()):
             data = output.get("data", {}).get("image/png")
             if data:
-                image = Image.open(io.BytesIO(base64.b64decode("".join(data)))).convert("RGB")
-                image.thumbnail((width, width * 2), Image.Resampling.LANCZOS)
-                small = io.BytesIO()
-                image.quantize(64, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
-                return base64.b64encode(small.getvalue()).decode()
-    return ""
+                return base64.b64decode("".join(data))
+    return b""
 
 
-def _write(path: Path, text: str) -> None:
+def _shrunk(notebook: Mapping[str, Any], width: int) -> str:
+    from PIL import Image
+
+    figure = _first_figure(notebook)
+    if not figure:
+        return ""
+    image = Image.open(io.BytesIO(figure)).convert("RGB")
+    image.thumbnail((width, width * 2), Image.Resampling.LANCZOS)
+    small = io.BytesIO()
+    image.quantize(64, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+    return base64.b64encode(small.getvalue()).decode()
+
+
+def _write(path: Path, content: str | bytes) -> None:
     """Whole or not at all, also where several processes write the same."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
     os.chmod(partial, 0o644)
     os.replace(partial, path)
 
@@ -319,6 +328,8 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
     both = sorted((kept | new).values(), key=_order)
     for name, text in texts.items():
         _write(reports_folder / f"{name}.ipynb", text)
+        if name == HIGHLIGHT:
+            _write(reports_folder / "highlight.png", _first_figure(json.loads(text)))
     _write(reports_folder / "results.json", json.dumps(both, indent=1, ensure_ascii=False) + "\n")
     _write(reports_folder / "index.md", _index_md(both, ", ".join(dict.fromkeys(e["profile"] for e in both))))
     return sorted(new)

@@ -55,7 +55,7 @@ def test_provenance_lines():
     results = Results(Train("a" * 64), Train("b" * 64, seed=10000), SelfAudit("c" * 64), arrays=honest, meta=META)
     shown = report.provenance(results, **{"test accuracy, M_all": Estimate(0.7, 0.6, 0.8)})
     lines = dict(shown.lines)
-    assert lines["Steps looked up"] == "3: 2 Train, 1 SelfAudit"
+    assert lines["Steps behind this page"] == "3: 2 Train, 1 SelfAudit"
     assert lines["Seeds"] == "0, 4, 10000"
     assert lines["Precision"] == "fp32" and lines["Device"] == "cpu" and lines["Computed"] == "2026-11-21"
     assert lines["Training time"] == "2.0 min in 2 trainings"
@@ -74,5 +74,5 @@ def test_a_dishonest_population_is_named():
 
 
 def test_nothing_known_is_nothing_said():
-    assert dict(report.provenance(Results(meta={})).lines) == {"Steps looked up": "none"}
+    assert dict(report.provenance(Results(meta={})).lines) == {"Steps behind this page": "none"}
     assert "Self-audit of digits" in dict(report.provenance(Results(SelfAudit("c"), meta={})).lines)
