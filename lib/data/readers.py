@@ -188,7 +188,7 @@ def _prepared(entry: Entry, root: Path) -> tuple[np.ndarray, np.ndarray]:
         x = np.load(at / "images.npy", mmap_mode="r", allow_pickle=False)
         labels = np.load(at / "labels.npy", allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise BadInput(f"{at} is damaged ({error}); {again}") from error
+        raise BadInput(f"{at} is damaged ({_line(error)}); {again}") from error
     return x, labels
 
 
@@ -244,9 +244,13 @@ def _scratch(parent: Path) -> Iterator[Path]:
     try:
         yield made
     except OSError as error:
-        raise BadInput(f"cannot prepare {parent.name} ({error}); free some space or repair the file") from error
+        raise BadInput(f"cannot prepare {parent.name} ({_line(error)}); free some space or repair the file") from error
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _digest(path: Path, kind: str) -> str:
@@ -303,7 +307,7 @@ def _unpacking(archive: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, KeyError, AssertionError, tarfile.TarError, zlib.error) as error:
-        raise BadInput(f"{archive} cannot be unpacked ({error}); remove it and get it again") from error
+        raise BadInput(f"{archive} cannot be unpacked ({_line(error)}); remove it and get it again") from error
 
 
 def _check(entry: Entry, root: Path) -> None:
@@ -329,7 +333,7 @@ def _download(entry: Entry, root: Path) -> Path:
         with contextlib.redirect_stdout(sys.stderr):
             reader(root, train=True, download=True)
     except (OSError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[0].rstrip(":") if str(error).strip() else type(error).__name__
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(":")
         raise BadInput(f"{entry.name} could not be downloaded ({reason}); {bring(entry)}") from error
     return root
 
@@ -339,7 +343,7 @@ def _read(entry: Entry, root: Path) -> tuple[np.ndarray, np.ndarray]:
     try:
         parts = [reader(root, train=train, download=False) for train in (True, False)]
     except (OSError, RuntimeError) as error:
-        raise BadInput(f"{entry.name}: torchvision cannot read {root} ({' '.join(str(error).split())})") from error
+        raise BadInput(f"{entry.name}: torchvision cannot read {root} ({_line(error)})") from error
     x = np.concatenate([np.asarray(part.data) for part in parts])
     return x, np.concatenate([np.asarray(part.targets, np.int64) for part in parts])
 

@@ -99,7 +99,7 @@ _ALL = (
     ),
     Entry(
         name="digits-bits",
-        title="scikit-learn digits, thresholded to bits",
+        title="scikit-learn digits thresholded to bits",
         kind="bits",
         shape=(64,),
         classes=_DIGITS,

@@ -1,0 +1,224 @@
+"""Role tables: who is never what, exact balance, and rows that do not depend on their number."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lib import BadInput
+from lib.data import designs
+from lib.data.designs import Role
+from lib.recipe import Design, Halves, RandomHalves, VictimAttacker
+
+KINDS = (Halves, RandomHalves, VictimAttacker)
+TRAIN = 400
+
+
+def labelled(classes: int, skew: bool = False) -> np.ndarray:
+    """400 train and 120 test labels; with `skew`, later classes are larger."""
+    weights = np.arange(1, classes + 1) if skew else np.ones(classes)
+    rng = np.random.default_rng(classes)
+    return rng.choice(classes, TRAIN + 120, p=weights / weights.sum())
+
+
+seeds = st.integers(0, 2**40)
+pools = st.integers(10, 150).map(lambda half: 2 * half)
+labellings = st.builds(labelled, st.integers(1, 12), st.booleans())
+
+
+@st.composite
+def any_design(draw: st.DrawFn) -> Design:
+    pool, seed, test = draw(pools), draw(seeds), draw(st.none() | st.integers(0, 120))
+    kind = draw(st.sampled_from(KINDS))
+    if kind is RandomHalves:
+        dev = draw(st.integers(0, TRAIN - pool))
+        return RandomHalves(pool, test, seed, dev=dev, reference=draw(st.integers(0, TRAIN - pool - dev)))
+    return (
+        VictimAttacker(pool, test, seed, dev=draw(st.floats(0, 0.7)))
+        if kind is VictimAttacker
+        else kind(pool, test, seed)
+    )
+
+
+@settings(deadline=None)
+@given(any_design(), labellings, st.integers(1, 9))
+def test_what_holds_for_every_design(design: Design, labels: np.ndarray, rows: int) -> None:
+    table = designs.roles(design, labels, TRAIN, rows)
+    assert table.shape == (rows, len(labels)) and table.dtype == np.int8
+    pool = designs.pool(design, labels, TRAIN)
+    assert len(pool) == design.pool and pool.max() < TRAIN
+    outside = np.setdiff1d(np.arange(len(labels)), pool)
+    assert not np.isin(table[:, outside], (Role.MEMBER, Role.NONMEMBER)).any()
+    # Test samples come from the test part and are never anything else; their number is the one asked for.
+    asked = len(labels) - TRAIN if design.test is None else design.test
+    assert ((table == Role.TEST).sum(1) == asked).all() and not (table[:, :TRAIN] == Role.TEST).any()
+    assert set(np.unique(table[:, TRAIN:])) <= {Role.UNUSED, Role.TEST}
+    # What lies outside the pool is the same for all rows.
+    assert (table[:, outside] == table[0, outside]).all()
+    used = designs.used(design, labels, TRAIN)
+    assert (np.diff(used) > 0).all()
+    assert not np.delete(table, used, axis=1).any()
+    if isinstance(design, RandomHalves):
+        assert ((table == Role.DEV).sum(1) == design.dev).all()
+        assert ((table == Role.REFERENCE).sum(1) == design.reference).all()
+
+
+@settings(deadline=None)
+@given(any_design(), labellings, st.integers(1, 8), st.integers(0, 12))
+def test_eight_shadows_are_the_first_of_sixty_four(design: Design, labels: np.ndarray, few: int, more: int) -> None:
+    long = designs.roles(design, labels, TRAIN, few + more)
+    assert np.array_equal(designs.roles(design, labels, TRAIN, few), long[:few])
+    chosen = list(range(few + more))[::-2]
+    assert np.array_equal(designs.roles(design, labels, TRAIN, chosen), long[chosen])
+
+
+@settings(deadline=None)
+@given(seeds, pools, labellings, st.integers(1, 6))
+def test_random_halves_are_complement_pairs(seed: int, pool: int, labels: np.ndarray, pairs: int) -> None:
+    design = RandomHalves(pool, 0, seed)
+    member = designs.roles(design, labels, TRAIN, 2 * pairs) == Role.MEMBER
+    assert (member.sum(1) == pool // 2).all()
+    inside = designs.pool(design, labels, TRAIN)
+    assert np.array_equal(member[1::2][:, inside], ~member[::2][:, inside])
+    # Every even prefix holds each sample exactly as often as not.
+    for rows in range(2, 2 * pairs + 1, 2):
+        assert (member[:rows, inside].sum(0) == rows // 2).all()
+    assert [designs.pair(design, row) for row in range(6)] == [0, 0, 1, 1, 2, 2]
+
+
+@settings(deadline=None)
+@given(seeds, pools, labellings)
+def test_halves_are_the_pool_and_half_of_each_class(seed: int, pool: int, labels: np.ndarray) -> None:
+    design = Halves(pool, 0, seed)
+    table = designs.roles(design, labels, TRAIN, 6)
+    inside = designs.pool(design, labels, TRAIN)
+    assert (table[::2][:, inside] == Role.MEMBER).all()
+    assert ((table[1::2] == Role.MEMBER).sum(1) == pool // 2).all()
+    assert ((table[1::2] == Role.NONMEMBER).sum(1) == pool // 2).all()
+    whole = np.bincount(labels[inside], minlength=12)
+    for row in table[1::2]:
+        half = np.bincount(labels[row == Role.MEMBER], minlength=12)
+        assert (abs(2 * half - whole) <= 1).all()
+
+
+@settings(deadline=None)
+@given(seeds, pools, labellings, st.floats(0, 0.7))
+def test_victim_and_attacker_share_nothing(seed: int, pool: int, labels: np.ndarray, dev: float) -> None:
+    design = VictimAttacker(pool, None, seed, dev=dev)
+    table = designs.roles(design, labels, TRAIN, 6)
+    train = table[:, :TRAIN] != Role.UNUSED
+    assert (train.sum(1) == pool // 2).all()
+    assert not (train[0] & train[1:]).any()
+    assert (train[1:] == train[1]).all()
+    members, others, held = ((table == role).sum(1) for role in (Role.MEMBER, Role.NONMEMBER, Role.DEV))
+    assert (members == others).all() and (members > 0).all()
+    assert (abs(held - dev * pool / 2) <= 1.5).all()
+    assert [designs.pair(design, row) for row in range(3)] == [0, 1, 2]
+
+
+def test_samia_sizes() -> None:
+    """Table of CIFAR-10: halves of 30,000 are 13,500 members, 3,000 dev, 13,500 non-members."""
+    assert designs.split_of_half(30_000, 0.1) == (3_000, 13_500)
+    assert designs.split_of_half(2_505, 0.1) == (251, 1_127)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_seeds_and_rows_differ(kind: type[Design]) -> None:
+    labels = labelled(10)
+    tables = [designs.roles(kind(100, 40, seed), labels, TRAIN, 8) for seed in range(4)]
+    assert len({table[:, :TRAIN].tobytes() for table in tables}) == 4
+    assert len({table[:, TRAIN:].tobytes() for table in tables}) == 4
+    trained = {row.tobytes() for row in tables[0]}
+    assert len(trained) == (5 if kind is Halves else 8)  # all whole-pool rows of Halves are one
+
+
+def test_dev_and_reference_leave_the_pool_as_it_was() -> None:
+    labels = labelled(10)
+    plain = designs.roles(RandomHalves(200, 50), labels, TRAIN, 4)
+    more = designs.roles(RandomHalves(200, 50, dev=30, reference=60), labels, TRAIN, 4)
+    where = np.isin(more, (Role.DEV, Role.REFERENCE))
+    assert np.array_equal(np.where(where, Role.UNUSED, more), plain)
+
+
+def test_draws_are_balanced_by_class() -> None:
+    labels = np.tile(np.arange(10), 52)
+    design = RandomHalves(204, 35, dev=23, reference=50)
+    table = designs.roles(design, labels, TRAIN, 1)[0]
+    for chosen in (designs.pool(design, labels, TRAIN), *(np.flatnonzero(table == role) for role in (3, 4, 5))):
+        counts = np.bincount(labels[chosen], minlength=10)
+        assert counts.max() - counts.min() <= 1
+
+
+def test_the_whole_train_part_may_be_the_pool() -> None:
+    labels = labelled(7, skew=True)
+    assert np.array_equal(designs.pool(Halves(TRAIN), labels, TRAIN), np.arange(TRAIN))
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=12).filter(any), st.data())
+def test_quotas(sizes: list[int], data: st.DataObject) -> None:
+    available = np.array(sizes)
+    count = data.draw(st.integers(0, sum(sizes)))
+    given_ = designs.quotas(available, count, np.random.default_rng(0))
+    assert given_.sum() == count and (given_ <= available).all() and (given_ >= 0).all()
+    free = given_[given_ < available]  # classes that could give more are within one of the largest share
+    assert len(free) == 0 or given_.max() - free.min() <= 1
+
+
+def test_each_sample_is_a_member_equally_often() -> None:
+    """Over many seeds the share of members does not depend on the sample: neither on its place nor on its class."""
+    labels = np.arange(40) % 4
+    for design in (RandomHalves(20, 0), VictimAttacker(20, 0, dev=0.0)):
+        kind = type(design)
+        member = np.mean(
+            [designs.roles(kind(20, 0, s), labels, 40, [0])[0] == Role.MEMBER for s in range(2000)], axis=0
+        )
+        assert abs(member - member.mean()).max() < 4.2 * np.sqrt(member.mean() / 2000)
+
+
+@pytest.mark.parametrize(
+    "design, message",
+    [
+        (Halves(1001), "pool cannot be 1001: it is halved"),
+        (RandomHalves(0), "pool cannot be 0"),
+        (RandomHalves(402), "a pool of 402 does not fit the 400 train samples"),
+        (RandomHalves(200, dev=150, reference=51), "pool of 200, dev 150 and reference 51 does not fit the 400"),
+        (RandomHalves(200, test=121), "121 of 120 test samples"),
+        (RandomHalves(200, dev=-1), "dev cannot be -1"),
+        (Halves(200, seed=-1), "seed cannot be -1"),
+        (Halves(200, test=-1), "test cannot be -1"),
+        (VictimAttacker(200, dev=1.0), "dev 1.0 of halves of 100 leaves no member"),
+        (VictimAttacker(200, dev=-0.1), "dev -0.1"),
+        (VictimAttacker(2), "leaves no member"),
+        (Design(200), "Design says nothing about roles"),
+    ],
+)
+def test_bad_designs(design: Design, message: str) -> None:
+    with pytest.raises(BadInput, match=message) as error:
+        designs.roles(design, labelled(10), TRAIN, 2)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("rows", [-1, [0, -2]])
+def test_bad_rows(rows: int | list[int]) -> None:
+    with pytest.raises(BadInput, match="counted from 0"):
+        designs.roles(Halves(20), labelled(10), TRAIN, rows)
+
+
+def test_no_rows() -> None:
+    assert designs.roles(Halves(20), labelled(10), TRAIN, 0).shape == (0, 520)
+
+
+@pytest.mark.parametrize(
+    "design, digest",
+    [
+        (Halves(200, 50), "cb0b844d1f6dbd2c"),
+        (RandomHalves(200, 50, 7, dev=20, reference=30), "55cd028909f9a3e1"),
+        (VictimAttacker(200, 50, 3), "dafb22e5ef16a74f"),
+    ],
+)
+def test_roles_are_pinned(design: Design, digest: str) -> None:
+    """Stored results were computed under these very tables: if this fails, raise the steps' revision, or keep them."""
+    table = designs.roles(design, np.arange(520) % 10, TRAIN, 5)
+    assert hashlib.sha256(table.tobytes()).hexdigest()[:16] == digest

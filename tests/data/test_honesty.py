@@ -1,0 +1,104 @@
+"""The self-audit: silent under a fair design, loud under a rigged one."""
+
+import numpy as np
+import pytest
+
+from lib import BadInput
+from lib.data import designs, honesty, readers
+from lib.data.designs import Role
+from lib.recipe import RandomHalves
+
+ROLES = np.array([Role.MEMBER] * 4 + [Role.NONMEMBER] * 3 + [Role.TEST, Role.DEV, Role.UNUSED])
+
+
+@pytest.mark.parametrize(
+    "shape, kind",
+    [((10, 5, 5, 3), np.uint8), ((10, 7), np.uint8), ((10, 1), np.float32), ((10,), np.dtypes.StringDType())],
+)
+def test_duplicates(shape: tuple[int, ...], kind: type) -> None:
+    x = np.random.default_rng(0).integers(0, 200, shape).astype(kind)
+    x.reshape(10, -1)[:, 0] = np.arange(10).astype(kind)
+    assert honesty.duplicates(x, ROLES) == 0
+    x[1] = x[0]  # two members
+    x[8], x[9] = x[2], x[2]  # a member among dev and unused
+    x[6] = x[5]  # two non-members
+    assert honesty.duplicates(x, ROLES) == 0
+    x[7] = x[3]  # a member in the test part
+    assert honesty.duplicates(x, ROLES) == 2
+    x[4] = x[0]  # a non-member equals two members
+    assert honesty.duplicates(x, ROLES) == 5
+
+
+def test_duplicates_of_a_row_without_two_sides() -> None:
+    x = np.zeros((10, 3), np.uint8)
+    assert honesty.duplicates(x, np.full(10, Role.MEMBER)) == 0
+    with pytest.raises(BadInput, match="10 samples and 9 roles"):
+        honesty.duplicates(x, ROLES[:9])
+
+
+def test_contents_compares_all_bytes() -> None:
+    x = np.zeros((300, 784), np.uint8)
+    x[np.arange(300), np.random.default_rng(0).permutation(784)[:300]] = 1
+    assert len(np.unique(honesty.contents(x))) == 300
+
+
+def _fair(name: str, pixels: int | None, pool: int, seeds: int) -> list[honesty.Estimate]:
+    samples = readers.load(name, pixels)
+    out = []
+    for seed in range(seeds):
+        design = RandomHalves(pool, 0, seed)
+        index = designs.pool(design, samples.labels, samples.train)
+        role = designs.roles(design, samples.labels, samples.train, [0])[0, index]
+        out.append(honesty.blind(samples.x[index], role == Role.MEMBER, seed))
+    return out
+
+
+@pytest.mark.parametrize("name, pixels, seeds", [("fashion-mnist-small", 14, 100), ("digits-bits", None, 100)])
+def test_a_fair_design_looks_fair(name: str, pixels: int | None, seeds: int) -> None:
+    found = _fair(name, pixels, 600, seeds)
+    values = np.array([one.value for one in found])
+    assert abs(values.mean() - 0.5) < 3 * values.std() / np.sqrt(seeds), "no bias to either side"
+    held = np.mean([one.low <= 0.5 <= one.high for one in found])
+    assert 0.90 <= held <= 0.99
+    assert np.mean([one.high - one.low for one in found]) < 0.14
+
+
+def test_fair_text_looks_fair() -> None:
+    assert sum(one.low <= 0.5 <= one.high for one in _fair("wordnet-glosses", None, 400, 12)) >= 10
+
+
+@pytest.mark.parametrize("pixels", [16, None])
+def test_rigged_designs_are_caught(pixels: int | None) -> None:
+    samples = readers.load("fashion-mnist-small", pixels)
+    x, labels = samples.x[:2000], samples.labels[:2000]
+    rng = np.random.default_rng(0)
+    member = rng.permutation(2000) < 1000
+    assert honesty.blind(x, labels < 5).low > 0.5, "members of some classes only"
+    assert honesty.blind(x, rng.random(2000) < np.where(labels < 3, 0.75, 0.4)).low > 0.5, "more of some classes"
+    marked = x.copy()
+    marked[member, 0, 0, 0] = rng.integers(0, 3, member.sum())
+    assert honesty.blind(marked, member).low > 0.5, "a mark in one pixel"
+    bright = np.where(member[:, None, None, None], np.minimum(x, 250) + 3, x).astype(np.uint8)
+    assert honesty.blind(bright, member).low > 0.5, "members a little brighter"
+
+
+def test_wide_inputs_are_projected() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 256, (400, 32, 32, 3), np.uint8)
+    member = np.arange(400) % 2 == 0
+    assert honesty.blind(x, member).low < 0.5
+    x[member] = x[member] // 2 + 64
+    x[member, :16] = np.minimum(x[member, :16], 150)
+    assert honesty.blind(x, member).low > 0.5
+
+
+def test_blind_is_deterministic_and_constant_inputs_say_nothing() -> None:
+    samples = readers.load("digits-bits")
+    member = np.arange(500) % 2 == 0
+    assert honesty.blind(samples.x[:500], member, 3) == honesty.blind(samples.x[:500], member, 3)
+    assert honesty.blind(np.zeros((100, 8), np.uint8), np.arange(100) < 50).value == 0.5
+
+
+def test_too_few() -> None:
+    with pytest.raises(BadInput, match="needs 10 members"):
+        honesty.blind(np.zeros((30, 4), np.uint8), np.arange(30) < 9)

@@ -1,0 +1,70 @@
+"""What is known without data: consistent, pinned, and free of heavy imports."""
+
+import hashlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from lib import BadInput
+from lib.data import readers, registry
+from lib.data.registry import ENTRIES, Entry
+
+ALL = pytest.mark.parametrize("entry", ENTRIES.values(), ids=list(ENTRIES))
+
+
+@ALL
+def test_facts_fit_each_other(entry: Entry) -> None:
+    assert entry.train > entry.test > 0 and entry.size == entry.train + entry.test
+    assert len(set(entry.classes)) == len(entry.classes) >= 10
+    channels = entry.shape[-1] if entry.kind == "images" else 0
+    assert len(entry.mean) == len(entry.std) == channels
+    assert all(0 < value < 1 for value in (*entry.mean, *entry.std))
+    assert entry.title and entry.source and entry.licence
+    assert len(entry.digest) == 64 and all(len(md5) == 32 for _, md5 in entry.files)
+    assert entry.embedded == bool(entry.sha256) != bool(entry.files)
+
+
+def test_digests_differ() -> None:
+    assert len({entry.digest for entry in ENTRIES.values()}) == len(ENTRIES)
+
+
+@pytest.mark.parametrize(
+    "name, digest",
+    [
+        ("fashion-mnist-small", "e697b8acf85f9ece60b9c975bc17c87e516fc4ce2b00615cd32064e13c1ca39d"),
+        ("cifar10", "84a8921534ec82c71cb5501a61781d76dad3ad025986fe9f259da0f1194dbd8f"),
+    ],
+)
+def test_digests_are_pinned(name: str, digest: str) -> None:
+    """A digest that moved would orphan every stored result of its data set."""
+    assert registry.find(name).digest == digest
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES.values() if entry.file])
+def test_embedded_files_are_the_pinned_ones(name: str) -> None:
+    entry = registry.find(name)
+    data = (readers.EMBEDDED / entry.file).read_bytes()
+    assert hashlib.sha256(data).hexdigest() == entry.sha256
+    assert len(data) <= (4_000_000 if entry.kind == "images" else 2_000_000)
+
+
+def test_moments_are_those_of_the_train_part() -> None:
+    entry = registry.find("fashion-mnist-small")
+    pixels = readers.load(entry.name).x[: entry.train] / 255
+    assert np.isclose(pixels.mean(), entry.mean[0], atol=5e-5) and np.isclose(pixels.std(), entry.std[0], atol=5e-5)
+
+
+def test_a_misspelt_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(BadInput, match="no data set 'cifar11'; did you mean 'cifar10'"):
+        registry.find("cifar11")
+
+
+def test_facts_need_no_libraries() -> None:
+    code = "import sys, lib.data.registry; print([m for m in ('numpy', 'torch', 'sklearn') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+    code = (
+        "import sys, lib.data.readers, lib.data.designs; print([m for m in ('torch', 'sklearn') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
