@@ -126,6 +126,7 @@ def _on_cluster(plan: Plan, workers: int, took: Callable[[Outcome], None]) -> No
             threads_per_worker=1,
             host="127.0.0.1",
             dashboard_address="127.0.0.1:0",
+            silence_logs=logging.ERROR,
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -134,8 +135,14 @@ def _on_cluster(plan: Plan, workers: int, took: Callable[[Outcome], None]) -> No
             parents = [futures[key] for key in job.needs]
             name = f"{type(job.step).__name__}-{job.key}" + "".join(f"-{at.when}" for at in job.asked)
             futures[job.key] = client.submit(do, job, *parents, key=name, priority=-place, pure=True)
+        jobs = {future.key: plan.jobs[key] for key, future in futures.items()}
         for future in as_completed(futures.values()):
-            took(future.result())
+            if future.status == "error":  # no job raises: a worker died under it, and so did those that tried again
+                job = jobs[future.key]
+                why = f"its worker died ({future.exception()})".splitlines()[0]
+                took(Outcome(job.key, f"{type(job.step).__name__} {job.key[:12]}", why))
+            else:
+                took(future.result())
 
 
 def _own_environment() -> dict[str, str]:
