@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,8 +15,6 @@ import pytest
 from lib import paths
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-if not BROWSER:
-    warnings.warn(pytest.PytestWarning("no chromium: the browser tests are skipped"), stacklevel=1)
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(not BROWSER, reason="NO CHROMIUM: install it to run these tests")]
 
 

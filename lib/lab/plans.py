@@ -10,7 +10,22 @@ from typing import Any
 
 from lib import BadInput, paths, store
 from lib.data import registry
-from lib.recipe import At, Attack, Data, Distance, Edit, Hold, Model, Pair, Population, Signals, Step, Train, load
+from lib.recipe import (
+    At,
+    Attack,
+    Data,
+    Distance,
+    Edit,
+    Hold,
+    Model,
+    Pair,
+    Population,
+    SelfAudit,
+    Signals,
+    Step,
+    Train,
+    load,
+)
 
 
 def steps_of(asked: Any) -> list[Step]:
@@ -227,7 +242,10 @@ def _seconds(step: Step) -> float:
 
 
 def dump(asked: Plan) -> dict[str, Any]:
-    """A plan as JSON: a flat table of records by key, and what each job has to yield. Attacks stay at home."""
+    """A plan as JSON: a flat table of records by key, and what each job has to yield.
+
+    Attacks and self-audits stay at home: they are cheap, and need more than torch.
+    """
     table: dict[str, Any] = {}
 
     def put(step: Step) -> None:
@@ -238,7 +256,8 @@ def dump(asked: Plan) -> dict[str, Any]:
                     if isinstance(part, Step):
                         put(part)
 
-    wanted = [step for job in asked.jobs.values() if not isinstance(job.step, Attack) for step in job.yields]
+    travelling = (job for job in asked.jobs.values() if not isinstance(job.step, Attack | SelfAudit))
+    wanted = [step for job in travelling for step in job.yields]
     for step in wanted:
         put(step)
     return {"format": 1, "wanted": [step.key for step in wanted], "recipes": table}

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from lib import BadInput, paths, store
@@ -90,7 +91,7 @@ def run(
         if on_done:
             on_done(outcome)
 
-    if workers == 1 or plan.seconds < ENOUGH:
+    if workers == 1 or plan.seconds < ENOUGH or not find_spec("distributed"):  # a machine may have torch and no Dask
         for job in plan.jobs.values():
             took(do(job, *(outcomes[key] for key in job.needs)))
     else:
@@ -166,7 +167,7 @@ def _remember(outcomes: dict[str, Outcome]) -> None:
 def reporter(plan: Plan) -> Callable[[Outcome], None]:
     """A live bar in a kernel that somebody watches, a line per tenth of the work elsewhere."""
     total = plan.seconds or 1.0
-    if "ipykernel" in sys.modules and os.environ.get("LEAK_ATLAS_PROGRESS") != "log":
+    if sys.modules.get("ipykernel") and os.environ.get("LEAK_ATLAS_PROGRESS") != "log":
         from tqdm.auto import tqdm
 
         bar = tqdm(total=len(plan.jobs), unit="step", leave=False)

@@ -212,6 +212,34 @@ def test_a_plan_travels_and_its_results_come_home(monkeypatch: pytest.MonkeyPatc
     assert lab.realize(attack)[attack]["scores"].shape == (6, 80)
 
 
+def test_a_plan_runs_where_there_is_torch_and_little_else(tmp_path: Path) -> None:
+    pair = probe_pairs(DATA, Halves(80, test=40), MODEL, SHORT, pairs=1)[0]
+    found = plan([[pair.distance(), Anatomy(DATA, MODEL), pool().attack(LiRA()), self_audit(pool())]])
+    (tmp_path / "plan.json").write_text(json.dumps(dump(found)))
+    script = textwrap.dedent("""
+        import sys
+        for name in ("scipy sklearn pandas distributed dask jupytext papermill IPython matplotlib torchvision tqdm "
+                     "yaml nbformat opacus seaborn ipykernel").split():
+            sys.modules[name] = None  # as if it were not installed
+        from lib.lab.__main__ import main
+        sys.exit(main(["run", *sys.argv[1:]]))
+    """)
+    command = [sys.executable, "-c", script, str(tmp_path / "plan.json"), "--pack", str(tmp_path / "packed")]
+    done = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, timeout=120, env=dict(os.environ))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert store.has(pair.distance().key) and list((tmp_path / "packed").glob("*.tar"))
+
+
+def test_an_attacker_need_not_know_the_defence() -> None:
+    plain = pool()
+    private = plain.rewind("stage4").hold("stage4").train(Schedule(1, 32), RelaxLoss(0.5))
+    naive, adaptive = private.attack(LiRA(), targets=2, shadows=plain), private.attack(LiRA(), targets=2)
+    results = lab.realize(naive, adaptive)
+    assert {s.of for s in naive.parents()} == {*private[:2], *plain}
+    assert results[naive]["scores"].shape == results[adaptive]["scores"].shape == (2, 80)
+    assert not np.array_equal(results[naive]["scores"], results[adaptive]["scores"])
+
+
 def test_a_damaged_part_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "part-000.tar").write_bytes(b"not a tar")
     assert cli.main(["collect", str(tmp_path)]) == 2
