@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from concurrent.futures import Future, ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -131,7 +132,7 @@ class Run:
         assert self.pool is not None
         future = self.pool.submit(execute, self.folder, self.profile, self.chosen[name], self.given[name])
         self.futures[name] = future
-        future.add_done_callback(lambda done, name=name: self._told(name, done))
+        future.add_done_callback(partial(self._told, name))
 
     def _told(self, name: str, done: Future[dict[str, Any]]) -> None:
         error = str(done.exception()) if done.exception() else done.result()["error"]

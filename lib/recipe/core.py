@@ -64,7 +64,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         for item in dataclasses.fields(self):
-            fitted = _fit(type(self).__name__, item.name, getattr(self, item.name), _types(type(self))[item.name])
+            fitted = _fit(type(self).__name__, item.name, getattr(self, item.name), _types(type(self))[item.name])  # type: ignore[arg-type]
             object.__setattr__(self, item.name, fitted)
 
     def record(self) -> dict[str, Any]:
