@@ -353,7 +353,7 @@ def results_table(reports_folder: Path, link: str = "outputs/reports") -> str:
         tally = " ".join(f"{icon}\u00a0{count}" for _, icon, count, _ in _tally(claims) if count)
         title = f"[{entry['title']}]({link}/{entry['notebook']}.ipynb)"
         verdict = f"{ledger.ICONS[first['verdict']]}\u00a0{first['verdict']}"
-        rows.append((title, _papers(claims), first["text"], ledger.measured(first), verdict, tally))
+        rows.append((title, first["paper"], first["text"], ledger.measured(first), verdict, tally))
     if not rows:
         return "*No reports are published yet.*"
     head = ("Report", "Paper", "Its first claim", "Measured", "Verdict", "All claims")
