@@ -206,3 +206,11 @@ def test_quick_stays_within_its_budget(folder: str) -> None:
     total = sum(work(job.step) for job in plan(asked).jobs.values())
     assert total / REFERENCE <= BUDGET[folder], f"{folder}: {total / REFERENCE:.0f} core-seconds of {BUDGET[folder]}"
     assert not list(store.listing())
+
+
+def test_copies_that_jupyterlab_keeps_are_no_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("layers/one.py", "layers/.ipynb_checkpoints/one-checkpoint.py", ".hidden/two.py"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text("# %%\n")
+    monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path)
+    assert [one.name for one in notebooks()] == ["layers/one"]

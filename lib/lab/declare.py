@@ -52,9 +52,12 @@ class Notebook:
 
 def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
     """All notebooks whose name matches one of the patterns; BadInput where a pattern matches none."""
+    files = ((path.relative_to(paths.NOTEBOOKS), path) for path in sorted(paths.NOTEBOOKS.rglob("*.py")))
+    # JupyterLab keeps copies of what it opens in hidden folders
     every = [
-        Notebook(str(path.relative_to(paths.NOTEBOOKS).with_suffix("")), path)
-        for path in sorted(paths.NOTEBOOKS.rglob("*.py"))
+        Notebook(str(name.with_suffix("")), path)
+        for name, path in files
+        if not any(part.startswith(".") for part in name.parts)
     ]
     chosen = []
     for pattern in only:
