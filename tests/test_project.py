@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lib import paths
+from lib import paths, report
 from lib.lab.declare import Notebook, notebooks, parameters, profiles
 
 PROJECT = tomllib.loads((paths.ROOT / "pyproject.toml").read_text())
@@ -145,3 +145,8 @@ def test_nothing_large_or_foreign_is_tracked() -> None:
         path = paths.ROOT / name
         if path.exists():
             assert path.stat().st_size <= 4 * 2**20, f"{name} is too large"
+
+
+def test_the_readme_says_what_the_reports_say() -> None:
+    table = report.results_table(paths.ROOT / "outputs" / "reports")
+    assert table in (paths.ROOT / "README.md").read_text(), "make report PROFILE=quick refreshes it"

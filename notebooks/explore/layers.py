@@ -50,7 +50,11 @@ def trained(model, objective=None):
 
 
 plain = {model: trained(model) for model in models}
-chosen = {(model, "cross-entropy", f"epoch {when:02d}"): [pair.at(when) for pair in plain[model]] for model in models for when in [epochs, *sorted(moments, reverse=True)]}
+chosen = {
+    (model, "cross-entropy", f"epoch {when:02d}"): [pair.at(when) for pair in plain[model]]
+    for model in models
+    for when in [epochs, *sorted(moments, reverse=True)]
+}
 chosen[models[0], "RelaxLoss", f"epoch {epochs:02d}"] = trained(models[0], RelaxLoss(alpha))
 asked = {case: [pair.distance(parts) for pair in each for parts in ("stages", "blocks")] for case, each in chosen.items()}
 floors = {(model, "cross-entropy", f"epoch {epochs:02d}"): seed_floors(plain[model]) for model in models}

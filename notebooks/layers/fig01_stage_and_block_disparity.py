@@ -54,7 +54,7 @@ claims = report.claims(
     ),
     report.Claim(
         "abrupt_onset_direction",
-        "The same, looking at directions alone",
+        "By direction alone, the disparity begins abruptly in stage 4",
         quantity="|AUC − 0.5| of stage 4 minus the largest of stages 1-3, direction",
         above=0.0,
         paper="Fig. 1 (our reading)",
@@ -121,7 +121,7 @@ report.profile(
     hue="measure",
     floor=[{"part": p, "value": e} for p, e in zip(parts, floors["direction"], strict=True)],
     title=f"Disparity begins in {onset['direction'] or 'no stage'} by direction, in {onset['euclidean'] or 'no stage'} by the paper's distance",
-    ylabel="AUC, seen by M_all only against seen by both",
+    ylabel="AUC, unseen against seen by M_h1",
 )
 
 # %%
@@ -132,7 +132,7 @@ report.profile(
     [{"part": p, "value": e, "measure": names[m]} for m in names for p, e in zip(inside, of_blocks[m], strict=True)],
     hue="measure",
     title="Block by block",
-    ylabel="AUC, seen by M_all only against seen by both",
+    ylabel="AUC, unseen against seen by M_h1",
 )
 
 # %%

@@ -122,7 +122,7 @@ report.profile(
     facet="measure",
     title=f"Direction, stage 4: AUC {profiles['without', 'direction'][parts.index('stage4')].value:.2f} without augmentation, "
     f"{profiles['with', 'direction'][parts.index('stage4')].value:.2f} with it",
-    ylabel="AUC, seen by M_all only against seen by both",
+    ylabel="AUC, unseen against seen by M_h1",
 )
 
 # %%

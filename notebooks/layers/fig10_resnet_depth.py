@@ -49,7 +49,7 @@ claims = report.claims(
     ),
     report.Claim(
         "stage_4_leads_at_every_depth_euclidean",
-        "The same, by the paper's Euclidean distance",
+        "By the paper's Euclidean distance, the disparity is in stage 4 at every depth",
         quantity="|AUC − 0.5| of stage 4 minus the largest of stages 1-3, smallest over depths, Euclidean",
         above=0.0,
         paper="Fig. 10",
@@ -115,7 +115,7 @@ report.profile(
     hue="architecture",
     facet="measure",
     title="Onset by direction: " + ", ".join(f"{model} {onsets[model, 'direction'] or 'none'}" for model in models),
-    ylabel="AUC, seen by M_all only against seen by both",
+    ylabel="AUC, unseen against seen by M_h1",
 )
 
 # %%

@@ -141,7 +141,6 @@ report.table(
         {
             "variant": name,
             "test accuracy": audit.over(accuracy[name]),
-            "train accuracy": audit.over([results[s]["accuracy_member"] for s in signals[name]]),
             "confidence, AUC": audits[name, "confidence"]["auc"],
             "LiRA, AUC": audits[name, "LiRA"]["auc"],
             "RMIA, AUC": audits[name, "RMIA"]["auc"],

@@ -93,7 +93,7 @@ report.profile(
     title="Direction and length pull apart in stage 4; the Euclidean distance stands between them"
     if profiles["direction"][parts.index("stage4")].low > 0.5 > profiles["length"][parts.index("stage4")].high
     else "The disparity of each stage, read three ways",
-    ylabel="AUC, seen by M_all only against seen by both",
+    ylabel="AUC, unseen against seen by M_h1",
 )
 
 # %% [markdown]
