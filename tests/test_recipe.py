@@ -82,6 +82,7 @@ def test_a_chain_comes_back_from_its_records() -> None:
         (lambda: Model("resnet81"), "resnet18"),  # type: ignore[arg-type]
         (lambda: Data("fashion-mnist-smal"), "fashion-mnist-small"),
         (lambda: base().at(4), "1 to 3"),
+        (lambda: base(schedule=Schedule(3, patience=1)), "dev set"),
         (lambda: base().rewind("stage4").at(1), "no epochs"),
         (lambda: RMIA(views=2, temperature=2.0), "views=1"),
     ],
@@ -96,7 +97,7 @@ def test_bad_input_is_one_line_that_says_what_to_do(make, words: str) -> None:
 def test_the_last_epoch_is_the_end_of_the_training() -> None:
     assert base().at(3) == base()
     assert base().at(2) == At(base(), 2)
-    early = base(schedule=Schedule(3, patience=1))
+    early = base(schedule=Schedule(3, patience=1), design=RandomHalves(100, dev=20))
     assert early.at(3) == At(early, 3), "with a patience the end is the best epoch, not the last"
 
 

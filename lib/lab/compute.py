@@ -288,7 +288,7 @@ def attack(step: Attack) -> Arrays:
         case = Case(
             read[target.key],
             [read[s.key] for s in helpers],
-            np.stack([role[s.key][pool] == Role.MEMBER for s in helpers]),
+            np.stack([role[s.key] for s in helpers]),
             labels,
             pool,
             population,
@@ -306,14 +306,24 @@ def attack(step: Attack) -> Arrays:
 
 
 class Case(NamedTuple):
-    """What an attacker has: signals of the target and of its shadows, and who was in the shadows' training."""
+    """What an attacker has: signals of the target and of its shadows on all samples, and the shadows' roles.
+
+    The target is judged on its `pool`, RMIA's ratios are compared with those of the `population`: both Boolean `(n,)`.
+    """
 
     target: Arrays
     shadows: list[Arrays]
-    member: np.ndarray  # (M, n) over the pool
+    roles: np.ndarray  # (M, n)
     labels: np.ndarray
     pool: np.ndarray
     population: np.ndarray
+
+    @property
+    def member(self) -> np.ndarray:
+        """Whether a shadow trained on a sample of the target's pool, `(M, pool)`; a sample it never met is out too."""
+        from lib.data.designs import Role
+
+        return self.roles[:, self.pool] == Role.MEMBER
 
     def read(self, signal: Callable[[Arrays, np.ndarray], np.ndarray], which: np.ndarray) -> tuple[Any, Any]:
         """A signal on some samples: of the target, and of the shadows stacked."""
@@ -325,14 +335,23 @@ Scored = tuple[np.ndarray, float]  # scores (n,), and the threshold that the sha
 
 def _threshold(attacker: Threshold, case: Case) -> Scored:
     from lib.attacks import signals, threshold
+    from lib.data.designs import Role
 
     def signal(arrays: Arrays, which: np.ndarray) -> np.ndarray:
         return signals.score(attacker.signal, arrays["logits"][which], case.labels[which])
 
-    mine, others = case.read(signal, case.pool)
-    if attacker.by_class:
-        return threshold.class_thresholds(mine, case.labels[case.pool], others, case.member, sign=attacker.sign)
-    return threshold.global_threshold(mine, others, case.member, sign=attacker.sign)
+    # A threshold is learnt where the shadows have members and non-members, which need not be the target's samples.
+    met = np.isin(case.roles, (Role.MEMBER, Role.NONMEMBER))
+    known = np.asarray(met.any(axis=0))
+    mine, labels = signal(case.target, case.pool), case.labels
+    others = np.stack([signal(shadow, known) for shadow in case.shadows]).astype(float)
+    others[~met[:, known]] = np.nan
+    member = case.roles[:, known] == Role.MEMBER
+    if not attacker.by_class:
+        return threshold.global_threshold(mine, others, member, sign=attacker.sign)
+    return threshold.class_thresholds(
+        mine, labels[case.pool], others, member, shadow_labels=labels[known], sign=attacker.sign
+    )
 
 
 def _lira(attacker: LiRA, case: Case) -> Scored:

@@ -18,8 +18,11 @@ KINDS: dict[str, type[Recipe]] = {}
 
 
 @cache
-def _types(cls: type) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+def _fields(cls: type[Recipe]) -> list[tuple[str, Any, Any]]:
+    """Name, declared type and default of each field; asked once a kind, since plans make recipes by the 100,000."""
+    kinds = typing.get_type_hints(cls)
+    made = ((f, f.default_factory() if callable(f.default_factory) else f.default) for f in dataclasses.fields(cls))
+    return [(item.name, kinds[item.name], default) for item, default in made]
 
 
 def _fit(owner: str, name: str, value: Any, kind: Any) -> Any:
@@ -63,21 +66,20 @@ class Recipe:
         KINDS[cls.__name__] = cls
 
     def __post_init__(self) -> None:
-        for item in dataclasses.fields(self):
-            fitted = _fit(type(self).__name__, item.name, getattr(self, item.name), _types(type(self))[item.name])  # type: ignore[arg-type]
-            object.__setattr__(self, item.name, fitted)
+        for name, kind, _ in _fields(type(self)):
+            value = getattr(self, name)
+            if type(value) is not kind:  # what is fits; a subclass, another number or a collection is looked at
+                object.__setattr__(self, name, _fit(type(self).__name__, name, value, kind))
 
     def record(self) -> dict[str, Any]:
         """Kind, revision and the fields that differ from their defaults; steps stand as their keys."""
         out: dict[str, Any] = {"kind": type(self).__name__}
         if self.revision != 1:
             out["revision"] = self.revision
-        for item in dataclasses.fields(self):
-            value = getattr(self, item.name)
-            default = item.default_factory() if callable(item.default_factory) else item.default
-            if default is not dataclasses.MISSING and value == default:
-                continue
-            out[item.name] = _plain(value)
+        for name, _, default in _fields(type(self)):
+            value = getattr(self, name)
+            if value is not default and (default is dataclasses.MISSING or value != default):
+                out[name] = _plain(value)
         return out
 
     @cached_property
@@ -99,8 +101,8 @@ class Step(Recipe):
 
     def parents(self) -> Iterator[Step]:
         """The steps that must be there first."""
-        for item in dataclasses.fields(self):
-            value = getattr(self, item.name)
+        for name, _, _ in _fields(type(self)):
+            value = getattr(self, name)
             for part in value if isinstance(value, tuple) else (value,):
                 if isinstance(part, Step):
                     yield part

@@ -62,6 +62,11 @@ class Train(State):
     precision: Literal["fp32", "bf16"] = "fp32"
     parent: State | None = None  # where the weights come from; None: a fresh initialisation
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.schedule.patience is not None and not getattr(self.design, "dev", 0):
+            raise BadInput("a schedule with a patience needs samples to look at: give the design a dev set")
+
     def origin(self) -> Train:
         return self.parent.origin() if self.parent else self
 

@@ -17,6 +17,7 @@ from lib import BadInput, lab, paths, store
 from lib.lab import __main__ as cli
 from lib.lab.plans import dump, plan, undump
 from lib.recipe import (
+    RMIA,
     Anatomy,
     At,
     Attack,
@@ -32,6 +33,7 @@ from lib.recipe import (
     StageProbe,
     Threshold,
     Train,
+    VictimAttacker,
     population,
     probe_pairs,
     self_audit,
@@ -238,6 +240,21 @@ def test_an_attacker_need_not_know_the_defence() -> None:
     assert {s.of for s in naive.parents()} == {*private[:2], *plain}
     assert results[naive]["scores"].shape == results[adaptive]["scores"].shape == (2, 80)
     assert not np.array_equal(results[naive]["scores"], results[adaptive]["scores"])
+
+
+def test_a_victim_is_attacked_by_shadows_of_the_other_half() -> None:
+    """Thresholds are learnt on samples that the victim never met; offline attacks need no shadow that met them."""
+    design = VictimAttacker(400, test=40)
+    halves = population(DATA, design, MODEL, Schedule(2, 32, patience=1), models=4)
+    attacks = {
+        attacker: halves.attack(attacker, targets=1, shadows=halves)
+        for attacker in (Threshold("loss"), Threshold("loss", by_class=False), LiRA("offline_cdf"), RMIA("offline"))
+    }
+    results = lab.realize(attacks)
+    for attack in attacks.values():
+        assert results[attack]["scores"].shape == (1, 180) and results[attack]["member"].sum() == 90
+    with pytest.raises(lab.Failed, match="IN"):
+        lab.realize(halves.attack(LiRA(), targets=1, shadows=halves))
 
 
 def test_a_damaged_part_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
