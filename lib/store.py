@@ -1,10 +1,12 @@
 """Content-addressed results: one folder a key, whole or absent, checked by digest when read. numpy, no torch.
 
     <store>/<key[:2]>/<key>/arrays.safetensors    the arrays
-                           /entry.json            recipe, meta, the digest of the arrays
+                           /entry.json            recipe, meta, the digest of the arrays, and a seal: its own digest
 
-An entry is written beside its place and moved there in one rename, so that existence means completeness. Two processes
-that compute the same key do the same work; the second result is thrown away whole.
+An entry is written beside its place and moved there in one rename, and leaves it in one rename, so that existence means
+completeness whatever is killed when. Two processes that compute the same key do the same work; the second result is
+thrown away whole. Every bit of both files is under a digest; entries of before the seal are read as they are, with
+their arrays checked.
 """
 
 import hashlib
@@ -12,6 +14,8 @@ import json
 import os
 import shutil
 import socket
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +27,9 @@ from safetensors.numpy import load, save
 from lib import BadInput, paths
 
 ARRAYS, ENTRY = "arrays.safetensors", "entry.json"
+FIELDS = {"key", "record", "meta", "names", "sha256"}
+BLANK = 64 * "0"  # stands for the seal while the seal is computed
+WEEK = 7 * 86400.0  # seconds after which no other machine is still writing an entry
 
 
 class Corrupt(Exception):
@@ -48,7 +55,7 @@ def folder(key: str) -> Path:
 
 
 def has(key: str) -> bool:
-    return (folder(key) / ENTRY).exists()
+    return os.path.exists(f"{paths.store()}/{key[:2]}/{key}/{ENTRY}")
 
 
 def write(key: str, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
@@ -60,13 +67,15 @@ def write(key: str, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray],
         return
     blob = save({name: np.asarray(array, order="C") for name, array in arrays.items()})
     head = {"key": key, "record": record, "meta": meta, "names": list(arrays)}
-    head["sha256"] = hashlib.sha256(blob).hexdigest()
-    adopt(key, {ARRAYS: blob, ENTRY: json.dumps(head, indent=1).encode()})
+    head |= {"sha256": hashlib.sha256(blob).hexdigest(), "seal": BLANK}
+    unsealed = json.dumps(head, indent=1)
+    seal = hashlib.sha256(unsealed.encode()).hexdigest()
+    adopt(key, {ARRAYS: blob, ENTRY: f"{seal}".join(unsealed.rsplit(BLANK, 1)).encode()})
 
 
 def adopt(key: str, files: Mapping[str, bytes]) -> None:
-    """Moves the files of an entry to their place in one rename."""
-    partial = paths.store() / ".partial" / f"{key}.{socket.gethostname()}.{os.getpid()}"
+    """Moves the files of an entry to their place in one rename; BadInput where the store cannot be written."""
+    partial = _aside(key)
     try:
         partial.mkdir(parents=True, exist_ok=True)
         for name, blob in files.items():
@@ -75,71 +84,130 @@ def adopt(key: str, files: Mapping[str, bytes]) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         folder(key).parent.mkdir(parents=True, exist_ok=True)
-        if not has(key):  # what a discard that was cut short left over
-            shutil.rmtree(folder(key), ignore_errors=True)
-        try:
-            partial.rename(folder(key))
-        except OSError:
-            if not has(key):
-                raise
+        if not _move(partial, folder(key)) and not has(key):
+            discard(key)  # what something outside this room has left of an entry
+            if not _move(partial, folder(key)) and not has(key):
+                raise OSError(f"{folder(key)} is in the way")
     except OSError as error:
         raise BadInput(f"cannot write to the store {paths.store()}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def _aside(key: str) -> Path:
+    """Where this thread, and nobody else, keeps an entry that is on its way in or out."""
+    return paths.store() / ".partial" / f"{key}.{socket.gethostname()}.{os.getpid()}-{threading.get_ident()}"
+
+
+def _move(source: Path, to: Path) -> bool:
+    """Whether `source` is now at `to`; False where something is there already."""
+    try:
+        source.rename(to)
+    except OSError:
+        if not to.exists():
+            raise
+        return False
+    return True
+
+
 def files(key: str) -> dict[str, bytes]:
     """The files of an entry as they are, checked.
 
-    Raises KeyError where there is none and Corrupt where it does not match its digest.
+    Raises KeyError where there is none and Corrupt where it does not match its digests.
     """
-    place = folder(key)
-    if not place.exists():
-        raise KeyError(key)
-    try:
-        blobs = {name: (place / name).read_bytes() for name in (ARRAYS, ENTRY)}
-        head = json.loads(blobs[ENTRY])
-    except (OSError, ValueError) as error:
-        raise Corrupt(key, f"{type(error).__name__} in {place}") from error
-    if head.get("key") != key or head.get("sha256") != hashlib.sha256(blobs[ARRAYS]).hexdigest():
-        raise Corrupt(key, f"digest mismatch in {place}")
-    return blobs
+    return _checked(key)[0]
 
 
 def read(key: str) -> Entry:
     """The entry of a key; errors as `files`."""
-    blobs = files(key)
-    head = json.loads(blobs[ENTRY])
+    blobs, head = _checked(key)
     arrays = load(blobs[ARRAYS])  # sorted by name and type; a state dict's own order is the order of the layers
     return Entry(key, head["record"], head["meta"], {name: arrays[name] for name in head["names"]})
 
 
 def describe(key: str) -> dict[str, Any]:
-    """Recipe and meta without the arrays; KeyError, Corrupt as `files`."""
+    """Recipe and meta without the arrays; errors as `files`."""
+    return _head(key)[1]
+
+
+def _checked(key: str) -> tuple[dict[str, bytes], dict[str, Any]]:
+    text, head = _head(key)
     try:
-        return json.loads((folder(key) / ENTRY).read_bytes())
+        blob = (folder(key) / ARRAYS).read_bytes()
+    except OSError as error:
+        if not has(key):  # somebody found it corrupt between our two looks, and discarded it
+            raise KeyError(key) from None
+        raise Corrupt(key, f"{type(error).__name__} in {folder(key)}") from error
+    if head["sha256"] != hashlib.sha256(blob).hexdigest():
+        raise Corrupt(key, f"digest mismatch in {folder(key)}")
+    return {ARRAYS: blob, ENTRY: text}, head
+
+
+def _head(key: str) -> tuple[bytes, dict[str, Any]]:
+    path = folder(key) / ENTRY
+    try:
+        text = path.read_bytes()
+        head = json.loads(text)
     except FileNotFoundError:
         raise KeyError(key) from None
     except (OSError, ValueError) as error:
-        raise Corrupt(key, str(error)) from error
+        raise Corrupt(key, f"{type(error).__name__} in {path}") from error
+    if not isinstance(head, dict) or not FIELDS <= head.keys() <= FIELDS | {"seal"} or head["key"] != key:
+        raise Corrupt(key, f"digest mismatch in {path}")
+    if "seal" in head:
+        seal = str(head["seal"])
+        unsealed = BLANK.encode().join(text.rsplit(seal.encode(), 1)) if seal else text
+        if hashlib.sha256(unsealed).hexdigest() != seal:
+            raise Corrupt(key, f"digest mismatch in {path}")
+    return text, head
 
 
 def discard(key: str) -> None:
-    """Removes an entry; its head goes first, so that it is never half there."""
-    (folder(key) / ENTRY).unlink(missing_ok=True)
-    shutil.rmtree(folder(key), ignore_errors=True)
+    """Removes an entry, whole: it leaves its place in one rename. BadInput where the store cannot be written."""
+    out = _aside(f"{key}-out")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        folder(key).rename(out)
+    except FileNotFoundError:
+        return
+    except OSError:  # no room for a name aside: its head goes first, so that it is never half there
+        try:
+            (folder(key) / ENTRY).unlink(missing_ok=True)
+        except OSError as error:
+            raise BadInput(f"cannot write to the store {paths.store()}: {error.strerror or error}") from error
+        shutil.rmtree(folder(key), ignore_errors=True)
+    shutil.rmtree(out, ignore_errors=True)
 
 
 def listing() -> Iterator[str]:
-    """All keys in the store."""
-    for place in sorted(paths.store().glob("[0-9a-f][0-9a-f]/*")):
-        if (place / ENTRY).exists():
-            yield place.name
+    """All keys in the store, sorted."""
+    root = paths.store()
+    for two in sorted(_names(root)):
+        if len(two) == 2 and two.isalnum():
+            for key in sorted(_names(root / two)):
+                if os.path.exists(f"{root}/{two}/{key}/{ENTRY}"):
+                    yield key
+
+
+def _names(place: Path) -> list[str]:
+    return os.listdir(place) if place.is_dir() else []
 
 
 def sweep() -> None:
-    """Removes what processes of this machine that no longer live have left unfinished."""
-    for place in (paths.store() / ".partial").glob("*"):
-        host, pid = place.name.split(".", 1)[1].rsplit(".", 1)
-        if host == socket.gethostname() and not Path(f"/proc/{pid}").exists() and Path("/proc/self").exists():
+    """Removes what was left unfinished: by processes of this machine that no longer live, by others long ago."""
+    for place in (paths.store() / ".partial").glob("*.*.*"):
+        host, process = place.name.split(".", 1)[1].rsplit(".", 1)
+        if host == socket.gethostname() and Path("/proc/self").exists():
+            left = not Path(f"/proc/{process.split('-')[0]}").exists()
+        else:
+            left = _age(place) > WEEK
+        if left:
             shutil.rmtree(place, ignore_errors=True)
+
+
+def _age(place: Path) -> float:
+    """Seconds since something was last done here; 0 where its writer has just moved it."""
+    try:
+        return time.time() - place.stat().st_mtime
+    except OSError:
+        return 0.0

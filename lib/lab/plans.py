@@ -136,8 +136,9 @@ def plan(asked: Iterable[Any]) -> Plan:
     for one in wanted:
         for step in one:
             visit(step)
+    speed = rate()
     for job in jobs.values():
-        job.seconds = _seconds(job.step)
+        job.seconds = work(job.step) / speed + ANYWAY
     models = [_models(one) for one in wanted]
     distinct = set().union(*models) if models else set()
     return Plan(
@@ -232,10 +233,6 @@ def rate() -> float:
         return float(json.loads((paths.store() / "rate.json").read_text())["rate"])
     except (OSError, ValueError, KeyError):
         return RATE
-
-
-def _seconds(step: Step) -> float:
-    return work(step) / rate() + ANYWAY
 
 
 # ---------------------------------------------------------------- plans as files
