@@ -358,7 +358,10 @@ def _lira(attacker: LiRA, case: Case) -> Scored:
     from lib.attacks import lira
 
     mine, others = case.read(lambda arrays, which: arrays["views"][which], case.pool)
-    return lira.lira(mine, others, case.member, mode=attacker.mode, variance=attacker.variance), np.nan
+    scores = lira.lira(
+        mine, others, case.member, mode=attacker.mode, variance=attacker.variance, centre=attacker.centre
+    )
+    return scores, np.nan
 
 
 def _rmia(attacker: RMIA, case: Case) -> Scored:

@@ -27,10 +27,12 @@ class Threshold(Attacker):
 
 @dataclass(frozen=True, eq=False)
 class LiRA(Attacker):
-    """Carlini et al. 2022."""
+    """Carlini et al. 2022. The paper's offline test is one-sided (`offline_cdf`), its code's two-sided (`offline_pdf`);
+    the code's fixed variance is `code`, and its centre the median."""
 
     mode: Literal["online", "offline_cdf", "offline_pdf"] = "online"
     variance: Literal["pooled", "per_sample", "shrunk", "code"] = "pooled"
+    centre: Literal["mean", "median"] = "mean"
     views: int = 1
 
 

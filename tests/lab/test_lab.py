@@ -17,6 +17,7 @@ from lib import BadInput, lab, paths, store
 from lib.lab import __main__ as cli
 from lib.lab.plans import dump, plan, undump
 from lib.recipe import (
+    BASE,
     RMIA,
     Anatomy,
     At,
@@ -255,6 +256,13 @@ def test_a_victim_is_attacked_by_shadows_of_the_other_half() -> None:
         assert results[attack]["scores"].shape == (1, 180) and results[attack]["member"].sum() == 90
     with pytest.raises(lab.Failed, match="IN"):
         lab.realize(halves.attack(LiRA(), targets=1, shadows=halves))
+
+
+@pytest.mark.parametrize("attacker", [LiRA(variance="code", centre="median", views=2), RMIA(views=2), BASE()], ids=str)
+def test_every_attacker_scores(attacker) -> None:
+    attack = pool().attack(attacker)
+    scores = lab.realize(attack)[attack]["scores"]
+    assert scores.shape == (6, 80) and np.isfinite(scores).all()
 
 
 def test_a_damaged_part_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
