@@ -9,7 +9,7 @@ import types
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from lib import BadInput, nearest
@@ -17,12 +17,16 @@ from lib import BadInput, nearest
 KINDS: dict[str, type[Recipe]] = {}
 
 
-@cache
+_FIELDS: dict[type, list[tuple[str, Any, Any]]] = {}
+
+
 def _fields(cls: type[Recipe]) -> list[tuple[str, Any, Any]]:
     """Name, declared type and default of each field; asked once a kind, since plans make recipes by the 100,000."""
-    kinds = typing.get_type_hints(cls)
-    made = ((f, f.default_factory() if callable(f.default_factory) else f.default) for f in dataclasses.fields(cls))
-    return [(item.name, kinds[item.name], default) for item, default in made]
+    if cls not in _FIELDS:
+        kinds = typing.get_type_hints(cls)
+        made = ((f, f.default_factory() if callable(f.default_factory) else f.default) for f in dataclasses.fields(cls))
+        _FIELDS[cls] = [(item.name, kinds[item.name], default) for item, default in made]
+    return _FIELDS[cls]
 
 
 def _fit(owner: str, name: str, value: Any, kind: Any) -> Any:

@@ -1,0 +1,143 @@
+"""A disk that is full or read-only: one clear line, no torn entry, what is finished is kept, a rerun goes on.
+
+Asked of a real file system in memory of one megabyte where this process may mount one, and of simulated errors of the
+operating system everywhere.
+"""
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lib import BadInput, lab, paths, store
+from tests.faults import tiny
+
+KEY = "ef" + 62 * "2"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one megabyte, seen at a folder of this test; gone afterwards."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no small file system: {error} {getattr(error, 'stderr', '')}; errors are simulated instead")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+def remount(place: Path, options: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{options}", place], check=True)
+
+
+def fill(place: Path, leave: int) -> Path:
+    """Takes all space but `leave` bytes, in whole pages."""
+    facts = os.statvfs(place)
+    ballast = place / "ballast"
+    ballast.write_bytes(bytes(max(facts.f_bavail * facts.f_frsize - leave, 0)))
+    return ballast
+
+
+def no_torn_entry() -> None:
+    for key in store.listing():
+        store.read(key)
+    assert not list((paths.store() / ".partial").glob("*"))
+
+
+def test_a_full_disk_is_named_and_a_rerun_goes_on(
+    disk: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lab.realize(tiny.asked())
+    undisturbed = tiny.fingerprint()
+    monkeypatch.setenv("LEAK_ATLAS_STORE", str(disk / "store"))
+    fill(disk, 300 * 1024)
+    with pytest.raises(lab.Failed, match=r"cannot write to the store .*: No space left on device") as caught:
+        lab.realize(tiny.asked())
+    assert "\n" not in str(caught.value)
+    assert "Traceback" not in capfd.readouterr().err
+    no_torn_entry()
+    kept = tiny.fingerprint()
+    assert kept and kept.items() < undisturbed.items()
+    places = {key: store.folder(key).stat().st_ino for key in kept}
+    remount(disk, "size=16m")
+    lab.realize(tiny.asked())
+    assert tiny.fingerprint() == undisturbed
+    assert {key: store.folder(key).stat().st_ino for key in kept} == places
+    no_torn_entry()
+
+
+def test_a_store_that_became_read_only_is_named_and_read(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remount(disk, "size=16m")
+    monkeypatch.setenv("LEAK_ATLAS_STORE", str(disk / "store"))
+    half = tiny.asked()[-1]
+    lab.realize(half)
+    before = tiny.fingerprint()
+    remount(disk, "ro")
+    assert lab.realize(half)[half[0]]["logits"].shape, "what is there is there"
+    with pytest.raises(lab.Failed, match=r"cannot write to the store .*: Read-only file system"):
+        lab.realize(tiny.asked())
+    with pytest.raises(BadInput, match="Read-only file system"):
+        store.discard(half[0].key)
+    assert tiny.fingerprint() == before
+    remount(disk, "rw")
+    lab.realize(tiny.asked())
+    assert before.items() < tiny.fingerprint().items()
+
+
+@pytest.mark.xfail(reason="lib.batch does not yet survive that the note of a failure finds no room either")
+def test_a_full_disk_under_the_run_folder_names_the_notebook(disk: Path, tmp_path: Path) -> None:
+    """The results are kept in a store elsewhere: only pages find no room."""
+    fill(disk, 16 * 1024)
+    places = {"LEAK_ATLAS_OUTPUTS": str(disk / "outputs"), "LEAK_ATLAS_STORE": str(tmp_path / "store")}
+    done = subprocess.run(
+        [sys.executable, "-m", "lib.batch", "--profile", "smoke", "--only", "layers/own01*", "--workers", "2"],
+        cwd=paths.ROOT, env=dict(os.environ) | places, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "No space left on device" in done.stderr and "own01" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EIO])
+@pytest.mark.parametrize("call", ["mkdir", "write", "fsync", "rename"])
+def test_every_refusal_of_the_disk_is_one_line_and_no_entry(
+    call: str, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise OSError(number, os.strerror(number))
+
+    paths.store().mkdir(parents=True)
+    with monkeypatch.context() as patch:
+        if call == "write":
+            patch.setattr("builtins.open", refuse)
+        else:
+            patch.setattr(os, call, refuse)
+        with pytest.raises(BadInput, match=f"cannot write to the store .*: {os.strerror(number)}") as caught:
+            store.write(KEY, {}, {"x": np.zeros(3)}, {})
+    assert "\n" not in str(caught.value)
+    assert not store.has(KEY)
+    no_torn_entry()
+    store.write(KEY, {}, {"x": np.zeros(3)}, {})
+    assert store.has(KEY)
+
+
+def test_a_full_disk_does_not_keep_an_entry_from_being_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no room even for a name, the entry goes in place, its head first."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    store.write(KEY, {}, {"x": np.zeros(3)}, {})
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rename", refuse)
+        store.discard(KEY)
+    assert not store.has(KEY) and not store.folder(KEY).exists()

@@ -1,0 +1,26 @@
+"""A quick real experiment to be disturbed, and processes to disturb."""
+
+import hashlib
+import multiprocessing
+from typing import Any
+
+from lib import store
+from lib.recipe import Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, population
+
+# Children start from a process that has torch in memory and no threads: a hundredth of a second instead of three.
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["torch", "lib.lab.run", "lib.lab.compute", "tests.faults.tiny"])
+
+
+def asked(models: int = 6, epochs: int = 1) -> list[Any]:
+    """Trainings, one of their epochs, a second training on edits of the first, signals and an attack."""
+    schedule = Schedule(epochs, 32)
+    pool = population(Data(pixels=8), RandomHalves(40, test=20), Model("resnet10", width=2), schedule, models=models)
+    private = pool.rewind("stage4").hold("stage4").train(Schedule(1, 32), RelaxLoss(0.5))
+    attack = private.attack(LiRA())
+    return [attack, *attack.parents(), *private, *pool, pool.at("init"), pool.signals()]
+
+
+def fingerprint() -> dict[str, str]:
+    """SHA-256 of the arrays by key: stores that agree in these are the same, whenever they were made."""
+    return {key: hashlib.sha256(store.files(key)[store.ARRAYS]).hexdigest() for key in store.listing()}
