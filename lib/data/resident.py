@@ -40,7 +40,9 @@ class Resident:
     def row(self) -> tuple[Tensor, Tensor]:
         """Factor and subtrahend `(width * channels,)` that normalise one row of a uint8 image."""
         width = self.shape[1]
-        return (1 / (255 * self.std)).repeat(width), (self.mean / self.std).repeat(width)
+        made = (1 / (255 * self.std)).repeat(width), (self.mean / self.std).repeat(width)
+        _settle(self.device)
+        return made
 
     def padded(self, crop: int) -> Tensor:
         """The images with `crop` zero pixels on each side, made at the first call."""
@@ -48,7 +50,14 @@ class Resident:
             return self.images
         if crop not in self._padded:
             self._padded[crop] = functional.pad(self.images, (0, 0, crop, crop, crop, crop))
+            _settle(self.device)
         return self._padded[crop]
+
+
+def _settle(device: torch.device) -> None:
+    """Wait until what was asked of a CUDA device is there: trainings on other streams will read it."""
+    if device.type == "cuda":
+        torch.cuda.current_stream(device).synchronize()
 
 
 def resident(data: Data, device: str | torch.device = "cpu") -> Resident:

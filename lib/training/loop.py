@@ -1,8 +1,9 @@
 """The one training loop."""
 
-import contextlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal, ParamSpec
 
 import numpy as np
 import torch
@@ -14,16 +15,15 @@ from lib.data.resident import Resident
 from lib.models import Net
 from lib.recipe import CrossEntropy, Objective, Schedule
 from lib.training import signals
-from lib.training.objectives import loss as objective_loss
-from lib.training.schedule import optimizer, rate
+from lib.training.graph import recorded
+from lib.training.held import holding
+from lib.training.schedule import rate
+from lib.training.step import Step
 
 State = dict[str, Tensor]
-
-# Samples cut and normalised at once, in whole batches: enough to make the cost of the calls vanish.
-CHUNK = 512
-
-# What the held first parts of a network make of the training samples is kept where it takes no more bytes than this.
-CACHE = 2**28
+Plan = Literal["eager", "graph"]
+Lane = torch.cuda.Stream | None
+P = ParamSpec("P")
 
 
 class Diverged(RuntimeError):
@@ -48,7 +48,11 @@ class Trajectory:
     history: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def fit(
+# A training that is under way: each `next` is a step, and it returns what it leaves behind.
+Training = Generator[None, None, Trajectory]
+
+
+def training(
     net: Net,
     data: Resident,
     members: Tensor,
@@ -61,47 +65,51 @@ def fit(
     precision: str = "fp32",
     wanted: Collection[int | str] = (),
     on_epoch: Callable[[int], None] | None = None,
-) -> Trajectory:
-    """Train `net` on samples `members (n,)` of `data`, which lies on the net's device.
+    plan: Plan | None = None,
+) -> Training:
+    """Trains `net` on samples `members (n,)` of `data`, which lies on the net's device; for `fit` or `fit_many`.
 
     `held` maps state-dict names to Boolean masks of the tensor's shape; what is True there has the same bits after
     every step. `dev (m,)` are the samples that a schedule with a patience looks at. `precision="bf16"` computes
     the network under autocast; weights and losses stay float32. Order and augmentation depend on `seed`
-    alone. `on_epoch` is called with the number of each finished epoch, from 1.
+    alone. `on_epoch` is called with the number of each finished epoch, from 1. `plan` is how steps are run: one by
+    one ("eager", the reference) or from a recording ("graph", for CUDA, where it is the default).
 
     The last, smaller batch of an epoch is kept; a single left-over sample joins the batch before it, because
-    BatchNorm has no variance of one. The net ends in its last state and in evaluation mode.
+    BatchNorm has no variance of one. The net ends in its last state, in evaluation mode and without gradients.
 
-    Raises Diverged, and BadInput where the arguments contradict each other.
+    Pauses after each step. Raises Diverged, and BadInput where the arguments contradict each other.
     """
-    objective = objective or CrossEntropy()
-    held = held or {}
     if len(members) < 2 or schedule.batch < 2:
         raise BadInput(f"a training needs two samples and a batch of two, not {len(members)} and {schedule.batch}")
     if schedule.patience is not None and dev is None:
         raise BadInput("a schedule with a patience needs a design with a dev set")
 
+    cuda = data.device.type == "cuda"
     members = members.to(data.device)
     dev = None if dev is None else dev.to(data.device)
+    sizes = [part.stop - part.start for part in batches(len(members), schedule.batch)]
     states: dict[int | str, State] = {}
     if "init" in wanted:
         states["init"] = _copy(net)
     rows: list[tuple[float, ...]] = []
     best, best_epoch, best_state = -1.0, 0, None
 
-    with _holding(net, held) as hold:
-        learning = [parameter for parameter in net.parameters() if parameter.requires_grad]
-        if not learning:
-            raise BadInput("everything is held: nothing is left to train")
-        steps = optimizer(schedule, learning)
-        hold.train()
-        source = _Source(net, hold, data, members, schedule, precision)
+    with holding(net, held or {}) as hold:
+        step = Step(net, hold, data, members, schedule, objective or CrossEntropy(), precision)
+        tables = augmentation.tables(seed, 0, len(members), schedule.augment)
+        step.begin(0, rate(schedule, 0), tables)
+        take = recorded(step, set(sizes)) if plan == "graph" or (plan is None and cuda) else step
         for epoch in range(schedule.epochs):
             learning_rate = rate(schedule, epoch)
-            for group in steps.param_groups:
-                group["lr"] = learning_rate
-            hold.train()
-            row: tuple[float, ...] = (*_epoch(source, hold, steps, objective, epoch, seed), learning_rate)
+            step.begin(epoch, learning_rate, tables)
+            for size in sizes:
+                take(size)
+                yield
+            tables = augmentation.tables(seed, epoch + 1, len(members), schedule.augment)  # while the device works
+            while cuda and not torch.cuda.current_stream(data.device).query():
+                yield
+            row: tuple[float, ...] = (float(step.loss) / len(members), int(step.right) / len(members), learning_rate)
             if not np.isfinite(row[0]):
                 raise Diverged(epoch + 1)
             if dev is not None:
@@ -116,6 +124,7 @@ def fit(
                 on_epoch(epoch + 1)
             if schedule.patience is not None and epoch - best_epoch > schedule.patience:
                 break
+        net.zero_grad(set_to_none=True)
 
     if best_state is not None:
         net.load_state_dict(best_state)
@@ -128,6 +137,62 @@ def fit(
     return Trajectory(states, dict(zip(names, table.T, strict=False)))
 
 
+def _finished(start: Callable[P, Training]) -> Callable[P, Trajectory]:
+    def fit(*args: P.args, **options: P.kwargs) -> Trajectory:
+        ((_, outcome),) = fit_many([start(*args, **options)])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    return fit
+
+
+# Trains from the start to the end; arguments and errors are those of `training`.
+fit = _finished(training)
+
+
+def fit_many(trainings: Iterable[Training], streams: int = 1) -> Iterator[tuple[int, Trajectory | Exception]]:
+    """Number in the given order and outcome of each training, as they end; an error ends none but its own.
+
+    On CUDA `streams` of them are under way at a time, each on a stream of its own; elsewhere one after the other. A
+    training is taken from `trainings` when its turn comes, so that its network may be made as late as that. What a
+    training yields does not depend on which others run beside it.
+    """
+    lanes: list[Lane] = [None]
+    if torch.cuda.is_available():
+        lanes = [torch.cuda.Stream() for _ in range(streams)]
+    return _in_turn(enumerate(trainings), lanes)
+
+
+def _in_turn(
+    waiting: Iterator[tuple[int, Training]], lanes: list[Lane]
+) -> Iterator[tuple[int, Trajectory | Exception]]:
+    """A step of each training under way, again and again: the queue of no stream runs dry while another's is full."""
+    free, under_way = list(lanes), list[tuple[int, Training, Lane]]()
+    while True:
+        for number, one in itertools.islice(waiting, len(free)):
+            lane = free.pop()
+            if lane is not None:
+                lane.wait_stream(torch.cuda.current_stream())  # which made the network
+            under_way.append((number, one, lane))
+        if not under_way:
+            return
+        for entry in list(under_way):
+            number, one, lane = entry
+            outcome: Trajectory | Exception
+            try:
+                with torch.cuda.stream(lane):
+                    next(one)
+                continue
+            except StopIteration as end:
+                outcome = end.value
+            except Exception as error:
+                outcome = error
+            under_way.remove(entry)
+            free.append(lane)
+            yield number, outcome
+
+
 def batches(n: int, batch: int) -> list[slice]:
     """Slices of at most `batch` samples that cover n; a single left-over sample joins the batch before it."""
     stops = [*range(batch, n, batch), n]
@@ -136,157 +201,8 @@ def batches(n: int, batch: int) -> list[slice]:
     return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
-class _Source:
-    """Makes logits of the training samples, batch after batch, in a given order.
-
-    Without augmentation, leading blocks that are held wholly see the same images in every epoch; what they make of
-    them is computed once and kept, if it is small enough.
-    """
-
-    def __init__(
-        self, net: Net, hold: "_Hold", data: Resident, members: Tensor, schedule: Schedule, precision: str
-    ) -> None:
-        self.data, self.members, self.schedule = data, members, schedule
-        self.low = precision == "bf16"
-        self.learned: list[nn.Module] = [net]
-        self.kept: Tensor | None = None
-        frozen = [] if schedule.augment else hold.leading()
-        if frozen:
-            with torch.no_grad(), self._autocast():
-                if _apply(frozen, augmentation.plain(data, members[:1])).nbytes * len(members) <= CACHE:
-                    parts = [_apply(frozen, augmentation.plain(data, rows)) for rows in members.split(CHUNK)]
-                    self.kept = torch.cat([_channels_last(part) for part in parts])
-                    self.learned = [block for _, block in net.blocks()][len(frozen) :]
-
-    def _autocast(self) -> torch.autocast:
-        return torch.autocast(self.data.device.type, torch.bfloat16, enabled=self.low)
-
-    def epoch(self, seed: int, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Logits and labels of each batch."""
-        table = augmentation.tables(seed, epoch, len(self.members), self.schedule.augment)
-        perm, dy, dx, flip = (column.to(self.data.device, non_blocking=True) for column in table)
-        index = self.members[perm]
-        labels = self.data.labels[index]
-        slices = batches(len(index), self.schedule.batch)
-        together = max(1, CHUNK // self.schedule.batch)
-        for first in range(0, len(slices), together):
-            group = slices[first : first + together]
-            part = slice(group[0].start, group[-1].stop)
-            if self.kept is not None:
-                x = _channels_first(self.kept.index_select(0, perm[part]))
-            elif self.schedule.augment is None:
-                x = augmentation.plain(self.data, index[part])
-            else:
-                x = augmentation.gather(
-                    self.data, index[part], dy[part], dx[part], flip[part], self.schedule.augment.crop
-                )
-            sizes = [own.stop - own.start for own in group]
-            for batch, own in zip(x.split(sizes), labels[part].split(sizes), strict=True):
-                with self._autocast():
-                    logits = _apply(self.learned, batch)
-                yield logits, own
-
-
-def _apply(modules: list[nn.Module], x: Tensor) -> Tensor:
-    for module in modules:
-        x = module(x)
-    return x
-
-
-def _channels_last(x: Tensor) -> Tensor:
-    return x.permute(0, 2, 3, 1).contiguous() if x.dim() == 4 else x
-
-
-def _channels_first(x: Tensor) -> Tensor:
-    return x.permute(0, 3, 1, 2) if x.dim() == 4 else x
-
-
-def _epoch(
-    source: _Source, hold: "_Hold", steps: torch.optim.Optimizer, objective: Objective, epoch: int, seed: int
-) -> tuple[float, float]:
-    """One epoch: its mean loss, and the accuracy on its batches as they came. The host waits for the device once."""
-    losses: list[Tensor] = []
-    right: list[Tensor] = []
-    sizes: list[int] = []
-    for logits, labels in source.epoch(seed, epoch):
-        value = objective_loss(objective, logits, labels, epoch)
-        steps.zero_grad(set_to_none=True)
-        value.backward()
-        steps.step()
-        hold.impose()
-        losses.append(value.detach())
-        right.append(logits.detach().argmax(dim=1) == labels)
-        sizes.append(len(labels))
-    weights = torch.tensor(sizes, dtype=torch.float64) / sum(sizes)
-    means = torch.stack([torch.stack(losses).double().cpu() @ weights, torch.cat(right).double().mean().cpu()])
-    return float(means[0]), float(means[1])
-
-
 def _copy(net: nn.Module) -> State:
     return {
         name: value.detach().to("cpu", copy=True, memory_format=torch.contiguous_format)
         for name, value in net.state_dict().items()
     }
-
-
-class _Hold:
-    """Keeps held weights and statistics still: re-imposes them after every step, and tells BatchNorm not to learn."""
-
-    def __init__(self, net: Net, held: Mapping[str, Tensor]) -> None:
-        own = dict(net.named_parameters()) | dict(net.named_buffers())
-        for name, mask in held.items():
-            if name not in own:
-                raise BadInput(f"the network has no tensor '{name}' to hold")
-            if mask.dtype != torch.bool or mask.shape != own[name].shape:
-                raise BadInput(f"the mask of '{name}' must be Boolean of shape {tuple(own[name].shape)}")
-        whole = {name for name, mask in held.items() if bool(mask.all())}
-        self.net = net
-        self.whole = whole
-        self.still = [own[name] for name in whole if isinstance(own[name], nn.Parameter) and own[name].requires_grad]
-        self.fixed = [
-            module
-            for name, module in net.named_modules()
-            if isinstance(module, nn.BatchNorm2d) and {f"{name}.running_mean", f"{name}.running_var"} <= whole
-        ]
-        untouched = {id(tensor) for tensor in self.still}
-        for module in self.fixed:
-            untouched |= {id(buffer) for buffer in module.buffers()}
-        self.pinned = [
-            (own[name], mask.to(own[name].device), own[name].detach().clone())
-            for name, mask in held.items()
-            if id(own[name]) not in untouched and bool(mask.any())
-        ]
-
-    def leading(self) -> list[nn.Module]:
-        """The blocks at the network's beginning that are held wholly, statistics included, and draw nothing."""
-        found: list[nn.Module] = []
-        for name, block in self.net.blocks():
-            tensors = [f"{name}.{own}" for own in block.state_dict()]
-            still = all(tensor in self.whole or tensor.endswith("num_batches_tracked") for tensor in tensors)
-            if not still or any(isinstance(module, nn.Dropout) for module in block.modules()):
-                break
-            found.append(block)
-        return found
-
-    def train(self) -> None:
-        self.net.train()
-        for module in self.fixed:
-            module.eval()
-
-    def impose(self) -> None:
-        with torch.no_grad():
-            for tensor, mask, value in self.pinned:
-                torch.where(mask, value, tensor, out=tensor)
-
-
-@contextlib.contextmanager
-def _holding(net: Net, held: Mapping[str, Tensor]) -> Iterator[_Hold]:
-    """Tensors that are held wholly need no gradient (their backward pass is saved) while this lasts."""
-    hold = _Hold(net, held)
-    try:
-        for tensor in hold.still:
-            tensor.requires_grad_(False)
-        yield hold
-    finally:
-        for tensor in hold.still:
-            tensor.requires_grad_(True)

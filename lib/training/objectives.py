@@ -7,8 +7,8 @@ from torch.nn import functional
 from lib.recipe import CrossEntropy, Objective, RelaxLoss
 
 
-def loss(objective: Objective, logits: Tensor, labels: Tensor, epoch: int) -> Tensor:
-    """The objective on one batch as a float32 scalar; `logits (B, C)`, `labels (B,)`, `epoch` counted from 0."""
+def loss(objective: Objective, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
+    """The objective on one batch as a float32 scalar; `logits (B, C)`, `labels (B,)`, `epoch ()` int64 from 0."""
     logits = logits.float()
     if isinstance(objective, CrossEntropy):
         return functional.cross_entropy(logits, labels, label_smoothing=objective.smoothing)
@@ -17,7 +17,7 @@ def loss(objective: Objective, logits: Tensor, labels: Tensor, epoch: int) -> Te
     raise TypeError(f"no loss is written for {type(objective).__name__}")
 
 
-def _relaxed(objective: RelaxLoss, logits: Tensor, labels: Tensor, epoch: int) -> Tensor:
+def _relaxed(objective: RelaxLoss, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
     """RelaxLoss (Chen et al., ICLR 2022, Alg. 1): keep the batch's mean cross-entropy at alpha.
 
     Even epochs descend above alpha and ascend below. Odd epochs descend above; below, the paper flattens the
@@ -29,9 +29,6 @@ def _relaxed(objective: RelaxLoss, logits: Tensor, labels: Tensor, epoch: int) -
     log_p = functional.log_softmax(logits, dim=1)
     each = -log_p.gather(1, labels[:, None])[:, 0]
     mean = each.mean()
-    if epoch % 2 == 0:
-        return (mean - objective.alpha).abs()
-
     kept = (-each).exp().clamp(max=objective.upper)
     if objective.form == "paper":
         kept = kept.detach()
@@ -42,4 +39,6 @@ def _relaxed(objective: RelaxLoss, logits: Tensor, labels: Tensor, epoch: int) -
     else:
         wrong = (logits.argmax(dim=1) != labels).float()
         below = (wrong * soft - each).mean()
-    return torch.where(mean > objective.alpha, mean, below)
+    even = (mean - objective.alpha).abs()
+    odd = torch.where(mean > objective.alpha, mean, below)
+    return torch.where(epoch % 2 == 0, even, odd)

@@ -1,7 +1,7 @@
 """Learning rates and optimizers of a schedule."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection
 
 import torch
 from torch.nn import Parameter
@@ -20,10 +20,17 @@ def rate(schedule: Schedule, epoch: int) -> float:
     return schedule.lr
 
 
-def optimizer(schedule: Schedule, parameters: Iterable[Parameter]) -> torch.optim.Optimizer:
-    """A fresh optimizer. The weight decay is L2: added to the gradient, under Adam too (not AdamW's)."""
-    lr, decay = rate(schedule, 0), schedule.weight_decay
+def optimizer(schedule: Schedule, parameters: Collection[Parameter]) -> torch.optim.Optimizer:
+    """A fresh optimizer for parameters on one device; its learning rate is a tensor there, to be filled.
+
+    The weight decay is L2: added to the gradient, under Adam too (not AdamW's).
+    """
+    device = next(iter(parameters)).device
+    # CUDA's fused kernels read a float32; the CPU's take a number of any width, and a float64 is what Python has.
+    dtype = torch.float32 if device.type == "cuda" else torch.float64
+    lr, decay = torch.tensor(rate(schedule, 0), dtype=dtype, device=device), schedule.weight_decay
     if schedule.optimizer == "adam":
-        return torch.optim.Adam(parameters, lr=lr, weight_decay=decay, fused=True)
+        captured = device.type == "cuda"
+        return torch.optim.Adam(parameters, lr=lr, weight_decay=decay, fused=True, capturable=captured)
     momentum, nesterov = schedule.momentum, schedule.nesterov and schedule.momentum > 0
     return torch.optim.SGD(parameters, lr, momentum, weight_decay=decay, nesterov=nesterov, fused=True)

@@ -13,7 +13,7 @@ from lib.data import augmentation
 from lib.data.resident import Resident
 from lib.models import Net, build
 from lib.recipe import Augment, Model, RelaxLoss, Schedule
-from lib.training import loop, signals
+from lib.training import signals, step
 from lib.training.loop import Diverged, batches, fit
 from lib.training.schedule import rate
 
@@ -206,7 +206,7 @@ def test_kept_features_are_the_eager_path(
 ) -> None:
     other = copy.deepcopy(net)
     kept = fit(net, data, MEMBERS, SHORT, seed=1, held=masks(net, start)).states["last"]
-    monkeypatch.setattr(loop, "CACHE", 0)
+    monkeypatch.setattr(step, "CACHE", 0)
     eager = fit(other, data, MEMBERS, SHORT, seed=1, held=masks(net, start)).states["last"]
     assert difference(kept, eager) < 1e-5
 

@@ -8,9 +8,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from lib.recipe import CrossEntropy, Objective, RelaxLoss
-from lib.training.objectives import loss
+from lib.training import objectives
 
 LABELS = torch.tensor([0, 1, 2, 0])
+
+
+def loss(objective: Objective, logits: Tensor, labels: Tensor, epoch: int) -> Tensor:
+    return objectives.loss(objective, logits, labels, torch.tensor(epoch))
 
 
 def gradient(objective: Objective, logits: Tensor, labels: Tensor, epoch: int) -> Tensor:

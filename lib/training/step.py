@@ -1,0 +1,157 @@
+"""One step of a training, as a function of tensors that stay where they are.
+
+Nothing here asks the device for a value and no branch depends on one: the host may run the steps one by one, or record
+a step once and replay it (`lib.training.graph`).
+"""
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from lib import BadInput
+from lib.data import augmentation
+from lib.data.resident import Resident
+from lib.models import Net
+from lib.recipe import Objective, Schedule
+from lib.training.held import Hold
+from lib.training.objectives import loss
+from lib.training.schedule import optimizer
+
+# Samples that the held first parts of a network see at once.
+CHUNK = 512
+
+# What these parts make of the training samples is kept where it takes no more bytes than this.
+CACHE = 2**28
+
+
+class Step:
+    """The next samples of an epoch: gather, augment, forward, backward, update, impose what is held, count.
+
+    Static tensors, on the data's device: `order (4, n)` int64 holds the epoch's tables (place among the members, dy,
+    dx, flip), `position`, `epoch`, and `right` int64 and `loss` float64 are scalars, as is the learning rate, which
+    the optimizer holds. `loss` sums the objective over the samples of the epoch so far, `right` counts the hits.
+
+    Without augmentation, leading blocks that are held wholly see the same images in every epoch; what they make of
+    them is computed once and kept, if it is small enough.
+    """
+
+    def __init__(
+        self,
+        net: Net,
+        hold: Hold,
+        data: Resident,
+        members: Tensor,
+        schedule: Schedule,
+        objective: Objective,
+        precision: str,
+    ) -> None:
+        learning = [parameter for parameter in net.parameters() if parameter.requires_grad]
+        if not learning:
+            raise BadInput("everything is held: nothing is left to train")
+        self.net, self.hold, self.data, self.members, self.objective = net, hold, data, members, objective
+        self.augment = schedule.augment
+        self.low = precision == "bf16"
+        self.optimizer = optimizer(schedule, learning)
+
+        def scalar(dtype: torch.dtype) -> Tensor:
+            return torch.zeros((), dtype=dtype, device=data.device)
+
+        self.order = torch.zeros(4, len(members), dtype=torch.int64, device=data.device)
+        self.ahead = torch.arange(len(members), device=data.device)
+        self.position, self.epoch, self.right = scalar(torch.int64), scalar(torch.int64), scalar(torch.int64)
+        self.loss = scalar(torch.float64)
+
+        self.learned: list[nn.Module] = [net]
+        self.kept: Tensor | None = None
+        frozen = [] if self.augment else hold.leading()
+        if frozen:
+            hold.train()
+            with torch.no_grad(), _float32(), self._autocast():
+                if _apply(frozen, augmentation.plain(data, members[:1])).nbytes * len(members) <= CACHE:
+                    parts = [_apply(frozen, augmentation.plain(data, rows)) for rows in members.split(CHUNK)]
+                    self.kept = torch.cat([_channels_last(part) for part in parts])
+                    self.learned = [block for _, block in net.blocks()][len(frozen) :]
+
+    def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
+        """Lay out an epoch, counted from 0. The host does not wait."""
+        self.order.copy_(torch.stack([column.to(torch.int64) for column in tables]), non_blocking=True)
+        self.epoch.fill_(epoch)
+        for group in self.optimizer.param_groups:
+            group["lr"].fill_(rate)
+        for count in (self.position, self.loss, self.right):
+            count.zero_()
+        self.hold.train()
+
+    def __call__(self, size: int) -> None:
+        """Learn from the next `size` samples."""
+        perm, dy, dx, flip = self.order.index_select(1, self.ahead[:size] + self.position)
+        index = self.members.index_select(0, perm)
+        labels = self.data.labels.index_select(0, index)
+        if self.kept is not None:
+            x = _channels_first(self.kept.index_select(0, perm))
+        elif self.augment is None:
+            x = augmentation.plain(self.data, index)
+        else:
+            x = augmentation.gather(self.data, index, dy, dx, flip != 0, self.augment.crop)
+        with _float32():
+            with self._autocast():
+                logits = _apply(self.learned, x)
+            value = loss(self.objective, logits, labels, self.epoch)
+            self.optimizer.zero_grad(set_to_none=True)
+            value.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        self.hold.impose()
+        self.position.add_(size)
+        self.loss.add_(value.detach(), alpha=size)
+        self.right.add_((logits.detach().argmax(dim=1) == labels).sum())
+
+    def _autocast(self) -> torch.autocast:
+        # Every weight is cast once a step: a cache of casts would save nothing, and must not outlive a recording.
+        return torch.autocast(self.data.device.type, torch.bfloat16, enabled=self.low, cache_enabled=False)
+
+    @contextlib.contextmanager
+    def undone(self) -> Iterator[None]:
+        """What steps inside do to weights, statistics, optimizer and counts is undone: in place, to the last bit.
+
+        Before the first step of a training only: the optimizer's state goes back to zeros, as which it begins.
+        """
+        own = [*self.net.parameters(), *self.net.buffers(), self.position, self.loss, self.right]
+        before = [tensor.detach().clone() for tensor in own]
+        try:
+            yield
+        finally:
+            self.optimizer.zero_grad(set_to_none=True)
+            with torch.no_grad():
+                for tensor, value in zip(own, before, strict=True):
+                    tensor.copy_(value)
+                for state in self.optimizer.state.values():
+                    for value in state.values():
+                        value.zero_()
+
+
+def _float32() -> contextlib.AbstractContextManager[None]:
+    """float32 that is not silently TF32; cuDNN's other switches stay as they are."""
+    now = torch.backends.cudnn
+    return now.flags(
+        enabled=True,
+        benchmark=now.benchmark,
+        benchmark_limit=now.benchmark_limit,
+        deterministic=now.deterministic,
+        allow_tf32=False,
+    )
+
+
+def _apply(modules: list[nn.Module], x: Tensor) -> Tensor:
+    for module in modules:
+        x = module(x)
+    return x
+
+
+def _channels_last(x: Tensor) -> Tensor:
+    return x.permute(0, 2, 3, 1).contiguous() if x.dim() == 4 else x
+
+
+def _channels_first(x: Tensor) -> Tensor:
+    return x.permute(0, 3, 1, 2) if x.dim() == 4 else x

@@ -1,0 +1,120 @@
+"""Plans and company change nothing: recorded or not, alone or beside others, a training has the same bits."""
+
+from collections.abc import Collection, Iterator
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from lib import BadInput
+from lib.data.resident import Resident
+from lib.models import Net, build
+from lib.recipe import Augment, Model, RelaxLoss, Schedule
+from lib.training import graph, loop
+from lib.training.graph import Replay
+from lib.training.loop import Diverged, Training, Trajectory, fit, fit_many, training
+from lib.training.step import Step
+from tests.training.test_step import masks
+
+MEMBERS = torch.arange(56)
+
+
+def rehearsing(step: Step, sizes: Collection[int]) -> dict[int, Replay]:
+    """In place of a recording: takes steps, as a recording's end might, and replays by taking them."""
+    for size in sizes:
+        for _ in range(5):
+            step.position.zero_()
+            step(size)
+    return {size: partial(step, size) for size in sizes}
+
+
+def same(a: Trajectory, b: Trajectory) -> bool:
+    states = a.states.keys() == b.states.keys() and all(
+        torch.equal(value, b.states[when][name]) for when, state in a.states.items() for name, value in state.items()
+    )
+    return states and all(np.array_equal(values, b.history[name]) for name, values in a.history.items())
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("held", ["nothing", "parts", "half"])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Schedule(3, batch=16, lr=0.05),
+        Schedule(3, batch=16, lr=0.05, momentum=0.0, augment=Augment(1)),
+        Schedule(3, batch=16, lr=0.05, nesterov=True, decay="steps", milestones=(1,)),
+        Schedule(3, batch=16, lr=0.01, optimizer="adam", augment=Augment(1)),
+    ],
+    ids=["momentum", "plain", "nesterov", "adam"],
+)
+def test_a_recording_is_no_training(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, schedule: Schedule, held: str, precision: str
+) -> None:
+    monkeypatch.setattr(graph, "record", rehearsing)
+    start = {name: value.clone() for name, value in net.state_dict().items()}
+    found = {}
+    for plan in ("eager", "graph"):
+        net.load_state_dict(start)
+        options = {"held": masks(net, held), "precision": precision, "wanted": ("init", 1), "plan": plan}
+        found[plan] = fit(net, data, MEMBERS, schedule, RelaxLoss(0.9), seed=4, **options)
+    assert same(found["eager"], found["graph"])
+
+
+def test_a_graph_needs_cuda_and_leaves_the_net_alone(net: Net, data: Resident) -> None:
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    with pytest.raises(BadInput, match="CUDA"):
+        fit(net, data, MEMBERS, Schedule(2, batch=16), seed=0, plan="graph")
+    assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
+
+
+# ---------------------------------------------------------------- several
+
+
+def one(data: Resident, seed: int, epochs: int = 2, lr: float = 0.05) -> Training:
+    schedule = Schedule(epochs, batch=16, lr=lr, decay="constant", augment=Augment(1))
+    return training(build(Model("resnet10", width=2), 1, 3, seed), data, MEMBERS, schedule, seed=seed)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3, 9])
+def test_company_changes_nothing(data: Resident, lanes: int) -> None:
+    epochs = (3, 1, 2, 4, 1)
+    alone = [dict(fit_many([one(data, seed, n)]))[0] for seed, n in enumerate(epochs)]
+    found = dict(loop._in_turn(enumerate(one(data, seed, n) for seed, n in enumerate(epochs)), [None] * lanes))
+    assert sorted(found) == [0, 1, 2, 3, 4]
+    for number, expected in enumerate(alone):
+        outcome = found[number]
+        assert isinstance(outcome, Trajectory) and isinstance(expected, Trajectory) and same(outcome, expected)
+
+
+def test_one_error_ends_none_but_its_own(data: Resident) -> None:
+    jobs = [one(data, 0), one(data, 1, 6, lr=1e30), one(data, 2)]
+    found = dict(loop._in_turn(enumerate(jobs), [None, None]))
+    assert isinstance(found[1], Diverged)
+    assert isinstance(found[0], Trajectory) and isinstance(found[2], Trajectory)
+
+
+def test_networks_are_made_when_their_turn_comes(data: Resident) -> None:
+    made: list[int] = []
+
+    def jobs() -> Iterator[Training]:
+        for seed in range(4):
+            made.append(seed)
+            yield one(data, seed, 1)
+
+    ends = loop._in_turn(enumerate(jobs()), [None, None])
+    assert next(ends)[0] == 0 and made == [0, 1]
+    assert sorted(number for number, _ in ends) == [1, 2, 3] and made == [0, 1, 2, 3]
+
+
+def test_without_cuda_one_after_the_other(data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert [number for number, _ in fit_many([one(data, 0, 3), one(data, 1, 1)], streams=4)] == [0, 1]
+
+
+def test_an_abandoned_training_gives_the_net_back(net: Net, data: Resident) -> None:
+    under_way = training(net, data, MEMBERS, Schedule(2, batch=16), seed=0, held=masks(net, "parts"))
+    next(under_way)
+    assert not net.stem.conv.weight.requires_grad
+    under_way.close()
+    assert all(parameter.requires_grad for parameter in net.parameters())

@@ -1,0 +1,123 @@
+"""The step may be recorded: on tensors without values, where asking for one is an error, every kind of it runs."""
+
+import copy
+import itertools
+
+import pytest
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeCopyMode, FakeTensorMode
+
+from lib.data.resident import Resident
+from lib.models import Net
+from lib.recipe import Augment, CrossEntropy, Objective, RelaxLoss, Schedule
+from lib.training import step as module
+from lib.training.held import holding
+from lib.training.step import Step
+
+# A processor with a number is another device than the processor, and builds of torch without CUDA know it.
+ELSEWHERE = torch.device("cpu", 1)
+
+OBJECTIVES = [CrossEntropy(), CrossEntropy(0.1), RelaxLoss(), RelaxLoss(form="code", upper=0.5)]
+
+
+def masks(net: Net, held: str) -> dict[str, Tensor]:
+    """Of nothing, of the first parts with their statistics, or of half of each tensor."""
+    generator = torch.Generator().manual_seed(0)
+    state = net.state_dict()
+    if held == "parts":
+        return {n: torch.ones_like(v, dtype=torch.bool) for n, v in state.items() if n.startswith(("stem", "stage1"))}
+    return {n: torch.rand(v.shape, generator=generator) < 0.5 for n, v in state.items() if v.dim() and held == "half"}
+
+
+def without_values(
+    net: Net, data: Resident, schedule: Schedule, objective: Objective, held: str, precision: str
+) -> tuple[Step, FakeTensorMode]:
+    """A training's step whose tensors have shapes, types and devices, but no values."""
+    data.row, data.padded(1)  # made before the first step, as they are before a recording
+    mode = FakeTensorMode()
+    with holding(net, masks(net, held)) as hold:
+        step = Step(net, hold, data, torch.arange(56), schedule, objective, precision)
+        hold.train()
+        with FakeCopyMode(mode):
+            return copy.deepcopy(step), mode
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES, ids=["cross-entropy", "smoothed", "relaxed", "relaxed-code"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("held", ["nothing", "parts", "half"])
+def test_no_step_asks_for_a_value(net: Net, data: Resident, objective: Objective, optimizer: str, held: str) -> None:
+    for augment, precision in itertools.product((None, Augment(1)), ("fp32", "bf16")):
+        schedule = Schedule(2, batch=16, optimizer=optimizer, augment=augment)
+        step, mode = without_values(net, data, schedule, objective, held, precision)
+        assert (step.kept is not None) == (held == "parts" and augment is None)
+        with mode:
+            for size in (16, 16, 8):
+                step(size)
+        assert len(step.optimizer.state) == len(step.optimizer.param_groups[0]["params"])
+
+
+def test_a_host_branch_would_be_noticed(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
+    def branching(objective: Objective, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
+        mean = torch.nn.functional.cross_entropy(logits, labels)
+        return mean if mean > 1 else -mean
+
+    monkeypatch.setattr(module, "loss", branching)
+    step, mode = without_values(net, data, Schedule(2, batch=16), CrossEntropy(), "nothing", "fp32")
+    with mode, pytest.raises(DataDependentOutputException):
+        step(16)
+
+
+@pytest.mark.parametrize("held", ["nothing", "half"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_every_tensor_of_a_step_is_on_the_device(net: Net, data: Resident, optimizer: str, held: str) -> None:
+    """All tensors pretend to lie on a second device: one that is made on the first, or left there, does not mix."""
+    schedule = Schedule(2, batch=16, optimizer=optimizer, augment=Augment(1))
+    step, mode = without_values(net, data, schedule, RelaxLoss(), held, "fp32")
+    for tensor in (*mode.fake_tensor_converter.tensor_memo.values(), *step.net.parameters()):
+        tensor.fake_device = ELSEWHERE
+    with mode:
+        for size in (16, 8):
+            step(size)
+    assert step.loss.device == step.data.images.device == ELSEWHERE
+    for state in step.optimizer.state.values():
+        assert {value.device for value in state.values()} == {ELSEWHERE}
+    step.ahead.fake_device = torch.device("cpu")
+    with mode, pytest.raises(RuntimeError, match="same device"):
+        step(16)
+
+
+def test_rehearsals_leave_no_trace(net: Net, data: Resident) -> None:
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    with holding(net, {}) as hold:
+        step = Step(net, hold, data, torch.arange(56), Schedule(2, batch=16), CrossEntropy(), "fp32")
+        places = [tensor.data_ptr() for tensor in net.state_dict().values()]
+        with step.undone():
+            step(16)
+            assert any(not torch.equal(before[name], value) for name, value in net.state_dict().items())
+        with pytest.raises(KeyboardInterrupt), step.undone():
+            step(8)
+            raise KeyboardInterrupt
+    assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
+    assert places == [tensor.data_ptr() for tensor in net.state_dict().values()]
+    assert all(parameter.grad is None for parameter in net.parameters())
+    assert not (step.position or step.loss or step.right)
+    assert all(not value.any() for state in step.optimizer.state.values() for value in state.values())
+
+
+def test_counts(net: Net, data: Resident) -> None:
+    """Loss and hits of an epoch, against a net that does not move."""
+    with holding(net, {}) as hold:
+        step = Step(net, hold, data, torch.arange(56), Schedule(2, batch=16, lr=0.0), CrossEntropy(), "fp32")
+        order = torch.arange(55, -1, -1)
+        still = torch.zeros(56, dtype=torch.int64)
+        step.begin(0, 0.0, module.augmentation.Tables(order, still, still, still.bool()))
+        loss, right = 0.0, 0
+        for rows in order.split(16):
+            step(len(rows))
+            with torch.no_grad():
+                logits = net(module.augmentation.plain(data, rows))
+            loss += float(torch.nn.functional.cross_entropy(logits, data.labels[rows], reduction="sum"))
+            right += int((logits.argmax(1) == data.labels[rows]).sum())
+        assert int(step.position) == 56 and int(step.right) == right
+        assert float(step.loss) == pytest.approx(loss, rel=1e-6)
