@@ -46,11 +46,8 @@ def gather(data: Resident, index: Tensor, dy: Tensor, dx: Tensor, flip: Tensor, 
     """
     height, width, channels = data.shape
     padded = data.padded(crop)
-    pitch = padded.shape[2]
-    row = dy[:, None] + torch.arange(height, device=index.device)
-    column = torch.arange(width, device=index.device)
-    column = dx[:, None] + torch.where(flip[:, None], width - 1 - column, column)
-    place = ((index * padded.shape[1])[:, None] + row)[:, :, None] * pitch + column[:, None, :]
+    first = (index * padded.shape[1] + dy) * padded.shape[2] + dx
+    place = data.window(crop).index_select(0, flip.to(torch.int64)).add_(first[:, None])
     pixels = padded.view(-1, channels).index_select(0, place.view(-1))
     return _normalised(data, pixels.view(len(index), height, width, channels))
 

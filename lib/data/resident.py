@@ -25,6 +25,7 @@ class Resident:
     train: int
     classes: int
     _padded: dict[int, Tensor] = field(default_factory=dict, repr=False)
+    _windows: dict[int, Tensor] = field(default_factory=dict, repr=False)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -52,6 +53,17 @@ class Resident:
             self._padded[crop] = functional.pad(self.images, (0, 0, crop, crop, crop, crop))
             _settle(self.device)
         return self._padded[crop]
+
+    def window(self, crop: int) -> Tensor:
+        """Where the pixels of a crop lie in a padded image, counted from the crop's first: `(2, height * width)` int64,
+        as they are and mirrored; made at the first call."""
+        if crop not in self._windows:
+            height, width, _ = self.shape
+            row = torch.arange(height, device=self.device)[:, None] * (width + 2 * crop)
+            column = torch.arange(width, device=self.device)
+            self._windows[crop] = torch.stack([row + column, row + column.flip(0)]).flatten(1)
+            _settle(self.device)
+        return self._windows[crop]
 
 
 def _settle(device: torch.device) -> None:

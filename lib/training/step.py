@@ -94,7 +94,7 @@ class Step:
         elif self.augment is None:
             x = augmentation.plain(self.data, index)
         else:
-            x = augmentation.gather(self.data, index, dy, dx, flip != 0, self.augment.crop)
+            x = augmentation.gather(self.data, index, dy, dx, flip, self.augment.crop)
         with _float32():
             with self._autocast():
                 logits = _apply(self.learned, x)

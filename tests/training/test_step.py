@@ -34,7 +34,7 @@ def without_values(
     net: Net, data: Resident, schedule: Schedule, objective: Objective, held: str, precision: str
 ) -> tuple[Step, FakeTensorMode]:
     """A training's step whose tensors have shapes, types and devices, but no values."""
-    data.row, data.padded(1)  # made before the first step, as they are before a recording
+    data.row, data.padded(1), data.window(1)  # made before the first step, as they are before a recording
     mode = FakeTensorMode()
     with holding(net, masks(net, held)) as hold:
         step = Step(net, hold, data, torch.arange(56), schedule, objective, precision)
