@@ -314,7 +314,7 @@ def sections(device: torch.device, size: Size, report: Report) -> dict[str, Call
         ours("graph bf16", "graph", "bf16")
         for streams in size.streams:
             ours(f"graph bf16, {streams} streams", "graph", "bf16", streams)
-        # Neither is a default of ours: kernels chosen by timing are not the same in every run, and others may cost speed.
+        # Neither is a default of ours: kernels chosen by timing differ between runs, deterministic ones may be slower.
         for switch in ("benchmark", "deterministic"):
             with torch.backends.cudnn.flags(enabled=True, **{switch: True}):
                 ours(f"graph bf16, cudnn.{switch}", "graph", "bf16")

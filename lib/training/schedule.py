@@ -25,12 +25,16 @@ def optimizer(schedule: Schedule, parameters: Collection[Parameter]) -> torch.op
 
     The weight decay is L2: added to the gradient, under Adam too (not AdamW's).
     """
-    device = next(iter(parameters)).device
-    # CUDA's fused kernels read a float32; the CPU's take a number of any width, and a float64 is what Python has.
-    dtype = torch.float32 if device.type == "cuda" else torch.float64
-    lr, decay = torch.tensor(rate(schedule, 0), dtype=dtype, device=device), schedule.weight_decay
+    device, lr, decay = next(iter(parameters)).device, rate(schedule, 0), schedule.weight_decay
+    cuda = device.type == "cuda"
+    made: torch.optim.Optimizer
     if schedule.optimizer == "adam":
-        captured = device.type == "cuda"
-        return torch.optim.Adam(parameters, lr=lr, weight_decay=decay, fused=True, capturable=captured)
-    momentum, nesterov = schedule.momentum, schedule.nesterov and schedule.momentum > 0
-    return torch.optim.SGD(parameters, lr, momentum, weight_decay=decay, nesterov=nesterov, fused=True)
+        made = torch.optim.Adam(parameters, lr, weight_decay=decay, fused=True, capturable=cuda)
+    else:
+        momentum, nesterov = schedule.momentum, schedule.nesterov and schedule.momentum > 0
+        made = torch.optim.SGD(parameters, lr, momentum, weight_decay=decay, nesterov=nesterov, fused=True)
+    # CUDA's fused kernels read a float32; the CPU's take a number of any width, and a float64 is what Python has.
+    dtype = torch.float32 if cuda else torch.float64
+    for group in made.param_groups:
+        group["lr"] = torch.full((), lr, dtype=dtype, device=device)
+    return made

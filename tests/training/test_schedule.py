@@ -1,7 +1,12 @@
 """Learning rates by the epoch, and what the optimizers do."""
 
+from typing import Any
+
 import pytest
 import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from lib.recipe import Schedule
 from lib.training.schedule import optimizer, rate
@@ -58,3 +63,44 @@ def test_adam_couples_the_weight_decay() -> None:
 def test_nesterov_needs_a_momentum() -> None:
     optimizer(Schedule(nesterov=True), [torch.nn.Parameter(torch.zeros(1))])
     optimizer(Schedule(nesterov=True, momentum=0.0), [torch.nn.Parameter(torch.zeros(1))])
+
+
+class Fused(TorchDispatchMode):
+    """Notes calls of fused kernels and does not make them: for tensors without values there are none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[str, Tensor]] = []
+
+    def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if "_fused_" not in str(operator):
+            return operator(*args, **(kwargs or {}))
+        self.calls.append((str(operator), kwargs["lr"]))
+        assert {tensor.device.type for tensors in args for tensor in tensors} == {"cuda"}
+        return None
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam"])
+def test_on_cuda_all_that_a_recording_needs_is_on_the_device(name: str) -> None:
+    """Pretended, without values: asking for one would be an error."""
+    with FakeTensorMode(), Fused() as fused:
+        weight = torch.nn.Parameter(torch.empty(3, device="cuda"))
+        steps = optimizer(Schedule(optimizer="adam" if name == "adam" else "sgd"), [weight])
+        for _ in range(2):
+            weight.grad = torch.empty(3, device="cuda")
+            steps.step()
+        assert [call for call, _ in fused.calls] == [f"aten._fused_{name}_.tensor_lr"] * 2
+        for _, lr in fused.calls:
+            assert (lr.device.type, lr.dtype, lr.shape) == ("cuda", torch.float32, ())
+        assert {value.device.type for value in steps.state[weight].values()} == {"cuda"}
+        assert steps.param_groups[0].get("capturable", True)
+
+
+def test_a_rate_that_is_filled_is_the_rate_of_the_next_step() -> None:
+    weight = torch.nn.Parameter(torch.tensor([1.0]))
+    steps = optimizer(Schedule(lr=0.1, momentum=0.0, weight_decay=0.0), [weight])
+    for lr, expected in ((0.1, 0.9), (0.5, 0.4)):
+        steps.param_groups[0]["lr"].fill_(lr)
+        weight.grad = torch.ones(1)
+        steps.step()
+        assert float(weight.detach()) == pytest.approx(expected)

@@ -121,3 +121,11 @@ def test_counts(net: Net, data: Resident) -> None:
             right += int((logits.argmax(1) == data.labels[rows]).sum())
         assert int(step.position) == 56 and int(step.right) == right
         assert float(step.loss) == pytest.approx(loss, rel=1e-6)
+
+
+def test_float32_is_not_tf32_and_other_switches_stay() -> None:
+    cudnn = torch.backends.cudnn
+    with cudnn.flags(enabled=True, benchmark=True, deterministic=True):
+        with module._float32():
+            assert (cudnn.allow_tf32, cudnn.benchmark, cudnn.deterministic) == (False, True, True)
+        assert cudnn.allow_tf32
