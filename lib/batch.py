@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from lib import BadInput, paths
+from lib.lab import cluster
+from lib.lab.cluster import Where
 from lib.lab.declare import Notebook, declare, notebooks, parameters, read_parameters
 from lib.lab.plans import Plan, plan, steps_of
 from lib.lab.run import Outcome, reporter, run
@@ -26,12 +28,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lib.batch", description="Execute the notebooks of a profile.")
     parser.add_argument("--profile", default="quick", help="folder of params/ (quick)")
     parser.add_argument("--only", nargs="+", default=["*"], metavar="PATTERN", help="names or patterns, 'layers/*'")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes of one thread (all cores)")
     parser.add_argument("-p", dest="extra", action="append", default=[], metavar="NAME=VALUE", help="for all notebooks")
     parser.add_argument("--plan", action="store_true", help="only say what would be done")
+    cluster.options(parser)
     chosen = parser.parse_args(arguments)
     try:
-        return batch(chosen.profile, chosen.only, chosen.workers, read_parameters(chosen.extra), chosen.plan)
+        where, extra = cluster.chosen(chosen), read_parameters(chosen.extra)
+        return batch(chosen.profile, chosen.only, where, extra, chosen.plan)
     except BadInput as error:
         print(f"leak atlas: {error}", file=sys.stderr)
         return 2
@@ -40,10 +43,11 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def batch(profile: str, only: list[str], workers: int, extra: dict[str, Any], plan_only: bool = False) -> int:
-    """0 where every notebook was executed, 2 where one failed; the others are executed all the same."""
-    if workers < 1:
-        raise BadInput(f"--workers takes at least 1, not {workers}")
+def batch(profile: str, only: list[str], where: Where, extra: dict[str, Any], plan_only: bool = False) -> int:
+    """0 where every notebook was executed, 2 where one failed; the others are executed all the same.
+
+    Notebooks are executed on this machine, wherever models are trained.
+    """
     chosen = notebooks(only)
     given = {one.name: parameters(one, profile, extra) for one in chosen}
     unknown = [name for name in extra if not any(name in one.defaults for one in chosen)]
@@ -66,11 +70,13 @@ def batch(profile: str, only: list[str], workers: int, extra: dict[str, Any], pl
         except BadInput as error:
             run_.failed(one.name, str(error))
     todo = plan(asked.values())
-    print(todo.preview(workers), flush=True)
+    print(todo.preview(where.width()), flush=True)
     if plan_only:
         return 2 if run_.errors else 0
 
-    with ProcessPoolExecutor(max(1, workers // 2) if todo.jobs else workers, get_context("spawn")) as pool:
+    cores = where.workers or os.cpu_count() or 1
+    busy = bool(todo.jobs) and not where.elsewhere  # trainings need this machine's cores too
+    with ProcessPoolExecutor(max(1, cores // 2) if busy else cores, get_context("spawn")) as pool:
         run_.pool = pool
         needs = {name: _jobs_behind(steps, todo) for name, steps in asked.items()}
         # Cheapest notebook first, so that there is something to read early; longest job first would win a few seconds.
@@ -99,7 +105,7 @@ def batch(profile: str, only: list[str], workers: int, extra: dict[str, Any], pl
 
         for name in [name for name in order if not needs[name]]:
             ready(name)
-        run(todo, workers, done)
+        run(todo, where, done)
         run_.finish()
     return run_.close()
 

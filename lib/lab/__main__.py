@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from lib import BadInput, store
-from lib.lab import plans
+from lib.lab import cluster, plans
 from lib.recipe import State, Step
 
-PART = 15 * 2**20  # bytes of a packed part
+PART = 15.0  # size of a packed part, in units of 2^20 bytes
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,8 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
     verb.add_argument("--out", type=Path, default=Path("plan.json"))
     verb = verbs.add_parser("run", help="compute a plan where there is torch, and pack what `collect` needs")
     verb.add_argument("plan", type=Path)
-    verb.add_argument("--workers", type=int, default=None)
     verb.add_argument("--pack", type=Path, default=Path("packed"), help="folder for the parts to bring home")
+    verb.add_argument("--part-mb", type=float, default=PART, metavar="N", help="size of a part (%(default)s)")
+    cluster.options(verb)
     verb = verbs.add_parser("collect", help="take packed parts into the store")
     verb.add_argument("parts", nargs="+", type=Path)
     verb = verbs.add_parser("why", help="explain field by field why a step is not in the store")
@@ -39,6 +40,9 @@ def main(arguments: list[str] | None = None) -> int:
     except BadInput as error:
         print(f"leak atlas: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("leak atlas: interrupted; what is finished is kept, the next run goes on from there", file=sys.stderr)
+        return 130
 
 
 def _plan(chosen: Any) -> int:
@@ -62,12 +66,14 @@ def _read(path: Path) -> list[Step]:
 def _run(chosen: Any) -> int:
     from lib.lab.run import reporter, run
 
-    steps = _read(chosen.plan)
+    if chosen.part_mb <= 0:
+        raise BadInput(f"--part-mb takes more than 0, not {chosen.part_mb:g}")
+    where, steps = cluster.chosen(chosen), _read(chosen.plan)
     todo = plans.plan([steps])
-    print(todo.preview(chosen.workers or os.cpu_count() or 1), flush=True)
-    outcomes = run(todo, chosen.workers, reporter(todo))
+    print(todo.preview(where.width()), flush=True)
+    outcomes = run(todo, where, reporter(todo))
     home = [step.key for step in steps if not isinstance(step, State) and store.has(step.key)]
-    parts = pack(home, chosen.pack)
+    parts = pack(home, chosen.pack, chosen.part_mb)
     print(f"{len(home)} results in {parts} part{'s' * (parts != 1)} in {chosen.pack}; bring them home and collect them")
     failed = [outcome for outcome in outcomes.values() if outcome.error]
     for outcome in failed:
@@ -75,16 +81,20 @@ def _run(chosen: Any) -> int:
     return 2 if failed else 0
 
 
-def pack(keys: list[str], folder: Path) -> int:
-    """Entries as tar files of about `PART` bytes each; weights stay where they are. Returns the number of parts."""
+def pack(keys: list[str], folder: Path, megabytes: float = PART) -> int:
+    """Entries as tar files of at most `megabytes` (2^20 bytes), larger where one entry is; weights stay where they are.
+
+    Returns the number of parts.
+    """
+    limit = megabytes * 2**20
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("part-*.tar"):
         old.unlink()
-    part, size = 0, PART + 1
+    part, size = 0, limit + 1
     tar: tarfile.TarFile | None = None
     for key in keys:
         blobs = store.files(key)
-        if size + sum(map(len, blobs.values())) > PART:
+        if size + sum(map(len, blobs.values())) > limit:
             if tar:
                 tar.close()
             tar, size = tarfile.open(folder / f"part-{part:03d}.tar", "w"), 0  # noqa: SIM115 (outlives the loop)

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import statistics
 import sys
+import time
 import traceback
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from importlib.util import find_spec
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from lib import BadInput, paths, store
+from lib.lab.cluster import Engine, Where, connect
 from lib.lab.plans import Job, Plan, work
 from lib.lab.plans import plan as make_plan
+from lib.recipe import Anatomy, Attack, SelfAudit
 
 ENOUGH = 30.0  # core-seconds of work above which starting workers pays
+SETTLE = 60.0  # seconds that a shared disk may take to show here what a worker has written there
+SILENCE = 30.0  # seconds without an outcome before we look whether there is anybody left to bring one
 
 
 @dataclass(frozen=True)
@@ -31,32 +39,46 @@ class Outcome:
     seconds: float = 0.0
     operations: float = 0.0
     corrupt: bool = False  # an input did not match its digest; it is forgotten, so a second try makes it again
+    there: tuple[str, ...] = ()  # keys of all entries that the job was asked for and that are stored now
 
 
 def do(job: Job, *parents: Outcome) -> Outcome:
     """One job. A failure is an outcome too: siblings go on, children say which parent failed."""
-    name = f"{type(job.step).__name__} {job.key[:12]}"
+    name = _name(job)
     broken = next((parent for parent in parents if parent.error), None)
     if broken:
         return Outcome(job.key, name, f"its parent {broken.name} failed: {broken.error}", corrupt=broken.corrupt)
     from lib.lab.compute import run
 
+    there = tuple(step.key for step in job.yields)
     try:
-        if any(not store.has(step.key) for step in job.yields):
+        if any(not store.has(key) for key in there):
             with one_thread():
-                return Outcome(job.key, name, seconds=run(job), operations=work(job.step))
-        return Outcome(job.key, name)
+                return Outcome(job.key, name, seconds=run(job), operations=work(job.step), there=there)
+        return Outcome(job.key, name, there=there)
     except store.Corrupt as error:
         store.discard(error.key)
         return Outcome(job.key, name, f"{error}; computing it again", corrupt=True)
     except Exception as error:
         why = f"{type(error).__name__}: {error}".splitlines()[0]
         if not isinstance(error, BadInput):
-            log = paths.store() / "failures" / f"{job.key[:12]}.txt"
-            log.parent.mkdir(parents=True, exist_ok=True)
-            log.write_text(traceback.format_exc() + json.dumps(job.step.record(), indent=1))
-            why += f" (trace and recipe in {log})"
+            why += f" (trace and recipe in {_keep(job, traceback.format_exc())})"
         return Outcome(job.key, name, why)
+
+
+def _name(job: Job) -> str:
+    return f"{type(job.step).__name__} {job.key[:12]}"
+
+
+def _keep(job: Job, trace: str) -> str:
+    """Keeps what is known of a failure beside the results; its place."""
+    log = paths.store() / "failures" / f"{job.key[:12]}.txt"
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(trace + json.dumps(job.step.record(), indent=1))
+    except OSError as error:  # a full disk should not hide what went wrong
+        return f"no file: {error.strerror}"
+    return str(log)
 
 
 @contextmanager
@@ -74,16 +96,17 @@ def one_thread() -> Iterator[None]:
 
 def run(
     plan: Plan,
-    workers: int | None = None,
+    where: Where | int | None = None,
     on_done: Callable[[Outcome], None] | None = None,
-    on_corrupt: bool = True,
 ) -> dict[str, Outcome]:
     """Does what a plan holds; outcomes by key, each told to `on_done` as it comes.
 
-    Where a stored input turns out to be corrupt, it and what hangs on it are planned and done once more.
+    `where`: a number asks for that many processes on this machine. Where a stored input turns out to be corrupt, it and
+    what hangs on it are planned and done once more. Raises BadInput where a scheduler cannot be used or is lost; what
+    is finished is kept.
     """
     store.sweep()
-    workers = workers or os.cpu_count() or 1
+    where = where if isinstance(where, Where) else Where(where)
     outcomes: dict[str, Outcome] = {}
 
     def took(outcome: Outcome) -> None:
@@ -91,63 +114,129 @@ def run(
         if on_done:
             on_done(outcome)
 
-    if workers == 1 or plan.seconds < ENOUGH or not find_spec("distributed"):  # a machine may have torch and no Dask
-        for job in plan.jobs.values():
-            took(do(job, *(outcomes[key] for key in job.needs)))
+    def twice(go: Callable[[Plan, str], None]) -> None:
+        try:
+            go(plan, "")
+            spoilt = [plan.jobs[key].yields for key, outcome in outcomes.items() if outcome.corrupt]
+            if spoilt:
+                go(make_plan(spoilt), "-again")
+        finally:
+            _remember(outcomes)
+
+    # A machine may have torch and no Dask.
+    little = where.local == 1 or plan.seconds < ENOUGH or not find_spec("distributed")
+    if not plan.jobs or (little and not where.elsewhere):
+        twice(lambda todo, _: _here(todo, took))
     else:
-        _on_cluster(plan, workers, took)
-    _remember(outcomes)
-    spoilt = [plan.jobs[key].yields for key, outcome in outcomes.items() if outcome.corrupt]
-    if spoilt and on_corrupt:
-        outcomes |= run(make_plan(spoilt), workers, on_done, on_corrupt=False)
+        with connect(where, len(plan.jobs)) as engine:
+            twice(lambda todo, mark: _there(todo, engine, mark, took))
     return outcomes
 
 
-def _on_cluster(plan: Plan, workers: int, took: Callable[[Outcome], None]) -> None:
-    import dask
-    from distributed import Client, LocalCluster, as_completed
-
-    environment = {
-        "OMP_NUM_THREADS": "1",
-        "OMP_WAIT_POLICY": "PASSIVE",
-        "MKL_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
-    settings: dict[str, Any] = {
-        "distributed.worker.daemon": False,  # a step may need child processes
-        "distributed.nanny.pre-spawn-environ": environment | _own_environment(),
-        "distributed.admin.tick.limit": "1h",  # a training holds its worker's loop now and then
-        "distributed.scheduler.allowed-failures": 3,
-        "distributed.worker.memory.terminate": False,
-    }
-    with (
-        dask.config.set(settings),
-        LocalCluster(
-            n_workers=min(workers, len(plan.jobs)),
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.ERROR,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        futures: dict[str, Any] = {}
-        for place, job in enumerate(plan.jobs.values()):
-            parents = [futures[key] for key in job.needs]
-            name = f"{type(job.step).__name__}-{job.key}" + "".join(f"-{at.when}" for at in job.asked)
-            futures[job.key] = client.submit(do, job, *parents, key=name, priority=-place, pure=True)
-        jobs = {future.key: plan.jobs[key] for key, future in futures.items()}
-        for future in as_completed(futures.values()):
-            if future.status == "error":  # no job raises: a worker died under it, and so did those that tried again
-                job = jobs[future.key]
-                why = f"its worker died ({future.exception()})".splitlines()[0]
-                took(Outcome(job.key, f"{type(job.step).__name__} {job.key[:12]}", why))
-            else:
-                took(future.result())
+def _here(plan: Plan, took: Callable[[Outcome], None]) -> None:
+    outcomes: dict[str, Outcome] = {}
+    for job in plan.jobs.values():
+        outcomes[job.key] = do(job, *(outcomes[key] for key in job.needs))
+        took(outcomes[job.key])
 
 
-def _own_environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name.startswith("LEAK_ATLAS_")}
+def _there(plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None]) -> None:
+    """Sends jobs to workers as their parents are done, not many more than there are workers.
+
+    A task has no parents for Dask: two plans on one scheduler may see a different part of the same chain as missing,
+    and a Dask key must mean the same task to both. A worker that dies takes few jobs with it that only waited there.
+    """
+    jobs, outcomes = list(plan.jobs.values()), dict[str, Outcome]()
+    place = {job.key: number for number, job in enumerate(jobs)}
+    open_ = {job.key: len(job.needs) for job in jobs}
+    children: dict[str, list[str]] = defaultdict(list)
+    for job in jobs:
+        for key in job.needs:
+            children[key].append(job.key)
+    ready = [place[key] for key, count in open_.items() if not count]
+    heapify(ready)
+    running: dict[str, tuple[Job, Any]] = {}  # futures are kept: Dask forgets what nobody wants
+    suspects: list[Job] = []
+    landed: SimpleQueue[Any] = SimpleQueue()
+    slots, looked = 1, -1.0
+
+    def start(job: Job, *marks: str) -> None:
+        key = "-".join([type(job.step).__name__, job.key]) + "".join(marks)
+        # Attacks and the like are numpy's; all else follows the device, and waits for one where workers declare them.
+        needs = {"GPU": 1} if engine.gpu and not isinstance(job.step, Attack | SelfAudit | Anatomy) else None
+        future = engine.client.submit(do, job, key=key, priority=-place[job.key], resources=needs)
+        running[key] = job, future
+        future.add_done_callback(landed.put)
+
+    def settle(outcome: Outcome) -> None:
+        outcomes[outcome.key] = outcome
+        took(outcome)
+        for child in children[outcome.key]:
+            open_[child] -= 1
+            if not open_[child]:
+                heappush(ready, place[child])
+
+    def land(future: Any) -> None:
+        job, _ = running.pop(future.key)
+        if future.status == "error":  # no job raises: a worker died under it, or could not read it
+            error = future.exception()
+            if type(error).__name__ == "KilledWorker" and not future.key.endswith("-alone"):
+                suspects.append(job)  # or it only stood beside the one that kills
+                return
+            why = f"{type(error).__name__}: {error}".splitlines()[0]
+            if type(error).__name__ == "KilledWorker":
+                why = "the workers that ran it died, alone too; out of memory, perhaps"
+            settle(Outcome(job.key, _name(job), f"{why} (recipe in {_keep(job, why + chr(10))})"))
+            return
+        outcome = future.result()
+        asked = "".join(f"-{at.when}" for at in job.asked)
+        if not outcome.error and not {step.key for step in job.yields} <= set(outcome.there):
+            start(job, asked, mark)  # somebody else's job of this key, who asked for other epochs of this training
+        elif not outcome.error and not _arrived(outcome.there):
+            why = f"a worker of {engine.name} says it is done, but it is not in {paths.store()}: not the same disk"
+            settle(Outcome(job.key, outcome.name, why))
+        else:
+            settle(outcome)
+
+    try:
+        while ready or running or suspects:
+            if time.monotonic() - looked > 1:
+                slots, looked = engine.slots(), time.monotonic()
+            while ready and len(running) <= slots:
+                job = jobs[heappop(ready)]
+                parents = [outcomes[key] for key in job.needs]
+                if any(parent.error for parent in parents):
+                    settle(do(job, *parents))
+                else:
+                    start(job, mark)
+            if not running and suspects:
+                start(suspects.pop(0), mark, "-alone")
+            if running:
+                try:
+                    land(landed.get(timeout=SILENCE))
+                except Empty:
+                    if not engine.slots():
+                        print(f"waiting: {engine.name} has no workers left", file=sys.stderr, flush=True)
+    except (CancelledError, OSError, RuntimeError) as error:
+        if engine.client.status == "running":
+            raise
+        raise BadInput(
+            f"lost the scheduler ({engine.name}); what is finished is kept in {paths.store()}, "
+            "and the same command goes on from there"
+        ) from error
+
+
+def _arrived(keys: tuple[str, ...]) -> bool:
+    """Whether entries that a worker has stored are seen from here; a shared disk may take a while to tell."""
+    deadline = time.monotonic() + SETTLE
+    while not all(store.has(key) for key in keys):
+        if time.monotonic() > deadline:
+            return False
+        for key in keys:
+            with suppress(OSError):
+                os.listdir(store.folder(key).parent)  # has NFS look again
+        time.sleep(0.2)
+    return True
 
 
 def _remember(outcomes: dict[str, Outcome]) -> None:

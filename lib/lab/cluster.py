@@ -1,0 +1,314 @@
+"""Where jobs run: in this process, on workers of this machine, on a running Dask scheduler, or on a site's queue.
+
+Every worker has one thread. As a Dask preload (`dask worker ... --preload lib.lab.cluster`) this module gives each
+worker of a machine a GPU of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import shlex
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lib import BadInput, paths
+from lib.recipe.core import KINDS
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+QUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "sge": "SGECluster", "lsf": "LSFCluster"}
+PATIENCE = 30.0  # seconds to wait for a running scheduler's answer, and for its first worker
+
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OMP_WAIT_POLICY": "PASSIVE",
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+SETTINGS: dict[str, Any] = {
+    "distributed.worker.daemon": False,  # a step may need child processes
+    "distributed.admin.tick.limit": "1h",  # a training holds its worker's loop now and then
+    "distributed.scheduler.allowed-failures": 1,  # deaths of workers under a job before it is tried alone (lib.lab.run)
+    "distributed.scheduler.http.routes": [],  # nobody asked for a dashboard
+    "distributed.worker.http.routes": [],
+    "distributed.worker.memory.target": False,  # results go through the store: there is nothing to spill, and a
+    "distributed.worker.memory.spill": False,  # paused worker whose memory is its model's would pause for ever
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+}
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where the jobs of a plan run. A queue goes before a scheduler, a scheduler before this machine."""
+
+    workers: int | None = None  # processes on this machine; None: one a core, or one a GPU
+    scheduler: str = field(default_factory=lambda: os.environ.get("DASK_SCHEDULER_ADDRESS", ""))
+    queue: str = ""  # one of QUEUES
+    jobs: int = 1  # of the queue
+    gpus: int = 0  # of each job of the queue
+
+    @property
+    def elsewhere(self) -> bool:
+        return bool(self.queue or self.scheduler)
+
+    @property
+    def local(self) -> int:
+        """Processes on this machine."""
+        return self.workers or len(gpus()) or os.cpu_count() or 1
+
+    def width(self) -> int:
+        """How many jobs run at a time. Raises BadInput where a scheduler cannot be used."""
+        if self.queue:
+            return self.jobs * _processes(self)
+        if self.scheduler:
+            with connect(self, 1) as engine:
+                return engine.slots()
+        return self.local
+
+
+class Engine(NamedTuple):
+    """Workers that wait for jobs."""
+
+    client: Client
+    gpu: bool  # whether they declare GPUs
+    name: str  # where they are, for messages
+
+    def slots(self) -> int:
+        """Threads of all workers that are there now."""
+        return sum(self.client.nthreads().values())
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """The options of a command that runs jobs; `chosen` reads them."""
+    group = parser.add_argument_group("where models are trained")
+    group.add_argument("--workers", type=int, metavar="N", help="processes of one thread on this machine (all cores)")
+    place = group.add_mutually_exclusive_group()
+    place.add_argument("--scheduler", metavar="ADDRESS", help="a running Dask scheduler (DASK_SCHEDULER_ADDRESS)")
+    for queue in QUEUES:
+        what = f"jobs of the queue, as dask's configuration 'jobqueue.{queue}' describes them"
+        place.add_argument(f"--{queue}", action="store_const", const=queue, dest="queue", help=what)
+    group.add_argument("--jobs", type=int, default=1, metavar="N", help="how many jobs of the queue (1)")
+    group.add_argument("--gpus-per-job", type=int, default=0, metavar="N", help="one worker a GPU (no GPU)")
+
+
+def chosen(arguments: argparse.Namespace) -> Where:
+    """What `options` were given; BadInput where a number is too small."""
+    for name, least in (("workers", 1), ("jobs", 1), ("gpus_per_job", 0)):
+        value = getattr(arguments, name)
+        if value is not None and value < least:
+            raise BadInput(f"--{name.replace('_', '-')} takes at least {least}, not {value}")
+    given = {"scheduler": arguments.scheduler} if arguments.scheduler else {}
+    queue = {"queue": arguments.queue or "", "jobs": arguments.jobs, "gpus": arguments.gpus_per_job}
+    return Where(arguments.workers, **given, **queue)
+
+
+@contextmanager
+def connect(where: Where, jobs: int) -> Iterator[Engine]:
+    """Workers for `jobs` jobs; those that were started here are gone afterwards.
+
+    Raises BadInput where a scheduler does not answer, has no workers, or has workers that cannot do these jobs.
+    """
+    if not find_spec("distributed"):
+        raise BadInput("a cluster needs Dask: python -m pip install distributed")
+    import dask
+    from distributed import Client, LocalCluster
+
+    with ExitStack() as stack:
+        stack.enter_context(dask.config.set(SETTINGS | {"distributed.nanny.pre-spawn-environ": environment()}))
+        stack.enter_context(_quiet())
+        target: Any = where.scheduler
+        if where.queue:
+            target = stack.enter_context(queued(where))
+        elif not where.scheduler:
+            preload = dask.config.get("distributed.worker.preload")
+            target = LocalCluster(
+                n_workers=min(where.local, jobs),
+                threads_per_worker=1,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",  # the scheduler opens this port in any case; it answers nothing
+                scheduler_kwargs={"dashboard": False},
+                memory_limit=0,
+                silence_logs=logging.ERROR,
+                **({"resources": {"GPU": 1}, "preload": [*preload, __name__]} if gpus() else {}),
+            )
+            stack.enter_context(target)
+        name = where.queue or where.scheduler or "this machine"
+        try:
+            client = stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False))
+        except (OSError, ValueError) as error:
+            why = str(error).splitlines()[0]
+            raise BadInput(f"no Dask scheduler answers at {name} ({why})") from error
+        gpu = bool(gpus() or where.gpus)
+        if where.scheduler and not where.queue:
+            gpu = check(client, name)
+        elif where.queue:
+            print(f"waiting for the first of {where.jobs} jobs of {name}", file=sys.stderr, flush=True)
+            client.wait_for_workers(1)
+        yield Engine(client, gpu, name)
+
+
+def environment() -> dict[str, str]:
+    """What workers that are started here find in their environment: our settings, and this process' store."""
+    own = {name: value for name, value in os.environ.items() if name.startswith("LEAK_ATLAS_")}
+    places = {"LEAK_ATLAS_STORE": str(paths.store()), "LEAK_ATLAS_DATA": str(paths.data())}
+    return ONE_THREAD | own | places
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask's own account of a lost scheduler runs over many lines; ours is one."""
+    known = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    before = {log: log.level for log in map(logging.getLogger, known)}
+    for log in before:
+        log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for log, level in before.items():
+            log.setLevel(level)
+
+
+# ---------------------------------------------------------------- a site's queue
+
+
+def _processes(where: Where) -> int:
+    """Workers in one job of the queue: one a GPU, or one a core."""
+    import dask
+
+    if find_spec("dask_jobqueue"):
+        import dask_jobqueue  # noqa: F401 (reads the site's configuration)
+    return where.gpus or dask.config.get(f"jobqueue.{where.queue}.cores", None) or 1
+
+
+def queued(where: Where) -> Any:
+    """A scheduler here, and its workers as jobs of the queue; they end when it closes, and are replaced until then.
+
+    Raises BadInput where `dask_jobqueue` is missing or has no queue to speak to.
+    """
+    if not find_spec("dask_jobqueue"):
+        raise BadInput(f"--{where.queue} needs dask-jobqueue: python -m pip install dask-jobqueue")
+    import dask_jobqueue
+
+    kind = getattr(dask_jobqueue, QUEUES[where.queue])
+    if not which(kind.job_cls.submit_command.split()[0]):
+        raise BadInput(f"--{where.queue}: there is no command '{kind.job_cls.submit_command.split()[0]}' here")
+    cluster = kind(**request(where))
+    cluster.adapt(minimum_jobs=where.jobs, maximum_jobs=where.jobs)
+    return cluster
+
+
+def request(where: Where) -> dict[str, Any]:
+    """What a job asks for: what the site's `jobqueue.<queue>` says, one thread a worker, and our environment."""
+    import dask
+
+    processes = _processes(where)
+    site = dask.config.get(f"jobqueue.{where.queue}")
+    extra, directives = list(site["worker-extra-args"]), list(site.get("job-extra-directives") or [])
+    if where.gpus:
+        extra += ["--resources", "GPU=1", "--preload", __name__]
+        if where.queue == "slurm" and not any("gpu" in line for line in directives):
+            directives.append(f"--gres=gpu:{where.gpus}")
+    settings = {
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(paths.ROOT), os.environ.get("PYTHONPATH", "")])),
+        "DASK_DISTRIBUTED__WORKER__DAEMON": "False",
+        "DASK_DISTRIBUTED__ADMIN__TICK__LIMIT": "1h",
+    }
+    exports = [f"export {name}={shlex.quote(value)}" for name, value in (environment() | settings).items()]
+    return {
+        "cores": processes,
+        "processes": processes,
+        "memory": site["memory"] or f"{4 * processes}GB",
+        "worker_extra_args": extra,
+        "job_extra_directives": directives,
+        "job_script_prologue": [*(site["job-script-prologue"] or []), *exports],
+        "scheduler_options": {"dashboard": False, "dashboard_address": "127.0.0.1:0"} | site["scheduler-options"],
+    }
+
+
+# ---------------------------------------------------------------- workers that somebody else started
+
+
+class Fact(NamedTuple):
+    """What a worker says of itself."""
+
+    store: str
+    same: bool  # whether it sees the file that was put into our store
+    revisions: dict[str, int]
+    cuda: bool
+
+
+def revisions() -> dict[str, int]:
+    """The revision of each kind of recipe: where these differ, a key means different things."""
+    return {name: kind.revision for name, kind in KINDS.items()}
+
+
+def fact(token: str) -> Fact:
+    """Runs on a worker."""
+    import torch
+
+    import lib.recipe  # noqa: F401 (fills KINDS)
+
+    return Fact(str(paths.store()), (paths.store() / token).exists(), revisions(), torch.cuda.is_available())
+
+
+def check(client: Client, name: str) -> bool:
+    """Whether the workers of a running scheduler declare GPUs. BadInput where one of them cannot do our jobs."""
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError:
+        raise BadInput(f"{name} has no workers: dask worker {name} --nthreads 1, in an environment with lib") from None
+    paths.store().mkdir(parents=True, exist_ok=True)
+    token = paths.store() / f".seen-{uuid.uuid4().hex}"
+    token.touch()
+    try:
+        facts = client.run(fact, token.name, on_error="return")
+    finally:
+        token.unlink()
+    declared = client.scheduler_info(n_workers=-1)["workers"]
+    gpu = any(one["resources"].get("GPU") for one in declared.values())
+    for worker, said in facts.items():
+        why = ""
+        if not isinstance(said, Fact):
+            why = f"cannot run lib ({said!r}); start it where lib and torch can be imported".replace("\n", " ")
+        elif not said.same:
+            why = f"keeps its results in {said.store}, not in {paths.store()}; start it with LEAK_ATLAS_STORE"
+        elif said.revisions != revisions():
+            why = "has another version of lib; start it again from this one"
+        elif declared.get(worker, {}).get("nthreads", 1) != 1:
+            why = "has several threads; start it with --nthreads 1 (and --nworkers)"
+        elif declared.get(worker, {}).get("resources", {}).get("GPU") and not said.cuda:
+            why = "declares a GPU that torch does not see"
+        elif said.cuda and not gpu and not all(isinstance(one, Fact) and one.cuda for one in facts.values()):
+            why = "has a GPU, others have none, and none declares it; start it with --resources GPU=1"
+        if why:
+            raise BadInput(f"worker {worker} of {name} {why}")
+    return gpu
+
+
+# ---------------------------------------------------------------- a GPU for each worker
+
+
+def gpus() -> list[str]:
+    """The CUDA devices of this machine that this process may use, without asking torch."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return [one for one in visible.split(",") if one.strip() not in ("", "-1")]
+    return [str(number) for number in range(len(list(Path("/dev").glob("nvidia[0-9]*"))))]
+
+
+def dask_setup(worker: Any) -> None:
+    """Called by Dask in a worker before its first job: its number, the end of its name, chooses its GPU."""
+    devices, number = gpus(), str(worker.name).rsplit("-", 1)[-1]
+    if devices and number.isdigit():
+        os.environ["CUDA_VISIBLE_DEVICES"] = devices[int(number) % len(devices)]

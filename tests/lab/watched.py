@@ -1,0 +1,32 @@
+"""A Dask preload for tests: trainings of a worker are logged, held, killed or starved as the environment says."""
+
+import os
+import resource
+import signal
+import time
+from pathlib import Path
+
+from lib.lab import compute
+
+train = compute.train
+
+
+def watched(step, asked):
+    with open(os.environ["WATCHED_LOG"], "a") as log:
+        log.write(f"{step.key} {os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES', '')}\n")
+    while (hold := os.environ.get("WATCHED_HOLD")) and Path(hold).exists():
+        time.sleep(0.01)
+    if step.key == os.environ.get("WATCHED_KILL"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if step.key != os.environ.get("WATCHED_STARVE"):
+        return train(step, asked)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (1, before[1]))
+    try:
+        return bytes(2**30)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def dask_setup(worker) -> None:
+    compute.train = watched
