@@ -7,12 +7,14 @@ worker of a machine a GPU of its own.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import logging
 import os
 import shlex
 import sys
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -85,8 +87,20 @@ class Engine(NamedTuple):
     name: str  # where they are, for messages
 
     def slots(self) -> int:
-        """Threads of all workers that are there now."""
-        return sum(self.client.nthreads().values())
+        """Threads of all workers that are there now; BadInput where the scheduler is lost."""
+        with self.asked():
+            return sum(self.client.nthreads().values())
+
+    @contextmanager
+    def asked(self) -> Iterator[None]:
+        """Inside stands only what Dask does; what it raises when the scheduler is lost becomes BadInput."""
+        try:
+            yield
+        except (CancelledError, asyncio.CancelledError, OSError, RuntimeError) as error:
+            raise BadInput(
+                f"lost the scheduler ({self.name}); what is finished is kept in {paths.store()}, "
+                "and the same command goes on from there"
+            ) from error
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -125,8 +139,9 @@ def connect(where: Where, jobs: int) -> Iterator[Engine]:
     from distributed import Client, LocalCluster
 
     with ExitStack() as stack:
-        stack.enter_context(dask.config.set(SETTINGS | {"distributed.nanny.pre-spawn-environ": environment()}))
+        stack.enter_context(dask.config.set(SETTINGS | {"distributed.nanny.pre-spawn-environ": ONE_THREAD}))
         stack.enter_context(_quiet())
+        stack.enter_context(_own_environment())
         target: Any = where.scheduler
         if where.queue:
             target = stack.enter_context(queued(where))
@@ -158,8 +173,21 @@ def connect(where: Where, jobs: int) -> Iterator[Engine]:
         yield Engine(client, gpu, name)
 
 
+@contextmanager
+def _own_environment() -> Iterator[None]:
+    """Dask sets what its workers inherit in this very process; here it is undone."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        for name in (*ONE_THREAD, "PYTHONHASHSEED"):
+            os.environ.pop(name, None)
+            if name in before:
+                os.environ[name] = before[name]
+
+
 def environment() -> dict[str, str]:
-    """What workers that are started here find in their environment: our settings, and this process' store."""
+    """What workers of a queue find in their environment: our settings, and this process' store."""
     own = {name: value for name, value in os.environ.items() if name.startswith("LEAK_ATLAS_")}
     places = {"LEAK_ATLAS_STORE": str(paths.store()), "LEAK_ATLAS_DATA": str(paths.data())}
     return ONE_THREAD | own | places

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import sys
 import time
 import traceback
@@ -164,9 +163,10 @@ def _there(plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None
         key = "-".join([type(job.step).__name__, job.key]) + "".join(marks)
         # Attacks and the like are numpy's; all else follows the device, and waits for one where workers declare them.
         needs = {"GPU": 1} if engine.gpu and not isinstance(job.step, Attack | SelfAudit | Anatomy) else None
-        future = engine.client.submit(do, job, key=key, priority=-place[job.key], resources=needs)
+        with engine.asked():
+            future = engine.client.submit(do, job, key=key, priority=-place[job.key], resources=needs)
+            future.add_done_callback(landed.put)
         running[key] = job, future
-        future.add_done_callback(landed.put)
 
     def settle(outcome: Outcome) -> None:
         outcomes[outcome.key] = outcome
@@ -178,8 +178,12 @@ def _there(plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None
 
     def land(future: Any) -> None:
         job, _ = running.pop(future.key)
-        if future.status == "error":  # no job raises: a worker died under it, or could not read it
-            error = future.exception()
+        with engine.asked():
+            if future.cancelled():
+                raise CancelledError
+            error = future.exception()  # no job raises: a worker died under it, or could not read it
+            outcome = None if error else future.result()
+        if error:
             if type(error).__name__ == "KilledWorker" and not future.key.endswith("-alone"):
                 suspects.append(job)  # or it only stood beside the one that kills
                 return
@@ -188,7 +192,7 @@ def _there(plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None
                 why = "the workers that ran it died, alone too; out of memory, perhaps"
             settle(Outcome(job.key, _name(job), f"{why} (recipe in {_keep(job, why + chr(10))})"))
             return
-        outcome = future.result()
+        assert outcome is not None
         asked = "".join(f"-{at.when}" for at in job.asked)
         if not outcome.error and not {step.key for step in job.yields} <= set(outcome.there):
             start(job, asked, mark)  # somebody else's job of this key, who asked for other epochs of this training
@@ -198,32 +202,24 @@ def _there(plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None
         else:
             settle(outcome)
 
-    try:
-        while ready or running or suspects:
-            if time.monotonic() - looked > 1:
-                slots, looked = engine.slots(), time.monotonic()
-            while ready and len(running) <= slots:
-                job = jobs[heappop(ready)]
-                parents = [outcomes[key] for key in job.needs]
-                if any(parent.error for parent in parents):
-                    settle(do(job, *parents))
-                else:
-                    start(job, mark)
-            if not running and suspects:
-                start(suspects.pop(0), mark, "-alone")
-            if running:
-                try:
-                    land(landed.get(timeout=SILENCE))
-                except Empty:
-                    if not engine.slots():
-                        print(f"waiting: {engine.name} has no workers left", file=sys.stderr, flush=True)
-    except (CancelledError, OSError, RuntimeError) as error:
-        if engine.client.status == "running":
-            raise
-        raise BadInput(
-            f"lost the scheduler ({engine.name}); what is finished is kept in {paths.store()}, "
-            "and the same command goes on from there"
-        ) from error
+    while ready or running or suspects:
+        if time.monotonic() - looked > 1:
+            slots, looked = engine.slots(), time.monotonic()
+        while ready and len(running) <= slots:
+            job = jobs[heappop(ready)]
+            parents = [outcomes[key] for key in job.needs]
+            if any(parent.error for parent in parents):
+                settle(do(job, *parents))
+            else:
+                start(job, mark)
+        if not running and suspects:
+            start(suspects.pop(0), mark, "-alone")
+        if running:
+            try:
+                land(landed.get(timeout=SILENCE))
+            except Empty:
+                if not engine.slots():
+                    print(f"waiting: {engine.name} has no workers left", file=sys.stderr, flush=True)
 
 
 def _arrived(keys: tuple[str, ...]) -> bool:
@@ -240,14 +236,18 @@ def _arrived(keys: tuple[str, ...]) -> bool:
 
 
 def _remember(outcomes: dict[str, Outcome]) -> None:
-    """Keeps the measured speed for the next preview."""
-    rates = [o.operations / o.seconds for o in outcomes.values() if o.operations and o.seconds > 0.2]
-    if len(rates) < 3:
+    """Keeps the speed of trainings, which are nearly all of the work, by their weight, for the next preview."""
+    done = [o for o in outcomes.values() if o.name.startswith("Train ") and o.operations and o.seconds > 0.2]
+    if len(done) < 3:
         return
+    rate = sum(o.operations for o in done) / sum(o.seconds for o in done)
     path = paths.store() / "rate.json"
     partial = path.with_suffix(f".{os.getpid()}")
-    partial.write_text(json.dumps({"rate": statistics.median(rates), "from": len(rates)}))
-    partial.replace(path)
+    try:
+        partial.write_text(json.dumps({"rate": rate, "from": len(done)}))
+        partial.replace(path)
+    except OSError:  # a full disk has been told of by those who could not store their results
+        partial.unlink(missing_ok=True)
 
 
 # ---------------------------------------------------------------- progress
