@@ -21,7 +21,7 @@ from lib.lab import cluster
 from lib.lab.cluster import Where
 from lib.lab.declare import Notebook, declare, notebooks, parameters, read_parameters
 from lib.lab.plans import Plan, plan, steps_of
-from lib.lab.run import Outcome, reporter, run
+from lib.lab.run import Outcome, reporter, run, width
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -70,7 +70,7 @@ def batch(profile: str, only: list[str], where: Where, extra: dict[str, Any], pl
         except BadInput as error:
             run_.failed(one.name, str(error))
     todo = plan(asked.values())
-    print(todo.preview(where.width()), flush=True)
+    print(todo.preview(width(todo, where)), flush=True)
     if plan_only:
         return 2 if run_.errors else 0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import os
 import sys
 import tarfile
 from pathlib import Path
@@ -46,12 +45,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _plan(chosen: Any) -> int:
+    from lib.lab.cluster import Where
     from lib.lab.declare import declare, notebooks, parameters
+    from lib.lab.run import width
 
     every = notebooks(chosen.only)
     found = plans.plan([declare(one, parameters(one, chosen.profile)) for one in every])
     chosen.out.write_text(json.dumps(plans.dump(found)))
-    print(found.preview(os.cpu_count() or 1))
+    print(found.preview(width(found, Where())))
     print(f"written to {chosen.out}")
     return 0
 
@@ -64,13 +65,13 @@ def _read(path: Path) -> list[Step]:
 
 
 def _run(chosen: Any) -> int:
-    from lib.lab.run import reporter, run
+    from lib.lab.run import reporter, run, width
 
     if chosen.part_mb <= 0:
         raise BadInput(f"--part-mb takes more than 0, not {chosen.part_mb:g}")
     where, steps = cluster.chosen(chosen), _read(chosen.plan)
     todo = plans.plan([steps])
-    print(todo.preview(where.width()), flush=True)
+    print(todo.preview(width(todo, where)), flush=True)
     outcomes = run(todo, where, reporter(todo))
     home = [step.key for step in steps if not isinstance(step, State) and store.has(step.key)]
     parts = pack(home, chosen.pack, chosen.part_mb)

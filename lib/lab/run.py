@@ -122,14 +122,23 @@ def run(
         finally:
             _remember(outcomes)
 
-    # A machine may have torch and no Dask.
-    little = where.local == 1 or plan.seconds < ENOUGH or not find_spec("distributed")
-    if not plan.jobs or (little and not where.elsewhere):
+    if not plan.jobs or _alone(plan, where):
         twice(lambda todo, _: _here(todo, took))
     else:
         with connect(where, len(plan.jobs)) as engine:
             twice(lambda todo, mark: _there(todo, engine, mark, took))
     return outcomes
+
+
+def _alone(plan: Plan, where: Where) -> bool:
+    """Whether this process does it all; a machine may have torch and no Dask."""
+    little = where.local == 1 or plan.seconds < ENOUGH or not find_spec("distributed")
+    return little and not where.elsewhere
+
+
+def width(plan: Plan, where: Where) -> int:
+    """How many jobs of a plan run at a time, for its preview. Raises BadInput where a scheduler cannot be used."""
+    return 1 if _alone(plan, where) else where.width()
 
 
 def _here(plan: Plan, took: Callable[[Outcome], None]) -> None:

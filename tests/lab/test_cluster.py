@@ -21,7 +21,7 @@ from lib.lab import __main__ as cli
 from lib.lab import cluster
 from lib.lab.cluster import Where
 from lib.lab.plans import dump, plan, rate
-from lib.lab.run import Outcome, _remember, run
+from lib.lab.run import Outcome, _remember, run, width
 from lib.recipe import RandomHalves, Schedule, Signals, population
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool
 
@@ -250,10 +250,10 @@ def test_workers_that_cannot_do_our_jobs_are_named_before_anything_is_sent(
 def test_workers_of_a_machine_with_gpus_have_one_each(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
     monkeypatch.setattr("lib.lab.run.ENOUGH", 0.0)
-    before = dict(os.environ)
+    before = {name: os.environ.get(name) for name in (*cluster.environment(), "PYTHONHASHSEED")}
     with dask.config.set(PRELOAD):
         outcomes = run(plan([pool(4).signals()]))
-    assert dict(os.environ) == before
+    assert {name: os.environ.get(name) for name in before} == before
     assert not any(outcome.error for outcome in outcomes.values())
     assert {line.split()[2] for line in watch.log.read_text().splitlines()} == {"4", "7"}
 
@@ -429,3 +429,4 @@ def test_the_next_preview_knows_how_fast_trainings_were() -> None:
     assert rate() == before, "two trainings say little"
     _remember(slow | fast | looks)
     assert rate() == pytest.approx(2.3e11 / 21)
+    assert width(plan([pool(2)]), Where(8)) == 1, "so little work stays in this process"
