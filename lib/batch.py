@@ -159,8 +159,11 @@ class Run:
     def close(self) -> int:
         from lib import report
 
-        report.index(self.folder)
-        executed = len(self.chosen) - len(self.errors)
+        try:
+            report.index(self.folder)
+        except OSError as error:  # the results are kept; only the page that lists them found no room
+            self.errors["index"] = f"{type(error).__name__}: {error}"
+        executed = len(self.chosen.keys() - self.errors.keys())
         print(f"{executed} of {len(self.chosen)} notebooks executed; read {self.folder}/index.html")
         for name, why in self.errors.items():
             print(f"failed: {name}: {why}", file=sys.stderr)
@@ -168,12 +171,15 @@ class Run:
 
 
 def note(folder: Path, name: str, entry: dict[str, Any]) -> None:
-    """Keeps what became of a notebook beside it, whole or not at all."""
+    """Keeps what became of a notebook beside it, whole or not at all; that a disk is full is told at the end."""
     path = folder / f"{name}.run.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}")
-    partial.write_text(json.dumps({"notebook": name} | entry, indent=1))
-    partial.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(json.dumps({"notebook": name} | entry, indent=1))
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
 
 
 def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
@@ -196,18 +202,17 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
         papermill.execute_notebook(
             working, working, parameters=given, kernel_name="python3", progress_bar=False, start_timeout=180
         )
+        working.replace(final)
+        node = nbformat.read(final, as_version=4)
+        final.with_suffix(".claims.json").write_text(json.dumps(report.claims_of(node), indent=1))
+        home = "../" * notebook.name.count("/") + "index.html"
+        final.with_suffix(".html").write_text(report.html(node, notebook.title, home))
     except papermill.PapermillExecutionError as failure:
         error = f"{failure.ename}: {failure.evalue}".splitlines()[0]
     except Exception as failure:  # a kernel that dies, a disk that is full
         error = (f"{type(failure).__name__}: {failure}".splitlines() or [""])[0]
-    if working.exists():
+    if working.exists():  # what a failing notebook got to is worth reading
         working.replace(final)
-    if not error:
-        node = nbformat.read(final, as_version=4)
-        final.with_suffix(".claims.json").write_text(json.dumps(report.claims_of(node), indent=1))
-        final.with_suffix(".html").write_text(
-            report.html(node, notebook.title, "../" * notebook.name.count("/") + "index.html")
-        )
     entry = {
         "title": notebook.title,
         "status": "failed" if error else "executed",

@@ -93,7 +93,6 @@ def test_a_store_that_became_read_only_is_named_and_read(disk: Path, monkeypatch
     assert before.items() < tiny.fingerprint().items()
 
 
-@pytest.mark.xfail(reason="lib.batch does not yet survive that the note of a failure finds no room either")
 def test_a_full_disk_under_the_run_folder_names_the_notebook(disk: Path, tmp_path: Path) -> None:
     """The results are kept in a store elsewhere: only pages find no room."""
     fill(disk, 16 * 1024)
