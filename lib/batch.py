@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from lib import BadInput, paths
+from lib import BadInput, nearest, paths
 from lib.lab import cluster
 from lib.lab.cluster import Where
 from lib.lab.declare import Notebook, declare, notebooks, parameters, read_parameters
@@ -52,7 +52,8 @@ def batch(profile: str, only: list[str], where: Where, extra: dict[str, Any], pl
     given = {one.name: parameters(one, profile, extra) for one in chosen}
     unknown = [name for name in extra if not any(name in one.defaults for one in chosen)]
     if unknown:
-        raise BadInput(f"no chosen notebook has a parameter '{unknown[0]}'")
+        known = {name for one in chosen for name in one.defaults}
+        raise BadInput(f"no chosen notebook has a parameter '{unknown[0]}'{nearest(unknown[0], known)}")
     folder = paths.runs(profile)
     try:
         folder.mkdir(parents=True, exist_ok=True)

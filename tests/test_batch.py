@@ -111,7 +111,7 @@ def test_every_claim_can_get_every_verdict(one) -> None:
     [
         (["--profile", "quik"], "did you mean 'quick'"),
         (["--only", "layers/fig99"], "no notebook matches"),
-        (["-p", "epoch=3"], "no chosen notebook has a parameter 'epoch'"),
+        (["-p", "epoch=3"], "no chosen notebook has a parameter 'epoch'; did you mean 'epochs'?"),
         (["-p", 'epochs="1e-3"'], "write 1.0e-3"),
         (["-p", "epochs=two"], "epochs takes int"),
         (["-p", "epochs"], "name=value"),
