@@ -77,7 +77,7 @@ def test_realize_trains_once_and_then_looks_up(monkeypatch: pytest.MonkeyPatch) 
     assert results[attack]["scores"].shape == results[attack]["member"].shape == (6, 80)
     assert (results[attack]["member"].sum(axis=1) == 40).all()
     before = fingerprint()
-    monkeypatch.setattr("lib.lab.compute.train", lambda *_: pytest.fail("trained twice"))
+    monkeypatch.setattr("lib.lab.compute.training.train", lambda *_: pytest.fail("trained twice"))
     again = lab.realize(signals, attack)
     assert np.array_equal(again[attack]["scores"], results[attack]["scores"])
     assert fingerprint() == before
@@ -102,7 +102,7 @@ def test_rewinding_gives_the_initialisation_and_holding_keeps_bits() -> None:
     safe = [name for name in end if name.startswith(("stem", "stage1", "stage2"))]
     assert safe and all(np.array_equal(end[name], trained[name]) for name in safe)
     assert not np.array_equal(end["stage4.0.conv1.weight"], trained["stage4.0.conv1.weight"])
-    from lib.lab.compute import weights
+    from lib.lab.compute.states import weights
 
     rewound, held = weights(train.rewind("stem"))
     init = store.read(At(train, "init").key).arrays
@@ -211,7 +211,7 @@ def test_a_plan_travels_and_its_results_come_home(monkeypatch: pytest.MonkeyPatc
     assert cli.main(["collect", str(tmp_path / "packed")]) == 0
     assert all(store.has(step.key) for step in attack.parents())
     assert not any(store.has(state.key) for state in attack.targets), "weights stay there"
-    monkeypatch.setattr("lib.lab.compute.train", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr("lib.lab.compute.training.train", lambda *_: pytest.fail("trained again"))
     assert lab.realize(attack)[attack]["scores"].shape == (6, 80)
 
 

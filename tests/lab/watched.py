@@ -6,9 +6,9 @@ import signal
 import time
 from pathlib import Path
 
-from lib.lab import compute
+from lib.lab.compute import training
 
-train = compute.train
+train = training.train
 
 
 def watched(step, asked):
@@ -29,4 +29,4 @@ def watched(step, asked):
 
 
 def dask_setup(worker) -> None:
-    compute.train = watched
+    training.train = watched

@@ -1,0 +1,58 @@
+"""What each kind of step computes. The only place where recipes meet the rooms that do the work."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from lib import store
+from lib.lab.compute import attacks, readings, states, training
+from lib.lab.compute.states import Arrays
+from lib.lab.plans import Job, work
+from lib.recipe import Anatomy, Attack, Distance, SelfAudit, Signals, StageProbe, Step, Train
+
+COMPUTE: Mapping[type, Callable[[Any], Arrays]] = {
+    Signals: readings.signals,
+    Distance: readings.distance,
+    StageProbe: readings.stage_probe,
+    Anatomy: readings.anatomy,
+    SelfAudit: readings.self_audit,
+    Attack: attacks.attack,
+}
+
+
+def run(job: Job) -> float:
+    """Computes and stores what a job yields; seconds it took. What is stored already is not written again."""
+    start = time.perf_counter()
+    made = (
+        training.train(job.step, job.asked)
+        if isinstance(job.step, Train)
+        else {job.key: COMPUTE[type(job.step)](job.step)}
+    )
+    seconds = time.perf_counter() - start
+    meta = _meta(job.step, seconds)
+    for step in reversed(job.yields):  # the training itself last: if it is there, so is what was asked of it
+        store.write(step.key, step.record(), made[step.key], meta)
+    return seconds
+
+
+def _meta(step: Step, seconds: float) -> dict[str, Any]:
+    import numpy
+
+    meta: dict[str, Any] = {
+        "seconds": round(seconds, 3),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version(), "numpy": numpy.__version__},
+        "device": "cpu",
+    }
+    if not isinstance(step, Attack | SelfAudit):
+        import torch
+
+        meta["versions"]["torch"] = torch.__version__
+        meta["threads"] = torch.get_num_threads()
+        meta["device"] = states.device_name()
+        meta["operations"] = work(step)
+    return meta

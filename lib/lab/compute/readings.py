@@ -1,0 +1,93 @@
+"""What is read off models, architectures and designs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lib.lab.compute.states import Arrays, device, load, roles, table, tensor
+from lib.recipe import Anatomy, Distance, SelfAudit, Signals, StageProbe
+
+
+def signals(step: Signals) -> Arrays:
+    from lib.data.designs import Role
+    from lib.data.resident import resident
+    from lib.training.signals import logits
+
+    own = step.of.training
+    role, index, labels = table(own)
+    found = logits(load(step.of), resident(own.data, device()), tensor(index), step.views)
+    plain, views = (part.cpu().numpy() for part in found)
+    right = plain.argmax(1) == labels
+    shares = {
+        f"accuracy_{r.name.lower()}": right[role[0] == r] for r in (Role.MEMBER, Role.NONMEMBER, Role.TEST, Role.DEV)
+    }
+    return {
+        "logits": plain,
+        "views": views,
+        "labels": labels,
+        "index": index,
+        "role": role[0],
+        **{name: np.asarray(part.mean()) for name, part in shares.items() if len(part)},
+    }
+
+
+def distance(step: Distance) -> Arrays:
+    from lib.data.designs import Role
+    from lib.data.resident import resident
+    from lib.localization.layers import distances, part_names
+
+    a, b = step.a.training, step.b.training
+    role_a, index, _ = table(a)
+    role_b, _, _ = table(b)
+    pool = np.isin(role_a[0], (Role.MEMBER, Role.NONMEMBER))
+    net_a, net_b = load(step.a), load(step.b)
+    found = distances(net_a, net_b, resident(a.data, device()), tensor(index[pool]), step.parts)
+    return found | {
+        "parts": _text(part_names(net_a, step.parts)),
+        "index": index[pool],
+        "seen_a": role_a[0][pool] == Role.MEMBER,
+        "seen_b": role_b[0][pool] == Role.MEMBER,
+    }
+
+
+def _text(words: list[str] | tuple[str, ...]) -> np.ndarray:
+    """Words as an array of bytes: safetensors holds numbers."""
+    return np.frombuffer("\n".join(words).encode(), dtype=np.uint8)
+
+
+def stage_probe(step: StageProbe) -> Arrays:
+    from lib.data.designs import Role
+    from lib.data.resident import resident
+    from lib.localization.layers import part_names, probe
+
+    own = step.of.training
+    role, index, _ = table(own)
+    net = load(step.of)
+    fitted, held_out = (tensor(index[role[0] == r]) for r in (Role.MEMBER, Role.TEST))
+    accuracy = probe(net, resident(own.data, device()), fitted, held_out, step.dimensions, own.seed)
+    return {"accuracy": np.asarray(accuracy), "parts": _text(part_names(net, "stages")[: len(accuracy)])}
+
+
+def anatomy(step: Anatomy) -> Arrays:
+    from lib.data import registry
+    from lib.training.cost import anatomy as count
+
+    entry = registry.find(step.data.name)
+    counts = count(step.model, entry.shape[-1], len(entry.classes), step.data.pixels or entry.shape[0])
+    return {name: _text(list(value)) if name == "parts" else np.asarray(value) for name, value in counts.items()}
+
+
+def self_audit(step: SelfAudit) -> Arrays:
+    """`duplicates (rows,)`; `blind (3,)`: the blind classifier's AUC on the first row, with its interval."""
+    from lib.data import honesty, readers
+    from lib.data.designs import Role
+
+    role, index, _ = roles(step.data, step.design, step.rows)
+    x = readers.load(step.data.name, step.data.pixels).x[index]
+    halved = next((row for row in role if (row == Role.NONMEMBER).any()), None)
+    found = {"duplicates": np.asarray([honesty.duplicates(x, row) for row in role])}
+    if halved is not None:
+        pool = np.isin(halved, (Role.MEMBER, Role.NONMEMBER))
+        blind = honesty.blind(x[pool], halved[pool] == Role.MEMBER, step.design.seed)
+        found["blind"] = np.asarray([blind.value, blind.low, blind.high])
+    return found

@@ -1,0 +1,77 @@
+"""Recipes of models as networks: weights of a state, masks of what is held, roles of the samples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lib import store
+from lib.recipe import At, Data, Edit, Hold, Rewind, State, Train
+
+if TYPE_CHECKING:
+    import torch
+
+Arrays = dict[str, np.ndarray]
+
+
+def device() -> str:
+    """Where models are trained."""
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def device_name() -> str:
+    import torch
+
+    return torch.cuda.get_device_name() if device() == "cuda" else "cpu"
+
+
+def net(step: Train) -> Any:
+    from lib.data import registry
+    from lib.models import build
+
+    entry = registry.find(step.data.name)
+    return build(step.model, entry.shape[-1], len(entry.classes), step.seed).to(device())
+
+
+def weights(state: State) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    """The values of a state, and the masks of what is held in all that follows."""
+    import torch
+
+    from lib import rewinding
+
+    if isinstance(state, Edit):
+        values, held = weights(state.parent)
+        if isinstance(state, Rewind):
+            return rewinding.rewind(values, weights(At(state.origin(), "init"))[0], state.start), held
+        if isinstance(state, Hold):
+            return values, held | rewinding.hold(values, state.until)
+    return {name: torch.tensor(array) for name, array in store.read(state.key).arrays.items() if "/" not in name}, {}
+
+
+def load(state: State) -> Any:
+    """The network in a state, ready to be asked."""
+    made = net(state.training)
+    made.load_state_dict(weights(state)[0])
+    return made.eval()
+
+
+def table(step: Train, rows: tuple[int, ...] | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Roles `(rows, n)` over the samples that the design uses, their indices `(n,)` and labels `(n,)`."""
+    return roles(step.data, step.design, rows if rows is not None else (step.row,))
+
+
+def roles(data: Data, design: Any, rows: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    from lib.data import designs, readers
+
+    samples = readers.load(data.name, data.pixels)
+    index = designs.used(design, samples.labels, samples.train)
+    return designs.roles(design, samples.labels, samples.train, rows)[:, index], index, samples.labels[index]
+
+
+def tensor(index: np.ndarray) -> torch.Tensor:
+    import torch
+
+    return torch.as_tensor(index)
