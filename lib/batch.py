@@ -19,7 +19,7 @@ from typing import Any
 from lib import BadInput, nearest, paths
 from lib.lab import cluster
 from lib.lab.cluster import Where
-from lib.lab.declare import Notebook, declare, notebooks, parameters, read_parameters
+from lib.lab.declare import Notebook, declare, notebooks, parameters, read_parameters, setting
 from lib.lab.plans import Plan, plan, steps_of
 from lib.lab.run import Outcome, reporter, run, width
 
@@ -183,6 +183,16 @@ def note(folder: Path, name: str, entry: dict[str, Any]) -> None:
         partial.unlink(missing_ok=True)
 
 
+def _headed(notebook: Notebook, profile: str, given: dict[str, Any]) -> Any:
+    """The notebook's text with its sizes below the title: a thin net is never taken for the paper's."""
+    text = notebook.text
+    first = next(cell for cell in text.cells if cell.cell_type == "markdown")
+    title, *rest = first.source.split("\n", 1)
+    sizes = setting(notebook.defaults | given)
+    first.source = "\n".join([title, "", f"*Profile {profile}{': ' if sizes else ''}{sizes}*", *rest])
+    return text
+
+
 def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
     """Executes one notebook into the run folder and renders its page. Runs in a process of its own."""
     import nbformat
@@ -199,7 +209,7 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
     working = final.with_name(f".{final.name}.{os.getpid()}")
     error = ""
     try:
-        nbformat.write(notebook.text, working)
+        nbformat.write(_headed(notebook, profile, given), working)
         papermill.execute_notebook(
             working, working, parameters=given, kernel_name="python3", progress_bar=False, start_timeout=180
         )
@@ -216,6 +226,7 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
         working.replace(final)
     entry = {
         "title": notebook.title,
+        "setting": setting(notebook.defaults | given),
         "status": "failed" if error else "executed",
         "error": error,
         "seconds": round(time.perf_counter() - start, 1),

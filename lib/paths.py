@@ -25,7 +25,7 @@ def runs(profile: str) -> Path:
 
 
 def reports() -> Path:
-    """Cleaned, committed reports of the published profile."""
+    """Cleaned, committed reports, a folder for each published profile."""
     return outputs() / "reports"
 
 

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 
 from lib import BadInput, batch, lab, paths, report, store
-from lib.lab.declare import declare, notebooks, parameters, read_parameters
+from lib.lab.declare import declare, notebooks, parameters, read_parameters, setting
 
 ALL = notebooks()
 FIGURES = [one for one in ALL if one.name.startswith(("layers", "weights", "pruning", "samples", "time", "atlas"))]
@@ -191,6 +191,12 @@ def test_yaml_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             parameters(one, "odd")
     file.write_text("lr: 1")
     assert parameters(one, "odd") == {"lr": 1.0}
+
+
+def test_sizes_stand_below_the_title() -> None:
+    given = {"data": "cifar10", "pixels": 16, "models": ["resnet10", "vgg11"], "width": 8, "pool": 2000, "epochs": 30}
+    words = "resnet10 and vgg11 at width 8, cifar10 at 16 x 16 pixels, pool of 2,000, 30 epochs"
+    assert setting(given) == words and setting({"seed": 0}) == ""
 
 
 BUDGET = {"layers": 420, "weights": 420, "pruning": 420, "samples": 240, "time": 240, "atlas": 120}  # core-seconds

@@ -93,6 +93,24 @@ def parameters(notebook: Notebook, profile: str, extra: dict[str, Any] | None = 
     }
 
 
+def setting(given: dict[str, Any]) -> str:
+    """What a reader has to know of a notebook's parameters before anything else: data, model, sizes."""
+
+    def told(name: str, words: str) -> str:
+        value = given.get(name)
+        listed = " and ".join(str(each) for each in value) if isinstance(value, list) else value
+        return words.format(f"{listed:,}" if isinstance(listed, int) else listed) if listed else ""
+
+    model = told("model", "{}") or told("models", "{}")
+    parts = (
+        f"{model} at {told('width', 'width {}')}" if model and given.get("width") else model,
+        told("data", "{}") + told("pixels", " at {0} x {0} pixels"),
+        told("pool", "pool of {}"),
+        told("epochs", "{} epochs"),
+    )
+    return ", ".join(part for part in parts if part)
+
+
 def _typed(source: str, name: str, value: Any, defaults: dict[str, Any]) -> Any:
     if name not in defaults:
         raise BadInput(f"{source}: unknown parameter '{name}'{nearest(name, list(defaults))}")

@@ -29,7 +29,7 @@ def report(profile: str, index_only: bool = False) -> int:
     print(f"index: {folder / 'index.html'}")
     if not index_only:
         names = render.publish(folder, paths.reports())
-        print(f"{len(names)} reports published: {paths.reports() / 'index.md'}")
+        print(f"{len(names)} reports published: {paths.reports() / profile / 'index.md'}")
         if render.refresh_readme(paths.ROOT / "README.md", render.results_table(paths.reports())):
             print("README.md: results table refreshed")
     return 0

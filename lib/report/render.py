@@ -240,6 +240,7 @@ def _index_md(found: Sequence[dict[str, Any]], profile: str) -> str:
         lines += [f"## {group}", ""]
         for entry in members:
             lines += [f"### [{entry['title']}]({entry['notebook']}.ipynb)", ""]
+            lines += [f"*{entry['setting']}*", ""] if entry.get("setting") else []
             if entry["claims"]:
                 head = ("Verdict", "Claim", "Measured", "Counts as holding if", "Control")
                 lines += [markdown_table(head, [_markdown_row(row) for row in entry["claims"]]), ""]
@@ -301,13 +302,14 @@ def _write(path: Path, content: str | bytes) -> None:
 
 
 def publish(run_folder: Path, reports_folder: Path) -> list[str]:
-    """Cleaned notebooks, `results.json` and `index.md` of a run's executed notebooks; returns their names.
+    """Cleaned notebooks, `results.json` and `index.md` of a run, in a folder of its profile; returns what it holds.
 
     Reports of notebooks that the run does not hold stay. Nothing is written unless every notebook is small enough.
     """
     import nbformat
 
-    run_folder, reports_folder = Path(run_folder), Path(reports_folder)
+    run_folder = Path(run_folder)
+    place = Path(reports_folder) / run_folder.name
     new: dict[str, dict[str, Any]] = {}
     texts: dict[str, str] = {}
     for entry in entries(run_folder):
@@ -319,46 +321,55 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
         if size > LIMIT:
             raise BadInput(f"{name} would be {size / 1e6:.1f} MB, more than 1 MB; draw fewer or smaller figures")
         texts[name] = text if text.endswith("\n") else text + "\n"
-        new[name] = {key: entry[key] for key in ("notebook", "title", "status", "claims")} | {
-            "profile": run_folder.name
-        }
+        new[name] = {key: entry.get(key, "") for key in ("notebook", "title", "setting", "status", "claims")}
     if not new:
         raise BadInput(f"the run '{run_folder.name}' holds no executed notebook; `make reproduce` executes them")
-    kept = {entry["notebook"]: entry for entry in published(reports_folder)}
+    kept = {entry["notebook"]: entry for entry in _published(place)}
     both = sorted((kept | new).values(), key=_order)
     for name, text in texts.items():
-        _write(reports_folder / f"{name}.ipynb", text)
+        _write(place / f"{name}.ipynb", text)
         if name == HIGHLIGHT:
-            _write(reports_folder / "highlight.png", _first_figure(json.loads(text)))
-    _write(reports_folder / "results.json", json.dumps(both, indent=1, ensure_ascii=False) + "\n")
-    _write(reports_folder / "index.md", _index_md(both, ", ".join(dict.fromkeys(e["profile"] for e in both))))
+            _write(place / "highlight.png", _first_figure(json.loads(text)))
+    _write(place / "results.json", json.dumps(both, indent=1, ensure_ascii=False) + "\n")
+    _write(place / "index.md", _index_md(both, run_folder.name))
     return sorted(new)
 
 
-def published(reports_folder: Path) -> list[dict[str, Any]]:
-    """The published reports whose notebook is still there."""
-    path = Path(reports_folder) / "results.json"
+def _published(place: Path) -> list[dict[str, Any]]:
+    """One profile's published reports whose notebook is still there."""
+    path = place / "results.json"
     found = json.loads(path.read_text()) if path.exists() else []
-    return [entry for entry in found if (Path(reports_folder) / f"{entry['notebook']}.ipynb").exists()]
+    return [entry for entry in found if (place / f"{entry['notebook']}.ipynb").exists()]
+
+
+def published(reports_folder: Path) -> list[dict[str, Any]]:
+    """The published reports of all profiles, each with its `profile`, notebook by notebook."""
+    places = sorted(path for path in Path(reports_folder).glob("*") if path.is_dir())
+    found = [entry | {"profile": place.name} for place in places for entry in _published(place)]
+    first = [place.name for place in places]
+    first.sort(key=lambda name: name != "quick")  # what a reader can repeat in minutes comes first
+    return sorted(found, key=lambda entry: (*_order(entry), first.index(entry["profile"])))
 
 
 def results_table(reports_folder: Path, link: str = "outputs/reports") -> str:
     """One line for each published report: its first claim with what was measured, and how many claims held."""
-    rows = []
+    rows, profiles = [], dict[str, None]()
     for entry in published(reports_folder):
         claims = entry["claims"]
         if not claims:
             continue
-        first = claims[0]
+        first, profile = claims[0], entry["profile"]
+        profiles[profile] = None
         tally = " ".join(f"{icon}\u00a0{count}" for _, icon, count, _ in _tally(claims) if count)
-        title = f"[{entry['title']}]({link}/{entry['notebook']}.ipynb)"
+        title = f"[{entry['title']}]({link}/{profile}/{entry['notebook']}.ipynb)"
         verdict = f"{ledger.ICONS[first['verdict']]}\u00a0{first['verdict']}"
-        rows.append((title, first["paper"], first["text"], ledger.measured(first), verdict, tally))
+        rows.append((title, profile, first["paper"], first["text"], ledger.measured(first), verdict, tally))
     if not rows:
         return "*No reports are published yet.*"
-    head = ("Report", "Paper", "Its first claim", "Measured", "Verdict", "All claims")
+    head = ("Report", "Profile", "Paper", "Its first claim", "Measured", "Verdict", "All claims")
     legend = ", ".join(f"{ledger.ICONS[name]} {name}" for name in ledger.VERDICTS)
-    return markdown_table(head, rows, f"{legend}. [Every claim with its rule and control]({link}/index.md).")
+    lists = ", ".join(f"[{profile}]({link}/{profile}/index.md)" for profile in profiles)
+    return markdown_table(head, rows, f"{legend}. Every claim with its rule and control: {lists}.")
 
 
 def refresh_readme(readme: Path, table: str) -> bool:

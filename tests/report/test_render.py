@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import nbformat
@@ -68,7 +69,14 @@ def run(own_outputs: Path) -> Path:
         page = folder / f"{name}.ipynb"
         page.parent.mkdir(parents=True, exist_ok=True)
         status = "failed" if error else "executed"
-        entry = {"notebook": name, "title": f"Is <{name}> it?", "status": status, "error": error, "seconds": 3.2}
+        entry = {
+            "notebook": name,
+            "title": f"Is <{name}> it?",
+            "status": status,
+            "error": error,
+            "seconds": 3.2,
+            "setting": "thin",
+        }
         page.with_suffix(".run.json").write_text(json.dumps(entry))
         page.with_suffix(".claims.json").write_text(json.dumps(list(JUDGED)))
         if not error:
@@ -161,7 +169,7 @@ def test_index_of_an_empty_run(own_outputs):
 def test_publish_writes_clean_notebooks_and_their_claims(run):
     reports = paths.reports()
     assert render.publish(run, reports) == ["layers/fig01", "time/plane"]
-    node = nbformat.read(reports / "layers/fig01.ipynb", as_version=4)
+    node = nbformat.read(reports / "quick/layers/fig01.ipynb", as_version=4)
     assert "papermill" not in node.metadata and report.claims_of(node) == list(JUDGED)
     assert sorted(p.name for p in reports.rglob("*") if p.is_file()) == [
         "fig01.ipynb",
@@ -173,7 +181,7 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
     render.publish(run, reports)
     assert first == {p: p.read_bytes() for p in reports.rglob("*") if p.is_file()}
     table = render.results_table(reports)
-    assert "[Is <layers/fig01> it?](outputs/reports/layers/fig01.ipynb)" in table
+    assert "[Is <layers/fig01> it?](outputs/reports/quick/layers/fig01.ipynb) | quick |" in table
     assert "✓\u00a01 ✗\u00a01 ◐\u00a01 ○\u00a01" in table and "0.300 [0.200, 0.400]" in table
 
 
@@ -184,8 +192,18 @@ def test_publishing_a_part_keeps_the_rest(run):
         path.unlink()
     assert render.publish(run, reports) == ["layers/fig01"]
     assert [entry["notebook"] for entry in render.published(reports)] == ["layers/fig01", "time/plane"]
-    (reports / "time/plane.ipynb").unlink()
+    (reports / "quick/time/plane.ipynb").unlink()
     assert "time/plane" not in render.results_table(reports)
+
+
+def test_profiles_are_published_side_by_side(run):
+    render.publish(run, paths.reports())
+    shutil.copytree(run, run.with_name("desk"))
+    render.publish(run.with_name("desk"), paths.reports())
+    found = [(entry["notebook"], entry["profile"]) for entry in render.published(paths.reports())]
+    assert found == [(name, profile) for name in ("layers/fig01", "time/plane") for profile in ("quick", "desk")]
+    assert "outputs/reports/desk/index.md" in render.results_table(paths.reports())
+    assert "*thin*" in (paths.reports() / "desk" / "index.md").read_text()
 
 
 def test_too_large_a_notebook_is_named_and_nothing_is_written(run):
