@@ -34,6 +34,7 @@ MEASURES: dict[str, Callable[[Arrays], NDArray]] = {
     "direction": lambda result: np.asarray(result["direction"]),
     "length": lambda result: np.asarray(result["length_b"]),
     "length difference": lambda result: np.asarray(result["length_a"], np.float64) - result["length_b"],
+    "aligned": lambda result: np.asarray(result["aligned"]),
 }
 
 
@@ -41,7 +42,7 @@ def measured(results: Sequence[Arrays], measure: str = "euclidean") -> list[NDAr
     """The values `(P, n)` of one measure in each result of a `Distance` step, over the samples that model a saw.
 
     `measure` is a key of `MEASURES`; "length" is the feature norm in M_h1, "length difference" the norm in M_all minus
-    that in M_h1. Raises BadInput on an unknown measure.
+    that in M_h1; "aligned" is of a `Similarity` step. Raises BadInput on an unknown measure.
     """
     if measure not in MEASURES:
         raise BadInput(f"no measure '{measure}'{nearest(measure, list(MEASURES))}")
@@ -228,6 +229,40 @@ def onset(
         if name.startswith("stage") and apart and beyond:
             return name
     return None
+
+
+# --- up to a rotation -----------------------------------------------------------------------------------------------
+
+
+def cka(result: Arrays, seen: bool = True, level: float = 0.95) -> list[Estimate]:
+    """Debiased linear CKA of each part, from one result of a `Similarity` step.
+
+    Over the samples that both models saw, or (`seen` False) those that only the first one saw. 1 for features that are
+    equal up to a rotation and a scale, 0 in the mean for unrelated ones: hence it may be negative. The estimate is a
+    ratio of sums of unbiased HSIC over blocks of samples; its interval is Student's over the delete-one jackknife of
+    the blocks (``n``): what other samples would have given for these two models. Raises BadInput where no sample is of
+    that group, or a part's features are constant.
+    """
+    terms = np.asarray(result["hsic"], np.float64)[:, np.asarray(result["block_seen"]) == seen]
+    blocks = terms.shape[1]
+    if not blocks:
+        raise BadInput(f"no sample was {'seen by both models' if seen else 'seen by the first model only'}")
+    whole = terms.sum(axis=1, keepdims=True)
+    if (whole[..., 1:] <= 0).any():
+        raise BadInput("features of a part do not vary over the samples: they have no CKA")
+
+    def ratio(sums: FloatArray) -> FloatArray:
+        return sums[..., 0] / np.sqrt(np.maximum(sums[..., 1] * sums[..., 2], np.finfo(float).tiny))
+
+    value = ratio(whole)
+    # Pseudo-values give the interval its width; their mean would undo a bias of order 1 / blocks at the price of noise.
+    pseudo = blocks * value - (blocks - 1) * ratio(whole - terms)
+    spread = [audit.over(part, level) for part in pseudo]
+    reach = [(each.high - each.low) / 2 for each in spread]
+    return [
+        Estimate(float(v), float(v - r), min(1.0, float(v + r)), blocks, blocks > 1)
+        for v, r in zip(value[:, 0], reach, strict=True)
+    ]
 
 
 # --- direction or length --------------------------------------------------------------------------------------------

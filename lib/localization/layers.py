@@ -35,7 +35,7 @@ def part_names(net: Net, parts: Parts = "stages") -> tuple[str, ...]:
     return net.parts() if parts == "stages" else tuple(name for name, _ in net.blocks())
 
 
-def _walk(nets: tuple[Net, ...], images: Tensor, parts: Parts) -> Iterator[tuple[str, list[Tensor]]]:
+def walk(nets: tuple[Net, ...], images: Tensor, parts: Parts) -> Iterator[tuple[str, list[Tensor]]]:
     """Name and output of each part, in every network at once: only one part's maps exist at a time."""
     ends = [name for name, _ in nets[0].blocks()]
     names = [name if parts == "blocks" else name.partition(".")[0] for name in ends]
@@ -68,8 +68,8 @@ def distances(
     columns = []
     with scoring(a), scoring(b):
         for rows in index.to(data.device).split(batch):
-            walk = _walk((a, b), augmentation.plain(data, rows), parts)
-            columns.append(torch.stack([_compare(*maps) for _, maps in walk]))
+            maps_of = walk((a, b), augmentation.plain(data, rows), parts)
+            columns.append(torch.stack([_compare(*maps) for _, maps in maps_of]))
         table = torch.cat(columns, dim=2).float().cpu().numpy()
     return dict(zip(("euclidean", "direction", "length_a", "length_b"), table.swapaxes(0, 1), strict=True))
 
@@ -99,25 +99,25 @@ def probe(
     """Accuracy on samples `held_out` of a linear SVM fitted to each part's features of samples `fitted` (PPTP, Fig. 8).
 
     Returns `(P,)` over `part_names(net)`. The paper names no settings; ours, the same for every part: features wider
-    than `dimensions` are mixed down to that many (`_Mixer`), standardised by the fitted samples, and scaled so that the
+    than `dimensions` are mixed down to that many (`Mixer`), standardised by the fitted samples, and scaled so that the
     mean squared norm is 1 whatever the width; squared hinge loss, one class against the rest, C = 1. So C means the
     same strength of regularisation in narrow and in wide parts, and no part has a C of its own to shine by.
     """
     names, classes = part_names(net), data.labels.cpu().numpy()
     index = torch.cat([fitted.cpu(), held_out.cpu()])
-    mixers: dict[str, _Mixer] = {}
+    mixers: dict[str, Mixer] = {}
     rows: dict[str, list[NDArray[np.float32]]] = {name: [] for name in names}
     with scoring(net):
         for chosen in index.to(data.device).split(BATCH):
-            for name, (maps,) in _walk((net,), augmentation.plain(data, chosen), "stages"):
+            for name, (maps,) in walk((net,), augmentation.plain(data, chosen), "stages"):
                 if name not in mixers:
-                    mixers[name] = _Mixer(maps[0].numel(), dimensions, seed, maps.device)
+                    mixers[name] = Mixer(maps[0].numel(), dimensions, seed, maps.device)
                 rows[name].append(mixers[name](maps).cpu().numpy())
     y, n = classes[index.numpy()], len(fitted)
     return np.array([_svm(np.concatenate(rows.pop(name)), y, n, seed, name) for name in names])
 
 
-class _Mixer:
+class Mixer:
     """Sums of features with random signs: each feature enters one of `kept` sums, and each sum has equally many.
 
     Inner products are kept in the mean, with the same variance of about 2 / kept as under a Gaussian projection where
