@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -14,6 +15,7 @@ from scipy import stats
 from lib import audit
 from lib.attacks import signals
 from lib.attacks.lira import lira
+from lib.attacks.networks import Inputs, features, network
 from lib.attacks.rmia import base, rmia
 from lib.attacks.shadows import equal_counts
 from lib.attacks.threshold import best_thresholds, class_thresholds, global_threshold
@@ -508,6 +510,92 @@ def test_bad_ratios_are_named() -> None:
         rmia(x, others, inside, z, others_z, gamma=0.0)
     with pytest.raises(ValueError, match="queries"):
         rmia(x, others, inside, np.repeat(z, 2, axis=1), np.repeat(others_z, 2, axis=2))
+
+
+# --- attack networks ---------------------------------------------------------------------------------------------
+
+TRAINED: tuple[Inputs, ...] = ("posterior", "posterior_label")
+
+
+def outputs(rng: np.random.Generator, member: np.ndarray, labels: np.ndarray, gap: float) -> np.ndarray:
+    """Logits (..., N, 5) of models that are surer of their members by `gap`."""
+    return rng.normal(size=(*member.shape, 5)) + np.eye(5)[labels] * (gap * member)[..., None]
+
+
+def test_features_are_posteriors_and_a_one_hot() -> None:
+    z, y = np.random.default_rng(0).normal(0, 3, size=(40, 5)), np.arange(40) % 5
+    plain, labelled = features(z, y, "posterior").numpy(), features(z, y, "posterior_label").numpy()
+    assert plain.dtype == np.float32 and labelled.shape == (40, 10)
+    np.testing.assert_allclose(plain, np.exp(z) / np.exp(z).sum(axis=1, keepdims=True), atol=1e-7)
+    np.testing.assert_array_equal(labelled[:, :5], plain)
+    np.testing.assert_array_equal(labelled[:, 5:], np.eye(5)[y])
+    with pytest.raises(ValueError, match="labels"):
+        features(z, y + 1, "posterior_label")
+    with pytest.raises(ValueError, match="posterior_label, not 'top3'"):
+        features(z, y, "top3")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("inputs", TRAINED)
+def test_networks_learn_what_can_be_learnt(inputs: Inputs) -> None:
+    """Separable posteriors give themselves away; where only right or wrong tells, the label is what it takes."""
+    rng = np.random.default_rng(0)
+    member, y = complement_pairs(rng, 3, 500), rng.integers(5, size=500)
+    z = outputs(rng, member, y, 12.0)
+    found = network(z[0], y, z[2:], member[2:], inputs=inputs, epochs=8, batch=32)
+    assert audit.balanced_accuracy(found.scores, member[0], 0.0) > 0.98
+    assert found.net["0.weight"].shape == (128, 5 * (1 + (inputs == "posterior_label")))
+
+    answer = np.where(member, y, (y + 1) % 5)  # members are classified rightly, the others wrongly, all as surely
+    z = 4 * np.eye(5)[answer] + rng.normal(size=(*answer.shape, 5))
+    area = audit.auc(network(z[0], y, z[2:], member[2:], inputs=inputs, epochs=8, batch=32).scores, member[0])
+    assert area > 0.98 if inputs == "posterior_label" else area < 0.6
+
+
+@pytest.mark.parametrize("inputs", TRAINED)
+def test_networks_find_nothing_where_there_is_nothing(inputs: Inputs) -> None:
+    """Shuffled membership: models that leak, and shadows whose members are not those that they say."""
+    rng = np.random.default_rng(0)
+    areas = []
+    for seed in range(24):
+        told, y = complement_pairs(rng, 3, 1000), rng.integers(5, size=1000)
+        z = outputs(rng, complement_pairs(rng, 3, 1000), y, 3.0)
+        areas.append(audit.auc(network(z[0], y, z[2:], told[2:], inputs=inputs, epochs=2, seed=seed).scores, told[0]))
+    found = audit.over(areas)
+    assert finds_nothing(found), found
+
+
+def test_networks_are_deterministic_and_leave_the_generator_alone() -> None:
+    rng = np.random.default_rng(0)
+    member, y = complement_pairs(rng, 2, 200), rng.integers(5, size=200)
+    z = outputs(rng, member, y, 3.0)
+    run = partial(network, z[0], y, z[2:], member[2:], epochs=2)
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    one = run()
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.rand(3)
+    two = run()
+    np.testing.assert_array_equal(one.scores, two.scores)
+    assert all(np.array_equal(one.net[name], two.net[name]) for name in one.net)
+    assert not np.array_equal(run(seed=1).scores, one.scores)
+
+
+def test_networks_weigh_both_sides_alike_and_leave_out_what_was_not_met() -> None:
+    """One member in ten: the threshold stays in the middle. What a shadow never met changes nothing."""
+    rng = np.random.default_rng(0)
+    member, y = np.broadcast_to(np.arange(600) < 60, (4, 600)), rng.integers(5, size=600)
+    z = outputs(rng, member, y, 12.0)
+    found = network(z[0], y, z[1:], member[1:], epochs=8, batch=32)
+    assert audit.balanced_accuracy(found.scores, member[0], 0.0) > 0.98
+    more = np.concatenate([z[1:], np.full((3, 50, 5), np.nan)], axis=1)
+    inside = np.concatenate([member[1:], np.ones((3, 50), bool)], axis=1)
+    labels = np.concatenate([y, np.zeros(50, int)])
+    again = network(z[0], y, more, inside, shadow_labels=labels, epochs=8, batch=32)
+    np.testing.assert_array_equal(again.scores, found.scores)
+    with pytest.raises(ValueError, match="one member and one non-member"):
+        network(z[0], y, z[1:], np.ones_like(member[1:]))
+    with pytest.raises(ValueError, match=r"labels \(N,\)"):
+        network(z[0], y[:5], z[1:], member[1:])
 
 
 # --- the null and the count leak ---------------------------------------------------------------------------------

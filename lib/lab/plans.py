@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from lib import BadInput, paths, store
@@ -18,6 +19,7 @@ from lib.recipe import (
     Edit,
     Hold,
     Model,
+    Network,
     Pair,
     Population,
     SelfAudit,
@@ -210,6 +212,12 @@ def work(step: Step) -> float:
         samples = own.design.pool + held_out * isinstance(step, Signals)
         passes = step.views if isinstance(step, Signals) else 2
         return flops(own.data, own.model) * samples * passes
+    if isinstance(step, Attack) and isinstance(step.attacker, Network):
+        net, own = step.attacker, step.targets[0].training
+        inputs = len(registry.find(own.data.name).classes) * (1 + (net.inputs == "posterior_label"))
+        weights = sum(a * b for a, b in pairwise((inputs, *net.hidden, 1)))
+        samples = len(step.shadows or step.targets) * own.design.pool
+        return 6.0 * weights * samples * net.epochs * len(step.targets)
     return 0.0
 
 
@@ -241,7 +249,7 @@ def rate() -> float:
 def dump(asked: Plan) -> dict[str, Any]:
     """A plan as JSON: a flat table of records by key, and what each job has to yield.
 
-    Attacks and self-audits stay at home: they are cheap, and need more than torch.
+    Attacks and self-audits stay at home: they are cheap (an attack net takes a second), and need more than torch.
     """
     table: dict[str, Any] = {}
 

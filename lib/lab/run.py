@@ -170,7 +170,7 @@ def _there(plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None
 
     def start(job: Job, *marks: str) -> None:
         key = "-".join([type(job.step).__name__, job.key]) + "".join(marks)
-        # Attacks and the like are numpy's; all else follows the device, and waits for one where workers declare them.
+        # Attacks stay on the CPU, their nets too; all else follows the device, and waits for one where workers declare them.
         needs = {"GPU": 1} if engine.gpu and not isinstance(job.step, Attack | SelfAudit | Anatomy) else None
         with engine.asked():
             future = engine.client.submit(do, job, key=key, priority=-place[job.key], resources=needs)

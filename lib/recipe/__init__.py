@@ -8,7 +8,7 @@ An experiment is a small graph of steps. `Data`, `Design`, `Model`, `Objective` 
     results = lab.realize(Attack(LiRA(), private))
 """
 
-from lib.recipe.attacks import BASE, RMIA, Attack, Attacker, LiRA, Threshold
+from lib.recipe.attacks import BASE, RMIA, Attack, Attacker, LiRA, Network, Threshold
 from lib.recipe.core import KINDS, Recipe, Step, load
 from lib.recipe.populations import Pair, Population, model_seed, population, probe_pairs, seed_floors, self_audit
 from lib.recipe.steps import (
@@ -56,6 +56,7 @@ __all__ = [
     "Hold",
     "LiRA",
     "Model",
+    "Network",
     "Objective",
     "Pair",
     "Population",

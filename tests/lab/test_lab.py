@@ -26,6 +26,7 @@ from lib.recipe import (
     Halves,
     LiRA,
     Model,
+    Network,
     RandomHalves,
     RelaxLoss,
     Schedule,
@@ -263,6 +264,20 @@ def test_every_attacker_scores(attacker) -> None:
     attack = pool().attack(attacker)
     scores = lab.realize(attack)[attack]["scores"]
     assert scores.shape == (6, 80) and np.isfinite(scores).all()
+
+
+def test_trained_attackers_keep_their_nets_and_say_what_trained_them() -> None:
+    states = pool(8)
+    quick = Network("posterior_label", hidden=(16,), epochs=2)
+    attack, fewer = states.attack(quick), states.attack(quick, targets=2)
+    assert plan([[attack]]).jobs[attack.key].seconds > plan([[fewer]]).jobs[fewer.key].seconds
+    results = lab.realize(attack, fewer)
+    found = results[attack]
+    assert found["scores"].shape == (8, 80) and not found["thresholds"].any()
+    assert found["net/0.weight"].shape == (8, 16, 20) and not np.array_equal(*found["net/0.weight"][:2])
+    assert np.array_equal(results[fewer]["scores"], found["scores"][:2]), "a net does not depend on its neighbours"
+    assert found.meta["versions"]["torch"] and found.meta["threads"] == 1 and found.meta["device"] == "cpu"
+    assert "torch" not in lab.realize(states.attack(LiRA()))[states.attack(LiRA())].meta["versions"]
 
 
 def test_a_damaged_part_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from lib import store
 from lib.lab.compute import attacks, readings, states, training
 from lib.lab.compute.states import Arrays
 from lib.lab.plans import Job, work
-from lib.recipe import Anatomy, Attack, Distance, SelfAudit, Signals, StageProbe, Step, Train
+from lib.recipe import Anatomy, Attack, Distance, Network, SelfAudit, Signals, StageProbe, Step, Train
 
 COMPUTE: Mapping[type, Callable[[Any], Arrays]] = {
     Signals: readings.signals,
@@ -48,11 +48,12 @@ def _meta(step: Step, seconds: float) -> dict[str, Any]:
         "versions": {"python": platform.python_version(), "numpy": numpy.__version__},
         "device": "cpu",
     }
-    if not isinstance(step, Attack | SelfAudit):
+    attack_net = isinstance(step, Attack) and isinstance(step.attacker, Network)
+    if attack_net or not isinstance(step, Attack | SelfAudit):
         import torch
 
         meta["versions"]["torch"] = torch.__version__
         meta["threads"] = torch.get_num_threads()
-        meta["device"] = states.device_name()
+        meta["device"] = "cpu" if attack_net else states.device_name()
         meta["operations"] = work(step)
     return meta

@@ -9,7 +9,7 @@ import numpy as np
 
 from lib import BadInput, store
 from lib.lab.compute.states import Arrays, table
-from lib.recipe import BASE, RMIA, Attack, LiRA, Signals, Threshold
+from lib.recipe import BASE, RMIA, Attack, LiRA, Network, Signals, State, Threshold, model_seed
 
 
 def attack(step: Attack) -> Arrays:
@@ -28,13 +28,14 @@ def attack(step: Attack) -> Arrays:
     pool = np.isin(role[step.targets[0].key], (Role.MEMBER, Role.NONMEMBER))
     population = role[step.targets[0].key] == Role.TEST
 
-    scores, member, thresholds = [], [], []
+    found, member = [], []
     for target in step.targets:
         mine = pair(own.design, target.training.row)
         helpers = [s for s in shadows if s.key != target.key and pair(own.design, s.training.row) != mine]
         if not helpers:
             raise BadInput(f"row {target.training.row} has no shadow outside its own pair: ask for more models")
         case = Case(
+            target,
             read[target.key],
             [read[s.key] for s in helpers],
             np.stack([role[s.key] for s in helpers]),
@@ -42,15 +43,14 @@ def attack(step: Attack) -> Arrays:
             pool,
             population,
         )
-        score, threshold = ATTACKS[type(step.attacker)](step.attacker, case)
-        scores.append(score)
-        thresholds.append(threshold)
+        found.append(ATTACKS[type(step.attacker)](step.attacker, case))
         member.append(role[target.key][pool] == Role.MEMBER)
     return {
-        "scores": np.stack(scores),
+        "scores": np.stack([one.scores for one in found]),
         "member": np.stack(member),
-        "thresholds": np.asarray(thresholds),
+        "thresholds": np.asarray([one.threshold for one in found]),
         "index": index[pool],
+        **{f"net/{name}": np.stack([one.net[name] for one in found]) for name in found[0].net},
     }
 
 
@@ -60,6 +60,7 @@ class Case(NamedTuple):
     The target is judged on its `pool`, RMIA's ratios are compared with those of the `population`: both Boolean `(n,)`.
     """
 
+    state: State  # the target
     target: Arrays
     shadows: list[Arrays]
     roles: np.ndarray  # (M, n)
@@ -78,28 +79,43 @@ class Case(NamedTuple):
         """A signal on some samples: of the target, and of the shadows stacked."""
         return signal(self.target, which), np.stack([signal(shadow, which) for shadow in self.shadows])
 
+    def learnt(
+        self, signal: Callable[[Arrays, np.ndarray], np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """A signal of the target's pool, and what an attacker learns from: the shadows' signals, membership and labels.
 
-Scored = tuple[np.ndarray, float]  # scores (n,), and the threshold that the shadows chose (NaN: none)
+        Of the samples that are some shadow's members or non-members, which need not be the target's; NaN: not its own.
+        """
+        from lib.data.designs import Role
+
+        met = np.isin(self.roles, (Role.MEMBER, Role.NONMEMBER))
+        known = np.asarray(met.any(axis=0))
+        others = np.stack([signal(shadow, known) for shadow in self.shadows]).astype(float)
+        others[~met[:, known]] = np.nan
+        return signal(self.target, self.pool), others, self.roles[:, known] == Role.MEMBER, self.labels[known]
+
+
+class Scored(NamedTuple):
+    """Scores `(pool,)`, the threshold that the shadows chose (NaN: none), and what was trained."""
+
+    scores: np.ndarray
+    threshold: float = np.nan
+    net: Arrays = {}  # noqa: RUF012 (never written to)
 
 
 def _threshold(attacker: Threshold, case: Case) -> Scored:
     from lib.attacks import signals, threshold
-    from lib.data.designs import Role
 
     def signal(arrays: Arrays, which: np.ndarray) -> np.ndarray:
         return signals.score(attacker.signal, arrays["logits"][which], case.labels[which])
 
-    # A threshold is learnt where the shadows have members and non-members, which need not be the target's samples.
-    met = np.isin(case.roles, (Role.MEMBER, Role.NONMEMBER))
-    known = np.asarray(met.any(axis=0))
-    mine, labels = signal(case.target, case.pool), case.labels
-    others = np.stack([signal(shadow, known) for shadow in case.shadows]).astype(float)
-    others[~met[:, known]] = np.nan
-    member = case.roles[:, known] == Role.MEMBER
+    mine, others, member, labels = case.learnt(signal)
     if not attacker.by_class:
-        return threshold.global_threshold(mine, others, member, sign=attacker.sign)
-    return threshold.class_thresholds(
-        mine, labels[case.pool], others, member, shadow_labels=labels[known], sign=attacker.sign
+        return Scored(*threshold.global_threshold(mine, others, member, sign=attacker.sign))
+    return Scored(
+        *threshold.class_thresholds(
+            mine, case.labels[case.pool], others, member, shadow_labels=labels, sign=attacker.sign
+        )
     )
 
 
@@ -107,10 +123,9 @@ def _lira(attacker: LiRA, case: Case) -> Scored:
     from lib.attacks import lira
 
     mine, others = case.read(lambda arrays, which: arrays["views"][which], case.pool)
-    scores = lira.lira(
-        mine, others, case.member, mode=attacker.mode, variance=attacker.variance, centre=attacker.centre
+    return Scored(
+        lira.lira(mine, others, case.member, mode=attacker.mode, variance=attacker.variance, centre=attacker.centre)
     )
-    return scores, np.nan
 
 
 def _rmia(attacker: RMIA, case: Case) -> Scored:
@@ -124,9 +139,9 @@ def _rmia(attacker: RMIA, case: Case) -> Scored:
         return signals.log_confidence(arrays["logits"][which], case.labels[which], attacker.temperature)
 
     (mine, others), (z, others_z) = case.read(signal, case.pool), case.read(signal, case.population)
-    return rmia.rmia(
-        mine, others, case.member, z, others_z, gamma=attacker.gamma, mode=attacker.mode, a=attacker.a
-    ), np.nan
+    return Scored(
+        rmia.rmia(mine, others, case.member, z, others_z, gamma=attacker.gamma, mode=attacker.mode, a=attacker.a)
+    )
 
 
 def _base(attacker: BASE, case: Case) -> Scored:
@@ -135,7 +150,34 @@ def _base(attacker: BASE, case: Case) -> Scored:
     mine, others = case.read(
         lambda arrays, which: signals.log_confidence(arrays["logits"][which], case.labels[which]), case.pool
     )
-    return rmia.base(mine, others, case.member), np.nan
+    return Scored(rmia.base(mine, others, case.member))
 
 
-ATTACKS: Mapping[type, Callable[[Any, Case], Scored]] = {Threshold: _threshold, LiRA: _lira, RMIA: _rmia, BASE: _base}
+def _network(attacker: Network, case: Case) -> Scored:
+    from lib.attacks import networks
+
+    mine, others, member, labels = case.learnt(lambda arrays, which: arrays["logits"][which])
+    scores, net = networks.network(
+        mine,
+        case.labels[case.pool],
+        others,
+        member,
+        shadow_labels=labels,
+        inputs=attacker.inputs,
+        hidden=attacker.hidden,
+        dropout=attacker.dropout,
+        epochs=attacker.epochs,
+        batch=attacker.batch,
+        lr=attacker.lr,
+        seed=model_seed(attacker.seed, case.state.training.row),
+    )
+    return Scored(scores, 0.0, net)
+
+
+ATTACKS: Mapping[type, Callable[[Any, Case], Scored]] = {
+    Threshold: _threshold,
+    LiRA: _lira,
+    RMIA: _rmia,
+    BASE: _base,
+    Network: _network,
+}

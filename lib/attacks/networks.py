@@ -1,0 +1,104 @@
+"""Attack networks: a small net learns from the shadows' outputs what members look like (Shokri et al. 2017; Nasr et al.
+2018, black box). One net for all classes, as later evaluations have it; Shokri's original has one for each.
+
+These nets train on the CPU, in a second: their kernels are too small for a GPU to gain by.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lib.audit import FloatArray
+
+Inputs = Literal["posterior", "posterior_label"]
+
+
+class Trained(NamedTuple):
+    """Scores ``(N,)``, the logit of "member" (a member iff >= 0), and the net that gave them, tensor by tensor."""
+
+    scores: FloatArray
+    net: dict[str, np.ndarray]
+
+
+def features(logits: ArrayLike, labels: ArrayLike, inputs: Inputs) -> Tensor:
+    """What the net sees, float32: posteriors ``(N, C)``, then the label's one-hot ``(N, 2C)`` where it is asked.
+
+    ``logits (N, C)``, integer ``labels (N,)`` in 0..C-1; softmax in float64. ValueError on other names or labels.
+    """
+    if inputs not in ("posterior", "posterior_label"):
+        raise ValueError(f"inputs is posterior or posterior_label, not {inputs!r}")
+    z = torch.as_tensor(np.asarray(logits, np.float64))
+    posterior = z.softmax(dim=1).float()
+    if inputs == "posterior":
+        return posterior
+    y = np.asarray(labels)
+    if y.min(initial=0) < 0 or y.max(initial=0) >= z.shape[1]:
+        raise ValueError(f"labels must be integers in 0..{z.shape[1] - 1}")
+    return torch.cat([posterior, F.one_hot(torch.as_tensor(y, dtype=torch.int64), z.shape[1]).float()], dim=1)
+
+
+def network(
+    target: ArrayLike,
+    labels: ArrayLike,
+    shadows: ArrayLike,
+    member: ArrayLike,
+    *,
+    shadow_labels: ArrayLike | None = None,
+    inputs: Inputs = "posterior",
+    hidden: tuple[int, ...] = (128, 64, 64),
+    dropout: float = 0.2,
+    epochs: int = 20,
+    batch: int = 256,
+    lr: float = 1e-3,
+    seed: int = 0,
+) -> Trained:
+    """Trains on all that the shadows know, members and non-members of all together, and scores the target's samples.
+
+    Logits ``target (N, C)`` with ``labels (N,)``; ``shadows (M, N', C)`` with ``member (M, N')`` may be of other
+    samples (then ``shadow_labels (N',)``); NaN there = neither a member of that shadow nor a non-member. ReLU and
+    dropout after each hidden layer, one logit, cross entropy in which both sides weigh the same, Adam. The same seed
+    gives the same bits on one machine with one thread. ValueError where shapes do not match or a side is missing.
+    """
+    own, others, inside = np.asarray(labels), np.asarray(shadows, np.float64), np.asarray(member)
+    theirs = own if shadow_labels is None else np.asarray(shadow_labels)
+    fit = others.ndim == 3 and inside.shape == others.shape[:2] and theirs.shape == others.shape[1:2]
+    if not fit or inside.dtype != np.bool_:
+        raise ValueError(
+            "need shadows (M, N, C), Boolean member (M, N) and labels (N,); "
+            f"got {others.shape}, {inside.dtype} {inside.shape} and {theirs.shape}"
+        )
+    known = ~np.isnan(others).any(axis=2)
+    x = features(others[known], np.broadcast_to(theirs, inside.shape)[known], inputs)
+    y = torch.as_tensor(inside[known])
+    sides = torch.stack([~y, y]).sum(dim=1)
+    if not sides.all():
+        raise ValueError("the shadows need at least one member and one non-member")
+    weight = (len(y) / (2 * sides.double()))[y.long()].float()
+    truth = y.float()
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        net = _mlp((x.shape[1], *hidden), dropout)
+        optimizer = torch.optim.Adam(net.parameters(), lr, fused=True)
+        for _ in range(epochs):
+            for rows in torch.randperm(len(x)).split(batch):
+                optimizer.zero_grad()
+                logit = net(x[rows])[:, 0]
+                F.binary_cross_entropy_with_logits(logit, truth[rows], weight[rows]).backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+    net.eval()
+    with torch.inference_mode():
+        scores = net(features(target, own, inputs))[:, 0].double().numpy()
+    return Trained(scores, {name: value.numpy() for name, value in net.state_dict().items()})
+
+
+def _mlp(widths: tuple[int, ...], dropout: float) -> nn.Sequential:
+    hidden = [[nn.Linear(a, b), nn.ReLU(), nn.Dropout(dropout)] for a, b in pairwise(widths)]
+    return nn.Sequential(*(layer for block in hidden for layer in block), nn.Linear(widths[-1], 1))
