@@ -45,7 +45,7 @@ def listing() -> str:
     lines += [
         "",
         "Get one that is not there:  python -m lib.data get NAME",
-        "It takes your own files (CIFAR's archive or its folder; idx files, plain or .gz) from",
+        "It takes your own files (an archive or its folder; idx files, plain or .gz; .npy files) from",
         f"{paths.data()}/NAME, and downloads them where there are none.",
     ]
     return "\n".join(lines)

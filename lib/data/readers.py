@@ -26,13 +26,17 @@ from typing import Any
 import numpy as np
 
 from lib import BadInput, paths
-from lib.data import registry
+from lib.data import registry, tinyimagenet
 from lib.data.registry import Entry
 
 EMBEDDED = Path(__file__).resolve().parent / "embedded"
 DEBIAN = Path("/usr/share/datasets/fashion-mnist")  # where Debian's package dataset-fashion-mnist puts its files
 READERS = {"fashion-mnist": "FashionMNIST", "mnist": "MNIST", "cifar10": "CIFAR10", "cifar100": "CIFAR100"}
-ARCHIVES = {"cifar10": "cifar-10-python.tar.gz", "cifar100": "cifar-100-python.tar.gz"}
+ARCHIVES = {
+    "cifar10": "cifar-10-python.tar.gz",
+    "cifar100": "cifar-100-python.tar.gz",
+    "tinyimagenet": "tiny-imagenet-200.zip",
+}
 BATCH = 2048  # images that are resized at once
 
 
@@ -145,13 +149,15 @@ def how(entry: Entry) -> str:
     """How to get a data set, as the end of a sentence."""
     if entry.embedded:
         return "reinstall the package" if entry.file else "reinstall scikit-learn"
-    return f"get it with `python -m lib.data get {entry.name}`, or first {bring(entry)}"
+    get = f"`python -m lib.data get {entry.name}`"
+    return f"{bring(entry)}, then run {get}" if entry.arrays else f"get it with {get}, or first {bring(entry)}"
 
 
 def bring(entry: Entry) -> str:
     """Which files of one's own to put where, as the end of a sentence."""
     archive = ARCHIVES.get(entry.name)
     files = f"{archive} or its folder {entry.layout}" if archive else "the four idx files (plain or .gz)"
+    files = "your own " + ", ".join(file for file, _ in entry.files) if entry.arrays else files
     debian = " or install Debian's package dataset-fashion-mnist" if entry.name == "fashion-mnist" else ""
     return f"put {files} into {paths.data() / entry.name}{debian}"
 
@@ -196,8 +202,9 @@ def prepare(name: str) -> Path:
     """Makes a set's arrays from its source files, which are downloaded where they are not there; returns their folder.
 
     Source files are looked for in `lib.paths.data()/NAME`, as torchvision lays them out below it or flat, then (those
-    of Fashion-MNIST) where Debian's package puts them, then torchvision downloads them. Each file's MD5 must be the
-    pinned one before it is read. A set that is already there is checked, byte by byte, instead.
+    of Fashion-MNIST) where Debian's package puts them, then torchvision downloads them; sets of a user's own arrays are
+    never downloaded. Each file's MD5 must be the pinned one before it is read; only for Tiny ImageNet's unpacked folder
+    there is none, and that is said. A set that is already there is checked, byte by byte, instead.
 
     BadInput where any of it fails.
     """
@@ -212,11 +219,9 @@ def prepare(name: str) -> Path:
     with _scratch(at.parent) as scratch:
         source = _source(entry, scratch) or _download(entry, scratch / "download")
         _check(entry, source)
-        x, labels = _read(entry, source)
         ready = scratch / "prepared"
         ready.mkdir()
-        np.save(ready / "images.npy", x.reshape(entry.size, *entry.shape))
-        np.save(ready / "labels.npy", labels)
+        np.save(ready / "labels.npy", _write(entry, source, ready / "images.npy"))
         sums = {file: _digest(ready / file, "sha256") for file in ("images.npy", "labels.npy")}
         note = {"name": name, "digest": entry.digest, "train": entry.train, "sha256": sums}
         (ready / "meta.json").write_text(json.dumps(note, indent=1) + "\n", "utf-8")
@@ -270,8 +275,13 @@ def _verify(entry: Entry, at: Path) -> None:
 
 
 def _source(entry: Entry, scratch: Path) -> Path | None:
-    """A torchvision root that holds the set's files; packed or flat files are put in order below `scratch` for that."""
+    """A torchvision root that holds the set's files; packed or flat files are put in order below `scratch` for that.
+
+    Of Tiny ImageNet, which torchvision does not read, the zip, or else the folder to which it unpacks.
+    """
     own = paths.data() / entry.name
+    if entry.name == "tinyimagenet":
+        return next((place for place in (own / ARCHIVES[entry.name], own / entry.layout) if place.exists()), None)
     names = [file for file, _ in entry.files]
     if all((own / entry.layout / file).exists() for file in names):
         return own
@@ -310,42 +320,68 @@ def _unpacking(archive: Path) -> Iterator[None]:
         raise BadInput(f"{archive} cannot be unpacked ({_line(error)}); remove it and get it again") from error
 
 
-def _check(entry: Entry, root: Path) -> None:
+def _check(entry: Entry, source: Path) -> None:
+    if entry.name == "tinyimagenet" and source.is_dir():
+        print(f"{source} has no known digest: names and numbers are checked, pixels not", file=sys.stderr, flush=True)
+        return
     for file, expected in entry.files:
-        path = root / entry.layout / file
-        found = _digest(path, "md5") if path.exists() else "missing"
+        path = source if source.is_file() else source / entry.layout / file
+        if entry.arrays:
+            found = hashlib.md5(_array(entry, path).data).hexdigest()
+        else:
+            found = _digest(path, "md5") if path.exists() else "missing"
         if found != expected:
             raise BadInput(
                 f"{entry.name}: the MD5 of {file} is {found}, expected {expected}; remove it and get it again"
             )
 
 
-def _reader(entry: Entry) -> Any:
-    from lib.data.vision import torchvision
-
-    return getattr(torchvision().datasets, READERS[entry.name])
+def _array(entry: Entry, path: Path) -> np.ndarray:
+    """One of the arrays that a user brings; images as uint8, labels as int64, whatever whole numbers the file holds."""
+    kind = "<i8" if path.name.startswith("y") else "u1"
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        return np.ascontiguousarray(array.astype(kind, casting="safe", copy=False))
+    except (OSError, ValueError, TypeError, EOFError) as error:
+        raise BadInput(f"{entry.name}: {path} cannot be read ({_line(error)}); {bring(entry)}") from error
 
 
 def _download(entry: Entry, root: Path) -> Path:
-    reader = _reader(entry)
+    if entry.arrays:
+        raise BadInput(f"{entry.name} cannot be downloaded; {bring(entry)}")
+    from lib.data.vision import torchvision
+
+    datasets = torchvision().datasets
     print(f"{entry.name} is fetched from the network: {entry.source}", file=sys.stderr, flush=True)
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            reader(root, train=True, download=True)
+            if entry.name == "tinyimagenet":
+                datasets.utils.download_url(tinyimagenet.URL, root, ARCHIVES[entry.name])
+                return root / ARCHIVES[entry.name]
+            getattr(datasets, READERS[entry.name])(root, train=True, download=True)
     except (OSError, RuntimeError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(":")
         raise BadInput(f"{entry.name} could not be downloaded ({reason}); {bring(entry)}") from error
     return root
 
 
-def _read(entry: Entry, root: Path) -> tuple[np.ndarray, np.ndarray]:
-    reader = _reader(entry)
-    try:
-        parts = [reader(root, train=train, download=False) for train in (True, False)]
-    except (OSError, RuntimeError) as error:
-        raise BadInput(f"{entry.name}: torchvision cannot read {root} ({_line(error)})") from error
-    x = np.concatenate([np.asarray(part.data) for part in parts])
-    return x, np.concatenate([np.asarray(part.targets, np.int64) for part in parts])
+def _write(entry: Entry, source: Path, to: Path) -> np.ndarray:
+    """Writes all images, (N, H, W, C) uint8, to the .npy file `to`; returns their labels, (N,) int64."""
+    if entry.name == "tinyimagenet":
+        return tinyimagenet.write(entry, source, to)
+    if entry.arrays:
+        x, labels = ([_array(entry, source / f"{axis}_{part}.npy") for part in ("train", "test")] for axis in "xy")
+    else:
+        from lib.data.vision import torchvision
+
+        reader = getattr(torchvision().datasets, READERS[entry.name])
+        try:
+            parts = [reader(source, train=train, download=False) for train in (True, False)]
+        except (OSError, RuntimeError) as error:
+            raise BadInput(f"{entry.name}: torchvision cannot read {source} ({_line(error)})") from error
+        x, labels = [np.asarray(part.data) for part in parts], [np.asarray(part.targets, np.int64) for part in parts]
+    np.save(to, np.concatenate(x).reshape(entry.size, *entry.shape))
+    return np.concatenate(labels)
 
 
 # ---------------------------------------------------------------- resize

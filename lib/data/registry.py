@@ -2,8 +2,9 @@
 
 `digest` names the content: results carry it in their keys, so a data set that changed can never answer for the old one.
 For embedded files it is the file's SHA-256, for scikit-learn's digits that of the thresholded arrays, and for the sets
-that torchvision fetches it is derived from the MD5 of each source file. CIFAR's MD5s are those that torchvision pins;
-for the two MNISTs they are of the *uncompressed* idx files, because mirrors and distributions compress them anew.
+that are prepared from source files it is derived from the MD5 of each. CIFAR's MD5s are those that torchvision pins;
+for the two MNISTs they are of the *uncompressed* idx files, because mirrors and distributions compress them anew, and
+for sets of a user's own arrays they are of the values (images uint8, labels little-endian int64), not of .npy headers.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Entry:
     file: str = ""  # below lib/data/embedded
     sha256: str = ""  # of `file`, or of the arrays where there is none
     files: tuple[tuple[str, str], ...] = ()  # (name, MD5) of each source file, in torchvision's names
-    layout: str = ""  # the folder in which torchvision expects them, below its root
+    layout: str = ""  # the folder in which torchvision expects them, below its root, or to which the archive unpacks
     note: str = ""
 
     @property
@@ -45,9 +46,18 @@ class Entry:
         return hashlib.sha256("".join(f"{name} {md5}\n" for name, md5 in self.files).encode()).hexdigest()
 
     @property
+    def arrays(self) -> bool:
+        """Whether the source files are arrays that a user brings: {x,y}_{train,test}.npy."""
+        return any(name.endswith(".npy") for name, _ in self.files)
+
+    @property
     def size(self) -> int:
         """Samples, train and test part together."""
         return self.train + self.test
+
+
+def _arrays(x_train: str, y_train: str, x_test: str, y_test: str) -> tuple[tuple[str, str], ...]:
+    return ("x_train.npy", x_train), ("y_train.npy", y_train), ("x_test.npy", x_test), ("y_test.npy", y_test)
 
 
 def _idx(images: str, labels: str, test_images: str, test_labels: str) -> tuple[tuple[str, str], ...]:
@@ -74,6 +84,28 @@ _CIFAR100 = (
     "telephone", "television", "tiger", "tractor", "train", "trout", "tulip", "turtle", "wardrobe", "whale",
     "willow_tree", "wolf", "woman", "worm",
 )  # fmt: skip
+# The folder names of Tiny ImageNet's train part, in order: WordNet 3.0's numbers of noun synsets.
+_SYNSETS = """
+    n01443537 n01629819 n01641577 n01644900 n01698640 n01742172 n01768244 n01770393 n01774384 n01774750 n01784675
+    n01855672 n01882714 n01910747 n01917289 n01944390 n01945685 n01950731 n01983481 n01984695 n02002724 n02056570
+    n02058221 n02074367 n02085620 n02094433 n02099601 n02099712 n02106662 n02113799 n02123045 n02123394 n02124075
+    n02125311 n02129165 n02132136 n02165456 n02190166 n02206856 n02226429 n02231487 n02233338 n02236044 n02268443
+    n02279972 n02281406 n02321529 n02364673 n02395406 n02403003 n02410509 n02415577 n02423022 n02437312 n02480495
+    n02481823 n02486410 n02504458 n02509815 n02666196 n02669723 n02699494 n02730930 n02769748 n02788148 n02791270
+    n02793495 n02795169 n02802426 n02808440 n02814533 n02814860 n02815834 n02823428 n02837789 n02841315 n02843684
+    n02883205 n02892201 n02906734 n02909870 n02917067 n02927161 n02948072 n02950826 n02963159 n02977058 n02988304
+    n02999410 n03014705 n03026506 n03042490 n03085013 n03089624 n03100240 n03126707 n03160309 n03179701 n03201208
+    n03250847 n03255030 n03355925 n03388043 n03393912 n03400231 n03404251 n03424325 n03444034 n03447447 n03544143
+    n03584254 n03599486 n03617480 n03637318 n03649909 n03662601 n03670208 n03706229 n03733131 n03763968 n03770439
+    n03796401 n03804744 n03814639 n03837869 n03838899 n03854065 n03891332 n03902125 n03930313 n03937543 n03970156
+    n03976657 n03977966 n03980874 n03983396 n03992509 n04008634 n04023962 n04067472 n04070727 n04074963 n04099969
+    n04118538 n04133789 n04146614 n04149813 n04179913 n04251144 n04254777 n04259630 n04265275 n04275548 n04285008
+    n04311004 n04328186 n04356056 n04366367 n04371430 n04376876 n04398044 n04399382 n04417672 n04456115 n04465501
+    n04486054 n04487081 n04501370 n04507155 n04532106 n04532670 n04540053 n04560804 n04562935 n04596742 n04597913
+    n06596364 n07579787 n07583066 n07614500 n07615774 n07695742 n07711569 n07715103 n07720875 n07734744 n07747607
+    n07749582 n07753592 n07768694 n07871810 n07873807 n07875152 n07920052 n09193705 n09246464 n09256479 n09332890
+    n09428293 n12267677
+"""
 _FILES_OF_NOUNS = (
     "act", "animal", "artifact", "attribute", "body", "cognition", "communication", "food", "group", "location",
     "person", "plant", "state", "substance",
@@ -209,6 +241,64 @@ _ALL = (
         licence="none stated; cite Krizhevsky 2009",
         note="pixel-identical images: 14 groups in the train part, 10 test images equal a train image; designs do not"
         " keep them on one side, the self-audit counts them",
+    ),
+    Entry(
+        name="tinyimagenet",
+        title="Tiny ImageNet",
+        kind="images",
+        shape=(64, 64, 3),
+        classes=tuple(_SYNSETS.split()),
+        train=100_000,
+        test=10_000,
+        mean=(0.4802, 0.4481, 0.3975),
+        std=(0.2770, 0.2691, 0.2821),
+        files=(("tiny-imagenet-200.zip", "90528d7ca1a48142e341f4ef8d21d0de"),),
+        layout="tiny-imagenet-200",
+        source="cs231n.stanford.edu (248 MB; 1.4 GB when prepared)",
+        licence="none stated; its images are ImageNet's, for non-commercial research",
+        note="the test part is the archive's val part, for its own test part has no labels",
+    ),
+    Entry(
+        name="cifar100-half",
+        title="CIFAR-100, a class-balanced half",
+        kind="images",
+        shape=(32, 32, 3),
+        classes=_CIFAR100,
+        train=25_000,
+        test=5_000,
+        mean=(0.5066, 0.4867, 0.4410),
+        std=(0.2673, 0.2560, 0.2759),
+        files=_arrays(
+            "474cca68f7bbd63c92e95c026492b687",
+            "7d45b2cb1950999365d6b877062fa430",
+            "6b738a2dc9af901b22afe7f2e964be1a",
+            "e107f42c8003165df1645198213ba48d",
+        ),
+        source="your own x_train.npy, y_train.npy, x_test.npy, y_test.npy; for development",
+        licence="none stated; cite Krizhevsky 2009",
+        note="a class-balanced half, for development: 250 train and 50 test images of each class, shuffled; seven"
+        " groups of pixel-identical images, two of them across the parts",
+    ),
+    Entry(
+        name="tinyimagenet32-half",
+        title="Tiny ImageNet, a lossy half at 32x32",
+        kind="images",
+        shape=(32, 32, 3),
+        classes=tuple(_SYNSETS.split()),
+        train=50_000,
+        test=5_000,
+        mean=(0.4808, 0.4489, 0.3989),
+        std=(0.2521, 0.2449, 0.2593),
+        files=_arrays(
+            "a0a8114618477d8fad3a96aa9f33e6f6",
+            "4fce7bef69d792633196b845101a7d82",
+            "0588aea16bbdf10e29a68f0ea5f6172e",
+            "3156c5f0e9edba84d15bf650a78e3e76",
+        ),
+        source="your own x_train.npy, y_train.npy, x_test.npy, y_test.npy; for development",
+        licence="none stated; its images are ImageNet's, for non-commercial research",
+        note="a class-balanced half, for development: 250 train and 25 val images of each class, shuffled; lossy:"
+        " reduced to 32x32 and encoded as JPEG again; four groups of pixel-identical images",
     ),
 )
 

@@ -1,6 +1,7 @@
 """What is known without data: consistent, pinned, and free of heavy imports."""
 
 import hashlib
+import re
 import subprocess
 import sys
 
@@ -35,6 +36,9 @@ def test_digests_differ() -> None:
     [
         ("fashion-mnist-small", "e697b8acf85f9ece60b9c975bc17c87e516fc4ce2b00615cd32064e13c1ca39d"),
         ("cifar10", "84a8921534ec82c71cb5501a61781d76dad3ad025986fe9f259da0f1194dbd8f"),
+        ("tinyimagenet", "ab02da95a669348a14e46a1cf78fbf67672f0bfccd005664ad460f684cc0ee29"),
+        ("cifar100-half", "86563fc9657590a8f6285a87d6a6291df17032ad0b915676147d5e376e7fdc65"),
+        ("tinyimagenet32-half", "bed2535cd28949ace26d694cb5a3c055eed050dd0a7887da06c7b2b3ede62f5b"),
     ],
 )
 def test_digests_are_pinned(name: str, digest: str) -> None:
@@ -54,6 +58,21 @@ def test_moments_are_those_of_the_train_part() -> None:
     entry = registry.find("fashion-mnist-small")
     pixels = readers.load(entry.name).x[: entry.train] / 255
     assert np.isclose(pixels.mean(), entry.mean[0], atol=5e-5) and np.isclose(pixels.std(), entry.std[0], atol=5e-5)
+
+
+def test_classes_of_tiny_imagenet() -> None:
+    whole, half = registry.find("tinyimagenet"), registry.find("tinyimagenet32-half")
+    assert len(whole.classes) == 200 and list(whole.classes) == sorted(whole.classes)
+    assert all(re.fullmatch(r"n\d{8}", wnid) for wnid in whole.classes)
+    assert (whole.classes[0], whole.classes[199]) == ("n01443537", "n12267677")  # goldfish, acorn
+    assert whole.classes == half.classes and half.size * 2 == whole.size
+
+
+@pytest.mark.parametrize("name", ["cifar100-half", "tinyimagenet32-half"])
+def test_a_half_is_named_as_such(name: str) -> None:
+    entry = registry.find(name)
+    assert "half" in entry.title and "a class-balanced half, for development" in entry.note
+    assert ("lossy" in entry.title) == ("lossy" in entry.note) == name.startswith("tiny")
 
 
 def test_a_misspelt_name_is_answered_with_the_nearest() -> None:
