@@ -188,14 +188,14 @@ def _ordered(jobs: dict[str, Job]) -> dict[str, Job]:
 
 
 @cache
-def flops(data: Data, model: Model, start: str = "stem") -> float:
+def flops(data: Data, model: Model, start: str | None = None) -> float:
     """Forward FLOPs of one sample, from part `start` on."""
     from lib.training.cost import anatomy
 
     entry = registry.find(data.name)
     counts = anatomy(model, entry.shape[-1], len(entry.classes), data.pixels or entry.shape[0])
     parts = [str(part).split(".")[0] for part in counts["parts"]]
-    return float(sum(counts["flops"][parts.index(start.split(".")[0]) :]))
+    return float(sum(counts["flops"][parts.index(start.split(".")[0]) if start else 0 :]))
 
 
 def work(step: Step) -> float:
@@ -221,14 +221,14 @@ def work(step: Step) -> float:
     return 0.0
 
 
-def _held_until(step: Train) -> str:
-    """The first part that a training may change."""
+def _held_until(step: Train) -> str | None:
+    """The first part that a training may change; None: it may change all."""
     state = step.parent
     while state is not None:
         if isinstance(state, Hold):
             return state.until
         state = state.parent if isinstance(state, Edit | Train) else None
-    return "stem"
+    return None
 
 
 # What one core does on small nets, before the store knows better: operations per second; seconds any job costs.

@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 from torch import nn
 
+from lib import BadInput
+from lib.recipe import Model
+
 
 class Stage(nn.Sequential):
     """A part that consists of blocks, numbered from 0."""
@@ -11,6 +14,8 @@ class Stage(nn.Sequential):
 
 class Net(nn.Sequential):
     """Named parts, applied one after another; every part's output is a feature that can be looked at.
+
+    `PARTS` are those of most architectures; a VGG has no stem and five stages.
 
     Parameter names start with their part's: `stem.conv.weight`, `stage1.0.conv1.weight`, `head.fc.weight`.
     """
@@ -29,3 +34,14 @@ class Net(nn.Sequential):
                     yield f"{name}.{number}", block
             else:
                 yield name, part
+
+
+def widths(model: Model, factors: tuple[int, ...]) -> list[int]:
+    """Output channels of each stage: `factors` times the model's width, but for the stages that the model names."""
+    found = [model.width * factor for factor in factors]
+    for stage, channels in ((3, model.stage3_channels), (4, model.stage4_channels)):
+        if channels is not None:
+            found[stage - 1] = channels
+    if min(found) < 1:
+        raise BadInput(f"every stage of a {model.name} needs a channel or more, not {found}: raise width or channels")
+    return found

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lib import BadInput
-from lib.models.net import Net, Stage
+from lib.models.net import Net, Stage, widths
 from lib.recipe import Model
 
 DEPTHS: dict[str, tuple[int, int, int, int]] = {
@@ -106,13 +106,11 @@ class Head(nn.Module):
 def resnet(model: Model, channels: int, classes: int) -> Net:
     """Stem, four stages of blocks, head; initialised from torch's global generator (see `lib.models.build`)."""
     block = Bottleneck if model.name in BOTTLENECKS else Basic
-    if model.width < 1 or model.stage4_stride not in (1, 2, 4):
-        raise BadInput(f"a {model.name} needs a width of 1 or more and a stage4_stride of 1, 2 or 4, not {model}")
-    outputs = [model.width * block.expansion * factor for factor in (1, 2, 4, 8)]
-    if model.stage4_channels is not None:
-        outputs[3] = model.stage4_channels
-    if outputs[3] < 1 or outputs[3] % block.expansion:
-        raise BadInput(f"stage4_channels of a {model.name} must be a multiple of {block.expansion}, not {outputs[3]}")
+    if model.stage4_stride not in (1, 2, 4):
+        raise BadInput(f"a {model.name} needs a stage4_stride of 1, 2 or 4, not {model.stage4_stride}")
+    outputs = widths(model, tuple(block.expansion * factor for factor in (1, 2, 4, 8)))
+    if any(after % block.expansion for after in outputs):
+        raise BadInput(f"channels of a {model.name}'s stages must be multiples of {block.expansion}, not {outputs}")
 
     parts: OrderedDict[str, nn.Module] = OrderedDict(stem=Stem(channels, model.width, model.stem == "conv3-pool"))
     before = model.width

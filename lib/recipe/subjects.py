@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lib import BadInput
 from lib.data import registry
 from lib.recipe.core import Recipe
 
@@ -74,11 +75,23 @@ class VictimAttacker(Design):
 class Model(Recipe):
     """An architecture at a width; the papers' nets are the defaults at width 64."""
 
-    name: Literal["resnet10", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152"] = "resnet18"
+    name: Literal[
+        "resnet10", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
+        "vgg11", "vgg13", "vgg16", "vgg19",
+        "atm-xt", "atm-t", "atm-s", "atm-b",
+    ] = "resnet18"  # fmt: skip  # VGG with BatchNorm; ATM: Active Token Mixer
     width: int = 64  # channels of stage 1
-    stem: Literal["conv3", "conv3-pool"] = "conv3"  # 3x3 convolution, without or with a 3x3 max-pool of stride 2
-    stage4_stride: int = 2  # 1, 2, 4: the stage-4 map is as wide as stage 3's, half, a quarter
-    stage4_channels: int | None = None  # output channels of stage 4; None: eight (basic) times the width
+    stem: Literal["conv3", "conv3-pool"] = "conv3"  # ResNet: 3x3 convolution, without or with a 3x3/2 max-pool
+    stage4_stride: int = 2  # ResNet; 1, 2, 4: the stage-4 map is as wide as stage 3's, half, a quarter
+    stage4_channels: int | None = None  # output channels of stage 4; None: eight (bottlenecks: 32) times the width
+    stage3_channels: int | None = None  # output channels of stage 3; None: four (16; ATM: five) times
+    patch: int = 4  # ATM; 1, 2, 4: stride of the 7x7 patch embedding; with 2, maps have four times the pixels
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for own, family, usual in (("stem", "resnet", "conv3"), ("stage4_stride", "resnet", 2), ("patch", "atm", 4)):
+            if not self.name.startswith(family) and getattr(self, own) != usual:
+                raise BadInput(f"{own} belongs to the {family} architectures: leave it out of a {self.name}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,3 +106,11 @@ def test_outputs_are_finite_and_weights_channels_last() -> None:
 def test_impossible_networks_are_refused(model: Model) -> None:
     with pytest.raises(BadInput):
         build(model, 3, 10, seed=0)
+
+
+def test_stage3_channels_feed_stage4() -> None:
+    net = build(Model("resnet10", width=4, stage3_channels=6), 3, 10, seed=0)
+    assert net.stage3[0].conv2.out_channels == net.stage4[0].conv1.in_channels == 6
+    assert net(torch.randn(2, 3, 16, 16)).shape == (2, 10)
+    with pytest.raises(BadInput, match="multiples of 4"):
+        build(Model("resnet50", width=4, stage3_channels=6), 3, 10, seed=0)

@@ -1,0 +1,242 @@
+"""Active Token Mixer: its operator against closed forms, its nets against the published counts."""
+
+import copy
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lib import BadInput
+from lib.models import Net, build, skeleton
+from lib.models.atm import SHARES, VARIANTS, Mixer, grid, runs, sample
+from lib.recipe import Model
+from lib.training.cost import anatomy
+from tests.models.chains import assert_front_is_held, assert_no_distance_before, images
+
+COUNTS = {  # at width 64 for 1,000 classes; published as 15, 27, 39 and 52 million
+    "atm-xt": 15_349_128,
+    "atm-t": 27_152_232,
+    "atm-s": 38_631_448,
+    "atm-b": 52_154_792,
+}
+SMALL = Model("atm-xt", width=8)
+
+
+def looked(x: torch.Tensor, offset: float, axis: int) -> torch.Tensor:
+    """The map seen from the same distance everywhere, with two groups of channels."""
+    return sample(x, grid(torch.full((*x.shape[:3], 2), offset), axis))
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_full_width_is_the_papers_net(name: str) -> None:
+    assert sum(p.numel() for p in skeleton(Model(name), 3, 1000).parameters()) == COUNTS[name]
+    net = skeleton(Model(name), 3, 200)
+    assert sum(p.numel() for p in net.parameters()) == COUNTS[name] - 800 * 513
+
+
+# --- the operator
+
+
+def maps(height: int = 5, width: int = 7) -> torch.Tensor:
+    return torch.randn(2, height, width, 6, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_no_offset_is_the_map_itself(axis: int) -> None:
+    torch.testing.assert_close(looked(maps(), 0.0, axis), maps())
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_a_whole_offset_shifts_and_fills_with_zeros(axis: int) -> None:
+    x = maps().movedim(axis, 0)
+    found = looked(maps(), 1.0, axis).movedim(axis, 0)
+    torch.testing.assert_close(found[:-1], x[1:])
+    torch.testing.assert_close(found[-1], torch.zeros_like(x[0]), atol=1e-5, rtol=0)
+    back = looked(maps(), -2.0, axis).movedim(axis, 0)
+    torch.testing.assert_close(back[2:], x[:-2])
+    assert back[:2].abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_half_an_offset_averages_neighbours(axis: int) -> None:
+    x = maps().movedim(axis, 0)
+    found = looked(maps(), 0.5, axis).movedim(axis, 0)
+    torch.testing.assert_close(found[:-1], (x[:-1] + x[1:]) / 2)
+    torch.testing.assert_close(found[-1], x[-1] / 2)  # beyond the edge there is nothing
+
+
+def test_a_constant_map_looks_the_same_from_inside() -> None:
+    offsets = torch.rand(2, 8, 8, 3, generator=torch.Generator().manual_seed(1)) * 4 - 2
+    found = sample(torch.full((2, 8, 8, 6), 3.0), grid(offsets, axis=2))
+    torch.testing.assert_close(found[:, :, 2:-2], torch.full((2, 8, 4, 6), 3.0))
+
+
+@given(st.integers(0, 2**16), st.sampled_from([1, 2]), st.integers(1, 6), st.integers(1, 6))
+def test_looking_is_linear_interpolation(seed: int, axis: int, height: int, width: int) -> None:
+    """Against hat functions: the weight of pixel j, seen from position p, is 1 - |p - j| where that is positive."""
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(2, height, width, 6, generator=generator, requires_grad=True)
+    offsets = (3 * torch.randn(2, height, width, 3, generator=generator)).requires_grad_()
+    n = x.shape[axis]
+    here = torch.arange(n).view((n, 1) if axis == 2 else (n, 1, 1))
+    each = (offsets + here).repeat_interleave(2, dim=-1)
+    expected = sum((1 - (each - j).abs()).clamp_min(0) * x.narrow(axis, j, 1) for j in range(n))
+    found = sample(x, grid(offsets, axis))
+    torch.testing.assert_close(found, expected, atol=2e-5, rtol=1e-4)
+    weights = torch.randn(found.shape, generator=generator)
+    for a, b in zip(*(torch.autograd.grad((y * weights).sum(), (x, offsets)) for y in (found, expected)), strict=True):
+        torch.testing.assert_close(a, b, atol=2e-4, rtol=1e-3)
+
+
+def test_without_offsets_a_mixer_mixes_channels_alone() -> None:
+    torch.manual_seed(0)
+    mixer, x = Mixer(8), torch.randn(2, 4, 4, 8)
+    nowhere = (grid(torch.zeros(2, 4, 4, 2), 2), grid(torch.zeros(2, 4, 4, 2), 1))
+    w, h, c = mixer.width(x), mixer.height(x), mixer.here(x)
+    shares = mixer.fusion((w + h + c).mean(dim=(1, 2))).view(2, 3, 8).softmax(dim=1)
+    assert torch.allclose(shares.sum(dim=1), torch.ones(2, 8))
+    expected = mixer.project(sum(shares[:, i, None, None] * y for i, y in enumerate((w, h, c))))
+    torch.testing.assert_close(mixer(x, nowhere), expected)
+    shuffled = torch.randperm(16)
+    moved = mixer(x.flatten(1, 2)[:, shuffled].view_as(x), nowhere)
+    torch.testing.assert_close(moved.flatten(1, 2), expected.flatten(1, 2)[:, shuffled])
+
+
+# --- the nets
+
+
+@pytest.mark.parametrize(
+    ("patch", "pixels", "sizes"),
+    [
+        (4, 64, (16, 16, 8, 4, 2)),
+        (2, 64, (32, 32, 16, 8, 4)),
+        (4, 32, (8, 8, 4, 2, 1)),
+        (2, 32, (16, 16, 8, 4, 2)),
+        (4, 16, (4, 4, 2, 1, 1)),
+        (1, 16, (16, 16, 8, 4, 2)),
+    ],
+)
+def test_map_sizes(patch: int, pixels: int, sizes: tuple[int, ...]) -> None:
+    net = skeleton(Model("atm-xt", patch=patch), 3, 10)
+    x = torch.empty(2, 3, pixels, pixels, device="meta")
+    found = []
+    for part in net:
+        x = part(x)
+        found.append(tuple(x.shape[1:]))
+    assert found[:-1] == [(c, s, s) for c, s in zip((64, 64, 128, 320, 512), sizes, strict=True)]
+    assert x.shape == (2, 10)
+
+
+@pytest.mark.parametrize(
+    ("depth", "run", "expected"),
+    [
+        (2, 2, [2]),
+        (3, 2, [3]),
+        (4, 2, [2, 2]),
+        (10, 2, [2] * 5),
+        (18, 6, [6] * 3),
+        (8, 6, [6, 2]),
+        (27, 6, [6] * 4 + [3]),
+    ],
+)
+def test_offsets_are_learnt_anew_but_not_for_a_last_layer_alone(depth: int, run: int, expected: list[int]) -> None:
+    assert runs(depth, run) == expected
+    assert runs(7, 6) == [7] and runs(1, 2) == [1]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_parts_and_blocks(name: str) -> None:
+    net, variant = skeleton(Model(name, width=8), 1, 10), VARIANTS[name]
+    assert net.parts() == Net.PARTS
+    for number, depth in enumerate(variant.depths, 1):
+        stage = net.get_submodule(f"stage{number}")
+        assert [len(block.layers) for block in stage] == runs(depth, variant.run)
+        assert all(block.borrowed == (stage[0].peg,) for block in stage)
+    in_blocks = [f"{block}.{own}" for block, module in net.blocks() for own in module.state_dict()]
+    assert in_blocks == list(net.state_dict())
+
+
+def test_a_copy_borrows_from_itself() -> None:
+    net = build(SMALL, 1, 3, seed=0)
+    own = copy.deepcopy(net).stage3
+    assert own[1].borrowed[0] is own[0].peg and own[0].peg is not net.stage3[0].peg
+
+
+def test_both_blocks_of_a_stage_teach_the_encoding_that_they_share() -> None:
+    net, x = build(SMALL, 1, 3, seed=0), torch.randn(4, 1, 16, 16)
+    y = net[:3](x).detach()
+    net.stage3[1](net.stage3[0](y).detach()).square().sum().backward()
+    assert net.stage3[0].peg.weight.grad.abs().sum() > 0  # type: ignore[union-attr]
+    assert net.stage3[0].offsets.fc.weight.grad is None
+
+
+@pytest.mark.parametrize("pixels", [8, 16, 32])
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_forward_and_backward_are_finite(pixels: int, precision: torch.dtype) -> None:
+    net = build(SMALL, 3, 10, seed=0)
+    with torch.autocast("cpu", torch.bfloat16, enabled=precision is torch.bfloat16):
+        out = net(torch.randn(4, 3, pixels, pixels))
+    out.float().square().mean().backward()
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in net.parameters())
+
+
+def test_a_map_of_one_pixel_is_convolved_like_any_other() -> None:
+    down = build(SMALL, 3, 10, seed=0).stage4[0].down
+    for size in (1, 2, 5):
+        x = torch.randn(2, 40, size, size)
+        torch.testing.assert_close(down(x), torch.nn.functional.conv2d(x, down.weight, down.bias, 2, 1))
+
+
+def test_initialisation() -> None:
+    first, again, other = (build(SMALL, 3, 10, seed).state_dict() for seed in (5, 5, 6))
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not torch.equal(first["stem.conv.weight"], other["stem.conv.weight"])
+    net = build(Model("atm-xt", width=16), 3, 10, seed=0)
+    linear, conv, peg = net.stage4[0].layers[0].mlp.fc1, net.stage4[0].down, net.stage4[0].peg
+    assert float(linear.weight.detach().std()) == pytest.approx(0.02, rel=0.02) and not linear.bias.any()
+    assert float(conv.weight.detach().std()) == pytest.approx((2 / (9 * 128)) ** 0.5, rel=0.02)
+    assert float(peg.weight.detach().std()) == pytest.approx((2 / 9) ** 0.5, rel=0.1)
+
+
+def test_channels_of_a_stage() -> None:
+    net = build(Model("atm-xt", width=8, stage3_channels=20, stage4_channels=16), 3, 10, seed=0)
+    assert [stage[0].peg.out_channels for stage in net[1:-1]] == [8, 16, 20, 16]
+    assert net(torch.randn(2, 3, 16, 16)).shape == (2, 10)
+
+
+@pytest.mark.parametrize("place", ["stage1", "stage3", "stage3.1", "head"])
+def test_the_front_is_held_and_kept(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_front_is_held(SMALL, place, monkeypatch)
+
+
+@pytest.mark.parametrize("block", ["stage2.0", "stage3.1"])
+def test_distances_begin_where_two_nets_part(block: str) -> None:
+    assert_no_distance_before(SMALL, block, images())
+
+
+def test_counts_by_hand() -> None:
+    counts = anatomy(SMALL, 1, 10, 16)
+    assert counts["parts"].tolist() == ["stem", "stage1.0", "stage2.0", "stage3.0", "stage3.1", "stage4.0", "head"]
+    assert counts["flops"][0] == 2 * 49 * 8 * 16
+    c, tokens = 8, 16
+    layer = tokens * (4 * c * c + 2 * 4 * c * c) + c * (c // 4) * 4
+    assert counts["flops"][1] == 2 * (9 * c * tokens + tokens * c * 2 * c // SHARES[0] + 2 * layer)
+    net = build(SMALL, 1, 10, seed=0)
+    assert counts["parameters"].tolist() == [sum(p.numel() for p in block.parameters()) for _, block in net.blocks()]
+
+
+@pytest.mark.parametrize(
+    "model", [Model("atm-xt", width=2), Model("atm-t", patch=3), Model("atm-s", stage4_channels=12)]
+)
+def test_impossible_networks_are_refused(model: Model) -> None:
+    with pytest.raises(BadInput):
+        build(model, 3, 10, seed=0)
+
+
+@pytest.mark.parametrize("fields", [{"stem": "conv3-pool"}, {"stage4_stride": 1}])
+def test_fields_of_others_are_refused(fields: dict[str, object]) -> None:
+    with pytest.raises(BadInput, match="leave it out of a"):
+        Model("atm-xt", **fields)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="patch belongs to the atm"):
+        Model("resnet18", patch=2)

@@ -1,0 +1,91 @@
+"""VGG against the papers' parameter counts and map sizes, and through a training that holds its front."""
+
+import pytest
+import torch
+
+from lib import BadInput
+from lib.models import build, skeleton
+from lib.models.vgg import DEPTHS
+from lib.recipe import Model
+from tests.models.chains import assert_front_is_held, assert_no_distance_before, images
+
+FEATURES = {"vgg11": 9_225_984, "vgg13": 9_410_880, "vgg16": 14_723_136, "vgg19": 20_035_392}
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_full_width_is_the_papers_net(name: str) -> None:
+    net = skeleton(Model(name), 3, 100)
+    assert sum(p.numel() for p in net[:-1].parameters()) == FEATURES[name]
+    assert sum(p.numel() for p in net.head.parameters()) == 513 * 100
+
+
+@pytest.mark.parametrize("name", DEPTHS)
+def test_parts_and_blocks(name: str) -> None:
+    net = skeleton(Model(name, width=4), 1, 10)
+    assert net.parts() == ("stage1", "stage2", "stage3", "stage4", "stage5", "head")
+    names = [block for block, _ in net.blocks()]
+    assert len(names) == int(name[3:]) - 2  # the three fully connected layers of the number are one here
+    assert names[0] == "stage1.0" and names[-1] == "head"
+    in_blocks = {f"{block}.{own}" for block, module in net.blocks() for own in module.state_dict()}
+    assert in_blocks == set(net.state_dict())
+
+
+@pytest.mark.parametrize(
+    ("pixels", "sizes"),
+    [(64, (32, 16, 8, 4, 2)), (32, (16, 8, 4, 2, 1)), (28, (14, 7, 3, 1, 1)), (16, (8, 4, 2, 1, 1))],
+)
+@pytest.mark.parametrize("name", ["vgg11", "vgg19"])
+def test_map_sizes(name: str, pixels: int, sizes: tuple[int, ...]) -> None:
+    net = skeleton(Model(name), 3, 10).eval()
+    x = torch.empty(2, 3, pixels, pixels, device="meta")
+    found = []
+    for part in net:
+        x = part(x)
+        found.append(tuple(x.shape[1:]))
+    assert found[:-1] == [(c, s, s) for c, s in zip((64, 128, 256, 512, 512), sizes, strict=True)]
+    assert x.shape == (2, 10)
+
+
+def test_a_stage_ends_with_the_largest_of_each_four_pixels() -> None:
+    stage = build(Model("vgg11", width=4), 3, 10, seed=0).eval().stage1
+    x = torch.randn(2, 3, 8, 8)
+    whole = stage[0].norm(stage[0].conv(x)).relu()
+    expected = whole.unflatten(3, (4, 2)).unflatten(2, (4, 2)).amax(dim=(3, 5))
+    assert torch.equal(stage(x), expected)
+
+
+@pytest.mark.parametrize("pixels", [8, 16, 32])
+def test_forward_and_backward_are_finite(pixels: int) -> None:
+    net = build(Model("vgg19", width=4), 3, 10, seed=0)
+    net(torch.randn(4, 3, pixels, pixels)).square().mean().backward()
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in net.parameters())
+    assert net.stage2[0].conv.weight.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_initialisation_depends_on_the_seed_alone() -> None:
+    first, again, other = (build(Model("vgg11", width=4), 3, 10, seed).state_dict() for seed in (5, 5, 6))
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not torch.equal(first["stage1.0.conv.weight"], other["stage1.0.conv.weight"])
+
+
+def test_channels_of_a_stage() -> None:
+    net = build(Model("vgg11", width=4, stage3_channels=6, stage4_channels=10), 3, 10, seed=0)
+    assert [stage[-1].norm.num_features for stage in net[:-1]] == [4, 8, 6, 10, 32]
+    assert net(torch.randn(2, 3, 16, 16)).shape == (2, 10)
+
+
+@pytest.mark.parametrize("place", ["stage3", "stage3.1", "head"])
+def test_the_front_is_held_and_kept(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_front_is_held(Model("vgg11", width=2), place, monkeypatch)
+
+
+def test_distances_begin_where_two_nets_part() -> None:
+    assert_no_distance_before(Model("vgg13", width=2), "stage4.1", images())
+
+
+def test_impossible_networks_are_refused() -> None:
+    with pytest.raises(BadInput, match="channel"):
+        build(Model("vgg11", width=0), 3, 10, seed=0)
+    for fields in ({"stem": "conv3-pool"}, {"stage4_stride": 1}, {"patch": 2}):
+        with pytest.raises(BadInput, match=f"{next(iter(fields))} belongs to the"):
+            Model("vgg11", **fields)
