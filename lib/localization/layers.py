@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import numpy as np
@@ -103,18 +103,34 @@ def probe(
     mean squared norm is 1 whatever the width; squared hinge loss, one class against the rest, C = 1. So C means the
     same strength of regularisation in narrow and in wide parts, and no part has a C of its own to shine by.
     """
-    names, classes = part_names(net), data.labels.cpu().numpy()
     index = torch.cat([fitted.cpu(), held_out.cpu()])
-    mixers: dict[str, Mixer] = {}
-    rows: dict[str, list[NDArray[np.float32]]] = {name: [] for name in names}
+    rows = features(net, data, index, mixing(dimensions, seed))
+    y, n = data.labels.cpu().numpy()[index.numpy()], len(fitted)
+    return np.array([_svm(rows.pop(name), y, n, seed, name) for name in part_names(net)])
+
+
+def features(
+    net: Net, data: Resident, index: Tensor, read: Callable[[str, Tensor], Tensor]
+) -> dict[str, NDArray[np.float32]]:
+    """What `read` makes of each part's maps `(b, ...)`, as rows `(b, k)`: `(n, k)` by part for plain images `index`."""
+    rows: dict[str, list[NDArray[np.float32]]] = {name: [] for name in part_names(net)}
     with scoring(net):
         for chosen in index.to(data.device).split(BATCH):
             for name, (maps,) in walk((net,), augmentation.plain(data, chosen), "stages"):
-                if name not in mixers:
-                    mixers[name] = Mixer(maps[0].numel(), dimensions, seed, maps.device)
-                rows[name].append(mixers[name](maps).cpu().numpy())
-    y, n = classes[index.numpy()], len(fitted)
-    return np.array([_svm(np.concatenate(rows.pop(name)), y, n, seed, name) for name in names])
+                rows[name].append(read(name, maps).cpu().numpy())
+    return {name: np.concatenate(each) for name, each in rows.items()}
+
+
+def mixing(dimensions: int, seed: int) -> Callable[[str, Tensor], Tensor]:
+    """Maps, flattened, and mixed by a `Mixer` of the part's own where they are wider than `dimensions`."""
+    mixers: dict[str, Mixer] = {}
+
+    def read(name: str, maps: Tensor) -> Tensor:
+        if name not in mixers:
+            mixers[name] = Mixer(maps[0].numel(), dimensions, seed, maps.device)
+        return mixers[name](maps)
+
+    return read
 
 
 class Mixer:

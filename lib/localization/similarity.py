@@ -34,7 +34,7 @@ def similarity(
       and of b with itself, linear kernel, in blocks of about 50 samples of one group. Each block's is unbiased, so sums
       over blocks are (Nguyen et al. 2021, eq. 3): `lib.localization.disparity.cka` makes them into debiased CKA.
       `block_seen (blocks,)` is the blocks' group; both halves are in, for nothing is fitted here.
-    - `aligned (P, j)`: |(p - mean) - (q - mean) R| / sqrt(d) of judged samples, p and q of shape (pixels, channels) with d
+    - `aligned (P, j)`: |(p - mean) - (q - mean) R| / sqrt(d) of judged samples, p and q of shape (pixels, channels), d
       numbers, and their means over samples and pixels. R is the orthogonal matrix that makes the sum of its squares
       least on the *fitted* samples (Schoenemann 1966): fitted to the judged ones it would flatter them. R may reflect,
       hence permute; it does not scale. The head's logits are one pixel.

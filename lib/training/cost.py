@@ -1,13 +1,22 @@
-"""What an architecture costs: counted on tensors without memory, in milliseconds."""
+"""What an architecture costs, counted on tensors without memory; and what a training costs, measured as it runs."""
 
+import contextlib
+import gc
+import resource
+import time
+from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from lib.models import skeleton
+from lib.models import Net, skeleton
 from lib.recipe import Model
+from lib.training.loop import training
 
 
 @cache
@@ -39,3 +48,103 @@ def flops(model: Model, channels: int, classes: int, pixels: int) -> tuple[int, 
     """FLOPs of the forward pass of one image, and the network's parameters."""
     counts = anatomy(model, channels, classes, pixels)
     return int(counts["flops"].sum()), int(counts["parameters"].sum())
+
+
+# --- a training, as it runs -----------------------------------------------------------------------------------------
+
+
+def measure(net: Net, epochs: int, **given: Any) -> dict[str, np.ndarray]:
+    """Time, memory and operations of the first `epochs` epochs (two or more) of `training(net, **given)`.
+
+    Measured, in a process that does nothing else: `first_seconds` of the first epoch, with all that goes before it;
+    `seconds` of an epoch after it, the median; `peak_bytes`, the most that the training takes beyond what is there when
+    it starts (weights and data): on CUDA as torch's allocator counts, elsewhere resident memory of this process.
+
+    Counted, in another run of two epochs, step by step: `flops` of an epoch, forward and backward, and `flops_once` of
+    what only the first one does; `saved_bytes`, what autograd keeps of a step's forward pass for its backward pass
+    (storages that weights and statistics do not own, each once; the largest step's). The same in every run.
+    """
+    first, rest, peak = _timed(net, epochs, given)
+    counts = _counted(net, given)
+    found = {"first_seconds": first, "seconds": float(np.median(rest)), "peak_bytes": peak} | counts
+    return {name: np.asarray(value) for name, value in found.items()}
+
+
+def _timed(net: Net, epochs: int, given: dict[str, Any]) -> tuple[float, list[float], int]:
+    device = given["data"].device
+    stamps: list[float] = []
+    gc.collect()
+    with _lane(device):
+        before = _level(device)
+        start = time.perf_counter()
+        run = training(net, **given, on_epoch=lambda _: stamps.append(time.perf_counter()))
+        for _ in run:
+            if len(stamps) >= epochs:
+                break
+        run.close()
+        peak = _peak(device)
+    first, *rest = np.diff([start, *stamps])
+    return float(first), [float(one) for one in rest], max(0, peak - before)
+
+
+def _counted(net: Net, given: dict[str, Any]) -> dict[str, int]:
+    ended: list[int] = []
+    operations = [0, 0]
+    saved = 0
+    with _lane(given["data"].device):
+        run = training(net, **given, on_epoch=ended.append, plan="eager")
+        while True:
+            with FlopCounterMode(display=False) as counter, _saving(net) as kept:
+                next(run, None)  # ends an epoch, dev set included, where one is through, and takes a step
+            if len(ended) == 2:
+                break
+            saved = max(saved, sum(kept.values()))
+            operations[len(ended)] += counter.get_total_flops()
+        run.close()
+    return {"flops": operations[1], "flops_once": operations[0] - operations[1], "saved_bytes": saved}
+
+
+@contextlib.contextmanager
+def _saving(net: nn.Module) -> Iterator[dict[int, int]]:
+    """Bytes of each storage, by its address, that autograd keeps inside; those of the net's own tensors left out."""
+    own = {tensor.untyped_storage().data_ptr() for tensor in (*net.parameters(), *net.buffers())}
+    kept: dict[int, int] = {}
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        yield kept
+
+
+def _lane(device: torch.device) -> contextlib.AbstractContextManager[Any]:
+    """Recordings are made on a stream of the training's own, which begins when all is there."""
+    if device.type != "cuda":
+        return contextlib.nullcontext()
+    torch.cuda.synchronize(device)
+    return torch.cuda.stream(torch.cuda.Stream(device))
+
+
+def _level(device: torch.device) -> int:
+    """Bytes in use now; the peak is counted from here."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        return torch.cuda.memory_allocated(device)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # Linux: the peak falls to what is there now
+    return _peak(device)
+
+
+def _peak(device: torch.device) -> int:
+    """The most bytes that were in use, for the CPU by this process and in main memory."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    try:
+        status = Path("/proc/self/status").read_text()
+        return 1024 * int(status.partition("VmHWM:")[2].split()[0])
+    except (OSError, IndexError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # macOS counts bytes

@@ -1,11 +1,17 @@
 """Counts against arithmetic."""
 
+from collections import OrderedDict
+
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
-from lib.models import build
-from lib.recipe import Model
-from lib.training.cost import anatomy, flops
+from lib import rewinding
+from lib.data.resident import Resident
+from lib.models import Net, build
+from lib.recipe import Augment, Model, Schedule
+from lib.training.cost import _level, _peak, _saving, anatomy, flops, measure
 
 
 def test_resnet18_at_full_width() -> None:
@@ -25,3 +31,68 @@ def test_block_by_block() -> None:
     net = build(Model("resnet10", width=8), 1, 10, seed=0)
     own = [sum(p.numel() for p in block.parameters()) for _, block in net.blocks()]
     np.testing.assert_array_equal(counts["parameters"], own)
+
+
+# --- a training, as it runs
+
+
+def images(n: int) -> Resident:
+    x = torch.randint(256, (n, 8, 8, 1), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    return Resident(x, torch.arange(n) % 4, torch.full((1,), 0.5), torch.full((1,), 0.25), n, 4)
+
+
+def measured(n: int = 64, hold: str = "", **schedule: object) -> dict[str, float]:
+    net = build(Model("resnet10", width=4), 1, 4, seed=0)
+    held = rewinding.hold(net.state_dict(), hold) if hold else {}
+    given = {"data": images(n), "members": torch.arange(n), "schedule": Schedule(3, **({"batch": 32} | schedule))}
+    return {name: value.item() for name, value in measure(net, 3, **given, seed=0, held=held).items()}
+
+
+COUNTED = ("flops", "flops_once", "saved_bytes")
+
+
+def test_what_is_counted_is_the_same_in_every_run_and_grows_with_the_batch() -> None:
+    found = [measured(), measured(), measured(batch=16)]
+    assert set(found[0]) == {*COUNTED, "seconds", "first_seconds", "peak_bytes"}
+    assert all(found[0][name] == found[1][name] > 0 for name in ("flops", "saved_bytes"))
+    assert found[0]["flops"] == found[2]["flops"] and found[0]["flops_once"] == 0
+    assert 1.9 < found[0]["saved_bytes"] / found[2]["saved_bytes"] < 2.1
+    assert found[0]["seconds"] > 0 and found[0]["peak_bytes"] >= 0
+
+
+def test_flops_of_an_epoch_are_three_forward_passes_less_the_gradient_of_the_images() -> None:
+    forward, _ = flops(Model("resnet10", width=4), 1, 4, 8)
+    stem = int(anatomy(Model("resnet10", width=4), 1, 4, 8)["flops"][0])
+    assert measured()["flops"] == 64 * (3 * forward - stem)
+
+
+def test_what_is_held_costs_neither_memory_nor_operations() -> None:
+    free, some, most = measured(), measured(hold="stage3"), measured(hold="head")
+    assert free["saved_bytes"] > some["saved_bytes"] > most["saved_bytes"] > 0
+    assert free["flops"] > some["flops"] > most["flops"] > 0
+    counts = anatomy(Model("resnet10", width=4), 1, 4, 8)["flops"]
+    assert some["flops_once"] == pytest.approx(64 * counts[:3].sum(), rel=0.02)  # one sample more, to see its size
+    again = measured(hold="stage3", augment=Augment(1))
+    assert again["flops_once"] == 0 and again["flops"] == some["flops"] + 64 * counts[:3].sum()
+
+
+def test_what_autograd_keeps_of_a_small_net_in_closed_form() -> None:
+    """A linear layer keeps its input, a ReLU its output; cross-entropy its log-probabilities; no weights."""
+    n, net = (
+        20,
+        Net(OrderedDict(stem=nn.Flatten(), stage1=nn.Linear(64, 7), head=nn.Sequential(nn.ReLU(), nn.Linear(7, 4)))),
+    )
+    x, y = torch.randn(n, 1, 8, 8), torch.arange(n) % 4
+    with _saving(net) as kept:
+        nn.functional.cross_entropy(net(x), y).backward()
+    assert sum(kept.values()) == 4 * n * (64 + 7 + 4) + 8 * n + 4  # and the labels, and the weight of the mean
+
+
+def test_the_peak_sees_memory_that_comes_and_goes() -> None:
+    device = torch.device("cpu")
+    big = torch.ones(2**26)  # 256 MiB, gone before the level is taken
+    del big
+    before = _level(device)
+    big = torch.ones(2**24)
+    del big
+    assert 60 * 2**20 < _peak(device) - before < 80 * 2**20
