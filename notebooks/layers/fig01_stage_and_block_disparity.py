@@ -28,6 +28,7 @@ data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyIm
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "resnet18"  # architecture (paper: resnet152)
 width = 8  # channels of stage 1 (paper: 64)
+stem = "conv3"  # first layer (paper: not stated; conv3-pool gives its 4x4 map in stage 4 at 64 pixels)
 pool = 1000  # samples in D_all (paper: 100,000)
 epochs = 20  # epochs (paper: not stated)
 batch = 64  # samples a step (paper: not stated)
@@ -86,7 +87,7 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, lr=lr, nesterov=True, augment=Augment(augment) if augment else None)
-probe = probe_pairs(Data(data, pixels), Halves(pool, seed=seed), Model(model, width), schedule, pairs=pairs, seed=seed, precision=precision)
+probe = probe_pairs(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs=pairs, seed=seed, precision=precision)
 stages = [pair.distance() for pair in probe]
 blocks = [pair.distance("blocks") for pair in probe]
 floor = seed_floors(probe)

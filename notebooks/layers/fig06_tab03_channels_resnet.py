@@ -23,6 +23,7 @@ data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyIm
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
+stem = "conv3"  # first layer (paper: not stated; conv3-pool gives its 4x4 map in stage 4 at 64 pixels)
 channels = [32, 64, 128]  # channels of stage 4 (paper: 256, 512, 1024, 2048, that is 4, 8, 16, 32 times the width)
 pool = 1000  # samples in D_all (paper: 100,000)
 epochs = 20  # epochs (paper: not stated)
@@ -75,7 +76,7 @@ probes = {
     count: probe_pairs(
         Data(data, pixels),
         Halves(pool, seed=seed),
-        Model(model, width, stage4_channels=count if count != 8 * width else None),
+        Model(model, width, stem, stage4_channels=count if count != 8 * width else None),
         schedule,
         pairs=pairs,
         seed=seed,

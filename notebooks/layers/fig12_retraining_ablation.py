@@ -25,6 +25,7 @@ data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyIm
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
+stem = "conv3"  # first layer (paper: not stated; conv3-pool gives its 4x4 map in stage 4 at 64 pixels)
 pool = 1000  # samples from which each model draws half (paper: not stated)
 risky_from = "stage4"  # first rewound stage (paper, Tab. 6: stage4 on TinyImageNet, stage3 on CIFAR-100)
 alpha = 0.3  # RelaxLoss target loss, nats (paper: 1 to 3, for 100 and 200 classes)
@@ -98,7 +99,7 @@ private = RelaxLoss(alpha)
 
 def trained(objective=None):
     return population(
-        Data(data, pixels), RandomHalves(pool, seed=seed), Model(model, width), long, objective, models=shadows, seed=seed, precision=precision
+        Data(data, pixels), RandomHalves(pool, seed=seed), Model(model, width, stem), long, objective, models=shadows, seed=seed, precision=precision
     )
 
 

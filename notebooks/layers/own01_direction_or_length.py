@@ -24,6 +24,7 @@ data = "fashion-mnist-small"  # data set (python -m lib.data)
 pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 8  # channels of stage 1
+stem = "conv3"  # first layer
 pool = 1000  # samples in D_all
 epochs = 20  # epochs
 batch = 64  # samples a step
@@ -70,7 +71,7 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, lr=lr, nesterov=True, augment=Augment(augment) if augment else None)
-probe = probe_pairs(Data(data, pixels), Halves(pool, seed=seed), Model(model, width), schedule, pairs=pairs, seed=seed, precision=precision)
+probe = probe_pairs(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs=pairs, seed=seed, precision=precision)
 distances = [pair.distance() for pair in probe]
 floor = seed_floors(probe)
 
