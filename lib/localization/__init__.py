@@ -1,1 +1,1 @@
-"""Where leakage sits: in which layers. `layers` computes with torch, `disparity` reads the results with numpy alone."""
+"""Where leakage sits: in which layers. `disparity` reads results with numpy alone; the others compute with torch."""
