@@ -40,6 +40,14 @@ class Corrupt(Exception):
         self.key = key
 
 
+class Refused(BadInput):
+    """The disk does not take what is to be written to the store: it is full, read-only, or not ours."""
+
+
+def _refused(error: OSError) -> Refused:
+    return Refused(f"cannot write to the store {paths.store()}: {error.strerror or error}")
+
+
 @dataclass(frozen=True)
 class Entry:
     """What is stored under a key."""
@@ -61,7 +69,7 @@ def has(key: str) -> bool:
 def write(key: str, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
     """Stores an entry whole, or leaves nothing; what is there already stays.
 
-    Raises BadInput where the store cannot be written (read-only, full).
+    Raises Refused where the store cannot be written (read-only, full).
     """
     if has(key):
         return
@@ -74,7 +82,7 @@ def write(key: str, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray],
 
 
 def adopt(key: str, files: Mapping[str, bytes]) -> None:
-    """Moves the files of an entry to their place in one rename; BadInput where the store cannot be written."""
+    """Moves the files of an entry to their place in one rename; Refused where the store cannot be written."""
     partial = _aside(key)
     try:
         partial.mkdir(parents=True, exist_ok=True)
@@ -89,7 +97,7 @@ def adopt(key: str, files: Mapping[str, bytes]) -> None:
             if not _move(partial, folder(key)) and not has(key):
                 raise OSError(f"{folder(key)} is in the way")
     except OSError as error:
-        raise BadInput(f"cannot write to the store {paths.store()}: {error.strerror or error}") from error
+        raise _refused(error) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -174,7 +182,7 @@ def discard(key: str) -> None:
         try:
             (folder(key) / ENTRY).unlink(missing_ok=True)
         except OSError as error:
-            raise BadInput(f"cannot write to the store {paths.store()}: {error.strerror or error}") from error
+            raise _refused(error) from error
         shutil.rmtree(folder(key), ignore_errors=True)
     shutil.rmtree(out, ignore_errors=True)
 

@@ -88,7 +88,7 @@ def realize(*asked: Any, workers: int | None = None) -> Results:
     """Looks every step up in the store, runs what is missing in dependency order, returns the results.
 
     Takes steps, populations and pairs, nested in lists and dicts as the notebook likes. Raises `Failed` where a step
-    cannot be computed (what is finished is kept) and BadInput where it cannot be asked.
+    cannot be computed and BadInput where it cannot be asked or stored; what is finished is kept.
     """
     steps = steps_of(asked)
     if _planning.get():
@@ -103,8 +103,7 @@ def _run(steps: list[Step], workers: int | None) -> None:
         return
     from lib.lab.run import reporter, run
 
-    outcomes = run(todo, workers, reporter(todo))
-    failed = [outcome for outcome in outcomes.values() if outcome.error]
+    failed = list(run(todo, workers, reporter(todo)).values())
     if failed:
         raise Failed(f"{failed[0].name}: {failed[0].error}" + (f" (and {len(failed) - 1} more)" if failed[1:] else ""))
 

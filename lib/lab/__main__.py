@@ -72,11 +72,10 @@ def _run(chosen: Any) -> int:
     where, steps = cluster.chosen(chosen), _read(chosen.plan)
     todo = plans.plan([steps])
     print(todo.preview(width(todo, where)), flush=True)
-    outcomes = run(todo, where, reporter(todo))
+    failed = run(todo, where, reporter(todo)).values()
     home = [step.key for step in steps if not isinstance(step, State) and store.has(step.key)]
     parts = pack(home, chosen.pack, chosen.part_mb)
     print(f"{len(home)} results in {parts} part{'s' * (parts != 1)} in {chosen.pack}; bring them home and collect them")
-    failed = [outcome for outcome in outcomes.values() if outcome.error]
     for outcome in failed:
         print(f"failed: {outcome.name}: {outcome.error}", file=sys.stderr)
     return 2 if failed else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -138,9 +139,10 @@ def plan(asked: Iterable[Any]) -> Plan:
     for one in wanted:
         for step in one:
             visit(step)
-    speed = rate()
-    for job in jobs.values():
-        job.seconds = work(job.step) / speed + ANYWAY
+    operations = {key: work(job.step) for key, job in jobs.items()}
+    speed = rate(_device()) if any(operations.values()) else CORE
+    for key, job in jobs.items():
+        job.seconds = operations[key] / speed + ANYWAY
     models = [_models(one) for one in wanted]
     distinct = set().union(*models) if models else set()
     return Plan(
@@ -231,16 +233,58 @@ def _held_until(step: Train) -> str | None:
     return None
 
 
-# What one core does on small nets, before the store knows better: operations per second; seconds any job costs.
-RATE, ANYWAY = 3.5e10, 0.1
+# Operations per second before the store knows better: of one core on small nets, and a guess for a stream of a GPU;
+# seconds that any job costs.
+CORE, STREAM, ANYWAY = 3.5e10, 1e13, 0.1
 
 
-def rate() -> float:
-    """Operations per second of one worker here, as the last runs measured it."""
+def rate(device: str) -> float:
+    """Operations per second of one training on a device of this name, as the last runs measured it."""
+    return _rates().get(device, CORE if device == "cpu" else STREAM)
+
+
+def _device() -> str:
+    """The name of the device that would train here."""
+    from lib.lab.compute.states import device_name  # asks torch, which is here if operations can be counted
+
+    return device_name()
+
+
+def _rates() -> dict[str, float]:
     try:
-        return float(json.loads((paths.store() / "rate.json").read_text())["rate"])
-    except (OSError, ValueError, KeyError):
-        return RATE
+        return {
+            name: float(one) for name, one in json.loads((paths.store() / "rate.json").read_text())["rates"].items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+@dataclass
+class Pace:
+    """Trainings done on one device, summed: nearly all of the work."""
+
+    trainings: int = 0
+    operations: float = 0.0
+    seconds: float = 0.0
+
+    def count(self, operations: float, seconds: float) -> None:
+        self.trainings += 1
+        self.operations += operations
+        self.seconds += seconds
+
+
+def remember(paces: Mapping[str, Pace]) -> None:
+    """Keeps how fast trainings were, by name of the device, for the next preview; two of them say little."""
+    new = {device: pace.operations / pace.seconds for device, pace in paces.items() if pace.trainings >= 3}
+    if not new:
+        return
+    path = paths.store() / "rate.json"
+    partial = path.with_suffix(f".{os.getpid()}")
+    try:
+        partial.write_text(json.dumps({"rates": _rates() | new}))
+        partial.replace(path)
+    except OSError:  # a full disk has been told of by those who could not store their results
+        partial.unlink(missing_ok=True)
 
 
 # ---------------------------------------------------------------- plans as files

@@ -8,27 +8,29 @@ import sys
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from importlib.util import find_spec
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from lib import BadInput, paths, store
-from lib.lab.cluster import Engine, Where, connect
-from lib.lab.plans import Job, Plan, work
+from lib.lab.cluster import Engine, Where, connect, gpus
+from lib.lab.plans import Job, Pace, Plan, remember
 from lib.lab.plans import plan as make_plan
 from lib.recipe import Anatomy, Attack, SelfAudit
 
+STREAMS = 4  # trainings under way at a time in one process that has a GPU; a small one leaves most of it idle
+BRIEF = 0.2  # seconds below which a training says little about the speed of a machine
 ENOUGH = 30.0  # core-seconds of work above which starting workers pays
 SETTLE = 60.0  # seconds that a shared disk may take to show here what a worker has written there
 SILENCE = 30.0  # seconds without an outcome before we look whether there is anybody left to bring one
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """How a job ended: `error` is empty, or one line that says why it failed."""
 
@@ -37,32 +39,57 @@ class Outcome:
     error: str = ""
     seconds: float = 0.0
     operations: float = 0.0
+    device: str = ""  # its name
     corrupt: bool = False  # an input did not match its digest; it is forgotten, so a second try makes it again
+    refused: bool = False  # the disk does not take what is to be stored: no other job has better luck
     there: tuple[str, ...] = ()  # keys of all entries that the job was asked for and that are stored now
 
 
-def do(job: Job, *parents: Outcome) -> Outcome:
-    """One job. A failure is an outcome too: siblings go on, children say which parent failed."""
-    name = _name(job)
-    broken = next((parent for parent in parents if parent.error), None)
+def do(job: Job) -> Outcome:
+    """One job from its start to its end."""
+    from lib.training.loop import fit_many
+
+    with one_thread():
+        ((_, outcome),) = fit_many([_doing(job)])
+    return _told(outcome)
+
+
+def _doing(job: Job, broken: Outcome | None = None) -> Generator[None, None, Outcome]:
+    """One job, which pauses where others may go on beside it. `broken` is a parent that failed.
+
+    A failure is an outcome too: siblings go on, children say which parent failed.
+    """
     if broken:
-        return Outcome(job.key, name, f"its parent {broken.name} failed: {broken.error}", corrupt=broken.corrupt)
+        return _orphan(job, broken)
     from lib.lab.compute import run
 
-    there = tuple(step.key for step in job.yields)
+    name, there = _name(job), tuple(step.key for step in job.yields)
     try:
-        if any(not store.has(key) for key in there):
-            with one_thread():
-                return Outcome(job.key, name, seconds=run(job), operations=work(job.step), there=there)
-        return Outcome(job.key, name, there=there)
-    except store.Corrupt as error:
-        store.discard(error.key)
-        return Outcome(job.key, name, f"{error}; computing it again", corrupt=True)
+        if all(store.has(key) for key in there):
+            return Outcome(job.key, name, there=there)
+        try:
+            meta = yield from run(job)
+        except store.Corrupt as error:
+            store.discard(error.key)
+            return Outcome(job.key, name, f"{error}; computing it again", corrupt=True)
+        operations, device = meta.get("operations", 0.0), meta["device"]
+        return Outcome(job.key, name, seconds=meta["seconds"], operations=operations, device=device, there=there)
+    except store.Refused as error:
+        return Outcome(job.key, name, str(error), refused=True)
     except Exception as error:
         why = f"{type(error).__name__}: {error}".splitlines()[0]
         if not isinstance(error, BadInput):
             why += f" (trace and recipe in {_keep(job, traceback.format_exc())})"
         return Outcome(job.key, name, why)
+
+
+def _told(outcome: Outcome | Exception) -> Outcome:
+    assert isinstance(outcome, Outcome), outcome  # no job raises
+    return outcome
+
+
+def _orphan(job: Job, broken: Outcome) -> Outcome:
+    return Outcome(job.key, _name(job), f"its parent {broken.name} failed: {broken.error}", corrupt=broken.corrupt)
 
 
 def _name(job: Job) -> str:
@@ -93,41 +120,84 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+class Frontier:
+    """The jobs of a plan as their parents are done, in the plan's order. Of what is done only failures are kept."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._jobs = list(plan.jobs.values())
+        self._place = {job.key: place for place, job in enumerate(self._jobs)}
+        self._open = [len(job.needs) for job in self._jobs]
+        self._children: dict[str, list[int]] = defaultdict(list)
+        for place, job in enumerate(self._jobs):
+            for key in job.needs:
+                self._children[key].append(place)
+        self._failed: dict[str, Outcome] = {}
+        self._ready = [place for place, count in enumerate(self._open) if not count]  # sorted, hence a heap
+
+    def __bool__(self) -> bool:
+        """Whether a job is ready."""
+        return bool(self._ready)
+
+    def pop(self) -> tuple[Job, Outcome | None]:
+        """The next job, and one of its parents that failed."""
+        job = self._jobs[heappop(self._ready)]
+        return job, next((self._failed[key] for key in job.needs if key in self._failed), None)
+
+    def place(self, job: Job) -> int:
+        return self._place[job.key]
+
+    def settle(self, outcome: Outcome) -> None:
+        """Takes note that a job is done."""
+        if outcome.error:
+            self._failed[outcome.key] = outcome
+        for child in self._children.pop(outcome.key, ()):
+            self._open[child] -= 1
+            if not self._open[child]:
+                heappush(self._ready, child)
+
+
 def run(
     plan: Plan,
     where: Where | int | None = None,
     on_done: Callable[[Outcome], None] | None = None,
 ) -> dict[str, Outcome]:
-    """Does what a plan holds; outcomes by key, each told to `on_done` as it comes.
+    """Does what a plan holds, tells `on_done` of each outcome as it comes, and returns those that failed, by key.
 
     `where`: a number asks for that many processes on this machine. Where a stored input turns out to be corrupt, it and
-    what hangs on it are planned and done once more. Raises BadInput where a scheduler cannot be used or is lost; what
-    is finished is kept.
+    what hangs on it are planned and done once more. Raises BadInput where a scheduler cannot be used or is lost, and
+    where the disk takes no more results; what is finished is kept.
     """
     store.sweep()
     where = where if isinstance(where, Where) else Where(where)
-    outcomes: dict[str, Outcome] = {}
+    failed: dict[str, Outcome] = {}
+    paces: dict[str, Pace] = defaultdict(Pace)
 
     def took(outcome: Outcome) -> None:
-        outcomes[outcome.key] = outcome
+        if outcome.refused:
+            raise BadInput(f"{outcome.error}; what is finished is kept, and the same command goes on from there")
+        failed.pop(outcome.key, None)  # of before its input was made again
+        if outcome.error:
+            failed[outcome.key] = outcome
+        if outcome.name.startswith("Train ") and outcome.seconds > BRIEF:
+            paces[outcome.device].count(outcome.operations, outcome.seconds)
         if on_done:
             on_done(outcome)
 
     def twice(go: Callable[[Plan, str], None]) -> None:
         try:
             go(plan, "")
-            spoilt = [plan.jobs[key].yields for key, outcome in outcomes.items() if outcome.corrupt]
+            spoilt = [plan.jobs[key].yields for key, outcome in failed.items() if outcome.corrupt]
             if spoilt:
                 go(make_plan(spoilt), "-again")
         finally:
-            _remember(outcomes)
+            remember(paces)
 
     if not plan.jobs or _alone(plan, where):
         twice(lambda todo, _: _here(todo, took))
     else:
         with connect(where, len(plan.jobs)) as engine:
             twice(lambda todo, mark: _there(todo, engine, mark, took))
-    return outcomes
+    return failed
 
 
 def _alone(plan: Plan, where: Where) -> bool:
@@ -138,14 +208,26 @@ def _alone(plan: Plan, where: Where) -> bool:
 
 def width(plan: Plan, where: Where) -> int:
     """How many jobs of a plan run at a time, for its preview. Raises BadInput where a scheduler cannot be used."""
-    return 1 if _alone(plan, where) else where.width()
+    if _alone(plan, where):
+        return STREAMS if gpus() else 1
+    return where.width()
 
 
 def _here(plan: Plan, took: Callable[[Outcome], None]) -> None:
-    outcomes: dict[str, Outcome] = {}
-    for job in plan.jobs.values():
-        outcomes[job.key] = do(job, *(outcomes[key] for key in job.needs))
-        took(outcomes[job.key])
+    """In this process: one after the other, on a GPU a few at a time."""
+    from lib.training.loop import fit_many
+
+    frontier = Frontier(plan)
+
+    def ready() -> Iterator[Generator[None, None, Outcome]]:
+        while frontier:
+            yield _doing(*frontier.pop())
+
+    with one_thread():
+        while frontier:
+            for _, outcome in fit_many(ready(), STREAMS):
+                took(_told(outcome))
+                frontier.settle(_told(outcome))
 
 
 def _there(plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None]) -> None:
@@ -154,15 +236,7 @@ def _there(plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None
     A task has no parents for Dask: two plans on one scheduler may see a different part of the same chain as missing,
     and a Dask key must mean the same task to both. A worker that dies takes few jobs with it that only waited there.
     """
-    jobs, outcomes = list(plan.jobs.values()), dict[str, Outcome]()
-    place = {job.key: number for number, job in enumerate(jobs)}
-    open_ = {job.key: len(job.needs) for job in jobs}
-    children: dict[str, list[str]] = defaultdict(list)
-    for job in jobs:
-        for key in job.needs:
-            children[key].append(job.key)
-    ready = [place[key] for key, count in open_.items() if not count]
-    heapify(ready)
+    frontier = Frontier(plan)
     running: dict[str, tuple[Job, Any]] = {}  # futures are kept: Dask forgets what nobody wants
     suspects: list[Job] = []
     landed: SimpleQueue[Any] = SimpleQueue()
@@ -170,20 +244,17 @@ def _there(plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None
 
     def start(job: Job, *marks: str) -> None:
         key = "-".join([type(job.step).__name__, job.key]) + "".join(marks)
-        # Attacks stay on the CPU, their nets too; all else follows the device, and waits for one where workers declare them.
+        # Attacks stay on the CPU, their nets too; all else follows the device, and waits for one where
+        # workers declare them.
         needs = {"GPU": 1} if engine.gpu and not isinstance(job.step, Attack | SelfAudit | Anatomy) else None
         with engine.asked():
-            future = engine.client.submit(do, job, key=key, priority=-place[job.key], resources=needs)
+            future = engine.client.submit(do, job, key=key, priority=-frontier.place(job), resources=needs)
             future.add_done_callback(landed.put)
         running[key] = job, future
 
     def settle(outcome: Outcome) -> None:
-        outcomes[outcome.key] = outcome
         took(outcome)
-        for child in children[outcome.key]:
-            open_[child] -= 1
-            if not open_[child]:
-                heappush(ready, place[child])
+        frontier.settle(outcome)
 
     def land(future: Any) -> None:
         job, _ = running.pop(future.key)
@@ -211,14 +282,13 @@ def _there(plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None
         else:
             settle(outcome)
 
-    while ready or running or suspects:
+    while frontier or running or suspects:
         if time.monotonic() - looked > 1:
             slots, looked = engine.slots(), time.monotonic()
-        while ready and len(running) <= slots:
-            job = jobs[heappop(ready)]
-            parents = [outcomes[key] for key in job.needs]
-            if any(parent.error for parent in parents):
-                settle(do(job, *parents))
+        while frontier and len(running) <= slots:
+            job, broken = frontier.pop()
+            if broken:
+                settle(_orphan(job, broken))
             else:
                 start(job, mark)
         if not running and suspects:
@@ -242,21 +312,6 @@ def _arrived(keys: tuple[str, ...]) -> bool:
                 os.listdir(store.folder(key).parent)  # has NFS look again
         time.sleep(0.2)
     return True
-
-
-def _remember(outcomes: dict[str, Outcome]) -> None:
-    """Keeps the speed of trainings, which are nearly all of the work, by their weight, for the next preview."""
-    done = [o for o in outcomes.values() if o.name.startswith("Train ") and o.operations and o.seconds > 0.2]
-    if len(done) < 3:
-        return
-    rate = sum(o.operations for o in done) / sum(o.seconds for o in done)
-    path = paths.store() / "rate.json"
-    partial = path.with_suffix(f".{os.getpid()}")
-    try:
-        partial.write_text(json.dumps({"rate": rate, "from": len(done)}))
-        partial.replace(path)
-    except OSError:  # a full disk has been told of by those who could not store their results
-        partial.unlink(missing_ok=True)
 
 
 # ---------------------------------------------------------------- progress

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, ParamSpec
+from typing import Literal, ParamSpec, TypeVar
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from lib.training.step import Step
 State = dict[str, Tensor]
 Plan = Literal["eager", "graph"]
 Lane = torch.cuda.Stream | None
+T = TypeVar("T")
 P = ParamSpec("P")
 
 
@@ -151,12 +152,12 @@ def _finished(start: Callable[P, Training]) -> Callable[P, Trajectory]:
 fit = _finished(training)
 
 
-def fit_many(trainings: Iterable[Training], streams: int = 1) -> Iterator[tuple[int, Trajectory | Exception]]:
+def fit_many(trainings: Iterable[Generator[None, None, T]], streams: int = 1) -> Iterator[tuple[int, T | Exception]]:
     """Number in the given order and outcome of each training, as they end; an error ends none but its own.
 
     On CUDA `streams` of them are under way at a time, each on a stream of its own; elsewhere one after the other. A
     training is taken from `trainings` when its turn comes, so that its network may be made as late as that. What a
-    training yields does not depend on which others run beside it.
+    training yields does not depend on which others run beside it. Whatever pauses as a `Training` does may be given.
     """
     lanes: list[Lane] = [None]
     if torch.cuda.is_available():
@@ -165,10 +166,10 @@ def fit_many(trainings: Iterable[Training], streams: int = 1) -> Iterator[tuple[
 
 
 def _in_turn(
-    waiting: Iterator[tuple[int, Training]], lanes: list[Lane]
-) -> Iterator[tuple[int, Trajectory | Exception]]:
+    waiting: Iterator[tuple[int, Generator[None, None, T]]], lanes: list[Lane]
+) -> Iterator[tuple[int, T | Exception]]:
     """A step of each training under way, again and again: the queue of no stream runs dry while another's is full."""
-    free, under_way = list(lanes), list[tuple[int, Training, Lane]]()
+    free, under_way = list(lanes), list[tuple[int, Generator[None, None, T], Lane]]()
     while True:
         for number, one in itertools.islice(waiting, len(free)):
             lane = free.pop()
@@ -179,7 +180,7 @@ def _in_turn(
             return
         for entry in list(under_way):
             number, one, lane = entry
-            outcome: Trajectory | Exception
+            outcome: T | Exception
             try:
                 with torch.cuda.stream(lane):
                     next(one)

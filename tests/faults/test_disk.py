@@ -5,6 +5,7 @@ operating system everywhere.
 """
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -12,11 +13,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
+import distributed  # noqa: F401 (fills dask's configuration)
 import numpy as np
 import pytest
 
 from lib import BadInput, lab, paths, store
-from tests.faults import tiny
+from lib.lab import __main__ as cli
+from lib.lab import compute
+from lib.lab.plans import dump, plan
+from tests.faults import narrow, tiny
 
 KEY = "ef" + 62 * "2"
 
@@ -60,7 +66,7 @@ def test_a_full_disk_is_named_and_a_rerun_goes_on(
     undisturbed = tiny.fingerprint()
     monkeypatch.setenv("LEAK_ATLAS_STORE", str(disk / "store"))
     fill(disk, 300 * 1024)
-    with pytest.raises(lab.Failed, match=r"cannot write to the store .*: No space left on device") as caught:
+    with pytest.raises(BadInput, match=r"cannot write to the store .*: No space left on device; .* goes on") as caught:
         lab.realize(tiny.asked())
     assert "\n" not in str(caught.value)
     assert "Traceback" not in capfd.readouterr().err
@@ -83,7 +89,7 @@ def test_a_store_that_became_read_only_is_named_and_read(disk: Path, monkeypatch
     before = tiny.fingerprint()
     remount(disk, "ro")
     assert lab.realize(half)[half[0]]["logits"].shape, "what is there is there"
-    with pytest.raises(lab.Failed, match=r"cannot write to the store .*: Read-only file system"):
+    with pytest.raises(BadInput, match=r"cannot write to the store .*: Read-only file system"):
         lab.realize(tiny.asked())
     with pytest.raises(BadInput, match="Read-only file system"):
         store.discard(half[0].key)
@@ -106,7 +112,30 @@ def test_a_full_disk_under_the_run_folder_names_the_notebook(disk: Path, tmp_pat
     assert "Traceback" not in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EIO])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_first_refusal_of_the_disk_ends_a_run(
+    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What comes after it would only be trained to be thrown away."""
+    (tmp_path / "plan.json").write_text(json.dumps(dump(plan([tiny.asked()]))))
+    monkeypatch.setattr("lib.lab.run.ENOUGH", 0.0)
+    command = ["run", str(tmp_path / "plan.json"), "--workers", str(workers), "--pack", str(tmp_path / "packed")]
+    with monkeypatch.context() as patch, dask.config.set({"distributed.worker.preload": ["tests.faults.narrow"]}):
+        patch.setattr(os, "fsync", narrow.fsync)
+        patch.setattr(compute, "run", narrow.noted)
+        assert cli.main(command) == 2
+    error = capsys.readouterr().err.strip()
+    assert error.startswith("leak atlas: cannot write to the store") and "Disk quota exceeded" in error
+    assert len(error.splitlines()) == 1, error
+    begun = len((paths.store() / "begun").read_text().split())
+    kept = len(list(store.listing()))
+    assert narrow.ROOM <= kept <= begun <= kept + 2 * workers, "nothing is begun once the disk has refused"
+    for key in store.listing():
+        store.read(key)
+    assert cli.main(command) == 0
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EACCES, errno.EIO])
 @pytest.mark.parametrize("call", ["mkdir", "write", "fsync", "rename"])
 def test_every_refusal_of_the_disk_is_one_line_and_no_entry(
     call: str, number: int, monkeypatch: pytest.MonkeyPatch

@@ -20,8 +20,8 @@ from lib import BadInput, batch, paths, store
 from lib.lab import __main__ as cli
 from lib.lab import cluster
 from lib.lab.cluster import Where
-from lib.lab.plans import dump, plan, rate
-from lib.lab.run import Outcome, _remember, run, width
+from lib.lab.plans import CORE, Pace, dump, plan, rate, remember
+from lib.lab.run import run, width
 from lib.recipe import RandomHalves, Schedule, Signals, population
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool
 
@@ -252,9 +252,9 @@ def test_workers_of_a_machine_with_gpus_have_one_each(watch: Watch, monkeypatch:
     monkeypatch.setattr("lib.lab.run.ENOUGH", 0.0)
     before = {name: os.environ.get(name) for name in (*cluster.environment(), "PYTHONHASHSEED")}
     with dask.config.set(PRELOAD):
-        outcomes = run(plan([pool(4).signals()]))
+        failed = run(plan([pool(4).signals()]))
     assert {name: os.environ.get(name) for name in before} == before
-    assert not any(outcome.error for outcome in outcomes.values())
+    assert not failed
     assert {line.split()[2] for line in watch.log.read_text().splitlines()} == {"4", "7"}
 
 
@@ -334,13 +334,13 @@ def test_a_job_that_kills_its_workers_or_starves_is_named_and_its_siblings_go_on
     monkeypatch.setenv("WATCHED_KILL", killer.key)
     monkeypatch.setenv("WATCHED_STARVE", starving.key)
     with dask.config.set(PRELOAD):
-        outcomes = run(plan([[Signals(state) for state in (starving, *fine)], diverging.signals()]), 2)
+        failed = run(plan([[Signals(state) for state in (starving, *fine)], diverging.signals()]), 2)
         assert set(Counter(key for key, _ in watch.trained()).values()) == {1}, "what fails is not tried again"
-        outcomes |= run(plan([pool(10).signals()]), 2)
-    assert f"Train {killer.key[:12]}" in outcomes[killer.key].name and "out of memory" in outcomes[killer.key].error
-    assert "MemoryError" in outcomes[starving.key].error and "Diverged" in outcomes[diverging[0].key].error
+        failed |= run(plan([pool(10).signals()]), 2)
+    assert f"Train {killer.key[:12]}" in failed[killer.key].name and "out of memory" in failed[killer.key].error
+    assert "MemoryError" in failed[starving.key].error and "Diverged" in failed[diverging[0].key].error
     for bad in (killer, starving, diverging[0]):
-        assert f"its parent Train {bad.key[:12]} failed" in outcomes[Signals(bad).key].error
+        assert f"its parent Train {bad.key[:12]} failed" in failed[Signals(bad).key].error
         recipe = (paths.store() / "failures" / f"{bad.key[:12]}.txt").read_text()
         assert '"kind": "Train"' in recipe
     assert all(store.has(Signals(state).key) for state in pool(10) if state not in (killer, starving))
@@ -419,14 +419,22 @@ def test_parts_have_the_size_that_was_asked(tmp_path: Path) -> None:
         assert len(list((tmp_path / size).glob("*.tar"))) == parts
 
 
-def test_the_next_preview_knows_how_fast_trainings_were() -> None:
+def test_the_next_preview_knows_how_fast_trainings_were_on_this_device() -> None:
     paths.store().mkdir(parents=True)
-    slow = {str(n): Outcome(str(n), "Train x", seconds=10.0, operations=1e11) for n in range(2)}
-    fast = {"f": Outcome("f", "Train x", seconds=1.0, operations=3e10)}
-    looks = {f"s{n}": Outcome(f"s{n}", "Signals x", seconds=1.0, operations=1e12) for n in range(9)}
-    before = rate()
-    _remember(slow | looks)
-    assert rate() == before, "two trainings say little"
-    _remember(slow | fast | looks)
-    assert rate() == pytest.approx(2.3e11 / 21)
+    (paths.store() / "rate.json").write_text('{"rate": 1.0, "from": 9}')  # as it was before devices had names
+    assert rate("cpu") == CORE
+    few, enough = Pace(2, 2e11, 20.0), Pace(3, 2.3e11, 21.0)
+    remember({"cpu": few})
+    assert rate("cpu") == CORE, "two trainings say little"
+    remember({"cpu": enough})
+    remember({"NVIDIA H200": Pace(3, 6e15, 30.0), "cpu": few})
+    assert rate("cpu") == pytest.approx(2.3e11 / 21) and rate("NVIDIA H200") == pytest.approx(2e14)
+    assert rate("another") not in (rate("cpu"), rate("NVIDIA H200"))
     assert width(plan([pool(2)]), Where(8)) == 1, "so little work stays in this process"
+
+
+def test_a_run_counts_its_trainings_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lib.lab.run.BRIEF", 0.0)
+    run(plan([pool(4).signals()]), 1)
+    found = [store.describe(state.key)["meta"] for state in pool(4)]
+    assert rate("cpu") == pytest.approx(sum(one["operations"] for one in found) / sum(one["seconds"] for one in found))

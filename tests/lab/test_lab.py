@@ -16,6 +16,7 @@ import pytest
 from lib import BadInput, lab, paths, store
 from lib.lab import __main__ as cli
 from lib.lab.plans import dump, plan, undump
+from lib.lab.run import run
 from lib.recipe import (
     BASE,
     RMIA,
@@ -138,6 +139,57 @@ def test_workers_and_one_process_give_the_same_bits(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("lib.lab.run.ENOUGH", 0.0)
     lab.realize(asked, workers=2)
     assert fingerprint() == alone
+
+
+@pytest.fixture
+def streams(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """As on a GPU, several jobs take turns in this process; who was under way is noted at each turn."""
+    from lib.training import loop
+
+    under_way: set[int] = set()
+    most = [0]
+
+    def counted(number: int, one):
+        under_way.add(number)
+        most[0] = max(most[0], len(under_way))
+        try:
+            return (yield from one)
+        finally:
+            under_way.remove(number)
+
+    def many(given, streams: int = 1):
+        one = (counted(number, job) for number, job in enumerate(given))
+        return loop._in_turn(enumerate(one), [None] * streams)
+
+    monkeypatch.setattr(loop, "fit_many", many)
+    return most
+
+
+def test_company_on_a_gpu_changes_no_bit(streams: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = [pool().attack(LiRA()), pool().rewind("stage4").hold("stage4").train(Schedule(1, 32)).signals()]
+    asked.append(Signals(pool()[3].at(1)))
+    with monkeypatch.context() as patch:
+        patch.setattr("lib.lab.run.STREAMS", 1)
+        lab.realize(asked)
+    assert streams == [1]
+    alone = fingerprint()
+    for count in (3, 50):
+        monkeypatch.setenv("LEAK_ATLAS_STORE", str(tmp_path / str(count)))
+        monkeypatch.setattr("lib.lab.run.STREAMS", count)
+        lab.realize(asked)
+        assert fingerprint() == alone
+        assert min(count, 6) <= streams[0] <= count
+
+
+def test_company_on_a_gpu_shares_no_failure(streams: list[int]) -> None:
+    good, bad = pool(), pool(2, schedule=Schedule(2, 32, lr=1e30, weight_decay=1e30))
+    told: list[str] = []
+    failed = run(plan([bad.signals(), good.signals()]), 1, lambda outcome: told.append(outcome.key))
+    assert streams == [4]
+    assert failed.keys() == {*(state.key for state in bad), *(Signals(state).key for state in bad)}
+    assert all("Diverged" in outcome.error for outcome in failed.values())
+    assert all(store.has(Signals(state).key) for state in good)
+    assert len(told) == len(set(told)) == 16
 
 
 def test_a_failing_step_is_named_and_its_siblings_are_kept() -> None:

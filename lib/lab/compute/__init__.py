@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,19 +24,21 @@ COMPUTE: Mapping[type, Callable[[Any], Arrays]] = {
 }
 
 
-def run(job: Job) -> float:
-    """Computes and stores what a job yields; seconds it took. What is stored already is not written again."""
+def run(job: Job) -> Generator[None, None, dict[str, Any]]:
+    """Computes and stores what a job yields; returns when, where and how long. Pauses as `training.train` does.
+
+    What is stored already is not written again.
+    """
     start = time.perf_counter()
     made = (
-        training.train(job.step, job.asked)
+        (yield from training.train(job.step, job.asked))
         if isinstance(job.step, Train)
         else {job.key: COMPUTE[type(job.step)](job.step)}
     )
-    seconds = time.perf_counter() - start
-    meta = _meta(job.step, seconds)
+    meta = _meta(job.step, time.perf_counter() - start)
     for step in reversed(job.yields):  # the training itself last: if it is there, so is what was asked of it
         store.write(step.key, step.record(), made[step.key], meta)
-    return seconds
+    return meta
 
 
 def _meta(step: Step, seconds: float) -> dict[str, Any]:

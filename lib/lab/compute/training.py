@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,13 +15,16 @@ if TYPE_CHECKING:
     import torch
 
 
-def train(step: Train, asked: list[At]) -> dict[str, Arrays]:
-    """Arrays of the training's end (weights, `history/...`) and of each epoch asked of it, by key."""
+def train(step: Train, asked: list[At]) -> Generator[None, None, dict[str, Arrays]]:
+    """Arrays of the training's end (weights, `history/...`) and of each epoch asked of it, by key.
+
+    Pauses after each step, as `lib.training.loop.fit_many` has it.
+    """
     import torch
 
     from lib.data.designs import Role
     from lib.data.resident import resident
-    from lib.training.loop import fit
+    from lib.training.loop import training
 
     role, index, _ = states.table(step)
     net = states.net(step)
@@ -30,7 +34,7 @@ def train(step: Train, asked: list[At]) -> dict[str, Arrays]:
         net.load_state_dict(values)
     dev = index[role[0] == Role.DEV]
     wanted = [at.when for at in asked]
-    trajectory = fit(
+    trajectory = yield from training(
         net,
         resident(step.data, states.device()),
         torch.as_tensor(index[role[0] == Role.MEMBER]),
