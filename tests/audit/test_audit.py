@@ -13,6 +13,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from lib import audit
 from lib.audit import Estimate
+from lib.audit.samples import binomial_quantile
 
 quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
@@ -247,7 +248,7 @@ def test_threshold_law() -> None:
 def test_binomial_quantile_is_scipys() -> None:
     for n, p in [(2000, 1e-5), (2000, 0.001), (25_000, 0.001), (50, 0.5), (10, 1.0), (10, 0.0), (10**6, 0.01)]:
         for q in (0.0125, 0.5, 0.9875):
-            assert audit._binomial_quantile(q, n, p) == stats.binom.ppf(q, n, p)
+            assert binomial_quantile(q, n, p) == stats.binom.ppf(q, n, p)
 
 
 # --- coverage: an interval that claims 95 % has it ---------------------------------------------------------------
