@@ -1,6 +1,7 @@
 """What an architecture costs, counted on tensors without memory; and what a training costs, measured as it runs."""
 
 import contextlib
+import ctypes
 import gc
 import resource
 import time
@@ -56,9 +57,10 @@ def flops(model: Model, channels: int, classes: int, pixels: int) -> tuple[int, 
 def measure(net: Net, epochs: int, **given: Any) -> dict[str, np.ndarray]:
     """Time, memory and operations of the first `epochs` epochs (two or more) of `training(net, **given)`.
 
-    Measured, in a process that does nothing else: `first_seconds` of the first epoch, with all that goes before it;
-    `seconds` of an epoch after it, the median; `peak_bytes`, the most that the training takes beyond what is there when
-    it starts (weights and data): on CUDA as torch's allocator counts, elsewhere resident memory of this process.
+    Measured, in a process that does nothing else, once a step has warmed it up: `first_seconds` of the first epoch with
+    all that goes before it; `seconds` of an epoch after it, the median; `peak_bytes`, the most that the training takes
+    beyond what is there when it starts (weights and data): on CUDA as torch's allocator counts, elsewhere resident
+    memory of this process, which is good to a few MB.
 
     Counted, in another run of two epochs, step by step: `flops` of an epoch, forward and backward, and `flops_once` of
     what only the first one does; `saved_bytes`, what autograd keeps of a step's forward pass for its backward pass
@@ -73,8 +75,8 @@ def measure(net: Net, epochs: int, **given: Any) -> dict[str, np.ndarray]:
 def _timed(net: Net, epochs: int, given: dict[str, Any]) -> tuple[float, list[float], int]:
     device = given["data"].device
     stamps: list[float] = []
-    gc.collect()
     with _lane(device):
+        _warm(net, given)
         before = _level(device)
         start = time.perf_counter()
         run = training(net, **given, on_epoch=lambda _: stamps.append(time.perf_counter()))
@@ -85,6 +87,17 @@ def _timed(net: Net, epochs: int, given: dict[str, Any]) -> tuple[float, list[fl
         peak = _peak(device)
     first, *rest = np.diff([start, *stamps])
     return float(first), [float(one) for one in rest], max(0, peak - before)
+
+
+def _warm(net: Net, given: dict[str, Any]) -> None:
+    """A step, so that libraries are loaded and have their workspaces; what it leaves free goes back to the system."""
+    run = training(net, **given)
+    next(run)
+    run.close()
+    del run
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):  # other C libraries than glibc keep what they keep
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _counted(net: Net, given: dict[str, Any]) -> dict[str, int]:
