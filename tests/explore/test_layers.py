@@ -1,22 +1,39 @@
-"""The layer explorer: it offers what there is, says what the statistics say, and leaves nothing behind."""
+"""The layer explorer: it shows what is stored, says what the statistics say, and computes on a click alone."""
 
+import base64
+import io
 import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from statistics import median
+from typing import Any, get_args, get_type_hints
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from PIL import Image
 
-from lib import BadInput
-from lib.explore.layers import Choice, Explorer, explorer, static
+from lib import BadInput, lab, store
+from lib.data import readers
+from lib.explore import layers
+from lib.explore.layers import Explorer, explorer, samples, static
+from lib.explore.setting import FACTORS, Setting, Shelf, choices, differing
+from lib.explore.side_by_side import MEASURES, SHOWN, Side, merged
 from lib.localization import disparity
+from lib.recipe import Augment, CrossEntropy, Data, Distance, Halves, Model, RelaxLoss, Schedule
 
 STAGES = ["stem", "stage1", "stage2", "stage3", "stage4", "head"]
-BLOCKS = ["stem", "stage1.0", "stage1.1", "stage2.0", "stage2.1", "stage3.0", "stage4.0", "head"]
+BLOCKS = ["stem", "stage1.0", "stage2.0", "stage3.0", "stage4.0", "head"]
+DEEPER = ["stem", "stage1.0", "stage1.1", "stage2.0", "stage3.0", "stage4.0", "stage4.1", "head"]
 N = 400
+SIZE = 1000  # the pool lies somewhere among the samples of the data set
+
+FIRST = Setting(Data(pixels=16), Halves(N), Model("resnet10", width=8), Schedule(20), pairs=3)
+SECOND = FIRST.but("architecture", "resnet18")
+MOMENTS = [5]
+OBJECTIVES = {"cross-entropy": CrossEntropy(), "RelaxLoss": RelaxLoss(0.3)}
 
 
 def lines(names: list[str]) -> np.ndarray:
@@ -36,159 +53,393 @@ def result(seed: int, names: list[str], shift: float = 1.0) -> dict[str, np.ndar
         "length_b": noise[2] + 9 - move,
         "seen_a": np.ones(N, bool),
         "seen_b": seen,
-        "index": np.arange(N),
+        "index": np.sort(rng.permutation(SIZE)[:N]),
         "parts": lines(names),
     }
 
 
-CASES = {
-    ("resnet10", "CE", "epoch 10"): [result(i, STAGES, 0.0) for i in range(3)],
-    ("resnet10", "CE", "epoch 30"): [result(i, STAGES) for i in range(3, 6)],
-    ("resnet10", "RelaxLoss", "epoch 30"): [result(i, STAGES) for i in range(6, 9)],
-    ("resnet18", "CE", "epoch 30"): [result(9, BLOCKS), *(result(i, STAGES) for i in range(10, 12))],
-}
-FLOORS = {
-    ("resnet10", "CE", "epoch 30"): [result(i, STAGES, 0.0) | {"seen_b": np.ones(N, bool)} for i in range(20, 22)]
-}
 ANATOMY = {
-    "resnet10": {
-        "parts": lines(["stem", "stage1.0", "stage2.0", "stage3.0", "stage4.0", "head"]),
-        "parameters": np.array([1, 4, 20, 0, 74, 1]),
-        "activations": np.array([30, 30, 20, 10, 9, 1]),
-        "flops": np.array([2, 24, 24, 24, 25, 1]),
-    }
+    "parts": lines(["stem", "stage1.0", "stage2.0", "stage3.0", "stage4.0", "head"]),
+    "parameters": np.array([1, 4, 20, 0, 74, 1]),
+    "activations": np.array([30, 30, 20, 10, 9, 1]),
+    "flops": np.array([2, 24, 24, 24, 25, 1]),
 }
+
+
+def put(setting: Setting, start: int, blocks: list[str], shift: float = 1.0) -> None:
+    """Stores what a probe of this setting might have given; before the end, nothing is told apart."""
+    for moment in setting.moments(MOMENTS):
+        for parts, names in (("stages", STAGES), ("blocks", blocks)):
+            for i, step in enumerate(setting.distances(moment, parts)):  # type: ignore[arg-type]
+                arrays = result(start + i, names, 0.0 if moment else shift)
+                store.write(step.key, step.record(), arrays, {})
+    for i, floor in enumerate(setting.floors()):
+        same = result(start + 50 + i, STAGES, 0.0) | {"seen_b": np.ones(N, bool)}
+        store.write(floor.key, floor.record(), same, {})
+    store.write(setting.anatomy().key, setting.anatomy().record(), ANATOMY, {})
 
 
 @pytest.fixture
-def app() -> Explorer:
-    return explorer(CASES, ANATOMY, FLOORS)
+def shelf(own_outputs: Any) -> None:
+    put(FIRST, 0, BLOCKS)
+    put(SECOND, 100, DEEPER, 0.0)
 
 
-def values(app: Explorer, control: str) -> list[str]:
-    return [value for _, value in app.controls[control].options]
+@pytest.fixture
+def app(shelf: None) -> Explorer:
+    return explorer(FIRST, SECOND, MOMENTS, OBJECTIVES)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is handed to `realize`, which does nothing."""
+    calls: list[Any] = []
+    monkeypatch.setattr(lab, "realize", lambda *steps: calls.append(steps))
+    return calls
 
 
 def text(markup: str) -> str:
-    return re.sub("<[^>]+>", "", markup).replace("&#x27;", "'")
+    return re.sub("<[^>]+>", " ", markup).replace("&#x27;", "'")
 
 
-def test_controls_offer_only_what_there_is(app: Explorer) -> None:
-    assert app.choice == Choice("resnet10", "CE", "epoch 10", "stages", "euclidean", "stage4", "stage4")
-    assert values(app, "training") == ["CE", "RelaxLoss"] and values(app, "epoch") == ["epoch 10", "epoch 30"]
-    app.controls["training"].value = "RelaxLoss"
-    assert values(app, "epoch") == ["epoch 30"] and app.choice.epoch == "epoch 30"
-    assert values(app, "parts") == ["stages"]
-    app.controls["model"].value = "resnet18"
-    assert values(app, "training") == ["CE"] and values(app, "parts") == ["blocks", "stages"]
-    assert values(app, "part") == STAGES and app.choice.part == "stage4"
-    app.controls["parts"].value = "blocks"
-    assert values(app, "part") == BLOCKS and app.choice.part == "stage4.0"
+def shown(app: Explorer, letter: str) -> list[tuple[str, np.ndarray]]:
+    """Words and pixels of the images on one side."""
+    found = re.findall(r'<img alt="([^"]+)"[^>]*base64,([^"]+)"', app.samples[letter].value)
+    return [(alt, np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))) for alt, data in found]
+
+
+# --- settings -------------------------------------------------------------------------------------------------------
+
+
+def test_every_architecture_and_image_set_is_offered() -> None:
+    assert list(choices("architecture", {}) or {}) == list(get_args(get_type_hints(Model)["name"]))
+    offered = choices("data set", {}) or {}
+    assert "cifar100" in offered and "digits-bits" not in offered
+
+
+def test_a_factor_changes_alone() -> None:
+    values = {
+        "architecture": "resnet34", "width": 16, "stage-4 stride": 1, "stage-4 channels": 32, "stage-3 channels": 48,
+        "training": RelaxLoss(1.0), "data set": "mnist", "pixels": 8, "augmentation": Augment(2), "pool": 100,
+        "epochs": 3,
+    }  # fmt: skip
+    assert set(FACTORS) - set(values) == {"patch"}  # belongs to other architectures
+    for factor, value in values.items():
+        changed = FIRST.but(factor, value)
+        assert changed[factor] == value and differing(FIRST, changed) == [factor]
+        assert changed.but(factor, FIRST[factor]) == FIRST
+
+
+def test_the_whole_image_has_one_key() -> None:
+    assert FIRST.but("pixels", 28).data == Data() == FIRST.but("pixels", 28).but("data set", "fashion-mnist-small").data
+    large = FIRST.but("data set", "cifar10").but("pixels", 30)
+    assert large.data.pixels == 30 and large.but("data set", "mnist").data.pixels is None
+
+
+def test_what_an_architecture_does_not_take_goes_back() -> None:
+    narrow = FIRST.but("stage-4 stride", 1).but("stage-4 channels", 32)
+    for name in get_args(get_type_hints(Model)["name"]):
+        assert narrow.but("architecture", name).model.stage4_channels == 32
+        stride = narrow.but("architecture", name).model.stage4_stride
+        assert stride == (1 if name.startswith("resnet") else 2)
+
+
+def test_all_epochs_of_a_setting_are_asked_at_once() -> None:
+    steps = FIRST.steps([5, 30, 20])
+    assert FIRST.moments([5, 30, 20]) == [5, None]
+    assert sum(isinstance(step, Distance) for step in steps) == 3 * 2 * 2 + 2
+    assert len({step.key for step in steps}) == len(steps)
+
+
+# --- sides ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_samples_are_those_at_both_ends() -> None:
+    given = result(0, STAGES)
+    given["euclidean"][2, [7, 300, 41]] = [90.0, 95.0, -90.0]
+    given["seen_b"][[7, 300]] = [True, False]
+    largest, smallest = Side("A", "", [result(1, STAGES), given], "euclidean").samples("stage2", 1)
+    assert [(s.index, s.value, s.both) for s in largest[:2]] == [
+        (given["index"][300], 95.0, False),
+        (given["index"][7], 90.0, True),
+    ]
+    assert smallest[0].index == given["index"][41] and len(largest) == len(smallest) == SHOWN
+
+
+def test_samples_that_m_all_has_not_seen_are_left_out() -> None:
+    given = result(0, STAGES)
+    given["euclidean"][1, 3], given["seen_a"][3] = 99.0, False
+    side = Side("A", "", [given], "euclidean")
+    largest, _ = side.samples("stage1", 0)
+    assert given["index"][3] not in [sample.index for sample in largest]
+    order = np.argsort(np.delete(given["euclidean"][1], 3))
+    assert largest[0].index == np.delete(given["index"], 3)[order[-1]]
+
+
+def test_the_farthest_tenth_is_counted() -> None:
+    given = result(0, STAGES)
+    given["euclidean"][1] = np.arange(N)
+    given["seen_b"] = np.arange(N) < N - 30
+    assert Side("A", "", [given], "euclidean").far("stage1", 0) == (40, 0.75)
+
+
+def test_blocks_find_their_like_on_the_other_side() -> None:
+    sides = [Side(*each, "direction") for each in (("A", "", [result(0, BLOCKS)]), ("B", "", [result(1, DEEPER)]))]  # type: ignore[call-arg]
+    assert merged(sides) == DEEPER
+    assert [sides[0].parts[sides[0].place(part)] for part in DEEPER] == [
+        "stem", "stage1.0", "stage1.0", "stage2.0", "stage3.0", "stage4.0", "stage4.0", "head",
+    ]  # fmt: skip
+    assert sides[1].parts[sides[1].place("stage4")] == "stage4.1"
+
+
+def test_it_says_what_is_held() -> None:
+    side = Side("A", "", [result(0, STAGES)], "euclidean", (), ANATOMY)
+    assert "freezes 25 % of the parameters, 90 % of the activations and 74 % of the FLOPs" in side.says_held("stage4")
+    assert "before stage1 freezes 1 % of the parameters" in side.says_held("stage1")
+    assert "freezes nothing" in side.says_held("stem")
+    assert Side("A", "", [result(0, STAGES)], "euclidean").says_held("stage4") == ""
+
+
+# --- the app --------------------------------------------------------------------------------------------------------
 
 
 def test_it_says_what_the_statistics_say(app: Explorer) -> None:
-    app.controls["epoch"].value = "epoch 30"
-    for measure in disparity.MEASURES:
-        app.controls["measure"].value = measure
-        found = disparity.profile(*disparity.read(CASES["resnet10", "CE", "epoch 30"], measure))
+    for measure in MEASURES:
+        app.measure.value = measure
         for part in ("stage2", "stage4"):
-            app.controls["part"].value = part
+            app.part.value = part
             said = text(app.says.value)
-            assert said.startswith(f"{part}, ") and f"AUC {found[STAGES.index(part)]:.3f} over 3 model pairs" in said
-    app.controls["measure"].value = "direction"
+            for setting, name in ((FIRST, "A (resnet10)"), (SECOND, "B (resnet18)")):
+                results = Shelf().results(setting.distances())
+                assert results
+                found = disparity.profile(*disparity.read(results, measure))
+                assert f"{name}, {part}: AUC {found[STAGES.index(part)]:.3f} over 3 pairs" in said
+    app.measure.value = "direction"
     assert "stage4 is the first to tell the halves apart" in text(app.says.value)
-    app.controls["epoch"].value = "epoch 10"
-    assert "No part surely tells" in text(app.says.value)
+    assert "At stage4, B is" in text(app.says.value) and "closer to 0.5 than A (" in text(app.says.value)
+    app.epoch.value = "epoch 5"
+    assert text(app.says.value).count("no part surely tells the halves apart") == 2
 
 
-def test_a_single_pair_says_so(app: Explorer) -> None:
-    app.controls["model"].value = "resnet18"
-    app.controls["parts"].value = "blocks"
-    assert "other seeds are not covered" in text(app.says.value)
+@pytest.mark.parametrize("parts", ["stages", "blocks"])
+def test_a_click_on_a_part_shows_its_samples(app: Explorer, parts: str) -> None:
+    app.parts.value = parts
+    app.pair.value = 2
+    for part in ("stage2", "stage4") if parts == "stages" else ("stage2.0", "stage4.0"):
+        app.part.value = part
+        for letter, setting in app.settings.items():
+            given = (Shelf().results(setting.distances(None, parts)) or [])[2]  # type: ignore[arg-type]
+            names = bytes(given["parts"]).decode().split("\n")
+            values = given["euclidean"][names.index(part)]
+            order = np.argsort(values)
+            expected = [*order[::-1][:SHOWN], *order[:SHOWN]]
+            data = readers.load("fashion-mnist-small", 16)
+            found = shown(app, letter)
+            assert len(found) == 2 * SHOWN
+            for (alt, pixels), i in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(pixels, data.x[given["index"][i], :, :, 0])
+                assert f", {values[i]:.3g}, seen by {'both' if given['seen_b'][i] else 'M_all only'}" in alt
 
 
-def test_the_slider_says_what_is_frozen(app: Explorer) -> None:
-    assert "freezes 25 % of the parameters, 90 % of the activations and 74 % of the FLOPs" in text(
-        app.says_frozen.value
-    )
-    app.controls["hold"].value = "stage1"
-    assert "before stage1 freezes 1 % of the parameters" in text(app.says_frozen.value)
-    app.controls["hold"].value = "stem"
-    assert "freezes nothing" in text(app.says_frozen.value)
+def test_blocks_are_offered_as_the_deeper_side_has_them(app: Explorer) -> None:
+    app.parts.value = "blocks"
+    assert list(app.part.options) == DEEPER and app.part.value == "stage4.1"
+    app.part.value = "stage1.1"
+    assert "A (resnet10), stage1.0:" in text(app.says.value) and "B (resnet18), stage1.1:" in text(app.says.value)
+    app.parts.value = "stages"
+    assert list(app.part.options) == STAGES and app.part.value == "stage1"
 
 
-def test_a_model_without_anatomy_has_nothing_to_hold(app: Explorer) -> None:
-    app.controls["model"].value = "resnet18"
-    assert app.choice.hold == "" and app.frozen.value == "" and app.says_frozen.value == ""
-    app.controls["model"].value = "resnet10"
-    assert app.choice.hold == "stage4" and "freezes 25 %" in text(app.says_frozen.value)
-    assert "hold" not in explorer(CASES).controls
+def test_what_is_there_costs_nothing(app: Explorer) -> None:
+    assert text(app.cost.value).strip() == "" and app.train.layout.display == "none"
+    assert list(app.epoch.options) == ["epoch 5", "end"]
+
+
+def test_looking_never_computes(app: Explorer, asked: list[Any]) -> None:
+    for letter in app.settings:
+        for factor, value in (("architecture", "resnet34"), ("width", 4), ("pool", 100), ("augmentation", "crop 2")):
+            control = app.controls[letter][factor]
+            control.value = value if value != "crop 2" else next(o for o in control.options if o.startswith("crop 2"))
+    app.epoch.value, app.measure.value, app.parts.value = "epoch 5", "direction", "blocks"
+    assert not asked and not [key for key in store.listing() if store.describe(key)["record"]["kind"] == "Train"]
+    assert "12 asked for, 6 distinct, 0 already there, 6 to train" in app.cost.value  # A and B came to be the same
+    assert app.train.layout.display is None
+
+
+def test_a_missing_side_says_so_and_its_cost(app: Explorer, asked: list[Any]) -> None:
+    app.controls["B"]["width"].value = 4
+    assert "B (resnet18, width 4) is not stored" in text(app.says.value)
+    assert "nothing is stored" in text(app.samples["B"].value) and len(shown(app, "A")) == 2 * SHOWN
+    assert "6 to train" in app.cost.value and not app.train.disabled
+    app.train.click()
+    assert len(asked) == 1
+    wanted = {step.key for setting in app.settings.values() for step in setting.steps(MOMENTS)}
+    assert {step.key for steps in asked[0] for step in steps} == wanted
+
+
+def test_a_long_training_takes_more_than_a_click(app: Explorer) -> None:
+    app.controls["A"]["width"].value = 64
+    app.controls["A"]["architecture"].value = "resnet152"
+    assert app.train.disabled and app.sure.layout.display is None
+    app.sure.value = True
+    assert not app.train.disabled
+    app.controls["A"]["epochs"].value = 30  # another cost: asked again
+    assert app.train.disabled and not app.sure.value
+
+
+def test_what_cannot_be_says_why_and_changes_nothing(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Setting, "but", refuse)
+    before = app.settings["A"]
+    app.controls["A"]["pool"].value = 200
+    assert "A: such a pool is not to be had" in text(app.cost.value) and app.settings["A"] == before
+    assert app.controls["A"]["pool"].value == N and app.train.layout.display == "none"
+
+
+def refuse(*_: Any) -> Setting:
+    raise BadInput("such a pool is not to be had")
+
+
+def test_a_failure_is_told(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise lab.Failed("Train abc: out of memory")
+
+    monkeypatch.setattr(lab, "realize", fail)
+    app.controls["A"]["width"].value = 4
+    app.train.click()
+    assert "out of memory" in text(app.cost.value)
+
+
+def test_a_click_trains_what_is_missing(own_outputs: Any) -> None:
+    tiny = Setting(Data(pixels=8), Halves(40, test=20), Model("resnet10", width=2), Schedule(2, 20), pairs=1)
+    app = explorer(tiny, tiny.but("stage-4 stride", 1), [1])
+    assert app.picture.value == "" and "4 to train" in app.cost.value and not list(store.listing())
+    app.train.click()
+    assert text(app.cost.value).strip() == "" and "stage-4 stride 1" in text(app.says.value)
+    assert "in one pair, so that other seeds are not covered" in text(app.says.value)
+    assert len(shown(app, "A")) == len(shown(app, "B")) == 2 * SHOWN
+    app.epoch.value = "epoch 1"
+    assert len(shown(app, "A")) == 2 * SHOWN
+
+
+def test_a_damaged_result_is_missing_until_it_is_asked_for(shelf: None) -> None:
+    for step in (FIRST.distances()[0], FIRST.distances(5)[1]):
+        (store.folder(step.key) / store.ARRAYS).write_bytes(b"")
+    app = explorer(FIRST, SECOND, MOMENTS)
+    assert "A (resnet10) is not stored" in text(app.says.value) and app.train.layout.display is None
+    put(FIRST, 0, BLOCKS)
+    (store.folder(step.key) / store.ARRAYS).write_bytes(b"")
+    app = explorer(FIRST, SECOND, MOMENTS)
+    assert app.train.layout.display == "none"
+    app.epoch.value = "epoch 5"
+    assert "A (resnet10) is not stored" in text(app.says.value) and app.train.layout.display is None
+
+
+def test_epochs_are_those_of_both(app: Explorer) -> None:
+    app.epoch.value = "epoch 5"
+    app.controls["B"]["epochs"].value = 4
+    assert list(app.epoch.options) == ["end"] and app.epoch.value == "end"
+
+
+def test_a_start_outside_the_lists_is_kept(own_outputs: Any) -> None:
+    odd = FIRST.but("stage-4 channels", 72).but("training", RelaxLoss(0.7))
+    app = explorer(odd, FIRST)
+    assert app.controls["A"]["stage-4 channels"].value == "72" and app.settings["A"] == odd
+    app.controls["A"]["stage-4 channels"].value = "by width"
+    assert app.settings["A"] == FIRST.but("training", RelaxLoss(0.7))
+
+
+def test_controls_that_an_architecture_has_not_are_hidden(app: Explorer) -> None:
+    assert app.controls["A"]["patch"].layout.display == "none"
+    assert app.controls["A"]["stage-4 stride"].layout.display is None
+    app.controls["A"]["architecture"].value = "vgg11"
+    assert app.controls["A"]["stage-4 stride"].layout.display == "none"
 
 
 def test_every_picture_and_control_is_labelled(app: Explorer) -> None:
-    for control in app.controls.values():
-        assert control.description and control.style.description_width == "initial"
-    for picture, says in ((app.picture, app.says), (app.frozen, app.says_frozen)):
-        found = re.match(r'<img alt="([^"]+)" src="data:image/png;base64,', picture.value)
-        assert found and found[1].replace("&#x27;", "'") == text(says.value)
-        assert 'role="status"' in says.value
+    for letter, controls in app.controls.items():
+        for factor, control in controls.items():
+            assert control.description == factor and letter in control.tooltip
+    found = re.match(r'<img alt="([^"]+)" src="data:image/png;base64,', app.picture.value)
+    assert found and text(app.says.value).strip().startswith(found[1][:60]) and "B (resnet18), stage4: AUC" in found[1]
+    assert 'role="status"' in app.says.value and 'role="status"' in app.cost.value
 
 
 def test_a_move_is_quick_and_leaves_nothing_behind(app: Explorer) -> None:
     pictures, spent = set(), []
     for part in STAGES * 2:
         start = time.process_time()
-        app.controls["part"].value = part
+        app.part.value = part
         spent.append(time.process_time() - start)
         pictures.add(app.picture.value)
-    assert median(spent) < 0.15
+    assert median(spent) < 0.4
     assert len(pictures) == len(STAGES)
     assert not plt.get_fignums()
 
 
-def test_a_move_that_changes_nothing_draws_nothing(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_draws_once(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
-    monkeypatch.setattr(app, "_draw", lambda: drawn.append("upper"))
-    monkeypatch.setattr(app, "_draw_frozen", lambda: drawn.append("lower"))
-    app.controls["hold"].value = "stage2"
-    assert drawn == ["lower"]
-    app.controls["part"].value = "stem"
-    assert drawn == ["lower", "upper"]
-    app.controls["model"].value = "resnet18"  # several controls move, one drawing
-    assert drawn == ["lower", "upper", "upper", "lower"]
+    draw: Callable[[], None] = app._draw
+
+    def counted() -> None:
+        drawn.append("")
+        draw()
+
+    monkeypatch.setattr(app, "_draw", counted)
+    app.controls["A"]["architecture"].value = "vgg11"  # several controls move
+    assert len(drawn) == 1
+    app.parts.value = "blocks"  # the parts' buttons move too
+    assert len(drawn) == 2
 
 
-def test_the_static_figure_shows_the_same() -> None:
-    chosen = {"model": "resnet10", "epoch": "epoch 30", "measure": "direction", "part": "stage3", "hold": "stage2"}
-    fig = static(CASES, ANATOMY, FLOORS, **chosen)
-    histogram, profile, frozen = fig.axes
-    found = disparity.profile(*disparity.read(CASES["resnet10", "CE", "epoch 30"], "direction"))
-    line = profile.lines[1].get_ydata()
-    np.testing.assert_allclose(line, [each.value for each in found])
-    assert histogram.get_title(loc="left").startswith("stage3")
-    assert [patch.get_width() for patch in frozen.patches[:3]] == [5.0, 60.0, 26.0]
-    assert len(static(CASES).axes) == 2
+# --- figures --------------------------------------------------------------------------------------------------------
+
+
+def test_the_static_figure_shows_the_same(shelf: None) -> None:
+    fig = static(FIRST, SECOND, measure="direction", part="stage3")
+    profile, gap, first, second = fig.axes
+    for line, setting in zip(profile.lines[:4:2], (FIRST, SECOND), strict=True):
+        found = disparity.profile(*disparity.read(Shelf().results(setting.distances()) or [], "direction"))
+        np.testing.assert_allclose(line.get_ydata(), [each.value for each in found])
+    read = [disparity.read(Shelf().results(s.distances()) or [], "direction") for s in (FIRST, SECOND)]
+    differences = [disparity.versus(read[1], read[0], i).value for i in range(len(STAGES))]
+    np.testing.assert_allclose(gap.lines[1].get_ydata(), differences)
+    assert [ax.get_title(loc="left")[:9] for ax in (first, second)] == ["A, stage3", "B, stage3"]
+    assert len(static(FIRST).axes) == 2
+    assert len(static(FIRST, SECOND, parts="blocks").axes) == 3  # blocks that differ have no difference
     assert not plt.get_fignums()
 
 
-def test_the_control_is_drawn_where_there_is_one() -> None:
-    def labels(epoch: str) -> list[str]:
-        ax = static(CASES, ANATOMY, FLOORS, epoch=epoch).axes[1]
-        return [label.get_text() for label in ax.get_legend().get_texts()]
-
-    assert labels("epoch 30") == ["chosen part", "two seeds, same data"]
-    assert labels("epoch 10") == ["chosen part"]
-
-
-def test_what_is_not_there_is_named() -> None:
-    with pytest.raises(BadInput, match="no distances"):
-        explorer({})
-    with pytest.raises(BadInput, match="no epoch 'epoch 31' to look at; did you mean 'epoch 30'"):
-        static(CASES, epoch="epoch 31")
-    with pytest.raises(BadInput, match="no control 'parst'; did you mean 'part"):
-        static(CASES, parst="stage4")
+def test_the_figure_of_samples_shows_the_same(app: Explorer) -> None:
+    axes = samples(FIRST, SECOND, part="stage4").axes
+    pictures = [pixels for letter in "AB" for _, pixels in shown(app, letter)]
+    assert len(axes) == len(pictures)
+    for ax, pixels in zip(axes, pictures, strict=True):
+        np.testing.assert_array_equal(ax.images[0].get_array(), pixels)
 
 
-def test_looking_needs_no_torch() -> None:
-    code = "import sys, lib.explore.layers, lib.report.figures; sys.exit('torch' in sys.modules)"
+def test_what_is_not_there_is_named(shelf: None) -> None:
+    with pytest.raises(BadInput, match=r"A \(resnet34\) is not stored: hand its steps to lab.realize first"):
+        static(FIRST.but("architecture", "resnet34"))
+    with pytest.raises(BadInput, match="no measure 'directoin' to look at; did you mean 'direction'"):
+        static(FIRST, measure="directoin")
+
+
+def test_looking_at_what_is_stored_needs_no_torch(shelf: None) -> None:
+    code = (
+        "import sys; from lib.explore import layers; from lib.explore.setting import Setting\n"
+        "from lib.recipe import Data, Halves, Model, Schedule\n"
+        "first = Setting(Data(pixels=16), Halves(400), Model('resnet10', width=8), Schedule(20), pairs=3)\n"
+        "app = layers.explorer(first, first.but('architecture', 'resnet18'), [5])\n"
+        "assert 'AUC' in app.says.value and app.samples['A'].value.count('<img') == 12, app.says.value\n"
+        "sys.exit('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_missing_data_set_leaves_the_rest(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: Any) -> None:
+        raise BadInput("it is not here")
+
+    monkeypatch.setattr(layers.readers, "load", missing)
+    app.part.value = "stage1"
+    assert "No images: it is not here" in text(app.samples["A"].value) and "AUC" in app.says.value

@@ -1,0 +1,195 @@
+"""One side of a comparison: the probe of PPTP (section 3.2) at one value of each factor, and what is stored of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args, get_type_hints
+
+from lib import BadInput, store
+from lib.data import registry
+from lib.localization.disparity import Arrays
+from lib.recipe import (
+    Anatomy,
+    Augment,
+    CrossEntropy,
+    Data,
+    Distance,
+    Halves,
+    Model,
+    Objective,
+    Pair,
+    Schedule,
+    Step,
+    probe_pairs,
+    seed_floors,
+)
+
+Parts = Literal["stages", "blocks"]
+
+# What a factor is called, and the recipe's field that it is. Depth is in the architecture's name.
+FACTORS: dict[str, str] = {
+    "architecture": "model.name",
+    "width": "model.width",
+    "stage-4 stride": "model.stage4_stride",
+    "patch": "model.patch",
+    "stage-4 channels": "model.stage4_channels",
+    "stage-3 channels": "model.stage3_channels",
+    "training": "objective",
+    "data set": "data.name",
+    "pixels": "data.pixels",
+    "augmentation": "schedule.augment",
+    "pool": "design.pool",
+    "epochs": "schedule.epochs",
+}
+_CHANNELS = {"by width": None, **{str(2**power): 2**power for power in range(4, 12)}}
+_STRIDES = {str(stride): stride for stride in (1, 2, 4)}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Pairs of M_all and M_h1 at one value of each factor; the fields are what `recipe.probe_pairs` takes."""
+
+    data: Data
+    design: Halves
+    model: Model
+    schedule: Schedule
+    objective: Objective = field(default_factory=CrossEntropy)
+    pairs: int = 4
+    seed: int = 0
+    precision: Literal["fp32", "bf16"] = "fp32"
+
+    def __getitem__(self, factor: str) -> Any:
+        """The factor's value."""
+        owner, _, name = FACTORS[factor].partition(".")
+        return getattr(getattr(self, owner), name) if name else getattr(self, owner)
+
+    def but(self, factor: str, value: Any) -> Setting:
+        """This setting with another value of one factor.
+
+        What the new architecture does not take goes back to its default. Raises BadInput where the value cannot be.
+        """
+        owner, _, name = FACTORS[factor].partition(".")
+        if factor == "architecture":
+            kept = {each: getattr(self.model, each) for each in _shared(value, vars(self.model))}
+            return replace(self, model=Model(value, **kept))
+        if factor == "data set":
+            side, pixels = registry.find(value).shape[0], self.data.pixels
+            return replace(self, data=Data(value, pixels if pixels is None or pixels < side else None))
+        if factor == "pixels" and value == registry.find(self.data.name).shape[0]:
+            value = None  # the whole image has one key, not two
+        return replace(self, **{owner: replace(getattr(self, owner), **{name: value}) if name else value})
+
+    def probe(self) -> tuple[Pair, ...]:
+        return probe_pairs(
+            self.data,
+            self.design,
+            self.model,
+            self.schedule,
+            self.objective,
+            pairs=self.pairs,
+            seed=self.seed,
+            precision=self.precision,
+        )
+
+    def distances(self, moment: int | None = None, parts: Parts = "stages") -> list[Distance]:
+        """One a pair, after epoch `moment`; None: at the end."""
+        return [(pair if moment is None else pair.at(moment)).distance(parts) for pair in self.probe()]
+
+    def floors(self) -> list[Distance]:
+        """Between seeds on the same data, at the end, stage by stage."""
+        return list(seed_floors(self.probe()))
+
+    def anatomy(self) -> Anatomy:
+        return Anatomy(self.data, self.model)
+
+    def moments(self, wanted: Iterable[int]) -> list[int | None]:
+        """Those of the epochs that come before the last, and the end."""
+        return [*sorted({moment for moment in wanted if 0 < moment < self.schedule.epochs}), None]
+
+    def steps(self, moments: Iterable[int] = ()) -> list[Step]:
+        """Everything that can be looked at. Epochs are asked for at once: one that comes late trains again."""
+        looks = [(moment, parts) for moment in self.moments(moments) for parts in get_args(Parts)]
+        return [*(d for look in looks for d in self.distances(*look)), *self.floors(), self.anatomy()]
+
+
+def _shared(name: Any, fields: Mapping[str, Any]) -> list[str]:
+    """The fields of a model that this architecture takes at these values."""
+
+    def takes(each: str) -> bool:
+        try:
+            Model(name, **{each: fields[each]})
+        except BadInput:
+            return False
+        return True
+
+    return [each for each in Model.__dataclass_fields__ if each in fields and each != "name" and takes(each)]
+
+
+def takes(setting: Setting, factor: str) -> bool:
+    """Whether a factor that is offered as a list has more than one value at this architecture."""
+    for value in (1, 2, 4) if factor in ("stage-4 stride", "patch") else ():
+        try:
+            setting.but(factor, value)
+        except BadInput:
+            return False
+    return True
+
+
+def choices(factor: str, objectives: Mapping[str, Objective]) -> dict[str, Any] | None:
+    """Words and values of a factor that is chosen from a list; None for a number.
+
+    Architectures and data sets are those that the recipes know.
+    """
+    match factor:
+        case "architecture":
+            return {name: name for name in get_args(get_type_hints(Model)["name"])}
+        case "data set":
+            return {name: name for name, entry in registry.ENTRIES.items() if entry.kind == "images"}
+        case "stage-4 stride" | "patch":
+            return _STRIDES
+        case "stage-3 channels" | "stage-4 channels":
+            return _CHANNELS
+        case "augmentation":
+            return {"none": None, **{word(Augment(padding)): Augment(padding) for padding in (1, 2, 4)}}
+        case "training":
+            return dict(objectives)
+    return None
+
+
+def bounds(setting: Setting, factor: str) -> tuple[int, int]:
+    """Least and largest of a factor that is a number."""
+    entry = registry.find(setting.data.name)
+    return {"pixels": (4, entry.shape[0]), "pool": (2 * len(entry.classes), entry.train)}.get(factor, (1, 2048))
+
+
+def word(value: Any) -> str:
+    """A factor's value in a word or two."""
+    if isinstance(value, Augment):
+        return f"crop {value.crop}" + " and flip" * value.flip
+    return type(value).__name__ if isinstance(value, Objective) else str(value)
+
+
+def differing(first: Setting, second: Setting) -> list[str]:
+    """The factors in which two settings differ."""
+    return [factor for factor in FACTORS if first[factor] != second[factor]]
+
+
+class Shelf:
+    """Stored results, each read once. Nothing is computed: what is missing or damaged is not there."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, Arrays] = {}
+
+    def results(self, steps: Sequence[Step]) -> list[Arrays] | None:
+        """The arrays of each step; None where one is not there."""
+        for step in steps:
+            if step.key not in self._read:
+                if not store.has(step.key):
+                    return None
+                try:
+                    self._read[step.key] = store.read(step.key).arrays
+                except store.Corrupt:
+                    store.discard(step.key)  # so that it is computed again when somebody asks for it
+                    return None
+        return [self._read[step.key] for step in steps]

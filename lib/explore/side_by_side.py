@@ -1,0 +1,347 @@
+"""Arrays of one or two probes -> what is drawn and said of them: profiles on one axis, histograms, samples.
+
+A `Side` is what is stored of one probe at one epoch. Nothing here knows of widgets, of recipes or of the store.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lib.localization import disparity
+from lib.localization.disparity import Arrays
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from lib.report.sheet import Sheet
+
+MEASURES = {
+    "euclidean": "Euclidean distance (the paper's)",
+    "direction": "direction (1 - cosine)",
+    "length": "length in M_h1",
+    "length difference": "length in M_all minus M_h1",
+}
+COUNTS = {"parameters": "parameters", "activations": "activations", "flops": "FLOPs"}
+BOTH, ONE = "both", "M_all only"  # who has seen a sample
+SHOWN = 6  # samples at either end
+LOOKS = {"A": ("#0b6fa4", "o", -0.09), "B": ("#d1550b", "s", 0.09)}  # colour, marker, how far beside its place
+WIDE, LEFT, RIGHT = 8.7, 0.45, 5.75  # inches: the sheet, and both ends of the profiles' axis
+
+
+def names_of(result: Arrays) -> list[str]:
+    """The names of the parts, which a store keeps as the bytes of lines."""
+    return bytes(result["parts"]).decode().split("\n")
+
+
+def quantity(measure: str) -> str:
+    """What a measure is, within a sentence."""
+    return MEASURES[measure].partition(" (")[0]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample of the pool, and its value at a part."""
+
+    index: int  # in the data set
+    value: float
+    both: bool  # seen by M_all and M_h1, or by M_all only
+
+
+class Side:
+    """One probe at one epoch: `results` of its `Distance` steps, one a pair, read by one of MEASURES.
+
+    `letter` is A or B, `name` what tells it from the other side in a few words.
+    `floors` are distances between seeds on the same data, `anatomy` the counts of the architecture; both may be none.
+    """
+
+    def __init__(
+        self,
+        letter: str,
+        name: str,
+        results: Sequence[Arrays],
+        measure: str,
+        floors: Sequence[Arrays] = (),
+        anatomy: Arrays | None = None,
+    ) -> None:
+        self.letter, self.name, self.measure, self.anatomy = letter, name, measure, anatomy
+        self.parts = names_of(results[0])
+        self.read = disparity.read(results, measure)
+        self.index = [np.asarray(each["index"])[np.asarray(each["seen_a"], bool)] for each in results]
+        self.profile = disparity.profile(*self.read)
+        self.floor = disparity.floor(disparity.measured(floors, measure), self.read[1]) if floors else None
+
+    def place(self, part: str) -> int:
+        """Where a part is; of what is not here, the last block of its stage that is not behind it."""
+        if part in self.parts:
+            return self.parts.index(part)
+        stage, _, number = part.partition(".")
+        own = [i for i, name in enumerate(self.parts) if name.partition(".")[0] == stage]
+        return own[min(int(number or len(own)), len(own) - 1)] if own else len(self.parts) - 1
+
+    def halves(self, part: str) -> tuple[NDArray, NDArray]:
+        """The part's values on what both have seen and on what only M_all has seen, of all pairs together."""
+        pairs = list(zip(*self.read, strict=True))
+        known, new = (
+            np.concatenate([np.asarray(values)[self.place(part), np.asarray(seen) == side] for values, seen in pairs])
+            for side in (True, False)
+        )
+        return known, new
+
+    def samples(self, part: str, pair: int) -> tuple[list[Sample], list[Sample]]:
+        """The samples with the largest and with the smallest values at a part in one pair, the most extreme first."""
+        values, seen = np.asarray(self.read[0][pair])[self.place(part)], np.asarray(self.read[1][pair])
+        order = np.argsort(values, kind="stable")
+        made = [Sample(int(self.index[pair][i]), float(values[i]), bool(seen[i])) for i in order]
+        return made[::-1][:SHOWN], made[:SHOWN]
+
+    def far(self, part: str, pair: int) -> tuple[int, float]:
+        """How many samples are the farthest tenth, and the share of them that only M_all has seen."""
+        values, seen = np.asarray(self.read[0][pair])[self.place(part)], np.asarray(self.read[1][pair])
+        count = max(1, len(values) // 10)
+        return count, float(1 - seen[np.argsort(values, kind="stable")[::-1][:count]].mean())
+
+    def held(self, part: str) -> dict[str, float]:
+        """The share of parameters, activations and FLOPs in what comes before the part's stage."""
+        assert self.anatomy is not None
+        stages = [name.partition(".")[0] for name in names_of(self.anatomy)]
+        front = np.arange(len(stages)) < stages.index(self.parts[self.place(part)].partition(".")[0])
+        return {
+            label: float(self.anatomy[name][front].sum() / self.anatomy[name].sum()) for name, label in COUNTS.items()
+        }
+
+    def says(self, part: str) -> str:
+        """The part's numbers in a sentence or two."""
+        place = self.place(part)
+        auc = self.profile[place]
+        pairs = f"over {auc.n} pairs" if auc.n > 1 else "in one pair, so that other seeds are not covered"
+        onset = disparity.onset(self.profile, self.floor, self.parts)
+        told = (
+            f"{onset} is the first to tell the halves apart."
+            if onset
+            else "Before the head, no part surely tells the halves apart."
+        )
+        return f"{self.parts[place]}: AUC {auc:.3f} {pairs}. {told}"
+
+    def says_held(self, part: str) -> str:
+        stage = self.parts[self.place(part)].partition(".")[0]
+        if self.anatomy is None:
+            return ""
+        if stage == self.parts[0]:
+            return f"Holding everything before {stage} freezes nothing: all is trained again."
+        shares = [f"{100 * share:.0f} % of the {name}" for name, share in self.held(part).items()]
+        return f"Holding everything before {stage} freezes {shares[0]}, {shares[1]} and {shares[2]}."
+
+
+def merged(sides: Sequence[Side]) -> list[str]:
+    """All parts of the sides, stage by stage, each stage's blocks those of the side that has more."""
+    stages = list(dict.fromkeys(name.partition(".")[0] for side in sides for name in side.parts))
+    if stages and "head" in stages:
+        stages = [*(stage for stage in stages if stage != "head"), "head"]
+    blocks = [[[n for n in side.parts if n.partition(".")[0] == stage] for side in sides] for stage in stages]
+    return [name for each in blocks for name in max(each, key=len)]
+
+
+def told(sides: Sequence[Side], part: str) -> list[str]:
+    """A sentence or two for each side."""
+    return [f"{side.letter} ({side.name}), {side.says(part)}" for side in sides]
+
+
+def says_difference(sides: Sequence[Side], part: str) -> str:
+    """B minus A in a sentence; nothing where they cannot be compared pair by pair."""
+    if not _paired(sides):
+        return ""
+    gap = disparity.versus(sides[1].read, sides[0].read, sides[0].place(part))
+    side = "further from" if gap.value > 0 else "closer to"
+    sure = "" if gap.low > 0 or gap.high < 0 else ", which may be chance"
+    return f"At {part}, B is {abs(gap.value):.3f} {side} 0.5 than A{sure} (B - A: {gap.low:+.3f} to {gap.high:+.3f})."
+
+
+def _paired(sides: Sequence[Side]) -> bool:
+    return len(sides) == 2 and sides[0].parts == sides[1].parts and sides[0].profile[0].n == sides[1].profile[0].n
+
+
+# --- drawing --------------------------------------------------------------------------------------------------------
+
+
+def sheet(sides: Sequence[Side], part: str, names: bool = True) -> Sheet:
+    """Profiles of one or two sides on one axis, B minus A below, and the part's histograms at the right.
+
+    Without `names` the parts' axis has no labels, for
+    something else stands there that names them.
+    """
+    from lib.report import figures
+    from lib.report.sheet import WASH, Sheet
+
+    paired, height = _paired(sides), 3.9
+    bottom, low = (0.35 if names else 0.08), (0.85 if paired else 0.0)
+    fig = Sheet(figsize=(WIDE, height))
+
+    def panel(left: float, right: float, down: float, up: float) -> Axes:
+        return fig.add_axes((left / WIDE, down / height, (right - left) / WIDE, (up - down) / height))
+
+    top = panel(LEFT, RIGHT, bottom + (low + 0.4 if paired else 0), height - 0.3)
+    stages = list(dict.fromkeys(name.partition(".")[0] for name in merged(sides)))
+    for side in sides:
+        _profile(top, side, stages, part)
+    top.axhline(0.5, color=figures.QUIET, linewidth=0.9, linestyle=(0, (2, 2)))
+    top.set_title(
+        "AUC of each part, 95 % interval"
+        + ("; grey: two seeds on the same data" if any(side.floor for side in sides) else "")
+    )
+    top.legend(loc="best")
+    axes = [top]
+    if paired:
+        below = panel(LEFT, RIGHT, bottom, bottom + low)
+        gaps = [disparity.versus(sides[1].read, sides[0].read, i) for i in range(len(sides[0].parts))]
+        at = _places(sides[0].parts, stages)
+        below.axhline(0, color=figures.QUIET, linewidth=0.9, linestyle=(0, (2, 2)))
+        below.vlines(at, [g.low for g in gaps], [g.high for g in gaps], color=figures.INK, alpha=0.5, linewidth=1.8)
+        below.plot(at, [g.value for g in gaps], "D", color=figures.INK, markeredgecolor="white")
+        below.set_title("how far the AUC is from 0.5: B minus A")
+        below.locator_params(axis="y", nbins=4)
+        axes.append(below)
+    for ax in axes:
+        last = ax is axes[-1] and names
+        ax.set_xticks(range(len(stages)), stages if last else [""] * len(stages))
+        ax.set_xlim(-0.5, len(stages) - 0.5)
+        ax.grid(axis="x", visible=False)
+        here = stages.index(part.partition(".")[0])
+        ax.axvspan(here - 0.5, here + 0.5, color=WASH, alpha=0.5, zorder=0, linewidth=0)
+    room = (height - 0.3 - bottom + (0 if names else -0.3)) / len(sides)
+    for down, side in enumerate(sides):
+        up = height - 0.3 - down * (room + 0.2)
+        _histograms(panel(RIGHT + 0.35, WIDE - 0.1, up - room + 0.35, up), side, part)
+    fig.finding = " ".join(told(sides, part))
+    return fig
+
+
+def _places(parts: Sequence[str], stages: Sequence[str]) -> list[float]:
+    """A part's place on an axis on which every stage is one wide, however many blocks it has."""
+    owners = [name.partition(".")[0] for name in parts]
+    return [stages.index(own) + (owners[:i].count(own) + 0.5) / owners.count(own) - 0.5 for i, own in enumerate(owners)]
+
+
+def _profile(ax: Axes, side: Side, stages: list[str], part: str) -> None:
+    from lib.report import figures
+
+    (colour, marker, aside), many = LOOKS[side.letter], len(side.parts) > 2 * len(stages)
+    at = np.array(_places(side.parts, stages)) + (0 if many else aside)
+    if side.floor:
+        lows, highs = np.array([[f.low, f.high] for f in side.floor]).T
+        ax.bar(at, highs - lows, 0.16, lows, color=figures.FLOOR)
+    found = side.profile
+    ax.vlines(
+        at, [e.low for e in found], [e.high for e in found], color=colour, alpha=0.5, linewidth=1 if many else 1.8
+    )
+    look: dict[str, Any] = {
+        "color": colour,
+        "marker": marker,
+        "markeredgecolor": "white",
+        "markersize": 4 if many else 6,
+    }
+    ax.plot(at, [e.value for e in found], label=f"{side.letter}: {side.name}", **look)
+    place = side.place(part)
+    ax.plot([at[place]], [found[place].value], marker, color=colour, markersize=10, markeredgecolor=figures.INK)
+
+
+def _histograms(ax: Axes, side: Side, part: str) -> None:
+    from lib.report import figures
+
+    known, new = side.halves(part)
+    both = np.concatenate([known, new])
+    # A few far samples would squeeze all others into one bar; they stand in the outermost bars.
+    low, high = np.quantile(both, [0.0, 0.995])
+    edges = np.linspace(low, max(high, low + 1e-9), 31)
+    looks: tuple[dict[str, Any], ...] = (
+        {"color": figures.FAINT, "alpha": 0.6, "fill": True, "label": f"seen by {BOTH}"},
+        {"color": LOOKS[side.letter][0], "fill": False, "linewidth": 1.6, "label": f"seen by {ONE}"},
+    )
+    for values, look in zip((known, new), looks, strict=True):
+        counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
+        ax.stairs(counts / len(values), edges, **look)
+    ax.set(title=f"{side.letter}, {side.parts[side.place(part)]}: {quantity(side.measure)}", yticks=[])
+    ax.spines["left"].set_visible(False)
+    ax.set_ylim(0, ax.get_ylim()[1] * 1.3)
+    ax.locator_params(axis="x", nbins=4)
+    ax.legend(loc="upper right", handlelength=1.2)
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """A data set to look at: `x (N, H, W, C)` uint8, `labels (N,)`, and the labels' names."""
+
+    x: NDArray
+    labels: NDArray
+    classes: Sequence[str]
+
+    def picture(self, index: int) -> NDArray:
+        image = self.x[index]
+        return image[..., 0] if image.shape[-1] == 1 else image
+
+    def label(self, index: int) -> str:
+        return self.classes[int(self.labels[index])]
+
+
+def mosaic(sides: Sequence[Side], part: str, pair: int, images: Sequence[Images]) -> Sheet:
+    """The samples of `Side.samples` as a figure: for each side a row of the largest and one of the smallest."""
+    from lib.report import figures
+    from lib.report.sheet import Sheet
+
+    rows = [(s, ends, title) for s, side in enumerate(sides)
+            for ends, title in zip(side.samples(part, pair), ("largest", "smallest"), strict=True)]  # fmt: skip
+    fig = Sheet(figsize=(WIDE, 1.35 * len(rows)))
+    grid = fig.subplots(len(rows), SHOWN, squeeze=False)
+    for axes, (s, ends, title) in zip(grid, rows, strict=True):
+        axes[0].set_ylabel(f"{sides[s].letter}: {title}")
+        for ax, sample in zip(axes, ends, strict=False):
+            ax.imshow(images[s].picture(sample.index), cmap="gray", vmin=0, vmax=255)
+            ax.set(xticks=[], yticks=[])
+            ax.grid(visible=False)
+            ax.set_title(images[s].label(sample.index), fontsize=7.5, fontweight="normal", pad=3)
+            ax.set_xlabel(f"{sample.value:.3g}, {BOTH if sample.both else ONE}", fontsize=7)
+            for spine in ax.spines.values():
+                spine.set(
+                    visible=True,
+                    linewidth=0.8 if sample.both else 2.5,
+                    color=figures.FAINT if sample.both else LOOKS[sides[s].letter][0],
+                )
+    fig.set_layout_engine("constrained")
+    fig.finding = f"Samples with the largest and the smallest {quantity(sides[0].measure)} at {part}"
+    return fig
+
+
+def gallery(samples: Sequence[Sample], images: Images, colour: str) -> str:
+    """Samples as a row of images, each with its label, its value and who has seen it."""
+    from PIL import Image
+
+    out = []
+    for sample in samples:
+        buffer = io.BytesIO()
+        Image.fromarray(images.picture(sample.index)).save(buffer, "PNG")
+        label, seen = html.escape(images.label(sample.index), quote=True), BOTH if sample.both else ONE
+        frame = "1px solid #9aa5b1" if sample.both else f"3px solid {colour}"
+        out.append(
+            f'<figure style="margin:0;width:68px;text-align:center;font-size:11px;line-height:1.3">'
+            f'<img alt="{label}, {sample.value:.3g}, seen by {seen}" title="sample {sample.index}" '
+            f'src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}" style="width:56px;height:56px;'
+            f'box-sizing:border-box;border:{frame};image-rendering:pixelated">'
+            f"<figcaption>{label}<br>{sample.value:.3g}<br>{seen}</figcaption></figure>"
+        )
+    return f'<div style="display:flex;flex-wrap:wrap;gap:8px 6px">{"".join(out)}</div>'
+
+
+def picture(fig: Sheet) -> str:
+    """The sheet as an element that carries its own text for those who cannot see it."""
+    buffer = io.BytesIO()
+    fig.savefig(buffer, format="png", pil_kwargs={"compress_level": 1})
+    data = base64.b64encode(buffer.getvalue()).decode()
+    text = html.escape(fig.finding, quote=True)
+    return f'<img alt="{text}" src="data:image/png;base64,{data}" style="width:{WIDE * fig.dpi:.0f}px;max-width:none">'
