@@ -1,4 +1,4 @@
-"""JupyterLab as its user sees it, in a headless browser: a .py opens as a notebook, runs, and answers a slider."""
+"""JupyterLab as its user sees it, in a headless browser: a .py opens as a notebook, runs, and answers a key."""
 
 import os
 import shutil
@@ -74,6 +74,7 @@ def test_the_explorer_opens_runs_and_answers(lab_address: str) -> None:
         )
         page.goto(f"{lab_address}/lab/workspaces/test/tree/explore/layers.py?token=atlas")
         page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=90_000)
+        page.get_by_text("| Idle").first.wait_for(timeout=90_000)  # a run before there is a kernel asks for one
         cell = page.locator(".jp-CodeCell").first.locator(".cm-content")
         cell.click()
         page.keyboard.press("Control+End")
@@ -81,15 +82,17 @@ def test_the_explorer_opens_runs_and_answers(lab_address: str) -> None:
         page.keyboard.insert_text("\n" + smaller)
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.locator(".lm-Menu-itemLabel", has_text="Run All Cells").first.click()
-        sentence = page.locator(".leak-atlas-frozen")
-        sentence.wait_for(timeout=180_000)
+        sentence = page.locator(".leak-atlas-says")
+        sentence.wait_for(state="attached", timeout=180_000)
         before = sentence.inner_text()
-        handle = page.locator(".leak-atlas-boundary [role=slider], .leak-atlas-boundary .noUi-handle").first
-        handle.focus()
-        handle.press("ArrowRight")
+        assert "stage4" in before and page.locator(".leak-atlas-samples img").count() == 24
+        button = page.locator(".leak-atlas-part button", has_text="stage2")
+        button.focus()
+        button.press("Enter")
         page.wait_for_function(
-            "was => document.querySelector('.leak-atlas-frozen').innerText !== was", arg=before, timeout=30_000
+            "was => document.querySelector('.leak-atlas-says').innerText !== was", arg=before, timeout=30_000
         )
-        assert "parameters" in sentence.inner_text()
+        assert "stage2: AUC" in sentence.inner_text()
+        assert page.locator(".leak-atlas-samples img").count() == 24
         assert not outside, outside
         browser.close()
