@@ -41,6 +41,12 @@ SETTINGS: dict[str, Any] = {
     "distributed.worker.daemon": False,  # a step may need child processes
     "distributed.admin.tick.limit": "1h",  # a training holds its worker's loop now and then
     "distributed.scheduler.allowed-failures": 1,  # deaths of workers under a job before it is tried alone (lib.lab.run)
+    "distributed.scheduler.work-stealing-interval": "100ms",  # the one job that waits goes to who is free first
+    # Dask's looks at itself take 3 % of two cores that train, all its processes together; so they take less than 1 %.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.scheduler.active-memory-manager.start": False,
     "distributed.scheduler.http.routes": [],  # nobody asked for a dashboard
     "distributed.worker.http.routes": [],
     "distributed.worker.memory.target": False,  # results go through the store: there is nothing to spill, and a
