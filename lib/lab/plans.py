@@ -15,6 +15,7 @@ from lib.data import registry
 from lib.recipe import (
     At,
     Attack,
+    Cost,
     Data,
     Distance,
     Edit,
@@ -25,6 +26,8 @@ from lib.recipe import (
     Population,
     SelfAudit,
     Signals,
+    Similarity,
+    StageMembership,
     Step,
     Train,
     load,
@@ -208,7 +211,11 @@ def work(step: Step) -> float:
         # Forward and backward of what is trained; what is held runs once, or every epoch where augmentation changes it.
         passes = step.schedule.epochs if step.schedule.augment else 1
         return samples * (3 * trained * step.schedule.epochs + (whole - trained) * passes)
-    if isinstance(step, Signals | Distance):
+    if isinstance(step, Cost):
+        return work(step.of) * (step.epochs + 2) / step.of.schedule.epochs  # two more are counted
+    if isinstance(step, StageMembership):
+        return flops(step.of.training.data, step.of.training.model) * step.of.training.design.pool
+    if isinstance(step, Signals | Distance | Similarity):
         own = (step.of if isinstance(step, Signals) else step.a).training
         held_out = own.design.test if own.design.test is not None else registry.find(own.data.name).test
         samples = own.design.pool + held_out * isinstance(step, Signals)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Literal
 
 from lib.recipe.attacks import Attack, Attacker
-from lib.recipe.steps import Distance, SelfAudit, Signals, State, Train
+from lib.recipe.steps import Distance, SelfAudit, Signals, Similarity, State, Train
 from lib.recipe.subjects import CrossEntropy, Data, Design, Halves, Model, Objective, Schedule
 
 
@@ -88,6 +88,9 @@ class Pair:
 
     def distance(self, parts: Literal["stages", "blocks"] = "stages") -> Distance:
         return Distance(self.whole, self.half, parts)
+
+    def similarity(self, parts: Literal["stages", "blocks"] = "stages") -> Similarity:
+        return Similarity(self.whole, self.half, parts)
 
 
 def probe_pairs(

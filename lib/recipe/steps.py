@@ -152,6 +152,20 @@ class Distance(Step):
 
 
 @dataclass(frozen=True, eq=False)
+class Similarity(Step):
+    """How alike two states' features are up to a rotation of channels: the control of `Distance`.
+
+    A random half of the pool (the design's seed draws it) fits the rotations, the other half, m samples, is judged.
+    Result: `aligned (parts, m)`, the distance that the best rotation leaves; `hsic (parts, blocks, 3)` and `block_seen
+    (blocks,)`, of which `lib.localization.disparity.cka` makes debiased CKA; `seen_a`, `seen_b` and `index` `(m,)`.
+    """
+
+    a: State
+    b: State
+    parts: Literal["stages", "blocks"] = "stages"
+
+
+@dataclass(frozen=True, eq=False)
 class StageProbe(Step):
     """Test accuracy of a linear SVM on each stage's features (PPTP, Fig. 8)."""
 
@@ -160,11 +174,48 @@ class StageProbe(Step):
 
 
 @dataclass(frozen=True, eq=False)
+class StageMembership(Step):
+    """Does a stage's feature tell members? An attack on each part by one who knows a random half of the pool.
+
+    The pool is that of the state's own row, which needs non-members too (any row of RandomHalves, an odd one of
+    Halves). Result: log-odds `scores (parts, m)` of the other half, and their `member` and `index` `(m,)`.
+    """
+
+    of: State
+    dimensions: int = 4096  # wider features are mixed down to this many
+
+
+@dataclass(frozen=True, eq=False)
 class Anatomy(Step):
     """Parameters, activations and forward FLOPs of each part of an architecture on one sample of a data set."""
 
     data: Data
     model: Model
+
+
+@dataclass(frozen=True, eq=False)
+class Cost(Step):
+    """Time, memory and operations of a training from where it starts (PPTP, Fig. 16), measured in a fresh process.
+
+    The measurement belongs to the machine that made it (`meta` names the device). Time, and on a CPU the peak too,
+    suffer from whatever else runs there, this plan's other jobs included: let claims rest on `flops` and `saved_bytes`,
+    which are counted. Of what goes before `of` nothing is in here: a chain costs the sum over its trainings.
+
+    Result, each `()`: `seconds` of an epoch, median after the first; `first_seconds` of that with what goes before it;
+    `peak_bytes` beyond weights and data; `saved_bytes` for the backward pass of a step; `flops` of an epoch, and
+    `flops_once` of what only the first one does; `epochs` that the training has.
+    """
+
+    of: Train
+    epochs: int = 4  # that are measured, the first of which warms up
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if min(self.epochs, self.of.schedule.epochs) < 2:
+            raise BadInput("a cost needs two epochs or more: the first only warms up")
+
+    def parents(self) -> Iterator[Step]:
+        yield from self.of.parents()  # not the training's end: it is run anew
 
 
 @dataclass(frozen=True, eq=False)

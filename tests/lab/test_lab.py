@@ -23,6 +23,7 @@ from lib.recipe import (
     Anatomy,
     At,
     Attack,
+    Cost,
     Data,
     Halves,
     LiRA,
@@ -33,6 +34,7 @@ from lib.recipe import (
     Schedule,
     SelfAudit,
     Signals,
+    StageMembership,
     StageProbe,
     Threshold,
     Train,
@@ -115,6 +117,7 @@ def test_every_kind_of_step_computes() -> None:
     pair = probe_pairs(DATA, Halves(80, test=40), MODEL, SHORT, pairs=1)[0]
     steps = [pair.distance(), pair.distance("blocks"), StageProbe(pair.whole, 16), Anatomy(DATA, MODEL)]
     steps += [self_audit(pool()), Attack(Threshold("loss"), pool().states)]
+    steps += [pair.similarity(), StageMembership(pair.half), Cost(pair.whole, 2)]
     results = lab.realize(steps)
     distance = results[steps[0]]
     assert distance.parts[:2] == ["stem", "stage1"] and distance["euclidean"].shape == (len(distance.parts), 80)
@@ -124,6 +127,11 @@ def test_every_kind_of_step_computes() -> None:
     blind = results[steps[4]]
     assert isinstance(steps[4], SelfAudit) and blind["duplicates"].shape == (6,) and blind["blind"].shape == (3,)
     assert np.isfinite(results[steps[5]]["thresholds"]).all()
+    alike, told, cost = (results[step] for step in steps[6:])
+    assert alike["aligned"].shape == (6, 40) and set(alike["index"]) < set(distance["index"])
+    assert told["scores"].shape == (6, 40) and told["member"].sum() == 20
+    np.testing.assert_array_equal(told["member"], distance["seen_b"][np.isin(distance["index"], told["index"])])
+    assert all(cost[name] > 0 for name in ("seconds", "first_seconds", "saved_bytes", "flops")) and cost["epochs"] == 2
 
 
 def test_a_target_never_has_a_shadow_of_its_own_pair() -> None:

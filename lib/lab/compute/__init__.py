@@ -9,16 +9,32 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lib import store
-from lib.lab.compute import attacks, readings, states, training
+from lib.lab.compute import attacks, cost, readings, states, training
 from lib.lab.compute.states import Arrays
 from lib.lab.plans import Job, work
-from lib.recipe import Anatomy, Attack, Distance, Network, SelfAudit, Signals, StageProbe, Step, Train
+from lib.recipe import (
+    Anatomy,
+    Attack,
+    Cost,
+    Distance,
+    Network,
+    SelfAudit,
+    Signals,
+    Similarity,
+    StageMembership,
+    StageProbe,
+    Step,
+    Train,
+)
 
 COMPUTE: Mapping[type, Callable[[Any], Arrays]] = {
     Signals: readings.signals,
     Distance: readings.distance,
+    Similarity: readings.similarity,
+    StageMembership: readings.stage_membership,
     StageProbe: readings.stage_probe,
     Anatomy: readings.anatomy,
+    Cost: cost.cost,
     SelfAudit: readings.self_audit,
     Attack: attacks.attack,
 }

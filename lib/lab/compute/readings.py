@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lib.lab.compute.states import Arrays, device, load, roles, table, tensor
-from lib.recipe import Anatomy, Distance, SelfAudit, Signals, StageProbe
+from lib.recipe import Anatomy, Distance, SelfAudit, Signals, Similarity, StageMembership, StageProbe
 
 
 def signals(step: Signals) -> Arrays:
@@ -50,6 +50,36 @@ def distance(step: Distance) -> Arrays:
     }
 
 
+def similarity(step: Similarity) -> Arrays:
+    from lib.data.designs import Role
+    from lib.data.resident import resident
+    from lib.localization.layers import part_names
+    from lib.localization.similarity import similarity as compare
+
+    a, b = step.a.training, step.b.training
+    role_a, index, _ = table(a)
+    role_b, _, _ = table(b)
+    fitted, judged = _halved(np.flatnonzero(role_a[0] == Role.MEMBER), a.design.seed)
+    both = role_b[0] == Role.MEMBER
+    net_a, net_b = load(step.a), load(step.b)
+    halves = tensor(index[fitted]), tensor(index[judged])
+    seen = both[np.concatenate([fitted, judged])]
+    found = compare(net_a, net_b, resident(a.data, device()), *halves, seen, step.parts)
+    return found | {
+        "parts": _text(part_names(net_a, step.parts)),
+        "index": index[judged],
+        "seen_a": np.ones(len(judged), bool),
+        "seen_b": both[judged],
+    }
+
+
+def _halved(samples: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two random halves, each ascending: the same whenever the samples and the seed are."""
+    order = np.random.default_rng(seed).permutation(len(samples))
+    fitted, judged = np.split(samples[order], [len(samples) // 2])
+    return np.sort(fitted), np.sort(judged)
+
+
 def _text(words: list[str] | tuple[str, ...]) -> np.ndarray:
     """Words as an array of bytes: safetensors holds numbers."""
     return np.frombuffer("\n".join(words).encode(), dtype=np.uint8)
@@ -66,6 +96,35 @@ def stage_probe(step: StageProbe) -> Arrays:
     fitted, held_out = (tensor(index[role[0] == r]) for r in (Role.MEMBER, Role.TEST))
     accuracy = probe(net, resident(own.data, device()), fitted, held_out, step.dimensions, own.seed)
     return {"accuracy": np.asarray(accuracy), "parts": _text(part_names(net, "stages")[: len(accuracy)])}
+
+
+def stage_membership(step: StageMembership) -> Arrays:
+    from lib import BadInput
+    from lib.data.designs import Role
+    from lib.data.resident import resident
+    from lib.localization.layers import part_names
+    from lib.localization.membership import membership
+
+    own = step.of.training
+    role, index, _ = table(own)
+    sides = [np.flatnonzero(role[0] == each) for each in (Role.MEMBER, Role.NONMEMBER)]
+    if min(map(len, sides)) < 4:
+        raise BadInput(
+            f"row {own.row} has too few non-members to be told from members: take a row that trains on a half"
+        )
+    known, judged = (
+        np.sort(np.concatenate(half)) for half in zip(*(_halved(s, own.design.seed) for s in sides), strict=True)
+    )
+    chosen = np.concatenate([known, judged])
+    member, net = role[0][chosen] == Role.MEMBER, load(step.of)
+    told = np.arange(len(chosen)) < len(known)
+    data = resident(own.data, device())
+    return {
+        "scores": membership(net, data, tensor(index[chosen]), member, told, step.dimensions, own.seed),
+        "member": member[~told],
+        "index": index[judged],
+        "parts": _text(part_names(net)),
+    }
 
 
 def anatomy(step: Anatomy) -> Arrays:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,32 +20,10 @@ def train(step: Train, asked: list[At]) -> Generator[None, None, dict[str, Array
 
     Pauses after each step, as `lib.training.loop.fit_many` has it.
     """
-    import torch
-
-    from lib.data.designs import Role
-    from lib.data.resident import resident
     from lib.training.loop import training
 
-    role, index, _ = states.table(step)
-    net = states.net(step)
-    held: dict[str, torch.Tensor] = {}
-    if step.parent:
-        values, held = states.weights(step.parent)
-        net.load_state_dict(values)
-    dev = index[role[0] == Role.DEV]
-    wanted = [at.when for at in asked]
-    trajectory = yield from training(
-        net,
-        resident(step.data, states.device()),
-        torch.as_tensor(index[role[0] == Role.MEMBER]),
-        step.schedule,
-        step.objective,
-        seed=step.seed,
-        held=held,
-        dev=torch.as_tensor(dev) if len(dev) else None,
-        precision=step.precision,
-        wanted=wanted,
-    )
+    net, given = prepared(step)
+    trajectory = yield from training(net, **given, wanted=[at.when for at in asked])
 
     def arrays(when: int | str) -> Arrays:
         if when not in trajectory.states:
@@ -54,3 +32,29 @@ def train(step: Train, asked: list[At]) -> Generator[None, None, dict[str, Array
 
     history = {f"history/{name}": np.asarray(values) for name, values in trajectory.history.items()}
     return {step.key: arrays("last") | history} | {at.key: arrays(at.when) for at in asked}
+
+
+def prepared(step: Train) -> tuple[Any, dict[str, Any]]:
+    """The network as the training finds it, and the arguments of `lib.training.loop.training` that the recipe gives."""
+    import torch
+
+    from lib.data.designs import Role
+    from lib.data.resident import resident
+
+    role, index, _ = states.table(step)
+    net = states.net(step)
+    held: dict[str, torch.Tensor] = {}
+    if step.parent:
+        values, held = states.weights(step.parent)
+        net.load_state_dict(values)
+    members, dev = (index[role[0] == one] for one in (Role.MEMBER, Role.DEV))
+    return net, {
+        "data": resident(step.data, states.device()),
+        "members": torch.as_tensor(members),
+        "schedule": step.schedule,
+        "objective": step.objective,
+        "seed": step.seed,
+        "held": held,
+        "dev": torch.as_tensor(dev) if len(dev) else None,
+        "precision": step.precision,
+    }
