@@ -257,6 +257,8 @@ class Explorer(widgets.VBox):
         from lib.lab.run import width
 
         minutes, told = 0.0, wrong
+        if not wrong and len(self._seen()) < len(LOOKS):
+            self.cost.value = _status("counting what it costs ...")  # the first time, torch is loaded for that
         if not wrong:
             try:
                 todo = plan(self._steps())
