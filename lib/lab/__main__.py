@@ -12,7 +12,7 @@ from typing import Any
 
 from lib import BadInput, store
 from lib.lab import cluster, plans
-from lib.recipe import State, Step
+from lib.recipe import Choose, State, Step
 
 PART = 15.0  # size of a packed part, in units of 2^20 bytes
 
@@ -73,12 +73,17 @@ def _run(chosen: Any) -> int:
     todo = plans.plan([steps])
     print(todo.preview(width(todo, where)), flush=True)
     failed = run(todo, where, reporter(todo)).values()
-    home = [step.key for step in steps if not isinstance(step, State) and store.has(step.key)]
+    home = [step.key for step in steps if _light(step) and store.has(step.key)]
     parts = pack(home, chosen.pack, chosen.part_mb)
     print(f"{len(home)} results in {parts} part{'s' * (parts != 1)} in {chosen.pack}; bring them home and collect them")
     for outcome in failed:
         print(f"failed: {outcome.name}: {outcome.error}", file=sys.stderr)
     return 2 if failed else 0
+
+
+def _light(step: Step) -> bool:
+    """Whether a result comes home; weights stay where they were trained."""
+    return isinstance(step, Choose) or not isinstance(step, State)
 
 
 def pack(keys: list[str], folder: Path, megabytes: float = PART) -> int:

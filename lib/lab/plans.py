@@ -15,6 +15,7 @@ from lib.data import registry
 from lib.recipe import (
     At,
     Attack,
+    Choose,
     Cost,
     Data,
     Distance,
@@ -28,6 +29,7 @@ from lib.recipe import (
     Signals,
     Similarity,
     StageMembership,
+    State,
     Step,
     Train,
     load,
@@ -112,13 +114,15 @@ def plan(asked: Iterable[Any]) -> Plan:
             stored[step.key] = not isinstance(step, Edit) and store.has(step.key)
         return stored[step.key]
 
-    def visit(step: Step) -> list[str]:
-        """Keys of the jobs that `step` waits for, itself included."""
+    def visit(step: Step, used: bool = True) -> list[str]:
+        """Keys of the jobs that `step` waits for, itself included; who goes on from a choice needs weights as well."""
         known = step.key in seen
         seen[step.key] = step
+        behind = _behind(step) if used and isinstance(step, Choose) else ()
+        weights = [key for state in behind for key in visit(state)]
         if is_there(step):
             there.add(step.key)
-            return []
+            return weights
         if isinstance(step, Edit):
             return [key for parent in step.parents() for key in visit(parent)]
         if isinstance(step, At):
@@ -131,7 +135,7 @@ def plan(asked: Iterable[Any]) -> Plan:
         if not known:
             needs = list(dict.fromkeys(key for parent in step.parents() for key in visit(parent)))
             jobs[step.key] = Job(step, needs=needs)
-        return [step.key]
+        return [step.key, *weights]
 
     def training(step: Train) -> Job:
         if step.key not in jobs:
@@ -141,7 +145,7 @@ def plan(asked: Iterable[Any]) -> Plan:
 
     for one in wanted:
         for step in one:
-            visit(step)
+            visit(step, used=False)
     operations = {key: work(job.step) for key, job in jobs.items()}
     speed = rate(_device()) if any(operations.values()) else CORE
     for key, job in jobs.items():
@@ -156,6 +160,19 @@ def plan(asked: Iterable[Any]) -> Plan:
         models_distinct=len(distinct),
         models_there=sum(key not in jobs for key in distinct),
     )
+
+
+def taken(choice: Choose) -> State:
+    """The candidate that a choice has taken; errors as `store.read`."""
+    return choice.candidates[int(store.read(choice.key).arrays["chosen"])]
+
+
+def _behind(choice: Choose) -> tuple[State, ...]:
+    """Whose weights a choice may stand for: while it is open, or cannot be read, all candidates'."""
+    try:
+        return (taken(choice),)
+    except (KeyError, store.Corrupt):
+        return choice.candidates
 
 
 def _models(steps: Iterable[Step]) -> set[str]:

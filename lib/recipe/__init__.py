@@ -10,10 +10,20 @@ An experiment is a small graph of steps. `Data`, `Design`, `Model`, `Objective` 
 
 from lib.recipe.attacks import BASE, RMIA, Attack, Attacker, LiRA, Network, Threshold
 from lib.recipe.core import KINDS, Recipe, Step, load
-from lib.recipe.populations import Pair, Population, model_seed, population, probe_pairs, seed_floors, self_audit
+from lib.recipe.populations import (
+    Pair,
+    Population,
+    choose,
+    model_seed,
+    population,
+    probe_pairs,
+    seed_floors,
+    self_audit,
+)
 from lib.recipe.steps import (
     Anatomy,
     At,
+    Choose,
     Cost,
     Distance,
     Edit,
@@ -50,6 +60,7 @@ __all__ = [
     "Attack",
     "Attacker",
     "Augment",
+    "Choose",
     "Cost",
     "CrossEntropy",
     "Data",
@@ -79,6 +90,7 @@ __all__ = [
     "Threshold",
     "Train",
     "VictimAttacker",
+    "choose",
     "load",
     "model_seed",
     "population",

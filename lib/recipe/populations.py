@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from lib import BadInput
 from lib.recipe.attacks import Attack, Attacker
-from lib.recipe.steps import Distance, SelfAudit, Signals, Similarity, State, Train
+from lib.recipe.steps import Choose, Distance, SelfAudit, Signals, Similarity, State, Train
 from lib.recipe.subjects import CrossEntropy, Data, Design, Halves, Model, Objective, Schedule
 
 
@@ -49,6 +50,13 @@ class Population:
         """The first `targets` models (all, by default) attacked by `shadows` (this population itself, by default)."""
         chosen = self.states[:targets]
         return Attack(attacker, chosen, shadows.states if shadows else self.states if targets else ())
+
+
+def choose(*populations: Population, slack: float = 0.02) -> Population:
+    """Of several strengths of a defence, the one that each model chooses on its own dev set (see `Choose`)."""
+    if len({len(one) for one in populations}) != 1:
+        raise BadInput("choose takes populations of the same models, one for each strength")
+    return Population(tuple(Choose(strengths, slack) for strengths in zip(*populations, strict=True)))
 
 
 def model_seed(seed: int, index: int) -> int:

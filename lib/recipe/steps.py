@@ -140,6 +140,42 @@ class Signals(Step):
 
 
 @dataclass(frozen=True, eq=False)
+class Choose(State):
+    """One strength of a defence, chosen on the dev set of this very model: the target its own, each shadow its own.
+
+    Of the candidates whose dev accuracy is within `slack` of the best one's, the one whose members are least told from
+    dev samples by the confidence in the true class (`audit.choose`); list the weakest defence first. No non-member and
+    no test sample is looked at. PPTP names ranges (Tab. 4) and no rule. What follows goes on from the chosen one.
+
+    Result: `chosen ()`, its index; of each candidate `accuracy (k,)` on dev, `leak (k,)` = |AUC - 1/2|.
+    """
+
+    candidates: tuple[State, ...]
+    slack: float = 0.02  # of accuracy, absolute
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.candidates or self.slack < 0:
+            raise BadInput("Choose takes one candidate or more, and a slack of 0 or more")
+        # One seed too: what follows may rewind to the initialisation, which has to be that of all.
+        same = {(t.data, t.design, t.row, t.model, t.seed) for c in self.candidates for t in (c.training, c.origin())}
+        if len(same) > 1:
+            raise BadInput("candidates differ in what is defended: give them one data set, design, row, model and seed")
+        if not getattr(self.training.design, "dev", 0):
+            raise BadInput("a choice needs samples to look at: give the design a dev set")
+
+    def parents(self) -> Iterator[Step]:
+        yield from (Signals(state) for state in self.candidates)
+
+    def origin(self) -> Train:
+        return self.candidates[0].origin()
+
+    @property
+    def training(self) -> Train:
+        return self.candidates[0].training
+
+
+@dataclass(frozen=True, eq=False)
 class Distance(Step):
     """Per-sample feature distances between two states, part by part, over the pool (PPTP, section 3.2).
 

@@ -15,6 +15,7 @@ from lib.lab.plans import Job, work
 from lib.recipe import (
     Anatomy,
     Attack,
+    Choose,
     Cost,
     Distance,
     Network,
@@ -29,6 +30,7 @@ from lib.recipe import (
 
 COMPUTE: Mapping[type, Callable[[Any], Arrays]] = {
     Signals: readings.signals,
+    Choose: readings.choose,
     Distance: readings.distance,
     Similarity: readings.similarity,
     StageMembership: readings.stage_membership,
@@ -67,7 +69,7 @@ def _meta(step: Step, seconds: float) -> dict[str, Any]:
         "device": "cpu",
     }
     attack_net = isinstance(step, Attack) and isinstance(step.attacker, Network)
-    if attack_net or not isinstance(step, Attack | SelfAudit):
+    if attack_net or not isinstance(step, Attack | Choose | SelfAudit):
         import torch
 
         meta["versions"]["torch"] = torch.__version__

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from lib import store
 from lib.lab.compute.states import Arrays, device, load, roles, table, tensor
-from lib.recipe import Anatomy, Distance, SelfAudit, Signals, Similarity, StageMembership, StageProbe
+from lib.recipe import Anatomy, Choose, Distance, SelfAudit, Signals, Similarity, StageMembership, StageProbe
 
 
 def signals(step: Signals) -> Arrays:
@@ -29,6 +30,22 @@ def signals(step: Signals) -> Arrays:
         "role": role[0],
         **{name: np.asarray(part.mean()) for name, part in shares.items() if len(part)},
     }
+
+
+def choose(step: Choose) -> Arrays:
+    from lib import audit
+    from lib.data.designs import Role
+
+    read = [store.read(Signals(state).key).arrays for state in step.candidates]
+    role = read[0]["role"]
+    looked_at = np.isin(role, (Role.MEMBER, Role.DEV))
+    found = audit.choose(
+        np.stack([arrays["accuracy_dev"] for arrays in read]),
+        np.stack([arrays["views"][looked_at, 0] for arrays in read]),
+        role[looked_at] == Role.MEMBER,
+        step.slack,
+    )
+    return {"chosen": np.asarray(found.chosen), "accuracy": found.accuracy, "leak": found.leak}
 
 
 def distance(step: Distance) -> Arrays:

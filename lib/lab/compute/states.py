@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lib import store
-from lib.recipe import At, Data, Edit, Hold, Rewind, State, Train
+from lib.lab.plans import taken
+from lib.recipe import At, Choose, Data, Edit, Hold, Rewind, State, Train
 
 if TYPE_CHECKING:
     import torch
@@ -42,6 +43,8 @@ def weights(state: State) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tens
 
     from lib import rewinding
 
+    if isinstance(state, Choose):
+        return weights(taken(state))
     if isinstance(state, Edit):
         values, held = weights(state.parent)
         if isinstance(state, Rewind):
