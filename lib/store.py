@@ -28,6 +28,7 @@ from lib import BadInput, paths
 
 ARRAYS, ENTRY = "arrays.safetensors", "entry.json"
 FIELDS = {"key", "record", "meta", "names", "sha256"}
+START = 256  # bytes of a head that hold the key and the kind of its step
 BLANK = 64 * "0"  # stands for the seal while the seal is computed
 WEEK = 7 * 86400.0  # seconds after which no other machine is still writing an entry
 
@@ -187,14 +188,23 @@ def discard(key: str) -> None:
     shutil.rmtree(out, ignore_errors=True)
 
 
-def listing() -> Iterator[str]:
-    """All keys in the store, sorted."""
-    root = paths.store()
+def listing(kind: str = "") -> Iterator[str]:
+    """All keys in the store, sorted; or those of one kind of step, as the first bytes of their heads say, unchecked."""
+    root, mark = paths.store(), f'"kind": {json.dumps(kind)}'.encode()
     for two in sorted(_names(root)):
         if len(two) == 2 and two.isalnum():
             for key in sorted(_names(root / two)):
-                if os.path.exists(f"{root}/{two}/{key}/{ENTRY}"):
+                head = f"{root}/{two}/{key}/{ENTRY}"
+                if os.path.exists(head) and (not kind or mark in _start(head)):
                     yield key
+
+
+def _start(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(START)
+    except OSError:  # gone since we looked
+        return b""
 
 
 def _names(place: Path) -> list[str]:

@@ -30,6 +30,15 @@ def test_what_is_written_is_read() -> None:
     assert store.describe(KEY)["meta"] == {"seconds": 1.0}
 
 
+def test_a_listing_by_kind_is_what_all_heads_would_say() -> None:
+    kinds = ["Train", "Signals", "Train", "Attack", "Trains"]
+    for number, kind in enumerate(kinds):
+        store.write(f"{number}{KEY[1:]}", {"kind": kind, "of": {"step": KEY}}, {}, {})
+    for kind in {*kinds, "Trai"}:
+        every = [key for key in store.listing() if store.describe(key)["record"]["kind"] == kind]
+        assert list(store.listing(kind)) == every and len(every) == kinds.count(kind)
+
+
 def test_an_entry_that_is_there_stays() -> None:
     put()
     store.write(KEY, {"kind": "Test", "n": 2}, {"x": np.zeros(1)}, {})

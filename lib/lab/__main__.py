@@ -172,12 +172,12 @@ def why(asked: str) -> list[str]:
 
 def _explain(key: str, record: dict[str, Any]) -> list[str]:
     nearest_: tuple[list[str], str] | None = None
-    for other in store.listing():
-        stored = store.describe(other)["record"]
-        if stored["kind"] == record["kind"]:
-            lines = _differences(record, stored)
-            if nearest_ is None or len(lines) < len(nearest_[0]):
-                nearest_ = lines, other
+    for other in store.listing(record["kind"]):
+        lines = _differences(record, store.describe(other)["record"])
+        if nearest_ is None or len(lines) < len(nearest_[0]):
+            nearest_ = lines, other
+        if len(lines) == 1:  # none is nearer: another key has another field
+            break
     head = f"{record['kind']} {key[:12]} is not in the store"
     if nearest_ is None:
         return [f"{head}, nor any other {record['kind']}"]
