@@ -7,11 +7,15 @@ from hypothesis import strategies as st
 
 from lib import BadInput
 from lib.recipe import (
+    CSKD,
     RMIA,
+    AdversarialRegularization,
     At,
     Attack,
     Data,
+    Distillation,
     Halves,
+    LeftOut,
     LiRA,
     Model,
     RandomHalves,
@@ -21,9 +25,11 @@ from lib.recipe import (
     Signals,
     Train,
     VictimAttacker,
+    left_out,
     load,
     population,
     probe_pairs,
+    selena,
 )
 
 MODEL = Model("resnet10", width=8)
@@ -47,6 +53,22 @@ def test_keys_are_pinned() -> None:
     pinned = {base(): "05847b7138f1e66a", Signals(base()): "2e902c1fd33a4fe7"}
     pinned[Attack(LiRA(), (base(), base(row=1)))] = "ca1f84584edf96e1"
     assert {step: step.key[:16] for step in pinned} == pinned
+
+
+def test_defences_are_described_by_what_differs_from_the_papers() -> None:
+    assert AdversarialRegularization().record() == {"kind": "AdversarialRegularization"}
+    assert CSKD(weight=3).record() == {"kind": "CSKD", "weight": 3.0}
+    design = LeftOut(RandomHalves(100, seed=3), 5, 2)
+    assert design.record() == {"kind": "LeftOut", "base": {"kind": "RandomHalves", "pool": 100, "seed": 3}} | {
+        "models": 5,
+        "leave_out": 2,
+    }
+    assert load(design.record(), step=lambda key: base()) == design
+    assert "teachers" not in base().record() and base(teachers=()).key == base().key
+    teachers = left_out(base(), sub_models=3, leave_out=1)
+    student = base(objective=Distillation(), teachers=teachers)
+    assert student.record()["teachers"] == [{"step": teacher.key} for teacher in teachers]
+    assert base(objective=Distillation(), teachers=teachers[:2]).key != student.key
 
 
 def test_a_field_at_its_default_does_not_enter_the_key() -> None:
@@ -87,6 +109,15 @@ def test_a_chain_comes_back_from_its_records() -> None:
         (lambda: base(schedule=Schedule(3, patience=1)), "dev set"),
         (lambda: base().rewind("stage4").at(1), "no epochs"),
         (lambda: RMIA(views=2, temperature=2.0), "views=1"),
+        (lambda: base(objective=Distillation()), "teachers="),
+        (lambda: base(teachers=(base(row=1),)), "Distillation()"),
+        (lambda: base(objective=Distillation(), teachers=(base(data=Data("digits-bits"), row=1),)), "same data"),
+        (lambda: base(objective=AdversarialRegularization()), "reference samples"),
+        (lambda: base().train(Schedule(1), AdversarialRegularization()), "reference samples"),
+        (lambda: AdversarialRegularization(steps=0), "at least one step"),
+        (lambda: LeftOut(RandomHalves(100), 5, 5), "1 to 4"),
+        (lambda: LeftOut(RandomHalves(100), 5, 0), "1 to 4"),
+        (lambda: CSKD(temperature=0), "temperature"),
     ],
 )
 def test_bad_input_is_one_line_that_says_what_to_do(make, words: str) -> None:
@@ -142,7 +173,35 @@ def test_a_pair_differs_by_its_data_alone() -> None:
         assert Halves(100).members(half.row) * 2 == Halves(100).members(whole.row) == 100
 
 
+def test_every_student_has_sub_models_of_its_own() -> None:
+    """Adaptive: whole chains that share nothing, from scratch and inside PPTP, and next steps forget the teachers."""
+    design, models = RandomHalves(100), {"sub_models": 5, "leave_out": 2}
+    students = selena(Data(), design, MODEL, Schedule(3), Schedule(2), models=4, **models)
+    plain = population(Data(), design, MODEL, Schedule(3), models=4)
+    inside = plain.rewind("stage4").hold("stage4").distil(Schedule(1), Schedule(2), **models)
+    every = [teacher for student in students for teacher in student.training.teachers]
+    assert (
+        len({t.key for t in every})
+        == len({t.training.seed for t in every})
+        == len({t.training.row for t in every})
+        == 20
+    )
+    assert not {t.training.seed for t in every} & {s.training.seed for s in plain}
+    for student, own, start in zip(students, inside, plain, strict=True):
+        assert student.training.teachers == own.training.teachers, "trained once for both"
+        assert student == dataclasses.replace(
+            start.training, objective=Distillation(), teachers=student.training.teachers
+        )
+        assert [t.training.row // 5 for t in student.training.teachers] == 5 * [student.training.row]
+        assert {t.training.schedule for t in student.training.teachers} == {Schedule(2)}
+        assert list(own.parents())[1:] == list(own.training.teachers)
+        assert not own.train(Schedule(1)).teachers
+    assert {t.training.schedule for t in left_out(base(), sub_models=2, leave_out=1)} == {Schedule(3)}
+
+
 def test_designs_count_their_members() -> None:
+    assert LeftOut(RandomHalves(1000), 25, 10).members(49) == 300
+    assert LeftOut(Halves(1000), 5, 1).members(4) == 800 and LeftOut(Halves(1000), 5, 1).members(5) == 400
     assert RandomHalves(1000).members(3) == 500
     assert VictimAttacker(1000, dev=0.1).members(0) == 225
 

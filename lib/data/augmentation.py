@@ -24,16 +24,21 @@ class Tables(NamedTuple):
     flip: Tensor
 
 
-def tables(seed: int, epoch: int, n: int, augment: Augment | None) -> Tables:
+def generator(seed: int, epoch: int, stream: int = 0) -> torch.Generator:
+    """A CPU generator for one epoch of a training; stream 0 is that of `tables`, a defence's own draws have others."""
+    state = np.random.SeedSequence([seed, epoch], spawn_key=(stream,) if stream else ()).generate_state(1, np.uint64)
+    return torch.Generator().manual_seed(int(state[0]))
+
+
+def tables(seed: int, epoch: int, n: int, augment: Augment | None, stream: int = 0) -> Tables:
     """The tables of one epoch: they depend on the arguments alone, not on who else draws."""
-    state = np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)
-    generator = torch.Generator().manual_seed(int(state[0]))
-    perm = torch.randperm(n, generator=generator)
+    draws = generator(seed, epoch, stream)
+    perm = torch.randperm(n, generator=draws)
     if augment is None:
         still = torch.zeros(n, dtype=torch.int64)
         return Tables(perm, still, still, torch.zeros(n, dtype=torch.bool))
-    dy, dx = torch.randint(2 * augment.crop + 1, (2, n), generator=generator).unbind()
-    flip = torch.rand(n, generator=generator) < 0.5 if augment.flip else torch.zeros(n, dtype=torch.bool)
+    dy, dx = torch.randint(2 * augment.crop + 1, (2, n), generator=draws).unbind()
+    flip = torch.rand(n, generator=draws) < 0.5 if augment.flip else torch.zeros(n, dtype=torch.bool)
     return Tables(perm, dy, dx, flip)
 
 

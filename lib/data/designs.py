@@ -41,6 +41,7 @@ class _Purpose(IntEnum):
     RANDOM_HALF = 5  # RandomHalves, by pair
     SIDES = 6  # VictimAttacker: the two halves
     SPLIT = 7  # VictimAttacker: a half's split, by row
+    LEFT_OUT = 8  # LeftOut: which sub-models leave a member out, by the base's row
 
 
 def _stream(seed: int, purpose: _Purpose, index: int = 0) -> np.random.Generator:
@@ -96,6 +97,8 @@ def _natural(owner: str, **values: int) -> None:
 
 
 def _sets(design: recipe.Design, labels: np.ndarray, train: int) -> _Sets:
+    if isinstance(design, recipe.LeftOut):
+        return _sets(design.base, labels, train)
     owner = type(design).__name__
     labels = np.asarray(labels)
     if labels.ndim != 1 or not 0 <= train <= len(labels):
@@ -165,6 +168,16 @@ def split_of_half(half: int, share: float) -> tuple[int, int]:
     return dev, (half - dev) // 2
 
 
+def _left_out(row: int, design: recipe.LeftOut, base: np.ndarray) -> np.ndarray:
+    """Roles in `base (N,)` with the members that sub-model `row` leaves out as non-members."""
+    number, sub_model = divmod(row, design.models)
+    members = np.flatnonzero(base == MEMBER)
+    draws = _stream(design.seed, _Purpose.LEFT_OUT, number).random((len(members), design.models))
+    out = base.copy()
+    out[members[(draws.argsort(axis=1)[:, : design.leave_out] == sub_model).any(axis=1)]] = NONMEMBER
+    return out
+
+
 def roles(design: recipe.Design, labels: np.ndarray, train: int, rows: Sequence[int] | int) -> np.ndarray:
     """The role of every sample in each of `rows` (an int: the first so many): (len(rows), N) int8 of `Role`.
 
@@ -179,6 +192,8 @@ def roles(design: recipe.Design, labels: np.ndarray, train: int, rows: Sequence[
     - `VictimAttacker`: the pool is cut into two random halves. Row 0 splits the one, each later row re-splits the other
       with its own seed; the samples of the half that is not the row's own are unused. SAMIA joins train and test files
       first; here its halves come from the pool, and the test part stays a common measure of accuracy.
+    - `LeftOut`: row K r + k is row r of its base, whose members are left out by L random ones of the K rows K r ..
+      K r + K - 1, and are non-members there. Each member draws for itself, so that sizes vary a little.
 
     BadInput where the pool is odd or does not fit.
     """
@@ -186,6 +201,10 @@ def roles(design: recipe.Design, labels: np.ndarray, train: int, rows: Sequence[
         raise BadInput(f"rows of a design are counted from 0, so {rows} asks for none that there is")
     chosen = range(rows) if isinstance(rows, int) else rows
     labels = np.asarray(labels)
+    if isinstance(design, recipe.LeftOut):
+        bases = roles(design.base, labels, train, [row // design.models for row in chosen])
+        subs = [_left_out(row, design, base) for row, base in zip(chosen, bases, strict=True)]
+        return np.stack(subs) if subs else bases
     sets = _sets(design, labels, train)
     out = np.full((len(chosen), len(labels)), UNUSED, np.int8)
     out[:, sets.dev], out[:, sets.reference], out[:, sets.test] = DEV, REFERENCE, TEST
@@ -221,4 +240,6 @@ def pool(design: recipe.Design, labels: np.ndarray, train: int) -> np.ndarray:
 
 def pair(design: recipe.Design, row: int) -> int:
     """Rows of the same pair must not be each other's shadows: together they tell who is missing."""
+    if isinstance(design, recipe.LeftOut):
+        return pair(design.base, row // design.models)
     return row if isinstance(design, recipe.VictimAttacker) else row // 2

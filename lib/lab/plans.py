@@ -13,6 +13,7 @@ from typing import Any
 from lib import BadInput, paths, store
 from lib.data import registry
 from lib.recipe import (
+    AdversarialRegularization,
     At,
     Attack,
     Choose,
@@ -139,7 +140,7 @@ def plan(asked: Iterable[Any]) -> Plan:
 
     def training(step: Train) -> Job:
         if step.key not in jobs:
-            needs = list(dict.fromkeys(visit(step.parent))) if step.parent else []
+            needs = list(dict.fromkeys(key for parent in step.parents() for key in visit(parent)))
             jobs[step.key] = Job(step, needs=needs)
         return jobs[step.key]
 
@@ -209,27 +210,29 @@ def _ordered(jobs: dict[str, Job]) -> dict[str, Job]:
 # ---------------------------------------------------------------- cost
 
 
+# What a counted operation of an Active Token Mixer takes, of a small ResNet's, on one core: its interpolation between
+# tokens and its norms are not counted, and at a few channels they are most of the time.
+MIXER = 6.0
+
+
 @cache
 def flops(data: Data, model: Model, start: str | None = None) -> float:
-    """Forward FLOPs of one sample, from part `start` on."""
+    """Forward FLOPs of one sample, from part `start` on, in operations of a small ResNet's pace."""
     from lib.training.cost import anatomy
 
     entry = registry.find(data.name)
     counts = anatomy(model, entry.shape[-1], len(entry.classes), data.pixels or entry.shape[0])
     parts = [str(part).split(".")[0] for part in counts["parts"]]
-    return float(sum(counts["flops"][parts.index(start.split(".")[0]) if start else 0 :]))
+    pace = MIXER if model.name.startswith("atm") else 1.0
+    return pace * float(sum(counts["flops"][parts.index(start.split(".")[0]) if start else 0 :]))
 
 
 def work(step: Step) -> float:
     """Floating point operations of a step, forward and backward; what is cheap counts as nothing."""
     if isinstance(step, Train):
-        samples = step.design.members(step.row)
-        whole, trained = flops(step.data, step.model), flops(step.data, step.model, _held_until(step))
-        # Forward and backward of what is trained; what is held runs once, or every epoch where augmentation changes it.
-        passes = step.schedule.epochs if step.schedule.augment else 1
-        return samples * (3 * trained * step.schedule.epochs + (whole - trained) * passes)
+        return _training_work(step)
     if isinstance(step, Cost):
-        return work(step.of) * (step.epochs + 2) / step.of.schedule.epochs  # two more are counted
+        return _training_work(step.of) * (step.epochs + 2) / step.of.schedule.epochs  # two more are counted
     if isinstance(step, StageMembership):
         return flops(step.of.training.data, step.of.training.model) * step.of.training.design.pool
     if isinstance(step, Signals | Distance | Similarity):
@@ -245,6 +248,37 @@ def work(step: Step) -> float:
         samples = len(step.shadows or step.targets) * own.design.pool
         return 6.0 * weights * samples * net.epochs * len(step.targets)
     return 0.0
+
+
+# What an operation of wide linear layers takes, of a small net's convolutions' time: measured on one core.
+LINEAR = 1 / 3
+
+
+def _training_work(step: Train) -> float:
+    samples, epochs = step.design.members(step.row), step.schedule.epochs
+    whole, trained = flops(step.data, step.model), flops(step.data, step.model, _held_until(step))
+    batches = step.objective.batches
+    learnt = samples if batches is None else min(samples, batches * step.schedule.batch)  # of an epoch
+    looks = step.objective.looks
+    operations = epochs * learnt * (3 + looks) * trained  # forward and backward; forward alone for what is looked at
+    held = whole - trained  # runs once, or every epoch where augmentation changes what it sees
+    if step.schedule.augment:
+        operations += epochs * learnt * (1 + looks) * held
+    else:
+        operations += samples * held
+    if isinstance(step.objective, AdversarialRegularization):
+        from lib.models.inference import widths
+
+        layers = widths(len(registry.find(step.data.name).classes), step.objective.width)
+        weights = sum(a * b for units in layers for a, b in pairwise(units))
+        if not step.schedule.augment:
+            operations += getattr(step.design, "reference", 0) * held
+        # Forward and backward of h on what is looked at; forward, and backward to its inputs, on what is learnt.
+        operations += epochs * learnt * (6 * looks + 4) * weights * LINEAR
+    for teacher in step.teachers:
+        unseen = samples - teacher.training.design.members(teacher.training.row)
+        operations += flops(step.data, teacher.training.model) * max(unseen, 0)
+    return operations
 
 
 def _held_until(step: Train) -> str | None:

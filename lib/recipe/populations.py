@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
 from lib import BadInput
 from lib.recipe.attacks import Attack, Attacker
 from lib.recipe.steps import Choose, Distance, SelfAudit, Signals, Similarity, State, Train
-from lib.recipe.subjects import CrossEntropy, Data, Design, Halves, Model, Objective, Schedule
+from lib.recipe.subjects import CrossEntropy, Data, Design, Distillation, Halves, LeftOut, Model, Objective, Schedule
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,26 @@ class Population:
     def _map(self, change: Callable[[State], State]) -> Population:
         return Population(tuple(change(state) for state in self.states))
 
-    def rewind(self, start: str) -> Population:
-        return self._map(lambda state: state.rewind(start))
+    def rewind(self, start: str, fresh: bool = False) -> Population:
+        return self._map(lambda state: state.rewind(start, fresh))
 
     def hold(self, until: str) -> Population:
         return self._map(lambda state: state.hold(until))
 
     def train(self, schedule: Schedule, objective: Objective | None = None) -> Population:
         return self._map(lambda state: state.train(schedule, objective))
+
+    def distil(
+        self, schedule: Schedule, sub_schedule: Schedule | None = None, *, sub_models: int = 25, leave_out: int = 10
+    ) -> Population:
+        """SELENA from here on: each model goes on with the labels of sub-models of its own (see `left_out`)."""
+        return self._map(
+            lambda state: state.train(
+                schedule,
+                Distillation(),
+                left_out(state.origin(), sub_schedule, sub_models=sub_models, leave_out=leave_out),
+            )
+        )
 
     def at(self, when: int | Literal["init"]) -> Population:
         return self._map(lambda state: state.at(when))
@@ -82,6 +94,54 @@ def population(
             for row in range(models)
         )
     )
+
+
+def left_out(
+    whole: Train, schedule: Schedule | None = None, *, sub_models: int = 25, leave_out: int = 10
+) -> tuple[Train, ...]:
+    """SELENA's sub-models of one model: from scratch, each without those of its members that leave it out.
+
+    They minimize cross-entropy. Architecture and precision are those of `whole`, and its schedule unless another is
+    given; their seeds are of no population's models. SELENA's paper: each member is left out by 10 of 25.
+    """
+    design = LeftOut(whole.design, sub_models, leave_out)
+    first = model_seed(10_000 + whole.seed, 0)
+    return tuple(
+        Train(
+            whole.data,
+            design,
+            sub_models * whole.row + number,
+            whole.model,
+            schedule or whole.schedule,
+            seed=first + number,
+            precision=whole.precision,
+        )
+        for number in range(sub_models)
+    )
+
+
+def selena(
+    data: Data,
+    design: Design,
+    model: Model,
+    schedule: Schedule,
+    sub_schedule: Schedule | None = None,
+    *,
+    models: int,
+    sub_models: int = 25,
+    leave_out: int = 10,
+    seed: int = 0,
+    precision: Literal["fp32", "bf16"] = "fp32",
+) -> Population:
+    """SELENA's students (Tang et al. 2022): a population whose models learn from scratch what their sub-models say.
+
+    `sub_models` and `leave_out` are the paper's K and L; sub-models train by `sub_schedule`, or as the students. Every
+    model, a shadow too, has its own split and sub-models. Inside PPTP: `population.rewind(...).hold(...).distil(...)`.
+    """
+    plain = population(data, design, model, schedule, models=models, seed=seed, precision=precision)
+    teachers = (left_out(s.training, sub_schedule, sub_models=sub_models, leave_out=leave_out) for s in plain)
+    students = zip(plain, teachers, strict=True)
+    return Population(tuple(replace(s.training, objective=Distillation(), teachers=own) for s, own in students))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,16 @@ from typing import Literal
 
 from lib import BadInput
 from lib.recipe.core import Step
-from lib.recipe.subjects import CrossEntropy, Data, Design, Model, Objective, Schedule
+from lib.recipe.subjects import (
+    AdversarialRegularization,
+    CrossEntropy,
+    Data,
+    Design,
+    Distillation,
+    Model,
+    Objective,
+    Schedule,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,16 +35,18 @@ class State(Step, ABC):
     def training(self) -> Train:
         """The nearest training at or before this state: it tells data, design, row and architecture."""
 
-    def rewind(self, start: str) -> Rewind:
-        return Rewind(self, start)
+    def rewind(self, start: str, fresh: bool = False) -> Rewind:
+        return Rewind(self, start, fresh)
 
     def hold(self, until: str) -> Hold:
         return Hold(self, until)
 
-    def train(self, schedule: Schedule, objective: Objective | None = None) -> Train:
+    def train(self, schedule: Schedule, objective: Objective | None = None, teachers: tuple[State, ...] = ()) -> Train:
         """Go on from here on the same members, with a fresh optimizer and the same order seed."""
-        own = self.training
-        return dataclasses.replace(own, schedule=schedule, objective=objective or CrossEntropy(), parent=self)
+        chosen = objective or CrossEntropy()
+        return dataclasses.replace(
+            self.training, schedule=schedule, objective=chosen, parent=self, teachers=tuple(teachers)
+        )
 
     def at(self, when: int | Literal["init"]) -> State:
         """The state after epoch `when` of this training, or at its initialisation."""
@@ -61,9 +72,16 @@ class Train(State):
     seed: int = 0  # of initialisation and order
     precision: Literal["fp32", "bf16"] = "fp32"
     parent: State | None = None  # where the weights come from; None: a fresh initialisation
+    teachers: tuple[State, ...] = ()  # whose answers a Distillation learns
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if bool(self.teachers) != isinstance(self.objective, Distillation):
+            raise BadInput("teachers and Distillation() come together: train(schedule, Distillation(), teachers=...)")
+        if any(teacher.training.data != self.data for teacher in self.teachers):
+            raise BadInput("teachers need the same data as their student")
+        if isinstance(self.objective, AdversarialRegularization) and not getattr(self.design, "reference", 0):
+            raise BadInput("AdversarialRegularization needs non-members to look at: give the design reference samples")
         if self.schedule.patience is not None and not getattr(self.design, "dev", 0):
             raise BadInput("a schedule with a patience needs samples to look at: give the design a dev set")
 
@@ -115,10 +133,12 @@ class Rewind(Edit):
     """Stage `start` and all behind it go back to their value at the chain's initialisation (PPTP, Alg. 1)."""
 
     start: str
+    fresh: bool = False  # the control: to an initialisation that this network has never had
 
     def parents(self) -> Iterator[Step]:
         yield self.parent
-        yield At(self.origin(), "init")
+        if not self.fresh:
+            yield At(self.origin(), "init")
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lib import BadInput
@@ -72,6 +72,46 @@ class VictimAttacker(Design):
 
 
 @dataclass(frozen=True, eq=False)
+class LeftOut(Design):
+    """SELENA's Split-AI (Tang et al. 2022): K sub-models for each row of a design, each without some of its members.
+
+    Each member of row r is left out by exactly `leave_out` of the `models` sub-models, drawn anew for each member and
+    each row. Row `models * r + k` is sub-model k of row r; what it leaves out is a non-member to it.
+    """
+
+    pool: int = field(init=False)  # these three are the base's
+    test: int | None = field(init=False)
+    seed: int = field(init=False)
+    base: Design
+    models: int = 25  # K; the SELENA and PPTP papers'
+    leave_out: int = 10  # L; SELENA's for all data sets, PPTP searches 3 to 10
+
+    def __post_init__(self) -> None:
+        for name in ("pool", "test", "seed"):
+            object.__setattr__(self, name, getattr(self.base, name))
+        super().__post_init__()
+        if not 1 <= self.leave_out < self.models:
+            raise BadInput(
+                f"of {self.models} sub-models 1 to {self.models - 1} leave a sample out, not {self.leave_out}"
+            )
+
+    def record(self) -> dict[str, Any]:
+        return {name: value for name, value in super().record().items() if name not in ("pool", "test", "seed")}
+
+    @property
+    def dev(self) -> int | float:
+        return getattr(self.base, "dev", 0)
+
+    @property
+    def reference(self) -> int:
+        return getattr(self.base, "reference", 0)
+
+    def members(self, row: int) -> int:
+        """In expectation: sub-models differ by what the draw leaves out."""
+        return self.base.members(row // self.models) * (self.models - self.leave_out) // self.models
+
+
+@dataclass(frozen=True, eq=False)
 class Model(Recipe):
     """An architecture at a width; the papers' nets are the defaults at width 64."""
 
@@ -98,6 +138,16 @@ class Model(Recipe):
 class Objective(Recipe):
     """What a training minimizes."""
 
+    @property
+    def looks(self) -> int:
+        """Samples that the network is only asked about for each one that it learns from."""
+        return 0
+
+    @property
+    def batches(self) -> int | None:
+        """Batches of an epoch that the network learns from; None: as many as cover the members."""
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class CrossEntropy(Objective):
@@ -111,6 +161,60 @@ class RelaxLoss(Objective):
     alpha: float = 1.0  # target loss, nats
     upper: float = 1.0  # cap of the soft label's true class
     form: Literal["paper", "code"] = "paper"
+
+
+@dataclass(frozen=True, eq=False)
+class AdversarialRegularization(Objective):
+    """Nasr, Shokri & Houmansadr 2018: cross-entropy + alpha * (mean h on members - 1/2), against an attack net h.
+
+    h (posterior, label) is trained beside the classifier to tell members from the design's `reference` samples.
+    `epoch`: one classifier step for each batch of members; `one_step`: the published pruning code's (mia_prune, WeMem),
+    whose epoch is `steps` attack steps and a single classifier step.
+    """
+
+    alpha: float = 3.0  # weight of the gain; SELENA's code: 3 Purchase, 2 Texas, 6 CIFAR-100; PPTP searches 1 to 5
+    steps: int = 3  # attack steps before each classifier step; PPTP, Table 4
+    form: Literal["epoch", "one_step"] = "epoch"
+    width: int = 1024  # units of h's first layer, in all codes; the others keep their share of it
+    attack_lr: float = 1e-3  # Adam's, of h; SELENA's code: 1e-3 Texas, 1e-4 Purchase and CIFAR-100 with far more steps
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.steps < 1 or self.width < 16:
+            raise BadInput(f"h takes at least one step and 16 units, not {self.steps} and {self.width}")
+
+    @property
+    def looks(self) -> int:
+        return 2 * self.steps
+
+    @property
+    def batches(self) -> int | None:
+        return 1 if self.form == "one_step" else None
+
+
+@dataclass(frozen=True, eq=False)
+class CSKD(Objective):
+    """Class-wise self-distillation (Yun et al. 2020): cross-entropy + weight * T^2 * KL(teacher || student).
+
+    The teacher is the same network on another member of the same class, without a gradient.
+    """
+
+    temperature: float = 4.0  # T; the official code's
+    weight: float = 1.0  # the official code's; 3 for fine-grained images
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.temperature <= 0:
+            raise BadInput(f"CSKD.temperature cannot be {self.temperature}: give a positive one")
+
+    @property
+    def looks(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True, eq=False)
+class Distillation(Objective):
+    """SELENA's second part: cross-entropy with the mean softmax of those teachers that did not train on the sample."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,21 +10,20 @@ import torch
 from torch import Tensor, nn
 
 from lib import BadInput
-from lib.data import augmentation
 from lib.data.resident import Resident
 from lib.models import Net
 from lib.recipe import CrossEntropy, Objective, Schedule
 from lib.training import signals
+from lib.training.defences import step_for
 from lib.training.graph import recorded
 from lib.training.held import holding
 from lib.training.schedule import rate
-from lib.training.step import Step
 
 State = dict[str, Tensor]
 Plan = Literal["eager", "graph"]
 Lane = torch.cuda.Stream | None
-T = TypeVar("T")
 P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Diverged(RuntimeError):
@@ -63,6 +62,8 @@ def training(
     seed: int,
     held: Mapping[str, Tensor] | None = None,
     dev: Tensor | None = None,
+    reference: Tensor | None = None,
+    soft: Tensor | None = None,
     precision: str = "fp32",
     wanted: Collection[int | str] = (),
     on_epoch: Callable[[int], None] | None = None,
@@ -71,8 +72,9 @@ def training(
     """Trains `net` on samples `members (n,)` of `data`, which lies on the net's device; for `fit` or `fit_many`.
 
     `held` maps state-dict names to Boolean masks of the tensor's shape; what is True there has the same bits after
-    every step. `dev (m,)` are the samples that a schedule with a patience looks at. `precision="bf16"` computes
-    the network under autocast; weights and losses stay float32. Order and augmentation depend on `seed`
+    every step. `dev (m,)` are the samples that a schedule with a patience looks at, `reference (r,)` the non-members of
+    adversarial regularization, `soft (n, C)` the members' labels of a distillation. `precision="bf16"` computes the
+    network under autocast; weights and losses stay float32. Order and augmentation depend on `seed`
     alone. `on_epoch` is called with the number of each finished epoch, from 1. `plan` is how steps are run: one by
     one ("eager", the reference) or from a recording ("graph", for CUDA, where it is the default).
 
@@ -89,7 +91,8 @@ def training(
     cuda = data.device.type == "cuda"
     members = members.to(data.device)
     dev = None if dev is None else dev.to(data.device)
-    sizes = [part.stop - part.start for part in batches(len(members), schedule.batch)]
+    objective = objective or CrossEntropy()
+    sizes = [part.stop - part.start for part in batches(len(members), schedule.batch)][: objective.batches]
     states: dict[int | str, State] = {}
     if "init" in wanted:
         states["init"] = _copy(net)
@@ -97,8 +100,8 @@ def training(
     best, best_epoch, best_state = -1.0, 0, None
 
     with holding(net, held or {}) as hold:
-        step = Step(net, hold, data, members, schedule, objective or CrossEntropy(), precision)
-        tables = augmentation.tables(seed, 0, len(members), schedule.augment)
+        step = step_for(net, hold, data, members, schedule, objective, precision, seed, reference, soft)
+        tables = step.tables(seed, 0)
         step.begin(0, rate(schedule, 0), tables)
         take = recorded(step, set(sizes)) if plan == "graph" or (plan is None and cuda) else step
         for epoch in range(schedule.epochs):
@@ -107,10 +110,10 @@ def training(
             for size in sizes:
                 take(size)
                 yield
-            tables = augmentation.tables(seed, epoch + 1, len(members), schedule.augment)  # while the device works
+            tables = step.tables(seed, epoch + 1)  # while the device works
             while cuda and not torch.cuda.current_stream(data.device).query():
                 yield
-            row: tuple[float, ...] = (float(step.loss) / len(members), int(step.right) / len(members), learning_rate)
+            row: tuple[float, ...] = (float(step.loss) / sum(sizes), int(step.right) / sum(sizes), learning_rate)
             if not np.isfinite(row[0]):
                 raise Diverged(epoch + 1)
             if dev is not None:

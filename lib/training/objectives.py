@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lib.recipe import CrossEntropy, Objective, RelaxLoss
+from lib.recipe import CSKD, CrossEntropy, Objective, RelaxLoss
 
 
 def loss(objective: Objective, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
@@ -42,3 +42,30 @@ def _relaxed(objective: RelaxLoss, logits: Tensor, labels: Tensor, epoch: Tensor
     even = (mean - objective.alpha).abs()
     odd = torch.where(mean > objective.alpha, mean, below)
     return torch.where(epoch % 2 == 0, even, odd)
+
+
+def distillation(logits: Tensor, soft: Tensor) -> Tensor:
+    """Cross-entropy with soft labels `(B, C)`, a float32 scalar (SELENA's second part).
+
+    The official code takes the logarithm of a softmax, which underflows at a gap of 104 between two logits: an infinite
+    loss and a gradient that is no number, the "gradient explosions" that PPTP reports. From the log-softmax both are
+    right at any gap.
+    """
+    return functional.cross_entropy(logits.float(), soft)
+
+
+def class_wise(objective: CSKD, logits: Tensor, teacher: Tensor, labels: Tensor) -> Tensor:
+    """CS-KD (Yun et al., CVPR 2020, eq. 2 and 4): the mean over the batch, a float32 scalar; both logits `(B, C)`."""
+    logits, t = logits.float(), objective.temperature
+    student, goal = (functional.log_softmax(z.float() / t, dim=1) for z in (logits, teacher.detach()))
+    divergence = functional.kl_div(student, goal, reduction="batchmean", log_target=True)
+    return functional.cross_entropy(logits, labels) + objective.weight * t**2 * divergence
+
+
+def adversarial(alpha: float, logits: Tensor, labels: Tensor, membership: Tensor) -> Tensor:
+    """Cross-entropy and alpha times the inference net's gain on members; `membership (B,)` is what it says of them.
+
+    The gain is the mean probability less a half, as the codes of the paper's authors, SELENA and RelaxLoss have it;
+    the paper's Algorithm 1 writes its logarithm, which has no lower bound.
+    """
+    return functional.cross_entropy(logits.float(), labels) + alpha * (membership.mean() - 0.5)

@@ -29,12 +29,17 @@ CACHE = 2**28
 class Step:
     """The next samples of an epoch: gather, augment, forward, backward, update, impose what is held, count.
 
-    Static tensors, on the data's device: `order (4, n)` int64 holds the epoch's tables (place among the members, dy,
-    dx, flip), `position`, `epoch`, and `right` int64 and `loss` float64 are scalars, as is the learning rate, which
-    the optimizer holds. `loss` sums the objective over the samples of the epoch so far, `right` counts the hits.
+    Static tensors, on the data's device: `order (4, 1 + looks, n)` int64 holds the epoch's tables (place among the
+    samples, dy, dx, flip), in row 0 of those that it learns from; `position`, `epoch`, and `right` int64 and `loss`
+    float64 are scalars, as is the learning rate, which the optimizer holds. `loss` sums the objective over the samples
+    of the epoch so far, `right` counts the hits.
 
     Without augmentation, leading blocks that are held wholly see the same images in every epoch; what they make of
     them is computed once and kept, if it is small enough.
+
+    Objectives that need more than the batch have kinds of their own (`lib.training.defences`): they draw further
+    `tables`, `prepare` the batch, have another `value`, or train another network (`learners`). `others` are samples
+    that are looked at beside the members; their places follow the members'.
     """
 
     def __init__(
@@ -46,11 +51,14 @@ class Step:
         schedule: Schedule,
         objective: Objective,
         precision: str,
+        others: Tensor | None = None,
     ) -> None:
         learning = [parameter for parameter in net.parameters() if parameter.requires_grad]
         if not learning:
             raise BadInput("everything is held: nothing is left to train")
-        self.net, self.hold, self.data, self.members, self.objective = net, hold, data, members, objective
+        self.net, self.hold, self.data, self.objective = net, hold, data, objective
+        self.n = len(members)
+        self.samples = members if others is None else torch.cat([members, others])
         self.augment = schedule.augment
         self.low = precision == "bf16"
         self.optimizer = optimizer(schedule, learning)
@@ -58,8 +66,8 @@ class Step:
         def scalar(dtype: torch.dtype) -> Tensor:
             return torch.zeros((), dtype=dtype, device=data.device)
 
-        self.order = torch.zeros(4, len(members), dtype=torch.int64, device=data.device)
-        self.ahead = torch.arange(len(members), device=data.device)
+        self.order = torch.zeros(4, 1 + objective.looks, self.n, dtype=torch.int64, device=data.device)
+        self.ahead = torch.arange(self.n, device=data.device)
         self.position, self.epoch, self.right = scalar(torch.int64), scalar(torch.int64), scalar(torch.int64)
         self.loss = scalar(torch.float64)
 
@@ -69,14 +77,19 @@ class Step:
         if frozen:
             hold.train()
             with torch.no_grad(), _float32(), self._autocast():
-                if _apply(frozen, augmentation.plain(data, members[:1])).nbytes * len(members) <= CACHE:
-                    parts = [_apply(frozen, augmentation.plain(data, rows)) for rows in members.split(CHUNK)]
+                if _apply(frozen, augmentation.plain(data, members[:1])).nbytes * len(self.samples) <= CACHE:
+                    parts = [_apply(frozen, augmentation.plain(data, rows)) for rows in self.samples.split(CHUNK)]
                     self.kept = torch.cat([_channels_last(part) for part in parts])
                     self.learned = [block for _, block in net.blocks()][len(frozen) :]
 
+    def tables(self, seed: int, epoch: int) -> augmentation.Tables:
+        """The randomness of an epoch, on the CPU: the members' own tables, followed by those of each further look."""
+        return augmentation.tables(seed, epoch, self.n, self.augment)
+
     def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
         """Lay out an epoch, counted from 0. The host does not wait."""
-        self.order.copy_(torch.stack([column.to(torch.int64) for column in tables]), non_blocking=True)
+        order = torch.stack([column.to(torch.int64) for column in tables])
+        self.order.copy_(order.view(self.order.shape), non_blocking=True)
         self.epoch.fill_(epoch)
         for group in self.optimizer.param_groups:
             group["lr"].fill_(rate)
@@ -86,19 +99,12 @@ class Step:
 
     def __call__(self, size: int) -> None:
         """Learn from the next `size` samples."""
-        perm, dy, dx, flip = self.order.index_select(1, self.ahead[:size] + self.position)
-        index = self.members.index_select(0, perm)
-        labels = self.data.labels.index_select(0, index)
-        if self.kept is not None:
-            x = _channels_first(self.kept.index_select(0, perm))
-        elif self.augment is None:
-            x = augmentation.plain(self.data, index)
-        else:
-            x = augmentation.gather(self.data, index, dy, dx, flip, self.augment.crop)
+        drawn = self.order[:, 0].index_select(1, self.ahead[:size] + self.position)
+        labels = self.labels(drawn[0])
         with _float32():
-            with self._autocast():
-                logits = _apply(self.learned, x)
-            value = loss(self.objective, logits, labels, self.epoch)
+            self.prepare(size)
+            logits = self.logits(self.images(drawn))
+            value = self.value(size, drawn[0], logits, labels)
             self.optimizer.zero_grad(set_to_none=True)
             value.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
@@ -106,6 +112,38 @@ class Step:
         self.position.add_(size)
         self.loss.add_(value.detach(), alpha=size)
         self.right.add_((logits.detach().argmax(dim=1) == labels).sum())
+
+    def prepare(self, size: int) -> None:
+        """What comes before the network learns from the next `size` samples."""
+
+    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+        """The objective on these `size` samples at `places (size,)`, a float32 scalar."""
+        return loss(self.objective, logits, labels, self.epoch)
+
+    def beside(self, size: int) -> Tensor:
+        """The tables `(4, looks, size)` of what is only looked at, beside the next `size` samples."""
+        return self.order[:, 1:].index_select(2, self.ahead[:size] + self.position)
+
+    def labels(self, places: Tensor) -> Tensor:
+        return self.data.labels.index_select(0, self.samples.index_select(0, places))
+
+    def images(self, drawn: Tensor, plain: bool = False) -> Tensor:
+        """What the learning blocks see of `drawn (4, B)`; `plain` leaves the augmentation out."""
+        places, dy, dx, flip = drawn
+        if self.kept is not None:
+            return _channels_first(self.kept.index_select(0, places))
+        index = self.samples.index_select(0, places)
+        if self.augment is None or plain:
+            return augmentation.plain(self.data, index)
+        return augmentation.gather(self.data, index, dy, dx, flip, self.augment.crop)
+
+    def logits(self, x: Tensor) -> Tensor:
+        with self._autocast():
+            return _apply(self.learned, x)
+
+    def learners(self) -> list[tuple[nn.Module, torch.optim.Optimizer]]:
+        """Each network that a step changes, and its optimizer."""
+        return [(self.net, self.optimizer)]
 
     def _autocast(self) -> torch.autocast:
         # Every weight is cast once a step: a cache of casts would save nothing, and must not outlive a recording.
@@ -117,18 +155,21 @@ class Step:
 
         Before the first step of a training only: the optimizer's state goes back to zeros, as which it begins.
         """
-        own = [*self.net.parameters(), *self.net.buffers(), self.position, self.loss, self.right]
+        own = [self.position, self.loss, self.right]
+        for network, _ in self.learners():
+            own += [*network.parameters(), *network.buffers()]
         before = [tensor.detach().clone() for tensor in own]
         try:
             yield
         finally:
-            self.optimizer.zero_grad(set_to_none=True)
             with torch.no_grad():
                 for tensor, value in zip(own, before, strict=True):
                     tensor.copy_(value)
-                for state in self.optimizer.state.values():
-                    for value in state.values():
-                        value.zero_()
+                for _, optimizer in self.learners():
+                    optimizer.zero_grad(set_to_none=True)
+                    for state in optimizer.state.values():
+                        for value in state.values():
+                            value.zero_()
 
 
 def _float32() -> contextlib.AbstractContextManager[None]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lib import BadInput
 from lib.data import designs
 from lib.data.designs import Role
-from lib.recipe import Design, Halves, RandomHalves, VictimAttacker
+from lib.recipe import Design, Halves, LeftOut, RandomHalves, VictimAttacker
 
 KINDS = (Halves, RandomHalves, VictimAttacker)
 TRAIN = 400
@@ -30,6 +30,13 @@ labellings = st.builds(labelled, st.integers(1, 12), st.booleans())
 
 @st.composite
 def any_design(draw: st.DrawFn) -> Design:
+    base = draw(any_base())
+    models = draw(st.integers(2, 5))
+    return draw(st.sampled_from((base, LeftOut(base, models, draw(st.integers(1, models - 1))))))
+
+
+@st.composite
+def any_base(draw: st.DrawFn) -> Design:
     pool, seed, test = draw(pools), draw(seeds), draw(st.none() | st.integers(0, 120))
     kind = draw(st.sampled_from(KINDS))
     if kind is RandomHalves:
@@ -116,6 +123,38 @@ def test_victim_and_attacker_share_nothing(seed: int, pool: int, labels: np.ndar
     assert (members == others).all() and (members > 0).all()
     assert (abs(held - dev * pool / 2) <= 1.5).all()
     assert [designs.pair(design, row) for row in range(3)] == [0, 1, 2]
+
+
+@settings(deadline=None)
+@given(any_base(), labellings, st.integers(2, 9), st.data())
+def test_each_member_is_left_out_by_exactly_so_many(
+    base: Design, labels: np.ndarray, models: int, data: st.DataObject
+) -> None:
+    leave_out = data.draw(st.integers(1, models - 1))
+    design = LeftOut(base, models, leave_out)
+    own = designs.roles(base, labels, TRAIN, 3)
+    table = designs.roles(design, labels, TRAIN, 3 * models).reshape(3, models, -1)
+    member = own == Role.MEMBER
+    assert ((table == Role.MEMBER).sum(1) == (models - leave_out) * member).all()
+    for row in range(3):
+        rest = ~member[row]
+        assert (table[row][:, rest] == own[row][rest]).all(), "nobody else's role changes"
+        assert set(np.unique(table[row][:, member[row]])) <= {Role.MEMBER, Role.NONMEMBER}
+    assert [designs.pair(design, row) for row in range(4 * models)] == [
+        designs.pair(base, row) for row in range(4) for _ in range(models)
+    ]
+    assert (designs.used(design, labels, TRAIN) == designs.used(base, labels, TRAIN)).all()
+
+
+def test_who_is_left_out_is_drawn_for_each_row_and_evenly() -> None:
+    design = LeftOut(Halves(400, 0), 5, 2)
+    out = designs.roles(design, labelled(10), TRAIN, 50).reshape(10, 5, -1)[::2, :, :TRAIN] == Role.NONMEMBER
+    assert len({row.tobytes() for row in out}) == 5
+    # 2,000 draws of 2 in 5: each sub-model leaves out 800, give or take 22; each pair of them 200, give or take 13.
+    assert abs(out.sum(axis=(0, 2)) - 800).max() < 90
+    together = np.einsum("rkn,rjn->kj", out, out.astype(int))[np.triu_indices(5, 1)]
+    assert abs(together - 200).max() < 55
+    assert abs(out.sum(axis=2).mean() - (400 - design.members(0))) < 10
 
 
 def test_samia_sizes() -> None:
@@ -216,6 +255,7 @@ def test_no_rows() -> None:
         (Halves(200, 50), "cb0b844d1f6dbd2c"),
         (RandomHalves(200, 50, 7, dev=20, reference=30), "55cd028909f9a3e1"),
         (VictimAttacker(200, 50, 3), "dafb22e5ef16a74f"),
+        (LeftOut(RandomHalves(200, 50, 7), 3, 1), "de2a39a430f08561"),
     ],
 )
 def test_roles_are_pinned(design: Design, digest: str) -> None:

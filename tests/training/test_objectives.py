@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lib.recipe import CrossEntropy, Objective, RelaxLoss
+from lib.recipe import CSKD, CrossEntropy, Objective, RelaxLoss
 from lib.training import objectives
 
 LABELS = torch.tensor([0, 1, 2, 0])
@@ -119,3 +119,60 @@ def test_extreme_logits_stay_finite() -> None:
 def test_an_unknown_objective_is_an_error() -> None:
     with pytest.raises(TypeError, match="Objective"):
         loss(Objective(), torch.zeros(1, 2), torch.tensor([0]), 0)
+
+
+# ---------------------------------------------------------------- defences that need more than the batch
+
+
+def test_distillation_is_cross_entropy_for_one_hot_teachers_and_entropy_at_the_teacher() -> None:
+    logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+    hot = functional.one_hot(LABELS, 3).float()
+    torch.testing.assert_close(objectives.distillation(logits, hot), functional.cross_entropy(logits, LABELS))
+    p = logits.softmax(1)
+    leaf = logits.clone().requires_grad_()
+    value = objectives.distillation(leaf, p)
+    value.backward()
+    torch.testing.assert_close(value.detach(), -(p * p.log()).sum(1).mean())
+    torch.testing.assert_close(leaf.grad, torch.zeros(4, 3), atol=1e-7, rtol=0)
+
+
+@pytest.mark.parametrize("gap", [120.0, 1e4])
+def test_distillation_survives_any_gap(gap: float) -> None:
+    """The published form, the logarithm of a softmax, is infinite here and its gradient is no number."""
+    soft = torch.tensor([[0.25, 0.5, 0.25]])
+    leaf = torch.tensor([[gap, 0.0, 0.0]]).requires_grad_()
+    published = -(soft * leaf.softmax(1).log()).sum()
+    published.backward()
+    assert published.isinf() and leaf.grad.isnan().any()
+    leaf.grad = None
+    value = objectives.distillation(leaf, soft)
+    value.backward()
+    assert float(value.detach()) == pytest.approx(0.75 * gap)
+    torch.testing.assert_close(leaf.grad, torch.tensor([[0.75, -0.5, -0.25]]))
+
+
+def test_class_wise_is_cross_entropy_and_a_divergence() -> None:
+    generator = torch.Generator().manual_seed(0)
+    student, teacher = torch.randn(2, 4, 3, generator=generator)
+    plain = functional.cross_entropy(student, LABELS)
+    torch.testing.assert_close(objectives.class_wise(CSKD(weight=7), student, student, LABELS), plain)
+    torch.testing.assert_close(objectives.class_wise(CSKD(weight=0), student, teacher, LABELS), plain)
+    q, p = (teacher / 2).softmax(1), (student / 2).softmax(1)
+    expected = plain + 3 * 4 * (q * (q / p).log()).sum(1).mean()
+    torch.testing.assert_close(objectives.class_wise(CSKD(2.0, 3.0), student, teacher, LABELS), expected)
+
+
+def test_class_wise_sends_no_gradient_to_the_teacher() -> None:
+    student, teacher = torch.zeros(2, 4, 3).unbind()
+    student.requires_grad_(), teacher.requires_grad_()
+    objectives.class_wise(CSKD(), student, teacher, LABELS).backward()
+    assert student.grad is not None and teacher.grad is None
+
+
+def test_the_gain_is_the_mean_membership_less_a_half() -> None:
+    logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+    plain = functional.cross_entropy(logits, LABELS)
+    says = torch.tensor([0.9, 0.7, 0.8, 1.0])
+    torch.testing.assert_close(objectives.adversarial(2.0, logits, LABELS, says), plain + 2 * 0.35)
+    assert objectives.adversarial(0.0, logits, LABELS, says) == plain
+    assert objectives.adversarial(9.0, logits, LABELS, torch.full((4,), 0.5)) == plain

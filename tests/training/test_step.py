@@ -10,15 +10,35 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, FakeCopy
 
 from lib.data.resident import Resident
 from lib.models import Net
-from lib.recipe import Augment, CrossEntropy, Objective, RelaxLoss, Schedule
+from lib.recipe import (
+    CSKD,
+    AdversarialRegularization,
+    Augment,
+    CrossEntropy,
+    Distillation,
+    Objective,
+    RelaxLoss,
+    Schedule,
+)
 from lib.training import step as module
+from lib.training.defences import step_for
 from lib.training.held import holding
 from lib.training.step import Step
 
 # A processor with a number is another device than the processor, and builds of torch without CUDA know it.
 ELSEWHERE = torch.device("cpu", 1)
 
-OBJECTIVES = [CrossEntropy(), CrossEntropy(0.1), RelaxLoss(), RelaxLoss(form="code", upper=0.5)]
+OBJECTIVES = {
+    "cross-entropy": CrossEntropy(),
+    "smoothed": CrossEntropy(0.1),
+    "relaxed": RelaxLoss(),
+    "relaxed-code": RelaxLoss(form="code", upper=0.5),
+    "adversarial": AdversarialRegularization(steps=2, width=32),
+    "class-wise": CSKD(),
+    "distillation": Distillation(),
+}
+MEMBERS, REFERENCE = torch.arange(56), torch.arange(56, 72)
+SOFT = torch.full((56, 3), 1 / 3)
 
 
 def masks(net: Net, held: str) -> dict[str, Tensor]:
@@ -37,13 +57,13 @@ def without_values(
     data.row, data.padded(1), data.window(1)  # made before the first step, as they are before a recording
     mode = FakeTensorMode()
     with holding(net, masks(net, held)) as hold:
-        step = Step(net, hold, data, torch.arange(56), schedule, objective, precision)
+        step = step_for(net, hold, data, MEMBERS, schedule, objective, precision, 0, REFERENCE, SOFT)
         hold.train()
         with FakeCopyMode(mode):
             return copy.deepcopy(step), mode
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES, ids=["cross-entropy", "smoothed", "relaxed", "relaxed-code"])
+@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize("held", ["nothing", "parts", "half"])
 def test_no_step_asks_for_a_value(net: Net, data: Resident, objective: Objective, optimizer: str, held: str) -> None:
@@ -54,7 +74,8 @@ def test_no_step_asks_for_a_value(net: Net, data: Resident, objective: Objective
         with mode:
             for size in (16, 16, 8):
                 step(size)
-        assert len(step.optimizer.state) == len(step.optimizer.param_groups[0]["params"])
+        for _, learner in step.learners():
+            assert len(learner.state) == len(learner.param_groups[0]["params"])
 
 
 def test_a_host_branch_would_be_noticed(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,41 +89,55 @@ def test_a_host_branch_would_be_noticed(net: Net, data: Resident, monkeypatch: p
         step(16)
 
 
+@pytest.mark.parametrize("objective", ["relaxed", "adversarial", "class-wise", "distillation"])
 @pytest.mark.parametrize("held", ["nothing", "half"])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_every_tensor_of_a_step_is_on_the_device(net: Net, data: Resident, optimizer: str, held: str) -> None:
+def test_every_tensor_of_a_step_is_on_the_device(
+    net: Net, data: Resident, optimizer: str, held: str, objective: str
+) -> None:
     """All tensors pretend to lie on a second device: one that is made on the first, or left there, does not mix."""
     schedule = Schedule(2, batch=16, optimizer=optimizer, augment=Augment(1))
-    step, mode = without_values(net, data, schedule, RelaxLoss(), held, "fp32")
-    for tensor in (*mode.fake_tensor_converter.tensor_memo.values(), *step.net.parameters()):
+    step, mode = without_values(net, data, schedule, OBJECTIVES[objective], held, "fp32")
+    own = [parameter for network, _ in step.learners() for parameter in network.parameters()]
+    for tensor in (*mode.fake_tensor_converter.tensor_memo.values(), *own):
         tensor.fake_device = ELSEWHERE
     with mode:
         for size in (16, 8):
             step(size)
     assert step.loss.device == step.data.images.device == ELSEWHERE
-    for state in step.optimizer.state.values():
-        assert {value.device for value in state.values()} == {ELSEWHERE}
+    for _, learner in step.learners():
+        for state in learner.state.values():
+            assert {value.device for value in state.values()} == {ELSEWHERE}
     step.ahead.fake_device = torch.device("cpu")
     with mode, pytest.raises(RuntimeError, match="same device"):
         step(16)
 
 
-def test_rehearsals_leave_no_trace(net: Net, data: Resident) -> None:
+@pytest.mark.parametrize("objective", ["cross-entropy", "adversarial", "class-wise", "distillation"])
+def test_rehearsals_leave_no_trace(net: Net, data: Resident, objective: str) -> None:
     before = {name: value.clone() for name, value in net.state_dict().items()}
     with holding(net, {}) as hold:
-        step = Step(net, hold, data, torch.arange(56), Schedule(2, batch=16), CrossEntropy(), "fp32")
+        schedule = Schedule(2, batch=16)
+        step = step_for(net, hold, data, MEMBERS, schedule, OBJECTIVES[objective], "fp32", 0, REFERENCE, SOFT)
+        others = [value for network, _ in step.learners()[1:] for value in network.state_dict().values()]
+        assert len(others) == (20 if objective == "adversarial" else 0)
+        asides = [value.clone() for value in others]
+        step.begin(0, 0.1, step.tables(0, 0))
         places = [tensor.data_ptr() for tensor in net.state_dict().values()]
         with step.undone():
             step(16)
             assert any(not torch.equal(before[name], value) for name, value in net.state_dict().items())
+            assert not others or any(not torch.equal(*pair) for pair in zip(others, asides, strict=True))
         with pytest.raises(KeyboardInterrupt), step.undone():
             step(8)
             raise KeyboardInterrupt
     assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
     assert places == [tensor.data_ptr() for tensor in net.state_dict().values()]
-    assert all(parameter.grad is None for parameter in net.parameters())
+    assert all(torch.equal(value, aside) for value, aside in zip(others, asides, strict=True))
     assert not (step.position or step.loss or step.right)
-    assert all(not value.any() for state in step.optimizer.state.values() for value in state.values())
+    for network, optimizer in step.learners():
+        assert all(parameter.grad is None for parameter in network.parameters())
+        assert all(not value.any() for state in optimizer.state.values() for value in state.values())
 
 
 def test_counts(net: Net, data: Resident) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from lib.lab.compute import states
 from lib.lab.compute.states import Arrays
-from lib.recipe import At, Train
+from lib.recipe import At, State, Train
 
 if TYPE_CHECKING:
     import torch
@@ -47,7 +47,7 @@ def prepared(step: Train) -> tuple[Any, dict[str, Any]]:
     if step.parent:
         values, held = states.weights(step.parent)
         net.load_state_dict(values)
-    members, dev = (index[role[0] == one] for one in (Role.MEMBER, Role.DEV))
+    members, dev, reference = (index[role[0] == one] for one in (Role.MEMBER, Role.DEV, Role.REFERENCE))
     return net, {
         "data": resident(step.data, states.device()),
         "members": torch.as_tensor(members),
@@ -56,5 +56,38 @@ def prepared(step: Train) -> tuple[Any, dict[str, Any]]:
         "seed": step.seed,
         "held": held,
         "dev": torch.as_tensor(dev) if len(dev) else None,
+        "reference": torch.as_tensor(reference) if len(reference) else None,
+        "soft": _soft_labels(step, members) if step.teachers else None,
         "precision": step.precision,
     }
+
+
+def _soft_labels(step: Train, members: np.ndarray) -> torch.Tensor:
+    """What those teachers that never trained on a member say of it, plain and in float32: mean softmax `(n, C)`."""
+    import torch
+
+    from lib.data.registry import find
+    from lib.data.resident import resident
+    from lib.training.defences import soft_labels
+    from lib.training.signals import logits
+
+    data = resident(step.data, states.device())
+    seen = torch.from_numpy(np.stack([_seen(teacher, members) for teacher in step.teachers]))
+    posteriors = torch.full((*seen.shape, len(find(step.data.name).classes)), torch.nan)
+    for teacher, own, known in zip(step.teachers, posteriors, ~seen, strict=True):
+        if known.any():
+            own[known] = logits(states.load(teacher), data, torch.as_tensor(members)[known])[0].softmax(dim=1)
+    return soft_labels(posteriors, seen)
+
+
+def _seen(teacher: State, members: np.ndarray) -> np.ndarray:
+    """Which of `members (n,)` the teacher, or a training before it in its chain, was trained on."""
+    from lib.data.designs import Role
+
+    seen = np.zeros(len(members), bool)
+    state: State | None = teacher
+    while state is not None:
+        role, index, _ = states.table(state.training)
+        seen |= np.isin(members, index[role[0] == Role.MEMBER])
+        state = state.training.parent
+    return seen

@@ -1,0 +1,193 @@
+"""Steps of the defences that need more than the batch: another network, other samples, or labels of their own."""
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn import functional
+
+from lib import BadInput
+from lib.data import augmentation
+from lib.data.resident import Resident
+from lib.models import Net
+from lib.models.inference import InferenceNet
+from lib.recipe import CSKD, AdversarialRegularization, Distillation, Objective, Schedule
+from lib.training import objectives
+from lib.training.held import Hold
+from lib.training.schedule import optimizer
+from lib.training.step import Step
+
+# Streams of random numbers beside that of the members' tables. A stream keeps its number for ever.
+ADVERSARY, PARTNERS, PARTNER_VIEWS = 1, 2, 3
+
+
+def step_for(
+    net: Net,
+    hold: Hold,
+    data: Resident,
+    members: Tensor,
+    schedule: Schedule,
+    objective: Objective,
+    precision: str,
+    seed: int,
+    reference: Tensor | None = None,
+    soft: Tensor | None = None,
+) -> Step:
+    """The step of an objective; BadInput where it lacks the samples or labels that it needs."""
+    match objective:
+        case AdversarialRegularization():
+            if reference is None or not len(reference):
+                raise BadInput("adversarial regularization needs reference samples: give the design some")
+            others = reference.to(data.device)
+            return Adversarial(net, hold, data, members, schedule, objective, precision, others, seed)
+        case CSKD():
+            return ClassWise(net, hold, data, members, schedule, objective, precision)
+        case Distillation():
+            if soft is None or soft.shape != (len(members), data.classes):
+                raise BadInput("a distillation needs a soft label of each class for each member: give it teachers")
+            return Distilling(net, hold, data, members, schedule, objective, precision, soft)
+    return Step(net, hold, data, members, schedule, objective, precision)
+
+
+class Adversarial(Step):
+    """Before each step of the classifier the inference net h takes some, on what the classifier says in evaluation mode
+    of plain members and of as many plain reference samples, at a squared error (as SELENA's code has it all).
+
+    Each of h's steps goes once through the members in an epoch, in an order of its own; reference samples come in
+    permutations one after another, however many there are.
+    """
+
+    objective: AdversarialRegularization
+
+    def __init__(
+        self,
+        net: Net,
+        hold: Hold,
+        data: Resident,
+        members: Tensor,
+        schedule: Schedule,
+        objective: AdversarialRegularization,
+        precision: str,
+        reference: Tensor,
+        seed: int,
+    ) -> None:
+        super().__init__(net, hold, data, members, schedule, objective, precision, reference)
+        self.h = InferenceNet(data.classes, seed, objective.width).to(data.device)
+        plain = Schedule(optimizer="adam", lr=objective.attack_lr, decay="constant", weight_decay=0.0)
+        self.h_optimizer = optimizer(plain, list(self.h.parameters()))
+
+    def tables(self, seed: int, epoch: int) -> augmentation.Tables:
+        own, steps, n = super().tables(seed, epoch), self.objective.steps, self.n
+        draws = augmentation.generator(seed, epoch, ADVERSARY)
+        members = torch.cat([torch.randperm(n, generator=draws) for _ in range(steps)])
+        r = len(self.samples) - n
+        rounds = -(-steps * n // r)
+        others = n + torch.cat([torch.randperm(r, generator=draws) for _ in range(rounds)])[: steps * n]
+        still = torch.zeros(2 * steps * n, dtype=torch.int64)
+        looks = augmentation.Tables(torch.cat([members, others]), still, still, still.bool())
+        return augmentation.Tables(*(torch.cat(pair) for pair in zip(own, looks, strict=True)))
+
+    def prepare(self, size: int) -> None:
+        steps = self.objective.steps
+        drawn = self.beside(size).flatten(1)
+        self.net.eval()
+        with torch.no_grad():
+            posterior = self.logits(self.images(drawn, plain=True)).float().softmax(dim=1)
+        self.hold.train()
+        label = self._one_hot(self.labels(drawn[0]))
+        member = torch.arange(2 * size, device=drawn.device) < size
+        for step in range(steps):
+            both = [part.view(2, steps, size, -1)[:, step].flatten(0, 1) for part in (posterior, label)]
+            error = functional.mse_loss(self.h(*both), member.float())
+            self.h_optimizer.zero_grad(set_to_none=True)
+            error.backward()  # type: ignore[no-untyped-call]
+            self.h_optimizer.step()
+
+    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+        weights = {name: parameter.detach() for name, parameter in self.h.named_parameters()}
+        posterior = logits.float().softmax(dim=1)
+        membership = functional_call(self.h, weights, (posterior, self._one_hot(labels)))
+        return objectives.adversarial(self.objective.alpha, logits, labels, membership)
+
+    def learners(self) -> list[tuple[nn.Module, torch.optim.Optimizer]]:
+        return [*super().learners(), (self.h, self.h_optimizer)]
+
+    def _one_hot(self, labels: Tensor) -> Tensor:
+        # functional.one_hot asks the device for the largest label
+        return (labels[:, None] == torch.arange(self.data.classes, device=labels.device)).float()
+
+
+class ClassWise(Step):
+    """CS-KD: the teacher's logits are the same network's, on another member of the class, drawn anew in each epoch.
+
+    As in the official code both forward passes are in training mode, on batches of their own, the student's first, so
+    that BatchNorm's statistics move twice in a step. There a sample may be its own partner, and a batch counts both
+    sides: its 128 are a `batch` of 64 here. Here a sample is its own partner only where it has no other.
+    """
+
+    objective: CSKD
+
+    def __init__(
+        self,
+        net: Net,
+        hold: Hold,
+        data: Resident,
+        members: Tensor,
+        schedule: Schedule,
+        objective: CSKD,
+        precision: str,
+    ) -> None:
+        super().__init__(net, hold, data, members, schedule, objective, precision)
+        label = data.labels[members].cpu()
+        self.by_class = label.argsort(stable=True)
+        self.count = label.bincount()[label[self.by_class]]  # members of each one's class
+        first = torch.searchsorted(label[self.by_class].contiguous(), label[self.by_class])
+        self.first, self.rank = first, torch.arange(self.n) - first
+
+    def tables(self, seed: int, epoch: int) -> augmentation.Tables:
+        own = super().tables(seed, epoch)
+        draws = augmentation.generator(seed, epoch, PARTNERS)
+        ahead = 1 + (torch.rand(self.n, generator=draws, dtype=torch.float64) * (self.count - 1)).long()
+        partner = torch.empty(self.n, dtype=torch.int64)
+        partner[self.by_class] = self.by_class[self.first + (self.rank + ahead) % self.count]
+        view = augmentation.tables(seed, epoch, self.n, self.augment, PARTNER_VIEWS)
+        looks = view._replace(perm=partner[own.perm])
+        return augmentation.Tables(*(torch.cat(pair) for pair in zip(own, looks, strict=True)))
+
+    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+        with torch.no_grad():
+            teacher = self.logits(self.images(self.beside(size)[:, 0]))
+        return objectives.class_wise(self.objective, logits, teacher, labels)
+
+
+class Distilling(Step):
+    """The members' labels are soft ones, fixed before the training: `soft (n, C)`, in the members' order."""
+
+    def __init__(
+        self,
+        net: Net,
+        hold: Hold,
+        data: Resident,
+        members: Tensor,
+        schedule: Schedule,
+        objective: Distillation,
+        precision: str,
+        soft: Tensor,
+    ) -> None:
+        super().__init__(net, hold, data, members, schedule, objective, precision)
+        self.soft = soft.to(data.device, torch.float32)
+
+    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+        return objectives.distillation(logits, self.soft.index_select(0, places))
+
+
+def soft_labels(posteriors: Tensor, seen: Tensor) -> Tensor:
+    """Mean posterior of those teachers that did not train on a sample, `(n, C)` float32.
+
+    `posteriors (K, n, C)` and Boolean `seen (K, n)`; what `posteriors` holds where a teacher trained on the sample is
+    never read. BadInput where all teachers trained on a sample.
+    """
+    known = (~seen).sum(dim=0)
+    if not known.all():
+        raise BadInput(f"{int((known == 0).sum())} members were seen by every teacher: let each be left out by some")
+    total = posteriors.double().masked_fill(seen[:, :, None], 0.0).sum(dim=0)
+    return (total / known[:, None]).float()

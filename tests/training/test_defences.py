@@ -1,0 +1,303 @@
+"""Steps that need more than the batch: what they draw, what they learn, and what they leave alone."""
+
+import copy
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from lib import BadInput
+from lib.data import augmentation
+from lib.data.resident import Resident
+from lib.models import Net
+from lib.models.inference import InferenceNet, widths
+from lib.recipe import (
+    CSKD,
+    AdversarialRegularization,
+    Augment,
+    CrossEntropy,
+    Distillation,
+    Objective,
+    RelaxLoss,
+    Schedule,
+)
+from lib.training import graph, loop
+from lib.training.defences import Adversarial, ClassWise, soft_labels, step_for
+from lib.training.held import holding
+from lib.training.loop import Diverged
+from tests.training.test_plans import rehearsing, same
+from tests.training.test_step import MEMBERS, REFERENCE, masks
+
+SHORT = Schedule(3, batch=16, lr=0.05)
+SOFT = torch.rand(56, 3, generator=torch.Generator().manual_seed(0)).softmax(1)
+DEFENCES = {
+    "adversarial": AdversarialRegularization(steps=2, width=32),
+    "one-step": AdversarialRegularization(steps=2, width=32, form="one_step"),
+    "class-wise": CSKD(),
+    "distillation": Distillation(),
+}
+defences = pytest.mark.parametrize("objective", DEFENCES.values(), ids=DEFENCES)
+fit = partial(loop.fit, reference=REFERENCE, soft=SOFT)
+
+
+def adversarial(net: Net, data: Resident, objective: AdversarialRegularization, schedule: Schedule) -> Adversarial:
+    with holding(net, {}) as hold:
+        step = step_for(net, hold, data, MEMBERS, schedule, objective, "fp32", 0, REFERENCE)
+    assert isinstance(step, Adversarial)
+    return step
+
+
+# ---------------------------------------------------------------- all of them
+
+
+@defences
+@pytest.mark.parametrize("augment", [None, Augment(1)], ids=["plain", "augmented"])
+def test_the_same_seed_gives_the_same_bits(
+    net: Net, data: Resident, objective: Objective, augment: Augment | None
+) -> None:
+    schedule = Schedule(2, batch=16, lr=0.05, augment=augment)
+    first, second, other = (fit(copy.deepcopy(net), data, MEMBERS, schedule, objective, seed=s) for s in (1, 1, 2))
+    assert same(first, second) and not same(first, other)
+    assert not same(first, fit(net, data, MEMBERS, schedule, CrossEntropy(), seed=1))
+
+
+@defences
+@pytest.mark.parametrize("held", ["nothing", "parts", "half"])
+def test_a_recording_changes_nothing(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, objective: Objective, held: str
+) -> None:
+    monkeypatch.setattr(graph, "record", rehearsing)
+    options = {"held": masks(net, held), "seed": 3, "wanted": ("init", 1)}
+    found = [fit(copy.deepcopy(net), data, MEMBERS, SHORT, objective, plan=p, **options) for p in ("eager", "graph")]
+    assert same(*found)
+
+
+@defences
+@pytest.mark.parametrize("augment", [None, Augment(1)], ids=["plain", "augmented"])
+@pytest.mark.parametrize("held", ["parts", "half"])
+def test_what_is_held_keeps_its_bits(
+    net: Net, data: Resident, objective: Objective, held: str, augment: Augment | None
+) -> None:
+    fit(net, data, MEMBERS, SHORT, seed=0)  # so that weights and statistics are not those of a fresh net
+    mask, before = masks(net, held), {name: value.clone() for name, value in net.state_dict().items()}
+    schedule = Schedule(3, batch=16, lr=0.05, augment=augment)
+    after = fit(net, data, MEMBERS, schedule, objective, seed=1, held=mask).states["last"]
+    assert mask and all(torch.equal(before[name][keep], after[name][keep]) for name, keep in mask.items())
+    assert not torch.equal(before["head.fc.weight"], after["head.fc.weight"])
+
+
+@defences
+def test_kept_features_are_the_eager_path(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, objective: Objective
+) -> None:
+    other, held = copy.deepcopy(net), masks(net, "parts")
+    kept = fit(net, data, MEMBERS, SHORT, objective, seed=1, held=held).states["last"]
+    monkeypatch.setattr("lib.training.step.CACHE", 0)
+    eager = fit(other, data, MEMBERS, SHORT, objective, seed=1, held=held).states["last"]
+    assert max(float((kept[name] - value).abs().max()) for name, value in eager.items()) < 1e-4
+
+
+@defences
+def test_divergence_is_told(net: Net, data: Resident, objective: Objective) -> None:
+    with pytest.raises(Diverged, match="epoch"):
+        fit(net, data, MEMBERS, Schedule(6, batch=16, lr=1e30, decay="constant"), objective, seed=0)
+
+
+def test_what_is_lacking_is_named(net: Net, data: Resident) -> None:
+    with pytest.raises(BadInput, match="reference"):
+        loop.fit(net, data, MEMBERS, SHORT, AdversarialRegularization(), seed=0)
+    for soft in (None, SOFT[:-1]):
+        with pytest.raises(BadInput, match="soft label"):
+            loop.fit(net, data, MEMBERS, SHORT, Distillation(), seed=0, soft=soft)
+
+
+# ---------------------------------------------------------------- adversarial regularization
+
+
+@pytest.mark.parametrize("augment", [None, Augment(1)], ids=["plain", "augmented"])
+def test_without_weight_it_is_cross_entropy_bit_for_bit(net: Net, data: Resident, augment: Augment | None) -> None:
+    schedule = Schedule(3, batch=16, lr=0.05, augment=augment)
+    plain = fit(copy.deepcopy(net), data, MEMBERS, schedule, CrossEntropy(), seed=1)
+    assert same(plain, fit(net, data, MEMBERS, schedule, AdversarialRegularization(alpha=0, width=32), seed=1))
+
+
+def test_a_constant_h_adds_no_gradient(net: Net, data: Resident) -> None:
+    """A last layer of zeros says one half of everything: the loss and the weights' gradient are cross-entropy's."""
+    gradients = []
+    for objective in (CrossEntropy(), AdversarialRegularization(alpha=50, width=32)):
+        own = copy.deepcopy(net)
+        with holding(own, {}) as hold:
+            step = step_for(own, hold, data, MEMBERS, SHORT, objective, "fp32", 0, REFERENCE)
+        if isinstance(step, Adversarial):
+            step.h_optimizer.param_groups[0]["lr"].zero_()
+            torch.nn.init.zeros_(step.h.out.weight)
+        step.begin(0, 0.0, step.tables(0, 0))
+        step(16)
+        gradients.append([parameter.grad for parameter in own.parameters()])
+    assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True))
+
+
+def test_the_classifier_learns_to_look_like_no_member(net: Net, data: Resident) -> None:
+    """Against an h that stands still, the gain on members falls with its weight."""
+    says = []
+    for alpha in (0.0, 5.0, 50.0):
+        own = copy.deepcopy(net)
+        with holding(own, {}) as hold:
+            objective = AdversarialRegularization(alpha, width=256)
+            step = step_for(own, hold, data, MEMBERS, SHORT, objective, "fp32", 0, REFERENCE)
+            assert isinstance(step, Adversarial)
+            step.h_optimizer.param_groups[0]["lr"].zero_()
+            for epoch in range(8):
+                step.begin(epoch, 0.02, step.tables(1, epoch))
+                for size in (28, 28):
+                    step(size)
+        with torch.no_grad():
+            posterior = own.eval()(augmentation.plain(data, MEMBERS)).softmax(1)
+            says.append(float(step.h(posterior, torch.eye(3)[data.labels[MEMBERS]]).mean()))
+    assert says[0] > says[1] > says[2]
+
+
+def test_h_learns_who_is_a_member(data: Resident, net: Net) -> None:
+    """Labels drawn at random can only be learnt by heart: members are then told from reference samples by posterior."""
+    noise = torch.Generator().manual_seed(1)
+    data = copy.deepcopy(data)
+    data.labels = torch.randint(3, (96,), generator=noise)
+    loop.fit(net, data, MEMBERS, Schedule(60, batch=28, lr=0.1), seed=0)
+    step = adversarial(net, data, AdversarialRegularization(alpha=0.0, width=256), Schedule(1, batch=28))
+
+    def told() -> float:
+        with torch.no_grad():
+            index = torch.cat([MEMBERS, REFERENCE])
+            posterior = net.eval()(augmentation.plain(data, index)).softmax(1)
+            says = step.h(posterior, torch.nn.functional.one_hot(data.labels[index], 3).float()) > 0.5
+        return (float(says[:56].float().mean()) + float((~says[56:]).float().mean())) / 2
+
+    for epoch in range(40):
+        step.begin(epoch, 0.0, step.tables(0, epoch))  # the classifier stands still
+        step(28)
+        step(28)
+    # Of 16 reference samples a guess has more than 13 right (one in 500), or errs on members.
+    assert told() > 0.85
+
+
+def test_what_h_looks_at(net: Net, data: Resident) -> None:
+    step = adversarial(net, data, AdversarialRegularization(steps=3, width=32), SHORT)
+    first, again, later = step.tables(5, 0), step.tables(5, 0), step.tables(5, 1)
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    members, others = first.perm[56 : 4 * 56].view(3, 56), first.perm[4 * 56 :]
+    assert torch.equal(members.sort(dim=1).values, torch.arange(56).expand(3, 56))
+    counts = (others - 56).bincount(minlength=16)
+    assert len(counts) == 16 and counts.max() - counts.min() <= 1, "each reference sample as often as any other"
+    assert not torch.equal(first.perm[56:], later.perm[56:])
+    plain = augmentation.tables(5, 0, 56, None)
+    assert torch.equal(first.perm[:56], plain.perm), "the classifier's order is that of any other objective"
+    step.begin(0, 0.0, first)
+    assert torch.equal(step.beside(16)[0], first.perm[56:].view(6, 56)[:, :16])
+
+
+def test_looking_moves_no_statistics(net: Net, data: Resident) -> None:
+    step = adversarial(net, data, AdversarialRegularization(width=32), SHORT)
+    step.begin(0, 0.0, step.tables(0, 0))
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    step.prepare(16)
+    assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
+    assert net.training
+
+
+def test_one_step_is_a_single_classifier_step_an_epoch(net: Net, data: Resident) -> None:
+    sizes = []
+
+    class Counted(Adversarial):
+        def __call__(self, size: int) -> None:
+            sizes.append(size)
+            super().__call__(size)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lib.training.defences.Adversarial", Counted)
+        found = fit(net, data, MEMBERS, SHORT, DEFENCES["one-step"], seed=0)
+    assert sizes == [16, 16, 16]
+    assert found.history["loss"].shape == (3,) and found.history["accuracy"].max() <= 1
+
+
+def test_the_inference_net_is_the_published_one() -> None:
+    assert widths(100, 1024) == ((100, 1024, 512, 64), (100, 128, 64), (128, 512, 256, 128, 64))
+    net = InferenceNet(100, seed=0)
+    posterior, label = torch.full((2, 100), 0.01), torch.eye(100)[:2]
+    assert net(posterior, label).shape == (2,) and ((net(posterior, label) > 0) & (net(posterior, label) < 1)).all()
+    weights = sum(value.numel() for name, value in net.named_parameters() if name.endswith("weight"))
+    assert weights == sum(a * b for units in widths(100, 1024) for a, b in pairwise(units)) + 64
+
+
+# ---------------------------------------------------------------- class-wise self-distillation
+
+
+@pytest.mark.parametrize("sizes", [(20, 30, 6), (1, 54, 1)])
+def test_partners_are_other_members_of_the_class(net: Net, data: Resident, sizes: tuple[int, ...]) -> None:
+    data = copy.deepcopy(data)
+    shuffled = torch.randperm(56, generator=torch.Generator().manual_seed(0))
+    data.labels[shuffled] = torch.arange(3).repeat_interleave(torch.tensor(sizes))
+    with holding(net, {}) as hold:
+        step = step_for(net, hold, data, MEMBERS, SHORT, CSKD(), "fp32", 0)
+    assert isinstance(step, ClassWise)
+    met: list[set[int]] = [set() for _ in range(56)]
+    for epoch in range(300):
+        place, partner = step.tables(0, epoch).perm.view(2, 56)
+        assert torch.equal(data.labels[place], data.labels[partner])
+        alone = torch.tensor([sizes[label] == 1 for label in data.labels[place].tolist()])
+        assert torch.equal(place == partner, alone)
+        for a, b in zip(place.tolist(), partner.tolist(), strict=True):
+            met[a].add(b)
+    others = [max(sizes[label] - 1, 1) for label in data.labels[MEMBERS].tolist()]
+    assert all(0.9 * n <= len(partners) <= n for n, partners in zip(others, met, strict=True)), "each has a chance"
+
+
+def test_a_partner_that_is_the_sample_itself_adds_nothing(net: Net, data: Resident) -> None:
+    with holding(net, {}) as hold:
+        step = step_for(net, hold, data, MEMBERS, SHORT, CSKD(weight=100), "fp32", 0)
+        own = augmentation.tables(0, 0, 56, None)
+        step.begin(0, 0.0, augmentation.Tables(*(torch.cat([column, column]) for column in own)))
+        step(16)
+        loss = float(step.loss) / 16
+        with torch.no_grad():
+            logits = net(augmentation.plain(data, own.perm[:16]))
+    assert loss == pytest.approx(float(torch.nn.functional.cross_entropy(logits, data.labels[own.perm[:16]])), rel=1e-5)
+
+
+def test_both_passes_are_in_training_mode(net: Net, data: Resident) -> None:
+    with holding(net, {}) as hold:
+        step = step_for(net, hold, data, MEMBERS, SHORT, CSKD(), "fp32", 0)
+        step.begin(0, 0.0, step.tables(0, 0))
+        before = int(net.stem.norm.num_batches_tracked)
+        step(16)
+    assert int(net.stem.norm.num_batches_tracked) == before + 2
+
+
+# ---------------------------------------------------------------- distillation
+
+
+def test_one_hot_teachers_are_labels(net: Net, data: Resident) -> None:
+    hot = torch.nn.functional.one_hot(data.labels[MEMBERS], 3).float()
+    soft = loop.fit(copy.deepcopy(net), data, MEMBERS, SHORT, Distillation(), seed=1, soft=hot)
+    plain = loop.fit(net, data, MEMBERS, SHORT, CrossEntropy(), seed=1)
+    np.testing.assert_allclose(soft.history["loss"], plain.history["loss"], rtol=1e-5)
+    last = [found.states["last"] for found in (soft, plain)]
+    assert max(float((last[0][name] - value).abs().max()) for name, value in last[1].items()) < 1e-4
+
+
+def test_soft_labels_are_of_those_who_never_saw_the_sample() -> None:
+    posteriors = torch.rand(4, 6, 3, generator=torch.Generator().manual_seed(0)).softmax(2)
+    seen = torch.tensor([[1, 0, 0, 1, 0, 1], [1, 1, 0, 0, 0, 1], [0, 1, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0]]).bool()
+    posteriors[seen] = torch.nan  # what a teacher says of its own samples is not even looked at
+    found = soft_labels(posteriors, seen)
+    for i in range(6):
+        torch.testing.assert_close(found[i], posteriors[~seen[:, i], i].mean(0))
+    torch.testing.assert_close(found.sum(1), torch.ones(6))
+    with pytest.raises(BadInput, match="1 members were seen by every teacher"):
+        soft_labels(posteriors, seen | torch.tensor([True] + 5 * [False]))
+
+
+def test_other_objectives_ignore_what_they_do_not_need(net: Net, data: Resident) -> None:
+    given = fit(copy.deepcopy(net), data, MEMBERS, SHORT, RelaxLoss(0.5), seed=1)
+    assert same(given, loop.fit(net, data, MEMBERS, SHORT, RelaxLoss(0.5), seed=1))
