@@ -51,6 +51,10 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+    from lib.audit import Roc
+
+GUESS: Any = (0, (2, 2))  # the dash of what means "no difference"
+
 
 def histograms(
     panels: Mapping[Any, tuple[np.ndarray, np.ndarray]],
@@ -322,3 +326,56 @@ def curves(
     shown = hue and len(series) > 1 and len(grid) > 1
     handles: list[Artist] = [key_line((colour, "", dash)) for colour, _, dash in looks.values()] if shown else []
     return finish(fig, title, handles, [str(name) for name in series] if shown else [])
+
+
+def roc(
+    found: Mapping[Any, Roc],
+    *,
+    title: str = "",
+    xlabel: str = "false positive rate",
+    ylabel: str = "true positive rate",
+) -> Sheet:
+    """ROC curves (`audit.roc_band`) with their pointwise 95 % bands, on linear and on logarithmic axes side by side.
+
+    Keys are names of series, or pairs (row, series): a row of two panels for each. A logarithmic axis ends below the
+    resolution, the smallest FPR that the non-members can show; no curve is drawn there.
+    """
+    facets = list(dict.fromkeys(key[0] for key in found)) if all(isinstance(key, tuple) for key in found) else [None]
+    drawn = {(facet, series): band for facet in facets for series, band in _row(found, facet).items()}
+    looks = looks_of(list(dict.fromkeys(series for _, series in drawn)))
+    scales = ("linear axes", "logarithmic axes")
+    names = {(f, scale): scale if f is None else f"{f}, {scale}" for f in facets for scale in scales}
+    grid, fig = panels_of(list(names.values()), height=3.8 if len(facets) == 1 else 3.0, widest=2)
+    for facet in facets:
+        bands = _row(found, facet)
+        finest = min((band.resolution for band in bands.values()), default=0.01)
+        for scale in scales:
+            ax, log = grid[names[facet, scale]], scale == scales[1]
+            start = finest / 2.5 if log else 0.0
+            for name, band in bands.items():
+                colour, _, dash = looks[name]
+                shown = band.fpr >= (band.resolution if log else 0.0)
+                x = band.fpr[shown]
+                y, low, high = (np.maximum(part[shown], start / 2) for part in (band.tpr, band.low, band.high))
+                ax.fill_between(x, low, high, color=colour, alpha=0.14, linewidth=0)
+                ax.plot(x, y, color=colour, linestyle=dash)
+            ax.plot((start, 1), (start, 1), color=QUIET, linewidth=0.9, linestyle=GUESS, zorder=1)
+            if log:
+                ax.set(xscale="log", yscale="log")
+                ax.axvspan(start, finest, color=FLOOR, linewidth=0, zorder=0.5)
+                ax.text(
+                    np.sqrt(start * finest), 0.97, "below resolution", transform=ax.get_xaxis_transform(), rotation=90,
+                    ha="center", va="top", color=QUIET, fontsize=8,
+                )  # fmt: skip
+            margin = 0.0 if log else 0.01
+            ax.set(xlim=(start - margin, 1 + margin), ylim=(start - margin, 1.05 if log else 1 + margin))
+            ax.set_box_aspect(1)
+    name_axes(grid, xlabel, ylabel)
+    handles: list[Artist] = [key_line((colour, "", dash)) for colour, _, dash in looks.values()]
+    handles.append(Line2D([], [], color=QUIET, linewidth=0.9, linestyle=GUESS))
+    return finish(fig, title, handles, [*map(str, looks), "guessing"])
+
+
+def _row(found: Mapping[Any, Roc], facet: Any) -> dict[Any, Roc]:
+    """The series of one row of panels; of the only one, where keys are plain names."""
+    return dict(found) if facet is None else {key[1]: band for key, band in found.items() if key[0] == facet}

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from lib import report
+from lib import audit, report
 from lib.audit import Estimate
 
 STAGES = ["stem", "stage1", "stage2", "stage3", "stage4"]
@@ -50,6 +50,15 @@ def tradeoffs(attacks: list[str], strengths: int = 1) -> list[dict[str, object]]
         for i, v in enumerate(("ordinary", "scratch", "risky stages"))
         for s in range(strengths)
     ]
+
+
+def bands(*names: str, targets: int = 4, samples: int = 400) -> dict[str, audit.Roc]:
+    rng, found = np.random.default_rng(0), {}
+    for i, name in enumerate(names):
+        member = rng.permuted(np.tile(np.arange(samples) < samples // 2, (targets, 1)), axis=1)
+        scores = rng.normal(size=member.shape) + (1.2 - 0.4 * i) * member
+        found[name] = audit.roc_band(scores, member) if targets > 1 else audit.roc_band(scores[0], member[0])
+    return found
 
 
 FIGURES = {
@@ -105,6 +114,11 @@ FIGURES = {
         log="xy",
         diagonal=True,
     ),
+    "roc": lambda: report.roc(bands("CE", "RelaxLoss", "RelaxLoss in PPTP"), title=TITLE),
+    "roc, one target": lambda: report.roc(bands("CE", targets=1)),
+    "roc, rows": lambda: report.roc(
+        {(attack, name): band for attack in ("loss", "LiRA") for name, band in bands("CE", "RelaxLoss").items()}
+    ),
 }
 
 
@@ -154,6 +168,24 @@ def test_endless_intervals_leave_the_frame_and_do_not_squeeze_it():
     assert 0.2 < low < 0.5 < 0.6 < high < 0.9
     ends = np.concatenate([path.vertices[:, 1] for path in ax.collections[0].get_paths()])
     assert ends.min() < low and ends.max() > high and np.isfinite(ends).all()
+
+
+def test_roc_stops_at_the_resolution_and_says_so():
+    found = bands("CE", "RelaxLoss")
+    fig = report.roc(found, title=TITLE)
+    for word in ("CE", "RelaxLoss", "guessing", "below resolution", "false positive rate"):
+        assert word in texts(fig)
+    linear, log = fig.axes
+    assert log.get_xscale() == log.get_yscale() == "log" and linear.get_xscale() == "linear"
+    for ax, start in ((linear, 0), (log, 1 / 200)):
+        drawn, diagonal = ax.lines[:-1], ax.lines[-1]
+        assert [min(line.get_xdata()) for line in drawn] == [start] * 2
+        assert np.array_equal(*diagonal.get_data())
+        assert len({line.get_linestyle() for line in drawn}) == len({line.get_color() for line in drawn}) == 2
+    assert log.get_xlim()[0] < 1 / 200
+    assert [ax.get_title(loc="left") for ax in report.roc({("loss", "CE"): found["CE"]}).axes] == [
+        "loss, linear axes", "loss, logarithmic axes"
+    ]  # fmt: skip
 
 
 def test_series_differ_in_more_than_colour():
