@@ -113,6 +113,22 @@ def test_rewinding_gives_the_initialisation_and_holding_keeps_bits() -> None:
     assert not held and all(np.array_equal(rewound[name].numpy(), init[name]) for name in rewound)
 
 
+def test_a_fresh_rewind_keeps_the_front_and_repeats_nothing_of_the_initialisation() -> None:
+    import torch
+
+    from lib.lab.compute.states import weights
+
+    train = pool()[0]
+    lab.realize(train, train.at("init"))
+    anew = train.rewind("stage4", fresh=True)
+    fresh, again, trained, first = (weights(state)[0] for state in (anew, anew, train, train.at("init")))
+    name = "stage4.0.conv1.weight"
+    assert torch.equal(fresh[name], again[name])
+    assert not torch.equal(fresh[name], first[name]) and not torch.equal(fresh[name], trained[name])
+    assert torch.equal(fresh["stage3.0.conv1.weight"], trained["stage3.0.conv1.weight"])
+    assert train.rewind("stage4").key != anew.key
+
+
 def test_every_kind_of_step_computes() -> None:
     pair = probe_pairs(DATA, Halves(80, test=40), MODEL, SHORT, pairs=1)[0]
     steps = [pair.distance(), pair.distance("blocks"), StageProbe(pair.whole, 16), Anatomy(DATA, MODEL)]

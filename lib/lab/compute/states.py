@@ -29,12 +29,16 @@ def device_name() -> str:
     return torch.cuda.get_device_name() if device() == "cuda" else "cpu"
 
 
-def net(step: Train) -> Any:
+FRESH = 10**9  # added to a training's seed: an initialisation that no training has
+
+
+def net(step: Train, added: int = 0) -> Any:
+    """The network as it is initialised, by the training's seed."""
     from lib.data import registry
     from lib.models import build
 
     entry = registry.find(step.data.name)
-    return build(step.model, entry.shape[-1], len(entry.classes), step.seed).to(device())
+    return build(step.model, entry.shape[-1], len(entry.classes), step.seed + added).to(device())
 
 
 def weights(state: State) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
@@ -48,7 +52,11 @@ def weights(state: State) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tens
     if isinstance(state, Edit):
         values, held = weights(state.parent)
         if isinstance(state, Rewind):
-            return rewinding.rewind(values, weights(At(state.origin(), "init"))[0], state.start), held
+            if state.fresh:
+                start = {name: value.cpu() for name, value in net(state.training, FRESH).state_dict().items()}
+            else:
+                start = weights(At(state.origin(), "init"))[0]
+            return rewinding.rewind(values, start, state.start), held
         if isinstance(state, Hold):
             return values, held | rewinding.hold(values, state.until)
     return {name: torch.tensor(array) for name, array in store.read(state.key).arrays.items() if "/" not in name}, {}
