@@ -16,7 +16,8 @@ def outputs() -> Path:
 
 def store() -> Path:
     """Results by content key, shared by all profiles; `LEAK_ATLAS_STORE` moves it (to a shared disk, say)."""
-    return Path(os.environ.get("LEAK_ATLAS_STORE", outputs() / "store")).expanduser().resolve()
+    moved = os.environ.get("LEAK_ATLAS_STORE")  # asked several times a step: each look at the disk counts
+    return Path(moved).expanduser().resolve() if moved is not None else outputs() / "store"
 
 
 def runs(profile: str) -> Path:

@@ -261,7 +261,8 @@ def _there(plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None
         with engine.asked():
             if future.cancelled():
                 raise CancelledError
-            error = future.exception()  # no job raises: a worker died under it, or could not read it
+            # No job raises: a worker died under it, or could not read it.
+            error = future.exception() if future.status == "error" else None
             outcome = None if error else future.result()
         if error:
             if type(error).__name__ == "KilledWorker" and not future.key.endswith("-alone"):
