@@ -174,6 +174,14 @@ def test_onset_is_the_first_stage_beyond_margin_and_floor() -> None:
     assert disparity.onset(profiled(stage3=(0.53, 0.6)), None, PARTS, margin=0.05) is None
 
 
+def test_onset_needs_no_stem_and_knows_a_fifth_stage() -> None:
+    parts = ("stage1", "stage2", "stage3", "stage4", "stage5", "head")  # a VGG's
+    late, none = Estimate(0.6, 0.55, 0.65, 3), CALM[0]
+    assert disparity.onset([none] * 4 + [late, late], CALM, parts) == "stage5"
+    assert disparity.onset([late] + [none] * 5, CALM, parts) == "stage1"
+    assert disparity.onset([none] * 5 + [late], CALM, parts) is None
+
+
 def test_noise_share_is_the_ratio_of_medians() -> None:
     share = disparity.noise_share([np.array([[1.0, 2.0, 3.0], [0, 0, 0]])], [np.array([[3.0, 3.0, 9.0], [1, 1, 1]])])
     assert share[0] == 1.5 and np.isnan(share[1])

@@ -95,6 +95,10 @@ FIGURES = {
     ),
     "tradeoff": lambda: report.tradeoff(tradeoffs(["LiRA"], strengths=3), title=TITLE),
     "tradeoff, facets": lambda: report.tradeoff(tradeoffs(["LiRA", "RMIA"]), title=TITLE, better="up and right"),
+    "tradeoff, chosen": lambda: report.tradeoff(
+        [row | {"chosen on dev": i % 3 == 2} for i, row in enumerate(tradeoffs(["LiRA", "RMIA"], strengths=3))],
+        chosen="chosen on dev",
+    ),
     "against paper": lambda: report.against_paper(
         [{"setting": s, "value": near(0.7), "paper": p} for s, p in (("2×2", 0.52), ("4×4", None))], source="paper (X)"
     ),
@@ -153,6 +157,15 @@ def test_profile_names_series_null_floor_and_paper():
     )
     for word in ("direction", "Euclidean", "no difference", "two seeds, same data", "paper", "AUC", *STAGES):
         assert word in words
+
+
+def test_facets_may_have_different_parts():
+    four, five = ([f"stage{i}" for i in range(1, n + 1)] for n in (4, 5))  # a ResNet's and a VGG's
+    rows = [{"part": p, "value": near(0.6), "network": n} for n, ps in (("resnet", four), ("vgg", five)) for p in ps]
+    fig = report.profile(rows, facet="network", null=None)
+    drawn = [ax.lines[0].get_xdata() for ax in fig.axes]
+    assert [list(map(round, x)) for x in drawn] == [[0, 1, 2, 3], [0, 1, 2, 3, 4]]
+    assert [label.get_text() for label in fig.axes[0].get_xticklabels()] == five
 
 
 def test_interval_from_estimates_and_from_columns_is_the_same():
