@@ -101,17 +101,19 @@ def running(steps: int, workers: int) -> dict[str, Ratio]:
     with fresh_store():
         at_first = memory()
         plan = plans.plan([experiment(steps)])
-        count, seen = len(plan.jobs), [(0, memory())]
+        count, finished, fifths = len(plan.jobs), 0, [memory()]
 
         def done(outcome: Outcome) -> None:
+            nonlocal finished
             assert not outcome.error, outcome.error
-            seen.append((seen[-1][0] + 1, memory()))
+            finished += 1
+            if finished == count * len(fifths) // 5:
+                fifths.append(memory())
 
         start = time.perf_counter()
         run(plan, workers, done)
         seconds = time.perf_counter() - start
-        assert len(seen) == count + 1
-        fifths = [seen[count * fifth // 5][1] for fifth in range(6)]
+        assert finished == count
         curve = " ".join(f"{size / 2**20:.0f}" for size in (at_first, *fifths))
         print(
             f"{count} steps by {workers} workers: {1000 * seconds / count:.2f} ms a step, {seconds:.0f} s; "
