@@ -166,6 +166,7 @@ def tradeoff(
     *,
     hue: str = "variant",
     facet: str | None = "attack",
+    chosen: str | None = None,
     null: float | None = 0.5,
     better: str = "down and right",
     title: str = "",
@@ -174,7 +175,9 @@ def tradeoff(
 ) -> Sheet:
     """Two measurements against each other, both with intervals (columns of Estimates, or `x_low`, `x_high`, ...).
 
-    Several rows of one series (strengths of a defence) are joined in their order. Facets share their axes.
+    Several rows of one series (strengths of a defence) are joined in their order. Facets share their axes. `chosen`
+    names a Boolean column: where it is True the point stands in a ring, with its interval and off the line; the others
+    are then small and have none.
     """
     table = spans(frame, x, f"{x}_low", f"{x}_high", "_x")
     table = spans(table, y, f"{y}_low", f"{y}_high", "_y")
@@ -189,12 +192,19 @@ def tradeoff(
         for name in series:
             colour, marker, dash = looks[name]
             own = only(rows, hue, name)
-            ax.hlines(own["_y"], *within(own, *across, "_x"), color=colour, alpha=0.5, linewidth=1.3, zorder=2)
-            ax.vlines(own["_x"], *within(own, *upward, "_y"), color=colour, alpha=0.5, linewidth=1.3, zorder=2)
+            ringed = own[own[chosen].astype(bool)] if chosen else own
+            ax.hlines(ringed["_y"], *within(ringed, *across, "_x"), color=colour, alpha=0.5, linewidth=1.3, zorder=2)
+            ax.vlines(ringed["_x"], *within(ringed, *upward, "_y"), color=colour, alpha=0.5, linewidth=1.3, zorder=2)
+            joined = own[~own[chosen].astype(bool)] if chosen else own
             ax.plot(
-                own["_x"], own["_y"], color=colour, marker=marker, linestyle=dash if len(own) > 1 else "none",
-                markeredgecolor="white", markersize=7.5, linewidth=1.1, zorder=3,
+                joined["_x"], joined["_y"], color=colour, marker=marker, linestyle=dash if len(joined) > 1 else "none",
+                markeredgecolor="white", markersize=4.5 if chosen else 7.5, linewidth=1.1, zorder=3,
             )  # fmt: skip
+            if chosen:
+                ax.plot(
+                    ringed["_x"], ringed["_y"], color=colour, marker=marker, linestyle="none", markeredgecolor=INK,
+                    markersize=9, markeredgewidth=1.4, zorder=4,
+                )  # fmt: skip
         if null is not None:
             ax.axhline(null, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
         drawn.append((ax, rows))
@@ -207,8 +217,12 @@ def tradeoff(
     corner.set_ylim(bottom - room * ("down" in better), top + room * ("down" not in better))
     name_axes(grid, xlabel or x, ylabel or y)
     handles = [key_line((colour, marker, "none")) for colour, marker, _ in looks.values()]
+    labels = [str(name) for name in series]
+    if chosen:
+        ring = Line2D([], [], linestyle="none", marker="o", color="none", markeredgecolor=INK, markersize=8)
+        handles, labels = [*handles, ring], [*labels, chosen]
     direct = len(grid) == 1
-    finish(fig, title, [] if direct else handles, [] if direct else [str(name) for name in series])
+    finish(fig, title, [] if direct else handles, [] if direct else labels)
     arrow(corner, better)
     if direct:
         for ax, rows in drawn:
