@@ -1,7 +1,7 @@
 """Reads data sets into arrays: the train part first, then the test part.
 
 Images are uint8 NHWC. Sets that do not come with the package are prepared once: their source files are checked against
-the pinned MD5s, then written as memory-mapped arrays below `lib.paths.data()/NAME/prepared`, whole or not at all.
+the pinned MD5s, then written as arrays to be memory-mapped below `lib.paths.data()/NAME/prepared`, whole or not at all.
 """
 
 from __future__ import annotations
@@ -26,17 +26,13 @@ from typing import Any
 import numpy as np
 
 from lib import BadInput, paths
-from lib.data import registry, tinyimagenet
+from lib.data import dbpedia, pictures, registry
 from lib.data.registry import Entry
 
 EMBEDDED = Path(__file__).resolve().parent / "embedded"
 DEBIAN = Path("/usr/share/datasets/fashion-mnist")  # where Debian's package dataset-fashion-mnist puts its files
 READERS = {"fashion-mnist": "FashionMNIST", "mnist": "MNIST", "cifar10": "CIFAR10", "cifar100": "CIFAR100"}
-ARCHIVES = {
-    "cifar10": "cifar-10-python.tar.gz",
-    "cifar100": "cifar-100-python.tar.gz",
-    "tinyimagenet": "tiny-imagenet-200.zip",
-}
+ARCHIVES = {"cifar10": "cifar-10-python.tar.gz", "cifar100": "cifar-100-python.tar.gz"}  # torchvision's
 BATCH = 2048  # images that are resized at once
 
 
@@ -79,7 +75,7 @@ def _load(name: str, pixels: int | None, root: Path) -> Samples:
     match entry:
         case Entry(file=file) if file.endswith(".npz"):
             x, labels = _images(entry)
-        case Entry(kind="text"):
+        case Entry(kind="text", embedded=True):
             x, labels = _glosses(entry)
         case Entry(kind="bits"):
             x, labels = _digits(entry)
@@ -155,7 +151,7 @@ def how(entry: Entry) -> str:
 
 def bring(entry: Entry) -> str:
     """Which files of one's own to put where, as the end of a sentence."""
-    archive = ARCHIVES.get(entry.name)
+    archive = entry.files[0][0] if entry.url else ARCHIVES.get(entry.name)
     files = f"{archive} or its folder {entry.layout}" if archive else "the four idx files (plain or .gz)"
     files = "your own " + ", ".join(file for file, _ in entry.files) if entry.arrays else files
     debian = " or install Debian's package dataset-fashion-mnist" if entry.name == "fashion-mnist" else ""
@@ -191,7 +187,7 @@ def _prepared(entry: Entry, root: Path) -> tuple[np.ndarray, np.ndarray]:
     if _note(at).get("digest") != entry.digest:
         raise BadInput(f"{at} was prepared from other files than those known by this version; {again}")
     try:
-        x = np.load(at / "images.npy", mmap_mode="r", allow_pickle=False)
+        x = dbpedia.read(at) if entry.kind == "text" else np.load(at / "images.npy", mmap_mode="r", allow_pickle=False)
         labels = np.load(at / "labels.npy", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise BadInput(f"{at} is damaged ({_line(error)}); {again}") from error
@@ -203,8 +199,9 @@ def prepare(name: str) -> Path:
 
     Source files are looked for in `lib.paths.data()/NAME`, as torchvision lays them out below it or flat, then (those
     of Fashion-MNIST) where Debian's package puts them, then torchvision downloads them; sets of a user's own arrays are
-    never downloaded. Each file's MD5 must be the pinned one before it is read; only for Tiny ImageNet's unpacked folder
-    there is none, and that is said. A set that is already there is checked, byte by byte, instead.
+    never downloaded. Each file's MD5 must be the pinned one before it is read; only for the unpacked folder of an
+    archive that torchvision does not read there is none, and that is said. A set that is already there is checked, byte
+    by byte, instead.
 
     BadInput where any of it fails.
     """
@@ -221,8 +218,8 @@ def prepare(name: str) -> Path:
         _check(entry, source)
         ready = scratch / "prepared"
         ready.mkdir()
-        np.save(ready / "labels.npy", _write(entry, source, ready / "images.npy"))
-        sums = {file: _digest(ready / file, "sha256") for file in ("images.npy", "labels.npy")}
+        np.save(ready / "labels.npy", _write(entry, source, ready))
+        sums = {path.name: _digest(path, "sha256") for path in sorted(ready.iterdir())}
         note = {"name": name, "digest": entry.digest, "train": entry.train, "sha256": sums}
         (ready / "meta.json").write_text(json.dumps(note, indent=1) + "\n", "utf-8")
         try:
@@ -277,12 +274,12 @@ def _verify(entry: Entry, at: Path) -> None:
 def _source(entry: Entry, scratch: Path) -> Path | None:
     """A torchvision root that holds the set's files; packed or flat files are put in order below `scratch` for that.
 
-    Of Tiny ImageNet, which torchvision does not read, the zip, or else the folder to which it unpacks.
+    Of a set that torchvision does not read, the archive, or else the folder to which it unpacks.
     """
     own = paths.data() / entry.name
-    if entry.name == "tinyimagenet":
-        return next((place for place in (own / ARCHIVES[entry.name], own / entry.layout) if place.exists()), None)
     names = [file for file, _ in entry.files]
+    if entry.url:
+        return next((place for place in (own / names[0], own / entry.layout) if place.exists()), None)
     if all((own / entry.layout / file).exists() for file in names):
         return own
     into = scratch / "root" / entry.layout
@@ -321,8 +318,8 @@ def _unpacking(archive: Path) -> Iterator[None]:
 
 
 def _check(entry: Entry, source: Path) -> None:
-    if entry.name == "tinyimagenet" and source.is_dir():
-        print(f"{source} has no known digest: names and numbers are checked, pixels not", file=sys.stderr, flush=True)
+    if entry.url and source.is_dir():
+        print(f"{source} has no known digest: form and numbers are checked, content not", file=sys.stderr, flush=True)
         return
     for file, expected in entry.files:
         path = source if source.is_file() else source / entry.layout / file
@@ -355,9 +352,10 @@ def _download(entry: Entry, root: Path) -> Path:
     print(f"{entry.name} is fetched from the network: {entry.source}", file=sys.stderr, flush=True)
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            if entry.name == "tinyimagenet":
-                datasets.utils.download_url(tinyimagenet.URL, root, ARCHIVES[entry.name])
-                return root / ARCHIVES[entry.name]
+            if entry.url:
+                archive = entry.files[0][0]
+                datasets.utils.download_url(entry.url, root, archive)
+                return root / archive
             getattr(datasets, READERS[entry.name])(root, train=True, download=True)
     except (OSError, RuntimeError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(":")
@@ -365,10 +363,12 @@ def _download(entry: Entry, root: Path) -> Path:
     return root
 
 
-def _write(entry: Entry, source: Path, to: Path) -> np.ndarray:
-    """Writes all images, (N, H, W, C) uint8, to the .npy file `to`; returns their labels, (N,) int64."""
-    if entry.name == "tinyimagenet":
-        return tinyimagenet.write(entry, source, to)
+def _write(entry: Entry, source: Path, into: Path) -> np.ndarray:
+    """Writes all samples into the folder `into`, images as (N, H, W, C) uint8; returns their labels, (N,) int64."""
+    if entry.kind == "text":
+        return dbpedia.write(entry, source, into)
+    if entry.url:
+        return pictures.write(entry, source, into / "images.npy")
     if entry.arrays:
         x, labels = ([_array(entry, source / f"{axis}_{part}.npy") for part in ("train", "test")] for axis in "xy")
     else:
@@ -380,7 +380,7 @@ def _write(entry: Entry, source: Path, to: Path) -> np.ndarray:
         except (OSError, RuntimeError) as error:
             raise BadInput(f"{entry.name}: torchvision cannot read {source} ({_line(error)})") from error
         x, labels = [np.asarray(part.data) for part in parts], [np.asarray(part.targets, np.int64) for part in parts]
-    np.save(to, np.concatenate(x).reshape(entry.size, *entry.shape))
+    np.save(into / "images.npy", np.concatenate(x).reshape(entry.size, *entry.shape))
     return np.concatenate(labels)
 
 

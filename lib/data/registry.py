@@ -2,9 +2,10 @@
 
 `digest` names the content: results carry it in their keys, so a data set that changed can never answer for the old one.
 For embedded files it is the file's SHA-256, for scikit-learn's digits that of the thresholded arrays, and for the sets
-that are prepared from source files it is derived from the MD5 of each. CIFAR's MD5s are those that torchvision pins;
-for the two MNISTs they are of the *uncompressed* idx files, because mirrors and distributions compress them anew, and
-for sets of a user's own arrays they are of the values (images uint8, labels little-endian int64), not of .npy headers.
+that are prepared from source files it is derived from the MD5 of each. CIFAR's MD5s are those that torchvision pins,
+DBpedia-14's is torchtext's, and CINIC-10's is the one that public loaders of it state. For the two MNISTs they are of
+the *uncompressed* idx files, because mirrors and distributions compress them anew, and for sets of a user's own arrays
+they are of the values (images uint8, labels little-endian int64), not of .npy headers.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Entry:
     sha256: str = ""  # of `file`, or of the arrays where there is none
     files: tuple[tuple[str, str], ...] = ()  # (name, MD5) of each source file, in torchvision's names
     layout: str = ""  # the folder in which torchvision expects them, below its root, or to which the archive unpacks
+    url: str = ""  # of the archive that is the one source file, where torchvision does not read the set
     note: str = ""
 
     @property
@@ -83,6 +85,10 @@ _CIFAR100 = (
     "skyscraper", "snail", "snake", "spider", "squirrel", "streetcar", "sunflower", "sweet_pepper", "table", "tank",
     "telephone", "television", "tiger", "tractor", "train", "trout", "tulip", "turtle", "wardrobe", "whale",
     "willow_tree", "wolf", "woman", "worm",
+)  # fmt: skip
+_ONTOLOGY = (
+    "Company", "EducationalInstitution", "Artist", "Athlete", "OfficeHolder", "MeanOfTransportation", "Building",
+    "NaturalPlace", "Village", "Animal", "Plant", "Album", "Film", "WrittenWork",
 )  # fmt: skip
 # The folder names of Tiny ImageNet's train part, in order: WordNet 3.0's numbers of noun synsets.
 _SYNSETS = """
@@ -254,9 +260,45 @@ _ALL = (
         std=(0.2770, 0.2691, 0.2821),
         files=(("tiny-imagenet-200.zip", "90528d7ca1a48142e341f4ef8d21d0de"),),
         layout="tiny-imagenet-200",
+        url="http://cs231n.stanford.edu/tiny-imagenet-200.zip",
         source="cs231n.stanford.edu (248 MB; 1.4 GB when prepared)",
         licence="none stated; its images are ImageNet's, for non-commercial research",
         note="the test part is the archive's val part, for its own test part has no labels",
+    ),
+    Entry(
+        name="cinic10",
+        title="CINIC-10",
+        kind="images",
+        shape=(32, 32, 3),
+        classes=_CIFAR10,
+        train=180_000,
+        test=90_000,
+        mean=(0.4789, 0.4723, 0.4305),
+        std=(0.2421, 0.2383, 0.2587),
+        files=(("CINIC-10.tar.gz", "6ee4d0c996905fe93221de577967a372"),),
+        layout="CINIC-10",
+        url="https://datashare.ed.ac.uk/server/api/core/bitstreams/e8e186cc-2688-48f1-aa5a-3fda1a43f8b6/content",
+        source="Edinburgh DataShare, doi 10.7488/ds/2448 (688 MB; 830 MB when prepared)",
+        licence="CC BY 4.0 (Darlow, Crowley, Antoniou and Storkey 2018); its images are CIFAR-10's and ImageNet's",
+        note="the train part is the archive's train part and then its valid part, which its makers drew alike and say"
+        " can be joined; a pool of 90,000 leaves as many for dev and reference. All of CIFAR-10's test images are in"
+        " the test part. Mean and deviation are those that the makers publish, unmeasured here",
+    ),
+    Entry(
+        name="dbpedia14",
+        title="DBpedia-14",
+        kind="text",
+        shape=(),
+        classes=_ONTOLOGY,
+        train=560_000,
+        test=70_000,
+        files=(("dbpedia_csv.tar.gz", "dca7b1ae12b1091090db52aa7ec5ca64"),),
+        layout="dbpedia_csv",
+        url="https://drive.usercontent.google.com/download?id=0Bz8a_Dbh9QhbQ2Vic1kxMmZZQ1k&export=download&confirm=t",
+        source="its author's Google Drive, as torchtext (68 MB; 200 MB when prepared)",
+        licence="CC BY-SA 3.0 and GFDL (DBpedia; Zhang, Zhao and LeCun 2015)",
+        note="a text is title and content; 40,000 train and 5,000 test texts of each class. A mirror on GitHub, now"
+        " empty, had the archive with another MD5: of such a copy, unpack the folder",
     ),
     Entry(
         name="cifar100-half",

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from lib import BadInput
-from lib.data import readers, registry, tinyimagenet
+from lib.data import pictures, readers, registry
 from lib.data.__main__ import main
 from lib.data.registry import Entry
 from lib.data.vision import torchvision
@@ -58,7 +58,7 @@ def tiny_files() -> tuple[dict[str, bytes], list[int], list[int]]:
         labels.append(label)
         files[f"val/images/val_{i}.JPEG"] = jpeg(values[-1])
         rows.append(f"val_{i}.JPEG\t{WNIDS[label]}\t0\t3\t63\t60\n")
-    files[tinyimagenet.ANNOTATIONS] = "".join(rows).encode()
+    files[pictures.ANNOTATIONS] = "".join(rows).encode()
     return dict(reversed(files.items())), values, labels
 
 
@@ -117,7 +117,7 @@ def test_tiny_imagenet_from_its_folder(tiny: Tiny, capsys: pytest.CaptureFixture
     tiny.unpack()
     assert main(["get", "tinyimagenet"]) == 0
     tiny.check()
-    assert "has no known digest: names and numbers are checked, pixels not" in capsys.readouterr().err
+    assert "has no known digest: form and numbers are checked, content not" in capsys.readouterr().err
 
 
 def test_the_zip_goes_before_the_folder(tiny: Tiny, capsys: pytest.CaptureFixture) -> None:
@@ -169,15 +169,16 @@ TRAIN = f"train/{WNIDS[1]}/images/{WNIDS[1]}_5.JPEG"
 @pytest.mark.parametrize(
     "name, data, message",
     [
-        (tinyimagenet.ANNOTATIONS, None, "val/val_annotations.txt in .* is missing or damaged"),
-        (tinyimagenet.ANNOTATIONS, b"val_0.JPEG\n", "val/val_annotations.txt in .* is missing or damaged"),
-        (tinyimagenet.ANNOTATIONS, b"\xff\t\xff\n", "val/val_annotations.txt in .* is missing or damaged"),
-        (tinyimagenet.ANNOTATIONS, b"", r"names 0 val images, expected 6, 2 of each class \(not so in 3 classes\)"),
-        (TRAIN, None, r"names 32 train images, expected 33, 11 of each class \(not so in 1 classes\)"),
-        (f"train/n00000000/images/{WNIDS[0]}_0.JPEG", jpeg(0), r"names 34 train images, expected 33"),
-        ("val/images/val_3.JPEG", None, "val/images/val_3.JPEG in .* is missing or damaged"),
-        (TRAIN, b"GIF", f"{TRAIN} in .* is missing or damaged"),
-        (TRAIN, jpeg(7)[:300], f"{TRAIN} in .* is missing or damaged"),
+        (pictures.ANNOTATIONS, None, "val/val_annotations.txt in .* is missing or damaged"),
+        (pictures.ANNOTATIONS, b"val_0.JPEG\n", "val/val_annotations.txt in .* is missing or damaged"),
+        (pictures.ANNOTATIONS, b"\xff\t\xff\n", "val/val_annotations.txt in .* is missing or damaged"),
+        (pictures.ANNOTATIONS, f"val_0.JPEG\t{WNIDS[0]}\n".encode() * 6, r"has 1 val samples, expected 6"),
+        (pictures.ANNOTATIONS, b"", r"has 0 val samples, expected 6, 2 of each class \(not so in 3 classes\)"),
+        (TRAIN, None, r"has 32 train samples, expected 33, 11 of each class \(not so in 1 classes\)"),
+        (f"train/n00000000/images/{WNIDS[0]}_0.JPEG", jpeg(0), r"has 34 train samples, expected 33"),
+        ("val/images/val_3.JPEG", None, "val/images/val_3.JPEG in .* is missing; get it again"),
+        (TRAIN, b"GIF", f"{TRAIN} in .* is damaged"),
+        (TRAIN, jpeg(7)[:300], f"{TRAIN} in .* is damaged"),
         (TRAIN, jpeg(7, side=32), r"has the shape \(32, 32, 3\), expected \(64, 64, 3\)"),
     ],
 )

@@ -37,6 +37,8 @@ def test_digests_differ() -> None:
         ("fashion-mnist-small", "e697b8acf85f9ece60b9c975bc17c87e516fc4ce2b00615cd32064e13c1ca39d"),
         ("cifar10", "84a8921534ec82c71cb5501a61781d76dad3ad025986fe9f259da0f1194dbd8f"),
         ("tinyimagenet", "ab02da95a669348a14e46a1cf78fbf67672f0bfccd005664ad460f684cc0ee29"),
+        ("cinic10", "20b576edfa45809b59152ffde424bd4f8765ba5db92740376b2c98e2c7f15d77"),
+        ("dbpedia14", "a5fd328d2e9d94f081cbeabc715d32af082700adfc2661c4340c20c232ae3dec"),
         ("cifar100-half", "86563fc9657590a8f6285a87d6a6291df17032ad0b915676147d5e376e7fdc65"),
         ("tinyimagenet32-half", "bed2535cd28949ace26d694cb5a3c055eed050dd0a7887da06c7b2b3ede62f5b"),
     ],
@@ -66,6 +68,23 @@ def test_classes_of_tiny_imagenet() -> None:
     assert all(re.fullmatch(r"n\d{8}", wnid) for wnid in whole.classes)
     assert (whole.classes[0], whole.classes[199]) == ("n01443537", "n12267677")  # goldfish, acorn
     assert whole.classes == half.classes and half.size * 2 == whole.size
+
+
+def test_sets_that_come_as_one_archive() -> None:
+    """What torchvision does not read: one pinned file, and parts that hold the same number of each class."""
+    for entry in ENTRIES.values():
+        if entry.url:
+            assert len(entry.files) == 1 and entry.layout and re.match("https?://", entry.url)
+            assert entry.train % len(entry.classes) == entry.test % len(entry.classes) == 0
+    assert {entry.name for entry in ENTRIES.values() if entry.url} == {"tinyimagenet", "cinic10", "dbpedia14"}
+
+
+def test_cinic_and_dbpedia() -> None:
+    cinic, dbpedia = registry.find("cinic10"), registry.find("dbpedia14")
+    assert cinic.classes == registry.find("cifar10").classes and cinic.shape == (32, 32, 3)
+    assert (cinic.train, cinic.test) == (180_000, 90_000), "train and valid are the train part"
+    assert (dbpedia.train, dbpedia.test, len(dbpedia.classes)) == (560_000, 70_000, 14)
+    assert (dbpedia.classes[0], dbpedia.classes[13]) == ("Company", "WrittenWork")
 
 
 @pytest.mark.parametrize("name", ["cifar100-half", "tinyimagenet32-half"])
