@@ -90,8 +90,7 @@ claims
 halves = {family: Halves(pools[family], seed=seed) for family in families}
 own = {"resnet": {"stem": stem}, "vgg": {}, "atm": {"patch": patch}}
 optimizer = {"resnet": {"nesterov": True}, "vgg": {"nesterov": True}, "atm": {"optimizer": "adam", "weight_decay": 0.0}}
-crop = Augment(augment) if augment else None
-schedules = {family: Schedule(epochs, batches[family], lr=rates[family], augment=crop, **optimizer[family]) for family in families}
+schedules = {f: Schedule(epochs, batches[f], lr=rates[f], augment=Augment(augment) if augment else None, **optimizer[f]) for f in families}
 probes = {
     name: probe_pairs(
         Data(data, pixels), halves[family], Model(name, width, **own[family]), schedules[family], pairs=pairs, seed=seed, precision=precision
