@@ -30,6 +30,7 @@ pool = 800  # samples from which each model draws half (paper: not stated)
 dev = 400  # samples outside the pool on which strengths are chosen (paper: not stated)
 reference = 400  # samples outside the pool that adversarial regularization calls non-members (paper: not stated)
 risky_from = "stage3"  # first rewound stage (paper, Tab. 6: stage3 on CIFAR-100)
+slack = 0.05  # dev accuracy that a choice may give up to leak less (paper: names no rule)
 relax_alphas = [0.3, 0.8]  # RelaxLoss target losses, nats, weakest first (paper, Tab. 4: 1 to 3, for 100 classes)
 adv_alphas = [1.0, 3.0]  # weights of adversarial regularization, weakest first (paper, Tab. 4: 1 to 5)
 adv_steps = 3  # attack steps for each classifier step (paper, Tab. 4: 3)
@@ -47,8 +48,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from lib import audit, lab, recipe, report
 from lib.recipe import LiRA, RelaxLoss, Schedule
 
-papers = ("confidence", "entropy", "modified entropy", "NN")
-change = "in PPTP minus from scratch"
+papers, change = ("confidence", "entropy", "modified entropy", "NN"), "in PPTP minus from scratch"
 chosen_alike = {"paper": "Fig. 13", "control": "each model chooses its strength on its own dev set, by one rule for both ways"}
 learnt_alike = {"paper": "Fig. 13", "control": "thresholds, their direction and the net are learnt from shadows of the same way"}
 whole = {"paper": "Tab. 6", "control": "the same strength and epochs, all stages rewound"}
@@ -62,11 +62,7 @@ claims = report.claims(
         )
     ),
     report.Claim(
-        "papers_attacks",
-        "Nor does either defence leak more to the paper's other attacks but correctness",
-        f"AUC, {change}, largest of {', '.join(papers)} and both defences",
-        below=0.01,
-        **learnt_alike,
+        "papers_attacks", "No other attack of the paper gains in PPTP", f"AUC, {change}, largest of {', '.join(papers)}", below=0.01, **learnt_alike
     ),
     report.Claim("correctness", "PPTP does not weaken the correctness attack", f"AUC, {change}, lesser defence", above=-0.01, **learnt_alike),
     report.Claim("held_accuracy", "Holding what Tab. 6 holds costs no accuracy", "test accuracy, held minus all rewound", above=-0.01, **whole),
@@ -104,7 +100,7 @@ for defence, strengths in defences.items():
     models[defence, "no defence", own] = ordinary
     for way, train in {"from scratch": from_scratch, "in PPTP": in_pptp}.items():
         candidates = {(defence, way, alpha): train(objective) for alpha, objective in strengths.items()}
-        models |= candidates | {(defence, way, own): recipe.choose(*candidates.values())}
+        models |= candidates | {(defence, way, own): recipe.choose(*candidates.values(), slack=slack)}
 
 strongest = RelaxLoss(relax_alphas[-1])
 sweep = {start: in_pptp(strongest, start) for start in ("stage1", "stage2", "stage3", "stage4", "head")}
