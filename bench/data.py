@@ -33,7 +33,7 @@ class Usual(Dataset[tuple[Tensor, int]]):
 
     def __init__(self, data: Resident) -> None:
         transforms = torchvision().transforms
-        self.pixels, self.labels = data.images.numpy(), data.labels.tolist()
+        self.pixels, self.labels = data.samples.numpy(), data.labels.tolist()
         self.transform = transforms.Compose(
             [
                 transforms.RandomCrop(32, padding=CROP),

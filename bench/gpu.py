@@ -94,7 +94,7 @@ class Usual(Dataset[tuple[Tensor, int]]):
     """Image by image on the CPU, as most training code does it."""
 
     def __init__(self, data: Resident) -> None:
-        self.pixels = data.images.cpu().permute(0, 3, 1, 2).contiguous()
+        self.pixels = data.samples.cpu().permute(0, 3, 1, 2).contiguous()
         self.labels = data.labels.tolist()
         self.mean, self.std = data.mean.cpu()[:, None, None], data.std.cpu()[:, None, None]
 

@@ -111,7 +111,7 @@ def test_a_chain_comes_back_from_its_records() -> None:
         (lambda: RMIA(views=2, temperature=2.0), "views=1"),
         (lambda: base(objective=Distillation()), "teachers="),
         (lambda: base(teachers=(base(row=1),)), "Distillation()"),
-        (lambda: base(objective=Distillation(), teachers=(base(data=Data("digits-bits"), row=1),)), "same data"),
+        (lambda: base(objective=Distillation(), teachers=(base(data=Data("mnist"), row=1),)), "same data"),
         (lambda: base(objective=AdversarialRegularization()), "reference samples"),
         (lambda: base().train(Schedule(1), AdversarialRegularization()), "reference samples"),
         (lambda: AdversarialRegularization(steps=0), "at least one step"),

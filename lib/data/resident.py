@@ -1,4 +1,4 @@
-"""A data set as uint8 tensors that stay on the device of the training."""
+"""A data set as integer tensors that stay on the device of the training."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lib.data import readers, registry
+from lib import BadInput
+from lib.data import readers, registry, words
 from lib.recipe import Data
 
 _LOADED: dict[tuple[str, str], "Resident"] = {}
@@ -15,10 +16,14 @@ _LOADED: dict[tuple[str, str], "Resident"] = {}
 
 @dataclass(eq=False)
 class Resident:
-    """Images `(n, height, width, channels)` uint8 and labels `(n,)` int64 on one device; the first `train` are the
-    data set's train part. `mean` and `std` `(channels,)` float32 belong to pixel values between 0 and 1."""
+    """Samples and their labels `(n,)` int64 on one device; the first `train` are the data set's train part.
 
-    images: Tensor
+    Samples are images `(n, height, width, channels)` uint8, bits `(n, D)` uint8 of 0 and 1, or texts `(n, length)`
+    int32 of word numbers, 0 where a text has ended. `mean` and `std` `(channels,)` float32 belong to pixel values
+    between 0 and 1; without pixels they are empty.
+    """
+
+    samples: Tensor
     labels: Tensor
     mean: Tensor
     std: Tensor
@@ -29,13 +34,20 @@ class Resident:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Height, width and channels of an image."""
-        height, width, channels = self.images.shape[1:]
+        """Height, width and channels of an image; BadInput where there are no images."""
+        if not self.pictures:
+            raise BadInput("only images can be cropped, mirrored or shifted: ask for plain samples, views=1")
+        height, width, channels = self.samples.shape[1:]
         return height, width, channels
 
     @property
+    def pictures(self) -> bool:
+        """Whether samples are images."""
+        return self.samples.ndim == 4
+
+    @property
     def device(self) -> torch.device:
-        return self.images.device
+        return self.samples.device
 
     @cached_property
     def row(self) -> tuple[Tensor, Tensor]:
@@ -48,9 +60,9 @@ class Resident:
     def padded(self, crop: int) -> Tensor:
         """The images with `crop` zero pixels on each side, made at the first call."""
         if crop == 0:
-            return self.images
+            return self.samples
         if crop not in self._padded:
-            self._padded[crop] = functional.pad(self.images, (0, 0, crop, crop, crop, crop))
+            self._padded[crop] = functional.pad(self.samples, (0, 0, crop, crop, crop, crop))
             _settle(self.device)
         return self._padded[crop]
 
@@ -81,13 +93,14 @@ def resident(data: Data, device: str | torch.device = "cpu") -> Resident:
     name = (data.key, str(place))
     if name not in _LOADED:
         entry = registry.find(data.name)
-        samples = readers.load(data.name, data.pixels)
+        read = readers.load(data.name, data.pixels)
+        x = words.encoded(read.x, read.train, data.words, data.length) if data.kind == "text" else read.x
         _LOADED[name] = Resident(
-            images=torch.tensor(samples.x, device=place),
-            labels=torch.tensor(samples.labels, dtype=torch.int64, device=place),
+            samples=torch.tensor(x, device=place),
+            labels=torch.tensor(read.labels, dtype=torch.int64, device=place),
             mean=torch.tensor(entry.mean, dtype=torch.float32, device=place),
             std=torch.tensor(entry.std, dtype=torch.float32, device=place),
-            train=samples.train,
+            train=read.train,
             classes=len(entry.classes),
         )
     return _LOADED[name]

@@ -128,7 +128,8 @@ def _shared(name: Any, fields: Mapping[str, Any]) -> list[str]:
 
 def takes(setting: Setting, factor: str) -> bool:
     """Whether a factor that is offered as a list has more than one value at this architecture."""
-    for value in (1, 2, 4) if factor in ("stage-4 stride", "patch") else ():
+    listed = {"stage-4 stride": (1, 2, 4), "patch": (1, 2, 4), "stage-4 channels": (16,), "stage-3 channels": (16,)}
+    for value in listed.get(factor, ()):
         try:
             setting.but(factor, value)
         except BadInput:
@@ -143,7 +144,8 @@ def choices(factor: str, objectives: Mapping[str, Objective]) -> dict[str, Any] 
     """
     match factor:
         case "architecture":
-            return {name: name for name in get_args(get_type_hints(Model)["name"])}
+            names = get_args(get_type_hints(Model)["name"])
+            return {name: name for name in names if Model(name).reads == "images"}
         case "data set":
             return {name: name for name, entry in registry.ENTRIES.items() if entry.kind == "images"}
         case "stage-4 stride" | "patch":

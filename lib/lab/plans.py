@@ -210,9 +210,9 @@ def _ordered(jobs: dict[str, Job]) -> dict[str, Job]:
 # ---------------------------------------------------------------- cost
 
 
-# What a counted operation of an Active Token Mixer takes, of a small ResNet's, on one core: its interpolation between
-# tokens and its norms are not counted, and at a few channels they are most of the time.
-MIXER = 6.0
+# What a counted operation takes, of a small ResNet's, on one core: an Active Token Mixer's interpolation between tokens
+# is not counted, nor are norms and softmax, and at a few channels they are most of the time.
+PACES = {"atm": 6.0, "vit": 2.0, "transformer": 2.0}
 
 
 @cache
@@ -220,10 +220,9 @@ def flops(data: Data, model: Model, start: str | None = None) -> float:
     """Forward FLOPs of one sample, from part `start` on, in operations of a small ResNet's pace."""
     from lib.training.cost import anatomy
 
-    entry = registry.find(data.name)
-    counts = anatomy(model, entry.shape[-1], len(entry.classes), data.pixels or entry.shape[0])
+    counts = anatomy(model, data.channels, data.classes, data.size)
     parts = [str(part).split(".")[0] for part in counts["parts"]]
-    pace = MIXER if model.name.startswith("atm") else 1.0
+    pace = PACES.get(model.name.partition("-")[0], 1.0)
     return pace * float(sum(counts["flops"][parts.index(start.split(".")[0]) if start else 0 :]))
 
 

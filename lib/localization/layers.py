@@ -48,6 +48,13 @@ def walk(nets: tuple[Net, ...], images: Tensor, parts: Parts) -> Iterator[tuple[
             yield names[i], maps
 
 
+def pixels(maps: Tensor) -> Tensor:
+    """Images' maps `(n, c, h, w)` as `(n, pixels, c)`; a transformer's are like that, its tokens are the pixels."""
+    if maps.ndim == 4:
+        return maps.flatten(2).transpose(1, 2)
+    return maps if maps.ndim == 3 else maps[:, None]
+
+
 def distances(
     a: Net, b: Net, data: Resident, index: Tensor, parts: Parts = "stages", batch: int = BATCH
 ) -> dict[str, NDArray[np.float32]]:

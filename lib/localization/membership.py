@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lib import BadInput
 from lib.data.resident import Resident
-from lib.localization.layers import features, mixing
+from lib.localization.layers import features, mixing, pixels
 from lib.models import Net
 
 FloatArray = NDArray[np.float64]
@@ -36,7 +36,7 @@ def membership(
     mix, channels = mixing(dimensions, seed), dict[str, int]()
 
     def read(name: str, maps: Tensor) -> Tensor:
-        pooled = maps.flatten(2).mean(dim=2) if maps.ndim > 2 else maps
+        pooled = pixels(maps).mean(dim=1)
         channels[name] = pooled.shape[1]
         active = (maps > 0).flatten(1).float().mean(dim=1, keepdim=True)
         return torch.cat([active, pooled, mix(name, maps)], dim=1)

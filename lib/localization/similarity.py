@@ -15,7 +15,7 @@ from torch import Tensor
 from lib import BadInput
 from lib.data import augmentation
 from lib.data.resident import Resident
-from lib.localization.layers import Parts, part_names, walk
+from lib.localization.layers import Parts, part_names, pixels, walk
 from lib.models import Net
 from lib.training.signals import scoring
 
@@ -61,7 +61,7 @@ def similarity(
                         shapes = f"{tuple(p.shape[1:])} and {tuple(q.shape[1:])}"
                         raise BadInput(f"feature similarity needs maps of one shape, not {shapes}")
                     column.append(_hsic(p.flatten(1), q.flatten(1)))
-                    p, q = _pixels(p), _pixels(q)
+                    p, q = pixels(p), pixels(q)
                     if index is fitted:
                         sums[name].add(p, q)
                     else:
@@ -104,11 +104,6 @@ def _centred(features: Tensor) -> Tensor:
     rows = gram.sum(dim=1) / (n - 2)
     gram = gram - rows[:, None] - rows + rows.sum() / (n - 1)
     return gram.fill_diagonal_(0)
-
-
-def _pixels(maps: Tensor) -> Tensor:
-    """Maps `(n, c, ...)` as `(n, pixels, c)`."""
-    return maps.flatten(2).transpose(1, 2) if maps.ndim > 2 else maps[:, None]
 
 
 class _Moments:

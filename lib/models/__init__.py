@@ -1,37 +1,55 @@
 """Architectures, each an ordered list of named parts, built from a recipe and a seed."""
 
 import torch
+from torch import Tensor
 
+from lib import BadInput
 from lib.models.atm import atm
 from lib.models.net import Net, Stage
 from lib.models.resnet import resnet
+from lib.models.transformer import transformer
 from lib.models.vgg import vgg
+from lib.models.vit import vit
 from lib.recipe import Model
 
-__all__ = ["Net", "Stage", "build", "skeleton"]
+__all__ = ["Net", "Stage", "blank", "build", "skeleton"]
 
 FAMILIES = {"resnet": resnet, "vgg": vgg, "atm": atm}
+PLACED = {"vit": vit, "transformer": transformer}  # these have a weight for each place, and must know how many
 
 
-def _made(model: Model, channels: int, classes: int) -> Net:
-    return next(make for family, make in FAMILIES.items() if model.name.startswith(family))(model, channels, classes)
+def _made(model: Model, channels: int, classes: int, size: int | None) -> Net:
+    if model.name not in PLACED:
+        make = next(make for family, make in FAMILIES.items() if model.name.startswith(family))
+        return make(model, channels, classes)
+    if size is None:
+        raise BadInput(f"a {model.name} has weights for each place of a sample: say its size")
+    return PLACED[model.name](model, channels, classes, size)
 
 
-def build(model: Model, channels: int, classes: int, seed: int) -> Net:
-    """The network of `model` for images of `channels` channels, in training mode, on the CPU.
+def build(model: Model, channels: int, classes: int, seed: int, size: int | None = None) -> Net:
+    """The network of `model`, in training mode, on the CPU.
 
-    Weights depend on the arguments alone (convolutions He normal over the fan-out, norms 1 and 0, linear layers torch's
-    default, in an ATM normal with 0.02) and torch's global generator is left as it was. Convolution weights lie in
-    channels_last.
+    `channels` of its images and their side `size` in pixels, or words of its vocabulary and `size` words of a text (see
+    `Data`); only transformers need a size. Weights depend on the arguments alone (convolutions He normal over the
+    fan-out, norms 1 and 0, linear layers torch's default, in an ATM normal with 0.02, in transformers all torch's
+    default) and torch's global generator is left as it was. Convolution weights lie in channels_last.
     Raises BadInput where the recipe's numbers do not make a network.
     """
     with torch.random.fork_rng(devices=()):
         torch.default_generator.manual_seed(seed)  # not torch.manual_seed: that one would reseed the accelerators too
-        net = _made(model, channels, classes)
+        net = _made(model, channels, classes, size)
     return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
 
 
-def skeleton(model: Model, channels: int, classes: int) -> Net:
+def skeleton(model: Model, channels: int, classes: int, size: int | None = None) -> Net:
     """The same network without memory for its weights (torch's meta device): names, shapes and counts."""
     with torch.device("meta"):
-        return _made(model, channels, classes)
+        return _made(model, channels, classes, size)
+
+
+def blank(model: Model, channels: int, size: int) -> Tensor:
+    """A sample `(1, ...)` as the network takes it, without memory."""
+    if model.reads == "text":
+        return torch.empty(1, size, dtype=torch.int64, device="meta")
+    return torch.empty(1, channels, size, size, device="meta")

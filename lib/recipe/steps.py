@@ -76,6 +76,9 @@ class Train(State):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _readable(self.data, self.model)
+        if self.schedule.augment and self.data.kind != "images":
+            raise BadInput(f"only images are augmented: leave augment out with {self.data.name}")
         if bool(self.teachers) != isinstance(self.objective, Distillation):
             raise BadInput("teachers and Distillation() come together: train(schedule, Distillation(), teachers=...)")
         if any(teacher.training.data != self.data for teacher in self.teachers):
@@ -157,6 +160,12 @@ class Signals(Step):
 
     of: State
     views: int = 1  # 1: plain; 2: and mirrored; 18: mirror x 9 shifts
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        data = self.of.training.data
+        if self.views != 1 and data.kind != "images":
+            raise BadInput(f"{data.name} holds {data.kind}, which have one view: ask for views=1, not {self.views}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,6 +256,15 @@ class Anatomy(Step):
 
     data: Data
     model: Model
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _readable(self.data, self.model)
+
+
+def _readable(data: Data, model: Model) -> None:
+    if data.kind != model.reads:
+        raise BadInput(f"a {model.name} reads {model.reads}, but {data.name} holds {data.kind}: take another of them")
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,37 @@ class Data(Recipe):
 
     name: str = "fashion-mnist-small"
     pixels: int | None = None  # side of the image after area resize; None leaves it as it is
+    words: int = 10_000  # of text: the vocabulary, padding (0) and the word for unknown ones (1) included
+    length: int = 64  # of text: words kept of each sample
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        registry.find(self.name)
+        kind = registry.find(self.name).kind
+        for own, owner, usual in (("pixels", "images", None), ("words", "text", 10_000), ("length", "text", 64)):
+            if kind != owner and getattr(self, own) != usual:
+                raise BadInput(f"{self.name} holds {kind}, not {owner}: leave {own} out")
+        if self.words < 3 or self.length < 1:
+            raise BadInput(f"text needs 3 words and a length of 1 at least, not {self.words} and {self.length}")
+
+    @property
+    def kind(self) -> Literal["images", "bits", "text"]:
+        return registry.find(self.name).kind
+
+    @property
+    def classes(self) -> int:
+        return len(registry.find(self.name).classes)
+
+    @property
+    def channels(self) -> int:
+        """Channels of an image, bits of a sample, words of the vocabulary."""
+        return self.words if self.kind == "text" else registry.find(self.name).shape[-1]
+
+    @property
+    def size(self) -> int:
+        """Side of an image in pixels, words of a text; bits have one place."""
+        if self.kind == "text":
+            return self.length
+        return (self.pixels or registry.find(self.name).shape[0]) if self.kind == "images" else 1
 
     def record(self) -> dict[str, Any]:
         return super().record() | {"name": self.name, "digest": registry.find(self.name).digest}
@@ -119,19 +146,33 @@ class Model(Recipe):
         "resnet10", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
         "vgg11", "vgg13", "vgg16", "vgg19",
         "atm-xt", "atm-t", "atm-s", "atm-b",
-    ] = "resnet18"  # fmt: skip  # VGG with BatchNorm; ATM: Active Token Mixer
-    width: int = 64  # channels of stage 1
+        "vit", "transformer",
+    ] = "resnet18"  # fmt: skip  # VGG with BatchNorm; ATM: Active Token Mixer; transformer: reads text
+    width: int = 64  # channels of stage 1; of a ViT, of each of its 8 heads
     stem: Literal["conv3", "conv3-pool"] = "conv3"  # ResNet: 3x3 convolution, without or with a 3x3/2 max-pool
     stage4_stride: int = 2  # ResNet; 1, 2, 4: the stage-4 map is as wide as stage 3's, half, a quarter
     stage4_channels: int | None = None  # output channels of stage 4; None: eight (bottlenecks: 32) times the width
     stage3_channels: int | None = None  # output channels of stage 3; None: four (16; ATM: five) times
-    patch: int = 4  # ATM; 1, 2, 4: stride of the 7x7 patch embedding; with 2, maps have four times the pixels
+    patch: int = 4  # ViT: side of its patches, pixels; ATM, 1, 2, 4: stride of the 7x7 patch embedding
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for own, family, usual in (("stem", "resnet", "conv3"), ("stage4_stride", "resnet", 2), ("patch", "atm", 4)):
-            if not self.name.startswith(family) and getattr(self, own) != usual:
-                raise BadInput(f"{own} belongs to the {family} architectures: leave it out of a {self.name}")
+        staged = ("resnet", "vgg", "atm")
+        for own, families, usual in (
+            ("stem", ("resnet",), "conv3"),
+            ("stage4_stride", ("resnet",), 2),
+            ("stage4_channels", staged, None),
+            ("stage3_channels", staged, None),
+            ("patch", ("atm", "vit"), 4),
+        ):
+            if not self.name.startswith(families) and getattr(self, own) != usual:
+                owners = " and ".join(families)
+                raise BadInput(f"{own} belongs to the {owners} architectures: leave it out of a {self.name}")
+
+    @property
+    def reads(self) -> Literal["images", "text"]:
+        """The kind of data that the architecture takes."""
+        return "text" if self.name == "transformer" else "images"
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,21 +15,21 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from lib.models import Net, skeleton
+from lib.models import Net, blank, skeleton
 from lib.recipe import Model
 from lib.training.loop import training
 
 
 @cache
-def anatomy(model: Model, channels: int, classes: int, pixels: int) -> dict[str, np.ndarray]:
-    """Block by block in order, for one image of `pixels` x `pixels`.
+def anatomy(model: Model, channels: int, classes: int, size: int) -> dict[str, np.ndarray]:
+    """Block by block in order, for one image of `size` x `size`, or one text of `size` words (see `lib.models.build`).
 
     `parts` (names: stem, stage1.0, ..., head), `parameters` (trainable numbers), `activations` (numbers that the
-    block hands on) and `flops` (of the forward pass, two for a multiply-add; convolutions and linear layers, as torch
-    counts them).
+    block hands on) and `flops` (of the forward pass, two for a multiply-add; convolutions, linear layers and
+    attention, as torch counts them).
     """
-    net = skeleton(model, channels, classes).eval()
-    x = torch.empty(1, channels, pixels, pixels, device="meta")
+    net = skeleton(model, channels, classes, size).eval()
+    x = blank(model, channels, size)
     rows = []
     with torch.no_grad():
         for name, block in net.blocks():
@@ -45,9 +45,9 @@ def anatomy(model: Model, channels: int, classes: int, pixels: int) -> dict[str,
     }
 
 
-def flops(model: Model, channels: int, classes: int, pixels: int) -> tuple[int, int]:
-    """FLOPs of the forward pass of one image, and the network's parameters."""
-    counts = anatomy(model, channels, classes, pixels)
+def flops(model: Model, channels: int, classes: int, size: int) -> tuple[int, int]:
+    """FLOPs of the forward pass of one sample, and the network's parameters."""
+    counts = anatomy(model, channels, classes, size)
     return int(counts["flops"].sum()), int(counts["parameters"].sum())
 
 

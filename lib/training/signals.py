@@ -33,8 +33,7 @@ def logits(net: Net, data: Resident, index: Tensor, views: int = 1) -> tuple[Ten
     The scaled confidence log p_y - log(1 - p_y) is z_y - logsumexp of the other logits (Carlini et al. 2022), which
     cannot saturate. Views are those of `lib.data.augmentation.views`; column 0 is the plain image. Both on the CPU.
     """
-    height = data.shape[0]
-    crop = max(1, height // 8)  # the papers' 4 pixels at 32
+    crop = max(1, data.shape[0] // 8) if data.pictures else 0  # the papers' 4 pixels at 32
     table = augmentation.views(views, crop)
     index = index.to(data.device)
     n = len(index)

@@ -37,7 +37,7 @@ def test_equal_to_torchvision(shape: tuple[int, int, int], crop: int) -> None:
     found = gather(data, index, dy, dx, flip, crop)
     assert found.dtype == torch.float32 and found.is_contiguous(memory_format=torch.channels_last)
     for i in range(50):
-        image = Image.fromarray(data.images[i].numpy().squeeze())
+        image = Image.fromarray(data.samples[i].numpy().squeeze())
         image = functional.pad(image, [crop] * 4, fill=0)  # what RandomCrop(size, padding=crop) does with its draw
         image = functional.crop(image, int(dy[i]), int(dx[i]), shape[0], shape[1])
         image = functional.hflip(image) if flip[i] else image

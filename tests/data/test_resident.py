@@ -28,7 +28,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int | None]]:
 
 def test_types_and_shapes(fake: list[tuple[str, int | None]]) -> None:
     data = resident.resident(Data())
-    assert data.images.dtype == torch.uint8 and data.shape == (6, 5, 1)
+    assert data.samples.dtype == torch.uint8 and data.shape == (6, 5, 1)
     assert data.labels.dtype == torch.int64 and data.labels.tolist() == [3, 1, 2, 0]
     assert data.mean.shape == data.std.shape == (1,) and data.mean.dtype == torch.float32
     assert data.train == 3 and data.classes == 10
@@ -46,6 +46,6 @@ def test_padding_is_zero_and_made_once(fake: list[tuple[str, int | None]]) -> No
     data = resident.resident(Data())
     padded = data.padded(2)
     assert padded.shape == (4, 10, 9, 1) and padded is data.padded(2)
-    assert torch.equal(padded[:, 2:-2, 2:-2], data.images)
-    assert int(padded.sum()) == int(data.images.sum())
-    assert data.padded(0) is data.images
+    assert torch.equal(padded[:, 2:-2, 2:-2], data.samples)
+    assert int(padded.sum()) == int(data.samples.sum())
+    assert data.padded(0) is data.samples

@@ -140,7 +140,7 @@ class Reader(nn.Module):
 
 def written(n: int = 240) -> Resident:
     data = images(n)
-    data.images[:, 0, 0, 0] = torch.tensor([0, 128, 255], dtype=torch.uint8)[data.labels]
+    data.samples[:, 0, 0, 0] = torch.tensor([0, 128, 255], dtype=torch.uint8)[data.labels]
     return data
 
 

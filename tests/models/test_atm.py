@@ -238,5 +238,5 @@ def test_impossible_networks_are_refused(model: Model) -> None:
 def test_fields_of_others_are_refused(fields: dict[str, object]) -> None:
     with pytest.raises(BadInput, match="leave it out of a"):
         Model("atm-xt", **fields)  # type: ignore[arg-type]
-    with pytest.raises(BadInput, match="patch belongs to the atm"):
+    with pytest.raises(BadInput, match="patch belongs to the atm and vit"):
         Model("resnet18", patch=2)

@@ -42,7 +42,7 @@ def plain_loop(net: Net, data: Resident, schedule: Schedule, seed: int) -> None:
         for part in batches(len(MEMBERS), schedule.batch):
             images = []
             for i in range(part.start, part.stop):
-                image = data.images[MEMBERS[perm[i]]].permute(2, 0, 1).float() / 255
+                image = data.samples[MEMBERS[perm[i]]].permute(2, 0, 1).float() / 255
                 if schedule.augment:
                     image = functional.pad(image, [schedule.augment.crop] * 4)
                     image = image[:, dy[i] : dy[i] + height, dx[i] : dx[i] + width]

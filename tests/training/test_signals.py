@@ -30,7 +30,7 @@ def test_shapes_types_and_the_plain_view(net: Net, data: Resident, views: int) -
 
 
 def test_mirrored_view_is_the_mirrored_image(net: Net, data: Resident) -> None:
-    mirrored = Resident(data.images.flip(2), data.labels, data.mean, data.std, data.train, data.classes)
+    mirrored = Resident(data.samples.flip(2), data.labels, data.mean, data.std, data.train, data.classes)
     index = torch.arange(20)
     a, b = signals.logits(net, data, index, 2)[1], signals.logits(net, mirrored, index, 2)[1]
     torch.testing.assert_close(a, b.flip(1))

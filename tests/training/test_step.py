@@ -104,7 +104,7 @@ def test_every_tensor_of_a_step_is_on_the_device(
     with mode:
         for size in (16, 8):
             step(size)
-    assert step.loss.device == step.data.images.device == ELSEWHERE
+    assert step.loss.device == step.data.samples.device == ELSEWHERE
     for _, learner in step.learners():
         for state in learner.state.values():
             assert {value.device for value in state.values()} == {ELSEWHERE}

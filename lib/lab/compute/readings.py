@@ -145,11 +145,9 @@ def stage_membership(step: StageMembership) -> Arrays:
 
 
 def anatomy(step: Anatomy) -> Arrays:
-    from lib.data import registry
     from lib.training.cost import anatomy as count
 
-    entry = registry.find(step.data.name)
-    counts = count(step.model, entry.shape[-1], len(entry.classes), step.data.pixels or entry.shape[0])
+    counts = count(step.model, step.data.channels, step.data.classes, step.data.size)
     return {name: _text(list(value)) if name == "parts" else np.asarray(value) for name, value in counts.items()}
 
 

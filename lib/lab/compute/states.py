@@ -34,11 +34,10 @@ FRESH = 10**9  # added to a training's seed: an initialisation that no training 
 
 def net(step: Train, added: int = 0) -> Any:
     """The network as it is initialised, by the training's seed."""
-    from lib.data import registry
     from lib.models import build
 
-    entry = registry.find(step.data.name)
-    return build(step.model, entry.shape[-1], len(entry.classes), step.seed + added).to(device())
+    data = step.data
+    return build(step.model, data.channels, data.classes, step.seed + added, data.size).to(device())
 
 
 def weights(state: State) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:

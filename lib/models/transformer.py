@@ -1,0 +1,113 @@
+"""Transformers (Vaswani et al. 2017), norms before what they serve: the one over words here, over images in `vit`.
+
+Maps are `(B, tokens, channels)`. Where texts differ in length, the places behind a text's end are zero in every map and
+nobody attends to them: so a map says itself how long each text is, and no second thing travels from part to part.
+"""
+
+from collections import OrderedDict
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from lib import BadInput
+from lib.models.atm import MLP
+from lib.models.net import Net
+from lib.recipe import Model
+
+LAYERS, HEADS, RATIO = 2, 4, 4
+
+
+def here(x: Tensor) -> Tensor:
+    """Where a text `(B, tokens, channels)` has not ended: `(B, tokens)`."""
+    return (x != 0).any(dim=-1)
+
+
+class Attention(nn.Module):
+    """Each token asks all tokens, in several heads at once; `mask (B, tokens)` are those that may be asked.
+
+    The plain kernel is asked for: the fused ones add in no fixed order on CUDA, count no operations, and are not faster
+    at these lengths on a CPU.
+    """
+
+    def __init__(self, channels: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(channels, 3 * channels, bias=False)
+        self.project = nn.Linear(channels, channels)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind()
+        seen = None if mask is None else mask[:, None, None]
+        with sdpa_kernel(SDPBackend.MATH):
+            found = functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+        projected: Tensor = self.project(found.transpose(1, 2).flatten(2))
+        return projected
+
+
+class Block(nn.Module):
+    """Attention over the tokens and an MLP over the channels, each behind a LayerNorm and beside a shortcut.
+
+    `ragged`: whether texts may have ended before the last token.
+    """
+
+    def __init__(self, channels: int, heads: int, inner: int, ragged: bool = False) -> None:
+        super().__init__()
+        self.ragged = ragged
+        self.norm1 = nn.LayerNorm(channels)
+        self.attention = Attention(channels, heads)
+        self.norm2 = nn.LayerNorm(channels)
+        self.mlp = MLP(channels, inner, channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        mask = here(x) if self.ragged else None
+        x = x + self.attention(self.norm1(x), mask)
+        x = x + self.mlp(self.norm2(x))
+        return x if mask is None else x * mask[..., None]
+
+
+class Stem(nn.Module):
+    """Words `(B, tokens)` as vectors, with a learnt vector of each place added; 0 is no word."""
+
+    def __init__(self, words: int, length: int, channels: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(words, channels)
+        self.positions = nn.Parameter(torch.empty(length, channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        placed: Tensor = self.embedding(x) + self.positions[: x.shape[1]]
+        return placed * (x != 0)[..., None]
+
+
+class Head(nn.Module):
+    """LayerNorm, mean over a text's words and a linear layer."""
+
+    def __init__(self, channels: int, classes: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(channels)
+        self.fc = nn.Linear(channels, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        mask = here(x)[..., None]
+        logits: Tensor = self.fc((self.norm(x) * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1))
+        return logits
+
+
+def transformer(model: Model, words: int, classes: int, length: int) -> Net:
+    """Stem, two stages of a block each with 4 heads and an MLP of four times the width, head; no dropout.
+
+    A vocabulary of `words` and texts of at most `length`. The papers say of their text transformer only that it is one:
+    sizes are ours. Embeddings and positions are normal with 0.02, the rest torch's default. Raises BadInput where the
+    heads cannot share the width.
+    """
+    if model.width < HEADS or model.width % HEADS:
+        raise BadInput(f"a transformer's width is a multiple of its {HEADS} heads, not {model.width}")
+    stem = Stem(words, length, model.width)
+    parts: OrderedDict[str, nn.Module] = OrderedDict(stem=stem)
+    for number in range(1, LAYERS + 1):
+        parts[f"stage{number}"] = Block(model.width, HEADS, RATIO * model.width, ragged=True)
+    parts["head"] = Head(model.width, classes)
+    for tensor in stem.parameters():
+        nn.init.normal_(tensor, std=0.02)
+    return Net(parts)
