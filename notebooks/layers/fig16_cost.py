@@ -144,7 +144,7 @@ report.table(
 
 # %% [markdown]
 # ## What "a large portion" is a portion of
-# The paper's own ResNet18 at its published width, by count: what lies before each cut. Tab. 6 cuts before stage 3 on CIFAR-100, before stage 4 on TinyImageNet.
+# The paper's own ResNet18 at its published width, by count: what lies before each cut (Tab. 6: stage 3 on CIFAR-100, stage 4 on TinyImageNet).
 
 # %%
 stage = [part.split(".")[0] for part in results[published].parts]
