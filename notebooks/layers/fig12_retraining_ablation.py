@@ -174,7 +174,7 @@ report.judge(
     notes={
         "rewound_classifier_still_leaks": "We think that a rewound head starts at chance, so RelaxLoss meets it from above its target and holds it there; "
         "a fine-tuned head starts below the target and stays",
-        "risky_stages_keep_accuracy": "Perhaps too few steps: the retrained stages have under half of the epochs, on 500 samples",
+        "risky_stages_keep_accuracy": f"Perhaps too few steps: the retrained stages have {retrain_epochs} epochs of {pool // 2:,} samples",
         "better_than_plain_fine_tuning": "Plain fine-tuning buys its lower leak with accuracy (see the figure): compare whole curves, not points",
     },
 )
