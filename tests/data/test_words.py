@@ -1,0 +1,103 @@
+"""Texts as numbers: by hand, and the same everywhere."""
+
+import zlib
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from lib import BadInput
+from lib.data import augmentation, readers
+from lib.data.resident import Resident, resident
+from lib.data.words import PADDING, UNKNOWN, encoded, vocabulary
+from lib.models import Net, build
+from lib.recipe import Augment, Data, Model, RandomHalves, Schedule, Signals, Train
+from lib.training import signals
+
+TEXTS = np.array(["A cat; the cat!", "the dog a", "Zebra, the dog", "?!"], dtype=np.dtypes.StringDType())
+GLOSSES = Data("wordnet-glosses", words=500, length=16)
+
+
+def test_words_by_hand() -> None:
+    assert vocabulary(TEXTS, 100) == {"the": 2, "a": 3, "cat": 4, "dog": 5, "zebra": 6}, "equals by the alphabet"
+    assert vocabulary(TEXTS, 4) == {"the": 2, "a": 3}
+    found = encoded(TEXTS, train=2, words=5, length=3)
+    assert found.dtype == np.int32
+    assert found.tolist() == [[2, 3, 4], [4, UNKNOWN, 2], [UNKNOWN, 4, UNKNOWN], [UNKNOWN, PADDING, PADDING]]
+
+
+def test_only_the_train_part_makes_the_vocabulary() -> None:
+    other = TEXTS.copy()
+    other[3] = "dog dog dog dog dog"
+    np.testing.assert_array_equal(encoded(other, 3, 5, 4)[:3], encoded(TEXTS, 3, 5, 4)[:3])
+    assert vocabulary(other, 5) != vocabulary(TEXTS, 5)
+
+
+def test_glosses_are_the_same_everywhere() -> None:
+    """And with every scikit-learn: the numbers are in no key, so they must not move."""
+    assert zlib.crc32(resident(GLOSSES).samples.numpy().astype("<i4").tobytes()) == 1670060084
+
+
+def test_texts_are_resident() -> None:
+    data = resident(GLOSSES)
+    assert data.samples.shape == (21_000, 16) and data.samples.dtype == torch.int32 and not data.pictures
+    assert int(data.samples.max()) == 499 and (data.samples[:, 0] != PADDING).all()
+    ended = data.samples == PADDING
+    assert (ended[:, 1:] >= ended[:, :-1]).all(), "no word behind the end"
+    x = augmentation.plain(data, torch.tensor([5, 0]))
+    assert x.dtype == torch.int64 and torch.equal(x, data.samples[[5, 0]].long())
+    text = readers.load("wordnet-glosses").x[0]
+    assert text == "an action" and x[1].count_nonzero() == 2
+
+
+def test_bits_are_resident() -> None:
+    data = resident(Data("digits-bits"))
+    assert data.samples.shape == (1_750, 64) and data.samples.dtype == torch.uint8
+    x = augmentation.plain(data, torch.arange(3))
+    assert x.dtype == torch.float32 and torch.equal(x, data.samples[:3].float())
+
+
+def test_what_has_no_pixels_has_one_view() -> None:
+    data = resident(GLOSSES)
+    net, index = build(Model("transformer", width=8), 500, 14, 0, 16), torch.arange(6)
+    logits, views = signals.logits(net, data, index)
+    assert logits.shape == (6, 14) and views.shape == (6, 1)
+    torch.testing.assert_close(logits, net(augmentation.plain(data, index)).detach())
+    bits = Resident(torch.zeros(4, 8, dtype=torch.uint8), torch.arange(4), torch.empty(0), torch.empty(0), 4, 4)
+    for each, asked in ((data, net), (bits, Net(OrderedDict(head=nn.Linear(8, 4))))):
+        with pytest.raises(BadInput, match="only images can be cropped"):
+            signals.logits(asked, each, index[:2], views=2)
+
+
+def text_training(**changes: object) -> Train:
+    fields = {"data": GLOSSES, "design": RandomHalves(100), "row": 0, "model": Model("transformer", width=8)}
+    return Train(**(fields | {"schedule": Schedule(1)} | changes))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Data("cifar10", words=100), "leave words out"),
+        (lambda: Data("digits-bits", length=8), "leave length out"),
+        (lambda: Data("wordnet-glosses", pixels=8), "leave pixels out"),
+        (lambda: Data("wordnet-glosses", words=2), "3 words"),
+        (lambda: Data("wordnet-glosses", length=0), "length of 1"),
+        (lambda: text_training(model=Model("resnet18")), "a resnet18 reads images, but wordnet-glosses holds text"),
+        (lambda: text_training(data=Data()), "a transformer reads text"),
+        (lambda: text_training(schedule=Schedule(1, augment=Augment())), "only images are augmented"),
+        (lambda: Signals(text_training(), views=2), "ask for views=1"),
+    ],
+)
+def test_recipes_that_cannot_be(make, words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        make()
+
+
+def test_a_vocabulary_is_in_the_key() -> None:
+    assert Data("wordnet-glosses", words=10_000, length=64).key == Data("wordnet-glosses").key
+    assert len({data.key for data in (GLOSSES, Data("wordnet-glosses"), Data("wordnet-glosses", words=500))}) == 3
+    assert (GLOSSES.channels, GLOSSES.size, GLOSSES.classes) == (500, 16, 14)
+    assert (Data("cifar10").channels, Data("cifar10", pixels=16).size, Data("cifar10").size) == (3, 16, 32)
+    assert (Data("digits-bits").channels, Data("digits-bits").size) == (64, 1)

@@ -1,0 +1,81 @@
+"""Nets over tokens end to end: texts, and images cut into patches, through every step that there is for images."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lib import lab
+from lib.lab.plans import dump, flops, plan, undump, work
+from lib.models import skeleton
+from lib.recipe import (
+    RMIA,
+    Data,
+    Halves,
+    Model,
+    RandomHalves,
+    RelaxLoss,
+    Schedule,
+    StageMembership,
+    StageProbe,
+    Threshold,
+    population,
+    probe_pairs,
+    self_audit,
+)
+
+GLOSSES, WORDS = Data("wordnet-glosses", words=300, length=8), Model("transformer", width=8)
+IMAGES, PATCHES = Data(pixels=8), Model("vit", width=1)
+ADAM = Schedule(6, 16, "adam", lr=3e-3, weight_decay=0.0, decay="constant")
+
+
+@pytest.mark.parametrize(("data", "model"), [(GLOSSES, WORDS), (IMAGES, PATCHES)])
+def test_a_chain_is_trained_attacked_and_looked_into(data: Data, model: Model) -> None:
+    start = population(data, RandomHalves(120, test=40), model, ADAM, models=4)
+    private = start.rewind("stage2").hold("stage2").train(ADAM, RelaxLoss(0.5))
+    attacks, audit = [private.attack(RMIA()), private.attack(Threshold("loss"))], self_audit(start)
+    probes = [StageProbe(start[0], 64), StageMembership(start[0], 64)]
+    results = lab.realize(attacks, audit, probes, list(start), list(private))
+    for attack in attacks:
+        assert results[attack]["scores"].shape == results[attack]["member"].shape == (4, 120)
+        assert np.isfinite(results[attack]["scores"]).all()
+    parts = len(skeleton(model, data.channels, data.classes, data.size))
+    assert results[probes[0]]["accuracy"].shape == (parts,) and len(results[probes[1]]["scores"]) == parts
+    first, last = results[start[0]], results[private[0]]
+    assert np.array_equal(first["stem.positions"], last["stem.positions"])
+    assert not np.array_equal(first["head.fc.weight"], last["head.fc.weight"])
+    assert first["history/loss"][-1] < first["history/loss"][0]
+    assert not results[audit]["duplicates"].any()
+
+
+def test_stages_over_tokens_can_be_compared() -> None:
+    (pair,) = probe_pairs(GLOSSES, Halves(120), WORDS, ADAM, pairs=1)
+    steps = [pair.distance(), pair.distance("blocks"), pair.similarity()]
+    results = lab.realize(steps)
+    far = results[steps[0]]["euclidean"]
+    assert far.shape == (4, 120) and (far > 0).all()
+    np.testing.assert_array_equal(far, results[steps[1]]["euclidean"])
+    assert results[steps[2]]["aligned"].shape == (4, 60) and np.isfinite(results[steps[2]]["hsic"]).all()
+
+
+def test_a_text_net_overfits_its_members() -> None:
+    data, model = Data("wordnet-glosses", words=2000, length=16), Model("transformer", width=16)
+    schedule = Schedule(20, 10, "adam", lr=5e-3, weight_decay=0.0)
+    chain = population(data, RandomHalves(100, test=100), model, schedule, models=2)
+    results = lab.realize(chain.signals())
+    for signals in chain.signals():
+        found = results[signals]
+        assert found["accuracy_member"] > 0.95 > 0.6 > found["accuracy_nonmember"]
+        assert found["accuracy_test"] > 1.3 / 14, "better than a guess"
+
+
+def test_plans_travel_and_count() -> None:
+    chain = population(GLOSSES, RandomHalves(120), WORDS, ADAM, models=2)
+    steps = chain.signals()
+    text = json.dumps(dump(plan([steps])))
+    assert [step.key for step in undump(text)][-1] in {step.key for step in steps}
+    operations = 12 * 8 * 8 * 2 * 8 + 4 * 8 * 8 * 8  # of a layer: matrices, and tokens by tokens
+    assert flops(GLOSSES, WORDS) == 2 * (2 * operations + 2 * 8 * 14)
+    assert work(chain[0].training) == 6 * 60 * 3 * flops(GLOSSES, WORDS)
+    held = chain.rewind("stage2").hold("stage2").train(ADAM)
+    assert work(held[0].training) < work(chain[0].training)

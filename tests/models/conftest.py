@@ -1,0 +1,3 @@
+from tests.training.conftest import data, one_thread
+
+__all__ = ["data", "one_thread"]

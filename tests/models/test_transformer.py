@@ -1,0 +1,118 @@
+"""The text transformer: padding says nothing, and Opacus sees every sample's gradient of both transformers."""
+
+import warnings
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from lib import BadInput
+from lib.localization.layers import pixels, walk
+from lib.models import Net, build, skeleton
+from lib.recipe import Model
+from lib.training.cost import anatomy
+
+SMALL = Model("transformer", width=8)
+
+
+def small(length: int = 12) -> Net:
+    return build(SMALL, 50, 3, 0, length).eval()
+
+
+def texts(*lengths: int, total: int = 12) -> torch.Tensor:
+    out = torch.zeros(len(lengths), total, dtype=torch.int64)
+    generator = torch.Generator().manual_seed(sum(lengths))
+    for row, length in zip(out, lengths, strict=True):
+        row[:length] = torch.randint(1, 50, (length,), generator=generator)
+    return out
+
+
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=4), st.integers(0, 5))
+@settings(max_examples=25, deadline=None)
+def test_more_padding_changes_nothing(lengths: list[int], more: int) -> None:
+    net, x = small(), texts(*lengths)
+    with torch.no_grad():
+        short, long = net(x[:, :7]), net(x[:, : 7 + more])
+        torch.testing.assert_close(short, long)
+        alone = torch.cat([net(row[None, :length]) for row, length in zip(x, lengths, strict=True)])
+        torch.testing.assert_close(long, alone)
+
+
+def test_gradients_do_not_come_from_padding() -> None:
+    net, x = small(), texts(3, 5)
+    net(x).square().sum().backward()
+    words, places = net.stem.embedding.weight.grad, net.stem.positions.grad  # type: ignore[union-attr]
+    assert not words[0].any() and not places[5:].any() and places[:5].any(dim=1).all()  # type: ignore[index,union-attr]
+
+
+def test_every_map_is_zero_behind_the_end_of_a_text_and_nowhere_else() -> None:
+    x = texts(3, 12, 7)
+    for name, (maps,) in walk((small(),), x, "stages"):
+        if name != "head":
+            assert torch.equal((maps != 0).all(dim=-1), x != 0), name
+            assert torch.equal((maps != 0).any(dim=-1), x != 0), name
+            assert pixels(maps) is maps
+
+
+def test_words_and_their_order_matter() -> None:
+    net, x = small(), texts(6)
+    assert not torch.allclose(net(x), net(torch.where(x == x[0, 0], 7, x)))
+    assert not torch.allclose(net(x), net(torch.cat([x[:, :6].flip(1), x[:, 6:]], dim=1)))
+
+
+def test_no_word_at_all_is_finite() -> None:
+    out = small()(texts(0, 4))
+    out.sum().backward()
+    assert torch.isfinite(out).all()
+
+
+def test_counts_by_hand() -> None:
+    d, words, length, classes = 64, 10_000, 64, 14
+    block = 2 * 2 * d + 3 * d * d + (d * d + d) + (4 * d * d + 4 * d) + (4 * d * d + d)
+    expected = words * d + length * d + 2 * block + 2 * d + classes * (d + 1)
+    assert sum(p.numel() for p in skeleton(Model("transformer"), words, classes, length).parameters()) == expected
+    counts = anatomy(Model("transformer"), words, classes, length)
+    assert counts["parts"].tolist() == ["stem", "stage1", "stage2", "head"]
+    layer = 2 * length * 12 * d * d + 4 * length * length * d
+    assert counts["flops"].tolist() == [0, layer, layer, 2 * d * classes]
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_backward_is_finite(precision: torch.dtype) -> None:
+    net = small()
+    with torch.autocast("cpu", torch.bfloat16, enabled=precision is torch.bfloat16):
+        out = net(texts(1, 12, 5))
+    out.float().square().mean().backward()
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in net.parameters())
+
+
+@pytest.mark.parametrize(
+    ("model", "channels", "size", "x"),
+    [
+        (Model("vit", width=2), 1, 8, torch.randn(4, 1, 8, 8, generator=torch.Generator().manual_seed(0))),
+        (SMALL, 50, 12, texts(4, 12, 1, 7)),
+    ],
+)
+def test_opacus_sees_each_samples_gradient(model: Model, channels: int, size: int, x: torch.Tensor) -> None:
+    from opacus.grad_sample import GradSampleModule
+    from opacus.validators import ModuleValidator
+
+    net, labels = build(model, channels, 3, 0, size), torch.arange(4) % 3
+    assert not ModuleValidator.validate(net, strict=False)
+    sampled = GradSampleModule(build(model, channels, 3, 0, size), loss_reduction="sum")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of its hooks, about inputs without a gradient and autocast
+        functional.cross_entropy(sampled(x), labels, reduction="sum").backward()
+    for i in range(4):
+        net.zero_grad()
+        functional.cross_entropy(net(x[i : i + 1]), labels[i : i + 1]).backward()
+        for own, theirs in zip(net.parameters(), sampled.parameters(), strict=True):
+            torch.testing.assert_close(own.grad, theirs.grad_sample[i])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("width", "size", "words"), [(6, 12, "multiple of its 4 heads"), (8, None, "say its size")])
+def test_impossible_networks_are_refused(width: int, size: int | None, words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        build(Model("transformer", width=width), 50, 3, 0, size)
