@@ -1,4 +1,5 @@
-"""Edits of a trained model, as *(weights, held)*: rewind the back of a network, hold its front (PPTP, Alg. 1).
+"""Edits of a trained model, as *(weights, held)*: rewind the back of a network, hold its front (PPTP, Alg. 1); rewind
+and hold single weights by Boolean masks (CWRF, eq. 5-7).
 
 A state is a state dict whose names begin with the part they belong to (``stage4.0.conv1.weight``), in order of depth.
 A place is a part ("stage4") or a block in one ("stage4.1"). `held` has a Boolean mask for each tensor that is held, and
@@ -53,3 +54,31 @@ def hold(state: Mapping[str, Tensor], until: str) -> dict[str, Tensor]:
     first = _first(state, until)
     front = list(state.items())[:first]
     return {name: torch.ones_like(value, dtype=torch.bool) for name, value in front}
+
+
+def rewind_weights(
+    state: Mapping[str, Tensor], init: Mapping[str, Tensor], chosen: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """The state with the weights under the masks `chosen` as in `init`, bit for bit; all else as it is."""
+    return {
+        name: torch.where(chosen[name], init[name], value) if name in chosen else value for name, value in state.items()
+    }
+
+
+STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
+
+
+def hold_weights(state: Mapping[str, Tensor], chosen: Mapping[str, Tensor], rest: bool = False) -> dict[str, Tensor]:
+    """Masks of the weights under `chosen`; with `rest`, of all weights and biases that are not. Statistics go on."""
+    if not rest:
+        return dict(chosen)
+    return {
+        name: ~chosen[name] if name in chosen else torch.ones_like(value, dtype=torch.bool)
+        for name, value in state.items()
+        if not name.endswith(STATISTICS)
+    }
+
+
+def both(held: Mapping[str, Tensor], more: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Masks of what either holds."""
+    return dict(held) | {name: held[name] | mask if name in held else mask for name, mask in more.items()}

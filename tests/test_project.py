@@ -53,7 +53,10 @@ def test_lib_imports_from_anywhere(tmp_path: Path) -> None:
         assert Path(found.stdout.strip()) == paths.ROOT / "lib" / "__init__.py"
 
 
-@pytest.mark.parametrize("room", ["lib.recipe", "lib.store", "lib.audit", "lib.lab", "lib.report", "lib.data.registry"])
+@pytest.mark.parametrize(
+    "room",
+    ["lib.recipe", "lib.store", "lib.audit", "lib.lab", "lib.report", "lib.data.registry", "lib.localization.weights"],
+)
 def test_declaring_and_reading_need_no_torch(room: str) -> None:
     script = f"import {room}, sys; print('torch' in sys.modules, 'matplotlib' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -61,8 +64,8 @@ def test_declaring_and_reading_need_no_torch(room: str) -> None:
 
 
 ORDER = [
-    "paths", "data.registry", "recipe", "audit", "data", "models", "training", "rewinding", "attacks",
-    "localization", "store", "lab", "report", "explore", "batch",
+    "paths", "data.registry", "recipe", "audit", "data", "models", "training", "selection", "pruning", "rewinding",
+    "attacks", "localization", "store", "lab", "report", "explore", "batch",
 ]  # fmt: skip
 
 

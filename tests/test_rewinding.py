@@ -2,14 +2,14 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lib import BadInput
 from lib.data.resident import Resident
 from lib.models import Net, build
 from lib.recipe import Model, RelaxLoss, Schedule
-from lib.rewinding import hold, places, rewind
+from lib.rewinding import both, hold, hold_weights, places, rewind, rewind_weights
 from lib.training.loop import fit
 
 MODEL = Model("resnet18", width=4)
@@ -42,6 +42,7 @@ def test_rewound_from_the_stem_is_the_initialisation() -> None:
     assert list(found) == list(init) and all(torch.equal(found[name], init[name]) for name in init)
 
 
+@settings(deadline=None)
 @given(st.sampled_from([*PARTS, "stage1.1", "stage4.1"]))
 def test_rewind_and_hold_meet_at_the_boundary(place: str) -> None:
     trained, init = states()
@@ -89,3 +90,49 @@ def test_held_is_held_through_a_training(optimizer: str) -> None:
             assert torch.equal(value, trained[name]), name
         elif value.is_floating_point():
             assert not torch.equal(value, init[name]), name
+
+
+def masks(share: float) -> dict[str, torch.Tensor]:
+    """Of a random share of each weight; biases and statistics have none."""
+    generator = torch.Generator().manual_seed(0)
+    weights = {name: value for name, value in states()[0].items() if name.endswith("weight")}
+    return {name: torch.rand(value.shape, generator=generator) < share for name, value in weights.items()}
+
+
+@settings(deadline=None)
+@given(st.sampled_from([0.0, 0.3, 1.0]))
+def test_weights_go_back_to_the_bit_and_nothing_else_does(share: float) -> None:
+    trained, init = states()
+    chosen = masks(share)
+    found = rewind_weights(trained, init, chosen)
+    for name, value in found.items():
+        mask = chosen.get(name, torch.zeros_like(value, dtype=torch.bool))
+        assert torch.equal(value[mask], init[name][mask]) and torch.equal(value[~mask], trained[name][~mask])
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("rest", [False, True])
+def test_held_weights_keep_their_bits_while_statistics_go_on(optimizer: str, rest: bool) -> None:
+    trained, init = states()
+    chosen = masks(0.3)
+    start = rewind_weights(trained, init, chosen)
+    net = build(MODEL, 1, 3, 0)
+    net.load_state_dict(start)
+    held = hold_weights(start, chosen, rest)
+    schedule = Schedule(2, batch=8, optimizer=optimizer, lr=0.01, weight_decay=0.1)
+    end = fit(net, images(), torch.arange(24), schedule, RelaxLoss(0.5), seed=0, held=held).states["last"]
+    for name, value in end.items():
+        if name.endswith(("running_mean", "running_var", "num_batches_tracked")):
+            assert name not in held and not torch.equal(value, start[name]), name
+            continue
+        mask = held.get(name, torch.zeros_like(value, dtype=torch.bool))
+        assert torch.equal(value[mask], start[name][mask]), name
+        expected = ~chosen[name] if rest and name in chosen else chosen.get(name, torch.full_like(mask, rest))
+        assert torch.equal(mask, expected)
+        assert mask.all() or not torch.equal(value[~mask], start[name][~mask]), name
+
+
+def test_masks_of_several_edits_are_joined() -> None:
+    one, other = {"a": torch.tensor([True, False])}, {"a": torch.tensor([False, False]), "b": torch.tensor([True])}
+    assert {name: mask.tolist() for name, mask in both(one, other).items()} == {"a": [True, False], "b": [True]}
+    assert one["a"].tolist() == [True, False]

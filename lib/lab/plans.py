@@ -13,6 +13,9 @@ from typing import Any
 from lib import BadInput, paths, store
 from lib.data import registry
 from lib.recipe import (
+    DPSGD,
+    PAST,
+    SNIP,
     AdversarialRegularization,
     At,
     Attack,
@@ -26,13 +29,16 @@ from lib.recipe import (
     Network,
     Pair,
     Population,
+    Score,
     SelfAudit,
     Signals,
     Similarity,
     StageMembership,
     State,
     Step,
+    Taylor,
     Train,
+    Vulnerability,
     load,
 )
 
@@ -234,6 +240,8 @@ def work(step: Step) -> float:
         return _training_work(step.of) * (step.epochs + 2) / step.of.schedule.epochs  # two more are counted
     if isinstance(step, StageMembership):
         return flops(step.of.training.data, step.of.training.model) * step.of.training.design.pool
+    if isinstance(step, Score):
+        return _scoring_work(step)
     if isinstance(step, Signals | Distance | Similarity):
         own = (step.of if isinstance(step, Signals) else step.a).training
         held_out = own.design.test if own.design.test is not None else registry.find(own.data.name).test
@@ -249,6 +257,24 @@ def work(step: Step) -> float:
     return 0.0
 
 
+def _scoring_work(step: Score) -> float:
+    """Forward and backward on members, and on as many reference samples, which the initial net has all seen once."""
+    own, criterion = step.of.training, step.criterion
+    members, reference = own.design.members(own.row), getattr(own.design, "reference", 0)
+    passes = 0
+    if isinstance(criterion, Taylor):
+        passes += 3 * criterion.steps * min(criterion.batch, members)
+    if isinstance(criterion, Vulnerability):
+        passes += 3 * criterion.steps * min(criterion.batch, reference) + reference
+    if isinstance(criterion, SNIP):
+        passes += 3 * min(criterion.batch, members)
+    return passes * flops(own.data, own.model)
+
+
+# What a private step takes, in forward passes, where others take 3: Opacus makes each sample's gradient beside their sum,
+# clips it and adds it up. Measured on one core, ViTs of width 2 to 32.
+PRIVATE = 8.0
+
 # What an operation of wide linear layers takes, of a small net's convolutions' time: measured on one core.
 LINEAR = 1 / 3
 
@@ -260,6 +286,10 @@ def _training_work(step: Train) -> float:
     learnt = samples if batches is None else min(samples, batches * step.schedule.batch)  # of an epoch
     looks = step.objective.looks
     operations = epochs * learnt * (3 + looks) * trained  # forward and backward; forward alone for what is looked at
+    if isinstance(step.objective, PAST):
+        operations += epochs * learnt * 2 * trained  # backward for what is looked at, too
+    if isinstance(step.objective, DPSGD):
+        operations += epochs * learnt * (PRIVATE - 3) * trained
     held = whole - trained  # runs once, or every epoch where augmentation changes what it sees
     if step.schedule.augment:
         operations += epochs * learnt * (1 + looks) * held

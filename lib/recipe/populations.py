@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
 from lib import BadInput
 from lib.recipe.attacks import Attack, Attacker
-from lib.recipe.steps import Choose, Distance, SelfAudit, Signals, Similarity, State, Train
+from lib.recipe.criteria import Criterion
+from lib.recipe.steps import Choose, Distance, Score, SelfAudit, Signals, Similarity, State, Train
 from lib.recipe.subjects import CrossEntropy, Data, Design, Distillation, Halves, LeftOut, Model, Objective, Schedule
 
 
@@ -36,6 +37,31 @@ class Population:
 
     def hold(self, until: str) -> Population:
         return self._map(lambda state: state.hold(until))
+
+    def score(self, criterion: Criterion | None = None) -> tuple[Score, ...]:
+        return tuple(state.score(criterion) for state in self.states)
+
+    def rewind_weights(self, by: Sequence[Score], share: float) -> Population:
+        return self._each(by, lambda state, score: state.rewind_weights(score, share))
+
+    def hold_weights(self, by: Sequence[Score], share: float, rest: bool = False) -> Population:
+        return self._each(by, lambda state, score: state.hold_weights(score, share, rest))
+
+    def remove(self, by: Sequence[Score], share: float) -> Population:
+        return self._each(by, lambda state, score: state.remove(score, share))
+
+    def prune(
+        self, sparsity: float, by: Sequence[Score] | None = None, scope: Literal["global", "layer"] = "global"
+    ) -> Population:
+        if by is None:
+            return self._map(lambda state: state.prune(sparsity, scope=scope))
+        return self._each(by, lambda state, score: state.prune(sparsity, score, scope))
+
+    def _each(self, by: Sequence[Score], change: Callable[[State, Score], State]) -> Population:
+        """Each model by its own score."""
+        if len(by) != len(self):
+            raise BadInput(f"{len(self)} models go by as many scores, not by {len(by)}: take population.score(...)")
+        return Population(tuple(change(state, score) for state, score in zip(self.states, by, strict=True)))
 
     def train(self, schedule: Schedule, objective: Objective | None = None) -> Population:
         return self._map(lambda state: state.train(schedule, objective))

@@ -10,6 +10,7 @@ from typing import Literal
 
 from lib import BadInput
 from lib.recipe.core import Step
+from lib.recipe.criteria import Change, Criterion, Vulnerability
 from lib.recipe.subjects import (
     AdversarialRegularization,
     CrossEntropy,
@@ -40,6 +41,22 @@ class State(Step, ABC):
 
     def hold(self, until: str) -> Hold:
         return Hold(self, until)
+
+    def score(self, criterion: Criterion | None = None) -> Score:
+        return Score(self, criterion or Vulnerability())
+
+    def rewind_weights(self, by: Score, share: float) -> RewindWeights:
+        return RewindWeights(self, by, share)
+
+    def hold_weights(self, by: Score, share: float, rest: bool = False) -> HoldWeights:
+        return HoldWeights(self, by, share, rest)
+
+    def prune(self, sparsity: float, by: Score | None = None, scope: Literal["global", "layer"] = "global") -> Prune:
+        return Prune(self, sparsity, by, scope)
+
+    def remove(self, by: Score, share: float) -> Prune:
+        """Without the `share` of the weights with the largest scores (CWRF's A1)."""
+        return Prune(self, share, by, largest=True)
 
     def train(self, schedule: Schedule, objective: Objective | None = None, teachers: tuple[State, ...] = ()) -> Train:
         """Go on from here on the same members, with a fresh optimizer and the same order seed."""
@@ -138,6 +155,10 @@ class Rewind(Edit):
     start: str
     fresh: bool = False  # the control: to an initialisation that this network has never had
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _unpruned(self.parent)
+
     def parents(self) -> Iterator[Step]:
         yield self.parent
         if not self.fresh:
@@ -149,6 +170,106 @@ class Hold(Edit):
     """All stages before `until` keep their weights and BatchNorm statistics in every training that follows."""
 
     until: str
+
+
+@dataclass(frozen=True, eq=False)
+class Score(Step):
+    """What each weight is worth by a criterion, for this very model: the target its own, each shadow its own.
+
+    Scored are the weights of convolutions, linear maps, norms and embeddings; no biases and no tokens. CWRF counts
+    "all trainable scalars", but the shares of its Tab. 1 fit weights alone. In float32 whatever the training's
+    precision, in evaluation mode (BatchNorm's statistics stay, no dropout: the model as it is attacked) and on plain
+    samples; the paper is silent on all three.
+
+    Result: a float32 array of the tensor's shape for each scored one, by its state-dict name; `scored/kinds`, of which
+    `lib.localization.weights.kinds` makes layer types; of a Taylor score `history/ce`, `history/accuracy` (members)
+    and, where reference samples are looked at, `history/kl`, `history/accuracy_reference`, each `(T,)`, before the
+    update.
+    """
+
+    of: State
+    criterion: Criterion = field(default_factory=Vulnerability)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.criterion, Vulnerability) and not getattr(self.of.training.design, "reference", 0):
+            raise BadInput("Vulnerability needs non-members to look at: give the design reference samples")
+
+    def parents(self) -> Iterator[Step]:
+        yield self.of
+        if isinstance(self.criterion, Vulnerability | Change):
+            yield At(self.of.origin(), "init")
+
+
+@dataclass(frozen=True, eq=False)
+class RewindWeights(Edit):
+    """The `share` of the scored weights with the largest scores go back to the chain's initialisation (CWRF, eq. 5-6).
+
+    Exactly round(share n) of the n weights, of equal scores the first in the network. Biases and BatchNorm's statistics
+    stay as they are.
+    """
+
+    by: Score
+    share: float  # CWRF's rewind rate r
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _unpruned(self.parent)
+        _own(self, self.by, self.share)
+
+    def parents(self) -> Iterator[Step]:
+        yield from (self.parent, self.by, At(self.origin(), "init"))
+
+
+@dataclass(frozen=True, eq=False)
+class HoldWeights(Edit):
+    """The `share` of the scored weights with the largest scores keep their values in the training that follows.
+
+    With `rest` they are the only ones that change: all other weights and all biases are held. BatchNorm's statistics
+    go on in either case. CWRF (A3) rewinds and holds the same weights; A2 rewinds them and holds the rest.
+    """
+
+    by: Score
+    share: float
+    rest: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _own(self, self.by, self.share)
+
+
+@dataclass(frozen=True, eq=False)
+class Prune(Edit):
+    """The weights with the smallest scores, or magnitudes, become zero and are held there in the training that follows.
+
+    Exactly round(sparsity n) of n weights, zeros that were there before counted; of equal ones the first in the
+    network. By a score all scored weights compete; by magnitude (`by` None) all but those of norms. A `Learnability`
+    score makes it first-order Taylor pruning, which does not depend on the state that is pruned: the initialisation
+    with the survivors of the trained net is `train.at("init").prune(0.85, train.score(Learnability()))`.
+    """
+
+    sparsity: float
+    by: Score | None = None
+    scope: Literal["global", "layer"] = "global"  # `layer`: each tensor as sparse as all (NNI's LevelPruner)
+    largest: bool = False  # those with the largest go instead: CWRF's A1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _own(self, self.by, self.sparsity)
+
+
+def _unpruned(state: State) -> None:
+    while isinstance(state, Edit):
+        if isinstance(state, Prune):
+            raise BadInput("a rewind would bring back what was pruned: prune the rewound state instead")
+        state = state.parent
+
+
+def _own(edit: Edit, by: Score | None, share: float) -> None:
+    if not 0 <= share <= 1:
+        raise BadInput(f"{type(edit).__name__} takes a share of the weights between 0 and 1, not {share}")
+    if by and by.of.origin() != edit.origin():
+        raise BadInput(f"{type(edit).__name__} goes by a score of another model: score a state of the same chain")
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,7 +76,7 @@ class Step:
         frozen = [] if self.augment else hold.leading()
         if frozen:
             hold.train()
-            with torch.no_grad(), _float32(), self._autocast():
+            with torch.no_grad(), float32(), self._autocast():
                 if _apply(frozen, augmentation.plain(data, members[:1])).nbytes * len(self.samples) <= CACHE:
                     parts = [_apply(frozen, augmentation.plain(data, rows)) for rows in self.samples.split(CHUNK)]
                     self.kept = torch.cat([_channels_last(part) for part in parts])
@@ -101,13 +101,13 @@ class Step:
         """Learn from the next `size` samples."""
         drawn = self.order[:, 0].index_select(1, self.ahead[:size] + self.position)
         labels = self.labels(drawn[0])
-        with _float32():
+        with float32():
             self.prepare(size)
             logits = self.logits(self.images(drawn))
             value = self.value(size, drawn[0], logits, labels)
             self.optimizer.zero_grad(set_to_none=True)
             value.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
+        self.update()
         self.hold.impose()
         self.position.add_(size)
         self.loss.add_(value.detach(), alpha=size)
@@ -119,6 +119,10 @@ class Step:
     def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         """The objective on these `size` samples at `places (size,)`, a float32 scalar."""
         return loss(self.objective, logits, labels, self.epoch)
+
+    def update(self) -> None:
+        """What the gradients, once they are there, do to the weights."""
+        self.optimizer.step()
 
     def beside(self, size: int) -> Tensor:
         """The tables `(4, looks, size)` of what is only looked at, beside the next `size` samples."""
@@ -172,7 +176,7 @@ class Step:
                             value.zero_()
 
 
-def _float32() -> contextlib.AbstractContextManager[None]:
+def float32() -> contextlib.AbstractContextManager[None]:
     """float32 that is not silently TF32; cuDNN's other switches stay as they are."""
     now = torch.backends.cudnn
     return now.flags(

@@ -161,6 +161,6 @@ def test_counts(net: Net, data: Resident) -> None:
 def test_float32_is_not_tf32_and_other_switches_stay() -> None:
     cudnn = torch.backends.cudnn
     with cudnn.flags(enabled=True, benchmark=True, deterministic=True):
-        with module._float32():
+        with module.float32():
             assert (cudnn.allow_tf32, cudnn.benchmark, cudnn.deterministic) == (False, True, True)
         assert cudnn.allow_tf32

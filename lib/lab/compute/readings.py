@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from lib import store
+from lib import BadInput, store
 from lib.lab.compute.states import Arrays, device, load, roles, table, tensor
-from lib.recipe import Anatomy, Choose, Distance, SelfAudit, Signals, Similarity, StageMembership, StageProbe
+from lib.recipe import (
+    SNIP,
+    Anatomy,
+    At,
+    Change,
+    Choose,
+    Distance,
+    Magnitude,
+    Random,
+    Score,
+    SelfAudit,
+    Signals,
+    Similarity,
+    StageMembership,
+    StageProbe,
+    Taylor,
+    Vulnerability,
+)
+
+if TYPE_CHECKING:
+    import torch
 
 
 def signals(step: Signals) -> Arrays:
@@ -116,7 +138,6 @@ def stage_probe(step: StageProbe) -> Arrays:
 
 
 def stage_membership(step: StageMembership) -> Arrays:
-    from lib import BadInput
     from lib.data.designs import Role
     from lib.data.resident import resident
     from lib.localization.layers import part_names
@@ -142,6 +163,43 @@ def stage_membership(step: StageMembership) -> Arrays:
         "index": index[judged],
         "parts": _text(part_names(net)),
     }
+
+
+def score(step: Score) -> Arrays:
+    from lib.data.designs import Role
+    from lib.data.resident import resident
+    from lib.localization import scores
+
+    own, criterion, net = step.of.training, step.criterion, load(step.of)
+    kinds = scores.kinds(net)
+    history: dict[str, torch.Tensor] = {}
+    init = load(At(step.of.origin(), "init")) if isinstance(criterion, Vulnerability | Change) else None
+    match criterion:
+        case Taylor() | SNIP():
+            role, index, _ = table(own)
+            members, reference = (tensor(index[role[0] == one]) for one in (Role.MEMBER, Role.REFERENCE))
+            data = resident(own.data, device())
+            if isinstance(criterion, SNIP):
+                found = scores.snip(net, data, members, criterion, seed=own.seed)
+            else:
+                found, history = scores.taylor(
+                    net, data, members, criterion, seed=own.seed, reference=reference, init=init
+                )
+            maps = {name: value.numpy() for name, value in found.items()}
+        case Random():
+            draws = np.random.default_rng(np.random.SeedSequence([criterion.seed, own.seed]))
+            state = net.state_dict()
+            maps = {name: draws.random(tuple(state[name].shape), np.float32) for name in kinds}
+        case Magnitude() | Change():
+            state, start = net.state_dict(), init.state_dict() if init else {}
+            maps = {name: (state[name] - start.get(name, 0)).abs().cpu().numpy() for name in kinds}
+        case _:
+            raise BadInput(f"{type(criterion).__name__} says nothing about weights")
+    return (
+        maps
+        | {f"history/{name}": value.numpy() for name, value in history.items()}
+        | {"scored/kinds": _text([f"{name} {kind}" for name, kind in kinds.items()])}
+    )
 
 
 def anatomy(step: Anatomy) -> Arrays:

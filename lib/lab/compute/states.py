@@ -8,7 +8,7 @@ import numpy as np
 
 from lib import store
 from lib.lab.plans import taken
-from lib.recipe import At, Choose, Data, Edit, Hold, Rewind, State, Train
+from lib.recipe import At, Choose, Data, Edit, Hold, HoldWeights, Prune, Rewind, RewindWeights, State, Train
 
 if TYPE_CHECKING:
     import torch
@@ -44,7 +44,7 @@ def weights(state: State) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tens
     """The values of a state, and the masks of what is held in all that follows."""
     import torch
 
-    from lib import rewinding
+    from lib import pruning, rewinding
 
     if isinstance(state, Choose):
         return weights(taken(state))
@@ -56,9 +56,31 @@ def weights(state: State) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tens
             else:
                 start = weights(At(state.origin(), "init"))[0]
             return rewinding.rewind(values, start, state.start), held
-        if isinstance(state, Hold):
-            return values, held | rewinding.hold(values, state.until)
-    return {name: torch.tensor(array) for name, array in store.read(state.key).arrays.items() if "/" not in name}, {}
+        if isinstance(state, RewindWeights):
+            init = weights(At(state.origin(), "init"))[0]
+            return rewinding.rewind_weights(values, init, _chosen(state)), held
+        if isinstance(state, Prune):
+            scores = weights_of(store.read(state.by.key).arrays) if state.by else None
+            values, more = pruning.prune(values, state.sparsity, scores, state.scope, state.largest)
+        elif isinstance(state, HoldWeights):
+            more = rewinding.hold_weights(values, _chosen(state), state.rest)
+        else:
+            assert isinstance(state, Hold)
+            more = rewinding.hold(values, state.until)
+        return values, rewinding.both(held, more)
+    return {name: torch.tensor(array) for name, array in weights_of(store.read(state.key).arrays).items()}, {}
+
+
+def weights_of(arrays: Arrays) -> Arrays:
+    """Of an entry's arrays those that belong to weights; the others' names have a slash."""
+    return {name: array for name, array in arrays.items() if "/" not in name}
+
+
+def _chosen(state: RewindWeights | HoldWeights) -> dict[str, torch.Tensor]:
+    from lib import selection
+
+    chosen = selection.highest(weights_of(store.read(state.by.key).arrays), state.share)
+    return {name: tensor(mask) for name, mask in chosen.items()}
 
 
 def load(state: State) -> Any:

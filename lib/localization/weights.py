@@ -1,0 +1,136 @@
+"""Score maps of weights, read from stored results: where selected weights sit, and how two scores agree (CWRF, Tab. 1,
+Fig. 3). numpy and scipy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from lib import BadInput
+
+# Weights that a null looks at: ranks of ten million numbers, ten times over, would take minutes.
+SAMPLE = 200_000
+
+FloatArray = NDArray[np.float64]
+Maps = Mapping[str, NDArray]
+
+
+def maps(result: Maps) -> dict[str, NDArray]:
+    """The score maps of a `Score`'s result, by state-dict name, in the order of the network."""
+    return {name: array for name, array in result.items() if "/" not in name}
+
+
+def kinds(result: Maps) -> dict[str, str]:
+    """The layer type of each scored tensor: conv, linear, norm, attention or embedding."""
+    lines = bytes(result["scored/kinds"]).decode().split("\n")
+    return {name: kind for name, kind in (line.rsplit(" ", 1) for line in lines)}
+
+
+@dataclass(frozen=True)
+class Share:
+    """How much of something was selected."""
+
+    of: str  # a tensor's name, or a layer type
+    weights: int
+    selected: int
+
+    @property
+    def share(self) -> float:
+        """Of its own weights, how many are selected."""
+        return self.selected / self.weights
+
+
+def shares(chosen: Maps, groups: Mapping[str, str] | None = None) -> tuple[Share, ...]:
+    """Of each tensor, or of each of `groups` (as `kinds` gives them), how many weights the masks `chosen` select."""
+    counts: dict[str, list[int]] = {}
+    for name, mask in chosen.items():
+        count = counts.setdefault(groups[name] if groups else name, [0, 0])
+        count[0] += mask.size
+        count[1] += int(mask.sum())
+    return tuple(Share(of, weights, selected) for of, (weights, selected) in counts.items())
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How two scores of the same weights go together; each correlation NaN where a score does not vary.
+
+    `null` and `null_spearman` are the middle 95 % of what is left of `pearson` and `spearman` when the first score's
+    gradients are shuffled among the weights (see `agreement`).
+    """
+
+    kind: str  # layer type, or "all"
+    weights: int
+    share: float  # of all weights
+    pearson: float
+    spearman: float
+    partial: float  # Pearson, given |w|
+    partial_spearman: float  # of the ranks, given the rank of |w|
+    null: tuple[float, float]
+    null_spearman: tuple[float, float]
+
+
+def agreement(
+    a: Maps, b: Maps, magnitude: Maps, groups: Mapping[str, str], *, shuffles: int = 10, seed: int = 0
+) -> tuple[Agreement, ...]:
+    """Correlations of two score maps over all weights and over those of each layer type (CWRF, Tab. 1).
+
+    `magnitude` holds |w|. Taylor scores share that factor, which alone makes them correlate: so the partial
+    correlations take it out, and the null keeps it. There the gradient part a / |w| is shuffled among the weights of
+    the group (of more than `SAMPLE`, a random `SAMPLE`) and multiplied with |w| again, `shuffles` times. Raises
+    BadInput where the maps do not belong together.
+    """
+    if shuffles < 1:
+        raise BadInput(f"a null takes one shuffle or more, not {shuffles}")
+    shapes = {name: np.shape(array) for name, array in a.items()}
+    if any({name: np.shape(array) for name, array in each.items()} != shapes for each in (b, magnitude)):
+        raise BadInput("two scores and a magnitude of the same weights are needed: maps differ in names or shapes")
+    total = sum(np.size(array) for array in a.values())
+    found: list[Agreement] = []
+    for kind in ("all", *dict.fromkeys(groups[name] for name in a)):
+        names = [name for name in a if kind in ("all", groups[name])]
+        x, y, w = (np.concatenate([np.ravel(each[name]) for name in names]).astype(float) for each in (a, b, magnitude))
+        found.append(_agreement(kind, total, x, y, w, shuffles, np.random.default_rng([seed, len(found)])))
+    return tuple(found)
+
+
+def _agreement(
+    kind: str, total: int, x: FloatArray, y: FloatArray, w: FloatArray, shuffles: int, draws: np.random.Generator
+) -> Agreement:
+    ranks = [stats.rankdata(each) for each in (x, y, w)]
+    few = draws.choice(len(x), SAMPLE, replace=False) if len(x) > SAMPLE else np.arange(len(x))
+    scale, other = w[few], y[few]
+    gradient = np.divide(x[few], scale, out=np.zeros_like(scale), where=scale > 0)
+    rank = stats.rankdata(other)
+    shuffled = []
+    for _ in range(shuffles):
+        again = draws.permutation(gradient) * scale
+        shuffled.append((_pearson(again, other), _pearson(stats.rankdata(again), rank)))
+    low, high = np.quantile(shuffled, [0.025, 0.975], axis=0)
+    return Agreement(
+        kind,
+        len(x),
+        len(x) / total,
+        _pearson(x, y),
+        _pearson(ranks[0], ranks[1]),
+        _partial(x, y, w),
+        _partial(*ranks),
+        (float(low[0]), float(high[0])),
+        (float(low[1]), float(high[1])),
+    )
+
+
+def _pearson(x: FloatArray, y: FloatArray) -> float:
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    return float(stats.pearsonr(x, y).statistic)
+
+
+def _partial(x: FloatArray, y: FloatArray, w: FloatArray) -> float:
+    """The correlation of what a straight line through w leaves of x and of y."""
+    xy, xw, yw = _pearson(x, y), _pearson(x, w), _pearson(y, w)
+    left = (1 - xw**2) * (1 - yw**2)
+    return (xy - xw * yw) / np.sqrt(left) if left > 1e-12 else float("nan")

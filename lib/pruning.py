@@ -1,0 +1,38 @@
+"""One-shot unstructured pruning, as *(weights, held)*: zeros of an exact number, which later trainings keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lib import selection
+
+
+def magnitudes(state: Mapping[str, Tensor]) -> dict[str, NDArray]:
+    """|w| of every weight of two dimensions or more: convolutions, linear maps, embeddings; no norms, no biases."""
+    found = {name: value for name, value in state.items() if name.endswith("weight") and value.dim() > 1}
+    return {name: value.detach().abs().cpu().numpy() for name, value in found.items()}
+
+
+def prune(
+    state: Mapping[str, Tensor],
+    sparsity: float,
+    scores: Mapping[str, NDArray] | None = None,
+    scope: Literal["global", "layer"] = "global",
+    largest: bool = False,
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The state with zeros in place of the weights with the smallest `scores` (or magnitudes), and masks of the zeros.
+
+    Exactly round(sparsity n): of all n scored weights together, or of each tensor's (`layer`). `largest` removes those
+    with the largest scores instead. Untouched tensors are not copied. Raises BadInput as `lib.selection.highest`.
+    """
+    importance = magnitudes(state) if scores is None else scores
+    choose = selection.highest if largest else selection.lowest
+    groups = [importance] if scope == "global" else [{name: values} for name, values in importance.items()]
+    gone = {name: torch.from_numpy(mask) for group in groups for name, mask in choose(group, sparsity).items()}
+    values = {name: value.masked_fill(gone[name], 0.0) if name in gone else value for name, value in state.items()}
+    return values, gone

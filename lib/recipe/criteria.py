@@ -1,0 +1,86 @@
+"""By what a weight is judged: learnability and vulnerability (CWRF), and the scores that could explain them away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lib import BadInput
+from lib.recipe.core import Recipe
+
+
+@dataclass(frozen=True, eq=False)
+class Criterion(Recipe):
+    """How a weight's score is made; larger = more of what the criterion is named after."""
+
+
+@dataclass(frozen=True, eq=False)
+class Taylor(Criterion):
+    """First-order Taylor importance, summed over updates: sum_t |g_t w_t|, w before update t (Molchanov et al. 2019).
+
+    g is the gradient of one batch's loss alone (no weight decay). A few tens of steps from the state that is scored;
+    their number, batch, optimizer and rate are lost from CWRF's text. Adam at 1e-3 is what it trains with as far as the
+    text tells. The steps' weights are thrown away.
+    """
+
+    steps: int = 50  # T; a few tens in CWRF, number lost
+    batch: int = 128  # samples of each set; all members where there are fewer
+    form: Literal["absolute", "squared"] = "absolute"  # `squared`: (g w)^2, as Molchanov et al. print it
+    optimizer: Literal["sgd", "adam"] = "adam"  # SGD without momentum
+    lr: float = 1e-3  # constant
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.steps < 1 or self.batch < 1 or self.lr < 0:
+            raise BadInput(f"{type(self).__name__} takes one step and one sample or more, and a rate of 0 or more")
+
+
+@dataclass(frozen=True, eq=False)
+class Learnability(Taylor):
+    """CWRF, eq. 2: the updates descend the members' cross-entropy."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vulnerability(Taylor):
+    """CWRF, eq. 3-4: the updates push the outputs on reference samples back to the untrained net, members kept fitted.
+
+    They descend (1 - weight) CE(members) + weight KL. The text gives neither the weight (lambda) nor the direction of
+    the divergence. CE + mu KL is the same up to a factor, with mu = weight / (1 - weight).
+    """
+
+    weight: float = 0.5  # lambda; lost. Between 0 and 1
+    divergence: Literal["model||init", "init||model"] = "model||init"  # the expectation is under the first's outputs
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.weight <= 1:
+            raise BadInput(f"Vulnerability.weight cannot be {self.weight}: give 0 (cross-entropy alone) to 1")
+
+
+@dataclass(frozen=True, eq=False)
+class SNIP(Criterion):
+    """Lee et al. 2019: |g w| / sum |g w| on one class-balanced batch; they score the initialisation, `at("init")`."""
+
+    batch: int = 128  # theirs, for MNIST and CIFAR-10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.batch < 1:
+            raise BadInput(f"SNIP.batch cannot be {self.batch}: give one sample or more")
+
+
+@dataclass(frozen=True, eq=False)
+class Magnitude(Criterion):
+    """|w|."""
+
+
+@dataclass(frozen=True, eq=False)
+class Change(Criterion):
+    """|w - w_0|, how far a weight is from its initialisation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Random(Criterion):
+    """A number drawn for each weight, uniform on [0, 1): each model draws its own."""
+
+    seed: int = 0

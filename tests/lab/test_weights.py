@@ -1,0 +1,273 @@
+"""CWRF end to end: scores, rewinding and holding single weights, pruning; planned, counted, realized."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from lib import BadInput, lab, selection, store
+from lib.lab.compute.states import weights
+from lib.lab.plans import dump, plan, undump, work
+from lib.localization.weights import kinds, maps
+from lib.recipe import (
+    SNIP,
+    At,
+    Change,
+    Criterion,
+    Data,
+    Learnability,
+    Magnitude,
+    Model,
+    Random,
+    RandomHalves,
+    RelaxLoss,
+    Schedule,
+    Score,
+    Signals,
+    Threshold,
+    Train,
+    Vulnerability,
+    load,
+    population,
+)
+
+DATA, MODEL = Data(pixels=8), Model("resnet10", width=2)
+SHORT = Schedule(2, 32, optimizer="adam", lr=0.01, weight_decay=0.1)
+DESIGN = RandomHalves(80, test=40, reference=20)
+VULNERABLE = Vulnerability(4, 16)
+
+
+def pool(models: int = 4):
+    return population(DATA, DESIGN, MODEL, SHORT, models=models)
+
+
+def arrays(step: Train | At) -> dict[str, np.ndarray]:
+    return {name: array for name, array in store.read(step.key).arrays.items() if "/" not in name}
+
+
+def statistic(name: str) -> bool:
+    return name.endswith(("running_mean", "running_var", "num_batches_tracked"))
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [VULNERABLE, Learnability(4, 16, "squared"), SNIP(), Magnitude(), Change(), Random()],
+    ids=lambda c: type(c).__name__,
+)
+def test_a_score_has_a_map_for_each_scored_tensor_and_is_looked_up_again(
+    criterion: Criterion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (train,) = pool(1)
+    score = train.score(criterion)
+    first = lab.realize(score, train.at("init"))[score]
+    own, init = arrays(train), arrays(train.at("init"))
+    assert list(maps(first)) == [name for name in own if name in kinds(first)] and "head.fc.bias" not in kinds(first)
+    for name, values in maps(first).items():
+        assert values.dtype == np.float32 and values.shape == own[name].shape and (values >= 0).all()
+        if isinstance(criterion, Magnitude):
+            assert np.array_equal(values, np.abs(own[name]))
+        if isinstance(criterion, Change):
+            assert np.array_equal(values, np.abs(own[name] - init[name])) and values.any()
+    if isinstance(criterion, Vulnerability):
+        assert first["history/kl"].shape == first["history/accuracy_reference"].shape == (4,)
+    monkeypatch.setattr("lib.lab.compute.readings.score", lambda _: pytest.fail("scored twice"))
+    assert lab.realize(score)[score].keys() == first.keys()
+
+
+def test_scoring_leaves_the_model_alone_and_random_differs_from_model_to_model() -> None:
+    models = pool(2)
+    scores = models.score(Random())
+    found = lab.realize(models, scores, models.signals())
+    before = found[Signals(models[0])]["logits"]
+    again = lab.realize(models.score(VULNERABLE), models.signals())
+    assert np.array_equal(again[Signals(models[0])]["logits"], before)
+    one, other = (found[score]["head.fc.weight"] for score in scores)
+    assert not np.array_equal(one, other) and one.min() >= 0 and one.max() < 1
+
+
+def test_nothing_rewound_is_nothing_changed_and_all_is_the_initialisation_bit_for_bit() -> None:
+    (train,) = pool(1)
+    score = train.score(VULNERABLE)
+    lab.realize(score, train.at("init"))
+    own, init = arrays(train), arrays(train.at("init"))
+    none, held = weights(train.rewind_weights(score, 0))
+    assert not held and all(np.array_equal(none[name].numpy(), own[name]) for name in own)
+    whole, _ = weights(train.rewind_weights(score, 1))
+    scored = set(maps(store.read(score.key).arrays))
+    for name in own:
+        assert np.array_equal(whole[name].numpy(), (init if name in scored else own)[name]), name
+    some, _ = weights(train.rewind_weights(score, 0.1))
+    chosen = selection.highest(maps(store.read(score.key).arrays), 0.1)
+    assert sum(mask.sum() for mask in chosen.values()) == round(0.1 * sum(mask.size for mask in chosen.values()))
+    for name, mask in chosen.items():
+        assert np.array_equal(some[name].numpy(), np.where(mask, init[name], own[name]))
+
+
+def test_a1_a2_and_a3_train_what_they_say_and_hold_the_rest_to_the_bit() -> None:
+    risky = pool(1)
+    by = risky.score(VULNERABLE)
+    fine, loss, r = Schedule(2, 32, optimizer="adam", lr=0.01, weight_decay=0.1), RelaxLoss(0.5), 0.1
+    a1 = risky.remove(by, r).train(fine, loss)
+    a2 = risky.rewind_weights(by, r).hold_weights(by, r, rest=True).train(fine, loss)
+    a3 = risky.rewind_weights(by, r).hold_weights(by, r).train(fine, loss)
+    found = lab.realize(a1, a2, a3, by, risky.at("init"), a3.signals())
+    own, init = arrays(risky[0]), arrays(risky[0].at("init"))
+    chosen = selection.highest(maps(found[by[0]]), r)
+    assert sum(mask.sum() for mask in chosen.values()) > 10
+    removed, only, frozen = (arrays(one[0]) for one in (a1, a2, a3))
+    moved = dict.fromkeys(("a1", "a2", "a3"), 0)
+    for name in own:
+        if statistic(name):
+            assert not np.array_equal(frozen[name], own[name]) and not np.array_equal(only[name], own[name]), name
+            continue
+        mask = chosen.get(name, np.zeros(own[name].shape, bool))
+        assert not removed[name][mask].any()
+        assert np.array_equal(frozen[name][mask], init[name][mask])
+        assert np.array_equal(only[name][~mask], own[name][~mask])
+        moved["a1"] += (removed[name] != own[name])[~mask].sum()
+        moved["a2"] += (only[name] != init[name])[mask].sum()
+        moved["a3"] += (frozen[name] != own[name])[~mask].sum()
+    free = sum(array.size for name, array in own.items() if not statistic(name))
+    taken = sum(mask.sum() for mask in chosen.values())
+    assert moved["a1"] > 0.9 * (free - taken) and moved["a3"] > 0.9 * (free - taken) and moved["a2"] > 0.5 * taken
+    assert np.isfinite(found[Signals(a3[0])]["logits"]).all()
+
+
+def test_m1_m2_and_m3_of_the_location_hypothesis() -> None:
+    dense = pool(1)
+    by = dense.score(Learnability(4, 16))
+    retrained = dense.at("init").prune(0.85, by).train(SHORT)
+    as_is = dense.prune(0.85, by)
+    found = lab.realize(retrained, as_is.signals(), by, dense.at("init"))
+    own, init = arrays(dense[0]), arrays(dense[0].at("init"))
+    gone = selection.lowest(maps(found[by[0]]), 0.85)
+    pruned, _ = weights(as_is[0])
+    start, held = weights(dense[0].at("init").prune(0.85, by[0]))
+    end = arrays(retrained[0])
+    for name, mask in gone.items():
+        assert np.array_equal(held[name].numpy(), mask)
+        assert np.array_equal(pruned[name].numpy(), np.where(mask, 0, own[name]))
+        assert np.array_equal(start[name].numpy(), np.where(mask, 0, init[name]))
+        assert not end[name][mask].any()
+    assert all(np.array_equal(start[name].numpy(), init[name]) for name in init if name not in gone)
+    assert found[Signals(as_is[0])]["logits"].shape[1] == 10
+    everything = dense.at("init").prune(0.0).train(SHORT)
+    lab.realize(everything)
+    assert all(np.array_equal(arrays(everything[0])[name], own[name]) for name in own), "a mask of all is M1 again"
+
+
+def test_edits_of_stages_and_of_weights_hold_together() -> None:
+    (train,) = pool(1)
+    score = train.score(Magnitude())
+    lab.realize(score)
+    _, held = weights(train.prune(0.5, score).hold("stage2").hold_weights(score, 0.1))
+    low, high = (
+        choose(maps(store.read(score.key).arrays), share)
+        for choose, share in ((selection.lowest, 0.5), (selection.highest, 0.1))
+    )
+    assert held["stem.conv.weight"].all() and held["stem.norm.running_mean"].all()
+    assert np.array_equal(
+        held["stage4.0.conv1.weight"].numpy(), low["stage4.0.conv1.weight"] | high["stage4.0.conv1.weight"]
+    )
+    assert not any(statistic(name) for name in held if name.startswith("stage4"))
+
+
+def test_adaptive_is_adaptive_every_shadow_has_its_own_score_and_mask() -> None:
+    risky = pool(6)
+    by = risky.score(VULNERABLE)
+    private = risky.rewind_weights(by, 0.05).hold_weights(by, 0.05).train(SHORT, RelaxLoss(0.5))
+    attack = private.attack(Threshold("loss"))
+    found = plan([[attack]])
+    jobs = [job.step for job in found.jobs.values()]
+    assert {step for step in jobs if isinstance(step, Score)} == set(by) and len(set(by)) == 6
+    assert sum(isinstance(step, Train) for step in jobs) == found.models_distinct == 12
+    order = list(found.jobs)
+    for state, score in zip(private, by, strict=True):
+        assert score.key in found.jobs[state.key].needs and score.of.origin() == state.origin()
+        assert {at.when for at in found.jobs[state.origin().key].asked} == {"init"}
+    for job in found.jobs.values():
+        assert all(order.index(need) < order.index(job.key) for need in job.needs)
+    results = lab.realize(attack, by)
+    masks = [selection.highest(maps(results[score]), 0.05) for score in by]
+    assert all(any(not np.array_equal(masks[0][name], other[name]) for name in other) for other in masks[1:])
+    assert results[attack]["scores"].shape == (6, 80)
+    assert not plan([[attack, by]]).jobs
+
+
+def test_what_follows_a_stored_score_needs_it_no_more_than_its_key() -> None:
+    (train,) = pool(1)
+    score = train.score(Learnability(2, 8))
+    assert {type(job.step) for job in plan([[score]]).jobs.values()} == {Train, Score}
+    lab.realize(score)
+    store.discard(train.key)
+    assert not plan([[score]]).jobs
+    assert {type(job.step) for job in plan([[train.hold_weights(score, 0.1).train(SHORT)]]).jobs.values()} == {Train}
+
+
+def test_scores_are_counted_by_what_they_pass_through_the_network() -> None:
+    (train,) = pool(1)
+    epoch = work(train) / SHORT.epochs  # 40 members, forward and backward
+    assert work(train.score(Learnability(50, 16))) == pytest.approx(epoch * 50 * 16 / 40)
+    assert work(train.score(Learnability(50, 999))) == pytest.approx(epoch * 50)
+    assert work(train.score(Vulnerability(50, 16))) == pytest.approx(epoch * (2 * 50 * 16 / 40 + 20 / 3 / 40))
+    assert work(train.score(SNIP(10))) == pytest.approx(epoch / 4)
+    assert not any(work(train.score(c)) for c in (Magnitude(), Change(), Random()))
+
+
+def test_chains_travel_and_keep_their_keys() -> None:
+    risky = pool(2)
+    by = risky.score(VULNERABLE)
+    chains = [
+        risky.rewind_weights(by, 0.1).hold_weights(by, 0.1, rest=True).train(SHORT),
+        risky.prune(0.5).train(SHORT),
+    ]
+    text = json.dumps(dump(plan([chains])))
+    assert {*by, *chains[0], *chains[1]} <= set(undump(text))
+    (train, _) = risky
+    known = {step.key: step for step in (train, by[0])}
+    for step in (
+        by[0],
+        train.rewind_weights(by[0], 0.1),
+        train.hold_weights(by[0], 0.1),
+        train.prune(0.5, by[0], "layer"),
+    ):
+        assert load(json.loads(json.dumps(step.record())), known.__getitem__) == step
+    assert Score(train).record() == {"kind": "Score", "of": {"step": train.key}}
+    assert train.prune(0.5).record() == {"kind": "Prune", "parent": {"step": train.key}, "sparsity": 0.5}
+    keys = {
+        train.score(c).key for c in (Vulnerability(), Vulnerability(weight=0.6), Learnability(), Random(), Random(1))
+    }
+    assert len(keys) == 5 and train.score(Vulnerability(50, 128, weight=0.5)).key == Score(train).key
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda a, b: a.rewind_weights(b.score(Random()), 0.1), "another model"),
+        (lambda a, b: a.hold_weights(a.score(Random()), 1.1), "between 0 and 1"),
+        (lambda a, b: a.prune(-0.1), "between 0 and 1"),
+        (lambda a, b: a.prune(0.5).rewind("stem"), "bring back what was pruned"),
+        (lambda a, b: a.prune(0.5).hold("head").rewind_weights(a.score(Random()), 0.1), "bring back"),
+        (lambda a, b: pool(2).remove(pool(4).score(Random()), 0.1), "2 models go by as many scores"),
+        (lambda a, b: Score(population(DATA, RandomHalves(80), MODEL, SHORT, models=1)[0]), "reference samples"),
+        (lambda a, b: Vulnerability(weight=1.5), "weight"),
+        (lambda a, b: Learnability(0), "one step"),
+        (lambda a, b: SNIP(0), "one sample"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_line(make, words: str) -> None:
+    with pytest.raises(BadInput, match=words) as caught:
+        make(*pool(2))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_held_chain_is_the_same_on_every_run() -> None:
+    torch.manual_seed(1)
+    (train,) = pool(1)
+    score = train.score(VULNERABLE)
+    first = lab.realize(score)[score]
+    store.discard(score.key)
+    torch.manual_seed(2)
+    again = lab.realize(score)[score]
+    assert all(np.array_equal(again[name], first[name]) for name in first)

@@ -1,0 +1,86 @@
+"""Shares of layers and the agreement of two scores, on made-up maps."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lib import BadInput
+from lib.localization.weights import agreement, kinds, maps, shares
+
+GROUPS = {"stem.conv.weight": "conv", "stem.norm.weight": "norm", "head.fc.weight": "linear"}
+SHAPES = {"stem.conv.weight": (40, 50), "stem.norm.weight": (60,), "head.fc.weight": (30, 10)}
+
+
+def drawn(seed: int) -> dict[str, np.ndarray]:
+    draws = np.random.default_rng(seed)
+    return {name: np.exp(draws.normal(size=shape)).astype(np.float32) for name, shape in SHAPES.items()}
+
+
+def product(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: a[name] * b[name] for name in a}
+
+
+def test_a_result_is_read() -> None:
+    text = "\n".join(f"{name} {kind}" for name, kind in GROUPS.items())
+    result = drawn(0) | {"scored/kinds": np.frombuffer(text.encode(), np.uint8), "history/ce": np.zeros(3)}
+    assert kinds(result) == GROUPS and list(maps(result)) == list(SHAPES)
+
+
+def test_shares_count_what_was_selected() -> None:
+    chosen = {name: np.zeros(shape, bool) for name, shape in SHAPES.items()}
+    chosen["stem.norm.weight"][:15] = True
+    chosen["head.fc.weight"][0] = True
+    by_kind = {each.of: (each.weights, each.selected) for each in shares(chosen, GROUPS)}
+    assert by_kind == {"conv": (2000, 0), "norm": (60, 15), "linear": (300, 10)}
+    assert [each.share for each in shares(chosen)] == pytest.approx([0, 0.25, 1 / 30])
+
+
+def test_agreement_is_scipys_and_covers_all_and_each_type() -> None:
+    a, b, w = drawn(1), drawn(2), drawn(3)
+    found = {each.kind: each for each in agreement(a, b, w, GROUPS)}
+    assert list(found) == ["all", "conv", "norm", "linear"]
+    assert [each.weights for each in found.values()] == [2360, 2000, 60, 300]
+    x, y = (each["head.fc.weight"].ravel().astype(float) for each in (a, b))
+    assert found["linear"].pearson == pytest.approx(stats.pearsonr(x, y).statistic)
+    assert found["linear"].spearman == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert found["norm"].share == pytest.approx(60 / 2360)
+
+
+def test_a_shared_magnitude_alone_correlates_and_is_taken_out() -> None:
+    """Two scores with nothing but |w| in common: correlated, and so is the null; little is left given |w|."""
+    w = {name: value**2 for name, value in drawn(3).items()}
+    one, other = (product({name: 1 + 0.2 * v for name, v in drawn(seed).items()}, w) for seed in (1, 2))
+    shared = agreement(one, other, w, GROUPS)[1]
+    assert shared.pearson > 0.8 and shared.null[0] > 0.8 and shared.null[0] - 0.1 < shared.pearson
+    assert abs(shared.partial_spearman) < 0.15 < shared.spearman and shared.null_spearman[0] > 0.5
+    gradient = drawn(4)
+    same = agreement(product(gradient, w), product(gradient, w), w, GROUPS)[1]
+    assert same.pearson == pytest.approx(1) and same.partial == pytest.approx(1) and same.null[1] < 0.99
+
+
+def test_the_null_of_independent_scores_covers_zero() -> None:
+    """Without a shared factor nothing is correlated, on enough weights for an interval narrower than .1."""
+    draws = np.random.default_rng(0)
+    a, b = ({"x": np.exp(draws.normal(size=8000))} for _ in range(2))
+    ones = {"x": np.ones(8000)}
+    (whole, _) = agreement(a, b, ones, {"x": "conv"}, shuffles=60)
+    assert whole.null[0] < 0 < whole.null[1] and whole.null[1] - whole.null[0] < 0.1
+    assert abs(whole.pearson) < 0.05 and abs(whole.spearman) < 0.05
+
+
+def test_partial_correlation_is_that_of_the_residuals() -> None:
+    a, b, w = drawn(5), drawn(6), drawn(7)
+    b = {name: b[name] + a[name] + 2 * w[name] for name in b}
+    x, y, z = (each["stem.conv.weight"].ravel().astype(float) for each in (a, b, w))
+    left = [v - np.polyval(np.polyfit(z, v, 1), z) for v in (x, y)]
+    found = agreement(a, b, w, GROUPS)[1]
+    assert found.partial == pytest.approx(stats.pearsonr(*left).statistic)
+
+
+def test_a_score_that_does_not_vary_has_no_correlation_and_other_weights_are_refused() -> None:
+    flat = {name: np.ones(shape) for name, shape in SHAPES.items()}
+    assert all(np.isnan(each.pearson) and np.isnan(each.partial) for each in agreement(flat, drawn(0), flat, GROUPS))
+    with pytest.raises(BadInput, match="names or shapes"):
+        agreement(drawn(0), {"stem.conv.weight": np.ones(3)}, drawn(1), GROUPS)
+    with pytest.raises(BadInput, match="one shuffle"):
+        agreement(drawn(0), drawn(1), drawn(2), GROUPS, shuffles=0)
