@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 
 from lib import BadInput
 from lib.recipe import (
+    CCL,
     CSKD,
+    DPSGD,
+    HAMP,
+    PAST,
     RMIA,
     AdversarialRegularization,
     At,
@@ -58,6 +62,9 @@ def test_keys_are_pinned() -> None:
 def test_defences_are_described_by_what_differs_from_the_papers() -> None:
     assert AdversarialRegularization().record() == {"kind": "AdversarialRegularization"}
     assert CSKD(weight=3).record() == {"kind": "CSKD", "weight": 3.0}
+    assert HAMP(weight=1).record() == {"kind": "HAMP", "weight": 1.0}
+    assert CCL(form="quadratic").record() == {"kind": "CCL", "form": "quadratic"}
+    assert [PAST().record(), DPSGD(noise=2).record()] == [{"kind": "PAST"}, {"kind": "DPSGD", "noise": 2.0}]
     design = LeftOut(RandomHalves(100, seed=3), 5, 2)
     assert design.record() == {"kind": "LeftOut", "base": {"kind": "RandomHalves", "pool": 100, "seed": 3}} | {
         "models": 5,
@@ -115,6 +122,13 @@ def test_a_chain_comes_back_from_its_records() -> None:
         (lambda: base(objective=AdversarialRegularization()), "reference samples"),
         (lambda: base().train(Schedule(1), AdversarialRegularization()), "reference samples"),
         (lambda: AdversarialRegularization(steps=0), "at least one step"),
+        (lambda: base(objective=PAST()), "reference samples"),
+        (lambda: base(objective=DPSGD()), "take a vit"),
+        (lambda: DPSGD(clip=0), "positive clip"),
+        (lambda: DPSGD(delta=1), "between 0 and 1"),
+        (lambda: HAMP(entropy=1.1), "0 to 1"),
+        (lambda: CCL(alpha=-1), "0 to 1"),
+        (lambda: PAST(-1), "0 or more"),
         (lambda: LeftOut(RandomHalves(100), 5, 5), "1 to 4"),
         (lambda: LeftOut(RandomHalves(100), 5, 0), "1 to 4"),
         (lambda: CSKD(temperature=0), "temperature"),

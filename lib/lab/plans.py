@@ -271,7 +271,7 @@ def _scoring_work(step: Score) -> float:
     return passes * flops(own.data, own.model)
 
 
-# What a private step takes, in forward passes, where others take 3: Opacus makes each sample's gradient beside their sum,
+# What a private step takes, in forward passes, where others take 3: Opacus makes each sample's gradient beside the sum,
 # clips it and adds it up. Measured on one core, ViTs of width 2 to 32.
 PRIVATE = 8.0
 

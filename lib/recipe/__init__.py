@@ -45,7 +45,11 @@ from lib.recipe.steps import (
     Train,
 )
 from lib.recipe.subjects import (
+    CCL,
     CSKD,
+    DPSGD,
+    HAMP,
+    PAST,
     AdversarialRegularization,
     Augment,
     CrossEntropy,
@@ -64,8 +68,12 @@ from lib.recipe.subjects import (
 
 __all__ = [
     "BASE",
+    "CCL",
     "CSKD",
+    "DPSGD",
+    "HAMP",
     "KINDS",
+    "PAST",
     "RMIA",
     "SNIP",
     "AdversarialRegularization",

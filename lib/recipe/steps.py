@@ -12,6 +12,8 @@ from lib import BadInput
 from lib.recipe.core import Step
 from lib.recipe.criteria import Change, Criterion, Vulnerability
 from lib.recipe.subjects import (
+    DPSGD,
+    PAST,
     AdversarialRegularization,
     CrossEntropy,
     Data,
@@ -100,8 +102,11 @@ class Train(State):
             raise BadInput("teachers and Distillation() come together: train(schedule, Distillation(), teachers=...)")
         if any(teacher.training.data != self.data for teacher in self.teachers):
             raise BadInput("teachers need the same data as their student")
-        if isinstance(self.objective, AdversarialRegularization) and not getattr(self.design, "reference", 0):
-            raise BadInput("AdversarialRegularization needs non-members to look at: give the design reference samples")
+        name = type(self.objective).__name__
+        if isinstance(self.objective, AdversarialRegularization | PAST) and not getattr(self.design, "reference", 0):
+            raise BadInput(f"{name} needs non-members to look at: give the design reference samples")
+        if isinstance(self.objective, DPSGD) and self.model.name.startswith(("resnet", "vgg")):
+            raise BadInput(f"{name} needs a network without BatchNorm, unlike a {self.model.name}: take a vit")
         if self.schedule.patience is not None and not getattr(self.design, "dev", 0):
             raise BadInput("a schedule with a patience needs samples to look at: give the design a dev set")
 

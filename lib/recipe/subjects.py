@@ -205,6 +205,44 @@ class RelaxLoss(Objective):
 
 
 @dataclass(frozen=True, eq=False)
+class HAMP(Objective):
+    """The training part of HAMP (Chen & Pattabiraman 2024): KL(soft label || output) - weight * entropy of the output.
+
+    The soft label of a sample has an entropy of `entropy` * ln C: p on its class, the rest shared out evenly. `paper`:
+    the divergence is summed over classes; `code`: averaged over them, as the published code's `kl_div` does by its
+    default, so that its divergence is C times smaller: a `weight` of the code is one of C times as much here.
+    """
+
+    entropy: float = 0.95  # gamma, share of ln C; published: .95 CIFAR-10, .5 CIFAR-100, .8 Purchase, .6 Texas
+    weight: float = 0.01  # alpha; published, times C: .01 CIFAR-10, .5 CIFAR-100, 1 Purchase and Texas
+    form: Literal["paper", "code"] = "paper"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.entropy <= 1:
+            raise BadInput(f"HAMP.entropy is a share of the largest entropy, 0 to 1, not {self.entropy}")
+
+
+@dataclass(frozen=True, eq=False)
+class CCL(Objective):
+    """The convex-concave loss (Liu et al. 2024): beta * (alpha * cross-entropy - (1 - alpha) * g(p)).
+
+    p is the probability of the true class; g is e^p (`exponential`) or p + p^2 / 2 (`quadratic`). `beta` is a factor
+    of the whole loss: under Adam it changes nothing but how much weight decay (and Adam's epsilon) weigh against it,
+    which a beta of .05 makes twenty times as strong.
+    """
+
+    alpha: float = 0.5  # the published example's, as is beta; 1 leaves cross-entropy
+    beta: float = 0.05
+    form: Literal["exponential", "quadratic"] = "exponential"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.alpha <= 1:
+            raise BadInput(f"CCL.alpha mixes two terms: give 0 to 1, not {self.alpha}")
+
+
+@dataclass(frozen=True, eq=False)
 class AdversarialRegularization(Objective):
     """Nasr, Shokri & Houmansadr 2018: cross-entropy + alpha * (mean h on members - 1/2), against an attack net h.
 
@@ -251,6 +289,52 @@ class CSKD(Objective):
     @property
     def looks(self) -> int:
         return 1
+
+
+@dataclass(frozen=True, eq=False)
+class PAST(Objective):
+    """Privacy-aware sparsity tuning (Hu, Zhang & Wei 2024): cross-entropy + weight * sum of gamma_i |theta_i|.
+
+    gamma is a weight's privacy sensitivity: the gradient's size of the gap between the losses of members and of the
+    design's `reference` samples. The paper tunes a trained network: `population.train(schedule, PAST())`. There is no
+    published code; `lib.training.defences.Sparsity` says what is inferred here. In a training a weight of sensitivity 1
+    shrinks by the learning rates' sum over all steps, times `weight`.
+    """
+
+    weight: float = 1e-3  # lambda; not known: search 1e-4 to 1e-1 with Adam at 1e-3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weight < 0:
+            raise BadInput(f"PAST.weight cannot be {self.weight}: a penalty is 0 or more")
+
+    @property
+    def looks(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True, eq=False)
+class DPSGD(Objective):
+    """Differentially private training (Abadi et al. 2016): cross-entropy, each sample's gradient clipped, noise added.
+
+    Batches are Poisson samples of the members: each member is in each with probability 1 / (steps of an epoch). The
+    optimizer is the schedule's, Adam too. Needs a network without BatchNorm. `history/epsilon` tells what is spent by
+    the end of each epoch; it is NaN where the training goes on from another one, whose weights, scores and masks know
+    the members: inside CWRF or PPTP there is no guarantee. Noise and batches come from the recipe's seed, as they have
+    to in a reproduction; who wants to be protected draws them in secret.
+    """
+
+    noise: float = 1.0  # noise multiplier sigma: deviation over `clip`; not in the paper, .5 to 1 is usual
+    clip: float = 1.0  # largest norm of a sample's gradient; not in the paper
+    delta: float = 1e-5  # of (epsilon, delta); not in the paper
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.noise < 0 or self.clip <= 0 or not 0 < self.delta < 1:
+            raise BadInput(
+                f"DPSGD takes noise from 0, a positive clip and a delta between 0 and 1, "
+                f"not {self.noise}, {self.clip} and {self.delta}"
+            )
 
 
 @dataclass(frozen=True, eq=False)

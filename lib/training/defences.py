@@ -1,5 +1,8 @@
 """Steps of the defences that need more than the batch: another network, other samples, or labels of their own."""
 
+import contextlib
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -10,14 +13,14 @@ from lib.data import augmentation
 from lib.data.resident import Resident
 from lib.models import Net
 from lib.models.inference import InferenceNet
-from lib.recipe import CSKD, AdversarialRegularization, Distillation, Objective, Schedule
+from lib.recipe import CSKD, DPSGD, PAST, AdversarialRegularization, Distillation, Objective, Schedule
 from lib.training import objectives
 from lib.training.held import Hold
 from lib.training.schedule import optimizer
 from lib.training.step import Step
 
 # Streams of random numbers beside that of the members' tables. A stream keeps its number for ever.
-ADVERSARY, PARTNERS, PARTNER_VIEWS = 1, 2, 3
+ADVERSARY, PARTNERS, PARTNER_VIEWS, OUTSIDERS, OUTSIDER_VIEWS, POISSON, NOISE = 1, 2, 3, 4, 5, 6, 7
 
 
 def step_for(
@@ -39,6 +42,15 @@ def step_for(
                 raise BadInput("adversarial regularization needs reference samples: give the design some")
             others = reference.to(data.device)
             return Adversarial(net, hold, data, members, schedule, objective, precision, others, seed)
+        case PAST():
+            if reference is None or not len(reference):
+                raise BadInput("PAST needs reference samples: give the design some")
+            others = reference.to(data.device)
+            return Sparsity(net, hold, data, members, schedule, objective, precision, others)
+        case DPSGD():
+            from lib.training.private import Private  # Opacus takes seconds to import, and is not on every machine
+
+            return Private(net, hold, data, members, schedule, objective, precision, seed)
         case CSKD():
             return ClassWise(net, hold, data, members, schedule, objective, precision)
         case Distillation():
@@ -114,6 +126,89 @@ class Adversarial(Step):
     def _one_hot(self, labels: Tensor) -> Tensor:
         # functional.one_hot asks the device for the largest label
         return (labels[:, None] == torch.arange(self.data.classes, device=labels.device)).float()
+
+
+class Sparsity(Step):
+    """PAST: after each step of the optimizer every weight moves towards zero, by rate * lambda * its sensitivity gamma.
+
+    From the paper is what the penalty is: L1, weighted by the gradient of the gap between the mean losses of members
+    and non-members. The rest is inferred:
+
+    - the gap is that of each step's batch and as many reference samples, augmented alike; its gradient is the
+      difference of the two gradients, the sign falls away with the absolute value. gamma is a constant of the step, no
+      gradient goes through it;
+    - penalised are tensors of two or more dimensions: weights of layers and embeddings, no biases, no norms;
+    - gamma has mean one over each tensor's weights that are not held, so that lambda means the same in all layers;
+    - the shrinkage is proximal, as Adam would scale a penalty's gradient away, and stops at zero.
+
+    In BatchNorm reference samples are normalised by their own batch, as members are, and leave no trace in the
+    statistics. Reference samples come in permutations one after another. The history's loss is cross-entropy alone.
+    """
+
+    objective: PAST
+
+    def __init__(
+        self,
+        net: Net,
+        hold: Hold,
+        data: Resident,
+        members: Tensor,
+        schedule: Schedule,
+        objective: PAST,
+        precision: str,
+        reference: Tensor,
+    ) -> None:
+        super().__init__(net, hold, data, members, schedule, objective, precision, reference)
+        held = {id(tensor): mask for tensor, mask, _ in hold.pinned}
+        weights = [p for p in net.parameters() if p.requires_grad and p.dim() > 1]
+        self.penalised = [(p, ~held[id(p)] if id(p) in held else torch.ones_like(p, dtype=torch.bool)) for p in weights]
+        self.outside: tuple[Tensor, ...] = ()  # gradients of the reference samples' loss
+
+    def tables(self, seed: int, epoch: int) -> augmentation.Tables:
+        own, r = super().tables(seed, epoch), len(self.samples) - self.n
+        draws = augmentation.generator(seed, epoch, OUTSIDERS)
+        drawn = torch.cat([torch.randperm(r, generator=draws) for _ in range(-(-self.n // r))])[: self.n]
+        looks = augmentation.tables(seed, epoch, self.n, self.augment, OUTSIDER_VIEWS)._replace(perm=self.n + drawn)
+        return augmentation.Tables(*(torch.cat(pair) for pair in zip(own, looks, strict=True)))
+
+    def prepare(self, size: int) -> None:
+        drawn = self.beside(size)[:, 0]
+        with untracked(self.net):
+            logits = self.logits(self.images(drawn))
+            value = self.value(size, drawn[0], logits, self.labels(drawn[0]))
+            self.outside = torch.autograd.grad(value, [weight for weight, _ in self.penalised])
+
+    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+        return functional.cross_entropy(logits.float(), labels)
+
+    def update(self) -> None:
+        pairs = zip(self.penalised, self.outside, strict=True)
+        with torch.no_grad():
+            gamma = [sensitivity(weight.grad - outside, free) for (weight, free), outside in pairs]  # type: ignore[operator]
+        super().update()
+        rate = self.optimizer.param_groups[0]["lr"]
+        with torch.no_grad():
+            for (weight, _), own in zip(self.penalised, gamma, strict=True):
+                weight.copy_(weight.sign() * (weight.abs() - rate * self.objective.weight * own).clamp(min=0))
+
+
+def sensitivity(gap: Tensor, free: Tensor) -> Tensor:
+    """PAST's gamma of a tensor: the size of the gap's gradient, of mean one where `free`; zeros where all are zero."""
+    size = gap.abs() * free
+    return size / (size.sum() / free.sum()).clamp(min=torch.finfo(size.dtype).tiny)
+
+
+@contextlib.contextmanager
+def untracked(net: nn.Module) -> Iterator[None]:
+    """BatchNorm normalises as it does in training, while its statistics stay as they are."""
+    tracking = [module for module in net.modules() if isinstance(module, nn.BatchNorm2d) and module.training]
+    try:
+        for module in tracking:
+            module.track_running_stats = False
+        yield
+    finally:
+        for module in tracking:
+            module.track_running_stats = True
 
 
 class ClassWise(Step):

@@ -41,7 +41,8 @@ class Trajectory:
     `states`: by "init", epoch number (from 1) or "last", whatever was wanted and "last" always; contiguous CPU tensors
     by state-dict name. With a patience "last" is the best epoch on dev, and epochs that were not reached are missing.
     `history`: `(epochs,)` arrays `loss` (the objective's mean over the samples), `accuracy` (on the training batches as
-    they came), `rate` (learning rate) and, where there is a dev set, `dev_accuracy`.
+    they came), `rate` (learning rate), where there is a dev set `dev_accuracy`, and of a DPSGD `epsilon`: what its
+    steps have spent, a guarantee only if the weights that they began with and the masks owe nothing to the members.
     """
 
     states: dict[int | str, State]
@@ -73,8 +74,8 @@ def training(
 
     `held` maps state-dict names to Boolean masks of the tensor's shape; what is True there has the same bits after
     every step. `dev (m,)` are the samples that a schedule with a patience looks at, `reference (r,)` the non-members of
-    adversarial regularization, `soft (n, C)` the members' labels of a distillation. `precision="bf16"` computes the
-    network under autocast; weights and losses stay float32. Order and augmentation depend on `seed`
+    adversarial regularization and PAST, `soft (n, C)` the members' labels of a distillation. `precision="bf16"`
+    computes the network under autocast; weights and losses stay float32. Order and augmentation depend on `seed`
     alone. `on_epoch` is called with the number of each finished epoch, from 1. `plan` is how steps are run: one by
     one ("eager", the reference) or from a recording ("graph", for CUDA, where it is the default).
 
@@ -96,14 +97,16 @@ def training(
     states: dict[int | str, State] = {}
     if "init" in wanted:
         states["init"] = _copy(net)
-    rows: list[tuple[float, ...]] = []
+    rows: list[dict[str, float]] = []
     best, best_epoch, best_state = -1.0, 0, None
 
     with holding(net, held or {}) as hold:
         step = step_for(net, hold, data, members, schedule, objective, precision, seed, reference, soft)
         tables = step.tables(seed, 0)
         step.begin(0, rate(schedule, 0), tables)
-        take = recorded(step, set(sizes)) if plan == "graph" or (plan is None and cuda) else step
+        if plan == "graph" and not step.recordable:
+            raise BadInput(f"the steps of {type(objective).__name__} differ in size: run them one by one (eager)")
+        take = recorded(step, set(sizes)) if step.recordable and (plan == "graph" or (plan is None and cuda)) else step
         for epoch in range(schedule.epochs):
             learning_rate = rate(schedule, epoch)
             step.begin(epoch, learning_rate, tables)
@@ -113,13 +116,15 @@ def training(
             tables = step.tables(seed, epoch + 1)  # while the device works
             while cuda and not torch.cuda.current_stream(data.device).query():
                 yield
-            row: tuple[float, ...] = (float(step.loss) / sum(sizes), int(step.right) / sum(sizes), learning_rate)
-            if not np.isfinite(row[0]):
+            seen = max(1, int(step.position))  # a Poisson sample may be empty
+            row = {"loss": float(step.loss) / seen, "accuracy": int(step.right) / seen, "rate": learning_rate}
+            if not np.isfinite(row["loss"]):
                 raise Diverged(epoch + 1)
+            row |= step.told()
             if dev is not None:
-                row = (*row, signals.accuracy(net, data, dev))
-                if row[-1] > best:
-                    best, best_epoch = row[-1], epoch
+                row["dev_accuracy"] = signals.accuracy(net, data, dev)
+                if row["dev_accuracy"] > best:
+                    best, best_epoch = row["dev_accuracy"], epoch
                     best_state = _copy(net) if schedule.patience is not None else None
             rows.append(row)
             if epoch + 1 in wanted:
@@ -136,9 +141,7 @@ def training(
     if not all(torch.isfinite(value).all() for value in states["last"].values()):
         raise Diverged(len(rows))
     net.eval()
-    names = ("loss", "accuracy", "rate", "dev_accuracy")
-    table = np.array(rows, dtype=np.float64).reshape(len(rows), 4 if dev is not None else 3)
-    return Trajectory(states, dict(zip(names, table.T, strict=False)))
+    return Trajectory(states, {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())})
 
 
 def _finished(start: Callable[P, Training]) -> Callable[P, Trajectory]:

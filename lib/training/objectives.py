@@ -1,10 +1,12 @@
 """What a training minimizes. No branch depends on a tensor's value, so that a step can be captured as a graph."""
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lib.recipe import CSKD, CrossEntropy, Objective, RelaxLoss
+from lib.recipe import CCL, CSKD, HAMP, CrossEntropy, Objective, RelaxLoss
 
 
 def loss(objective: Objective, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
@@ -14,6 +16,10 @@ def loss(objective: Objective, logits: Tensor, labels: Tensor, epoch: Tensor) ->
         return functional.cross_entropy(logits, labels, label_smoothing=objective.smoothing)
     if isinstance(objective, RelaxLoss):
         return _relaxed(objective, logits, labels, epoch)
+    if isinstance(objective, HAMP):
+        return high_entropy(objective, logits, labels)
+    if isinstance(objective, CCL):
+        return convex_concave(objective, logits, labels)
     raise TypeError(f"no loss is written for {type(objective).__name__}")
 
 
@@ -42,6 +48,45 @@ def _relaxed(objective: RelaxLoss, logits: Tensor, labels: Tensor, epoch: Tensor
     even = (mean - objective.alpha).abs()
     odd = torch.where(mean > objective.alpha, mean, below)
     return torch.where(epoch % 2 == 0, even, odd)
+
+
+def high_entropy(objective: HAMP, logits: Tensor, labels: Tensor) -> Tensor:
+    """HAMP's training loss (Chen & Pattabiraman, NDSS 2024), a scalar: the mean over the batch, entropies in nats."""
+    classes = logits.shape[1]
+    p = soft_label(objective.entropy, classes)
+    log_q = functional.log_softmax(logits, dim=1)
+    own = labels[:, None] == torch.arange(classes, device=labels.device)
+    soft = torch.where(own, p, (1 - p) / (classes - 1)).to(log_q.dtype)
+    divergence = functional.kl_div(log_q, soft, reduction="batchmean")
+    if objective.form == "code":
+        divergence = divergence / classes
+    return divergence + objective.weight * (log_q.exp() * log_q).sum(dim=1).mean()
+
+
+def soft_label(share: float, classes: int) -> float:
+    """The probability of the true class in a label of entropy `share` * ln C whose other classes share the rest evenly.
+
+    By bisection between 1 / C (entropy ln C) and 1 (none), where the entropy falls. The published code has the same
+    rounded down to a multiple of .01.
+    """
+    low, high = 1 / classes, 1.0
+    for _ in range(60):
+        p = (low + high) / 2
+        entropy = -p * math.log(p) - ((1 - p) * math.log((1 - p) / (classes - 1)) if p < 1 else 0.0)
+        low, high = (p, high) if entropy > share * math.log(classes) else (low, p)
+    return low
+
+
+def convex_concave(objective: CCL, logits: Tensor, labels: Tensor) -> Tensor:
+    """The convex-concave loss (Liu et al., ICML 2024), a scalar that may be negative: the mean over the batch.
+
+    In the logits its gradient is cross-entropy's times beta * (alpha + (1 - alpha) p e^p), or p + p^2 for p e^p in the
+    quadratic form: it grows with the confidence. The repository's focal variant adds e^p where this subtracts it.
+    """
+    each = functional.cross_entropy(logits, labels, reduction="none")
+    p = (-each).exp()
+    concave = p.exp() if objective.form == "exponential" else p + p**2 / 2
+    return objective.beta * (objective.alpha * each - (1 - objective.alpha) * concave).mean()
 
 
 def distillation(logits: Tensor, soft: Tensor) -> Tensor:

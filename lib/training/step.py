@@ -42,6 +42,8 @@ class Step:
     that are looked at beside the members; their places follow the members'.
     """
 
+    recordable = True  # whether all steps of a size do the same, so that one may be recorded
+
     def __init__(
         self,
         net: Net,
@@ -144,6 +146,10 @@ class Step:
     def logits(self, x: Tensor) -> Tensor:
         with self._autocast():
             return _apply(self.learned, x)
+
+    def told(self) -> dict[str, float]:
+        """What an epoch's history says of it beside loss, accuracy and rate, by name; asked at its end."""
+        return {}
 
     def learners(self) -> list[tuple[nn.Module, torch.optim.Optimizer]]:
         """Each network that a step changes, and its optimizer."""

@@ -15,6 +15,7 @@ from lib.models import Net
 from lib.models.inference import InferenceNet, widths
 from lib.recipe import (
     CSKD,
+    PAST,
     AdversarialRegularization,
     Augment,
     CrossEntropy,
@@ -24,7 +25,7 @@ from lib.recipe import (
     Schedule,
 )
 from lib.training import graph, loop
-from lib.training.defences import Adversarial, ClassWise, soft_labels, step_for
+from lib.training.defences import Adversarial, ClassWise, Sparsity, sensitivity, soft_labels, step_for
 from lib.training.held import holding
 from lib.training.loop import Diverged
 from tests.training.test_plans import rehearsing, same
@@ -35,6 +36,7 @@ SOFT = torch.rand(56, 3, generator=torch.Generator().manual_seed(0)).softmax(1)
 DEFENCES = {
     "adversarial": AdversarialRegularization(steps=2, width=32),
     "one-step": AdversarialRegularization(steps=2, width=32, form="one_step"),
+    "sparsity": PAST(0.1),
     "class-wise": CSKD(),
     "distillation": Distillation(),
 }
@@ -106,8 +108,9 @@ def test_divergence_is_told(net: Net, data: Resident, objective: Objective) -> N
 
 
 def test_what_is_lacking_is_named(net: Net, data: Resident) -> None:
-    with pytest.raises(BadInput, match="reference"):
-        loop.fit(net, data, MEMBERS, SHORT, AdversarialRegularization(), seed=0)
+    for objective in (AdversarialRegularization(), PAST()):
+        with pytest.raises(BadInput, match="reference"):
+            loop.fit(net, data, MEMBERS, SHORT, objective, seed=0)
     for soft in (None, SOFT[:-1]):
         with pytest.raises(BadInput, match="soft label"):
             loop.fit(net, data, MEMBERS, SHORT, Distillation(), seed=0, soft=soft)
@@ -228,6 +231,122 @@ def test_the_inference_net_is_the_published_one() -> None:
     assert net(posterior, label).shape == (2,) and ((net(posterior, label) > 0) & (net(posterior, label) < 1)).all()
     weights = sum(value.numel() for name, value in net.named_parameters() if name.endswith("weight"))
     assert weights == sum(a * b for units in widths(100, 1024) for a, b in pairwise(units)) + 64
+
+
+# ---------------------------------------------------------------- privacy-aware sparsity
+
+
+def sparse(net: Net, data: Resident, objective: PAST, schedule: Schedule = SHORT, held: str = "nothing") -> Sparsity:
+    with holding(net, masks(net, held)) as hold:
+        step = step_for(net, hold, data, MEMBERS, schedule, objective, "fp32", 0, REFERENCE)
+    assert isinstance(step, Sparsity)
+    return step
+
+
+@pytest.mark.parametrize("augment", [None, Augment(1)], ids=["plain", "augmented"])
+def test_a_penalty_without_weight_is_cross_entropy_bit_for_bit(
+    net: Net, data: Resident, augment: Augment | None
+) -> None:
+    schedule = Schedule(3, batch=16, lr=0.05, augment=augment)
+    plain = fit(copy.deepcopy(net), data, MEMBERS, schedule, CrossEntropy(), seed=1)
+    assert same(plain, fit(net, data, MEMBERS, schedule, PAST(0), seed=1))
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_where_there_is_no_gap_nothing_shrinks(net: Net, data: Resident, optimizer: str) -> None:
+    """Reference samples that are the members of the batch: both losses are one, and so are their gradients."""
+    schedule = Schedule(2, batch=28, lr=0.01, optimizer=optimizer)
+    plain, heavy = copy.deepcopy(net), net
+    for own, objective in ((plain, CrossEntropy()), (heavy, PAST(1e3))):
+        with holding(own, {}) as hold:
+            step = step_for(own, hold, data, MEMBERS, schedule, objective, "fp32", 0, REFERENCE)
+            tables = augmentation.tables(0, 0, 56, None)
+            twice = augmentation.Tables(*(torch.cat([column] * (1 + objective.looks)) for column in tables))
+            step.begin(0, 0.01, twice)
+            step(28)
+            step(28)
+    assert all(torch.equal(value, heavy.state_dict()[name]) for name, value in plain.state_dict().items())
+
+
+def test_an_even_gap_is_the_plain_l1_penalty(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All sensitivities are one: each weight comes rate * lambda nearer to zero, and stays there."""
+    monkeypatch.setattr("lib.training.defences.sensitivity", lambda gap, free: sensitivity(torch.ones_like(gap), free))
+    plain, schedule = copy.deepcopy(net), Schedule(1, batch=16, lr=0.05, optimizer="adam")
+    for own, objective in ((plain, CrossEntropy()), (net, PAST(0.4))):
+        with holding(own, {}) as hold:
+            step = step_for(own, hold, data, MEMBERS, schedule, objective, "fp32", 0, REFERENCE)
+            step.begin(0, 0.05, step.tables(0, 0))
+            step(16)
+    shrunk = 0
+    for name, weight in plain.named_parameters():
+        expected = weight.detach()
+        if weight.dim() > 1:
+            expected = torch.nn.functional.softshrink(expected, 0.05 * 0.4)
+            shrunk += int((expected == 0).sum())
+        torch.testing.assert_close(net.get_parameter(name).detach(), expected, atol=1e-7, rtol=0)
+    assert shrunk > 10
+
+
+def test_sensitivity_is_the_gradient_of_the_gap(net: Net, data: Resident) -> None:
+    """Of mean one over the weights that may move, larger where the losses of members and others part."""
+    step = sparse(net, data, PAST(0.5), Schedule(1, batch=16, lr=1.0, momentum=0.0, weight_decay=0.0), held="half")
+    own = copy.deepcopy(net)
+    step.begin(0, 1.0, step.tables(2, 0))
+    members, others = step.order[0, :, :16]
+    losses = []
+    for place in (members, others):
+        index = step.samples[place]
+        losses.append(torch.nn.functional.cross_entropy(own(augmentation.plain(data, index)), data.labels[index]))
+    weights = dict(own.named_parameters())
+    gap = torch.autograd.grad((losses[0] - losses[1]).abs(), list(weights.values()), retain_graph=True)
+    descent = torch.autograd.grad(losses[0], list(weights.values()))
+    step(16)
+    held = masks(net, "half")
+    for (name, before), difference, slope in zip(weights.items(), gap, descent, strict=True):
+        after, free = net.get_parameter(name).detach(), ~held[name]
+        assert torch.equal(after[~free], before.detach()[~free])
+        moved = before.detach() - slope
+        if before.dim() > 1:
+            gamma = difference.abs() / difference[free].abs().mean()
+            moved = moved.sign() * (moved.abs() - 0.5 * gamma).clamp(min=0)
+        torch.testing.assert_close(after[free], moved[free], atol=1e-4, rtol=1e-3)
+
+
+def test_sensitivity_of_what_does_not_matter_is_zero() -> None:
+    gap, free = torch.tensor([[2.0, -4.0], [0.0, 100.0]]), torch.tensor([[True, True], [True, False]])
+    torch.testing.assert_close(sensitivity(gap, free), torch.tensor([[1.0, 2.0], [0.0, 0.0]]))
+    assert not sensitivity(torch.zeros(2, 2), free).any()
+    torch.testing.assert_close(sensitivity(torch.full((3,), -7.0), torch.ones(3).bool()), torch.ones(3))
+
+
+def test_a_heavier_penalty_leaves_fewer_weights(net: Net, data: Resident) -> None:
+    def zeros(weight: float) -> float:
+        last = fit(copy.deepcopy(net), data, MEMBERS, SHORT, PAST(weight), seed=1).states["last"]
+        return float(torch.cat([value.flatten() for value in last.values() if value.dim() > 1]).eq(0).float().mean())
+
+    # Corners of a 3x3 kernel on a map of one pixel meet padding alone: no gap depends on them, and they stay.
+    assert zeros(0) == 0 and 0.01 < zeros(0.1) < zeros(1)
+
+
+def test_reference_samples_leave_no_trace_in_the_statistics(net: Net, data: Resident) -> None:
+    step = sparse(net, data, PAST())
+    step.begin(0, 0.0, step.tables(0, 0))
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    step.prepare(16)
+    assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
+    assert all(m.track_running_stats for m in net.modules() if isinstance(m, torch.nn.BatchNorm2d))
+    step(16)
+    assert not torch.equal(before["stem.norm.running_mean"], net.state_dict()["stem.norm.running_mean"])
+
+
+def test_all_reference_samples_are_asked_alike(net: Net, data: Resident) -> None:
+    step = sparse(net, data, PAST(), Schedule(1, batch=16, augment=Augment(1)))
+    first, later = step.tables(5, 0), step.tables(5, 1)
+    counts = (first.perm[56:] - 56).bincount(minlength=16)
+    assert len(counts) == 16 and counts.max() - counts.min() <= 1
+    assert not torch.equal(first.perm[56:], later.perm[56:]) and not torch.equal(first.dy[:56], first.dy[56:])
+    own = augmentation.tables(5, 0, 56, Augment(1))
+    assert all(torch.equal(a[:56], b) for a, b in zip(first, own, strict=True))
 
 
 # ---------------------------------------------------------------- class-wise self-distillation

@@ -4,10 +4,12 @@ import math
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
-from lib.recipe import CSKD, CrossEntropy, Objective, RelaxLoss
+from lib.recipe import CCL, CSKD, HAMP, CrossEntropy, Objective, RelaxLoss
 from lib.training import objectives
 
 LABELS = torch.tensor([0, 1, 2, 0])
@@ -42,7 +44,7 @@ def test_cross_entropy_and_smoothing() -> None:
 
 def test_losses_are_float32_whatever_the_network_computes_in() -> None:
     logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(0)).bfloat16()
-    for objective in (CrossEntropy(), RelaxLoss()):
+    for objective in (CrossEntropy(), RelaxLoss(), HAMP(), CCL()):
         assert loss(objective, logits, LABELS, 1).dtype == torch.float32
 
 
@@ -111,9 +113,107 @@ def test_the_code_form_adds_a_soft_term_with_gradient_where_it_is_wrong() -> Non
 
 def test_extreme_logits_stay_finite() -> None:
     logits = torch.tensor([[120.0, -120.0], [-1e4, 1e4]])
-    for objective in (RelaxLoss(1.0), RelaxLoss(1e6), RelaxLoss(1e6, form="code")):
+    ours = (HAMP(), HAMP(0), CCL(), CCL(form="quadratic"))
+    for objective in (RelaxLoss(1.0), RelaxLoss(1e6), RelaxLoss(1e6, form="code"), *ours):
         for epoch in (0, 1):
             assert torch.isfinite(gradient(objective, logits, torch.tensor([0, 0]), epoch)).all()
+
+
+# ---------------------------------------------------------------- high-entropy labels
+
+
+@pytest.mark.parametrize(
+    ("share", "classes", "grid"), [(0.95, 10, 26), (0.5, 100, 64), (0.8, 100, 33), (0.6, 100, 54), (0.5, 30, 68)]
+)
+def test_a_soft_label_has_the_entropy_that_is_asked_for(share: float, classes: int, grid: int) -> None:
+    """Published strengths: CIFAR-10, CIFAR-100, Purchase, Texas, Location, and what the codes' grid makes of them."""
+    p = objectives.soft_label(share, classes)
+    assert math.floor(100 * p) == grid
+    entropy = -p * math.log(p) - (1 - p) * math.log((1 - p) / (classes - 1))
+    assert entropy == pytest.approx(share * math.log(classes), rel=1e-12)
+
+
+@given(st.floats(0, 1), st.integers(2, 1000))
+def test_soft_labels_fall_from_one_to_even(share: float, classes: int) -> None:
+    p = objectives.soft_label(share, classes)
+    assert 1 / classes <= p <= 1
+    assert objectives.soft_label(share / 2, classes) >= p
+
+
+def test_the_softest_and_the_hardest_label() -> None:
+    assert objectives.soft_label(0, 10) == pytest.approx(1, abs=1e-15)
+    assert objectives.soft_label(1, 10) == pytest.approx(0.1, abs=1e-12)
+    logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+    hard = loss(HAMP(0, weight=0), logits, LABELS, 0)
+    torch.testing.assert_close(hard, functional.cross_entropy(logits, LABELS))
+    even = loss(HAMP(1, weight=0), logits, LABELS, 0)
+    torch.testing.assert_close(even, -(logits.log_softmax(1) + math.log(3)).mean(1).mean())
+    assert float(loss(HAMP(1, weight=0), torch.zeros(4, 3), LABELS, 0)) == pytest.approx(0, abs=1e-6)
+
+
+def test_the_output_is_rewarded_for_its_entropy() -> None:
+    logits = torch.randn(4, 5, generator=torch.Generator().manual_seed(0))
+    p = logits.softmax(1)
+    entropy = -(p * p.log()).sum(1).mean()
+    plain = loss(HAMP(0.7, weight=0), logits, LABELS, 0)
+    torch.testing.assert_close(loss(HAMP(0.7, weight=3), logits, LABELS, 0), plain - 3 * entropy)
+
+
+def test_the_published_code_is_a_c_times_smaller_loss() -> None:
+    """Its divergence is the mean over samples and classes: times C it is the mean over samples."""
+    logits = torch.randn(4, 5, generator=torch.Generator().manual_seed(0))
+    p = objectives.soft_label(0.7, 5)
+    soft = torch.where(functional.one_hot(LABELS, 5).bool(), p, (1 - p) / 4)
+    mean = (soft * (soft.log() - logits.log_softmax(1))).mean()
+    torch.testing.assert_close(5 * mean, loss(HAMP(0.7, weight=0), logits, LABELS, 0))
+    torch.testing.assert_close(mean, loss(HAMP(0.7, weight=0, form="code"), logits, LABELS, 0))
+    code, ours = HAMP(0.7, weight=0.01, form="code"), HAMP(0.7, weight=0.05)
+    torch.testing.assert_close(5 * loss(code, logits, LABELS, 0), loss(ours, logits, LABELS, 0))
+
+
+# ---------------------------------------------------------------- the convex-concave loss
+
+
+@pytest.mark.parametrize("form", ["exponential", "quadratic"])
+@given(alpha=st.floats(0, 1), beta=st.floats(0.01, 10), scale=st.floats(0, 20), seed=st.integers(0, 100))
+def test_its_gradient_is_cross_entropys_times_a_weight_of_the_confidence(
+    form: str, alpha: float, beta: float, scale: float, seed: int
+) -> None:
+    logits = scale * torch.randn(4, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    leaf = logits.clone().requires_grad_()
+    objectives.convex_concave(CCL(alpha, beta, form), leaf, LABELS).backward()
+    p = logits.softmax(1)
+    own = p.gather(1, LABELS[:, None])
+    weight = alpha + (1 - alpha) * (own * own.exp() if form == "exponential" else own + own**2)
+    expected = beta * weight * (p - functional.one_hot(LABELS, 3)) / 4
+    torch.testing.assert_close(leaf.grad, expected, atol=1e-12, rtol=0)
+
+
+def test_the_convex_part_alone_is_cross_entropy() -> None:
+    logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+    for form in ("exponential", "quadratic"):
+        assert loss(CCL(1, 1, form), logits, LABELS, 0) == functional.cross_entropy(logits, LABELS)
+
+
+def test_a_sure_sample_has_the_lowest_loss() -> None:
+    logits = torch.tensor([[80.0, 0.0, 0.0]])
+    label = torch.tensor([0])
+    assert float(loss(CCL(0.5, 0.05), logits, label, 0)) == pytest.approx(-0.05 * 0.5 * math.e)
+    assert float(loss(CCL(0.5, 0.05, "quadratic"), logits, label, 0)) == pytest.approx(-0.05 * 0.5 * 1.5)
+
+
+def test_adam_does_not_see_beta() -> None:
+    """Without weight decay: a factor of the loss is one of both of Adam's moments."""
+    weights = []
+    for beta in (1.0, 0.05):
+        leaf = torch.randn(4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+        optimizer = torch.optim.Adam([leaf], 0.01, eps=0.0)
+        for _ in range(20):
+            optimizer.zero_grad()
+            objectives.convex_concave(CCL(0.5, beta), leaf, LABELS).backward()
+            optimizer.step()
+        weights.append(leaf.detach())
+    torch.testing.assert_close(*weights, atol=1e-12, rtol=0)
 
 
 def test_an_unknown_objective_is_an_error() -> None:

@@ -11,7 +11,10 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, FakeCopy
 from lib.data.resident import Resident
 from lib.models import Net
 from lib.recipe import (
+    CCL,
     CSKD,
+    HAMP,
+    PAST,
     AdversarialRegularization,
     Augment,
     CrossEntropy,
@@ -33,7 +36,12 @@ OBJECTIVES = {
     "smoothed": CrossEntropy(0.1),
     "relaxed": RelaxLoss(),
     "relaxed-code": RelaxLoss(form="code", upper=0.5),
+    "high-entropy": HAMP(),
+    "high-entropy-code": HAMP(form="code"),
+    "convex-concave": CCL(),
+    "quadratic": CCL(form="quadratic"),
     "adversarial": AdversarialRegularization(steps=2, width=32),
+    "sparsity": PAST(),
     "class-wise": CSKD(),
     "distillation": Distillation(),
 }
@@ -89,7 +97,10 @@ def test_a_host_branch_would_be_noticed(net: Net, data: Resident, monkeypatch: p
         step(16)
 
 
-@pytest.mark.parametrize("objective", ["relaxed", "adversarial", "class-wise", "distillation"])
+@pytest.mark.parametrize(
+    "objective",
+    ["relaxed", "high-entropy", "convex-concave", "adversarial", "sparsity", "class-wise", "distillation"],
+)
 @pytest.mark.parametrize("held", ["nothing", "half"])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_every_tensor_of_a_step_is_on_the_device(
@@ -113,7 +124,7 @@ def test_every_tensor_of_a_step_is_on_the_device(
         step(16)
 
 
-@pytest.mark.parametrize("objective", ["cross-entropy", "adversarial", "class-wise", "distillation"])
+@pytest.mark.parametrize("objective", ["cross-entropy", "adversarial", "sparsity", "class-wise", "distillation"])
 def test_rehearsals_leave_no_trace(net: Net, data: Resident, objective: str) -> None:
     before = {name: value.clone() for name, value in net.state_dict().items()}
     with holding(net, {}) as hold:

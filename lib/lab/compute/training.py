@@ -30,6 +30,8 @@ def train(step: Train, asked: list[At]) -> Generator[None, None, dict[str, Array
             raise ValueError(f"epoch {when} was never reached: the training stopped early, ask for an earlier one")
         return {name: value.detach().cpu().contiguous().numpy() for name, value in trajectory.states[when].items()}
 
+    if step.parent and "epsilon" in trajectory.history:
+        trajectory.history["epsilon"][:] = np.nan  # where it goes on from, and what is held, may tell of the members
     history = {f"history/{name}": np.asarray(values) for name, values in trajectory.history.items()}
     return {step.key: arrays("last") | history} | {at.key: arrays(at.when) for at in asked}
 

@@ -1,0 +1,138 @@
+"""Differentially private training (Abadi et al. 2016): Opacus clips each sample's gradient, and adds the noise."""
+
+import warnings
+
+import numpy as np
+import torch
+from opacus.accountants import RDPAccountant
+from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
+from opacus.grad_sample import GradSampleHooks
+from opacus.optimizers import DPOptimizer
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from lib import BadInput
+from lib.data import augmentation
+from lib.data.resident import Resident
+from lib.models import Net
+from lib.recipe import DPSGD, Schedule
+from lib.training.defences import NOISE, POISSON
+from lib.training.held import Hold
+from lib.training.loop import batches
+from lib.training.step import Step, float32
+
+# Bytes that the gradients of single samples may take at once; larger batches are worked off in parts.
+ROOM = 2**30
+
+
+class Hooks(GradSampleHooks):  # type: ignore[misc]  # Opacus is not typed
+    """Without Opacus' own rule for convolutions: it reads maps as contiguous, and gets those in channels_last wrong."""
+
+    GRAD_SAMPLERS = {kind: rule for kind, rule in GradSampleHooks.GRAD_SAMPLERS.items() if kind is not nn.Conv2d}  # noqa: RUF012
+
+
+class Private(Step):
+    """Cross-entropy on Poisson samples of the members. Steps are run one by one: no two need be of one size.
+
+    An epoch has as many steps as batches cover the members, and each member is in each with the same probability q =
+    1 / steps, drawn from the seed. What the gradients sum up to is divided by q n, how many are expected. A batch may
+    be empty: its step is noise.
+
+    Held weights are out of what is clipped and out of the noise, and are imposed after the step as ever, since weight
+    decay and momentum move them too.
+    """
+
+    objective: DPSGD
+    recordable = False
+
+    def __init__(
+        self,
+        net: Net,
+        hold: Hold,
+        data: Resident,
+        members: Tensor,
+        schedule: Schedule,
+        objective: DPSGD,
+        precision: str,
+        seed: int,
+    ) -> None:
+        if any(isinstance(module, _BatchNorm) for module in net.modules()):
+            raise BadInput("DPSGD needs a network without BatchNorm, in which samples share statistics: take a vit")
+        super().__init__(net, hold, data, members, schedule, objective, precision)
+        self.seed, self.steps, self.taken = seed, len(batches(self.n, schedule.batch)), 0
+        learning = self.optimizer.param_groups[0]["params"]
+        self.part = max(1, ROOM // (4 * sum(parameter.numel() for parameter in learning)))
+        held = {id(tensor): mask for tensor, mask, _ in hold.pinned}
+        self.free = [(parameter, ~held[id(parameter)]) for parameter in learning if id(parameter) in held]
+        self.noise = torch.Generator(data.device)
+        self.private = DPOptimizer(
+            self.optimizer,
+            noise_multiplier=objective.noise,
+            max_grad_norm=objective.clip,
+            expected_batch_size=self.n / self.steps,  # type: ignore[arg-type]  # which only divides
+            generator=self.noise,
+        )
+        self.private.attach_step_hook(self._noised)
+        self.orders = RDPAccountant.DEFAULT_ALPHAS
+        self.spent = compute_rdp(  # by one step
+            q=1 / self.steps, noise_multiplier=objective.noise, steps=1, orders=self.orders
+        )
+
+    def tables(self, seed: int, epoch: int) -> augmentation.Tables:
+        """Those of the samples drawn, step after step; `perm` goes on by n from step to step, so that it tells both."""
+        draws = augmentation.generator(seed, epoch, POISSON)
+        drawn = (torch.rand(self.steps * self.n, generator=draws) < 1 / self.steps).nonzero()[:, 0]
+        return augmentation.tables(seed, epoch, len(drawn), self.augment)._replace(perm=drawn)
+
+    def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
+        counts = (tables.perm // self.n).bincount(minlength=self.steps)
+        columns = torch.stack([column.to(torch.int64) for column in tables._replace(perm=tables.perm % self.n)])
+        still = augmentation.Tables(*torch.zeros(4, (1 + self.objective.looks) * self.n, dtype=torch.int64))
+        super().begin(epoch, rate, still)
+        self.batches = list(columns.to(self.data.device).split(counts.tolist(), dim=1))
+        self.noise.manual_seed(augmentation.generator(self.seed, epoch, NOISE).initial_seed())
+
+    def __call__(self, size: int) -> None:
+        """Learn from the next Poisson sample, of `size` members in expectation (but for the last one of an epoch)."""
+        batch = self.batches.pop(0)
+        count = batch.shape[1]
+        # Opacus wants a gradient of every weight: where nobody is drawn, somebody counts nothing.
+        parts = batch.split(self.part, dim=1) if count else [torch.zeros_like(self.order[:, 0, :1])]
+        hooks = Hooks(self.net, loss_reduction="mean")
+        try:
+            for number, drawn in enumerate(parts, 1):
+                self.private.zero_grad(set_to_none=True)
+                labels = self.labels(drawn[0])
+                with float32(), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # Opacus hooks modules whose input needs no gradient
+                    logits = self.logits(self.images(drawn))
+                    value = functional.cross_entropy(logits.float(), labels) * bool(count)
+                    value.backward()  # type: ignore[no-untyped-call]
+                for parameter, free in self.free:
+                    parameter.grad_sample.mul_(free)
+                self.private.signal_skip_step(number < len(parts))
+                self.private.step()
+                self.loss.add_(value.detach(), alpha=drawn.shape[1])
+                self.right.add_((logits.detach().argmax(dim=1) == labels).sum() * bool(count))
+        finally:
+            hooks.cleanup()
+        self.hold.impose()
+        self.position.add_(count)
+        self.taken += 1
+
+    def _noised(self, _: DPOptimizer) -> None:
+        for parameter in self.private.params:  # the fused optimizers read gradients in the order of the weights
+            if parameter.grad.stride() != parameter.stride():
+                parameter.grad = torch.empty_like(parameter).copy_(parameter.grad)
+        for parameter, free in self.free:
+            parameter.grad.mul_(free)
+
+    def told(self) -> dict[str, float]:
+        """`epsilon` that all steps so far have spent, by Opacus' RDP accountant (Balle et al.'s conversion)."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the best order is the last one looked at: a valid bound, not the tightest
+            epsilon, _ = get_privacy_spent(
+                orders=self.orders, rdp=np.asarray(self.spent) * self.taken, delta=self.objective.delta
+            )
+        return {"epsilon": float(epsilon)}

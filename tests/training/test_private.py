@@ -1,0 +1,269 @@
+"""Differentially private training against plain sums of clipped gradients, and what it promises."""
+
+import copy
+import math
+import warnings
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+import torch
+from opacus.accountants import RDPAccountant
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lib import BadInput
+from lib.data import augmentation
+from lib.data.resident import Resident
+from lib.models import Net, build
+from lib.recipe import DPSGD, Augment, CrossEntropy, Model, Schedule
+from lib.training import private
+from lib.training.defences import step_for
+from lib.training.held import holding
+from lib.training.loop import fit
+from lib.training.private import Private
+from tests.training.test_plans import same
+from tests.training.test_step import MEMBERS, masks
+
+SILENT = DPSGD(noise=0, clip=1e6)  # neither noise nor clipping
+SHORT = Schedule(3, batch=16, lr=0.05)
+PLAIN = Schedule(1, batch=16, lr=0.1, momentum=0.0, weight_decay=0.0, decay="constant")
+
+
+@pytest.fixture
+def net() -> Net:
+    return build(Model("vit", width=1), 1, 3, seed=0, size=8)
+
+
+@pytest.fixture
+def linear() -> Net:
+    torch.manual_seed(0)
+    head = nn.Sequential(nn.Flatten(), nn.LayerNorm(64), nn.Linear(64, 3))
+    return Net(OrderedDict(stem=nn.Identity(), head=head))
+
+
+def private_step(net: Net, data: Resident, objective: DPSGD, schedule: Schedule = PLAIN, seed: int = 0) -> Private:
+    with holding(net, {}) as hold:
+        step = step_for(net, hold, data, MEMBERS, schedule, objective, "fp32", seed)
+    assert isinstance(step, Private)
+    return step
+
+
+def take(step: Private, rows: list[int], rate: float = 0.1) -> None:
+    """One step on just these members."""
+    step.begin(0, rate, step.tables(0, 0))
+    drawn = torch.zeros(4, len(rows), dtype=torch.int64)
+    drawn[0] = torch.tensor(rows, dtype=torch.int64)
+    step.batches[0] = drawn
+    step(16)
+
+
+def clipped(net: Net, data: Resident, row: int, clip: float) -> list[Tensor]:
+    """One sample's gradient, scaled to a norm of at most `clip`."""
+    logits = net(augmentation.plain(data, torch.tensor([row])))
+    gradients = torch.autograd.grad(functional.cross_entropy(logits, data.labels[[row]]), list(net.parameters()))
+    norm = math.sqrt(sum(float(gradient.square().sum()) for gradient in gradients))
+    return [gradient * min(1.0, clip / norm) for gradient in gradients]
+
+
+# ---------------------------------------------------------------- one step
+
+
+@pytest.mark.parametrize("name", ["vit", "linear", "atm-xt"])
+@pytest.mark.parametrize("clip", [0.05, 0.5, 1e6])
+def test_a_step_follows_the_sum_of_clipped_gradients(
+    net: Net, linear: Net, data: Resident, name: str, clip: float
+) -> None:
+    own = {"vit": net, "linear": linear}.get(name) or build(Model(name, width=4), 1, 3, seed=0)
+    rows = [3, 1, 40, 17, 5]
+    total = [sum(parts) for parts in zip(*(clipped(own, data, row, clip) for row in rows), strict=True)]
+    before = [parameter.detach().clone() for parameter in own.parameters()]
+    step = private_step(own, data, DPSGD(noise=0, clip=clip))
+    take(step, rows)
+    for parameter, start, gradient in zip(own.parameters(), before, total, strict=True):
+        torch.testing.assert_close(parameter.detach(), start - 0.1 * gradient / (56 / 4), atol=2e-7, rtol=1e-4)
+    assert int(step.position) == 5
+
+
+def test_text_has_gradients_of_its_own_too() -> None:
+    """Words that are looked up and positions that are added: each sample's gradient, and nobody's padding."""
+    net = build(Model("transformer", width=8), 20, 3, seed=0, size=6)
+    x = torch.tensor([[3, 4, 5, 3, 0, 0], [7, 2, 0, 0, 0, 0], [1, 1, 1, 9, 9, 19]])
+    labels = torch.tensor([0, 2, 1])
+    hooks = private.Hooks(net, loss_reduction="mean")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        functional.cross_entropy(net(x), labels).backward()
+    found = {name: parameter.grad_sample.clone() for name, parameter in net.named_parameters()}
+    hooks.cleanup()
+    for row in range(3):
+        value = functional.cross_entropy(net(x[row : row + 1]), labels[row : row + 1])
+        alone = torch.autograd.grad(value, list(net.parameters()))
+        for name, gradient in zip(found, alone, strict=True):
+            torch.testing.assert_close(found[name][row], gradient, atol=1e-6, rtol=1e-4)
+
+
+def test_one_large_gradient_moves_by_rate_times_clip_over_batch(net: Net, data: Resident) -> None:
+    before = [parameter.detach().clone() for parameter in net.parameters()]
+    take(private_step(net, data, DPSGD(noise=0, clip=0.01)), [7], rate=0.5)
+    pairs = zip(net.parameters(), before, strict=True)
+    moved = math.sqrt(sum(float((p.detach() - b).square().sum()) for p, b in pairs))
+    assert moved == pytest.approx(0.5 * 0.01 / (56 / 4), rel=1e-3)
+
+
+def test_large_batches_are_worked_off_in_parts(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = fit(copy.deepcopy(net), data, MEMBERS, SHORT, DPSGD(noise=0.1), seed=1)
+    numbers = sum(parameter.numel() for parameter in net.parameters())
+    monkeypatch.setattr(private, "ROOM", 4 * numbers * 3)  # three samples
+    parts = fit(net, data, MEMBERS, SHORT, DPSGD(noise=0.1), seed=1)
+    for name, value in whole.states["last"].items():
+        torch.testing.assert_close(parts.states["last"][name], value, atol=1e-5, rtol=1e-4)
+    np.testing.assert_array_equal(whole.history["epsilon"], parts.history["epsilon"])
+    np.testing.assert_allclose(whole.history["loss"], parts.history["loss"], rtol=1e-5)
+
+
+def test_an_empty_batch_is_noise_alone(net: Net, data: Resident) -> None:
+    before = torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
+    step = private_step(net, data, DPSGD(noise=2.0, clip=0.5))
+    take(step, [], rate=1.0)
+    moved = torch.cat([parameter.detach().flatten() for parameter in net.parameters()]) - before
+    assert float(moved.std()) == pytest.approx(2.0 * 0.5 / (56 / 4), rel=0.05)
+    assert not (step.position or step.loss or step.right)
+    still = copy.deepcopy(net.state_dict())
+    take(private_step(net, data, DPSGD(noise=0.0)), [], rate=1.0)
+    assert all(torch.equal(still[name], value) for name, value in net.state_dict().items())
+
+
+# ---------------------------------------------------------------- a training
+
+
+def test_without_noise_and_clipping_it_is_sgd_on_the_same_batches(net: Net, data: Resident) -> None:
+    schedule = Schedule(2, batch=16, lr=0.05, augment=Augment(1))
+    plain = copy.deepcopy(net)
+    optimizer = torch.optim.SGD(plain.parameters(), 0.05, momentum=0.9, weight_decay=5e-4)
+    step = private_step(net, data, SILENT, schedule)
+    for epoch in range(2):
+        optimizer.param_groups[0]["lr"] = 0.05 * (1, 0.5)[epoch]
+        step.begin(epoch, 0.05 * (1, 0.5)[epoch], step.tables(3, epoch))
+        for drawn in list(step.batches):
+            step(16)
+            optimizer.zero_grad()
+            index, dy, dx, flip = drawn
+            x = augmentation.gather(data, MEMBERS[index], dy, dx, flip, 1)
+            total = functional.cross_entropy(plain(x), data.labels[MEMBERS[index]], reduction="sum")
+            (total / (56 / 4)).backward()
+            optimizer.step()
+    for found, expected in zip(net.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_every_member_is_as_likely_in_every_batch(net: Net, data: Resident) -> None:
+    step = private_step(net, data, DPSGD())
+    seen, sizes, together = torch.zeros(56), [], 0
+    for epoch in range(400):
+        step.begin(epoch, 0.1, step.tables(1, epoch))
+        assert len(step.batches) == step.steps == 4
+        for drawn in step.batches:
+            seen[drawn[0]] += 1
+            sizes.append(drawn.shape[1])
+            together += int((drawn[0] == 0).any() and (drawn[0] == 1).any())
+    assert abs(seen / 400 - 1).max() < 5 * math.sqrt(0.75 / 400)
+    assert np.mean(sizes) == pytest.approx(14, abs=0.4)
+    assert np.var(sizes) == pytest.approx(56 * 0.25 * 0.75, rel=0.15)
+    assert together / 1600 == pytest.approx(1 / 16, abs=0.02), "two members are drawn independently"
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_seed_is_a_training(net: Net, data: Resident, optimizer: str) -> None:
+    schedule = Schedule(2, batch=16, lr=0.01, optimizer=optimizer, augment=Augment(1))
+    torch.manual_seed(1)
+    first = fit(copy.deepcopy(net), data, MEMBERS, schedule, DPSGD(), seed=1)
+    torch.manual_seed(2)
+    second = fit(copy.deepcopy(net), data, MEMBERS, schedule, DPSGD(), seed=1, wanted=("init", 1))
+    assert all(torch.equal(first.states["last"][name], value) for name, value in second.states["last"].items())
+    assert not same(first, fit(copy.deepcopy(net), data, MEMBERS, schedule, DPSGD(), seed=2))
+    assert not same(first, fit(net, data, MEMBERS, schedule, DPSGD(noise=0), seed=1))
+
+
+def test_it_learns_and_leaves_nothing_behind(net: Net, data: Resident) -> None:
+    names = set(vars(net.head.fc.weight)) | set(vars(net))
+    found = fit(net, data, MEMBERS, Schedule(25, batch=14, lr=0.01, optimizer="adam"), DPSGD(0.3), seed=0)
+    assert found.history["accuracy"][-1] > 0.8 > 0.6 > found.history["accuracy"][0]
+    assert set(found.history) == {"loss", "accuracy", "rate", "epsilon"}
+    assert set(found.states["last"]) == set(net.state_dict()) and not any("_module" in n for n in net.state_dict())
+    assert not any(m._forward_hooks or m._backward_hooks for m in net.modules())
+    assert not hasattr(net.head.fc.weight, "grad_sample") and names <= set(vars(net.head.fc.weight)) | set(vars(net))
+
+
+def test_bf16_stays_near(net: Net, data: Resident) -> None:
+    objective = DPSGD(noise=0.05)
+    low = fit(copy.deepcopy(net), data, MEMBERS, SHORT, objective, seed=1, precision="bf16")
+    full = fit(net, data, MEMBERS, SHORT, objective, seed=1)
+    np.testing.assert_allclose(low.history["loss"], full.history["loss"], atol=0.1)
+    assert all(value.dtype == torch.float32 for value in low.states["last"].values())
+
+
+# ---------------------------------------------------------------- held
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("held", ["parts", "half"])
+@pytest.mark.parametrize("augment", [None, Augment(1)], ids=["plain", "augmented"])
+def test_held_weights_keep_their_bits_under_noise(
+    net: Net, data: Resident, held: str, optimizer: str, augment: Augment | None
+) -> None:
+    mask, before = masks(net, held), {name: value.clone() for name, value in net.state_dict().items()}
+    schedule = Schedule(2, batch=16, lr=0.05, weight_decay=0.01, optimizer=optimizer, augment=augment)
+    after = fit(net, data, MEMBERS, schedule, DPSGD(noise=3), seed=1, held=mask).states["last"]
+    assert mask and all(torch.equal(before[name][keep], after[name][keep]) for name, keep in mask.items())
+    moved = [(before[n] != v)[~mask[n] if n in mask else ...].float().mean() for n, v in after.items()]
+    assert np.nanmean(moved) > 0.95
+
+
+def test_held_weights_are_out_of_what_is_clipped(net: Net, data: Resident) -> None:
+    """The norm counts what may move alone: a sample's gradient there has the whole `clip` to itself."""
+    mask = {"head.fc.weight": torch.ones(3, 8, dtype=torch.bool)}
+    mask["head.fc.weight"][0] = False
+    mask |= {name: torch.ones_like(value, dtype=torch.bool) for name, value in net.state_dict().items()} | mask
+    before = net.head.fc.weight.detach().clone()
+    with holding(net, mask) as hold:
+        step = step_for(net, hold, data, MEMBERS, PLAIN, DPSGD(noise=0, clip=1e-3), "fp32", 0)
+        assert isinstance(step, Private)
+        take(step, [7], rate=1.0)
+    moved = net.head.fc.weight.detach() - before
+    assert not moved[1:].any()
+    assert float(moved[0].norm()) == pytest.approx(1e-3 / (56 / 4), rel=5e-3)
+
+
+# ---------------------------------------------------------------- epsilon
+
+
+@pytest.mark.parametrize("noise", [0.5, 1.0, 4.0])
+def test_epsilon_is_opacus_own(net: Net, data: Resident, noise: float) -> None:
+    found = fit(net, data, MEMBERS, SHORT, DPSGD(noise=noise, delta=1e-3), seed=0).history["epsilon"]
+    accountant = RDPAccountant()
+    expected = []
+    for _ in range(3):
+        for _ in range(4):  # steps of an epoch
+            accountant.step(noise_multiplier=noise, sample_rate=1 / 4)
+        expected.append(accountant.get_epsilon(delta=1e-3))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert (np.diff(found) > 0).all()
+
+
+def test_no_noise_is_no_privacy(net: Net, data: Resident) -> None:
+    assert np.isinf(fit(net, data, MEMBERS, SHORT, DPSGD(noise=0), seed=0).history["epsilon"]).all()
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def test_batchnorm_is_refused(data: Resident) -> None:
+    with pytest.raises(BadInput, match="without BatchNorm"):
+        fit(build(Model("resnet10", width=2), 1, 3, seed=0), data, MEMBERS, SHORT, DPSGD(), seed=0)
+
+
+def test_it_is_not_recorded(net: Net, data: Resident) -> None:
+    with pytest.raises(BadInput, match="one by one"):
+        fit(net, data, MEMBERS, SHORT, DPSGD(), seed=0, plan="graph")
+    assert not same(*(fit(copy.deepcopy(net), data, MEMBERS, SHORT, o, seed=0) for o in (DPSGD(), CrossEntropy())))
