@@ -222,14 +222,18 @@ PACES = {"atm": 6.0, "vit": 2.0, "transformer": 2.0}
 
 
 @cache
-def flops(data: Data, model: Model, start: str | None = None) -> float:
-    """Forward FLOPs of one sample, from part `start` on, in operations of a small ResNet's pace."""
+def counted(what: str, data: Data, model: Model, start: str | None = None) -> float:
+    """`parameters`, `activations` or forward `flops` of one sample, from part `start` on."""
     from lib.training.cost import anatomy
 
     counts = anatomy(model, data.channels, data.classes, data.size)
     parts = [str(part).split(".")[0] for part in counts["parts"]]
-    pace = PACES.get(model.name.partition("-")[0], 1.0)
-    return pace * float(sum(counts["flops"][parts.index(start.split(".")[0]) if start else 0 :]))
+    return float(sum(counts[what][parts.index(start.split(".")[0]) if start else 0 :]))
+
+
+def flops(data: Data, model: Model, start: str | None = None) -> float:
+    """Forward FLOPs of one sample, from part `start` on, in operations of a small ResNet's pace."""
+    return PACES.get(model.name.partition("-")[0], 1.0) * counted("flops", data, model, start)
 
 
 def work(step: Step) -> float:
@@ -271,9 +275,9 @@ def _scoring_work(step: Score) -> float:
     return passes * flops(own.data, own.model)
 
 
-# What a private step takes, in forward passes, where others take 3: Opacus makes each sample's gradient beside the sum,
-# clips it and adds it up. Measured on one core, ViTs of width 2 to 32.
-PRIVATE = 8.0
+# What it takes, in operations, to write a sample's gradient of one weight, measure it and add it up: measured on one
+# core, 240 to 740 for ViTs of 40,000 to 2.4 million weights, which memory is too slow for.
+PRIVATE = 500.0
 
 # What an operation of wide linear layers takes, of a small net's convolutions' time: measured on one core.
 LINEAR = 1 / 3
@@ -281,27 +285,28 @@ LINEAR = 1 / 3
 
 def _training_work(step: Train) -> float:
     samples, epochs = step.design.members(step.row), step.schedule.epochs
-    whole, trained = flops(step.data, step.model), flops(step.data, step.model, _held_until(step))
+    start = _held_until(step)
+    whole, trained = flops(step.data, step.model), flops(step.data, step.model, start)
     batches = step.objective.batches
     learnt = samples if batches is None else min(samples, batches * step.schedule.batch)  # of an epoch
     looks = step.objective.looks
     operations = epochs * learnt * (3 + looks) * trained  # forward and backward; forward alone for what is looked at
     if isinstance(step.objective, PAST):
         operations += epochs * learnt * 2 * trained  # backward for what is looked at, too
-    if isinstance(step.objective, DPSGD):
-        operations += epochs * learnt * (PRIVATE - 3) * trained
+    if isinstance(step.objective, DPSGD):  # the weights' gradients are made twice: summed, and sample by sample
+        operations += epochs * learnt * (trained + PRIVATE * counted("parameters", step.data, step.model, start))
     held = whole - trained  # runs once, or every epoch where augmentation changes what it sees
     if step.schedule.augment:
         operations += epochs * learnt * (1 + looks) * held
     else:
         operations += samples * held
+        if isinstance(step.objective, AdversarialRegularization | PAST):
+            operations += getattr(step.design, "reference", 0) * held
     if isinstance(step.objective, AdversarialRegularization):
         from lib.models.inference import widths
 
         layers = widths(len(registry.find(step.data.name).classes), step.objective.width)
         weights = sum(a * b for units in layers for a, b in pairwise(units))
-        if not step.schedule.augment:
-            operations += getattr(step.design, "reference", 0) * held
         # Forward and backward of h on what is looked at; forward, and backward to its inputs, on what is learnt.
         operations += epochs * learnt * (6 * looks + 4) * weights * LINEAR
     for teacher in step.teachers:
