@@ -15,7 +15,9 @@ new seeds and new halves of this pool.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -263,6 +265,38 @@ def cka(result: Arrays, seen: bool = True, level: float = 0.95) -> list[Estimate
         Estimate(float(v), float(v - r), min(1.0, float(v + r)), blocks, blocks > 1)
         for v, r in zip(value[:, 0], reach, strict=True)
     ]
+
+
+class Survey(NamedTuple):
+    """What several settings say by several measures; all but `read` and `onsets` as their functions give it."""
+
+    read: dict[tuple[Any, str], Halved]
+    profiles: dict[tuple[Any, str], list[Estimate]]
+    controls: dict[tuple[Any, str], list[Estimate]]
+    onsets: dict[tuple[Any, str], str]  # "none" where no part tells the halves apart
+
+
+def survey(
+    results: Any,
+    distances: Mapping[Any, Sequence[Any]],
+    floors: Mapping[Any, Sequence[Any]],
+    measures: Iterable[str],
+    parts: Sequence[str],
+    margin: float = 0.02,
+) -> Survey:
+    """`read`, `profile`, `floor` and `onset` of each setting by each measure, keyed (setting, measure).
+
+    `distances` and `floors` hold each setting's `Distance` steps, one a pair, of which `results[step]` has the arrays;
+    `parts` are their parts' names.
+    """
+    out = Survey({}, {}, {}, {})
+    for key in product(distances, measures):
+        setting, measure = key
+        halved = read([results[step] for step in distances[setting]], measure)
+        out.read[key], out.profiles[key] = halved, profile(*halved)
+        out.controls[key] = floor(measured([results[step] for step in floors[setting]], measure), halved[1])
+        out.onsets[key] = onset(out.profiles[key], out.controls[key], parts, margin) or "none"
+    return out
 
 
 # --- direction or length --------------------------------------------------------------------------------------------

@@ -110,13 +110,7 @@ before = pixels // 4 // (2 if stem == "conv3-pool" else 1)  # side of stage 3's 
 side = {stride: f"{-(-before // stride)}x{-(-before // stride)}" for stride in strides}
 parts = results[distances[strides[0]][0]].parts
 early, last = [parts.index(f"stage{i}") for i in (1, 2, 3)], parts.index("stage4")
-read = {(s, measure): disparity.read([results[d] for d in distances[s]], measure) for s in strides for measure in ("euclidean", "direction")}
-profiles = {key: disparity.profile(*found) for key, found in read.items()}
-controls = {
-    (stride, measure): disparity.floor(disparity.measured([results[f] for f in floors[stride]], measure), halves)
-    for (stride, measure), (_, halves) in read.items()
-}
-onsets = {key: disparity.onset(profile, controls[key], parts, margin) for key, profile in profiles.items()}
+read, profiles, controls, onsets = disparity.survey(results, distances, floors, ("euclidean", "direction"), parts, margin)
 report.profile(
     [
         {"part": part, "value": estimate, "map": side[stride], "measure": measure}
@@ -145,8 +139,8 @@ report.table(
     [
         {
             "map of stage 4": side[stride],
-            "onset, Euclidean": onsets[stride, "euclidean"] or "none",
-            "onset, direction": onsets[stride, "direction"] or "none",
+            "onset, Euclidean": onsets[stride, "euclidean"],
+            "onset, direction": onsets[stride, "direction"],
             "AUC of stage 4, Euclidean": profiles[stride, "euclidean"][last],
             "AUC of stage 4, direction": profiles[stride, "direction"][last],
             "test accuracy": audit.over(accuracy[stride]),

@@ -115,10 +115,7 @@ results = lab.realize(distances, floors, signals, self_audit(probes[widths[0]]))
 # %%
 parts = results[distances[widths[0]][0]].parts
 names = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)"}
-read = {(wide, m): disparity.read([results[d] for d in distances[wide]], m) for wide in widths for m in names}
-profiles = {key: disparity.profile(*found) for key, found in read.items()}
-controls = {(wide, m): disparity.floor(disparity.measured([results[f] for f in floors[wide]], m), halves) for (wide, m), (_, halves) in read.items()}
-onsets = {key: disparity.onset(profile, controls[key], parts, margin) or "none" for key, profile in profiles.items()}
+read, profiles, controls, onsets = disparity.survey(results, distances, floors, names, parts, margin)
 shown = [i for i, part in enumerate(parts) if part.startswith("stage")]
 firsts = {wide: results[distances[wide][0]] for wide in widths}
 report.histograms(

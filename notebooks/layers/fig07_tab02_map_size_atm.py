@@ -109,12 +109,7 @@ results = lab.realize(distances, floors, signals, self_audit(probes[patches[0]])
 side = {patch: f"{pixels // patch}x{pixels // patch} in stage 1" for patch in patches}
 parts = results[distances[patches[0]][0]].parts
 names = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)"}
-read = {(patch, m): disparity.read([results[d] for d in distances[patch]], m) for patch in patches for m in names}
-profiles = {key: disparity.profile(*found) for key, found in read.items()}
-controls = {
-    (patch, m): disparity.floor(disparity.measured([results[f] for f in floors[patch]], m), halves) for (patch, m), (_, halves) in read.items()
-}
-onsets = {key: disparity.onset(profile, controls[key], parts, margin) or "none" for key, profile in profiles.items()}
+read, profiles, controls, onsets = disparity.survey(results, distances, floors, names, parts, margin)
 shown = [i for i, part in enumerate(parts) if part.startswith("stage")]
 firsts = {side[patch]: results[distances[patch][0]] for patch in patches}
 report.histograms(

@@ -88,15 +88,7 @@ results = lab.realize(distances, floors, signals, self_audit(probes[models[0]]))
 
 # %%
 parts = results[distances[models[0]][0]].parts
-read = {
-    (model, measure): disparity.read([results[d] for d in distances[model]], measure) for model in models for measure in ("euclidean", "direction")
-}
-profiles = {key: disparity.profile(*found) for key, found in read.items()}
-controls = {
-    (model, measure): disparity.floor(disparity.measured([results[f] for f in floors[model]], measure), halves)
-    for (model, measure), (_, halves) in read.items()
-}
-onsets = {key: disparity.onset(profile, controls[key], parts, margin) for key, profile in profiles.items()}
+read, profiles, controls, onsets = disparity.survey(results, distances, floors, ("euclidean", "direction"), parts, margin)
 shown = [i for i, part in enumerate(parts) if part.startswith("stage")]
 firsts = {model: results[distances[model][0]] for model in models}
 report.histograms(
@@ -115,7 +107,7 @@ report.profile(
     ],
     hue="architecture",
     facet="measure",
-    title="Onset by direction: " + ", ".join(f"{model} {onsets[model, 'direction'] or 'none'}" for model in models),
+    title="Onset by direction: " + ", ".join(f"{model} {onsets[model, 'direction']}" for model in models),
     ylabel="AUC, unseen against seen by M_h1",
 )
 
@@ -124,8 +116,8 @@ report.table(
     [
         {
             "architecture": model,
-            "onset, Euclidean": onsets[model, "euclidean"] or "none",
-            "onset, direction": onsets[model, "direction"] or "none",
+            "onset, Euclidean": onsets[model, "euclidean"],
+            "onset, direction": onsets[model, "direction"],
             "paper": "stage4",
             "AUC of stage 4, Euclidean": profiles[model, "euclidean"][parts.index("stage4")],
             "AUC of stage 4, direction": profiles[model, "direction"][parts.index("stage4")],

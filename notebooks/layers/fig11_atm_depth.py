@@ -100,12 +100,7 @@ results = lab.realize(distances, floors, signals, self_audit(probes[models[0]]))
 # %%
 parts = results[distances[models[0]][0]].parts
 names = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)"}
-read = {(model, m): disparity.read([results[d] for d in distances[model]], m) for model in models for m in names}
-profiles = {key: disparity.profile(*found) for key, found in read.items()}
-controls = {
-    (model, m): disparity.floor(disparity.measured([results[f] for f in floors[model]], m), halves) for (model, m), (_, halves) in read.items()
-}
-onsets = {key: disparity.onset(profile, controls[key], parts, margin) or "none" for key, profile in profiles.items()}
+read, profiles, controls, onsets = disparity.survey(results, distances, floors, names, parts, margin)
 shown = [i for i, part in enumerate(parts) if part.startswith("stage")]
 firsts = {model: results[distances[model][0]] for model in models}
 report.histograms(

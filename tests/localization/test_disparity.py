@@ -182,6 +182,29 @@ def test_onset_needs_no_stem_and_knows_a_fifth_stage() -> None:
     assert disparity.onset([none] * 5 + [late], CALM, parts) is None
 
 
+def test_a_survey_is_what_its_parts_say() -> None:
+    rng, seen = np.random.default_rng(3), np.arange(80) < 40
+
+    def result(shift: float) -> dict[str, np.ndarray]:
+        values = rng.normal(size=(6, 80)) ** 2
+        values[4, ~seen] += shift
+        flags = {"seen_a": np.ones(80, bool), "seen_b": seen}
+        return {"euclidean": values, "direction": values / 9, **flags}
+
+    found = {name: [result(shift) for _ in range(4)] for name, shift in (("quiet", 0.0), ("loud", 9.0))}
+    floors = {name: [result(0.0) for _ in range(3)] for name in found}
+    results = [*found["quiet"], *found["loud"], *floors["quiet"], *floors["loud"]]  # steps are numbers here
+    steps = {"quiet": range(4), "loud": range(4, 8)}
+    seeds = {"quiet": range(8, 11), "loud": range(11, 14)}
+    survey = disparity.survey(results, steps, seeds, ("euclidean", "direction"), PARTS)
+    assert survey.onsets["loud", "direction"] == "stage4" and survey.onsets["quiet", "direction"] == "none"
+    for (name, measure), profile in survey.profiles.items():
+        halved = disparity.read(found[name], measure)
+        assert profile == disparity.profile(*halved)
+        control = disparity.floor(disparity.measured(floors[name], measure), halved[1])
+        assert survey.controls[name, measure] == control
+
+
 def test_noise_share_is_the_ratio_of_medians() -> None:
     share = disparity.noise_share([np.array([[1.0, 2.0, 3.0], [0, 0, 0]])], [np.array([[3.0, 3.0, 9.0], [1, 1, 1]])])
     assert share[0] == 1.5 and np.isnan(share[1])
