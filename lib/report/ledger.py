@@ -189,7 +189,10 @@ def columns(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def judge(claims: Claims, /, notes: Mapping[str, str] | None = None, **estimates: Estimate) -> Judgement:
-    """Every claim with its verdict. Each claim needs its estimate; `notes` say why we think a verdict came out so."""
+    """Every claim with its verdict. Each claim needs its estimate.
+
+    `notes` say why we think a claim does not hold, and are left out where it does, as it may in another profile.
+    """
     notes = notes or {}
     for given, what in ((estimates, "claim"), (notes, "claim to note on")):
         for name in given:
@@ -201,20 +204,21 @@ def judge(claims: Claims, /, notes: Mapping[str, str] | None = None, **estimates
     rows = []
     for claim in claims:
         estimate = estimates[claim.name]
+        found = verdict(claim, estimate)
         rows.append(
             {
                 "name": claim.name,
                 "text": claim.text,
                 "quantity": claim.quantity,
                 "rule": claim.rule,
-                "verdict": verdict(claim, estimate),
+                "verdict": found,
                 "value": _finite(estimate.value),
                 "low": _finite(estimate.low),
                 "high": _finite(estimate.high),
                 "n": int(estimate.n),
                 "paper": claim.paper,
                 "control": claim.control,
-                "note": notes.get(claim.name, ""),
+                "note": notes.get(claim.name, "") if found != "holds" else "",
             }
         )
     return Judgement(tuple(rows))

@@ -162,7 +162,8 @@ report.table(
         for i, part in enumerate(parts)
     ],
     paper="section 3.2 and Tab. 6, TinyImageNet",
-    caption=f"AUC: of the membership classifier in four states of {models} models; of the Euclidean distance, over {pairs} pairs",
+    caption=f"AUC: of the membership classifier in four states of {models} models; of the Euclidean distance, over {pairs} pairs. "
+    "What the untrained network's stages show is chance, and a part of the differences below",
 )
 
 # %% [markdown]
@@ -176,10 +177,6 @@ report.judge(
     stage_3_is_silent_by_distance=disparity.strength(euclidean[parts.index("stage3")]),
     stage_3_tells=more("ordinary", "untrained", "stage3"),
     pptp_quiets_stage_4=more("ordinary", "after PPTP", "stage4"),
-    notes={
-        "stage_3_tells": f"Untrained, stage 3 lies at {tells['untrained'][parts.index('stage3')]}, so a part of the difference may be chance; "
-        f"by itself the trained one has {tells['ordinary'][parts.index('stage3')]}",
-    },
 )
 
 # %% [markdown]

@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import nbformat
 import pytest
@@ -74,16 +75,21 @@ def test_every_claim_is_judged_and_nothing_else():
 
 def test_judgement_shows_words_beside_icons_and_escapes():
     claim = report.Claim("sly", "a < b & <script>", "a − b", above=0.0, control="c")
-    shown = report.judge(report.claims(claim), {"sly": "because <i>"}, sly=RIGHT_OF_BORDER)._repr_mimebundle_()
+
+    def show(estimate: Estimate) -> dict[str, Any]:
+        return report.judge(report.claims(claim), {"sly": "because <i>"}, sly=estimate)._repr_mimebundle_()
+
+    shown = show(RIGHT_OF_BORDER)
     assert "✓&nbsp;<b>holds</b>" in shown["text/html"] and "<script>" not in shown["text/html"]
-    assert "because &lt;i&gt;" in shown["text/html"]
+    assert "because" not in shown["text/html"], "why a claim does not hold, where it does"
+    assert "because &lt;i&gt;" in show(ON_BORDER)["text/html"]
     assert "✓ HOLDS: a < b & <script>" in shown["text/plain"] and "0.300 [0.200, 0.400]" in shown["text/plain"]
     json.dumps(shown[MIME], allow_nan=False)
 
 
 def test_claims_come_back_from_a_notebook():
     claims = report.claims(ABOVE, BELOW)
-    judged = report.judge(claims, {"onset": "why"}, onset=RIGHT_OF_BORDER, silent=Estimate(math.nan, math.nan, 1.0))
+    judged = report.judge(claims, {"silent": "why"}, onset=RIGHT_OF_BORDER, silent=Estimate(math.nan, math.nan, 1.0))
     cells = [
         nbformat.v4.new_markdown_cell("# x"),
         nbformat.v4.new_code_cell(
@@ -106,7 +112,7 @@ def test_claims_come_back_from_a_notebook():
         "n": 9,
         "paper": "Fig. 1",
         "control": "two seeds",
-        "note": "why",
+        "note": "",
     }
-    assert rows[1]["verdict"] == "below resolution" and rows[1]["value"] is None
+    assert rows[1]["verdict"] == "below resolution" and rows[1]["value"] is None and rows[1]["note"] == "why"
     assert judged["onset"] == "holds"
