@@ -82,7 +82,7 @@ def test_judgement_shows_words_beside_icons_and_escapes():
     shown = show(RIGHT_OF_BORDER)
     assert "✓&nbsp;<b>holds</b>" in shown["text/html"] and "<script>" not in shown["text/html"]
     assert "because" not in shown["text/html"], "why a claim does not hold, where it does"
-    assert "because &lt;i&gt;" in show(ON_BORDER)["text/html"]
+    assert "because &lt;i&gt;" in show(Estimate(0.0, -0.1, 0.1, 9))["text/html"]
     assert "✓ HOLDS: a < b & <script>" in shown["text/plain"] and "0.300 [0.200, 0.400]" in shown["text/plain"]
     json.dumps(shown[MIME], allow_nan=False)
 
