@@ -146,7 +146,6 @@ report.table(
 
 # %%
 def loss(signals, role):
-    """Mean cross-entropy of one model over samples of a role, nats."""
     own = signals["role"] == role
     return -log_softmax(signals["logits"][own].astype(float), axis=1)[range(own.sum()), signals["labels"][own]].mean()
 
@@ -161,9 +160,7 @@ for key in [key for name in ("A2", "A3", "scratch", *controls) for key in varian
     said = [*paper[key], round(paper[key][1] - paper[key][0], 4)] if key in paper else []
     measured = {"train": audit.over(train), "test": audit.over(held_out), "gap": audit.over(gaps[key])}
     rows.append({"variant": labels[key]} | measured | dict(zip(["paper, train", "paper, test", "paper, gap"], said, strict=False)))
-report.table(
-    rows, paper="Tab. 2, ResNet18, CIFAR-10", caption=f"Cross-entropy in nats, mean over {shadows} models; RelaxLoss aims at {alpha:g} on members"
-)
+report.table(rows, paper="Tab. 2, ResNet18, CIFAR-10", caption=f"Cross-entropy in nats, over {shadows} models; RelaxLoss aims at {alpha:g}")
 
 # %% [markdown]
 # ## Verdicts
