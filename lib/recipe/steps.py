@@ -172,7 +172,7 @@ class Rewind(Edit):
 
 @dataclass(frozen=True, eq=False)
 class Hold(Edit):
-    """All stages before `until` keep their weights and BatchNorm statistics in every training that follows."""
+    """All stages before `until` keep their weights and BatchNorm statistics in the training that follows."""
 
     until: str
 
