@@ -183,7 +183,7 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** These are thin networks on small images; "stage 4" has one hundredth of the paper's parameters. The Euclidean verdicts say as much about the
+# **Caveat.** In `quick` these are thin networks on small images; "stage 4" has one hundredth of the paper's parameters. The Euclidean verdicts say as much about the
 # distance as about the network: `own01_direction_or_length` takes its two effects apart, and `own02_stage_membership_probe` asks one network directly.
 
 # %%

@@ -176,7 +176,7 @@ report.judge(
 
 # %% [markdown]
 # **Caveat.** Width and number of weights change together, and so may the fit (see the training accuracies): architectures are compared, not channels alone.
-# With 200 samples and four pairs, a disparity of a few hundredths in stage 3 can be neither shown nor ruled out.
+# With the 200 samples and four pairs of `quick`, a disparity of a few hundredths in stage 3 can be neither shown nor ruled out.
 
 # %%
 report.provenance(results)

@@ -153,7 +153,7 @@ report.judge(
     accuracy_hardly_changes=audit.paired_difference(accuracy[best], accuracy[worst]),
     notes={
         "more_channels_more_disparity": "We think that in a wider stage unseen features are shorter still, which the Euclidean distance "
-        "takes for closeness; and our widths are an eighth of the paper's"
+        f"takes for closeness; and a width of {width} is not the paper's 64"
     },
 )
 

@@ -174,12 +174,12 @@ report.judge(
     larger_map_generalizes=gain,
     larger_map_hardly_leaks_more=disparity.versus(read[min(patches), "euclidean"], read[max(patches), "euclidean"], third + 1),
     both_fit=audit.least(fitted.values()),
-    notes={"both_fit": "We think that so small a network needs more steps: 20 epochs of 200 images are 140"},
+    notes={"both_fit": f"We think that so small a network needs more steps than {epochs} epochs of {pool:,} images, {batch} a step"},
 )
 
 # %% [markdown]
-# **Caveat.** Four times the pixels are also about four times the operations, so accuracy is not compared at equal cost. At 16 pixels the smaller maps end at one
-# pixel from stage 3 on, where nothing is left to mix; and 200 samples and four pairs cannot decide on a disparity of a few hundredths in stage 3.
+# **Caveat.** Four times the pixels are also about four times the operations, so accuracy is not compared at equal cost. In `quick`, at 16 pixels,
+# the smaller maps end at one pixel from stage 3 on, where nothing is left to mix; and its 200 samples and four pairs cannot decide on a few hundredths.
 
 # %%
 report.provenance(results)

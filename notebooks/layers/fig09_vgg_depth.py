@@ -173,12 +173,12 @@ report.judge(
     earlier_in_the_deeper_direction=earlier["direction"],
     deeper_generalizes_better=audit.paired_difference(accuracy[deep], accuracy[shallow]),
     notes={
-        "deeper_generalizes_better": "We think that 600 images are too few for sixteen layers without shortcuts: VGG19 fits them less well than VGG11, too"
+        "deeper_generalizes_better": f"We think that {pool:,} images are too few for so many layers without shortcuts: compare the training accuracies"
     },
 )
 
 # %% [markdown]
-# **Caveat.** At 16 pixels the maps of stages 4 and 5 have one pixel, so their layers are fully connected ones; and a VGG19 of so few
+# **Caveat.** In `quick`, at 16 pixels, the maps of stages 4 and 5 have one pixel, so their layers are fully connected ones; and a VGG19 of so few
 # channels on so few images is a weaker network than VGG11, not only a deeper one (see its training accuracy).
 
 # %%

@@ -161,8 +161,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** At 16 pixels the maps of stages 3 and 4 have 2x2 and 1x1 pixels: there is little left to mix, so a late stage here is not quite what it is at 64.
-# And 200 samples and four pairs cannot decide on a disparity of a few hundredths in stage 3.
+# **Caveat.** In `quick`, at 16 pixels, the maps of stages 3 and 4 have 2x2 and 1x1 pixels: little is left to mix, so a late stage is not quite what it is at 64.
+# And its 200 samples and four pairs cannot decide on a disparity of a few hundredths in stage 3.
 
 # %%
 report.provenance(results)

@@ -119,6 +119,8 @@ results = lab.realize(attacks, signals, recipe.self_audit(ordinary))
 accuracy = {key: [float(results[s]["accuracy_test"]) for s in each] for key, each in signals.items()}
 areas = {key: audit.auc(results[a]["scores"], results[a]["member"]) for key, a in attacks.items()}
 auc = {key: audit.over(each, design_effect=audit.CROSSED) for key, each in areas.items()}
+ways = ("no defence", "from scratch", "in PPTP", "CS-KD alone", "in PPTP, CS-KD first")  # one colour each, in both figures
+ranked = sorted(models, key=lambda key: (tried.index(key[0]), ways.index(key[1])))
 rows = [
     {
         "defence": d,
@@ -128,7 +130,7 @@ rows = [
         "test accuracy": audit.over(accuracy[d, w, s]),
         "AUC of LiRA": auc[(d, w, s), "LiRA"],
     }
-    for d, w, s in sorted(models, key=lambda key: tried.index(key[0]))
+    for d, w, s in ranked
 ]
 
 
@@ -143,7 +145,7 @@ news = "; ".join(f"{d} {100 * moved(d).value:+.1f} points of accuracy, AUC {move
 report.tradeoff(rows, "test accuracy", "AUC of LiRA", hue="way", facet="defence", chosen="chosen on dev", title=f"In PPTP: {news}")
 
 # %%
-resistance = [{"attack": a, "defence": key[0], "way": key[1], "value": auc[key, a]} for key in models if key[2] == own for a in attackers]
+resistance = [{"attack": a, "defence": key[0], "way": key[1], "value": auc[key, a]} for key in ranked if key[2] == own for a in attackers]
 counted = ", ".join(f"{sum(moved(d, a).high < 0 for a in attackers)} on {d}" for d in tried)
 report.against_paper(
     resistance, "attack", hue="way", facet="defence", xlabel="AUC", title=f"Of {len(attackers)} attacks PPTP surely weakens {counted}"

@@ -168,7 +168,7 @@ report.judge(claims, notes, **judged)
 
 # %% [markdown]
 # **Caveat.** A band is pointwise: that it clears another at one place does not say that the curves differ as a whole. Models that chose different strengths share a
-# curve here; Fig. 14 shows the strengths one by one. A few hundred non-members say nothing of false positive rates that an attacker of real records would want.
+# curve here; Fig. 14 shows the strengths one by one. The few hundred non-members of `quick` say nothing of false positive rates that an attacker of real records would want.
 
 # %%
 report.provenance(results)
