@@ -14,7 +14,7 @@ from lib.models.transformer import Attention
 from lib.recipe import SNIP, CrossEntropy, Schedule, Taylor, Vulnerability
 from lib.training.held import holding
 from lib.training.signals import logits as answers
-from lib.training.step import Step, float32
+from lib.training.step import Step, Task, float32
 
 # Streams of random numbers beside those of the defences. A stream keeps its number for ever.
 MEMBERS, REFERENCE = 21, 22
@@ -64,7 +64,7 @@ class Scoring(Step):
             decay="constant",
         )
         with holding(net, {}) as hold:
-            super().__init__(net, hold, data, members, schedule, CrossEntropy(), "fp32", reference)
+            super().__init__(Task(net, hold, data, members, schedule, CrossEntropy(), "fp32", 0), reference)
         self.criterion = criterion
         self.goal = None if goal is None else goal.to(data.device).log_softmax(dim=1)
         self.sizes = min(criterion.batch, self.n), min(criterion.batch, len(reference))

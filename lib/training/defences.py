@@ -10,54 +10,43 @@ from torch.nn import functional
 
 from lib import BadInput
 from lib.data import augmentation
-from lib.data.resident import Resident
-from lib.models import Net
 from lib.models.inference import InferenceNet
-from lib.recipe import CSKD, DPSGD, PAST, AdversarialRegularization, Distillation, Objective, Schedule
+from lib.recipe import CSKD, DPSGD, PAST, AdversarialRegularization, Distillation, Schedule
 from lib.training import objectives
-from lib.training.held import Hold
 from lib.training.schedule import optimizer
-from lib.training.step import Step
+from lib.training.step import Step, Task
 
 # Streams of random numbers beside that of the members' tables. A stream keeps its number for ever.
 ADVERSARY, PARTNERS, PARTNER_VIEWS, OUTSIDERS, OUTSIDER_VIEWS, POISSON, NOISE = 1, 2, 3, 4, 5, 6, 7
 
 
-def step_for(
-    net: Net,
-    hold: Hold,
-    data: Resident,
-    members: Tensor,
-    schedule: Schedule,
-    objective: Objective,
-    precision: str,
-    seed: int,
-    reference: Tensor | None = None,
-    soft: Tensor | None = None,
-) -> Step:
-    """The step of an objective; BadInput where it lacks the samples or labels that it needs."""
-    match objective:
+def step_for(task: Task, reference: Tensor | None = None, soft: Tensor | None = None) -> Step:
+    """The step of a task's objective; BadInput where it lacks the samples or labels that it needs.
+
+    `reference (r,)` are samples that are no members, `soft (n, C)` labels of the members.
+    """
+
+    def outside(who: str) -> Tensor:
+        if reference is None or not len(reference):
+            raise BadInput(f"{who} needs reference samples: give the design some")
+        return reference.to(task.data.device)
+
+    match task.objective:
         case AdversarialRegularization():
-            if reference is None or not len(reference):
-                raise BadInput("adversarial regularization needs reference samples: give the design some")
-            others = reference.to(data.device)
-            return Adversarial(net, hold, data, members, schedule, objective, precision, others, seed)
+            return Adversarial(task, outside("adversarial regularization"))
         case PAST():
-            if reference is None or not len(reference):
-                raise BadInput("PAST needs reference samples: give the design some")
-            others = reference.to(data.device)
-            return Sparsity(net, hold, data, members, schedule, objective, precision, others)
+            return Sparsity(task, outside("PAST"))
         case DPSGD():
             from lib.training.private import Private  # Opacus takes seconds to import, and is not on every machine
 
-            return Private(net, hold, data, members, schedule, objective, precision, seed)
+            return Private(task)
         case CSKD():
-            return ClassWise(net, hold, data, members, schedule, objective, precision)
+            return ClassWise(task)
         case Distillation():
-            if soft is None or soft.shape != (len(members), data.classes):
+            if soft is None or soft.shape != (len(task.members), task.data.classes):
                 raise BadInput("a distillation needs a soft label of each class for each member: give it teachers")
-            return Distilling(net, hold, data, members, schedule, objective, precision, soft)
-    return Step(net, hold, data, members, schedule, objective, precision)
+            return Distilling(task, soft)
+    return Step(task)
 
 
 class Adversarial(Step):
@@ -70,20 +59,10 @@ class Adversarial(Step):
 
     objective: AdversarialRegularization
 
-    def __init__(
-        self,
-        net: Net,
-        hold: Hold,
-        data: Resident,
-        members: Tensor,
-        schedule: Schedule,
-        objective: AdversarialRegularization,
-        precision: str,
-        reference: Tensor,
-        seed: int,
-    ) -> None:
-        super().__init__(net, hold, data, members, schedule, objective, precision, reference)
-        self.h = InferenceNet(data.classes, seed, objective.width).to(data.device)
+    def __init__(self, task: Task, reference: Tensor) -> None:
+        super().__init__(task, reference)
+        objective, device = self.objective, task.data.device
+        self.h = InferenceNet(task.data.classes, task.seed, objective.width).to(device)
         plain = Schedule(optimizer="adam", lr=objective.attack_lr, decay="constant", weight_decay=0.0)
         self.h_optimizer = optimizer(plain, list(self.h.parameters()))
 
@@ -147,20 +126,10 @@ class Sparsity(Step):
 
     objective: PAST
 
-    def __init__(
-        self,
-        net: Net,
-        hold: Hold,
-        data: Resident,
-        members: Tensor,
-        schedule: Schedule,
-        objective: PAST,
-        precision: str,
-        reference: Tensor,
-    ) -> None:
-        super().__init__(net, hold, data, members, schedule, objective, precision, reference)
-        held = {id(tensor): mask for tensor, mask, _ in hold.pinned}
-        weights = [p for p in net.parameters() if p.requires_grad and p.dim() > 1]
+    def __init__(self, task: Task, reference: Tensor) -> None:
+        super().__init__(task, reference)
+        held = {id(tensor): mask for tensor, mask, _ in self.hold.pinned}
+        weights = [p for p in self.net.parameters() if p.requires_grad and p.dim() > 1]
         self.penalised = [(p, ~held[id(p)] if id(p) in held else torch.ones_like(p, dtype=torch.bool)) for p in weights]
         self.outside: tuple[Tensor, ...] = ()  # gradients of the reference samples' loss
 
@@ -221,18 +190,9 @@ class ClassWise(Step):
 
     objective: CSKD
 
-    def __init__(
-        self,
-        net: Net,
-        hold: Hold,
-        data: Resident,
-        members: Tensor,
-        schedule: Schedule,
-        objective: CSKD,
-        precision: str,
-    ) -> None:
-        super().__init__(net, hold, data, members, schedule, objective, precision)
-        label = data.labels[members].cpu()
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        label = self.data.labels[task.members].cpu()
         self.by_class = label.argsort(stable=True)
         self.count = label.bincount()[label[self.by_class]]  # members of each one's class
         first = torch.searchsorted(label[self.by_class].contiguous(), label[self.by_class])
@@ -257,19 +217,9 @@ class ClassWise(Step):
 class Distilling(Step):
     """The members' labels are soft ones, fixed before the training: `soft (n, C)`, in the members' order."""
 
-    def __init__(
-        self,
-        net: Net,
-        hold: Hold,
-        data: Resident,
-        members: Tensor,
-        schedule: Schedule,
-        objective: Distillation,
-        precision: str,
-        soft: Tensor,
-    ) -> None:
-        super().__init__(net, hold, data, members, schedule, objective, precision)
-        self.soft = soft.to(data.device, torch.float32)
+    def __init__(self, task: Task, soft: Tensor) -> None:
+        super().__init__(task)
+        self.soft = soft.to(self.data.device, torch.float32)
 
     def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         return objectives.distillation(logits, self.soft.index_select(0, places))

@@ -18,6 +18,7 @@ from lib.training.defences import step_for
 from lib.training.graph import recorded
 from lib.training.held import holding
 from lib.training.schedule import rate
+from lib.training.step import Task
 
 State = dict[str, Tensor]
 Plan = Literal["eager", "graph"]
@@ -101,7 +102,7 @@ def training(
     best, best_epoch, best_state = -1.0, 0, None
 
     with holding(net, held or {}) as hold:
-        step = step_for(net, hold, data, members, schedule, objective, precision, seed, reference, soft)
+        step = step_for(Task(net, hold, data, members, schedule, objective, precision, seed), reference, soft)
         tables = step.tables(seed, 0)
         step.begin(0, rate(schedule, 0), tables)
         if plan == "graph" and not step.recordable:

@@ -8,19 +8,16 @@ from opacus.accountants import RDPAccountant
 from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
 from opacus.grad_sample import GradSampleHooks
 from opacus.optimizers import DPOptimizer
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from lib import BadInput
 from lib.data import augmentation
-from lib.data.resident import Resident
-from lib.models import Net
-from lib.recipe import DPSGD, Schedule
+from lib.recipe import DPSGD
 from lib.training.defences import NOISE, POISSON
-from lib.training.held import Hold
 from lib.training.loop import batches
-from lib.training.step import Step, float32
+from lib.training.step import Step, Task, float32
 
 # Bytes that the gradients of single samples may take at once; larger batches are worked off in parts.
 ROOM = 2**30
@@ -46,26 +43,17 @@ class Private(Step):
     objective: DPSGD
     recordable = False
 
-    def __init__(
-        self,
-        net: Net,
-        hold: Hold,
-        data: Resident,
-        members: Tensor,
-        schedule: Schedule,
-        objective: DPSGD,
-        precision: str,
-        seed: int,
-    ) -> None:
-        if any(isinstance(module, _BatchNorm) for module in net.modules()):
+    def __init__(self, task: Task) -> None:
+        if any(isinstance(module, _BatchNorm) for module in task.net.modules()):
             raise BadInput("DPSGD needs a network without BatchNorm, in which samples share statistics: take a vit")
-        super().__init__(net, hold, data, members, schedule, objective, precision)
-        self.seed, self.steps, self.taken = seed, len(batches(self.n, schedule.batch)), 0
+        super().__init__(task)
+        objective = self.objective
+        self.seed, self.steps, self.taken = task.seed, len(batches(self.n, task.schedule.batch)), 0
         learning = self.optimizer.param_groups[0]["params"]
         self.part = max(1, ROOM // (4 * sum(parameter.numel() for parameter in learning)))
-        held = {id(tensor): mask for tensor, mask, _ in hold.pinned}
+        held = {id(tensor): mask for tensor, mask, _ in self.hold.pinned}
         self.free = [(parameter, ~held[id(parameter)]) for parameter in learning if id(parameter) in held]
-        self.noise = torch.Generator(data.device)
+        self.noise = torch.Generator(self.data.device)
         self.private = DPOptimizer(
             self.optimizer,
             noise_multiplier=objective.noise,

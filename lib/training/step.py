@@ -6,6 +6,7 @@ a step once and replay it (`lib.training.graph`).
 
 import contextlib
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +27,19 @@ CHUNK = 512
 CACHE = 2**28
 
 
+class Task(NamedTuple):
+    """What every kind of step is made of; `members (n,)` are samples of `data`, `seed` is the training's."""
+
+    net: Net
+    hold: Hold
+    data: Resident
+    members: Tensor
+    schedule: Schedule
+    objective: Objective
+    precision: str
+    seed: int
+
+
 class Step:
     """The next samples of an epoch: gather, augment, forward, backward, update, impose what is held, count.
 
@@ -44,17 +58,8 @@ class Step:
 
     recordable = True  # whether all steps of a size do the same, so that one may be recorded
 
-    def __init__(
-        self,
-        net: Net,
-        hold: Hold,
-        data: Resident,
-        members: Tensor,
-        schedule: Schedule,
-        objective: Objective,
-        precision: str,
-        others: Tensor | None = None,
-    ) -> None:
+    def __init__(self, task: Task, others: Tensor | None = None) -> None:
+        net, hold, data, members, schedule, objective, precision, _ = task
         learning = [parameter for parameter in net.parameters() if parameter.requires_grad]
         if not learning:
             raise BadInput("everything is held: nothing is left to train")
