@@ -139,8 +139,8 @@ def taylor(
     """Scores by state-dict name, and of each of the T updates `ce`, `accuracy`, `kl` and `accuracy_reference`, `(T,)`.
 
     Members are samples `(n,)` of `data`; for a `Vulnerability` so are `reference (r,)`, and `init` is the net as it was
-    initialised. Batches depend on `seed` alone. `net` is trained away from where it was: give a copy. All float32, on
-    the CPU. Raises BadInput where something is missing, and where the updates diverge.
+    initialised. Batches depend on `seed` and `criterion.draw` alone. `net` is trained away from where it was: give a
+    copy. All float32, on the CPU. Raises BadInput where something is missing, and where the updates diverge.
     """
     none = torch.zeros(0, dtype=torch.int64, device=data.device)
     others, goal = none, None
@@ -149,7 +149,7 @@ def taylor(
             raise BadInput("a vulnerability score needs reference samples and the initial network")
         others, goal = reference.to(data.device), answers(init, data, reference)[0]
     step = Scoring(net, data, members.to(data.device), criterion, others, goal)
-    step.begin(0, criterion.lr, step.tables(seed, 0))
+    step.begin(0, criterion.lr, step.tables(seed, criterion.draw))
     for _ in range(criterion.steps):
         step(sum(step.sizes))
     net.zero_grad(set_to_none=True)

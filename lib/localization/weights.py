@@ -54,6 +54,19 @@ def shares(chosen: Maps, groups: Mapping[str, str] | None = None) -> tuple[Share
     return tuple(Share(of, weights, selected) for of, (weights, selected) in counts.items())
 
 
+def overlap(chosen: Maps, other: Maps) -> float:
+    """Of the weights that the masks `chosen` select, how many `other` selects too; by chance, `other`'s own share.
+
+    Raises BadInput where the masks do not belong together or `chosen` selects nothing.
+    """
+    if {name: np.shape(mask) for name, mask in chosen.items()} != {n: np.shape(mask) for n, mask in other.items()}:
+        raise BadInput("an overlap is of two selections from the same weights: masks differ in names or shapes")
+    count = sum(int(mask.sum()) for mask in chosen.values())
+    if not count:
+        raise BadInput("no weight is selected, so none can be selected again: take a larger share")
+    return sum(int((mask & other[name]).sum()) for name, mask in chosen.items()) / count
+
+
 @dataclass(frozen=True)
 class Agreement:
     """How two scores of the same weights go together; each correlation NaN where a score does not vary.

@@ -28,11 +28,13 @@ class Taylor(Criterion):
     form: Literal["absolute", "squared"] = "absolute"  # `squared`: (g w)^2, as Molchanov et al. print it
     optimizer: Literal["sgd", "adam"] = "adam"  # SGD without momentum
     lr: float = 1e-3  # constant
+    draw: int = 0  # another one takes other batches of the same samples: how far does a score agree with itself?
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.steps < 1 or self.batch < 1 or self.lr < 0:
-            raise BadInput(f"{type(self).__name__} takes one step and one sample or more, and a rate of 0 or more")
+        if self.steps < 1 or self.batch < 1 or self.lr < 0 or self.draw < 0:
+            name = type(self).__name__
+            raise BadInput(f"{name} takes one step and one sample or more, and a rate and a draw of 0 or more")
 
 
 @dataclass(frozen=True, eq=False)

@@ -238,7 +238,7 @@ def test_chains_travel_and_keep_their_keys() -> None:
     keys = {
         train.score(c).key for c in (Vulnerability(), Vulnerability(weight=0.6), Learnability(), Random(), Random(1))
     }
-    assert len(keys) == 5 and train.score(Vulnerability(50, 128, weight=0.5)).key == Score(train).key
+    assert len(keys) == 5 and train.score(Vulnerability(50, 128, weight=0.5, draw=0)).key == Score(train).key
 
 
 @pytest.mark.parametrize(
@@ -253,6 +253,7 @@ def test_chains_travel_and_keep_their_keys() -> None:
         (lambda a, b: Score(population(DATA, RandomHalves(80), MODEL, SHORT, models=1)[0]), "reference samples"),
         (lambda a, b: Vulnerability(weight=1.5), "weight"),
         (lambda a, b: Learnability(0), "one step"),
+        (lambda a, b: Learnability(draw=-1), "a draw of 0"),
         (lambda a, b: SNIP(0), "one sample"),
     ],
 )

@@ -156,7 +156,7 @@ def test_pushing_reference_outputs_back_does_so_and_only_weight_zero_forgets_the
     assert not any(torch.allclose(even[name], plain[name], rtol=1e-3) for name in plain)
 
 
-def test_batches_are_turns_through_all_and_depend_on_the_seed_alone(net: Net, data: Resident) -> None:
+def test_batches_are_turns_through_all_and_depend_on_the_seed_and_the_draw_alone(net: Net, data: Resident) -> None:
     step = Scoring(net, data, MEMBERS, Vulnerability(5, 6), REFERENCE, torch.zeros(10, 3))
     order = step.tables(0, 0).perm.view(5, 12)
     assert sorted(order[:, :6].flatten()[:14].tolist()) == list(range(14))
@@ -164,6 +164,8 @@ def test_batches_are_turns_through_all_and_depend_on_the_seed_alone(net: Net, da
     one, again, other = (score(net, data, Learnability(3, 8), seed)[0] for seed in (1, 1, 2))
     assert all(torch.equal(one[name], again[name]) for name in one)
     assert not all(torch.equal(one[name], other[name]) for name in one)
+    drawn = score(net, data, Learnability(3, 8, draw=1), 1)[0]
+    assert not all(torch.equal(one[name], drawn[name]) for name in one)
 
 
 def test_statistics_stay_while_scoring(net: Net, data: Resident) -> None:

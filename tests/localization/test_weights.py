@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from lib import BadInput
-from lib.localization.weights import agreement, kinds, maps, shares
+from lib.localization.weights import agreement, kinds, maps, overlap, shares
+from lib.selection import highest
 
 GROUPS = {"stem.conv.weight": "conv", "stem.norm.weight": "norm", "head.fc.weight": "linear"}
 SHAPES = {"stem.conv.weight": (40, 50), "stem.norm.weight": (60,), "head.fc.weight": (30, 10)}
@@ -33,6 +34,19 @@ def test_shares_count_what_was_selected() -> None:
     by_kind = {each.of: (each.weights, each.selected) for each in shares(chosen, GROUPS)}
     assert by_kind == {"conv": (2000, 0), "norm": (60, 15), "linear": (300, 10)}
     assert [each.share for each in shares(chosen)] == pytest.approx([0, 0.25, 1 / 30])
+
+
+def test_an_overlap_is_counted_over_all_tensors_and_chance_is_the_others_share() -> None:
+    one, other = ({name: np.zeros(shape, bool) for name, shape in SHAPES.items()} for _ in range(2))
+    one["stem.norm.weight"][:15] = one["head.fc.weight"][0] = True
+    other["stem.norm.weight"][10:40] = True
+    assert (overlap(one, other), overlap(other, one), overlap(one, one)) == (5 / 25, 5 / 30, 1)
+    random = highest(drawn(5), 0.1)
+    assert overlap(highest(drawn(6), 0.5), random) == pytest.approx(0.1, abs=0.03)
+    with pytest.raises(BadInput, match="no weight is selected"):
+        overlap(highest(drawn(5), 0), random)
+    with pytest.raises(BadInput, match="differ in names or shapes"):
+        overlap(one, {"stem.norm.weight": one["stem.norm.weight"]})
 
 
 def test_agreement_is_scipys_and_covers_all_and_each_type() -> None:
