@@ -29,8 +29,20 @@ def test_exactly_so_many_are_chosen_and_ties_go_to_the_first(scores: dict[str, n
         assert np.array_equal(chosen, expected) and chosen.sum() == count
 
 
+@settings(deadline=None)
+@given(SCORES, st.floats(0, 1))
+def test_ranks_say_who_is_chosen_at_any_share(scores: dict[str, np.ndarray], share: float) -> None:
+    places, masks = selection.ranks(scores), selection.highest(scores, share)
+    count = sum(int(mask.sum()) for mask in masks.values())
+    assert list(places) == list(scores)
+    for name, mask in masks.items():
+        assert np.array_equal(places[name] < count, mask), name
+
+
 def test_what_cannot_be_selected_is_refused() -> None:
     with pytest.raises(BadInput, match="between 0 and 1"):
         selection.highest({"a": np.ones(3)}, 1.5)
     with pytest.raises(BadInput, match="1 of 3 scores are no finite numbers"):
         selection.highest({"a": np.array([1, np.nan, 2])}, 0.5)
+    with pytest.raises(BadInput, match="1 of 3 scores are no finite numbers"):
+        selection.ranks({"a": np.array([1, np.inf, 2])})

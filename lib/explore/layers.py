@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 import ipywidgets as widgets
 
-from lib import BadInput, lab, nearest
+from lib import BadInput, nearest
 from lib.data import readers, registry
 from lib.explore import side_by_side
-from lib.explore.setting import FACTORS, Parts, Setting, Shelf, bounds, choices, differing, takes, word
-from lib.explore.side_by_side import LOOKS, MEASURES, Side
+from lib.explore.looks import LOOKS, picture, status
+from lib.explore.offer import WRAP, Offer, Shelf, markup
+from lib.explore.setting import FACTORS, Parts, Setting, bounds, choices, differing, takes, word
+from lib.explore.side_by_side import MEASURES, Side
 from lib.recipe import CrossEntropy, Objective
 
 if TYPE_CHECKING:
     from lib.report.sheet import Sheet
-
-LONG = 10.0  # minutes of computing above which a click on the button is not enough
 
 
 def _side(
@@ -114,9 +114,9 @@ class Explorer(widgets.VBox):
         self._moments = tuple(moments)
         self._offered = {factor: choices(factor, objectives) for factor in FACTORS}  # values of lists, by their words
         self._shelf, self._sides, self._busy = Shelf(), dict[Any, Side](), False
-        self.says, self.picture = _html("leak-atlas-says"), _html()
-        self.told = {letter: _html() for letter in LOOKS}  # of a side: what it is, what is wrong with it
-        self.samples = {letter: _html("leak-atlas-samples") for letter in LOOKS}
+        self.says, self.picture = markup("leak-atlas-says"), markup()
+        self.told = {letter: markup() for letter in LOOKS}  # of a side: what it is, what is wrong with it
+        self.samples = {letter: markup("leak-atlas-samples") for letter in LOOKS}
         for letter in LOOKS:
             self.samples[letter].layout.width = "460px"
         self.controls = {letter: {factor: self._control(letter, factor) for factor in FACTORS} for letter in LOOKS}
@@ -131,30 +131,18 @@ class Explorer(widgets.VBox):
             widgets.ToggleButtons(options=["stage4"], value="stage4", tooltip="show this part's samples")
         )
         self.part.add_class("leak-atlas-part")
-        self.cost, self.progress = _html("leak-atlas-cost"), widgets.Output()
-        auto = widgets.Layout(width="auto")
-        self.sure = widgets.Checkbox(description="yes, I want to wait for that", indent=False, layout=auto)
-        self.train = widgets.Button(
-            description="train what is missing",
-            button_style="primary",
-            icon="play",
-            layout=widgets.Layout(width="auto"),
-        )
-        self.sure.observe(lambda change: setattr(self.train, "disabled", not change["new"]), names="value")
-        self.train.on_click(self._compute)
+        self.offer = Offer(self._steps, self._settle)
         for control in (self.epoch, self.measure, self.pair):
             control.style = {"description_width": "initial"}
             control.layout.width = "280px" if control is self.epoch else "auto"
-        wrap = widgets.Layout(flex_flow="row wrap", align_items="center", grid_gap="4px 16px")
         super().__init__(
             [
                 widgets.HBox(
                     [self._form(letter) for letter in LOOKS],
                     layout=widgets.Layout(grid_gap="20px 32px", flex_flow="row wrap"),
                 ),
-                widgets.HBox([self.cost, self.sure, self.train], layout=wrap),
-                self.progress,
-                widgets.HBox([self.epoch, self.parts, self.measure, self.pair], layout=wrap),
+                self.offer,
+                widgets.HBox([self.epoch, self.parts, self.measure, self.pair], layout=WRAP),
                 self.says,
                 widgets.VBox([self.picture, self.part], layout=widgets.Layout(overflow="auto")),
                 widgets.HBox(
@@ -207,8 +195,8 @@ class Explorer(widgets.VBox):
         if self._busy:
             return
         self._draw()
-        if self.train.layout.display == "none" and len(self._seen()) < len(LOOKS):
-            self._count()  # a result turned out to be damaged
+        if not self.offer.made and len(self._seen()) < len(LOOKS):
+            self.offer.tell(False)  # a result turned out to be damaged
 
     def _settle(self, wrong: str = "") -> None:
         """Lets every control say what is, counts what is missing, and draws."""
@@ -231,7 +219,7 @@ class Explorer(widgets.VBox):
                 letter
             ].value = f'<b style="color:{LOOKS[letter][0]};font-size:17px">{letter}</b> {html.escape(name)}'
         self._draw()
-        self._count(wrong)
+        self.offer.tell(len(self._seen()) == len(LOOKS), wrong)
 
     def _show(self, control: Any, setting: Setting, factor: str) -> None:
         offered, value = self._offered[factor], setting[factor]
@@ -249,39 +237,6 @@ class Explorer(widgets.VBox):
 
     def _steps(self) -> list[list[Any]]:
         return [setting.steps(self._moments) for setting in self.settings.values()]
-
-    def _count(self, wrong: str = "") -> None:
-        """Says what is missing and what it costs; the button is there for that alone."""
-        from lib.lab.cluster import Where
-        from lib.lab.plans import plan
-        from lib.lab.run import width
-
-        minutes, told = 0.0, wrong
-        if not wrong and len(self._seen()) < len(LOOKS):
-            self.cost.value = _status("counting what it costs ...")  # the first time, torch is loaded for that
-        if not wrong:
-            try:
-                todo = plan(self._steps())
-                if todo.jobs:
-                    workers = width(todo, Where())
-                    minutes, told = todo.seconds / 60 / workers, todo.preview(workers)
-            except BadInput as error:
-                wrong = told = str(error)
-        self.cost.value = _status(told)
-        self.train.layout.display = None if told and not wrong else "none"
-        self.sure.layout.display = None if minutes > LONG else "none"
-        self.sure.value, self.train.disabled = False, minutes > LONG
-
-    def _compute(self, _: Any) -> None:
-        wrong = ""
-        self.train.disabled = True
-        with self.progress:
-            try:
-                lab.realize(*self._steps())
-            except (BadInput, lab.Failed) as error:
-                wrong = str(error)
-        self.progress.clear_output()
-        self._settle(wrong)
 
     # -- what is shown --
 
@@ -305,7 +260,7 @@ class Explorer(widgets.VBox):
         said = [f"{letter} ({names[letter]}) is not stored at this choice." for letter in missing]
         for letter in missing:
             told = f"{letter} ({names[letter]}): nothing is stored at this choice"
-            self.samples[letter].value = _status(told)
+            self.samples[letter].value = status(told)
         self.part.layout.display = None if sides else "none"
         if sides:
             part = self._offer_parts(side_by_side.merged(sides))
@@ -316,12 +271,12 @@ class Explorer(widgets.VBox):
                 self.part.style.button_width = f"{wide / len(self.part.options) - 4:.1f}px"
                 self.part.layout.margin = f"0 0 0 {side_by_side.LEFT * fig.dpi:.0f}px"
             said += [*side_by_side.told(sides, part), side_by_side.says_difference(sides, part)]
-            self.picture.value = side_by_side.picture(fig)
+            self.picture.value = picture(fig)
             for side in sides:
                 self.samples[side.letter].value = self._gallery(side, part)
         else:
             self.picture.value = ""
-        self.says.value = _status(*filter(None, said))
+        self.says.value = status(*filter(None, said))
 
     def _offer_parts(self, names: list[str]) -> str:
         """The part that is looked at: the same as before, or the last stage's last."""
@@ -350,22 +305,10 @@ class Explorer(widgets.VBox):
         try:
             images = _images(self.settings[side.letter])
         except BadInput as error:
-            return out[0] + _status(f"No images: {error}")
+            return out[0] + status(f"No images: {error}")
         for title, ends in zip(("largest", "smallest"), side.samples(part, pair), strict=True):
             out.append(f"<div><b>{title} {measure}</b></div>" + side_by_side.gallery(ends, images, colour))
         return f'<div style="line-height:1.5">{"".join(out)}</div>'
-
-
-def _html(name: str = "") -> widgets.HTML:
-    made = widgets.HTML()
-    if name:
-        made.add_class(name)
-    return made
-
-
-def _status(*lines: str) -> str:
-    text = "<br>".join(html.escape(line) for line in lines)
-    return f'<div role="status" aria-live="polite" style="line-height:1.5">{text}</div>'
 
 
 def explorer(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args, get_type_hints
 
-from lib import BadInput, store
+from lib import BadInput
 from lib.data import registry
-from lib.localization.disparity import Arrays
 from lib.recipe import (
     Anatomy,
     Augment,
@@ -175,23 +174,3 @@ def word(value: Any) -> str:
 def differing(first: Setting, second: Setting) -> list[str]:
     """The factors in which two settings differ."""
     return [factor for factor in FACTORS if first[factor] != second[factor]]
-
-
-class Shelf:
-    """Stored results, each read once. Nothing is computed: what is missing or damaged is not there."""
-
-    def __init__(self) -> None:
-        self._read: dict[str, Arrays] = {}
-
-    def results(self, steps: Sequence[Step]) -> list[Arrays] | None:
-        """The arrays of each step; None where one is not there."""
-        for step in steps:
-            if step.key not in self._read:
-                if not store.has(step.key):
-                    return None
-                try:
-                    self._read[step.key] = store.read(step.key).arrays
-                except store.Corrupt:
-                    store.discard(step.key)  # so that it is computed again when somebody asks for it
-                    return None
-        return [self._read[step.key] for step in steps]

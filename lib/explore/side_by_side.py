@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lib.explore.looks import LOOKS
 from lib.localization import disparity
 from lib.localization.disparity import Arrays
 
@@ -32,7 +33,6 @@ MEASURES = {
 COUNTS = {"parameters": "parameters", "activations": "activations", "flops": "FLOPs"}
 BOTH, ONE = "both", "M_all only"  # who has seen a sample
 SHOWN = 6  # samples at either end
-LOOKS = {"A": ("#0b6fa4", "o", -0.09), "B": ("#d1550b", "s", 0.09)}  # colour, marker, how far beside its place
 WIDE, LEFT, RIGHT = 8.7, 0.45, 5.75  # inches: the sheet, and both ends of the profiles' axis
 
 
@@ -336,12 +336,3 @@ def gallery(samples: Sequence[Sample], images: Images, colour: str) -> str:
             f"<figcaption>{label}<br>{sample.value:.3g}<br>{seen}</figcaption></figure>"
         )
     return f'<div style="display:flex;flex-wrap:wrap;gap:8px 6px">{"".join(out)}</div>'
-
-
-def picture(fig: Sheet) -> str:
-    """The sheet as an element that carries its own text for those who cannot see it."""
-    buffer = io.BytesIO()
-    fig.savefig(buffer, format="png", pil_kwargs={"compress_level": 1})
-    data = base64.b64encode(buffer.getvalue()).decode()
-    text = html.escape(fig.finding, quote=True)
-    return f'<img alt="{text}" src="data:image/png;base64,{data}" style="width:{WIDE * fig.dpi:.0f}px;max-width:none">'

@@ -19,7 +19,8 @@ from lib import BadInput, lab, store
 from lib.data import readers
 from lib.explore import layers
 from lib.explore.layers import Explorer, explorer, samples, static
-from lib.explore.setting import FACTORS, Setting, Shelf, choices, differing
+from lib.explore.offer import Shelf
+from lib.explore.setting import FACTORS, Setting, choices, differing
 from lib.explore.side_by_side import MEASURES, SHOWN, Side, merged
 from lib.localization import disparity
 from lib.recipe import Augment, CrossEntropy, Data, Distance, Halves, Model, RelaxLoss, Schedule
@@ -255,7 +256,7 @@ def test_blocks_are_offered_as_the_deeper_side_has_them(app: Explorer) -> None:
 
 
 def test_what_is_there_costs_nothing(app: Explorer) -> None:
-    assert text(app.cost.value).strip() == "" and app.train.layout.display == "none"
+    assert text(app.offer.cost.value).strip() == "" and app.offer.train.layout.display == "none"
     assert list(app.epoch.options) == ["epoch 5", "end"]
 
 
@@ -266,16 +267,18 @@ def test_looking_never_computes(app: Explorer, asked: list[Any]) -> None:
             control.value = value if value != "crop 2" else next(o for o in control.options if o.startswith("crop 2"))
     app.epoch.value, app.measure.value, app.parts.value = "epoch 5", "direction", "blocks"
     assert not asked and not [key for key in store.listing() if store.describe(key)["record"]["kind"] == "Train"]
-    assert "12 asked for, 6 distinct, 0 already there, 6 to train" in app.cost.value  # A and B came to be the same
-    assert app.train.layout.display is None
+    assert (
+        "12 asked for, 6 distinct, 0 already there, 6 to train" in app.offer.cost.value
+    )  # A and B came to be the same
+    assert app.offer.train.layout.display is None
 
 
 def test_a_missing_side_says_so_and_its_cost(app: Explorer, asked: list[Any]) -> None:
     app.controls["B"]["width"].value = 4
     assert "B (resnet18, width 4) is not stored" in text(app.says.value)
     assert "nothing is stored" in text(app.samples["B"].value) and len(shown(app, "A")) == 2 * SHOWN
-    assert "6 to train" in app.cost.value and not app.train.disabled
-    app.train.click()
+    assert "6 to train" in app.offer.cost.value and not app.offer.train.disabled
+    app.offer.train.click()
     assert len(asked) == 1
     wanted = {step.key for setting in app.settings.values() for step in setting.steps(MOMENTS)}
     assert {step.key for steps in asked[0] for step in steps} == wanted
@@ -284,19 +287,19 @@ def test_a_missing_side_says_so_and_its_cost(app: Explorer, asked: list[Any]) ->
 def test_a_long_training_takes_more_than_a_click(app: Explorer) -> None:
     app.controls["A"]["width"].value = 64
     app.controls["A"]["architecture"].value = "resnet152"
-    assert app.train.disabled and app.sure.layout.display is None
-    app.sure.value = True
-    assert not app.train.disabled
+    assert app.offer.train.disabled and app.offer.sure.layout.display is None
+    app.offer.sure.value = True
+    assert not app.offer.train.disabled
     app.controls["A"]["epochs"].value = 30  # another cost: asked again
-    assert app.train.disabled and not app.sure.value
+    assert app.offer.train.disabled and not app.offer.sure.value
 
 
 def test_what_cannot_be_says_why_and_changes_nothing(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Setting, "but", refuse)
     before = app.settings["A"]
     app.controls["A"]["pool"].value = 200
-    assert "A: such a pool is not to be had" in text(app.cost.value) and app.settings["A"] == before
-    assert app.controls["A"]["pool"].value == N and app.train.layout.display == "none"
+    assert "A: such a pool is not to be had" in text(app.offer.cost.value) and app.settings["A"] == before
+    assert app.controls["A"]["pool"].value == N and app.offer.train.layout.display == "none"
 
 
 def refuse(*_: Any) -> Setting:
@@ -309,16 +312,16 @@ def test_a_failure_is_told(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(lab, "realize", fail)
     app.controls["A"]["width"].value = 4
-    app.train.click()
-    assert "out of memory" in text(app.cost.value)
+    app.offer.train.click()
+    assert "out of memory" in text(app.offer.cost.value)
 
 
 def test_a_click_trains_what_is_missing(own_outputs: Any) -> None:
     tiny = Setting(Data(pixels=8), Halves(40, test=20), Model("resnet10", width=2), Schedule(2, 20), pairs=1)
     app = explorer(tiny, tiny.but("stage-4 stride", 1), [1])
-    assert app.picture.value == "" and "4 to train" in app.cost.value and not list(store.listing())
-    app.train.click()
-    assert text(app.cost.value).strip() == "" and "stage-4 stride 1" in text(app.says.value)
+    assert app.picture.value == "" and "4 to train" in app.offer.cost.value and not list(store.listing())
+    app.offer.train.click()
+    assert text(app.offer.cost.value).strip() == "" and "stage-4 stride 1" in text(app.says.value)
     assert "in one pair, so that other seeds are not covered" in text(app.says.value)
     assert len(shown(app, "A")) == len(shown(app, "B")) == 2 * SHOWN
     app.epoch.value = "epoch 1"
@@ -329,13 +332,13 @@ def test_a_damaged_result_is_missing_until_it_is_asked_for(shelf: None) -> None:
     for step in (FIRST.distances()[0], FIRST.distances(5)[1]):
         (store.folder(step.key) / store.ARRAYS).write_bytes(b"")
     app = explorer(FIRST, SECOND, MOMENTS)
-    assert "A (resnet10) is not stored" in text(app.says.value) and app.train.layout.display is None
+    assert "A (resnet10) is not stored" in text(app.says.value) and app.offer.train.layout.display is None
     put(FIRST, 0, BLOCKS)
     (store.folder(step.key) / store.ARRAYS).write_bytes(b"")
     app = explorer(FIRST, SECOND, MOMENTS)
-    assert app.train.layout.display == "none"
+    assert app.offer.train.layout.display == "none"
     app.epoch.value = "epoch 5"
-    assert "A (resnet10) is not stored" in text(app.says.value) and app.train.layout.display is None
+    assert "A (resnet10) is not stored" in text(app.says.value) and app.offer.train.layout.display is None
 
 
 def test_epochs_are_those_of_both(app: Explorer) -> None:
@@ -368,7 +371,7 @@ def test_every_picture_and_control_is_labelled(app: Explorer) -> None:
             assert control.description == factor and letter in control.tooltip
     found = re.match(r'<img alt="([^"]+)" src="data:image/png;base64,', app.picture.value)
     assert found and text(app.says.value).strip().startswith(found[1][:60]) and "B (resnet18), stage4: AUC" in found[1]
-    assert 'role="status"' in app.says.value and 'role="status"' in app.cost.value
+    assert 'role="status"' in app.says.value and 'role="status"' in app.offer.cost.value
 
 
 def test_a_move_is_quick_and_leaves_nothing_behind(app: Explorer) -> None:
