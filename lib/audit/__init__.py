@@ -12,6 +12,7 @@ scipy is loaded by the functions that need it: rates and choices are made where 
 """
 
 from lib.audit.choice import Choice, choose
+from lib.audit.comparison import Comparison
 from lib.audit.curves import Roc, roc_band
 from lib.audit.estimates import Estimate, largest, least
 from lib.audit.one_run import one_run_epsilon
@@ -44,6 +45,7 @@ __all__ = [
     "HEADLINE_FPRS",
     "BoolArray",
     "Choice",
+    "Comparison",
     "Estimate",
     "FloatArray",
     "Roc",
