@@ -31,6 +31,7 @@ from lib.recipe import (
     Population,
     Score,
     SelfAudit,
+    Shuffled,
     Signals,
     Similarity,
     StageMembership,
@@ -245,7 +246,7 @@ def work(step: Step) -> float:
     if isinstance(step, StageMembership):
         return flops(step.of.training.data, step.of.training.model) * step.of.training.design.pool
     if isinstance(step, Score):
-        return _scoring_work(step)
+        return 0.0 if isinstance(step, Shuffled) else _scoring_work(step)
     if isinstance(step, Signals | Distance | Similarity):
         own = (step.of if isinstance(step, Signals) else step.a).training
         held_out = own.design.test if own.design.test is not None else registry.find(own.data.name).test

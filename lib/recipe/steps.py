@@ -205,6 +205,23 @@ class Score(Step):
         if isinstance(self.criterion, Vulnerability | Change):
             yield At(self.of.origin(), "init")
 
+    def shuffle(self, seed: int = 0) -> Shuffled:
+        return Shuffled(self.of, self.criterion, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffled(Score):
+    """The same scores, dealt out anew inside each tensor: of each layer as many weights are chosen, but others.
+
+    The control of "these very weights": Su et al. 2020 find that of many prunings only the layers' shares matter. Each
+    model deals for itself. Result: as the score's, which is computed (or looked up) first.
+    """
+
+    seed: int = 0
+
+    def parents(self) -> Iterator[Step]:
+        yield Score(self.of, self.criterion)
+
 
 @dataclass(frozen=True, eq=False)
 class RewindWeights(Edit):

@@ -24,6 +24,7 @@ from lib.recipe import (
     RelaxLoss,
     Schedule,
     Score,
+    Shuffled,
     Signals,
     Threshold,
     Train,
@@ -84,6 +85,27 @@ def test_scoring_leaves_the_model_alone_and_random_differs_from_model_to_model()
     assert np.array_equal(again[Signals(models[0])]["logits"], before)
     one, other = (found[score]["head.fc.weight"] for score in scores)
     assert not np.array_equal(one, other) and one.min() >= 0 and one.max() < 1
+
+
+def test_shuffled_scores_choose_as_many_of_each_tensor_but_others() -> None:
+    models = pool(2)
+    by = models.score(VULNERABLE)
+    dealt = [score.shuffle() for score in by]
+    assert {type(job.step) for job in plan([dealt]).jobs.values()} == {Train, Score, Shuffled}
+    assert not any(work(score) for score in dealt)
+    found = lab.realize(by, dealt, dealt[0].shuffle(1))
+    for score, shuffled in zip(by, dealt, strict=True):
+        own, other = maps(found[score]), maps(found[shuffled])
+        assert all(np.array_equal(np.sort(own[name], None), np.sort(other[name], None)) for name in own)
+        chosen, instead = selection.highest(own, 0.1), selection.highest(other, 0.1)
+        assert all(chosen[name].sum() == instead[name].sum() for name in own)
+        assert any(not np.array_equal(chosen[name], instead[name]) for name in own)
+        assert kinds(found[shuffled]) == kinds(found[score])
+    order = [np.argsort(np.argsort(found[one]["head.fc.weight"], None)) for one in (dealt[0], dealt[0].shuffle(1))]
+    assert not np.array_equal(*order)
+    pruned, gone = weights(models[0].prune(0.9, dealt[0]))
+    assert all(not pruned[name][mask].any() for name, mask in gone.items())
+    assert load(json.loads(json.dumps(dealt[0].record())), {s.key: s for s in models}.__getitem__) == dealt[0]
 
 
 def test_nothing_rewound_is_nothing_changed_and_all_is_the_initialisation_bit_for_bit() -> None:

@@ -19,6 +19,7 @@ from lib.recipe import (
     Random,
     Score,
     SelfAudit,
+    Shuffled,
     Signals,
     Similarity,
     StageMembership,
@@ -200,6 +201,16 @@ def score(step: Score) -> Arrays:
         | {f"history/{name}": value.numpy() for name, value in history.items()}
         | {"scored/kinds": _text([f"{name} {kind}" for name, kind in kinds.items()])}
     )
+
+
+def shuffled(step: Shuffled) -> Arrays:
+    (score,) = step.parents()
+    arrays = store.read(score.key).arrays
+    draws = np.random.default_rng(np.random.SeedSequence([step.seed, step.of.training.seed]))
+    return {
+        name: array if "/" in name else draws.permutation(array.ravel()).reshape(array.shape)
+        for name, array in arrays.items()
+    }
 
 
 def anatomy(step: Anatomy) -> Arrays:
