@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lib.report.clouds import density
     from lib.report.figures import against_paper, curves, histograms, profile, roc, tradeoff
     from lib.report.ledger import Claim, Claims, Judgement, claims, claims_of, judge, verdict, verdicts_possible
     from lib.report.lineage import Provenance, provenance
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from lib.report.tables import Table, rows, table
 
 ROOMS = {
+    "clouds": ("density",),
     "figures": ("against_paper", "curves", "histograms", "profile", "roc", "tradeoff"),
     "ledger": ("Claim", "Claims", "Judgement", "claims", "claims_of", "judge", "verdict", "verdicts_possible"),
     "lineage": ("Provenance", "provenance"),
@@ -26,8 +28,8 @@ ROOMS = {
 
 __all__ = [
     "Claim", "Claims", "Judgement", "Provenance", "Table", "against_paper", "claims", "claims_of", "clean", "curves",
-    "histograms", "html", "index", "judge", "profile", "provenance", "publish", "refresh_readme", "results_table",
-    "roc", "rows", "table", "tradeoff", "verdict", "verdicts_possible",
+    "density", "histograms", "html", "index", "judge", "profile", "provenance", "publish", "refresh_readme",
+    "results_table", "roc", "rows", "table", "tradeoff", "verdict", "verdicts_possible",
 ]  # fmt: skip
 
 

@@ -73,6 +73,7 @@ def histograms(
         pair = [np.asarray(values, float).ravel() for values in panels[key]]
         both = np.concatenate(pair)
         low, high = np.quantile(both, [0.0, 0.999]) if both.size else (0.0, 1.0)
+        row = ax.get_ylabel()
         edges = np.linspace(low, max(high, low + 1e-9), bins(pair) + 1)
         for values, colour, solid in zip(pair, colours, (True, False), strict=True):
             weights = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / max(values.size, 1)
@@ -80,7 +81,7 @@ def histograms(
                 x=edges[:-1], bins=list(edges), weights=weights, ax=ax, element="step", color=colour, legend=False,
                 alpha=0.45 if solid else 0.12, edgecolor=QUIET if solid else colour, linewidth=0.8 if solid else 1.6,
             )  # fmt: skip
-        ax.set(ylabel="", yticks=[], xlabel="")
+        ax.set(ylabel=row, yticks=[], xlabel="")
         ax.grid(False)
         ax.spines["left"].set_visible(False)
         ax.locator_params(axis="x", nbins=4)

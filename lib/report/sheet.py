@@ -181,10 +181,7 @@ def panels_of(keys: list[Any], height: float, widest: int = 4, share: bool = Fal
             down, across = places[key]
             ax.set_title(f"{key[0]}, {key[1]}" if rows == 1 or columns == 1 else str(key[1]) if down == 0 else "")
             if across == 0 and rows > 1 and columns > 1:
-                ax.annotate(
-                    str(key[0]), (0, 0.5), (-8, 0), xycoords="axes fraction", textcoords="offset points",
-                    rotation=90, ha="right", va="center", fontweight="bold", fontsize=9.5, color=INK,
-                )  # fmt: skip
+                ax.set_ylabel(str(key[0]), fontweight="bold", fontsize=9.5, color=INK)
         elif key is not None:
             ax.set_title(str(key))
         if share:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from lib import audit, report
+from lib import BadInput, audit, report
 from lib.audit import Estimate
 
 STAGES = ["stem", "stage1", "stage2", "stage3", "stage4"]
@@ -41,6 +41,11 @@ def size(fig: Figure) -> tuple[int, int]:
 def two_distributions() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     return rng.gamma(9, 0.1, 300), rng.gamma(9, 0.12, 200)
+
+
+def scattered(points: int) -> tuple[np.ndarray, np.ndarray]:
+    x = np.random.default_rng(0).lognormal(-5, 2, points)
+    return x, x**1.1
 
 
 def tradeoffs(attacks: list[str], strengths: int = 1) -> list[dict[str, object]]:
@@ -118,6 +123,12 @@ FIGURES = {
         log="xy",
         diagonal=True,
     ),
+    "density": lambda: report.density(
+        {(net, kind): scattered(n) for net in ("ResNet", "ViT") for kind, n in (("all", 9000), ("norm", 60))},
+        title=TITLE,
+        notes={("ResNet", "all"): "r = 0.95"},
+    ),
+    "density, zeros alone": lambda: report.density({"norm": (np.zeros(900), np.zeros(900))}),
     "roc": lambda: report.roc(bands("CE", "RelaxLoss", "RelaxLoss in PPTP"), title=TITLE),
     "roc, one target": lambda: report.roc(bands("CE", targets=1)),
     "roc, rows": lambda: report.roc(
@@ -199,6 +210,41 @@ def test_roc_stops_at_the_resolution_and_says_so():
     assert [ax.get_title(loc="left") for ax in report.roc({("loss", "CE"): found["CE"]}).axes] == [
         "loss, linear axes", "loss, logarithmic axes"
     ]  # fmt: skip
+
+
+def test_density_counts_every_point_once_or_draws_it():
+    x, y = scattered(9000)
+    x[:40] = 0  # has no logarithm: on the border
+    fig = report.density(
+        {("ResNet", "all"): (x, y), ("ResNet", "norm"): (x[:60], y[:60])}, counted="weights", xlabel="a", ylabel="b"
+    )
+    many, few, bar = fig.axes
+    (mesh,) = many.collections
+    assert mesh.get_array().sum() == 9000 and mesh.get_array().T[0].sum() >= 40
+    assert not few.collections and len(few.lines[0].get_xdata()) == 60
+    assert many.get_xlim() == few.get_xlim() and many.get_xscale() == many.get_yscale() == "log"
+    assert bar.get_ylabel() == "weights in a cell" and bar.get_yscale() == "log"
+    assert {"a", "b", "ResNet, all"} <= set(texts(fig).split("\n"))
+
+
+def test_density_takes_no_negative_numbers():
+    with pytest.raises(BadInput, match="0 or more"):
+        report.density({"norm": (np.array([-1.0]), np.array([1.0]))})
+
+
+def test_a_rows_name_stands_left_of_its_axis():
+    rows = [
+        {"x": i, "value": i / 9, "panel": (net, what)} for net in ("ResNet", "ViT") for what in "ab" for i in (0, 9)
+    ]
+    fig = report.curves(rows, "x", facet="panel")
+    fig.draw_without_rendering()
+    first = fig.axes[0]
+    assert [ax.get_ylabel() for ax in fig.axes] == ["ResNet", "", "ViT", ""]
+    low, high = first.get_ylim()
+    ticks = [label for label in first.get_yticklabels() if low <= label.get_position()[1] <= high]
+    assert ticks and first.yaxis.label.get_window_extent().x1 <= min(tick.get_window_extent().x0 for tick in ticks)
+    named = report.histograms({(net, what): two_distributions() for net in ("ResNet", "ViT") for what in "ab"})
+    assert [ax.get_ylabel() for ax in named.axes] == ["ResNet", "", "ViT", ""]
 
 
 def test_series_differ_in_more_than_colour():
