@@ -30,6 +30,26 @@ def kinds(result: Maps) -> dict[str, str]:
     return {name: kind for name, kind in (line.rsplit(" ", 1) for line in lines)}
 
 
+def flat(score: Maps, groups: Mapping[str, str], kind: str = "all") -> FloatArray:
+    """The scores `(n,)` of the weights of one layer type, or of all, tensor behind tensor."""
+    chosen = [np.ravel(score[name]) for name in score if kind in ("all", groups[name])]
+    if not chosen:
+        raise BadInput(f"no weight is of type '{kind}': there are {', '.join(dict.fromkeys(groups.values()))}")
+    return np.concatenate(chosen).astype(float)
+
+
+def reached(score: Maps, signals: Maps, part: float = 0.2) -> tuple[float, float]:
+    """How far a vulnerability score's updates did what they are for (CWRF, section 4.1), over their last `part`.
+
+    Of the members' accuracy, the share that is kept; and of the way from the test samples' accuracy down to chance, the
+    share that the reference samples' has gone. `signals` is the `Signals` result of the state that was scored.
+    """
+    last = max(1, round(part * len(score["history/accuracy"])))
+    members, others = (float(score[f"history/{name}"][-last:].mean()) for name in ("accuracy", "accuracy_reference"))
+    start, chance = float(signals["accuracy_test"]), 1 / signals["logits"].shape[1]
+    return members / float(signals["accuracy_member"]), (start - others) / (start - chance)
+
+
 @dataclass(frozen=True)
 class Share:
     """How much of something was selected."""
@@ -104,8 +124,7 @@ def agreement(
     total = sum(np.size(array) for array in a.values())
     found: list[Agreement] = []
     for kind in ("all", *dict.fromkeys(groups[name] for name in a)):
-        names = [name for name in a if kind in ("all", groups[name])]
-        x, y, w = (np.concatenate([np.ravel(each[name]) for name in names]).astype(float) for each in (a, b, magnitude))
+        x, y, w = (flat({name: each[name] for name in a}, groups, kind) for each in (a, b, magnitude))
         found.append(_agreement(kind, total, x, y, w, shuffles, np.random.default_rng([seed, len(found)])))
     return tuple(found)
 

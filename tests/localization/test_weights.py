@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from lib import BadInput
-from lib.localization.weights import agreement, kinds, maps, overlap, shares
+from lib.localization.weights import agreement, flat, kinds, maps, overlap, reached, shares
 from lib.selection import highest
 
 GROUPS = {"stem.conv.weight": "conv", "stem.norm.weight": "norm", "head.fc.weight": "linear"}
@@ -25,6 +25,26 @@ def test_a_result_is_read() -> None:
     text = "\n".join(f"{name} {kind}" for name, kind in GROUPS.items())
     result = drawn(0) | {"scored/kinds": np.frombuffer(text.encode(), np.uint8), "history/ce": np.zeros(3)}
     assert kinds(result) == GROUPS and list(maps(result)) == list(SHAPES)
+
+
+def test_one_types_scores_stand_behind_one_another() -> None:
+    scores = drawn(0) | {"stage1.norm.weight": np.arange(3, dtype=np.float32)}
+    groups = GROUPS | {"stage1.norm.weight": "norm"}
+    assert flat(scores, groups).shape == (2363,) and flat(scores, groups).dtype == float
+    assert flat(scores, groups, "norm").tolist() == [*scores["stem.norm.weight"].tolist(), 0, 1, 2]
+    with pytest.raises(BadInput, match="conv, norm, linear"):
+        flat(scores, groups, "attention")
+
+
+def test_what_a_scores_updates_reached_is_read_off_their_last_fifth() -> None:
+    history = {
+        "history/accuracy": np.repeat([0.9, 0.6], [8, 2]),
+        "history/accuracy_reference": np.repeat([0.7, 0.4], [8, 2]),
+    }
+    signals = {"accuracy_member": np.array(0.8), "accuracy_test": np.array(0.6), "logits": np.zeros((3, 4))}
+    assert reached(history, signals) == pytest.approx((0.6 / 0.8, 0.2 / 0.35))
+    assert reached(history, signals, part=1) == pytest.approx((0.84 / 0.8, -0.04 / 0.35))
+    assert reached({name: trace[:1] for name, trace in history.items()}, signals)[0] == pytest.approx(0.9 / 0.8)
 
 
 def test_shares_count_what_was_selected() -> None:
