@@ -9,10 +9,14 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from lib import paths
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(not BROWSER, reason="NO CHROMIUM: install it to run these tests")]
@@ -60,39 +64,66 @@ def lab_address(tmp_path: Path) -> Iterator[str]:
         log.close()
 
 
-def test_the_explorer_opens_runs_and_answers(lab_address: str) -> None:
+@pytest.fixture
+def page(lab_address: str) -> Iterator["Page"]:
+    """A page that may load from nowhere but JupyterLab."""
     from playwright.sync_api import sync_playwright
 
     quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=BROWSER, args=quiet)
-        page = browser.new_page(viewport={"width": 1400, "height": 1400})
+        page = browser.new_page(viewport={"width": 1400, "height": 1400}, base_url=lab_address)
         outside: list[str] = []
         page.on(
             "request",
             lambda r: outside.append(r.url) if "127.0.0.1" not in r.url and r.url.startswith("http") else None,
         )
-        page.goto(f"{lab_address}/lab/workspaces/test/tree/explore/layers.py?token=atlas")
-        page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=90_000)
-        page.get_by_text("| Idle").first.wait_for(timeout=90_000)  # a run before there is a kernel asks for one
-        cell = page.locator(".jp-CodeCell").first.locator(".cm-content")
-        cell.click()
-        page.keyboard.press("Control+End")
-        smaller = "pool = 120\nepochs = 2\npairs = 2\nwidth = 4\npixels = 8\nmoments = [1]\nmodels = ['resnet10']"
-        page.keyboard.insert_text("\n" + smaller)
-        page.get_by_role("menuitem", name="Run", exact=True).click()
-        page.locator(".lm-Menu-itemLabel", has_text="Run All Cells").first.click()
-        sentence = page.locator(".leak-atlas-says")
-        sentence.wait_for(state="attached", timeout=180_000)
-        before = sentence.inner_text()
-        assert "stage4" in before and page.locator(".leak-atlas-samples img").count() == 24
-        button = page.locator(".leak-atlas-part button", has_text="stage2")
-        button.focus()
-        button.press("Enter")
-        page.wait_for_function(
-            "was => document.querySelector('.leak-atlas-says').innerText !== was", arg=before, timeout=30_000
-        )
-        assert "stage2: AUC" in sentence.inner_text()
-        assert page.locator(".leak-atlas-samples img").count() == 24
+        yield page
         assert not outside, outside
         browser.close()
+
+
+def run(page: "Page", notebook: str, smaller: str) -> None:
+    """Opens a notebook, adds parameters to its first cell and runs all cells, until the widget says something."""
+    page.goto(f"/lab/workspaces/test/tree/{notebook}?token=atlas")
+    page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=90_000)
+    page.get_by_text("| Idle").first.wait_for(timeout=90_000)  # a run before there is a kernel asks for one
+    page.locator(".jp-CodeCell").first.locator(".cm-content").click()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("\n" + smaller)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.locator(".lm-Menu-itemLabel", has_text="Run All Cells").first.click()
+    page.locator(".leak-atlas-says").wait_for(state="attached", timeout=180_000)
+
+
+def said(page: "Page", before: str = "") -> str:
+    """What the widget says, once that is not what it said before."""
+    page.wait_for_function(
+        "was => ![was, ''].includes(document.querySelector('.leak-atlas-says').innerText)", arg=before, timeout=30_000
+    )
+    return page.locator(".leak-atlas-says").inner_text()
+
+
+def test_the_layer_explorer_opens_runs_and_answers(page: "Page") -> None:
+    smaller = "pool = 120\nepochs = 2\npairs = 2\nwidth = 4\npixels = 8\nmoments = [1]\nmodels = ['resnet10']"
+    run(page, "explore/layers.py", smaller)
+    before = said(page)
+    assert "stage4" in before and page.locator(".leak-atlas-samples img").count() == 24
+    button = page.locator(".leak-atlas-part button", has_text="stage2")
+    button.focus()
+    button.press("Enter")
+    assert "stage2: AUC" in said(page, before)
+    assert page.locator(".leak-atlas-samples img").count() == 24
+
+
+def test_the_weight_explorer_opens_runs_and_answers(page: "Page") -> None:
+    smaller = (
+        "pool = 120\nreference = 40\ntest = 100\nepochs = 2\nretrain_epochs = 1\nshadows = 6\nwidth = 4\npixels = 8"
+    )
+    run(page, "explore/weights.py", f"{smaller}\nrates = [0.05]\nscore_steps = 2\nbalances = [0.5]")
+    before = said(page)
+    assert "at 5 %: test accuracy" in before and page.locator(".leak-atlas-table tbody tr").count() == 3
+    handle = page.locator(".leak-atlas-rate [role=slider]")
+    handle.focus()
+    handle.press("ArrowRight")
+    assert "at 6 %: what comes of rewinding these weights is not trained yet" in said(page, before)

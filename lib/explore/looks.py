@@ -23,6 +23,11 @@ def picture(fig: Sheet) -> str:
     """The sheet as an element that carries its own text for those who cannot see it."""
     buffer = io.BytesIO()
     fig.savefig(buffer, format="png", pil_kwargs={"compress_level": 1})
-    data, text = base64.b64encode(buffer.getvalue()).decode(), html.escape(fig.finding, quote=True)
+    return image(buffer.getvalue(), fig)
+
+
+def image(png: bytes, fig: Sheet) -> str:
+    """The same, of a picture of the sheet that is there already."""
+    data, text = base64.b64encode(png).decode(), html.escape(fig.finding, quote=True)
     wide = fig.get_size_inches()[0] * fig.dpi
     return f'<img alt="{text}" src="data:image/png;base64,{data}" style="width:{wide:.0f}px;max-width:none">'

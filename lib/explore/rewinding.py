@@ -1,0 +1,368 @@
+"""CWRF's rewinding (A3) at any rate: its recipes, what is stored of it, and how two scores of weights are drawn.
+
+Which weights a score selects is read from its stored maps, at any rate; what rewinding them does has to be trained.
+Nothing here knows of widgets.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lib import BadInput, audit, nearest, selection
+from lib.audit import Estimate
+from lib.explore.looks import LOOKS, image
+from lib.explore.offer import Shelf
+from lib.localization import weights
+from lib.localization.disparity import Arrays
+from lib.recipe import SNIP, Attacker, Criterion, LiRA, Objective, Population, Schedule, Score, Step
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+    from lib.report.sheet import Sheet
+
+# Rates that can be looked at, ten a decade: from one weight in 2,000 to every second.
+GRID = tuple(
+    round(digits * 10.0**power, 6)
+    for power in (-4, -3, -2, -1)
+    for digits in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+    if 5e-4 <= digits * 10.0**power <= 0.5
+)
+# Colour and marker of a layer type. None of them is A's or B's colour.
+KINDS = {
+    "conv": ("#0f8a66", "o"),
+    "linear": ("#a8518a", "D"),
+    "norm": ("#b98300", "^"),
+    "attention": ("#3aa0d8", "v"),
+    "embedding": ("#5b6570", "P"),
+}
+
+
+def percent(rate: float) -> str:
+    return f"{100 * rate:.3g} %"
+
+
+@dataclass(frozen=True, eq=False)
+class Rewinding:
+    """The weights that score highest go back to their initial values and stay there; the others are trained on.
+
+    `criteria` are the scores to choose from, by the words that offer them. Each model goes by its own score. SNIP
+    scores the initialisation, all others the trained model.
+    """
+
+    ordinary: Population
+    schedule: Schedule  # of the training that follows
+    objective: Objective
+    criteria: Mapping[str, Criterion]
+    attacker: Attacker = field(default_factory=LiRA)
+
+    def scores(self, name: str) -> tuple[Score, ...]:
+        """One a model. Raises BadInput on a score that is not offered."""
+        if name not in self.criteria:
+            raise BadInput(f"there is no score '{name}' to look at{nearest(name, list(self.criteria))}")
+        criterion = self.criteria[name]
+        return (self.ordinary.at("init") if isinstance(criterion, SNIP) else self.ordinary).score(criterion)
+
+    def rewound(self, name: str, rate: float) -> Population:
+        """A3 by one score at one rate."""
+        by = self.scores(name)
+        return self.ordinary.rewind_weights(by, rate).hold_weights(by, rate).train(self.schedule, self.objective)
+
+    def references(self) -> dict[str, Population]:
+        """What every rate is compared with: the attacked networks, and the same training with nothing rewound."""
+        alone = f"{type(self.objective).__name__} alone"
+        return {"ordinary": self.ordinary, alone: self.ordinary.train(self.schedule, self.objective)}
+
+    def measured(self, models: Population) -> list[Step]:
+        """Of each model its signals, and the attack in which they are each other's shadows."""
+        return [*models.signals(), models.attack(self.attacker)]
+
+    def steps(self, names: Iterable[str], rates: Iterable[float]) -> list[Step]:
+        """All scores and references, and what comes of rewinding by the scores `names` at `rates`."""
+        chains = [self.rewound(name, rate) for name in names for rate in rates]
+        models = [*self.references().values(), *chains]
+        return [
+            *(s for name in self.criteria for s in self.scores(name)),
+            *(s for m in models for s in self.measured(m)),
+        ]
+
+
+class Outcome(NamedTuple):
+    """Test accuracy and AUC of the attack, over the models."""
+
+    accuracy: Estimate
+    auc: Estimate
+
+
+class Ranked:
+    """The weights of one model in the order of a score; `result` is that of a `Score`."""
+
+    def __init__(self, result: Arrays) -> None:
+        self.kinds = weights.kinds(result)
+        self.ranks = selection.ranks(weights.maps(result))
+        self.size = sum(each.size for each in self.ranks.values())
+
+    def chosen(self, rate: float) -> dict[str, NDArray[np.bool_]]:
+        """The same masks as `selection.highest`."""
+        count = round(rate * self.size)
+        return {name: places < count for name, places in self.ranks.items()}
+
+    def by_tensor(self, rate: float) -> tuple[weights.Share, ...]:
+        return weights.shares(self.chosen(rate))
+
+    def chance(self, rate: float) -> NDArray:
+        """Low and high ends, `(2, tensors)`, of 95 % of each tensor's shares where every weight is drawn on its own."""
+        from scipy import stats
+
+        sizes = [each.size for each in self.ranks.values()]
+        return np.array(stats.binom.interval(0.95, sizes, rate)) / sizes
+
+    def by_kind(self, rate: float) -> tuple[weights.Share, ...]:
+        return weights.shares(self.chosen(rate), self.kinds)
+
+
+class Side(NamedTuple):
+    """One score: what came of rewinding by it at the rates that are stored, and which weights of a model it selects."""
+
+    letter: str
+    name: str
+    outcomes: Mapping[float, Outcome]
+    ranked: Ranked | None
+
+
+class Stored:
+    """What is stored of a rewinding, each read and counted once. Nothing is computed."""
+
+    def __init__(self, of: Rewinding, rates: Iterable[float] = ()) -> None:
+        self.of, self.rates = of, sorted({*GRID, *rates})
+        self._shelf = Shelf()
+        self._chains: dict[tuple[str, float], Population] = {}
+        self._outcomes: dict[str, Outcome] = {}
+        self._ranked: dict[str, Ranked] = {}
+
+    def chain(self, name: str, rate: float) -> Population:
+        if (name, rate) not in self._chains:
+            self._chains[name, rate] = self.of.rewound(name, rate)
+        return self._chains[name, rate]
+
+    def outcome(self, models: Population) -> Outcome | None:
+        *signals, attack = steps = self.of.measured(models)
+        if attack.key not in self._outcomes:
+            found = self._shelf.results(steps)
+            if found is None:
+                return None
+            accuracy = audit.over([float(each["accuracy_test"]) for each in found[: len(signals)]], bounds=(0, 1))
+            auc = audit.audit(found[-1]["scores"], found[-1]["member"], fprs=())["auc"]
+            self._outcomes[attack.key] = Outcome(accuracy, auc)
+        return self._outcomes[attack.key]
+
+    def ranked(self, name: str, model: int) -> Ranked | None:
+        score = self.of.scores(name)[model]
+        if score.key not in self._ranked:
+            found = self._shelf.results([score])
+            if found is None:
+                return None
+            self._ranked[score.key] = Ranked(found[0])
+        return self._ranked[score.key]
+
+    def side(self, letter: str, name: str, model: int) -> Side:
+        found = {rate: self.outcome(self.chain(name, rate)) for rate in self.rates}
+        return Side(letter, name, {r: one for r, one in found.items() if one}, self.ranked(name, model))
+
+    def references(self) -> dict[str, Outcome]:
+        found = {name: self.outcome(models) for name, models in self.of.references().items()}
+        return {name: one for name, one in found.items() if one}
+
+
+# --- in words -------------------------------------------------------------------------------------------------------
+
+
+def agree(a: Ranked, b: Ranked, rate: float) -> tuple[float, float, float]:
+    """The share of either selection that is in both, and the middle 95 % of what chance would give."""
+    from scipy import stats
+
+    count = round(rate * a.size)
+    both = sum(
+        int((one & two).sum()) for one, two in zip(a.chosen(rate).values(), b.chosen(rate).values(), strict=True)
+    )
+    low, high = stats.hypergeom.interval(0.95, a.size, count, count)
+    return both / count, float(low) / count, float(high) / count
+
+
+def told(sides: Sequence[Side], rate: float, references: Mapping[str, Outcome]) -> list[str]:
+    """The numbers in sentences."""
+    out = []
+    for side in sides:
+        found, own = side.outcomes.get(rate), side.ranked
+        text = f"{side.letter} ({side.name}) at {percent(rate)}: "
+        text += _told(found) if found else "what comes of rewinding these weights is not trained yet"
+        if own:
+            most = max(own.by_tensor(rate), key=lambda each: each.share)
+            kind = max(own.by_kind(rate), key=lambda each: each.selected)
+            text += (
+                f". Of its {round(rate * own.size):,} weights {percent(kind.selected / round(rate * own.size))} are "
+                f"{kind.of}; it takes the most of {most.of.removesuffix('.weight')}, {percent(most.share)}"
+            )
+        out.append(f"{text}.")
+    if len(sides) == 2 and sides[0].ranked and sides[1].ranked:
+        both, low, high = agree(sides[0].ranked, sides[1].ranked, rate)
+        out.append(
+            f"A and B have {percent(both)} of their weights in common; by chance {percent(low)} to {percent(high)}."
+        )
+    beside = "; ".join(f"{name}, {_told(one)}" for name, one in references.items())
+    return [*out, f"Beside them: {beside}."] if beside else out
+
+
+def _told(found: Outcome) -> str:
+    return f"test accuracy {found.accuracy:.3f}, attack AUC {found.auc:.3f}"
+
+
+def rows(sides: Sequence[Side], rate: float) -> list[dict[str, Any]]:
+    """By layer type, in percent: its share of all weights, how much of it is selected, its part of the selection."""
+    stored = [(side.letter, side.ranked) for side in sides if side.ranked]
+    made: dict[str, dict[str, Any]] = {}
+    for letter, own in stored:
+        count = round(rate * own.size)
+        for each in own.by_kind(rate):
+            row = made.setdefault(each.of, {"layer type": each.of, "of all weights, %": 100 * each.weights / own.size})
+            row[f"{letter} selects of it, %"] = 100 * each.share
+            row[f"of {letter}'s selection, %"] = 100 * each.selected / count if count else float("nan")
+    return list(made.values())
+
+
+# --- drawing --------------------------------------------------------------------------------------------------------
+
+WIDE, LEFT, ROW = 8.7, 0.75, 1.5  # inches: the sheet, where axes begin, what a side takes below the outcomes
+SHOWN_RATES, NUMBERS = (0.001, 0.01, 0.1, 1.0), {"accuracy": "test accuracy", "auc": "AUC of the attack"}
+
+
+class Drawing:
+    """Accuracy and AUC over the rate and, for each side below, the share of each tensor that it selects at one rate.
+
+    What stays is drawn once; what moves with the rate is laid over it, so that a slider can be followed.
+    """
+
+    def __init__(self, sides: Sequence[Side], references: Mapping[str, Outcome], rates: Sequence[float]) -> None:
+        from lib.report.sheet import Sheet
+
+        self._sides, self._references, self._rates = sides, references, rates
+        self._moving: list[Artist] = []
+        self._moves: list[Callable[[float], None]] = []
+        self._still: Any = None  # the pixels of what stays
+        shown = [side for side in sides if side.ranked]
+        height = 2.9 + ROW * len(shown) + (0.2 if shown else 0)
+        self.sheet = Sheet(figsize=(WIDE, height))
+
+        def panel(left: float, right: float, up: float, tall: float) -> Axes:
+            return self.sheet.add_axes((left / WIDE, 1 - (up + tall) / height, (right - left) / WIDE, tall / height))
+
+        middle = (LEFT + WIDE - 0.1) / 2
+        for number, (left, right) in zip(NUMBERS, ((LEFT, middle - 0.2), (middle + 0.4, WIDE - 0.1)), strict=True):
+            top = panel(left, right, 0.55, 1.8)
+            self._outcomes(top, number)
+        self.sheet.legend(*top.get_legend_handles_labels(), loc="upper left", ncols=4, bbox_to_anchor=(0.01, 1))
+        for i, side in enumerate(shown):
+            self._places(panel(LEFT, WIDE - 0.1, 3.15 + ROW * i, 1.15), side, names=i == len(shown) - 1)
+
+    def at(self, rate: float) -> Sheet:
+        """The sheet at a rate."""
+        for move in self._moves:
+            move(rate)
+        self.told = told(self._sides, rate, self._references)
+        self.sheet.finding = " ".join(self.told)
+        return self.sheet
+
+    def picture(self, rate: float) -> str:
+        """The same as `looks.picture` of it, in a tenth of the time."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from PIL import Image
+
+        self.at(rate)
+        canvas = FigureCanvasAgg(self.sheet)
+        if self._still is None:
+            for artist in self._moving:
+                artist.set_animated(True)  # left out of what is drawn now
+            canvas.draw()
+            self._still = canvas.copy_from_bbox(self.sheet.bbox)
+        canvas.restore_region(self._still)
+        for artist in self._moving:
+            artist.draw(canvas.get_renderer())
+        buffer = io.BytesIO()
+        Image.fromarray(np.asarray(canvas.buffer_rgba())).save(buffer, "PNG", compress_level=1)
+        return image(buffer.getvalue(), self.sheet)
+
+    def _outcomes(self, ax: Axes, number: str) -> None:
+        from lib.report import figures
+
+        for (name, found), dash in zip(self._references.items(), ("-", (0, (4, 2))), strict=False):
+            one: Estimate = getattr(found, number)
+            ax.axhspan(one.low, one.high, color=figures.FLOOR, alpha=0.6, linewidth=0, zorder=0)
+            ax.axhline(one.value, color=figures.QUIET, linewidth=1.2, linestyle=dash, label=name, zorder=1)
+        for side in self._sides:
+            colour, marker, aside = LOOKS[side.letter]
+            points = [(at, getattr(found, number)) for at, found in sorted(side.outcomes.items())]
+            at = [each * (1 + aside) for each, _ in points]
+            ax.vlines(
+                at, [e.low for _, e in points], [e.high for _, e in points], color=colour, alpha=0.5, linewidth=1.8
+            )
+            label = f"{side.letter}: {side.name}"
+            ax.plot(at, [e.value for _, e in points], color=colour, marker=marker, markeredgecolor="white", label=label)
+        if number == "auc":
+            ax.axhline(0.5, color=figures.QUIET, linewidth=0.9, linestyle=figures.GUESS)
+        here = ax.axvline(self._rates[0], color=figures.INK, linewidth=1.1, zorder=2)
+        self._moving.append(here)
+        self._moves.append(lambda rate: here.set_xdata([rate, rate]))
+        low, high = self._rates[0], self._rates[-1]
+        ax.set(xscale="log", xlim=(0.8 * low, 1.25 * high), xlabel="rewind rate r, share of all weights")
+        ticks = [each for each in SHOWN_RATES if low <= each <= high]
+        ax.set_xticks(ticks, [percent(each) for each in ticks])
+        ax.minorticks_off()
+        ax.set_title(f"{NUMBERS[number]}, 95 % intervals")
+
+    def _places(self, ax: Axes, side: Side, names: bool) -> None:
+        """Shares on a logarithmic axis, tensors in the order of the network; what has hardly any lies at the bottom."""
+        from lib.report import figures
+
+        own, bottom = side.ranked, self._rates[0] / 20
+        assert own is not None
+        tensors = list(own.ranks)
+        parts = [name.partition(".")[0] for name in tensors]
+        starts = [i for i, part in enumerate(parts) if not i or part != parts[i - 1]]
+        centres = [(a + b - 1) / 2 for a, b in zip(starts, [*starts[1:], len(parts)], strict=True)]
+        ax.set(yscale="log", ylim=(bottom, 1.3), xlim=(-0.7, len(tensors) - 0.3))
+        ax.set_xticks(centres, [parts[i] if names else "" for i in starts])
+        ax.set_yticks([bottom, *SHOWN_RATES], [f"≤ {percent(bottom)}", *map(percent, SHOWN_RATES)])
+        ax.minorticks_off()
+        ax.grid(axis="x", visible=False)
+        ax.tick_params(axis="x", length=0)
+        for start in starts[1:]:
+            ax.axvline(start - 0.5, color=figures.FLOOR, linewidth=1)
+        band = ax.vlines(range(len(tensors)), bottom, bottom, color=figures.FAINT, alpha=0.45, linewidth=7)
+        line = ax.axhline(bottom, color=figures.INK, linewidth=1.1)
+        marks = {}
+        for kind in dict.fromkeys(own.kinds.values()):
+            colour, marker = KINDS[kind]
+            of = [i for i, name in enumerate(tensors) if own.kinds[name] == kind]
+            look: dict[str, Any] = {"color": colour, "markeredgecolor": "white", "clip_on": False, "label": kind}
+            marks[kind] = ax.plot(of, [bottom] * len(of), marker, **look)[0]
+
+        def move(rate: float) -> None:
+            found = own.by_tensor(rate)
+            for kind, mark in marks.items():
+                mark.set_ydata([max(each.share, bottom) for each in found if own.kinds[each.of] == kind])
+            ends = zip(*np.maximum(own.chance(rate), bottom), strict=True)
+            band.set_segments([np.array([(i, low), (i, high)]) for i, (low, high) in enumerate(ends)])
+            line.set_ydata([rate, rate])
+
+        self._moving += [band, line, *marks.values()]
+        self._moves.append(move)
+        colour = LOOKS[side.letter][0]
+        ax.set_title(f"{side.letter}: what {side.name} selects of each tensor; grey: 95 % of chance", color=colour)
+        ax.legend(loc="lower right", bbox_to_anchor=(1.01, 1.0), ncols=len(KINDS), handletextpad=0.1, columnspacing=1)

@@ -1,0 +1,104 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Explore: which weights are rewound
+#
+# CWRF scores each weight of a network, puts the share *r* that scores highest back to their initial values, holds them there and trains the rest on with
+# RelaxLoss. Which weights are these, and what does it do? Move *r*; lay two scores side by side, the vulnerability at several lambda, learnability,
+# magnitude, how far a weight has moved, SNIP, chance. Where the selected weights sit is shown at every *r*; accuracy and leak wherever they are trained.
+#
+# The claims are judged elsewhere (`weights/fig04b` and its neighbours); nothing here is a verdict.
+
+# %% tags=["parameters"]
+data = "fashion-mnist-small"  # data set (python -m lib.data)
+pixels = 16  # side of the images, pixels, after area resize
+model = "resnet10"  # architecture
+width = 8  # channels of stage 1
+stem = "conv3"  # first layer
+pool = 1000  # samples from which each model draws half
+reference = 500  # non-members outside the pool, for the score alone
+test = 1000  # test samples
+rates = [0.001, 0.005, 0.02, 0.05, 0.2]  # r, shares of the weights whose rewinding is trained beforehand
+rate = 0.05  # r to begin with
+balances = [0.1, 0.5, 0.9]  # lambda of the vulnerability score
+compared = ["vulnerability, λ = 0.5", "magnitude"]  # scores A and B, to begin with
+score_steps = 30  # updates of a score
+alpha = 0.3  # RelaxLoss target loss, nats
+epochs = 16  # epochs from scratch
+retrain_epochs = 6  # epochs of the training after the rewind
+batch = 32  # samples a step, and a step of a score
+lr = 0.001  # learning rate of Adam, cosine to 0, at the start of each training
+shadows = 8  # models in complement pairs; each is attacked by the others, less its pair
+seed = 0  # seed of design, initialisation and order
+precision = "fp32"  # fp32, or bf16 where the hardware has it
+
+# %%
+from lib import lab, report
+from lib.explore import weights
+from lib.explore.rewinding import Rewinding
+from lib.recipe import (
+    SNIP,
+    Change,
+    Data,
+    Learnability,
+    Magnitude,
+    Model,
+    Random,
+    RandomHalves,
+    RelaxLoss,
+    Schedule,
+    Vulnerability,
+    population,
+    self_audit,
+)
+
+# %% [markdown]
+# ## The networks, and the scores of their weights
+# Each network, a shadow too, scores its own weights and walks the whole chain. The two scores that are compared are trained at some *r*, every other pair
+# when you ask for it.
+
+# %%
+long, short = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
+design = RandomHalves(pool, test=test, seed=seed, reference=reference)
+ordinary = population(Data(data, pixels), design, Model(model, width, stem), long, models=shadows, seed=seed, precision=precision)
+criteria = {f"vulnerability, λ = {balance:g}": Vulnerability(weight=balance, steps=score_steps, batch=batch) for balance in balances}
+criteria |= {"learnability": Learnability(steps=score_steps, batch=batch), "magnitude": Magnitude(), "change |w − w0|": Change()}
+criteria |= {"SNIP": SNIP(), "chance": Random(seed)}
+study = Rewinding(ordinary, short, RelaxLoss(alpha), criteria)
+
+# %%
+results = lab.realize(study.steps(compared, rates), self_audit(ordinary))
+
+# %% [markdown]
+# ## Without a click
+# One *r*, as figures that need no kernel: what rewinding does, and which weights of the first network the two scores select.
+
+# %%
+weights.static(study, *compared, rate)
+
+# %%
+weights.table(study, *compared, rate)
+
+# %% [markdown]
+# All scores and all *r*, by layer type: a score that knows nothing of layers stays on the dashed line.
+
+# %%
+weights.trend(study, rate)
+
+# %% [markdown]
+# ## With a slider
+# What is stored is shown at once. What is not says what it would cost, and is trained when you click.
+
+# %%
+weights.explorer(study, *compared, rate, rates)
+
+# %%
+report.provenance(results)
