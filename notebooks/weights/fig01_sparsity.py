@@ -178,7 +178,7 @@ report.judge(
         "accuracy_is_kept": "In `quick`, the network is thin to begin with, and it is fine-tuned for a few steps only",
         **dict.fromkeys(("gap_stays", "leak_stays"), "The claim on stopping early says whether that is more than a looser fit gives"),
         "no_better_than_stopping": "In `quick`, four models that attack each other leave wide intervals",
-        "magnitude_no_better": "So what is pruned matters: the paper's score is not the only one to judge pruning by",
+        "magnitude_no_better": "Where it leaks less, what the paper finds is a finding about its score, not about pruning",
     },
 )
 
