@@ -42,12 +42,12 @@ def reached(score: Maps, signals: Maps, part: float = 0.2) -> tuple[float, float
     """How far a vulnerability score's updates did what they are for (CWRF, section 4.1), over their last `part`.
 
     Of the members' accuracy, the share that is kept; and of the way from the test samples' accuracy down to chance, the
-    share that the reference samples' has gone. `signals` is the `Signals` result of the state that was scored.
+    share that the reference samples' has gone, 1 where there was none to go. `signals` is the `Signals` result of the state that was scored.
     """
     last = max(1, round(part * len(score["history/accuracy"])))
     members, others = (float(score[f"history/{name}"][-last:].mean()) for name in ("accuracy", "accuracy_reference"))
     start, chance = float(signals["accuracy_test"]), 1 / signals["logits"].shape[1]
-    return members / float(signals["accuracy_member"]), (start - others) / (start - chance)
+    return members / float(signals["accuracy_member"]), (start - others) / (start - chance) if start > chance else 1.0
 
 
 @dataclass(frozen=True)

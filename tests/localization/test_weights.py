@@ -44,6 +44,7 @@ def test_what_a_scores_updates_reached_is_read_off_their_last_fifth() -> None:
     signals = {"accuracy_member": np.array(0.8), "accuracy_test": np.array(0.6), "logits": np.zeros((3, 4))}
     assert reached(history, signals) == pytest.approx((0.6 / 0.8, 0.2 / 0.35))
     assert reached(history, signals, part=1) == pytest.approx((0.84 / 0.8, -0.04 / 0.35))
+    assert reached(history, signals | {"accuracy_test": np.array(0.25)})[1] == 1
     assert reached({name: trace[:1] for name, trace in history.items()}, signals)[0] == pytest.approx(0.9 / 0.8)
 
 
