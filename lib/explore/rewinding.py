@@ -138,10 +138,10 @@ class Side(NamedTuple):
 
 
 class Stored:
-    """What is stored of a rewinding, each read and counted once. Nothing is computed."""
+    """What is stored of a rewinding at some rates, each read and counted once. Nothing is computed."""
 
-    def __init__(self, of: Rewinding, rates: Iterable[float] = ()) -> None:
-        self.of, self.rates = of, sorted({*GRID, *rates})
+    def __init__(self, of: Rewinding, rates: Iterable[float]) -> None:
+        self.of, self.rates = of, sorted(set(rates))
         self._shelf = Shelf()
         self._chains: dict[tuple[str, float], Population] = {}
         self._outcomes: dict[str, Outcome] = {}
@@ -252,7 +252,8 @@ class Drawing:
     def __init__(self, sides: Sequence[Side], references: Mapping[str, Outcome], rates: Sequence[float]) -> None:
         from lib.report.sheet import Sheet
 
-        self._sides, self._references, self._rates = sides, references, rates
+        self._sides, self._references = sides, references
+        self._low, self._high = min(GRID[0], *rates), max(GRID[-1], *rates)
         self._moving: list[Artist] = []
         self._moves: list[Callable[[float], None]] = []
         self._still: Any = None  # the pixels of what stays
@@ -316,12 +317,11 @@ class Drawing:
             ax.plot(at, [e.value for _, e in points], color=colour, marker=marker, markeredgecolor="white", label=label)
         if number == "auc":
             ax.axhline(0.5, color=figures.QUIET, linewidth=0.9, linestyle=figures.GUESS)
-        here = ax.axvline(self._rates[0], color=figures.INK, linewidth=1.1, zorder=2)
+        here = ax.axvline(self._low, color=figures.INK, linewidth=1.1, zorder=2)
         self._moving.append(here)
         self._moves.append(lambda rate: here.set_xdata([rate, rate]))
-        low, high = self._rates[0], self._rates[-1]
-        ax.set(xscale="log", xlim=(0.8 * low, 1.25 * high), xlabel="rewind rate r, share of all weights")
-        ticks = [each for each in SHOWN_RATES if low <= each <= high]
+        ax.set(xscale="log", xlim=(0.8 * self._low, 1.25 * self._high), xlabel="rewind rate r, share of all weights")
+        ticks = [each for each in SHOWN_RATES if self._low <= each <= self._high]
         ax.set_xticks(ticks, [percent(each) for each in ticks])
         ax.minorticks_off()
         ax.set_title(f"{NUMBERS[number]}, 95 % intervals")
@@ -330,7 +330,7 @@ class Drawing:
         """Shares on a logarithmic axis, tensors in the order of the network; what has hardly any lies at the bottom."""
         from lib.report import figures
 
-        own, bottom = side.ranked, self._rates[0] / 20
+        own, bottom = side.ranked, self._low / 20
         assert own is not None
         tensors = list(own.ranks)
         parts = [name.partition(".")[0] for name in tensors]

@@ -43,18 +43,19 @@ def _sides(stored: Stored, a: str, b: str | None, model: int) -> list[Side]:
     return sides
 
 
-def static(study: Rewinding, a: str, b: str | None, rate: float, model: int = 0) -> Sheet:
+def static(study: Rewinding, a: str, b: str | None, rate: float, rates: Iterable[float] = (), model: int = 0) -> Sheet:
     """What `explorer` shows at one choice, as a figure; `a` and `b` are scores of the study, `rate` is r.
 
-    Raises BadInput where a score is not stored, or no such score or model is there.
+    Outcomes are drawn at `rate` and at `rates`, where they are stored. Raises BadInput where a score is not stored, or
+    no such score or model is there.
     """
-    stored = Stored(study, [rate])
+    stored = Stored(study, [*rates, rate])
     return Drawing(_sides(stored, a, b, model), stored.references(), stored.rates).at(rate)
 
 
 def table(study: Rewinding, a: str, b: str | None, rate: float, model: int = 0) -> Table:
     """By layer type, what the scores `a` and `b` select; arguments and errors as of `static`."""
-    return _table(_sides(Stored(study, [rate]), a, b, model), rate, model)
+    return _table(_sides(Stored(study, []), a, b, model), rate, model)
 
 
 def _table(sides: list[Side], rate: float, model: int) -> Table:
@@ -73,7 +74,7 @@ def trend(study: Rewinding, rate: float, rates: Iterable[float] = rewinding.GRID
     """
     from lib import report
 
-    stored, made, favourites = Stored(study), [], []
+    stored, made, favourites = Stored(study, []), [], []
     names = [name for name, criterion in study.criteria.items() if not isinstance(criterion, Random)]
     for name in names:
         models = [_sides(stored, name, None, i)[0].ranked for i in range(len(study.ordinary))]
@@ -104,7 +105,7 @@ class Explorer(widgets.VBox):
     """A slider over r, two scores and a model; pictures, sentences and a table. Made by `explorer`."""
 
     def __init__(self, study: Rewinding, a: str, b: str | None, rate: float, rates: Iterable[float]) -> None:
-        self._stored, self._busy = Stored(study, [*rates, rate]), False
+        self._stored, self._busy = Stored(study, [*rewinding.GRID, *rates, rate]), False
         names, wide = list(study.criteria), widgets.Layout(width="300px")
         self.scores = {
             "A": widgets.Dropdown(options=names, value=a, description="score A", layout=wide),

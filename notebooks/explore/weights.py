@@ -79,10 +79,11 @@ results = lab.realize(study.steps(compared, rates), self_audit(ordinary))
 
 # %% [markdown]
 # ## Without a click
-# One *r*, as figures that need no kernel: what rewinding does, and which weights of the first network the two scores select.
+# One *r*, as figures that need no kernel: what rewinding does, and which weights of the first network the two scores select. The attack is LiRA with shadows
+# that have walked the same chain.
 
 # %%
-weights.static(study, *compared, rate)
+weights.static(study, *compared, rate, rates)
 
 # %%
 weights.table(study, *compared, rate)
