@@ -1,7 +1,6 @@
 """CWRF's rewinding (A3) at any rate: its recipes, what is stored of it, and how two scores of weights are drawn.
 
 Which weights a score selects is read from its stored maps, at any rate; what rewinding them does has to be trained.
-Nothing here knows of widgets.
 """
 
 from __future__ import annotations
@@ -185,13 +184,15 @@ class Stored:
 
 
 def agree(a: Ranked, b: Ranked, rate: float) -> tuple[float, float, float]:
-    """The share of either selection that is in both, and the middle 95 % of what chance would give."""
+    """The share of either selection that is in both, and the middle 95 % of what chance gives; NaN of no weight."""
     from scipy import stats
 
     count = round(rate * a.size)
     both = sum(
         int((one & two).sum()) for one, two in zip(a.chosen(rate).values(), b.chosen(rate).values(), strict=True)
     )
+    if not count:
+        return float("nan"), float("nan"), float("nan")
     low, high = stats.hypergeom.interval(0.95, a.size, count, count)
     return both / count, float(low) / count, float(high) / count
 
@@ -203,21 +204,23 @@ def told(sides: Sequence[Side], rate: float, references: Mapping[str, Outcome]) 
         found, own = side.outcomes.get(rate), side.ranked
         text = f"{side.letter} ({side.name}) at {percent(rate)}: "
         text += _told(found) if found else "what comes of rewinding these weights is not trained yet"
-        if own:
+        if own and (count := round(rate * own.size)):
             most = max(own.by_tensor(rate), key=lambda each: each.share)
             kind = max(own.by_kind(rate), key=lambda each: each.selected)
             text += (
-                f". Of its {round(rate * own.size):,} weights {percent(kind.selected / round(rate * own.size))} are "
-                f"{kind.of}; it takes the most of {most.of.removesuffix('.weight')}, {percent(most.share)}"
+                f". Of its {count:,} weights {percent(kind.selected / count)} are {kind.of}; "
+                f"it takes the most of {most.of.removesuffix('.weight')}, {percent(most.share)}"
             )
         out.append(f"{text}.")
-    if len(sides) == 2 and sides[0].ranked and sides[1].ranked:
-        both, low, high = agree(sides[0].ranked, sides[1].ranked, rate)
-        out.append(
-            f"A and B have {percent(both)} of their weights in common; by chance {percent(low)} to {percent(high)}."
-        )
-    beside = "; ".join(f"{name}, {_told(one)}" for name, one in references.items())
-    return [*out, f"Beside them: {beside}."] if beside else out
+    ranked = [side.ranked for side in sides if side.ranked]
+    if len(ranked) == 2 and round(rate * ranked[0].size):
+        both, low, high = map(percent, agree(ranked[0], ranked[1], rate))
+        out.append(f"A and B have {both} of their weights in common; by chance {low} to {high}.")
+    if references:
+        beside = "; ".join(f"{name}, {_told(one)}" for name, one in references.items())
+        models = next(iter(references.values())).accuracy.n
+        out.append(f"Beside them: {beside}. All are means over {models} models with 95 % intervals.")
+    return out
 
 
 def _told(found: Outcome) -> str:
@@ -302,6 +305,7 @@ class Drawing:
     def _outcomes(self, ax: Axes, number: str) -> None:
         from lib.report import figures
 
+        ax.set(xscale="log", xlim=(0.8 * self._low, 1.25 * self._high), xlabel="rewind rate r, share of all weights")
         for (name, found), dash in zip(self._references.items(), ("-", (0, (4, 2))), strict=False):
             one: Estimate = getattr(found, number)
             ax.axhspan(one.low, one.high, color=figures.FLOOR, alpha=0.6, linewidth=0, zorder=0)
@@ -320,7 +324,6 @@ class Drawing:
         here = ax.axvline(self._low, color=figures.INK, linewidth=1.1, zorder=2)
         self._moving.append(here)
         self._moves.append(lambda rate: here.set_xdata([rate, rate]))
-        ax.set(xscale="log", xlim=(0.8 * self._low, 1.25 * self._high), xlabel="rewind rate r, share of all weights")
         ticks = [each for each in SHOWN_RATES if self._low <= each <= self._high]
         ax.set_xticks(ticks, [percent(each) for each in ticks])
         ax.minorticks_off()

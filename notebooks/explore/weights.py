@@ -89,7 +89,7 @@ weights.static(study, *compared, rate, rates)
 weights.table(study, *compared, rate)
 
 # %% [markdown]
-# All scores and all *r*, by layer type: a score that knows nothing of layers stays on the dashed line.
+# All scores and all *r*, by layer type: a score that knows nothing of layers stays on the dotted line.
 
 # %%
 weights.trend(study, rate)

@@ -140,6 +140,15 @@ def test_two_selections_are_compared_with_chance() -> None:
     assert 90 <= inside <= 99
 
 
+def test_a_rate_of_no_weight_is_told(shelf: None) -> None:
+    stored = Stored(STUDY, [])
+    sides = [stored.side(letter, name, 0) for letter, name in (("A", "magnitude"), ("B", "SNIP"))]
+    drawing = Drawing(sides, stored.references(), [1e-5])
+    assert drawing.at(1e-5).finding.count("not trained yet. ") == 2 and "in common" not in drawing.sheet.finding
+    assert np.isnan(agree(Ranked(maps(0)), Ranked(maps(1)), 1e-5)).all()
+    assert all(row["A selects of it, %"] == 0 for row in rows(sides, 1e-5))
+
+
 def test_random_scores_stay_within_chance() -> None:
     inside = []
     for seed in range(100):
