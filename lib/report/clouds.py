@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from lib import BadInput
 from lib.report.sheet import INK, SEQUENTIAL, Sheet, finish, name_axes, note_above, panels_of
 
-FEW = 500  # points that can be seen one by one
+FEW = 1000  # points that can be seen one by one
 CELLS = 44  # along each axis
 FARTHEST = 1e-3  # of the points, those below or left of all others that are drawn on the border
 
@@ -29,7 +29,7 @@ def density(
 ) -> Sheet:
     """Two numbers of each of many things, `x (n,)` against `y (n,)`, none negative, on logarithmic axes.
 
-    Up to 500 points are drawn; of more, each cell's colour says how many they are, on one scale for all panels. Keys
+    Up to 1,000 points are drawn; of more, each cell's colour says how many they are, on one scale for all panels. Keys
     `(row, column)` make a grid; the panels of a row share their axes. Zeros, which have no logarithm, and the smallest
     0.1 % of a row lie on the left or lower border. A note stands above its panel. Raises BadInput on negative numbers.
     """
