@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lib.audit.estimates import Estimate
 from lib.audit.rates import auc, is_resolved, tpr
@@ -58,3 +59,24 @@ class Comparison:
         mean = paired_difference(rates[0], rates[1], design_effect=CROSSED)
         least, most = mean.value - np.hypot(low, other_high), mean.value + np.hypot(high, other_low)
         return Estimate(mean.value, min(mean.low, float(least)), max(mean.high, float(most)), mean.n, resolved)
+
+    def better_curve(self, ones: Sequence[Hashable], others: Sequence[Hashable], attacker: str) -> Estimate:
+        """The area that the strengths `ones` dominate in the plane of accuracy and AUC, minus that of `others`.
+
+        A point dominates all that is less accurate and leaks more: the larger area belongs to the curve that lies
+        further down and right, over its whole range (the hypervolume of Zitzler & Thiele 1999, of one target at a time,
+        counted from accuracy 0 and AUC 1).
+        """
+        first, second = (self._dominated(ways, attacker) for ways in (ones, others))
+        return paired_difference(first, second, design_effect=CROSSED)
+
+    def _dominated(self, ways: Sequence[Hashable], attacker: str) -> NDArray[np.float64]:
+        """`(T,)`."""
+        found = [self.attacks[way, attacker] for way in ways]
+        private = 1 - np.array([auc(each["scores"], each["member"]) for each in found])
+        accuracy = np.array([self.accuracies[way] for way in ways], dtype=np.float64)
+        order = np.argsort(-accuracy, axis=0)
+        steps = np.take_along_axis(accuracy, order, axis=0)
+        heights = np.maximum.accumulate(np.take_along_axis(private, order, axis=0), axis=0)
+        widths = steps - np.vstack([steps[1:], np.zeros_like(steps[:1])])
+        return np.asarray((widths * heights).sum(axis=0))

@@ -144,8 +144,8 @@ points = [
     for name, column in {"test accuracy": 0, "AUC of LiRA": 1, "AUC of RMIA": 4}.items()
 ]
 pairs = {net: [((net, d, inside), (net, d, scratch)) for d in defences[net]] for net in networks}
-less = {net: [found.more_leaky(*pair, "LiRA").high < 0 for pair in pairs[net]] for net in networks}
-title = "Defences that surely leak less inside CWRF: " + "; ".join(f"{net}, {sum(each)} of {len(each)}" for net, each in less.items())
+less = {net: sum(found.more_leaky(*pair, "LiRA").high < 0 for pair in each) for net, each in pairs.items()}
+title = "Defences that surely leak less inside CWRF: " + "; ".join(f"{net}, {less[net]} of {len(defences[net])}" for net in networks)
 report.against_paper(points, "row", hue="way", facet="number", source="paper, CIFAR-10", title=title)
 
 # %%

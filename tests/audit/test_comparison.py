@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lib import audit
 
@@ -62,3 +64,30 @@ def test_too_few_non_members_say_so() -> None:
     both = compared(made(1.0), made(0.0))
     assert not both.more_leaky(*WAYS, "LiRA", 0.001).resolved
     assert both.more_leaky(*WAYS, "LiRA", 0.01).resolved and both.more_leaky(*WAYS, "LiRA").resolved
+
+
+def separated(area: float, samples: int = 200) -> dict[str, np.ndarray]:
+    """One target whose members are above all others by a share that makes its AUC `area`, exactly."""
+    member = np.arange(samples) < samples // 2
+    above = round((2 * area - 1) * samples / 2)
+    return {"scores": np.where(np.arange(samples) < above, 1.0, 0.0)[None], "member": member[None]}
+
+
+class TestBetterCurve:
+    def of(self, **points: tuple[float, float]) -> audit.Comparison:
+        accuracies = {name: [accuracy] for name, (accuracy, _) in points.items()}
+        return audit.Comparison(accuracies, {(name, "LiRA"): separated(area) for name, (_, area) in points.items()})
+
+    def test_areas_of_staircases(self) -> None:
+        curves = self.of(a=(0.7, 0.6), b=(0.8, 0.7), c=(0.5, 0.9), nothing=(0.0, 0.5))
+        for ways, area in ((["a"], 0.28), (["a", "b"], 0.28 + 0.1 * 0.3), (["b", "c", "a"], 0.31)):
+            assert curves.better_curve(ways, ["nothing"], "LiRA").value == pytest.approx(area)
+
+    @given(
+        points=st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.5, 0.6, 0.75, 0.9, 1.0])), min_size=2, max_size=6)
+    )
+    def test_a_further_point_never_takes_area_away(self, points: list[tuple[float, float]]) -> None:
+        curves = self.of(**{f"p{i}": point for i, point in enumerate(points)})
+        names = [f"p{i}" for i in range(len(points))]
+        assert curves.better_curve(names, names[:-1], "LiRA").value >= -1e-12
+        assert curves.better_curve(names, names[::-1], "LiRA").value == pytest.approx(0)
