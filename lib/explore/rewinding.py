@@ -313,7 +313,7 @@ class Drawing:
         for side in self._sides:
             colour, marker, aside = LOOKS[side.letter]
             points = [(at, getattr(found, number)) for at, found in sorted(side.outcomes.items())]
-            at = [each * (1 + aside) for each, _ in points]
+            at = [each * (1 + aside * (len(self._sides) > 1)) for each, _ in points]  # alone, none is covered
             ax.vlines(
                 at, [e.low for _, e in points], [e.high for _, e in points], color=colour, alpha=0.5, linewidth=1.8
             )
