@@ -32,7 +32,8 @@ def least(estimates: Iterable[Estimate]) -> Estimate:
     """The smallest of several quantities, for claims that have to hold of all: "each is above the border".
 
     The lower end is the smallest of the lower ends, so "low > border" has at most the error of one comparison
-    (intersection-union); so has "high < border", which says that at least one lies below. Raises ValueError on none.
+    (intersection-union). The upper end is the smallest too: "high < border", that at least one lies below, may have the
+    error of as many comparisons as there are. Raises ValueError on none.
     """
     every = list(estimates)
     if not every:

@@ -330,6 +330,9 @@ def _held_until(step: Train) -> str | None:
 # seconds that any job costs.
 CORE, STREAM, ANYWAY = 3.5e10, 1e13, 0.1
 
+# Operations below which a training tells what a job costs anyway, not how fast a device is.
+TELLING = 1e10
+
 
 def rate(device: str) -> float:
     """Operations per second of one training on a device of this name, as the last runs measured it."""
@@ -361,6 +364,8 @@ class Pace:
     seconds: float = 0.0
 
     def count(self, operations: float, seconds: float) -> None:
+        if operations < TELLING:
+            return
         self.trainings += 1
         self.operations += operations
         self.seconds += seconds

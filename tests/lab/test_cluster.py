@@ -433,8 +433,16 @@ def test_the_next_preview_knows_how_fast_trainings_were_on_this_device() -> None
     assert width(plan([pool(2)]), Where(8)) == 1, "so little work stays in this process"
 
 
+def test_trainings_of_a_blink_tell_nothing_of_the_pace() -> None:
+    pace = Pace()
+    for operations, seconds in ((1e9, 0.3), (2e10, 1.0), (3e10, 1.5), (1e6, 0.2), (5e10, 2.5)):
+        pace.count(operations, seconds)
+    assert pace == Pace(3, 1e11, 5.0)
+
+
 def test_a_run_counts_its_trainings_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lib.lab.run.BRIEF", 0.0)
+    monkeypatch.setattr("lib.lab.plans.TELLING", 0.0)
     run(plan([pool(4).signals()]), 1)
     found = [store.describe(state.key)["meta"] for state in pool(4)]
     assert rate("cpu") == pytest.approx(sum(one["operations"] for one in found) / sum(one["seconds"] for one in found))
