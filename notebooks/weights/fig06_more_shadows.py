@@ -123,7 +123,7 @@ news = f"{many} models instead of {few} move LiRA's AUC by {min(one.value for on
 report.tradeoff(rows, xlabel="test accuracy", ylabel="AUC of LiRA", title=news)
 
 # %%
-rates_of = {"AUC": "auc", "TPR at 0.1 % FPR": "tpr_at_0.1%", audit.tpr_label(1e-5, pool // 2): "tpr_at_0.001%"}
+rates_of = {"AUC": "auc", audit.tpr_label(0.001, pool // 2): "tpr_at_0.1%", audit.tpr_label(1e-5, pool // 2): "tpr_at_0.001%"}
 table = [
     {"model": way if isinstance(way, str) else ", ".join(way), "test accuracy": found.accuracy(way)}
     | {f"{a}, {name}": leaks[way, a][number] for a in (weak, strong) for name, number in rates_of.items()}
