@@ -93,7 +93,7 @@ for name, control in {"A3 by chance": Random(seed), "A3 by magnitude": Magnitude
     variants[name, large] = ordinary.rewind_weights(other, large).hold_weights(other, large).train(short, private)
 signals = {key: chain.signals() for key, chain in variants.items()}
 attackers = {"confidence": Threshold("confidence", sign="shadows"), "LiRA": LiRA()}
-attacks = {(*key, a): chain.attack(attacker) for key, chain in variants.items() for a, attacker in attackers.items()}
+attacks = {(key, a): chain.attack(attacker) for key, chain in variants.items() for a, attacker in attackers.items()}
 
 # %%
 results = lab.realize(signals, attacks, self_audit(ordinary))
@@ -102,14 +102,14 @@ results = lab.realize(signals, attacks, self_audit(ordinary))
 # ## Accuracy at each rewind rate, mean over the models with 95 % intervals
 
 # %%
-accuracy = {key: [float(results[s]["accuracy_test"]) for s in each] for key, each in signals.items()}
-areas = {key: audit.auc(results[a]["scores"], results[a]["member"]) for key, a in attacks.items()}
-audits = {key: audit.audit(results[a]["scores"], results[a]["member"]) for key, a in attacks.items()}
-removed = {r: audit.paired_difference(accuracy["A1", r], [a / 2 for a in accuracy["ordinary", None]]) for r in rates}
+accuracies = {key: [float(results[s]["accuracy_test"]) for s in each] for key, each in signals.items()}
+found = audit.Comparison(accuracies, {key: results[a] for key, a in attacks.items()})
+leaks = {key: found.leak(*key) for key in attacks}
+removed = {r: audit.paired_difference(accuracies["A1", r], [a / 2 for a in accuracies["ordinary", None]]) for r in rates}
 works = max((r for r in rates if removed[r].low > 0), default=0)
 series = {"A1: removed": "A1", "A2: rewound, trained": "A2", "A3: rewound, held": "A3", "RelaxLoss from scratch": "scratch"}
-shown = [(name, r, accuracy.get((v, r), accuracy["scratch", None])) for name, v in series.items() for r in rates]
-points = [{"series": name, "r": f"{1000 * r:g} ‰", "value": audit.over(found)} for name, r, found in shown]
+shown = [(name, r, (v, r) if (v, r) in variants else (v, None)) for name, v in series.items() for r in rates]
+points = [{"series": name, "r": f"{1000 * r:g} ‰", "value": found.accuracy(key)} for name, r, key in shown]
 fate = f"Without {100 * works:g} % of its weights the network still works" if works else "Without its top weights the network is destroyed"
 report.profile(points, "r", hue="series", null=None, xlabel="share r of the weights", ylabel="test accuracy", title=fate)
 
@@ -120,10 +120,10 @@ report.profile(points, "r", hue="series", null=None, xlabel="share r of the weig
 # %%
 labels = {(v, r): f"{v}, {100 * r:g} %" if r else v for v, r in variants}
 controls = {name: (name, r) for name, r in variants if name in ("A3 by chance", "A3 by magnitude", "fine-tuned")}
-more = {v: audit.paired_difference(areas[*key, "LiRA"], areas["A3", large, "LiRA"], design_effect=audit.CROSSED) for v, key in controls.items()}
+more = {v: found.more_leaky(key, ("A3", large), "LiRA") for v, key in controls.items()}
 verb = "leaks less" if all(gain.low > 0 for gain in more.values()) else "does not leak less"
 report.tradeoff(
-    [{"variant": labels[k], "accuracy": audit.over(accuracy[k]), "auc": audits[*k, "LiRA"]["auc"]} for k in variants if k[0] != "A1"],
+    [{"variant": labels[k], "accuracy": found.accuracy(k), "auc": leaks[k, "LiRA"]["auc"]} for k in variants if k[0] != "A1"],
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
     title=f"CWRF (A3) at {100 * large:g} % {verb} than each control",
@@ -133,8 +133,8 @@ report.tradeoff(
 columns = {"AUC": "auc", "TPR at 1 % FPR": "tpr_at_1%", "TPR at 0.1 % FPR": "tpr_at_0.1%"}
 report.table(
     [
-        {"variant": labels[key], "test accuracy": audit.over(accuracy[key]), "confidence, AUC": audits[*key, "confidence"]["auc"]}
-        | {f"LiRA, {name}": audits[*key, "LiRA"][number] for name, number in columns.items()}
+        {"variant": labels[key], "test accuracy": found.accuracy(key), "confidence, AUC": leaks[key, "confidence"]["auc"]}
+        | {f"LiRA, {name}": leaks[key, "LiRA"][number] for name, number in columns.items()}
         for key in variants
     ],
     caption=f"Mean over {shadows} targets. The {pool // 2:,} non-members of one resolve {200 / pool:.2g} % FPR. The paper prints no attack on A1 and A2",
@@ -169,8 +169,8 @@ report.table(rows, paper="Tab. 2, ResNet18, CIFAR-10", caption=f"Cross-entropy i
 report.judge(
     claims,
     removing_destroys=audit.largest(removed.values()),
-    held_beats_scratch=audit.paired_difference(accuracy["A3", small], accuracy["scratch", None]),
-    held_beats_trained=audit.paired_difference(accuracy["A3", small], accuracy["A2", small]),
+    held_beats_scratch=found.more_accurate(("A3", small), ("scratch", None)),
+    held_beats_trained=found.more_accurate(("A3", small), ("A2", small)),
     held_has_smaller_gap=audit.least(audit.paired_difference(gaps["A2", r], gaps["A3", r]) for r in rates if r >= 0.03),
     reversed_at_the_smallest=audit.paired_difference(gaps["A3", small], gaps["A2", small]),
     score_beats_chance=more["A3 by chance"],

@@ -148,6 +148,10 @@ report.judge(
     ccl_lira=found.more_leaky(*ccl, "LiRA"),
     ccl_rmia=found.more_leaky(*ccl, "RMIA"),
     rewinding_matters=audit.least(found.more_leaky((d, tuned), (d, inside), "LiRA") for d in defences),
+    notes={
+        "hamp_accuracy": f"HAMP's soft labels ask for {100 * hamp_entropy:g} % of the largest entropy, with or without a rewind: {retrain_epochs} epochs unlearn more than they teach",
+        "hamp_leak": "So little is left to tell members by where a network is less sure of everything",
+    },
 )
 
 # %% [markdown]
