@@ -129,27 +129,22 @@ results = lab.realize(attacks, signals, self_audit(ordinary))
 # Each point is one variant, mean over the attacked models; bars are 95 % intervals. Down and right is better.
 
 # %%
-accuracy = {name: [float(results[s]["accuracy_test"]) for s in each] for name, each in signals.items()}
-areas = {key: audit.auc(results[a]["scores"], results[a]["member"]) for key, a in attacks.items()}
-audits = {key: audit.audit(results[a]["scores"], results[a]["member"]) for key, a in attacks.items()}
+accuracies = {name: [float(results[s]["accuracy_test"]) for s in each] for name, each in signals.items()}
+found = audit.Comparison(accuracies, {key: results[a] for key, a in attacks.items()})
+leaks = {key: found.leak(*key) for key in attacks}
 report.tradeoff(
-    [{"variant": v, "attack": a, "accuracy": audit.over(accuracy[v]), "auc": found["auc"]} for (v, a), found in audits.items()],
+    [{"variant": v, "attack": a, "accuracy": found.accuracy(v), "auc": leak["auc"]} for (v, a), leak in leaks.items()],
     xlabel="test accuracy",
     ylabel="AUC of the attack",
-    title="LiRA's AUC: " + ", ".join(f"{audits[v, 'LiRA']['auc'].value:.2f} {v}" for v in ("ordinary", "classifier, fine-tuned", "risky stages")),
+    title="LiRA's AUC: " + ", ".join(f"{leaks[v, 'LiRA']['auc'].value:.2f} {v}" for v in ("ordinary", "classifier, fine-tuned", "risky stages")),
 )
 
 # %%
 report.table(
     [
-        {
-            "variant": name,
-            "test accuracy": audit.over(accuracy[name]),
-            "confidence, AUC": audits[name, "confidence"]["auc"],
-            "LiRA, AUC": audits[name, "LiRA"]["auc"],
-            "RMIA, AUC": audits[name, "RMIA"]["auc"],
-            "LiRA, TPR at 1 % FPR": audits[name, "LiRA"]["tpr_at_1%"],
-        }
+        {"variant": name, "test accuracy": found.accuracy(name)}
+        | {f"{a}, AUC": leaks[name, a]["auc"] for a in attackers}
+        | {"LiRA, TPR at 1 % FPR": leaks[name, "LiRA"]["tpr_at_1%"]}
         for name in variants
     ],
     caption=f"Mean over {shadows} targets; the paper's Fig. 12 prints no numbers",
@@ -160,20 +155,14 @@ report.table(
 
 # %%
 risky = "risky stages"
-
-
-def more_leak(one, other):
-    return audit.paired_difference(areas[one, "LiRA"], areas[other, "LiRA"], design_effect=audit.CROSSED)
-
-
 report.judge(
     claims,
-    fine_tuned_classifier_still_leaks=more_leak("classifier, fine-tuned", risky),
-    rewound_classifier_still_leaks=more_leak("classifier, rewound", risky),
-    risky_stages_keep_accuracy=audit.paired_difference(accuracy[risky], accuracy["scratch"]),
-    risky_stages_leak_no_more=more_leak(risky, "scratch"),
-    better_than_plain_fine_tuning=more_leak("whole network, fine-tuned", risky),
-    relaxloss_adds=more_leak("risky stages, cross-entropy", risky),
+    fine_tuned_classifier_still_leaks=found.more_leaky("classifier, fine-tuned", risky, "LiRA"),
+    rewound_classifier_still_leaks=found.more_leaky("classifier, rewound", risky, "LiRA"),
+    risky_stages_keep_accuracy=found.more_accurate(risky, "scratch"),
+    risky_stages_leak_no_more=found.more_leaky(risky, "scratch", "LiRA"),
+    better_than_plain_fine_tuning=found.more_leaky("whole network, fine-tuned", risky, "LiRA"),
+    relaxloss_adds=found.more_leaky("risky stages, cross-entropy", risky, "LiRA"),
     notes={
         "rewound_classifier_still_leaks": "We think that a rewound head starts at chance, so RelaxLoss meets it from above its target and holds it there; "
         "a fine-tuned head starts below the target and stays",

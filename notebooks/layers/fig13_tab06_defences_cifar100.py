@@ -120,31 +120,21 @@ results = lab.realize(attacks, signals, recipe.self_audit(ordinary))
 # Each way's strengths are joined, weakest first; in a ring what the models chose, with its 95 % interval. Down and right is better.
 
 # %%
-accuracy = {key: [float(results[s]["accuracy_test"]) for s in each] for key, each in signals.items()}
-areas = {key: audit.auc(results[a]["scores"], results[a]["member"]) for key, a in attacks.items()}
-auc = {key: audit.over(each, design_effect=audit.CROSSED) for key, each in areas.items()}
-point = {key: {"test accuracy": audit.over(accuracy[key]), "AUC of LiRA": auc[key, "LiRA"]} for key in signals}
-
-
-def difference(one, other, attack=None):
-    """Of accuracy, or of an attack's AUC; paired over models that are each other's shadows."""
-    if attack is None:
-        return audit.paired_difference(accuracy[one], accuracy[other])
-    return audit.paired_difference(areas[one, attack], areas[other, attack], design_effect=audit.CROSSED)
-
-
-def moved(defence, attack=None):
-    return difference((defence, "in PPTP", own), (defence, "from scratch", own), attack)
-
-
+accuracies = {key: [float(results[s]["accuracy_test"]) for s in each] for key, each in signals.items()}
+found = audit.Comparison(accuracies, {key: results[a] for key, a in attacks.items()})
+leaks = {key: found.leak(*key) for key in attacks}
+point = {key: {"test accuracy": found.accuracy(key), "AUC of LiRA": leaks[key, "LiRA"]["auc"]} for key in signals}
 rows = [{"defence": d, "way": w, "strength": s, "chosen on dev": s == own} | point[d, w, s] for d, w, s in models]
-news = "; ".join(f"{d} {100 * moved(d).value:+.1f} points of accuracy, AUC {moved(d, 'LiRA').value:+.3f}" for d in defences)
+pairs = {d: ((d, "in PPTP", own), (d, "from scratch", own)) for d in defences}
+gains = {d: found.more_accurate(*pair) for d, pair in pairs.items()}
+moved = {(d, a): found.more_leaky(*pair, a) for d, pair in pairs.items() for a in attackers}
+news = "; ".join(f"{d} {100 * gains[d].value:+.1f} points of accuracy, AUC {moved[d, 'LiRA'].value:+.3f}" for d in defences)
 plane = {"x": "test accuracy", "y": "AUC of LiRA"}
 report.tradeoff(rows, **plane, hue="way", facet="defence", chosen="chosen on dev", title=f"In PPTP: {news}")
 
 # %%
-resistance = [{"attack": a, "defence": key[0], "way": key[1], "value": auc[key, a]} for key in models if key[2] == own for a in attackers]
-counted = " and ".join(f"{sum(moved(d, a).high < 0 for a in attackers)} on {d}" for d in defences)
+resistance = [{"attack": a, "defence": key[0], "way": key[1], "value": leaks[key, a]["auc"]} for key in models if key[2] == own for a in attackers]
+counted = " and ".join(f"{sum(moved[d, a].high < 0 for a in attackers)} on {d}" for d in defences)
 report.against_paper(
     resistance, "attack", hue="way", facet="defence", xlabel="AUC", title=f"Of {len(attackers)} attacks PPTP surely weakens {counted}"
 )
@@ -157,7 +147,7 @@ report.table(rows, caption=f"Mean over {shadows} targets; the paper's Fig. 13 pr
 # Each point retrains the part that its label names and all behind it, with one strength of RelaxLoss.
 
 # %%
-cost, risk = difference(risky_from, "stage1"), difference(risky_from, "stage1", "LiRA")
+cost, risk = found.more_accurate(risky_from, "stage1"), found.more_leaky(risky_from, "stage1", "LiRA")
 finding = f"Holding what lies before {risky_from}: {100 * cost.value:+.1f} points of accuracy, AUC {risk.value:+.3f}"
 report.tradeoff([{"variant": name} | point[name] for name in sweep], **plane, title=finding)
 
@@ -167,12 +157,12 @@ report.tradeoff([{"variant": name} | point[name] for name in sweep], **plane, ti
 # %%
 report.judge(
     claims,
-    adv_reg_accuracy=moved("Adv-Reg"),
-    adv_reg_leak=audit.largest(moved("Adv-Reg", a) for a in ("LiRA", "RMIA")),
-    relaxloss_accuracy=moved("RelaxLoss"),
-    relaxloss_leak=audit.largest(moved("RelaxLoss", a) for a in ("LiRA", "RMIA")),
-    papers_attacks=audit.largest(moved(d, a) for d in defences for a in papers),
-    correctness=audit.least(moved(d, "correctness") for d in defences),
+    adv_reg_accuracy=gains["Adv-Reg"],
+    adv_reg_leak=audit.largest(moved["Adv-Reg", a] for a in ("LiRA", "RMIA")),
+    relaxloss_accuracy=gains["RelaxLoss"],
+    relaxloss_leak=audit.largest(moved["RelaxLoss", a] for a in ("LiRA", "RMIA")),
+    papers_attacks=audit.largest(moved[d, a] for d in defences for a in papers),
+    correctness=audit.least(moved[d, "correctness"] for d in defences),
     held_accuracy=cost,
     held_leak=risk,
 )

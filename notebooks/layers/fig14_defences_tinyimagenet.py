@@ -116,9 +116,9 @@ results = lab.realize(attacks, signals, recipe.self_audit(ordinary))
 # Each way's strengths are joined, weakest first; in a ring what the models chose, with its 95 % interval. Down and right is better.
 
 # %%
-accuracy = {key: [float(results[s]["accuracy_test"]) for s in each] for key, each in signals.items()}
-areas = {key: audit.auc(results[a]["scores"], results[a]["member"]) for key, a in attacks.items()}
-auc = {key: audit.over(each, design_effect=audit.CROSSED) for key, each in areas.items()}
+accuracies = {key: [float(results[s]["accuracy_test"]) for s in each] for key, each in signals.items()}
+found = audit.Comparison(accuracies, {key: results[a] for key, a in attacks.items()})
+leaks = {key: found.leak(*key) for key in attacks}
 ways = ("no defence", "from scratch", "in PPTP", "CS-KD alone", "in PPTP, CS-KD first")  # one colour each, in both figures
 ranked = sorted(models, key=lambda key: (tried.index(key[0]), ways.index(key[1])))
 rows = [
@@ -127,26 +127,20 @@ rows = [
         "way": w,
         "strength": s,
         "chosen on dev": s == own,
-        "test accuracy": audit.over(accuracy[d, w, s]),
-        "AUC of LiRA": auc[(d, w, s), "LiRA"],
+        "test accuracy": found.accuracy((d, w, s)),
+        "AUC of LiRA": leaks[(d, w, s), "LiRA"]["auc"],
     }
     for d, w, s in ranked
 ]
-
-
-def moved(defence, attack=None, to="in PPTP", since="from scratch"):
-    """Accuracy, or an attack's AUC, of one way minus another; paired over models that are each other's shadows."""
-    if attack is None:
-        return audit.paired_difference(accuracy[defence, to, own], accuracy[defence, since, own])
-    return audit.paired_difference(areas[(defence, to, own), attack], areas[(defence, since, own), attack], design_effect=audit.CROSSED)
-
-
-news = "; ".join(f"{d} {100 * moved(d).value:+.1f} points of accuracy, AUC {moved(d, 'LiRA').value:+.3f}" for d in tried)
+pairs = {d: ((d, "in PPTP", own), (d, "from scratch", own)) for d in tried}
+gains = {d: found.more_accurate(*pair) for d, pair in pairs.items()}
+moved = {(d, a): found.more_leaky(*pair, a) for d, pair in pairs.items() for a in attackers}
+news = "; ".join(f"{d} {100 * gains[d].value:+.1f} points of accuracy, AUC {moved[d, 'LiRA'].value:+.3f}" for d in tried)
 report.tradeoff(rows, "test accuracy", "AUC of LiRA", hue="way", facet="defence", chosen="chosen on dev", title=f"In PPTP: {news}")
 
 # %%
-resistance = [{"attack": a, "defence": key[0], "way": key[1], "value": auc[key, a]} for key in ranked if key[2] == own for a in attackers]
-counted = ", ".join(f"{sum(moved(d, a).high < 0 for a in attackers)} on {d}" for d in tried)
+resistance = [{"attack": a, "defence": key[0], "way": key[1], "value": leaks[key, a]["auc"]} for key in ranked if key[2] == own for a in attackers]
+counted = ", ".join(f"{sum(moved[d, a].high < 0 for a in attackers)} on {d}" for d in tried)
 report.against_paper(
     resistance, "attack", hue="way", facet="defence", xlabel="AUC", title=f"Of {len(attackers)} attacks PPTP surely weakens {counted}"
 )
@@ -159,18 +153,19 @@ report.table(rows, caption=f"Mean over {shadows} targets; the paper's Fig. 14 pr
 
 # %%
 calibrated = ("LiRA", "RMIA")
-gain = {d: [a - b for a, b in zip(accuracy[d, "in PPTP", own], accuracy[d, "from scratch", own], strict=True)] for d in tried}
+gained = {d: [a - b for a, b in zip(*(accuracies[way] for way in pair), strict=True)] for d, pair in pairs.items()}
+cskd = ("RelaxLoss", "in PPTP, CS-KD first", own), ("RelaxLoss", "in PPTP", own)
 report.judge(
     claims,
-    adv_reg_accuracy=moved("Adv-Reg"),
-    adv_reg_leak=audit.largest(moved("Adv-Reg", a) for a in calibrated),
-    relaxloss_accuracy=moved("RelaxLoss"),
-    relaxloss_leak=audit.largest(moved("RelaxLoss", a) for a in calibrated),
-    selena_accuracy=moved("SELENA"),
-    selena_leak=audit.largest(moved("SELENA", a) for a in calibrated),
-    selena_slight=audit.largest(audit.paired_difference(gain["SELENA"], gain[d]) for d in objectives),
-    cskd_accuracy=moved("RelaxLoss", None, "in PPTP, CS-KD first", "in PPTP"),
-    cskd_leak=audit.largest(moved("RelaxLoss", a, "in PPTP, CS-KD first", "in PPTP") for a in calibrated),
+    adv_reg_accuracy=gains["Adv-Reg"],
+    adv_reg_leak=audit.largest(moved["Adv-Reg", a] for a in calibrated),
+    relaxloss_accuracy=gains["RelaxLoss"],
+    relaxloss_leak=audit.largest(moved["RelaxLoss", a] for a in calibrated),
+    selena_accuracy=gains["SELENA"],
+    selena_leak=audit.largest(moved["SELENA", a] for a in calibrated),
+    selena_slight=audit.largest(audit.paired_difference(gained["SELENA"], gained[d]) for d in objectives),
+    cskd_accuracy=found.more_accurate(*cskd),
+    cskd_leak=audit.largest(found.more_leaky(*cskd, a) for a in calibrated),
     notes={
         "adv_reg_accuracy": "Where the ways chose different strengths this compares places on their curves, not the curves",
         "selena_leak": "We think that the held stages, which cross-entropy taught on every member, keep what SELENA's labels leave out",

@@ -100,7 +100,7 @@ for defence, strengths in objectives.items():
     models[f"{defence} in PPTP"] = recipe.choose(*(in_pptp(one) for one in strengths), slack=slack)
 
 attackers = recipe.Threshold("confidence", sign="shadows"), recipe.Network("posterior_label"), recipe.LiRA(), recipe.RMIA()
-attacks = {(a, name): each.attack(attacker) for a, attacker in zip(shown, attackers, strict=True) for name, each in models.items()}
+attacks = {(name, a): each.attack(attacker) for a, attacker in zip(shown, attackers, strict=True) for name, each in models.items()}
 signals = {name: each.signals() for name, each in models.items()}
 
 # %%
@@ -111,41 +111,28 @@ results = lab.realize(attacks, signals, recipe.self_audit(ordinary))
 # Mean over the targets at each false positive rate, in its pointwise 95 % band. Where the logarithmic panels are grey, no non-member is left to count.
 
 # %%
-scores = {key: (results[a]["scores"], results[a]["member"]) for key, a in attacks.items()}
-accuracy = {name: [float(results[s]["accuracy_test"]) for s in each] for name, each in signals.items()}
-non_members = min(int((~member).sum(axis=-1).min()) for _, member in scores.values())
-
-
-def moved(defence, measure, resolved=True):
-    """In PPTP minus from scratch, paired over models that are each other's shadows; `measure` takes scores and membership."""
-    new, old = (measure(name) for name in (f"{defence} in PPTP", defence))
-    return audit.over(new - old, design_effect=audit.CROSSED, resolved=resolved)
-
-
-def area(attack):
-    return lambda name: audit.auc(*scores[attack, name])
-
-
-def caught(fpr):
-    return lambda name: audit.tpr(*scores["LiRA", name], fpr)
-
-
-news = "; ".join(f"{d}'s area {moved(d, area('LiRA')).value:+.3f}, TPR at 1 % FPR {moved(d, caught(0.01)).value:+.3f}" for d in objectives)
-report.roc({(a, n): audit.roc_band(*scores[a, n]) for a in ("NN", "LiRA") for n in models}, title=f"LiRA in PPTP: {news}")
+accuracies = {name: [float(results[s]["accuracy_test"]) for s in each] for name, each in signals.items()}
+found = audit.Comparison(accuracies, {key: results[a] for key, a in attacks.items()})
+non_members = min(int((~each["member"]).sum(axis=-1).min()) for each in found.attacks.values())
+pairs = {d: (f"{d} in PPTP", d) for d in objectives}
+area, caught = ({d: found.more_leaky(*pair, "LiRA", fpr).value for d, pair in pairs.items()} for fpr in (None, 0.01))
+news = "; ".join(f"{d}'s area {area[d]:+.3f}, TPR at 1 % FPR {caught[d]:+.3f}" for d in objectives)
+bands = {(a, n): audit.roc_band(found.attacks[n, a]["scores"], found.attacks[n, a]["member"]) for a in ("NN", "LiRA") for n in models}
+report.roc(bands, title=f"LiRA in PPTP: {news}")
 
 # %%
-found = {key: audit.audit(*pair) for key, pair in scores.items()}
+leaks = {key: found.leak(*key) for key in attacks}
 report.table(
     [
         {
             "attack": a,
             "variant": name,
-            "test accuracy": audit.over(accuracy[name]),
-            "AUC": found[a, name]["auc"],
-            audit.tpr_label(0.01, non_members): found[a, name]["tpr_at_1%"],
-            audit.tpr_label(0.001, non_members): found[a, name]["tpr_at_0.1%"],
+            "test accuracy": found.accuracy(name),
+            "AUC": leaks[name, a]["auc"],
+            audit.tpr_label(0.01, non_members): leaks[name, a]["tpr_at_1%"],
+            audit.tpr_label(0.001, non_members): leaks[name, a]["tpr_at_0.1%"],
         }
-        for a, name in attacks
+        for name, a in attacks
     ],
     caption=f"Mean over {shadows} targets of {non_members} non-members each, who show no FPR below {audit.resolution(non_members):.2%}",
 )
@@ -156,10 +143,10 @@ report.table(
 # %%
 judged = {}
 for name, d in {"adv_reg": "Adv-Reg", "relaxloss": "RelaxLoss"}.items():
-    judged[f"{name}_area"] = audit.largest(moved(d, area(a)) for a in shown)
-    judged[f"{name}_accuracy"] = audit.paired_difference(accuracy[f"{d} in PPTP"], accuracy[d])
-    judged[f"{name}_1"] = moved(d, caught(0.01), audit.is_resolved(0.01, non_members))
-    judged[f"{name}_01"] = moved(d, caught(0.001), audit.is_resolved(0.001, non_members))
+    judged[f"{name}_area"] = audit.largest(found.more_leaky(*pairs[d], a) for a in shown)
+    judged[f"{name}_accuracy"] = found.more_accurate(*pairs[d])
+    judged[f"{name}_1"] = found.more_leaky(*pairs[d], "LiRA", 0.01)
+    judged[f"{name}_01"] = found.more_leaky(*pairs[d], "LiRA", 0.001)
 notes = {
     "adv_reg_accuracy": "Where the ways chose different strengths this compares places on their curves (Fig. 14), not the curves",
     "relaxloss_area": "We think that the held stages, which cross-entropy taught on every member, leave a trace that RelaxLoss from scratch does not",
