@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,17 @@ class Comparison:
 
     accuracies: Mapping[Hashable, Sequence[float]]
     attacks: Mapping[tuple[Hashable, str], Mapping[str, Any]]  # by way and attacker, as `Attack` stores them
+
+    @classmethod
+    def of(
+        cls,
+        results: Any,
+        signals: Mapping[Hashable, Iterable[Hashable]],
+        attacks: Mapping[tuple[Hashable, str], Hashable],
+    ) -> Comparison:
+        """From what `lab.realize` gave: each way's `Signals` of its targets, each way's `Attack` by attacker."""
+        accuracies = {way: [float(results[s]["accuracy_test"]) for s in each] for way, each in signals.items()}
+        return cls(accuracies, {key: results[attack] for key, attack in attacks.items()})
 
     def accuracy(self, way: Hashable) -> Estimate:
         return over(self.accuracies[way])

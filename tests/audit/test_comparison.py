@@ -30,6 +30,16 @@ def test_accuracy_is_paired() -> None:
     assert found.low == pytest.approx(audit.paired_difference([0.7, 0.8, 0.6], [0.6, 0.7, 0.4]).low)
 
 
+def test_of_stored_results() -> None:
+    """The same as of arrays: every way's accuracies in its targets' order, every attack under its way and attacker."""
+    one, other = made(1.0), made(0.0)
+    results = {"a": {"accuracy_test": np.array(0.7)}, "b": {"accuracy_test": np.array(0.8)}, "one": one, "other": other}
+    signals = {"plain": ("a", "b"), "defended": ("b", "a")}
+    found = audit.Comparison.of(results, signals, {("plain", "LiRA"): "one", ("defended", "LiRA"): "other"})
+    assert found.accuracies == {"plain": [0.7, 0.8], "defended": [0.8, 0.7]}
+    assert found.attacks["plain", "LiRA"] is one and found.attacks["defended", "LiRA"] is other
+
+
 def test_leak_and_its_difference() -> None:
     both = compared(made(1.0), made(0.0, seed=1))
     leak = both.leak("plain", "LiRA")["auc"]
