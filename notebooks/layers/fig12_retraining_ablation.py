@@ -129,8 +129,7 @@ results = lab.realize(attacks, signals, self_audit(ordinary))
 # Each point is one variant, mean over the attacked models; bars are 95 % intervals. Down and right is better.
 
 # %%
-accuracies = {name: [float(results[s]["accuracy_test"]) for s in each] for name, each in signals.items()}
-found = audit.Comparison(accuracies, {key: results[a] for key, a in attacks.items()})
+found = audit.Comparison.of(results, signals, attacks)
 leaks = {key: found.leak(*key) for key in attacks}
 report.tradeoff(
     [{"variant": v, "attack": a, "accuracy": found.accuracy(v), "auc": leak["auc"]} for (v, a), leak in leaks.items()],

@@ -120,8 +120,7 @@ results = lab.realize(attacks, signals, recipe.self_audit(ordinary))
 # Each way's strengths are joined, weakest first; in a ring what the models chose, with its 95 % interval. Down and right is better.
 
 # %%
-accuracies = {key: [float(results[s]["accuracy_test"]) for s in each] for key, each in signals.items()}
-found = audit.Comparison(accuracies, {key: results[a] for key, a in attacks.items()})
+found = audit.Comparison.of(results, signals, attacks)
 leaks = {key: found.leak(*key) for key in attacks}
 point = {key: {"test accuracy": found.accuracy(key), "AUC of LiRA": leaks[key, "LiRA"]["auc"]} for key in signals}
 rows = [{"defence": d, "way": w, "strength": s, "chosen on dev": s == own} | point[d, w, s] for d, w, s in models]

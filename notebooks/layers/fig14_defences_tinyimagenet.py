@@ -116,8 +116,7 @@ results = lab.realize(attacks, signals, recipe.self_audit(ordinary))
 # Each way's strengths are joined, weakest first; in a ring what the models chose, with its 95 % interval. Down and right is better.
 
 # %%
-accuracies = {key: [float(results[s]["accuracy_test"]) for s in each] for key, each in signals.items()}
-found = audit.Comparison(accuracies, {key: results[a] for key, a in attacks.items()})
+found = audit.Comparison.of(results, signals, attacks)
 leaks = {key: found.leak(*key) for key in attacks}
 ways = ("no defence", "from scratch", "in PPTP", "CS-KD alone", "in PPTP, CS-KD first")  # one colour each, in both figures
 ranked = sorted(models, key=lambda key: (tried.index(key[0]), ways.index(key[1])))
@@ -153,7 +152,7 @@ report.table(rows, caption=f"Mean over {shadows} targets; the paper's Fig. 14 pr
 
 # %%
 calibrated = ("LiRA", "RMIA")
-gained = {d: [a - b for a, b in zip(*(accuracies[way] for way in pair), strict=True)] for d, pair in pairs.items()}
+gained = {d: [a - b for a, b in zip(*(found.accuracies[way] for way in pair), strict=True)] for d, pair in pairs.items()}
 cskd = ("RelaxLoss", "in PPTP, CS-KD first", own), ("RelaxLoss", "in PPTP", own)
 report.judge(
     claims,

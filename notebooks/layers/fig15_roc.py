@@ -111,8 +111,7 @@ results = lab.realize(attacks, signals, recipe.self_audit(ordinary))
 # Mean over the targets at each false positive rate, in its pointwise 95 % band. Where the logarithmic panels are grey, no non-member is left to count.
 
 # %%
-accuracies = {name: [float(results[s]["accuracy_test"]) for s in each] for name, each in signals.items()}
-found = audit.Comparison(accuracies, {key: results[a] for key, a in attacks.items()})
+found = audit.Comparison.of(results, signals, attacks)
 non_members = min(int((~each["member"]).sum(axis=-1).min()) for each in found.attacks.values())
 pairs = {d: (f"{d} in PPTP", d) for d in objectives}
 area, caught = ({d: found.more_leaky(*pair, "LiRA", fpr).value for d, pair in pairs.items()} for fpr in (None, 0.01))

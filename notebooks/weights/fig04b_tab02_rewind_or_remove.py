@@ -102,10 +102,9 @@ results = lab.realize(signals, attacks, self_audit(ordinary))
 # ## Accuracy at each rewind rate, mean over the models with 95 % intervals
 
 # %%
-accuracies = {key: [float(results[s]["accuracy_test"]) for s in each] for key, each in signals.items()}
-found = audit.Comparison(accuracies, {key: results[a] for key, a in attacks.items()})
+found = audit.Comparison.of(results, signals, attacks)
 leaks = {key: found.leak(*key) for key in attacks}
-removed = {r: audit.paired_difference(accuracies["A1", r], [a / 2 for a in accuracies["ordinary", None]]) for r in rates}
+removed = {r: audit.paired_difference(found.accuracies["A1", r], [a / 2 for a in found.accuracies["ordinary", None]]) for r in rates}
 works = max((r for r in rates if removed[r].low > 0), default=0)
 series = {"A1: removed": "A1", "A2: rewound, trained": "A2", "A3: rewound, held": "A3", "RelaxLoss from scratch": "scratch"}
 shown = [(name, r, (v, r) if (v, r) in variants else (v, None)) for name, v in series.items() for r in rates]

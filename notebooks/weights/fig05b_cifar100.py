@@ -104,8 +104,7 @@ results = lab.realize(attacks, signals, recipe.self_audit(ordinary))
 # Mean over the attacked models, with 95 % intervals. Down and right is better. *Fine-tuned*: after cross-entropy, with nothing rewound.
 
 # %%
-accuracies = {way: [float(results[s]["accuracy_test"]) for s in each] for way, each in signals.items()}
-found = audit.Comparison(accuracies, {key: results[a] for key, a in attacks.items()})
+found = audit.Comparison.of(results, signals, attacks)
 leaks = {key: found.leak(*key) for key in attacks}
 rows = [
     {"attack": f"{a}, {d}", "variant": way, "accuracy": found.accuracy(key), "auc": leaks[key, a]["auc"]}
@@ -113,8 +112,8 @@ rows = [
     for d in defences
     for way, key in {"no defence": "no defence", **{way: (d, way) for way in (scratch, inside, tuned)}}.items()
 ]
-usual = accuracies["no defence"]
-kept = {way: audit.over([a / b for a, b in zip(accuracies["HAMP", way], usual, strict=True)]) for way in (scratch, inside, tuned)}
+usual = found.accuracies["no defence"]
+kept = {way: audit.over([a / b for a, b in zip(found.accuracies["HAMP", way], usual, strict=True)]) for way in (scratch, inside, tuned)}
 news = ", ".join(f"{100 * one.value:.0f} % {way}" for way, one in kept.items())
 report.tradeoff(rows, xlabel="test accuracy", ylabel="AUC", title=f"Of the undefended accuracy HAMP keeps {news}")
 
@@ -135,8 +134,8 @@ border = [converged * one for one in usual]
 relaxed, ccl = (((d, inside), (d, scratch)) for d in ("RelaxLoss", "CCL"))
 report.judge(
     claims,
-    hamp_alone=audit.paired_difference(accuracies["HAMP", scratch], border),
-    hamp_saved=audit.paired_difference(accuracies["HAMP", inside], border),
+    hamp_alone=audit.paired_difference(found.accuracies["HAMP", scratch], border),
+    hamp_saved=audit.paired_difference(found.accuracies["HAMP", inside], border),
     relaxloss_accuracy=found.more_accurate(*relaxed),
     relaxloss_leak=audit.largest(found.more_leaky(*relaxed, a) for a in attackers),
     ccl_lira=found.more_leaky(*ccl, "LiRA"),

@@ -108,8 +108,7 @@ results = lab.realize(attacks, signals, recipe.self_audit(ordinary))
 # Mean over the same targets, with 95 % intervals. Down and right is better.
 
 # %%
-accuracies = {way: [float(results[s]["accuracy_test"]) for s in each] for way, each in signals.items()}
-found = audit.Comparison(accuracies, {key: results[a] for key, a in attacks.items()})
+found = audit.Comparison.of(results, signals, attacks)
 leaks = {key: found.leak(*key) for key in attacks}
 rows = [
     {"attack": f"{a}, {d}", "variant": way, "accuracy": found.accuracy(key), "auc": leaks[key, a]["auc"]}

@@ -103,7 +103,7 @@ for net, retrain, batch, lr in zip(models, retrain_epochs, batches, lrs, strict=
     ways[net, "RelaxLoss", longer] = trained(net, losses["RelaxLoss"], spent)
 
 attackers = {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA(), "LiRA, shrunk": recipe.LiRA(variance="shrunk"), "BASE": recipe.BASE()}
-attacks = {(*key, a): each.attack(attacker) for key, each in ways.items() for a, attacker in attackers.items()}
+attacks = {(key, a): each.attack(attacker) for key, each in ways.items() for a, attacker in attackers.items()}
 signals = {key: each.signals() for key, each in ways.items()}
 
 # %%
@@ -131,10 +131,7 @@ for net, line in [(net, line.split(maxsplit=2)) for net in models for line in pr
     if line[0] == ("vit" if net == "vit" else "resnet"):
         said |= {(net, line[1], way): row.strip() for way, row in zip((scratch, inside), line[2].split("|"), strict=False)}
 
-found = audit.Comparison(
-    {key: [float(results[s]["accuracy_test"]) for s in each] for key, each in signals.items()},
-    {(key[:3], key[3]): results[a] for key, a in attacks.items()},
-)
+found = audit.Comparison.of(results, signals, attacks)
 ours = {key: {"test accuracy": found.accuracy(key)} | {f"AUC of {a}": found.leak(key, a)["auc"] for a in attackers} for key in ways}
 points = [
     {"row": f"{key[0]}, {key[1]}", "way": key[2], "number": name, "value": ours[key][name], "paper": float(said[key].split()[column]) / 100}
