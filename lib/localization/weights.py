@@ -42,7 +42,8 @@ def reached(score: Maps, signals: Maps, part: float = 0.2) -> tuple[float, float
     """How far a vulnerability score's updates did what they are for (CWRF, section 4.1), over their last `part`.
 
     Of the members' accuracy, the share that is kept; and of the way from the test samples' accuracy down to chance, the
-    share that the reference samples' has gone, 1 where there was none to go. `signals` is the `Signals` result of the state that was scored.
+    share that the reference samples' has gone, 1 where there was none to go. `signals` is what `Signals` gives of the
+    state that was scored.
     """
     last = max(1, round(part * len(score["history/accuracy"])))
     members, others = (float(score[f"history/{name}"][-last:].mean()) for name in ("accuracy", "accuracy_reference"))
