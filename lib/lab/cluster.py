@@ -18,6 +18,7 @@ from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from multiprocessing import parent_process
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 QUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "sge": "SGECluster", "lsf": "LSFCluster"}
+UNGUARDED = "a script calls lab.realize below `if __name__ == '__main__':`, because each worker process reads it again"
 PATIENCE = 30.0  # seconds to wait for a running scheduler's answer, and for its first worker
 
 ONE_THREAD = {
@@ -142,7 +144,7 @@ def connect(where: Where, jobs: int) -> Iterator[Engine]:
     if not find_spec("distributed"):
         raise BadInput("a cluster needs Dask: python -m pip install distributed")
     import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(SETTINGS | {"distributed.nanny.pre-spawn-environ": ONE_THREAD}))
@@ -152,8 +154,10 @@ def connect(where: Where, jobs: int) -> Iterator[Engine]:
         if where.queue:
             target = stack.enter_context(queued(where))
         elif not where.scheduler:
+            if parent_process():  # a worker that starts reads the main script again, and without a guard comes here
+                raise SystemExit(f"leak atlas: {UNGUARDED}")
             preload = dask.config.get("distributed.worker.preload")
-            target = LocalCluster(
+            target = _local(
                 n_workers=min(where.local, jobs),
                 threads_per_worker=1,
                 host="127.0.0.1",
@@ -177,6 +181,16 @@ def connect(where: Where, jobs: int) -> Iterator[Engine]:
             print(f"waiting for the first of {where.jobs} jobs of {name}", file=sys.stderr, flush=True)
             client.wait_for_workers(1)
         yield Engine(client, gpu, name)
+
+
+def _local(**settings: Any) -> Any:
+    """Workers on this machine. BadInput where none comes up."""
+    from distributed import LocalCluster
+
+    try:
+        return LocalCluster(**settings)
+    except RuntimeError as error:
+        raise BadInput(f"no worker process came up: {error} If this is a script: {UNGUARDED}") from error
 
 
 @contextmanager

@@ -24,7 +24,6 @@ from lib.lab.plans import plan as make_plan
 from lib.recipe import Anatomy, Attack, Choose, SelfAudit
 
 STREAMS = 4  # trainings under way at a time in one process that has a GPU; a small one leaves most of it idle
-BRIEF = 0.2  # seconds below which a training says little about the speed of a machine
 ENOUGH = 30.0  # core-seconds of work above which starting workers pays
 SETTLE = 60.0  # seconds that a shared disk may take to show here what a worker has written there
 SILENCE = 30.0  # seconds without an outcome before we look whether there is anybody left to bring one
@@ -178,7 +177,7 @@ def run(
         failed.pop(outcome.key, None)  # of before its input was made again
         if outcome.error:
             failed[outcome.key] = outcome
-        if outcome.name.startswith("Train ") and outcome.seconds > BRIEF:
+        if outcome.name.startswith("Train "):
             paces[outcome.device].count(outcome.operations, outcome.seconds)
         if on_done:
             on_done(outcome)

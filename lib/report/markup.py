@@ -12,10 +12,13 @@ Cell = str  # a `Markup` goes into HTML as it is, anything else is escaped
 def html_table(
     head: Sequence[Cell], rows: Sequence[Sequence[Cell]], caption: Cell = "", numeric: Sequence[int] = ()
 ) -> Markup:
-    """Left-aligned, columns `numeric` right-aligned with figures of one width."""
+    """Left-aligned, columns `numeric` right-aligned with figures of one width. Words break into few lines, not many."""
 
     def style(column: int) -> str:
-        side = "right;font-variant-numeric:tabular-nums;white-space:nowrap" if column in numeric else "left"
+        if column in numeric:
+            side = "right;font-variant-numeric:tabular-nums;white-space:nowrap"
+        else:
+            side = f"left;min-width:{min(18, max(len(str(row[column])) for row in (head, *rows)))}ch"
         return f"text-align:{side};vertical-align:top"
 
     lines = ['<table class="leakatlas">']

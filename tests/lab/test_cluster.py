@@ -376,6 +376,25 @@ def test_the_report_shows_a_notebook_as_missing_and_why(
     assert "diverges" in index and "Diverged" in index and (paths.runs("smoke") / "fine.html").exists()
 
 
+def test_a_script_without_a_guard_is_told_so_in_its_last_line(tmp_path: Path) -> None:
+    """Its worker processes read it again, and would start workers of their own."""
+    script = tmp_path / "unguarded.py"
+    script.write_text(
+        textwrap.dedent("""
+        import lib.lab.run
+        from lib import lab
+        from lib.recipe import Data, Model, RandomHalves, Schedule, population
+        lib.lab.run.ENOUGH = 0.0
+        subject = Data("fashion-mnist-small", 8), RandomHalves(40), Model("resnet10", 2), Schedule(1, 20)
+        lab.realize(population(*subject, models=2).signals(), workers=2)
+        """)
+    )
+    own = os.environ | {"PYTHONPATH": str(paths.ROOT)}
+    done = subprocess.run([sys.executable, str(script)], env=own, capture_output=True, text=True, timeout=120)
+    last = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 1 and "BadInput" in last and "if __name__ == '__main__':" in last, done.stderr
+
+
 def test_an_interrupt_leaves_no_process_behind(watch: Watch, tmp_path: Path) -> None:
     script = tmp_path / "interrupted.py"
     script.write_text(
@@ -441,7 +460,6 @@ def test_trainings_of_a_blink_tell_nothing_of_the_pace() -> None:
 
 
 def test_a_run_counts_its_trainings_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lib.lab.run.BRIEF", 0.0)
     monkeypatch.setattr("lib.lab.plans.TELLING", 0.0)
     run(plan([pool(4).signals()]), 1)
     found = [store.describe(state.key)["meta"] for state in pool(4)]
