@@ -49,7 +49,8 @@ def density(
         else:
             ax.plot(x, y, linestyle="none", marker="o", markersize=2.4, color=INK, alpha=0.6, markeredgewidth=0)
         ax.set(xscale="log", yscale="log", xlim=edges[0][[0, -1]], ylim=edges[1][[0, -1]])
-        ax.locator_params(numticks=4)
+        ax.locator_params(axis="x", numticks=3)
+        ax.locator_params(axis="y", numticks=4)
         ax.minorticks_off()
         if notes and key in notes:
             note_above(ax, notes[key])
