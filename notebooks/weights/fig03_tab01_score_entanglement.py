@@ -165,7 +165,8 @@ report.table(
 
 # %%
 norms = {(n, by): np.array([parts[n, by, i, few, "norm"] for i in range(runs)]) for n in nets for by in (ours, size)}
-linear_last = "In `quick`, the linear layer agrees least, not the norms: it stands next to the losses, where these differ most"
+last = " and ".join(f"{min(every[1:4], key=lambda kind: read(n, kind).mean())} weights ({n})" for n in nets)
+unordered = f"Least agree the {last}. Linear ones stand next to the losses, which may be why"
 report.judge(
     claims,
     **{f"{n.lower()}_order": falls(n) for n in nets},
@@ -175,11 +176,10 @@ report.judge(
     beyond_factor=audit.least(audit.paired_difference(read(n, "main"), read(n, "main", "null")) for n in nets),
     order_in_ranks=audit.least(falls(n, "partial_spearman") for n in nets),
     apart=audit.least(gaps.values()),
-    notes={name: linear_last for name in ("resnet_order", "vit_order", "order_in_ranks")}
-    | {
-        "norms_by_score": "In `quick`, norms take the whole top by |w|: they begin at 1, and the score has |w| for a factor",
-        "apart": f"In `quick`, at lambda {balance:g} vulnerability is nearly one more learnability score: its updates fit the members too",
-    },
+    notes={name: unordered for name in ("resnet_order", "vit_order", "order_in_ranks")}
+    | {f"{n.lower()}_strong": f"Learnability agrees with itself to {read(n, 'main', pair=(learn, again)).mean():.2f}" for n in nets}
+    | {"norms_by_score": "By |w| norms come first wherever they stay near 1, where they begin; the score has |w| for a factor"}
+    | {"apart": f"At lambda {balance:g} vulnerability is nearly one more learnability score: its updates fit the members too"},
 )
 
 # %% [markdown]
