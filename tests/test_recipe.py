@@ -16,6 +16,7 @@ from lib.recipe import (
     AdversarialRegularization,
     At,
     Attack,
+    Choose,
     Data,
     Distillation,
     Halves,
@@ -230,3 +231,15 @@ def test_populations_of_different_seeds_share_no_model() -> None:
 
 def test_signals_of_a_state_do_not_depend_on_who_asks() -> None:
     assert Signals(base()).key == Signals(base(), views=1).key != Signals(base(), views=2).key
+
+
+def test_every_model_walks_cwrf_by_its_own_score_and_chooses_its_own_share() -> None:
+    design = RandomHalves(100, dev=10, reference=10)
+    models, short, shares = population(Data(), design, MODEL, Schedule(3), models=4), Schedule(1), (0.01, 0.1)
+    by = models.score()
+    for state, own, walked in zip(models, by, models.cwrf(by, shares, short, RelaxLoss(0.5), slack=0.1), strict=True):
+        chains = [state.rewind_weights(own, share).hold_weights(own, share) for share in shares]
+        assert walked == Choose(tuple(chain.train(short, RelaxLoss(0.5)) for chain in chains), 0.1)
+        assert walked.origin() == state and own.of == state
+    with pytest.raises(BadInput, match="as many scores"):
+        models.cwrf(by[:2], shares, short)

@@ -1,6 +1,6 @@
 """The one door to torchvision.
 
-From PyPI, torchvision comes built against CUDA. Beside a torch without CUDA its compiled part cannot load:
+The usual wheels of torchvision are built against CUDA. Beside a torch without CUDA its compiled part cannot load:
 two operators then miss their schemas and the whole import fails, although data sets and transforms need neither.
 """
 

@@ -78,6 +78,22 @@ class Population:
             )
         )
 
+    def cwrf(
+        self,
+        by: Sequence[Score],
+        shares: Sequence[float],
+        schedule: Schedule,
+        objective: Objective | None = None,
+        slack: float = 0.02,
+    ) -> Population:
+        """CWRF from here on: the weights that score highest are rewound and held, the others trained with a defence.
+
+        How large their share is each model chooses among `shares`, smallest first, on its own dev set (see `Choose`);
+        the paper searches a grid and tells neither the grid nor the rule.
+        """
+        held = (self.rewind_weights(by, share).hold_weights(by, share) for share in shares)
+        return choose(*(each.train(schedule, objective) for each in held), slack=slack)
+
     def at(self, when: int | Literal["init"]) -> Population:
         return self._map(lambda state: state.at(when))
 

@@ -85,11 +85,10 @@ def trained(objective=None):
 
 ordinary = trained()
 by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch))
-held = [ordinary.rewind_weights(by, r).hold_weights(by, r) for r in rates]
 models = {"no defence": ordinary}
 for name, defence in defences.items():
     models[name, scratch] = trained(defence)
-    models[name, inside] = recipe.choose(*(each.train(short, defence) for each in held), slack=slack)
+    models[name, inside] = ordinary.cwrf(by, rates, short, defence, slack)
     models[name, tuned] = ordinary.train(short, defence)
 
 attackers = {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()}

@@ -87,11 +87,10 @@ def trained(objective=None):
 
 ordinary = trained()
 by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch))
-held = [ordinary.rewind_weights(by, r).hold_weights(by, r) for r in rates]
 models = {"no defence": ordinary}
 for name, defence in defences.items():
     models[name, scratch] = trained(defence)
-    models[name, inside] = recipe.choose(*(each.train(short, defence) for each in held), slack=slack)
+    models[name, inside] = ordinary.cwrf(by, rates, short, defence, slack)
 
 weak, strong = f"{few} models", f"{many} models"
 attacks = {}

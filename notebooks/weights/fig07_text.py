@@ -70,7 +70,7 @@ claims
 
 # %% [markdown]
 # ## Three defences, from scratch and inside CWRF
-# CCL's factor beta is left at 1: under Adam without weight decay it changes nothing.
+# CCL's factor of the whole loss is 1: under Adam a smaller one would only strengthen weight decay.
 
 # %%
 total = epochs + -(-2 * score_steps * batch // (pool // 2)) + retrain_epochs  # a step of the score sees two batches
@@ -110,20 +110,13 @@ results = lab.realize(signals, attacks, by, recipe.self_audit(ordinary))
 # Strengths are joined, weakest first (in CWRF at the smaller *r*, of no defence the last epoch); in a ring the models' choice with its 95 % interval.
 
 # %%
-accuracy = {key: [float(results[s]["accuracy_test"]) for s in each] for key, each in signals.items()}
-areas = {key: audit.auc(results[a]["scores"], results[a]["member"]) for key, a in attacks.items()}
-audits = {key: audit.audit(results[a]["scores"], results[a]["member"]) for key, a in attacks.items()}
-
-
-def moved(one, other, attack):
-    """An attack's AUC on one variant minus on another, paired over models that are each other's shadows."""
-    return audit.paired_difference(areas[one, attack], areas[other, attack], design_effect=audit.CROSSED)
-
-
-cost = {d: audit.paired_difference(accuracy[d, "in CWRF", own], accuracy[d, "from scratch", own]) for d in tried}
-leak = {d: audit.largest(moved((d, "in CWRF", own), (d, "from scratch", own), a) for a in attackers) for d in tried}
+found = audit.Comparison.of(results, signals, attacks)
+leaks = {key: found.leak(*key) for key in attacks}
+pairs = {d: ((d, "in CWRF", own), (d, "from scratch", own)) for d in tried}
+cost = {d: found.more_accurate(*pair) for d, pair in pairs.items()}
+leak = {d: audit.largest(found.more_leaky(*pair, a) for a in attackers) for d, pair in pairs.items()}
 points = [
-    {"way": key[1], "panel": f"{d}, {a}", "chosen on dev": key[2] == own, "accuracy": audit.over(accuracy[key]), "auc": audits[key, a]["auc"]}
+    {"way": key[1], "panel": f"{d}, {a}", "chosen on dev": key[2] == own, "accuracy": found.accuracy(key), "auc": leaks[key, a]["auc"]}
     for a in attackers
     for d in tried
     for key in models
@@ -136,8 +129,8 @@ report.tradeoff(points, hue="way", facet="panel", chosen="chosen on dev", null=N
 columns = {"auc": "AUC", "tpr_at_1%": audit.tpr_label(0.01, pool // 2), "tpr_at_0.1%": audit.tpr_label(0.001, pool // 2)}
 report.table(
     [
-        {"defence": d, "way": way, "strength": point[0], "r": point[1], "test accuracy": audit.over(accuracy[d, way, point])}
-        | {f"{a}, {name}": audits[(d, way, point), a][number] for a in attackers for number, name in columns.items()}
+        {"defence": d, "way": way, "strength": point[0], "r": point[1], "test accuracy": found.accuracy((d, way, point))}
+        | {f"{a}, {name}": leaks[(d, way, point), a][number] for a in attackers for number, name in columns.items()}
         for d, way, point in models
         if point != own or len(curves[d, way]) > 1
     ],
@@ -175,10 +168,10 @@ report.table(
 report.judge(
     claims,
     **{f"{d.lower()}_{what}": each[d] for what, each in {"accuracy": cost, "leak": leak}.items() for d in tried},
-    rewinding_matters=audit.least(moved((d, "nothing rewound", own), (d, "in CWRF", own), "LiRA") for d in tried),
-    score_beats_chance=audit.least(moved((d, "random weights", own), (d, "in CWRF", own), "LiRA") for d in tried),
-    beats_as_long=audit.least(moved(("none", as_long, own), ("none", in_cwrf, own), a) for a in attackers),
-    beats_stopping=audit.least(moved(("none", stopped, own), ("none", in_cwrf, own), a) for a in attackers),
+    rewinding_matters=audit.least(found.more_leaky((d, "nothing rewound", own), (d, "in CWRF", own), "LiRA") for d in tried),
+    score_beats_chance=audit.least(found.more_leaky((d, "random weights", own), (d, "in CWRF", own), "LiRA") for d in tried),
+    beats_as_long=audit.least(found.more_leaky(("none", as_long, own), ("none", in_cwrf, own), a) for a in attackers),
+    beats_stopping=audit.least(found.more_leaky(("none", stopped, own), ("none", in_cwrf, own), a) for a in attackers),
 )
 
 # %% [markdown]

@@ -80,11 +80,10 @@ def trained(objective=None):
 
 ordinary = trained()
 by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch))
-held = [ordinary.rewind_weights(by, r).hold_weights(by, r) for r in rates]
 models = {"no defence": ordinary}
 for name, strength, defence in [(name, *one) for name, strengths in defences.items() for one in strengths.items()]:
     models[name, scratch, strength] = trained(defence)
-    models[name, inside, strength] = recipe.choose(*(each.train(short, defence) for each in held), slack=slack)
+    models[name, inside, strength] = ordinary.cwrf(by, rates, short, defence, slack)
     models[name, tuned, strength] = ordinary.train(short, defence)
 
 attackers = {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()}

@@ -92,13 +92,12 @@ ways = {}
 for net, retrain, batch, lr in zip(models, retrain_epochs, batches, lrs, strict=True):
     ordinary, short = trained(net), recipe.Schedule(retrain, batch, "adam", lr=lr)
     by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch))
-    held = [ordinary.rewind_weights(by, r).hold_weights(by, r) for r in rates]
     ways[net, "none", scratch] = ordinary
     for name, defence in {"none": None, **defences[net]}.items():
         if name not in ("none", "PAST"):
             ways[net, name, scratch] = trained(net, defence)
         ways[net, name, scratch if name == "PAST" else tuned] = ordinary.train(short, defence)
-        ways[net, name, inside] = recipe.choose(*(each.train(short, defence) for each in held), slack=slack)
+        ways[net, name, inside] = ordinary.cwrf(by, rates, short, defence, slack)
     spent = retrain + ceil(2 * score_steps * batch / (pool // 2))  # in epochs: the score's samples, and the retraining
     ways[net, "RelaxLoss", longer] = trained(net, losses["RelaxLoss"], spent)
 
