@@ -138,6 +138,8 @@ def test_unknown_data_and_a_pool_too_large_stop_before_training(tmp_path: Path) 
     for extra, words in ((["-p", "data=cifar11"], "did you mean 'cifar10'"), (["-p", "data=cifar100"], "lib.data get")):
         done = command(*only, *extra, outputs=tmp_path, LEAK_ATLAS_DATA=str(tmp_path / "none"))
         assert done.returncode == 2 and words in done.stderr, done.stderr
+        told = [line for line in done.stderr.splitlines() if words in line]
+        assert len(told) == len(done.stderr.splitlines()) <= 2, "the reason once, and the notebook that it stops"
     done = command(*only, "-p", "pool=100000", outputs=tmp_path)
     assert done.returncode == 2 and "pool" in done.stderr
     assert not (tmp_path / "store").exists() or not any((tmp_path / "store").glob("??/*"))

@@ -101,11 +101,10 @@ def _run(steps: list[Step], workers: int | None) -> None:
     todo = plan([steps])
     if not todo.jobs:
         return
-    from lib.lab.run import reporter, run
+    from lib.lab.run import reasons, reporter, run
 
-    failed = list(run(todo, workers, reporter(todo)).values())
-    if failed:
-        raise Failed(f"{failed[0].name}: {failed[0].error}" + (f" (and {len(failed) - 1} more)" if failed[1:] else ""))
+    if failed := run(todo, workers, reporter(todo)):
+        raise Failed("; ".join(reasons(failed.values())))
 
 
 def trainings(steps: list[Step]) -> list[Train]:

@@ -65,7 +65,7 @@ def _read(path: Path) -> list[Step]:
 
 
 def _run(chosen: Any) -> int:
-    from lib.lab.run import reporter, run, width
+    from lib.lab.run import reasons, reporter, run, width
 
     if chosen.part_mb <= 0:
         raise BadInput(f"--part-mb takes more than 0, not {chosen.part_mb:g}")
@@ -76,8 +76,8 @@ def _run(chosen: Any) -> int:
     home = [step.key for step in steps if _light(step) and store.has(step.key)]
     parts = pack(home, chosen.pack, chosen.part_mb)
     print(f"{len(home)} results in {parts} part{'s' * (parts != 1)} in {chosen.pack}; bring them home and collect them")
-    for outcome in failed:
-        print(f"failed: {outcome.name}: {outcome.error}", file=sys.stderr)
+    for why in reasons(failed):
+        print(f"failed: {why}", file=sys.stderr)
     return 2 if failed else 0
 
 

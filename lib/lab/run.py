@@ -8,7 +8,7 @@ import sys
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -42,6 +42,7 @@ class Outcome:
     corrupt: bool = False  # an input did not match its digest; it is forgotten, so a second try makes it again
     refused: bool = False  # the disk does not take what is to be stored: no other job has better luck
     there: tuple[str, ...] = ()  # keys of all entries that the job was asked for and that are stored now
+    orphan: bool = False  # nothing is wrong with it but that a parent failed
 
 
 def do(job: Job) -> Outcome:
@@ -82,13 +83,25 @@ def _doing(job: Job, broken: Outcome | None = None) -> Generator[None, None, Out
         return Outcome(job.key, name, why)
 
 
+def reasons(failed: Iterable[Outcome]) -> list[str]:
+    """One line for each thing that went wrong, however many jobs it hit; those that only lack a parent are not told."""
+    every = list(failed)
+    found: dict[str, list[Outcome]] = {}
+    for outcome in [each for each in every if not each.orphan] or every:
+        found.setdefault(outcome.error, []).append(outcome)
+    more = {error: f" (and {len(each) - 1} more)" * (len(each) > 1) for error, each in found.items()}
+    return [f"{each[0].name}: {error}{more[error]}" for error, each in found.items()]
+
+
 def _told(outcome: Outcome | Exception) -> Outcome:
     assert isinstance(outcome, Outcome), outcome  # no job raises
     return outcome
 
 
 def _orphan(job: Job, broken: Outcome) -> Outcome:
-    return Outcome(job.key, _name(job), f"its parent {broken.name} failed: {broken.error}", corrupt=broken.corrupt)
+    return Outcome(
+        job.key, _name(job), f"its parent {broken.name} failed: {broken.error}", corrupt=broken.corrupt, orphan=True
+    )
 
 
 def _name(job: Job) -> str:
@@ -334,12 +347,14 @@ def reporter(plan: Plan) -> Callable[[Outcome], None]:
         return advance
 
     done = {"seconds": 0.0, "tenth": 0, "jobs": 0}
+    known: set[str] = set()
 
     def line(outcome: Outcome) -> None:
         done["seconds"] += plan.jobs[outcome.key].seconds if outcome.key in plan.jobs else 0
         done["jobs"] += 1
         tenth = int(10 * done["seconds"] / total + 1e-9)
-        if outcome.error:
+        if outcome.error and not outcome.orphan and outcome.error not in known:
+            known.add(outcome.error)
             print(f"failed: {outcome.name}: {outcome.error}", file=sys.stderr, flush=True)
         if tenth > done["tenth"]:
             done["tenth"] = tenth

@@ -21,7 +21,7 @@ from lib.lab import __main__ as cli
 from lib.lab import cluster
 from lib.lab.cluster import Where
 from lib.lab.plans import CORE, Pace, dump, plan, rate, remember
-from lib.lab.run import run, width
+from lib.lab.run import Outcome, reasons, run, width
 from lib.recipe import RandomHalves, Schedule, Signals, population
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool
 
@@ -345,6 +345,17 @@ def test_a_job_that_kills_its_workers_or_starves_is_named_and_its_siblings_go_on
         assert '"kind": "Train"' in recipe
     assert all(store.has(Signals(state).key) for state in pool(10) if state not in (killer, starving))
     assert 1 < Counter(key for key, _ in watch.trained())[killer.key] <= 4
+
+
+def test_one_reason_is_told_once_however_many_jobs_it_stops() -> None:
+    lacking = [Outcome(f"k{i}", f"Train k{i}", "BadInput: no data") for i in range(3)]
+    orphans = [Outcome("s", "Signals s", "its parent Train k0 failed: BadInput: no data", orphan=True)]
+    alone = Outcome("d", "Train d", "Diverged: loss is nan")
+    assert reasons([*lacking, *orphans, alone]) == [
+        "Train k0: BadInput: no data (and 2 more)",
+        "Train d: Diverged: loss is nan",
+    ]
+    assert reasons(orphans) == [f"Signals s: {orphans[0].error}"] and reasons([]) == []
 
 
 def test_the_report_shows_a_notebook_as_missing_and_why(
