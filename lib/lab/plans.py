@@ -30,7 +30,6 @@ from lib.recipe import (
     Pair,
     Population,
     Score,
-    SelfAudit,
     Shuffled,
     Signals,
     Similarity,
@@ -403,7 +402,7 @@ def dump(asked: Plan) -> dict[str, Any]:
                     if isinstance(part, Step):
                         put(part)
 
-    travelling = (job for job in asked.jobs.values() if not isinstance(job.step, Attack | SelfAudit))
+    travelling = (job for job in asked.jobs.values() if job.step.travels)
     wanted = [step for job in travelling for step in job.yields]
     for step in wanted:
         put(step)

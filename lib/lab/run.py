@@ -21,7 +21,6 @@ from lib import BadInput, paths, store
 from lib.lab.cluster import Engine, Where, connect, gpus
 from lib.lab.plans import Job, Pace, Plan, remember
 from lib.lab.plans import plan as make_plan
-from lib.recipe import Anatomy, Attack, Choose, SelfAudit
 
 STREAMS = 4  # trainings under way at a time in one process that has a GPU; a small one leaves most of it idle
 ENOUGH = 30.0  # core-seconds of work above which starting workers pays
@@ -256,9 +255,8 @@ def _there(plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None
 
     def start(job: Job, *marks: str) -> None:
         key = "-".join([type(job.step).__name__, job.key]) + "".join(marks)
-        # Attacks and the like stay on the CPU, attack nets too; all else follows the device, and waits for one where
-        # workers declare them.
-        needs = {"GPU": 1} if engine.gpu and not isinstance(job.step, Attack | Choose | SelfAudit | Anatomy) else None
+        # What follows the device waits for one where workers declare them.
+        needs = {"GPU": 1} if engine.gpu and job.step.place == "device" else None
         with engine.asked():
             future = engine.client.submit(do, job, key=key, priority=-frontier.place(job), resources=needs)
             future.add_done_callback(landed.put)

@@ -103,6 +103,9 @@ class Recipe:
 class Step(Recipe):
     """Something that is computed and stored by its key."""
 
+    place: ClassVar[Literal["device", "host"]] = "device"  # "host": it runs on the CPU, wherever models are trained
+    travels: ClassVar[bool] = True  # whether `lab run` may do it, where there is torch and little else
+
     def parents(self) -> Iterator[Step]:
         """The steps that must be there first."""
         for name, _, _ in _fields(type(self)):

@@ -6,7 +6,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from lib import BadInput
 from lib.recipe.core import Step
@@ -322,6 +322,8 @@ class Choose(State):
     Result: `chosen ()`, its index; of each candidate `accuracy (k,)` on dev, `leak (k,)` = |AUC - 1/2|.
     """
 
+    place: ClassVar = "host"
+
     candidates: tuple[State, ...]
     slack: float = 0.02  # of accuracy, absolute
 
@@ -397,6 +399,8 @@ class StageMembership(Step):
 class Anatomy(Step):
     """Parameters, activations and forward FLOPs of each part of an architecture on one sample of a data set."""
 
+    place: ClassVar = "host"
+
     data: Data
     model: Model
 
@@ -438,6 +442,9 @@ class Cost(Step):
 @dataclass(frozen=True, eq=False)
 class SelfAudit(Step):
     """Is the tool itself honest? Duplicates across the split, and a blind classifier on the inputs (AUC .5)."""
+
+    place: ClassVar = "host"
+    travels: ClassVar = False  # it needs scikit-learn
 
     data: Data
     design: Design
