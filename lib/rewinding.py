@@ -1,4 +1,4 @@
-"""Edits of a trained model, as *(weights, held)*: rewind the back of a network, hold its front (PPTP, Alg. 1); rewind
+"""Edits of a trained model, as *(values, held)*: rewind the back of a network, hold its front (PPTP, Alg. 1); rewind
 and hold single weights by Boolean masks (CWRF, eq. 5-7).
 
 A state is a state dict whose names begin with the part they belong to (``stage4.0.conv1.weight``), in order of depth.
@@ -14,7 +14,11 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Tensor
 
-from lib import BadInput, nearest
+from lib import BadInput, nearest, selection, store
+from lib.compute import Of, Weights, edit, weights_of
+from lib.recipe import At, Hold, HoldWeights, Rewind, RewindWeights
+
+FRESH = 10**9  # added to a training's seed: an initialisation that no training has
 
 
 def places(names: Iterable[str]) -> dict[str, int]:
@@ -82,3 +86,34 @@ def hold_weights(state: Mapping[str, Tensor], chosen: Mapping[str, Tensor], rest
 def both(held: Mapping[str, Tensor], more: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Masks of what either holds."""
     return dict(held) | {name: held[name] | mask if name in held else mask for name, mask in more.items()}
+
+
+def _chosen(state: RewindWeights | HoldWeights) -> dict[str, Tensor]:
+    chosen = selection.highest(weights_of(store.read(state.by.key).arrays), state.share)
+    return {name: torch.as_tensor(mask) for name, mask in chosen.items()}
+
+
+@edit.register
+def _(state: Rewind, before: Weights, of: Of) -> Weights:
+    if state.fresh:
+        start = {name: value.cpu() for name, value in of(state).initial(FRESH).state_dict().items()}
+    else:
+        start = dict(of(At(state.origin(), "init")).weights.values)
+    return before._replace(values=rewind(before.values, start, state.start))
+
+
+@edit.register
+def _(state: RewindWeights, before: Weights, of: Of) -> Weights:
+    init = of(At(state.origin(), "init")).weights.values
+    return before._replace(values=rewind_weights(before.values, init, _chosen(state)))
+
+
+@edit.register
+def _(state: Hold, before: Weights, of: Of) -> Weights:
+    return before._replace(held=both(before.held, hold(before.values, state.until)))
+
+
+@edit.register
+def _(state: HoldWeights, before: Weights, of: Of) -> Weights:
+    more = hold_weights(before.values, _chosen(state), state.rest)
+    return before._replace(held=both(before.held, more))

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import singledispatch
 
 import numpy as np
 
-from lib import BadInput, recipe
+from lib import BadInput
+from lib.recipe import Design, Folds, Halves, LeftOut, RandomHalves, SharedTest, Subsets, VictimAttacker
 
 
 class Role(IntEnum):
@@ -21,7 +23,7 @@ class Role(IntEnum):
 
     UNUSED = 0
     MEMBER = 1  # trained on
-    NONMEMBER = 2  # of the pool, not trained on: what an attack has to tell from members
+    NONMEMBER = 2  # not trained on: what an attack has to tell from members
     DEV = 3  # early stopping, choice of strength
     REFERENCE = 4  # seen by a defence, trained on by no model
     TEST = 5  # of the data set's test part: accuracy, RMIA's population
@@ -42,6 +44,9 @@ class _Purpose(IntEnum):
     SIDES = 6  # VictimAttacker: the two halves
     SPLIT = 7  # VictimAttacker: a half's split, by row
     LEFT_OUT = 8  # LeftOut: which sub-models leave a member out, by the base's row
+    SUBSET = 9  # Subsets, by row
+    FOLDS = 10  # Folds, by draw
+    OUTSIDERS = 11  # SharedTest: dev and non-members, by row
 
 
 def _stream(seed: int, purpose: _Purpose, index: int = 0) -> np.random.Generator:
@@ -81,104 +86,104 @@ def _draw(indices: np.ndarray, labels: np.ndarray, count: int, rng: np.random.Ge
 
 
 @dataclass(frozen=True)
-class _Sets:
-    """The samples of a design, each set ascending."""
+class Sets:
+    """The samples of a design, each set ascending, and the labels `(N,)` of all samples."""
 
     pool: np.ndarray
     test: np.ndarray
     dev: np.ndarray
     reference: np.ndarray
+    labels: np.ndarray
 
 
-def _natural(owner: str, **values: int) -> None:
-    for name, value in values.items():
-        if value < 0:
-            raise BadInput(f"{owner}.{name} cannot be {value}; give 0 or more")
-
-
-def _sets(design: recipe.Design, labels: np.ndarray, train: int) -> _Sets:
-    if isinstance(design, recipe.LeftOut):
-        return _sets(design.base, labels, train)
-    owner = type(design).__name__
-    labels = np.asarray(labels)
+def _sets(design: Design, labels: np.ndarray, train: int) -> Sets:
+    design, labels = design.drawn, np.asarray(labels)
     if labels.ndim != 1 or not 0 <= train <= len(labels):
         raise BadInput(f"{train} train samples do not fit labels of shape {labels.shape}")
-    wanted_dev, wanted_reference = 0, 0
-    if isinstance(design, recipe.RandomHalves):
-        wanted_dev, wanted_reference = design.dev, design.reference
-    left = len(labels) - train
-    wanted_test = left if design.test is None else design.test
-    _natural(owner, seed=design.seed, test=wanted_test, dev=wanted_dev, reference=wanted_reference)
-    if design.pool < 2 or design.pool % 2:
-        raise BadInput(f"{owner}.pool cannot be {design.pool}: it is halved, so give an even number from 2")
-    if design.pool + wanted_dev + wanted_reference > train:
-        outside = f", dev {wanted_dev:,} and reference {wanted_reference:,}" if wanted_dev or wanted_reference else ""
-        raise BadInput(
-            f"{owner}: a pool of {design.pool:,}{outside} does not fit the {train:,} train samples; ask for less"
-        )
-    if wanted_test > left:
-        raise BadInput(f"{owner}.test: {wanted_test:,} of {left:,} test samples; ask for fewer, or None for all")
-
+    design.check(train, len(labels) - train)
+    wanted = len(labels) - train if design.test is None else design.test
     pool = _draw(np.arange(train), labels, design.pool, _stream(design.seed, _Purpose.POOL))
     rest = np.setdiff1d(np.arange(train), pool, assume_unique=True)
-    dev = _draw(rest, labels, wanted_dev, _stream(design.seed, _Purpose.DEV))
+    dev = _draw(rest, labels, design.dev * (not design.dev_inside), _stream(design.seed, _Purpose.DEV))
     rest = np.setdiff1d(rest, dev, assume_unique=True)
-    reference = _draw(rest, labels, wanted_reference, _stream(design.seed, _Purpose.REFERENCE))
-    test = _draw(np.arange(train, len(labels)), labels, wanted_test, _stream(design.seed, _Purpose.TEST))
-    return _Sets(pool, test, dev, reference)
+    reference = _draw(rest, labels, design.reference, _stream(design.seed, _Purpose.REFERENCE))
+    test = _draw(np.arange(train, len(labels)), labels, wanted, _stream(design.seed, _Purpose.TEST))
+    return Sets(pool, test, dev, reference, labels)
 
 
-def _halves(row: int, design: recipe.Halves, pool: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    if row % 2 == 0:
-        return np.full(len(pool), MEMBER, np.int8)
-    rng = _stream(design.seed, _Purpose.HALF, row // 2)
-    label = np.unique(labels[pool], return_inverse=True)[1]
-    sizes = np.bincount(label)
-    given, odd = sizes // 2, np.flatnonzero(sizes % 2)  # an even number of odd classes: the pool is even
-    given[rng.permutation(odd)[: len(odd) // 2]] += 1
-    out = np.full(len(pool), NONMEMBER, np.int8)
-    out[_take(label, given, rng)] = MEMBER
-    return out
+@singledispatch
+def assign(design: Design, row: int, sets: Sets, out: np.ndarray) -> None:
+    """Writes the roles that are a row's own into `out (N,)`, where dev, reference and test samples have theirs."""
+    raise BadInput(f"{type(design).__name__} says nothing about roles; take Halves, RandomHalves, VictimAttacker")
 
 
-def _random_halves(row: int, design: recipe.RandomHalves, pool: np.ndarray) -> np.ndarray:
-    order = _stream(design.seed, _Purpose.RANDOM_HALF, row // 2).permutation(len(pool))
-    inside = np.zeros(len(pool), bool)
-    inside[order[: len(pool) // 2]] = True
-    return np.where(inside ^ (row % 2 == 1), MEMBER, NONMEMBER).astype(np.int8)
+@assign.register
+def _(design: Halves, row: int, sets: Sets, out: np.ndarray) -> None:
+    out[sets.pool] = MEMBER
+    if row % 2:
+        rng = _stream(design.seed, _Purpose.HALF, row // 2)
+        label = np.unique(sets.labels[sets.pool], return_inverse=True)[1]
+        sizes = np.bincount(label)
+        given, odd = sizes // 2, np.flatnonzero(sizes % 2)  # an even number of odd classes: the pool is even
+        given[rng.permutation(odd)[: len(odd) // 2]] += 1
+        out[np.delete(sets.pool, _take(label, given, rng))] = NONMEMBER
 
 
-def _victim_attacker(row: int, design: recipe.VictimAttacker, pool: np.ndarray) -> np.ndarray:
-    half = len(pool) // 2
-    sides = _stream(design.seed, _Purpose.SIDES).permutation(len(pool))
+@assign.register
+def _(design: RandomHalves, row: int, sets: Sets, out: np.ndarray) -> None:
+    order = _stream(design.seed, _Purpose.RANDOM_HALF, row // 2).permutation(len(sets.pool))
+    first, second = np.split(order, 2)
+    out[sets.pool[first]], out[sets.pool[second]] = (NONMEMBER, MEMBER) if row % 2 else (MEMBER, NONMEMBER)
+
+
+@assign.register
+def _(design: Subsets, row: int, sets: Sets, out: np.ndarray) -> None:
+    order = _stream(design.seed, _Purpose.SUBSET, row).permutation(len(sets.pool))
+    out[sets.pool] = NONMEMBER
+    out[sets.pool[order[: design.members(row)]]] = MEMBER
+
+
+@assign.register
+def _(design: Folds, row: int, sets: Sets, out: np.ndarray) -> None:
+    draw, fold = divmod(row, design.folds)
+    order = _stream(design.seed, _Purpose.FOLDS, draw).permutation(len(sets.pool))
+    out[sets.pool] = NONMEMBER
+    out[sets.pool[np.split(order, design.folds)[fold]]] = MEMBER
+
+
+def _own_half(design: VictimAttacker, row: int, sets: Sets) -> np.ndarray:
+    """The half that row `row` splits, in an order of its own."""
+    half = len(sets.pool) // 2
+    sides = _stream(design.seed, _Purpose.SIDES).permutation(len(sets.pool))
     own = np.sort(sides[:half] if row == 0 else sides[half:])
-    order = own[_stream(design.seed, _Purpose.SPLIT, row).permutation(half)]
-    _, member = split_of_half(half, design.dev)
-    out = np.full(len(pool), UNUSED, np.int8)
+    return sets.pool[own[_stream(design.seed, _Purpose.SPLIT, row).permutation(half)]]
+
+
+@assign.register
+def _(design: VictimAttacker, row: int, sets: Sets, out: np.ndarray) -> None:
+    order, member = _own_half(design, row, sets), design.members(row)
+    out[order[:member]], out[order[member : 2 * member]], out[order[2 * member :]] = MEMBER, NONMEMBER, DEV
+
+
+@assign.register
+def _(design: SharedTest, row: int, sets: Sets, out: np.ndarray) -> None:
+    order, member = _own_half(design, row, sets), design.members(row)
+    outside = np.concatenate([np.sort(order[member:]), sets.test])
+    outside = outside[_stream(design.seed, _Purpose.OUTSIDERS, row).permutation(len(outside))]
     out[order[:member]] = MEMBER
-    out[order[member : 2 * member]] = NONMEMBER
-    out[order[2 * member :]] = DEV
-    return out
+    out[outside[: design.dev]], out[outside[design.dev :]] = DEV, NONMEMBER
 
 
-def split_of_half(half: int, share: float) -> tuple[int, int]:
-    """(dev, members) of a half: dev is `share` of it, or one more, so that what is left halves exactly."""
-    dev = round(half * share)
-    dev += (half - dev) % 2
-    return dev, (half - dev) // 2
-
-
-def _left_out(row: int, design: recipe.LeftOut, base: np.ndarray) -> np.ndarray:
-    """Roles in `base (N,)` with the members that sub-model `row` leaves out as non-members."""
+@assign.register
+def _(design: LeftOut, row: int, sets: Sets, out: np.ndarray) -> None:
     number, sub_model = divmod(row, design.models)
-    members = np.flatnonzero(base == MEMBER)
+    assign(design.base, number, sets, out)
+    members = np.flatnonzero(out == MEMBER)
     draws = _stream(design.seed, _Purpose.LEFT_OUT, number).random((len(members), design.models))
-    out = base.copy()
     out[members[(draws.argsort(axis=1)[:, : design.leave_out] == sub_model).any(axis=1)]] = NONMEMBER
-    return out
 
 
-def roles(design: recipe.Design, labels: np.ndarray, train: int, rows: Sequence[int] | int) -> np.ndarray:
+def roles(design: Design, labels: np.ndarray, train: int, rows: Sequence[int] | int) -> np.ndarray:
     """The role of every sample in each of `rows` (an int: the first so many): (len(rows), N) int8 of `Role`.
 
     `labels` (N,) of the train part and then the test part, `train` samples in the former. Pool, dev and reference are
@@ -189,57 +194,31 @@ def roles(design: recipe.Design, labels: np.ndarray, train: int, rows: Sequence[
       class of odd size one more or one less. So the two sides of the feature distance hold the same mix of classes.
     - `RandomHalves`: row 2p has a random half of exactly pool / 2 and row 2p + 1 the other. Not stratified: this is the
       membership game as LiRA and RMIA play it, each half as likely as any other.
-    - `VictimAttacker`: the pool is cut into two random halves. Row 0 splits the one, each later row re-splits the other
-      with its own seed; the samples of the half that is not the row's own are unused. SAMIA joins train and test files
-      first; here its halves come from the pool, and the test part stays a common measure of accuracy.
+    - `Subsets`, `Folds`: a random share of the pool, or one of k equal parts of it; not stratified either.
+    - `VictimAttacker`, `SharedTest`: the pool is cut into two random halves. Row 0 splits the one, each later row
+      re-splits the other with its own seed; the samples of the half that is not the row's own are unused.
     - `LeftOut`: row K r + k is row r of its base, whose members are left out by L random ones of the K rows K r ..
       K r + K - 1, and are non-members there. Each member draws for itself, so that sizes vary a little.
 
-    BadInput where the pool is odd or does not fit.
+    BadInput where the design does not fit.
     """
+    chosen = range(rows) if isinstance(rows, int) else rows
     if min([rows] if isinstance(rows, int) else rows, default=0) < 0:
         raise BadInput(f"rows of a design are counted from 0, so {rows} asks for none that there is")
-    chosen = range(rows) if isinstance(rows, int) else rows
-    labels = np.asarray(labels)
-    if isinstance(design, recipe.LeftOut):
-        bases = roles(design.base, labels, train, [row // design.models for row in chosen])
-        subs = [_left_out(row, design, base) for row, base in zip(chosen, bases, strict=True)]
-        return np.stack(subs) if subs else bases
     sets = _sets(design, labels, train)
-    out = np.full((len(chosen), len(labels)), UNUSED, np.int8)
+    out = np.full((len(chosen), len(sets.labels)), UNUSED, np.int8)
     out[:, sets.dev], out[:, sets.reference], out[:, sets.test] = DEV, REFERENCE, TEST
-    if isinstance(design, recipe.VictimAttacker) and (
-        not 0 <= design.dev < 1 or split_of_half(design.pool // 2, design.dev)[1] < 1
-    ):
-        raise BadInput(f"VictimAttacker: dev {design.dev} of halves of {design.pool // 2} leaves no member; lower it")
-    for i, row in enumerate(chosen):
-        match design:
-            case recipe.Halves():
-                out[i, sets.pool] = _halves(row, design, sets.pool, labels)
-            case recipe.RandomHalves():
-                out[i, sets.pool] = _random_halves(row, design, sets.pool)
-            case recipe.VictimAttacker():
-                out[i, sets.pool] = _victim_attacker(row, design, sets.pool)
-            case _:
-                raise BadInput(
-                    f"{type(design).__name__} says nothing about roles; take Halves, RandomHalves, VictimAttacker"
-                )
+    for row, own in zip(chosen, out, strict=True):
+        assign(design, row, sets, own)
     return out
 
 
-def used(design: recipe.Design, labels: np.ndarray, train: int) -> np.ndarray:
+def used(design: Design, labels: np.ndarray, train: int) -> np.ndarray:
     """Indices, ascending int64, of the samples that have a role in some row: pool, dev, reference and test."""
     sets = _sets(design, labels, train)
     return np.sort(np.concatenate([sets.pool, sets.dev, sets.reference, sets.test]))
 
 
-def pool(design: recipe.Design, labels: np.ndarray, train: int) -> np.ndarray:
+def pool(design: Design, labels: np.ndarray, train: int) -> np.ndarray:
     """Indices, ascending int64, of the samples from which members are drawn."""
     return _sets(design, labels, train).pool
-
-
-def pair(design: recipe.Design, row: int) -> int:
-    """Rows of the same pair must not be each other's shadows: together they tell who is missing."""
-    if isinstance(design, recipe.LeftOut):
-        return pair(design.base, row // design.models)
-    return row if isinstance(design, recipe.VictimAttacker) else row // 2

@@ -4,23 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 from lib import BadInput
-from lib.recipe.core import Recipe, Step
+from lib.recipe.core import Count, Recipe, Step
 from lib.recipe.steps import Signals, State
+
+__all__ = ["BASE", "RMIA", "Attack", "Attacker", "Learnt", "LiRA", "Network", "Threshold"]
 
 
 @dataclass(frozen=True, eq=False)
 class Attacker(Recipe):
-    """How a score is made from signals; larger = more likely member."""
+    """How a score is made from what states answer; larger = more likely member.
 
+    A kind says here what it asks and needs; `lib.attacks` has its function.
+    """
+
+    shadowed: ClassVar[bool] = True  # whether it needs shadows
+    by_sample: ClassVar[bool] = True  # whether it compares a sample with the same sample in the shadows
+    learns: ClassVar[bool] = False  # whether it learns something from shadows that serves every target (`Learnt`)
+    place: ClassVar[Literal["device", "host"]] = "host"  # where it learns
     crossing: ClassVar[float] = 1.0  # design effect of the AUC over targets that are each other's shadows, at most
+
+    @property
+    def meets(self) -> bool:
+        """Whether it needs shadows that trained on the target's samples."""
+        return False
+
+    def asks(self, state: State) -> tuple[Step, ...]:
+        """What it has to know of a state, target or shadow."""
+        return (Signals(state, getattr(self, "views", 1)),)
+
+    def operations(self, count: Count, samples: float, classes: int) -> float:
+        """What it costs to learn from so many samples."""
+        return 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Threshold(Attacker):
     """Song & Mittal's threshold attacks (and Yeom's gap, `correctness`), thresholds chosen on the shadows."""
+
+    by_sample: ClassVar = False
 
     signal: Literal["correctness", "confidence", "loss", "entropy", "modified_entropy"] = "confidence"
     by_class: bool = True
@@ -36,6 +61,10 @@ class LiRA(Attacker):
     variance: Literal["pooled", "per_sample", "shrunk", "code"] = "pooled"
     centre: Literal["mean", "median"] = "mean"
     views: int = 1
+
+    @property
+    def meets(self) -> bool:
+        return self.mode == "online"
 
     @property
     def crossing(self) -> float:  # type: ignore[override]  # measured: 1.2 to 2.3 online, .35 to 1.2 offline
@@ -72,34 +101,92 @@ class Network(Attacker):
     one core for eight shadows of 1,000 samples, and on made-up shadows twice the epochs score no better.
     """
 
+    revision: ClassVar = 2  # targets with the same shadows share a net
+    by_sample: ClassVar = False
+    learns: ClassVar = True
+
     inputs: Literal["posterior", "posterior_label"] = "posterior"
     hidden: tuple[int, ...] = (128, 64, 64)
     dropout: float = 0.2  # after each hidden layer
     epochs: int = 20
     batch: int = 256
     lr: float = 1e-3
-    seed: int = 0  # of the experiment; each target's net draws its own from it
+    seed: int = 0
+
+    def operations(self, count: Count, samples: float, classes: int) -> float:
+        units = (classes * (1 + (self.inputs == "posterior_label")), *self.hidden, 1)
+        return 6.0 * sum(a * b for a, b in pairwise(units)) * samples * self.epochs
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt(Step):
+    """What an attacker has learnt from shadows, for any number of targets. Result: its tensors, by name."""
+
+    attacker: Attacker
+    shadows: tuple[State, ...]
+
+    @property
+    def place(self) -> Literal["device", "host"]:  # type: ignore[override]
+        return self.attacker.place
+
+    def parents(self) -> Iterator[Step]:
+        for shadow in self.shadows:
+            yield from self.attacker.asks(shadow)
+
+    def operations(self, count: Count) -> float:
+        samples = sum(2 * shadow.training.design.members(shadow.training.row) for shadow in self.shadows)
+        return self.attacker.operations(count, samples, self.shadows[0].training.data.classes)
 
 
 @dataclass(frozen=True, eq=False)
 class Attack(Step):
     """Scores of every target by shadows; a shadow that shares the target's complement pair never helps.
 
-    Result: `scores (T, n)`, `member (T, n)` over the pool's samples, `thresholds (T,)` (NaN where the attack names
-    none), and of a trained attacker the nets, `net/... (T, ...)`.
+    Each target is judged on the members and non-members of its own row. Signals are aligned by sample, not by place.
+
+    Result: `scores (T, n)`, `member (T, n)`, `thresholds (T,)` (NaN where the attack names none), and `index`, which
+    samples: `(n,)`, or `(T, n)` where targets have pools of their own.
     """
+
+    place: ClassVar = "host"
+    travels: ClassVar = False
 
     attacker: Attacker
     targets: tuple[State, ...]
     shadows: tuple[State, ...] = ()  # empty: the targets are each other's shadows (an adaptive attacker)
 
-    place: ClassVar = "host"
-    travels: ClassVar = False
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.targets:
+            raise BadInput("an attack needs a target or more")
+        name, own = type(self.attacker).__name__, self.targets[0].training
+        for state in (*self.targets, *self.shadows):
+            if state.training.data != own.data:
+                raise BadInput(f"{name}: targets and shadows need the same data")
+            if self.attacker.by_sample and _samples(state) != _samples(self.targets[0]):
+                raise BadInput(
+                    f"{name} asks shadows about the target's own samples, but designs draw others "
+                    f"({_told(self.targets[0])} and {_told(state)}): give both one pool, test and seed"
+                )
+        if self.attacker.meets and not own.design.meets:
+            raise BadInput(
+                f"{name} online needs shadows that trained on the target's samples, and a "
+                f"{type(own.design).__name__} has none: take an offline mode"
+            )
+        if self.attacker.shadowed:
+            for target in self.targets:
+                if not self.helpers(target):
+                    raise BadInput(f"row {target.training.row} has no shadow outside its own pair: ask for more models")
+
+    def helpers(self, target: State) -> tuple[State, ...]:
+        """The shadows of a target."""
+        mine = _pair(target)
+        return tuple(s for s in self.shadows or self.targets if s.key != target.key and _pair(s) != mine)
 
     @property
     def crossed(self) -> bool:
         """Whether some targets are each other's shadows, so that their scores are not independent."""
-        return not self.shadows or len({*self.targets} & {*self.shadows}) > 1
+        return self.attacker.shadowed and (not self.shadows or len({*self.targets} & {*self.shadows}) > 1)
 
     @property
     def design_effect(self) -> float:
@@ -109,10 +196,36 @@ class Attack(Step):
         """
         return self.attacker.crossing if self.crossed else 1.0
 
+    def learnt(self, target: State) -> Learnt:
+        """What the attacker has learnt from a target's shadows."""
+        return Learnt(self.attacker, self.helpers(target))
+
     def parents(self) -> Iterator[Step]:
-        views = getattr(self.attacker, "views", 1)
         seen: dict[str, Step] = {}
-        for state in (*self.targets, *self.shadows):
-            signals = Signals(state, views)
-            seen[signals.key] = signals
+        for target in self.targets:
+            for step in self.attacker.asks(target):
+                seen.setdefault(step.key, step)
+            if self.attacker.learns:
+                learnt = self.learnt(target)
+                seen.setdefault(learnt.key, learnt)
+        if not self.attacker.learns:
+            for shadow in self.shadows:
+                for step in self.attacker.asks(shadow):
+                    seen.setdefault(step.key, step)
         yield from seen.values()
+
+
+def _samples(state: State) -> tuple[int, int | None, int]:
+    """What decides which samples a design speaks of: its pool, its test part and the draw."""
+    design = state.training.design.drawn
+    return design.pool, design.test, design.seed
+
+
+def _pair(state: State) -> tuple[object, int]:
+    design = state.training.design
+    return (type(design.drawn), *_samples(state)), design.pair(state.training.row)
+
+
+def _told(state: State) -> str:
+    design = state.training.design
+    return f"{type(design).__name__}(pool={design.pool}, test={design.test}, seed={design.seed})"

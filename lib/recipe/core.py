@@ -14,7 +14,12 @@ from typing import Any, ClassVar, Literal
 
 from lib import BadInput, nearest
 
+__all__ = ["KINDS", "Recipe", "Step", "load"]
+
 KINDS: dict[str, type[Recipe]] = {}
+
+# Counts "parameters", or "flops" of the forward pass of one sample, of a network (its data, its model) from a part on.
+Count = Callable[..., float]
 
 
 _FIELDS: dict[type, list[tuple[str, Any, Any]]] = {}
@@ -103,6 +108,7 @@ class Recipe:
 class Step(Recipe):
     """Something that is computed and stored by its key."""
 
+    stored: ClassVar[bool] = True  # False: it is made anew whenever it is needed
     place: ClassVar[Literal["device", "host"]] = "device"  # "host": it runs on the CPU, wherever models are trained
     travels: ClassVar[bool] = True  # whether `lab run` may do it, where there is torch and little else
 
@@ -113,6 +119,10 @@ class Step(Recipe):
             for part in value if isinstance(value, tuple) else (value,):
                 if isinstance(part, Step):
                     yield part
+
+    def operations(self, count: Count) -> float:
+        """Floating point operations, forward and backward; what is cheap counts as nothing."""
+        return 0.0
 
 
 def _plain(value: Any) -> Any:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from lib import BadInput
 from lib.recipe.core import Recipe
+
+__all__ = ["SNIP", "Change", "Criterion", "Learnability", "Magnitude", "Random", "Taylor", "Vulnerability"]
 
 
 @dataclass(frozen=True, eq=False)
 class Criterion(Recipe):
     """How a weight's score is made; larger = more of what the criterion is named after."""
+
+    needs: ClassVar[tuple[str, ...]] = ()  # samples of the design, beside the members, that it looks at: "reference"
+    compares: ClassVar[bool] = False  # whether it looks at the chain's initialisation too
+
+    def passes(self, members: int, reference: int) -> float:
+        """Forward passes through the network that it costs, over this many samples; a backward pass costs two."""
+        return 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +45,9 @@ class Taylor(Criterion):
             name = type(self).__name__
             raise BadInput(f"{name} takes one step and one sample or more, and a rate and a draw of 0 or more")
 
+    def passes(self, members: int, reference: int) -> float:
+        return 3.0 * self.steps * min(self.batch, members)
+
 
 @dataclass(frozen=True, eq=False)
 class Learnability(Taylor):
@@ -50,6 +62,9 @@ class Vulnerability(Taylor):
     the divergence. CE + mu KL is the same up to a factor, with mu = weight / (1 - weight).
     """
 
+    needs: ClassVar = ("reference",)
+    compares: ClassVar = True
+
     weight: float = 0.5  # lambda; lost. Between 0 and 1
     divergence: Literal["model||init", "init||model"] = "model||init"  # the expectation is under the first's outputs
 
@@ -57,6 +72,10 @@ class Vulnerability(Taylor):
         super().__post_init__()
         if not 0 <= self.weight <= 1:
             raise BadInput(f"Vulnerability.weight cannot be {self.weight}: give 0 (cross-entropy alone) to 1")
+
+    def passes(self, members: int, reference: int) -> float:
+        """The initial network sees all reference samples once."""
+        return super().passes(members, reference) + 3.0 * self.steps * min(self.batch, reference) + reference
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +89,9 @@ class SNIP(Criterion):
         if self.batch < 1:
             raise BadInput(f"SNIP.batch cannot be {self.batch}: give one sample or more")
 
+    def passes(self, members: int, reference: int) -> float:
+        return 3.0 * min(self.batch, members)
+
 
 @dataclass(frozen=True, eq=False)
 class Magnitude(Criterion):
@@ -79,6 +101,8 @@ class Magnitude(Criterion):
 @dataclass(frozen=True, eq=False)
 class Change(Criterion):
     """|w - w_0|, how far a weight is from its initialisation."""
+
+    compares: ClassVar = True
 
 
 @dataclass(frozen=True, eq=False)

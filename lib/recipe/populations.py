@@ -10,8 +10,17 @@ from typing import Literal
 from lib import BadInput
 from lib.recipe.attacks import Attack, Attacker
 from lib.recipe.criteria import Criterion
-from lib.recipe.steps import Choose, Distance, Score, SelfAudit, Signals, Similarity, State, Train
-from lib.recipe.subjects import CrossEntropy, Data, Design, Distillation, Halves, LeftOut, Model, Objective, Schedule
+from lib.recipe.designs import Design, Halves, LeftOut
+from lib.recipe.diets import Diet
+from lib.recipe.objectives import CrossEntropy, Distillation, Objective
+from lib.recipe.readings import Distance, SelfAudit, Similarity
+from lib.recipe.steps import Choose, Score, Signals, State, Step, Train
+from lib.recipe.subjects import Data, Model, Schedule
+
+__all__ = [
+    "Pair", "Population", "Setup", "choose", "left_out", "model_seed", "population", "probe_pairs", "seed_floors",
+    "selena", "self_audit",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,8 +72,14 @@ class Population:
             raise BadInput(f"{len(self)} models go by as many scores, not by {len(by)}: take population.score(...)")
         return Population(tuple(change(state, score) for state, score in zip(self.states, by, strict=True)))
 
-    def train(self, schedule: Schedule, objective: Objective | None = None) -> Population:
-        return self._map(lambda state: state.train(schedule, objective))
+    def train(
+        self,
+        schedule: Schedule,
+        objective: Objective | None = None,
+        diet: Diet | None = None,
+        ranking: Step | None = None,
+    ) -> Population:
+        return self._map(lambda state: state.train(schedule, objective, diet=diet, ranking=ranking))
 
     def distil(
         self, schedule: Schedule, sub_schedule: Schedule | None = None, *, sub_models: int = 25, leave_out: int = 10
@@ -136,6 +151,32 @@ def population(
             for row in range(models)
         )
     )
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the trainings of an experiment share: whatever a figure varies is given to `trained` or to `replace`."""
+
+    data: Data
+    design: Design
+    model: Model
+    schedule: Schedule
+    models: int
+    seed: int = 0
+    precision: Literal["fp32", "bf16"] = "fp32"
+
+    def trained(self, objective: Objective | None = None, schedule: Schedule | None = None) -> Population:
+        """The population from scratch."""
+        return population(
+            self.data,
+            self.design,
+            self.model,
+            schedule or self.schedule,
+            objective,
+            models=self.models,
+            seed=self.seed,
+            precision=self.precision,
+        )
 
 
 def left_out(

@@ -1,4 +1,4 @@
-"""What is done: trainings, edits, and what is read off the models they make."""
+"""What is done: trainings and edits, and what they need to know of the models before them."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from lib import BadInput
-from lib.recipe.core import Step
-from lib.recipe.criteria import Change, Criterion, Vulnerability
-from lib.recipe.subjects import (
-    DPSGD,
-    PAST,
-    AdversarialRegularization,
-    CrossEntropy,
-    Data,
-    Design,
-    Distillation,
-    Model,
-    Objective,
-    Schedule,
-)
+from lib.recipe.core import Count, Step
+from lib.recipe.criteria import Criterion, Vulnerability
+from lib.recipe.designs import Design
+from lib.recipe.diets import Diet
+from lib.recipe.objectives import CrossEntropy, Objective
+from lib.recipe.subjects import Data, Model, Schedule
+
+__all__ = [
+    "At", "Choose", "Edit", "Hold", "HoldWeights", "Prune", "Rewind", "RewindWeights", "Score", "Shuffled",
+    "Signals", "State", "Train",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class State(Step, ABC):
     """A model with weights: a training's end, one of its epochs, or an edit of another state."""
+
+    @property
+    @abstractmethod
+    def pruned(self) -> bool:
+        """Whether weights were pruned somewhere before this state; they stay so down the whole chain."""
 
     @abstractmethod
     def origin(self) -> Train:
@@ -60,11 +62,23 @@ class State(Step, ABC):
         """Without the `share` of the weights with the largest scores (CWRF's A1)."""
         return Prune(self, share, by, largest=True)
 
-    def train(self, schedule: Schedule, objective: Objective | None = None, teachers: tuple[State, ...] = ()) -> Train:
+    def train(
+        self,
+        schedule: Schedule,
+        objective: Objective | None = None,
+        teachers: tuple[State, ...] = (),
+        diet: Diet | None = None,
+        ranking: Step | None = None,
+    ) -> Train:
         """Go on from here on the same members, with a fresh optimizer and the same order seed."""
-        chosen = objective or CrossEntropy()
         return dataclasses.replace(
-            self.training, schedule=schedule, objective=chosen, parent=self, teachers=tuple(teachers)
+            self.training,
+            schedule=schedule,
+            objective=objective or CrossEntropy(),
+            parent=self,
+            teachers=tuple(teachers),
+            diet=diet,
+            ranking=ranking,
         )
 
     def at(self, when: int | Literal["init"]) -> State:
@@ -92,23 +106,66 @@ class Train(State):
     precision: Literal["fp32", "bf16"] = "fp32"
     parent: State | None = None  # where the weights come from; None: a fresh initialisation
     teachers: tuple[State, ...] = ()  # whose answers a Distillation learns
+    diet: Diet | None = None  # which samples each epoch holds; None: every member once
+    ranking: Step | None = None  # what a diet goes by: a step that gives `score (n,)` of the samples `index (n,)`
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _readable(self.data, self.model)
+        readable(self.data, self.model)
+        self.design.check(*self.data.parts)
+        name = type(self.objective).__name__
         if self.schedule.augment and self.data.kind != "images":
             raise BadInput(f"only images are augmented: leave augment out with {self.data.name}")
-        if bool(self.teachers) != isinstance(self.objective, Distillation):
+        if bool(self.teachers) != self.objective.taught:
             raise BadInput("teachers and Distillation() come together: train(schedule, Distillation(), teachers=...)")
         if any(teacher.training.data != self.data for teacher in self.teachers):
             raise BadInput("teachers need the same data as their student")
-        name = type(self.objective).__name__
-        if isinstance(self.objective, AdversarialRegularization | PAST) and not getattr(self.design, "reference", 0):
-            raise BadInput(f"{name} needs non-members to look at: give the design reference samples")
-        if isinstance(self.objective, DPSGD) and self.model.name.startswith(("resnet", "vgg")):
+        for role in self.objective.needs:
+            if not getattr(self.design, role):
+                raise BadInput(f"{name} needs non-members to look at: give the design {role} samples")
+        if self.objective.by_sample and self.model.shares_statistics:
             raise BadInput(f"{name} needs a network without BatchNorm, unlike a {self.model.name}: take a vit")
-        if self.schedule.patience is not None and not getattr(self.design, "dev", 0):
+        if self.schedule.patience is not None and not self.design.dev:
             raise BadInput("a schedule with a patience needs samples to look at: give the design a dev set")
+        if (self.diet is None) != (self.ranking is None):
+            raise BadInput("a diet and its ranking come together: train(schedule, diet=..., ranking=...)")
+
+    def record(self) -> dict[str, Any]:
+        """A training of a pruned network keeps what is gone beside its weights, which older versions did not."""
+        return super().record() | ({"gone": "kept"} if self.pruned else {})
+
+    @property
+    def pruned(self) -> bool:
+        return self.parent is not None and self.parent.pruned
+
+    @property
+    def held_until(self) -> str | None:
+        """The first part that it may change; None: it may change all."""
+        state = self.parent
+        while isinstance(state, Edit):
+            if isinstance(state, Hold):
+                return state.until
+            state = state.parent
+        return None
+
+    def operations(self, count: Count) -> float:
+        samples, objective = self.design.members(self.row), self.objective
+        whole = count("flops", self.data, self.model)
+        trained = count("flops", self.data, self.model, self.held_until)
+        learnt: float = samples
+        if objective.batches is not None:
+            learnt = min(samples, objective.batches * self.schedule.batch)  # of an epoch
+        learnt *= self.schedule.epochs
+        found = learnt * (objective.passes * trained + objective.beside(self, count))
+        held = whole - trained  # runs once, or every epoch where augmentation changes what it sees
+        if self.schedule.augment:
+            found += learnt * (1 + objective.looks) * held
+        else:
+            found += (samples + sum(getattr(self.design, role) for role in objective.needs)) * held
+        for teacher in self.teachers:
+            unseen = samples - teacher.training.design.members(teacher.training.row)
+            found += count("flops", self.data, teacher.training.model) * max(unseen, 0)
+        return found
 
     def origin(self) -> Train:
         return self.parent.origin() if self.parent else self
@@ -131,6 +188,10 @@ class At(State):
         if self.when != "init" and not (isinstance(self.when, int) and 1 <= self.when <= last):
             raise BadInput(f"there is no epoch {self.when!r}: ask for 'init' or 1 to {last}")
 
+    @property
+    def pruned(self) -> bool:
+        return self.of.pruned
+
     def origin(self) -> Train:
         return self.of.origin()
 
@@ -141,9 +202,18 @@ class At(State):
 
 @dataclass(frozen=True, eq=False)
 class Edit(State):
-    """New values for some weights, and a mask of weights that are held; computed on the fly, never stored."""
+    """New values for some weights, and masks of what is held and of what is gone; made on the fly, never stored.
+
+    What is held is held in the training that follows; what is gone stays zero in all that follows, edits included.
+    """
+
+    stored: ClassVar = False
 
     parent: State
+
+    @property
+    def pruned(self) -> bool:
+        return self.parent.pruned
 
     def origin(self) -> Train:
         return self.parent.origin()
@@ -159,10 +229,6 @@ class Rewind(Edit):
 
     start: str
     fresh: bool = False  # the control: to an initialisation that this network has never had
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _unpruned(self.parent)
 
     def parents(self) -> Iterator[Step]:
         yield self.parent
@@ -197,13 +263,20 @@ class Score(Step):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.criterion, Vulnerability) and not getattr(self.of.training.design, "reference", 0):
-            raise BadInput("Vulnerability needs non-members to look at: give the design reference samples")
+        for role in self.criterion.needs:
+            if not getattr(self.of.training.design, role):
+                name = type(self.criterion).__name__
+                raise BadInput(f"{name} needs non-members to look at: give the design {role} samples")
 
     def parents(self) -> Iterator[Step]:
         yield self.of
-        if isinstance(self.criterion, Vulnerability | Change):
+        if self.criterion.compares:
             yield At(self.of.origin(), "init")
+
+    def operations(self, count: Count) -> float:
+        own = self.of.training
+        passes = self.criterion.passes(own.design.members(own.row), own.design.reference)
+        return passes * count("flops", own.data, own.model)
 
     def shuffle(self, seed: int = 0) -> Shuffled:
         return Shuffled(self.of, self.criterion, seed)
@@ -222,6 +295,9 @@ class Shuffled(Score):
     def parents(self) -> Iterator[Step]:
         yield Score(self.of, self.criterion)
 
+    def operations(self, count: Count) -> float:
+        return 0.0
+
 
 @dataclass(frozen=True, eq=False)
 class RewindWeights(Edit):
@@ -236,7 +312,6 @@ class RewindWeights(Edit):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _unpruned(self.parent)
         _own(self, self.by, self.share)
 
     def parents(self) -> Iterator[Step]:
@@ -262,9 +337,9 @@ class HoldWeights(Edit):
 
 @dataclass(frozen=True, eq=False)
 class Prune(Edit):
-    """The weights with the smallest scores, or magnitudes, become zero and are held there in the training that follows.
+    """The weights with the smallest scores, or magnitudes, become zero, and stay so in all that follows.
 
-    Exactly round(sparsity n) of n weights, zeros that were there before counted; of equal ones the first in the
+    Exactly round(sparsity n) of n weights, those that were pruned before counted; of equal ones the first in the
     network. By a score all scored weights compete; by magnitude (`by` None) all but those of norms. A `Learnability`
     score makes it first-order Taylor pruning, which does not depend on the state that is pruned: the initialisation
     with the survivors of the trained net is `train.at("init").prune(0.85, train.score(Learnability()))`.
@@ -275,16 +350,13 @@ class Prune(Edit):
     scope: Literal["global", "layer"] = "global"  # `layer`: each tensor as sparse as all (NNI's LevelPruner)
     largest: bool = False  # those with the largest go instead: CWRF's A1
 
+    @property
+    def pruned(self) -> bool:
+        return True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         _own(self, self.by, self.sparsity)
-
-
-def _unpruned(state: State) -> None:
-    while isinstance(state, Edit):
-        if isinstance(state, Prune):
-            raise BadInput("a rewind would bring back what was pruned: prune the rewound state instead")
-        state = state.parent
 
 
 def _own(edit: Edit, by: Score | None, share: float) -> None:
@@ -309,6 +381,11 @@ class Signals(Step):
         data = self.of.training.data
         if self.views != 1 and data.kind != "images":
             raise BadInput(f"{data.name} holds {data.kind}, which have one view: ask for views=1, not {self.views}")
+
+    def operations(self, count: Count) -> float:
+        own = self.of.training
+        held_out = own.data.parts[1] if own.design.test is None else own.design.test
+        return count("flops", own.data, own.model) * (own.design.pool + held_out) * self.views
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,8 +412,12 @@ class Choose(State):
         same = {(t.data, t.design, t.row, t.model, t.seed) for c in self.candidates for t in (c.training, c.origin())}
         if len(same) > 1:
             raise BadInput("candidates differ in what is defended: give them one data set, design, row, model and seed")
-        if not getattr(self.training.design, "dev", 0):
+        if not self.training.design.dev:
             raise BadInput("a choice needs samples to look at: give the design a dev set")
+
+    @property
+    def pruned(self) -> bool:
+        return any(candidate.pruned for candidate in self.candidates)
 
     def parents(self) -> Iterator[Step]:
         yield from (Signals(state) for state in self.candidates)
@@ -349,103 +430,6 @@ class Choose(State):
         return self.candidates[0].training
 
 
-@dataclass(frozen=True, eq=False)
-class Distance(Step):
-    """Per-sample feature distances between two states, part by part, over the pool (PPTP, section 3.2).
-
-    Result, each `(parts, n)`: `euclidean`, `direction` (1 - cosine), `length_a`, `length_b` (norms over root d).
-    """
-
-    a: State
-    b: State
-    parts: Literal["stages", "blocks"] = "stages"
-
-
-@dataclass(frozen=True, eq=False)
-class Similarity(Step):
-    """How alike two states' features are up to a rotation of channels: the control of `Distance`.
-
-    A random half of the pool (the design's seed draws it) fits the rotations, the other half, m samples, is judged.
-    Result: `aligned (parts, m)`, the distance that the best rotation leaves; `hsic (parts, blocks, 3)` and `block_seen
-    (blocks,)`, of which `lib.localization.disparity.cka` makes debiased CKA; `seen_a`, `seen_b` and `index` `(m,)`.
-    """
-
-    a: State
-    b: State
-    parts: Literal["stages", "blocks"] = "stages"
-
-
-@dataclass(frozen=True, eq=False)
-class StageProbe(Step):
-    """Test accuracy of a linear SVM on each stage's features (PPTP, Fig. 8)."""
-
-    of: State
-    dimensions: int = 4096  # wider features are projected at random to this many
-
-
-@dataclass(frozen=True, eq=False)
-class StageMembership(Step):
-    """Does a stage's feature tell members? An attack on each part by one who knows a random half of the pool.
-
-    The pool is that of the state's own row, which needs non-members too (any row of RandomHalves, an odd one of
-    Halves). Result: log-odds `scores (parts, m)` of the other half, and their `member` and `index` `(m,)`.
-    """
-
-    of: State
-    dimensions: int = 4096  # wider features are mixed down to this many
-
-
-@dataclass(frozen=True, eq=False)
-class Anatomy(Step):
-    """Parameters, activations and forward FLOPs of each part of an architecture on one sample of a data set."""
-
-    place: ClassVar = "host"
-
-    data: Data
-    model: Model
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _readable(self.data, self.model)
-
-
-def _readable(data: Data, model: Model) -> None:
+def readable(data: Data, model: Model) -> None:
     if data.kind != model.reads:
         raise BadInput(f"a {model.name} reads {model.reads}, but {data.name} holds {data.kind}: take another of them")
-
-
-@dataclass(frozen=True, eq=False)
-class Cost(Step):
-    """Time, memory and operations of a training from where it starts (PPTP, Fig. 16), measured in a fresh process.
-
-    The measurement belongs to the machine that made it (`meta` names the device). Time, and on a CPU the peak too,
-    suffer from whatever else runs there, this plan's other jobs included: let claims rest on `flops` and `saved_bytes`,
-    which are counted. Of what goes before `of` nothing is in here: a chain costs the sum over its trainings.
-
-    Result, each `()`: `seconds` of an epoch, median after the first; `first_seconds` of that with what goes before it;
-    `peak_bytes` beyond weights and data; `saved_bytes` for the backward pass of a step; `flops` of an epoch, and
-    `flops_once` of what only the first one does; `epochs` that the training has.
-    """
-
-    of: Train
-    epochs: int = 4  # that are measured, the first of which warms up
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if min(self.epochs, self.of.schedule.epochs) < 2:
-            raise BadInput("a cost needs two epochs or more: the first only warms up")
-
-    def parents(self) -> Iterator[Step]:
-        yield from self.of.parents()  # not the training's end: it is run anew
-
-
-@dataclass(frozen=True, eq=False)
-class SelfAudit(Step):
-    """Is the tool itself honest? Duplicates across the split, and a blind classifier on the inputs (AUC .5)."""
-
-    place: ClassVar = "host"
-    travels: ClassVar = False  # it needs scikit-learn
-
-    data: Data
-    design: Design
-    rows: tuple[int, ...]

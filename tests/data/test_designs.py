@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from lib import BadInput
 from lib.data import designs
 from lib.data.designs import Role
-from lib.recipe import Design, Halves, LeftOut, RandomHalves, VictimAttacker
+from lib.recipe import Design, Folds, Halves, LeftOut, RandomHalves, SharedTest, Subsets, VictimAttacker
 
-KINDS = (Halves, RandomHalves, VictimAttacker)
+KINDS = (Halves, RandomHalves, Subsets, Folds, VictimAttacker, SharedTest)
 TRAIN = 400
 
 
@@ -37,16 +37,16 @@ def any_design(draw: st.DrawFn) -> Design:
 
 @st.composite
 def any_base(draw: st.DrawFn) -> Design:
-    pool, seed, test = draw(pools), draw(seeds), draw(st.none() | st.integers(0, 120))
+    pool, test, seed = draw(pools), draw(st.none() | st.integers(10, 120)), draw(seeds)
     kind = draw(st.sampled_from(KINDS))
-    if kind is RandomHalves:
-        dev = draw(st.integers(0, TRAIN - pool))
-        return RandomHalves(pool, test, seed, dev=dev, reference=draw(st.integers(0, TRAIN - pool - dev)))
-    return (
-        VictimAttacker(pool, test, seed, dev=draw(st.floats(0, 0.7)))
-        if kind is VictimAttacker
-        else kind(pool, test, seed)
-    )
+    if kind is VictimAttacker:
+        dev = draw(st.integers(0, pool // 4 - 1).map(lambda pairs: 2 * pairs + pool // 2 % 2))
+        return VictimAttacker(pool, test, seed, dev=dev, reference=draw(st.integers(0, TRAIN - pool)))
+    if kind is SharedTest:
+        return SharedTest(pool, test, seed, dev=draw(st.integers(0, 9)), share=draw(st.floats(0.1, 1)))
+    dev = draw(st.integers(0, TRAIN - pool))
+    more = {Subsets: {"share": draw(st.floats(0.1, 0.9))}, Folds: {"folds": 2}}.get(kind, {})
+    return kind(pool, test, seed, dev=dev, reference=draw(st.integers(0, TRAIN - pool - dev)), **more)
 
 
 @settings(deadline=None)
@@ -56,20 +56,31 @@ def test_what_holds_for_every_design(design: Design, labels: np.ndarray, rows: i
     assert table.shape == (rows, len(labels)) and table.dtype == np.int8
     pool = designs.pool(design, labels, TRAIN)
     assert len(pool) == design.pool and pool.max() < TRAIN
+    assert (table[:, pool] != Role.TEST).all() and not (table[:, pool] == Role.REFERENCE).any()
     outside = np.setdiff1d(np.arange(len(labels)), pool)
-    assert not np.isin(table[:, outside], (Role.MEMBER, Role.NONMEMBER)).any()
-    # Test samples come from the test part and are never anything else; their number is the one asked for.
+    assert not (table[:, outside] == Role.MEMBER).any()
+    used = designs.used(design, labels, TRAIN)
+    assert (np.diff(used) > 0).all()
+    assert not np.delete(table, used, axis=1).any()
+    assert ((table == Role.REFERENCE).sum(1) == design.reference).all()
+    assert ((table == Role.DEV).sum(1) == design.dev).all()
     asked = len(labels) - TRAIN if design.test is None else design.test
+    if isinstance(design.drawn, SharedTest):
+        assert not (table == Role.TEST).any() and set(np.unique(table[:, TRAIN:])) <= {0, Role.NONMEMBER, Role.DEV}
+        return
+    # Test samples come from the test part and are never anything else; their number is the one asked for.
+    assert not np.isin(table[:, outside], (Role.MEMBER, Role.NONMEMBER)).any()
     assert ((table == Role.TEST).sum(1) == asked).all() and not (table[:, :TRAIN] == Role.TEST).any()
     assert set(np.unique(table[:, TRAIN:])) <= {Role.UNUSED, Role.TEST}
     # What lies outside the pool is the same for all rows.
     assert (table[:, outside] == table[0, outside]).all()
-    used = designs.used(design, labels, TRAIN)
-    assert (np.diff(used) > 0).all()
-    assert not np.delete(table, used, axis=1).any()
-    if isinstance(design, RandomHalves):
-        assert ((table == Role.DEV).sum(1) == design.dev).all()
-        assert ((table == Role.REFERENCE).sum(1) == design.reference).all()
+
+
+@settings(deadline=None)
+@given(any_base(), labellings)
+def test_designs_count_their_members(design: Design, labels: np.ndarray) -> None:
+    table = designs.roles(design, labels, TRAIN, 3)
+    assert [(row == Role.MEMBER).sum() for row in table] == [design.members(row) for row in range(3)]
 
 
 @settings(deadline=None)
@@ -92,7 +103,7 @@ def test_random_halves_are_complement_pairs(seed: int, pool: int, labels: np.nda
     # Every even prefix holds each sample exactly as often as not.
     for rows in range(2, 2 * pairs + 1, 2):
         assert (member[:rows, inside].sum(0) == rows // 2).all()
-    assert [designs.pair(design, row) for row in range(6)] == [0, 0, 1, 1, 2, 2]
+    assert [design.pair(row) for row in range(6)] == [0, 0, 1, 1, 2, 2]
 
 
 @settings(deadline=None)
@@ -112,7 +123,8 @@ def test_halves_are_the_pool_and_half_of_each_class(seed: int, pool: int, labels
 
 @settings(deadline=None)
 @given(seeds, pools, labellings, st.floats(0, 0.7))
-def test_victim_and_attacker_share_nothing(seed: int, pool: int, labels: np.ndarray, dev: float) -> None:
+def test_victim_and_attacker_share_nothing(seed: int, pool: int, labels: np.ndarray, share: float) -> None:
+    dev = 2 * int(share * pool / 4) + pool // 2 % 2
     design = VictimAttacker(pool, None, seed, dev=dev)
     table = designs.roles(design, labels, TRAIN, 6)
     train = table[:, :TRAIN] != Role.UNUSED
@@ -121,8 +133,8 @@ def test_victim_and_attacker_share_nothing(seed: int, pool: int, labels: np.ndar
     assert (train[1:] == train[1]).all()
     members, others, held = ((table == role).sum(1) for role in (Role.MEMBER, Role.NONMEMBER, Role.DEV))
     assert (members == others).all() and (members > 0).all()
-    assert (abs(held - dev * pool / 2) <= 1.5).all()
-    assert [designs.pair(design, row) for row in range(3)] == [0, 1, 2]
+    assert (held == dev).all()
+    assert [design.pair(row) for row in range(3)] == [0, 1, 2]
 
 
 @settings(deadline=None)
@@ -140,8 +152,8 @@ def test_each_member_is_left_out_by_exactly_so_many(
         rest = ~member[row]
         assert (table[row][:, rest] == own[row][rest]).all(), "nobody else's role changes"
         assert set(np.unique(table[row][:, member[row]])) <= {Role.MEMBER, Role.NONMEMBER}
-    assert [designs.pair(design, row) for row in range(4 * models)] == [
-        designs.pair(base, row) for row in range(4) for _ in range(models)
+    assert [design.pair(row) for row in range(4 * models)] == [
+        base.pair(row) for row in range(4) for _ in range(models)
     ]
     assert (designs.used(design, labels, TRAIN) == designs.used(base, labels, TRAIN)).all()
 
@@ -157,10 +169,24 @@ def test_who_is_left_out_is_drawn_for_each_row_and_evenly() -> None:
     assert abs(out.sum(axis=2).mean() - (400 - design.members(0))) < 10
 
 
-def test_samia_sizes() -> None:
-    """Table of CIFAR-10: halves of 30,000 are 13,500 members, 3,000 dev, 13,500 non-members."""
-    assert designs.split_of_half(30_000, 0.1) == (3_000, 13_500)
-    assert designs.split_of_half(2_505, 0.1) == (251, 1_127)
+def test_published_splits() -> None:
+    """CIFAR-10. SAMIA: halves of 30,000 are 13,500 members, 3,000 dev, 13,500 non-members. WeMem: see its design."""
+    samia = VictimAttacker(60_000, 0, dev=3_000)
+    samia.check(60_000, 0)
+    assert samia.members(0) == samia.members(3) == 13_500
+    labels = np.arange(60_000) % 10
+    row = designs.roles(SharedTest(50_000, dev=4_250), labels, 50_000, 1)[0]
+    assert [(row == role).sum() for role in (Role.MEMBER, Role.NONMEMBER, Role.DEV)] == [22_500, 8_250, 4_250]
+    assert (row[50_000:] != Role.UNUSED).all(), "the whole test part is shared"
+
+
+def test_folds_part_the_pool_and_subsets_are_drawn_for_each_row() -> None:
+    table = designs.roles(Folds(200, 0, folds=5), labelled(10), TRAIN, 10) == Role.MEMBER
+    assert (table[:5].sum(0) <= 1).all() and table[:5].sum() == 200 and not np.array_equal(table[:5], table[5:])
+    drawn = designs.roles(Subsets(200, 0, share=0.7), labelled(10), TRAIN, 400) == Role.MEMBER
+    counts = drawn[:, designs.pool(Subsets(200, 0), labelled(10), TRAIN)].sum(0)
+    assert abs(counts - 280).max() < 4.2 * np.sqrt(400 * 0.7 * 0.3)
+    assert len({Folds(200, folds=5).pair(row) for row in range(10)}) == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -208,7 +234,7 @@ def test_quotas(sizes: list[int], data: st.DataObject) -> None:
 def test_each_sample_is_a_member_equally_often() -> None:
     """Over many seeds the share of members does not depend on the sample: neither on its place nor on its class."""
     labels = np.arange(40) % 4
-    for design in (RandomHalves(20, 0), VictimAttacker(20, 0, dev=0.0)):
+    for design in (RandomHalves(20, 0), VictimAttacker(20, 0)):
         kind = type(design)
         member = np.mean(
             [designs.roles(kind(20, 0, s), labels, 40, [0])[0] == Role.MEMBER for s in range(2000)], axis=0
@@ -227,9 +253,13 @@ def test_each_sample_is_a_member_equally_often() -> None:
         (RandomHalves(200, dev=-1), "dev cannot be -1"),
         (Halves(200, seed=-1), "seed cannot be -1"),
         (Halves(200, test=-1), "test cannot be -1"),
-        (VictimAttacker(200, dev=1.0), "dev 1.0 of halves of 100 leaves no member"),
-        (VictimAttacker(200, dev=-0.1), "dev -0.1"),
-        (VictimAttacker(2), "leaves no member"),
+        (VictimAttacker(200, dev=100), "100 of a half of 100 leave 0 samples"),
+        (VictimAttacker(200, dev=5), "leave 95 samples, which are halved"),
+        (VictimAttacker(2), "leave 1 samples"),
+        (SharedTest(200, share=0.0), "leave no members"),
+        (SharedTest(200, test=0, dev=20), "no non-members"),
+        (Subsets(200, share=1.0), "leaves members or non-members out"),
+        (Folds(200, folds=3), "3 folds do not part a pool of 200"),
         (Design(200), "Design says nothing about roles"),
     ],
 )
@@ -254,7 +284,7 @@ def test_no_rows() -> None:
     [
         (Halves(200, 50), "cb0b844d1f6dbd2c"),
         (RandomHalves(200, 50, 7, dev=20, reference=30), "55cd028909f9a3e1"),
-        (VictimAttacker(200, 50, 3), "dafb22e5ef16a74f"),
+        (VictimAttacker(200, 50, 3, dev=10), "dafb22e5ef16a74f"),
         (LeftOut(RandomHalves(200, 50, 7), 3, 1), "de2a39a430f08561"),
     ],
 )

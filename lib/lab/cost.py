@@ -10,13 +10,14 @@ import sys
 import numpy as np
 
 from lib import BadInput
-from lib.lab.compute.states import Arrays
+from lib.compute import Arrays, Of, compute
 from lib.recipe import Cost
 
-CHILD = "from lib.lab.compute.cost import child; child()"
+CHILD = "from lib.lab.cost import child; child()"
 
 
-def cost(step: Cost) -> Arrays:
+@compute.register
+def _(step: Cost, of: Of) -> Arrays:
     """As `lib.training.cost.measure` gives them, and `epochs`, how many the training has at most."""
     done = subprocess.run([sys.executable, "-c", CHILD], input=pickle.dumps(step), capture_output=True, check=False)
     if done.returncode:
@@ -31,7 +32,7 @@ def child() -> None:
     """Runs in the other process: reads the step from its parent, and answers with a line of JSON."""
     import torch
 
-    from lib.lab.compute.training import prepared
+    from lib.lab.trainings import prepared
     from lib.training.cost import measure
 
     torch.set_num_threads(1)

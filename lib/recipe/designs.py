@@ -1,0 +1,207 @@
+"""Who plays which role: designs, one row for each model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from lib import BadInput
+from lib.recipe.core import Recipe
+
+__all__ = ["Design", "Folds", "Halves", "LeftOut", "RandomHalves", "SharedTest", "Subsets", "VictimAttacker"]
+
+
+@dataclass(frozen=True, eq=False)
+class Design(Recipe):
+    """Who plays which role: one row a model. Row i never depends on how many rows are asked for.
+
+    The pool is a class-balanced draw from the data set's train part; test samples come from its test part and are
+    never trained on by any row. `dev` and `reference` are numbers of samples, of every design: no row trains on them,
+    and no attack is judged on them. `lib.data.designs.roles` draws.
+    """
+
+    meets: ClassVar[bool] = True  # whether a row's members are members of some other rows, as online attacks need
+
+    pool: int = 1000  # samples from which members are drawn
+    test: int | None = None  # held-out samples (accuracy, and RMIA's population); None: the whole test part
+    seed: int = 0
+    dev: int = 0  # samples that a row's trainer looks at: early stopping, choice of a strength
+    reference: int = 0  # samples outside the pool that a defence may see
+
+    @property
+    def drawn(self) -> Design:
+        """The design that draws the samples; two whose `drawn` agree in pool, test and seed speak of the same ones."""
+        return self
+
+    def members(self, row: int) -> int:
+        """How many samples row `row` trains on."""
+        return self.pool // 2
+
+    def pair(self, row: int) -> int:
+        """Rows of the same pair must not be each other's shadows: together they tell who is missing."""
+        return row // 2
+
+    def check(self, train: int, test: int) -> None:
+        """BadInput where the design does not fit a data set of `train` and `test` samples."""
+        name = type(self).__name__
+        for own in ("seed", "dev", "reference", "test"):
+            if (getattr(self, own) or 0) < 0:
+                raise BadInput(f"{name}.{own} cannot be {getattr(self, own)}; give 0 or more")
+        if self.pool < 2 or self.pool % 2:
+            raise BadInput(f"{name}.pool cannot be {self.pool}: it is halved, so give an even number from 2")
+        outside = self.dev * (not self.dev_inside) + self.reference
+        if self.pool + outside > train:
+            more = f", dev {self.dev:,} and reference {self.reference:,}" if outside else ""
+            raise BadInput(
+                f"{name}: a pool of {self.pool:,}{more} does not fit the {train:,} train samples; ask for less"
+            )
+        if self.test is not None and self.test > test:
+            raise BadInput(f"{name}.test: {self.test:,} of {test:,} test samples; ask for fewer, or None for all")
+
+    dev_inside: ClassVar[bool] = False  # whether dev samples are taken from each row's own part of the pool
+
+
+@dataclass(frozen=True, eq=False)
+class Halves(Design):
+    """PPTP, section 3.2. Row 2p trains on the whole pool (M_all), row 2p+1 on its half number p (M_h1)."""
+
+    def members(self, row: int) -> int:
+        return self.pool // (1 + row % 2)
+
+
+@dataclass(frozen=True, eq=False)
+class RandomHalves(Design):
+    """Random halves drawn as complement pairs: rows 2p and 2p+1 share no member and together hold the pool.
+
+    Every even prefix is exactly balanced, so the shadows of a target whose pair leaves are balanced too.
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class Subsets(Design):
+    """Random subsets of a share of the pool, each row's drawn for itself (Feldman & Zhang 2020: .7)."""
+
+    share: float = 0.7
+
+    def members(self, row: int) -> int:
+        return round(self.share * self.pool)
+
+    def pair(self, row: int) -> int:
+        return row  # independent draws: the others' counts say nothing of this row
+
+    def check(self, train: int, test: int) -> None:
+        super().check(train, test)
+        if not 0 < self.members(0) < self.pool:
+            raise BadInput(f"Subsets.share of {self.share} leaves members or non-members out: give one between 0 and 1")
+
+
+@dataclass(frozen=True, eq=False)
+class Folds(Design):
+    """The pool in `folds` equal parts: row k r + f trains on fold f of draw r, and on no other (WeMem's scores)."""
+
+    folds: int = 5
+
+    def members(self, row: int) -> int:
+        return self.pool // self.folds
+
+    def pair(self, row: int) -> int:
+        return row // self.folds
+
+    def check(self, train: int, test: int) -> None:
+        super().check(train, test)
+        if self.folds < 2 or self.pool % self.folds:
+            raise BadInput(f"Folds.folds: {self.folds} folds do not part a pool of {self.pool} evenly; give a divisor")
+
+
+@dataclass(frozen=True, eq=False)
+class VictimAttacker(Design):
+    """SAMIA's disjoint halves. Row 0 is the victim's split of the one, the others re-split the other.
+
+    `dev` samples of a half are looked at, the rest is half member, half non-member: as published, a tenth of it. Its
+    pool is train and test part joined (`Data.joined`).
+    """
+
+    meets: ClassVar[bool] = False
+    dev_inside: ClassVar[bool] = True
+
+    def members(self, row: int) -> int:
+        return (self.pool // 2 - self.dev) // 2
+
+    def pair(self, row: int) -> int:
+        return row
+
+    def check(self, train: int, test: int) -> None:
+        super().check(train, test)
+        left = self.pool // 2 - self.dev
+        if left < 2 or left % 2:
+            raise BadInput(
+                f"{type(self).__name__}.dev: {self.dev} of a half of {self.pool // 2} leave {left} samples, which are "
+                "halved: leave an even number from 2"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class SharedTest(VictimAttacker):
+    """WeMem's published split: members from halves of the pool, and one test part that is unseen by all.
+
+    Row r trains on the `share` of its half, row 0 of the victim's and the others of the attacker's. The rest of that
+    half and all `test` samples are its outsiders: `dev` of them are looked at, the others are non-members. So an
+    attacker learns from the very non-members on which it is judged; `VictimAttacker` is the clean form.
+    """
+
+    share: float = 0.9
+
+    def members(self, row: int) -> int:
+        return round(self.share * (self.pool // 2))
+
+    def check(self, train: int, test: int) -> None:
+        Design.check(self, train, test)
+        outside = self.pool // 2 - self.members(0) + (test if self.test is None else self.test)
+        if not 0 < self.members(0) <= self.pool // 2 or self.dev >= outside:
+            raise BadInput(f"SharedTest: a share of {self.share} and dev {self.dev} leave no members or no non-members")
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut(Design):
+    """SELENA's Split-AI (Tang et al. 2022): K sub-models for each row of a design, each without some of its members.
+
+    Each member of row r is left out by exactly `leave_out` of the `models` sub-models, drawn anew for each member and
+    each row. Row `models * r + k` is sub-model k of row r; what it leaves out is a non-member to it.
+    """
+
+    INHERITED: ClassVar = ("pool", "test", "seed", "dev", "reference")
+
+    pool: int = field(init=False)  # these five are the base's
+    test: int | None = field(init=False)
+    seed: int = field(init=False)
+    dev: int = field(init=False)
+    reference: int = field(init=False)
+    base: Design
+    models: int = 25  # K; the SELENA and PPTP papers'
+    leave_out: int = 10  # L; SELENA's for all data sets, PPTP searches 3 to 10
+
+    def __post_init__(self) -> None:
+        for name in self.INHERITED:
+            object.__setattr__(self, name, getattr(self.base, name))
+        super().__post_init__()
+        if not 1 <= self.leave_out < self.models:
+            raise BadInput(
+                f"of {self.models} sub-models 1 to {self.models - 1} leave a sample out, not {self.leave_out}"
+            )
+
+    def record(self) -> dict[str, Any]:
+        return {name: value for name, value in super().record().items() if name not in self.INHERITED}
+
+    @property
+    def drawn(self) -> Design:
+        return self.base.drawn
+
+    def check(self, train: int, test: int) -> None:
+        self.base.check(train, test)
+
+    def members(self, row: int) -> int:
+        """In expectation: sub-models differ by what the draw leaves out."""
+        return self.base.members(row // self.models) * (self.models - self.leave_out) // self.models
+
+    def pair(self, row: int) -> int:
+        return self.base.pair(row // self.models)

@@ -1,0 +1,234 @@
+"""What a training minimizes: cross-entropy and the defences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from lib import BadInput
+from lib.recipe.core import Count, Recipe
+
+if TYPE_CHECKING:
+    from lib.recipe.steps import Train
+
+__all__ = [
+    "CCL", "CSKD", "DPSGD", "HAMP", "PAST", "AdversarialRegularization", "CrossEntropy", "Distillation",
+    "Objective", "RelaxLoss",
+]  # fmt: skip
+
+
+# What it takes, in operations, to write a sample's gradient of one weight, measure it and add it up: measured on one
+# core, 240 to 740 for ViTs of 40,000 to 2.4 million weights, which memory is too slow for.
+PRIVATE = 500.0
+
+# What an operation of wide linear layers takes, of a small net's convolutions' time: measured on one core.
+LINEAR = 1 / 3
+
+
+@dataclass(frozen=True, eq=False)
+class Objective(Recipe):
+    """What a training minimizes. A kind says here what it needs and costs; `lib.training` has its loss or its step."""
+
+    needs: ClassVar[tuple[str, ...]] = ()  # samples of the design, beside the members, that it looks at: "reference"
+    taught: ClassVar[bool] = False  # whether it learns from teachers
+    by_sample: ClassVar[bool] = False  # whether it needs a network in which samples do not share statistics
+
+    @property
+    def looks(self) -> int:
+        """Samples that the network is only asked about for each one that it learns from."""
+        return 0
+
+    @property
+    def batches(self) -> int | None:
+        """Batches of an epoch that the network learns from; None: as many as cover the members."""
+        return None
+
+    @property
+    def passes(self) -> float:
+        """Passes through the network, each the cost of a forward one, for a sample that it learns from."""
+        return 3.0 + self.looks  # forward and backward; forward alone for what is looked at
+
+    def beside(self, step: Train, count: Count) -> float:
+        """Operations for a sample that it learns from, beside the passes through the network."""
+        return 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class CrossEntropy(Objective):
+    smoothing: float = 0.0  # label smoothing
+
+
+@dataclass(frozen=True, eq=False)
+class RelaxLoss(Objective):
+    """Chen et al. 2022. `paper`: posterior flattening with a fixed soft label; `code`: the official CIFAR code."""
+
+    alpha: float = 1.0  # target loss, nats
+    upper: float = 1.0  # cap of the soft label's true class
+    form: Literal["paper", "code"] = "paper"
+
+
+@dataclass(frozen=True, eq=False)
+class HAMP(Objective):
+    """The training part of HAMP (Chen & Pattabiraman 2024): KL(soft label || output) - weight * entropy of the output.
+
+    The soft label of a sample has an entropy of `entropy` * ln C: p on its class, the rest shared out evenly. `paper`:
+    the divergence is summed over classes; `code`: averaged over them, as the published code's `kl_div` does by its
+    default, so that its divergence is C times smaller: a `weight` of the code is one of C times as much here.
+    """
+
+    entropy: float = 0.95  # gamma, share of ln C; published: .95 CIFAR-10, .5 CIFAR-100, .8 Purchase, .6 Texas
+    weight: float = 0.01  # alpha; published, times C: .01 CIFAR-10, .5 CIFAR-100, 1 Purchase and Texas
+    form: Literal["paper", "code"] = "paper"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.entropy <= 1:
+            raise BadInput(f"HAMP.entropy is a share of the largest entropy, 0 to 1, not {self.entropy}")
+
+
+@dataclass(frozen=True, eq=False)
+class CCL(Objective):
+    """The convex-concave loss (Liu et al. 2024): beta * (alpha * cross-entropy - (1 - alpha) * g(p)).
+
+    p is the probability of the true class; g is e^p (`exponential`) or p + p^2 / 2 (`quadratic`). `beta` is a factor
+    of the whole loss: under Adam it changes nothing but how much weight decay (and Adam's epsilon) weigh against it,
+    which a beta of .05 makes twenty times as strong.
+    """
+
+    alpha: float = 0.5  # the published example's, as is beta; 1 leaves cross-entropy
+    beta: float = 0.05
+    form: Literal["exponential", "quadratic"] = "exponential"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.alpha <= 1:
+            raise BadInput(f"CCL.alpha mixes two terms: give 0 to 1, not {self.alpha}")
+
+
+@dataclass(frozen=True, eq=False)
+class AdversarialRegularization(Objective):
+    """Nasr, Shokri & Houmansadr 2018: cross-entropy + alpha * (mean h on members - 1/2), against an attack net h.
+
+    h (posterior, label) is trained beside the classifier to tell members from the design's `reference` samples.
+    `epoch`: one classifier step for each batch of members; `one_step`: the published pruning code's (mia_prune, WeMem),
+    whose epoch is `steps` attack steps and a single classifier step.
+    """
+
+    needs: ClassVar = ("reference",)
+
+    alpha: float = 3.0  # weight of the gain; SELENA's code: 3 Purchase, 2 Texas, 6 CIFAR-100; PPTP searches 1 to 5
+    steps: int = 3  # attack steps before each classifier step; PPTP, Table 4
+    form: Literal["epoch", "one_step"] = "epoch"
+    width: int = 1024  # units of h's first layer, in all codes; the others keep their share of it
+    attack_lr: float = 1e-3  # Adam's, of h; SELENA's code: 1e-3 Texas, 1e-4 Purchase and CIFAR-100 with far more steps
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.steps < 1 or self.width < 16:
+            raise BadInput(f"h takes at least one step and 16 units, not {self.steps} and {self.width}")
+
+    @property
+    def looks(self) -> int:
+        return 2 * self.steps
+
+    @property
+    def batches(self) -> int | None:
+        return 1 if self.form == "one_step" else None
+
+    def units(self, classes: int) -> tuple[tuple[int, ...], ...]:
+        """Units of h's layers that read the posterior, that read the label, and that judge both."""
+        part = self.width // 16
+        posterior, label = (classes, self.width, self.width // 2, part), (classes, self.width // 8, part)
+        return posterior, label, (2 * part, self.width // 2, self.width // 4, self.width // 8, part)
+
+    def beside(self, step: Train, count: Count) -> float:
+        weights = sum(a * b for layers in self.units(step.data.classes) for a, b in pairwise(layers))
+        # Forward and backward of h on what is looked at; forward, and backward to its inputs, on what is learnt.
+        return (6 * self.looks + 4) * weights * LINEAR
+
+
+@dataclass(frozen=True, eq=False)
+class CSKD(Objective):
+    """Class-wise self-distillation (Yun et al. 2020): cross-entropy + weight * T^2 * KL(teacher || student).
+
+    The teacher is the same network on another member of the same class, without a gradient.
+    """
+
+    temperature: float = 4.0  # T; the official code's
+    weight: float = 1.0  # the official code's; 3 for fine-grained images
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.temperature <= 0:
+            raise BadInput(f"CSKD.temperature cannot be {self.temperature}: give a positive one")
+
+    @property
+    def looks(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True, eq=False)
+class PAST(Objective):
+    """Privacy-aware sparsity tuning (Hu, Zhang & Wei 2024): cross-entropy + weight * sum of gamma_i |theta_i|.
+
+    gamma is a weight's privacy sensitivity: the gradient's size of the gap between the losses of members and of the
+    design's `reference` samples. The paper tunes a trained network: `population.train(schedule, PAST())`. There is no
+    published code; `lib.training.defences.Sparsity` says what is inferred here. In a training a weight of sensitivity 1
+    shrinks by the learning rates' sum over all steps, times `weight`.
+    """
+
+    needs: ClassVar = ("reference",)
+
+    weight: float = 1e-3  # lambda; not known: search 1e-4 to 1e-1 with Adam at 1e-3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weight < 0:
+            raise BadInput(f"PAST.weight cannot be {self.weight}: a penalty is 0 or more")
+
+    @property
+    def looks(self) -> int:
+        return 1
+
+    @property
+    def passes(self) -> float:
+        return 6.0  # backward for what is looked at, too
+
+
+@dataclass(frozen=True, eq=False)
+class DPSGD(Objective):
+    """Differentially private training (Abadi et al. 2016): cross-entropy, each sample's gradient clipped, noise added.
+
+    Batches are Poisson samples of the members: each member is in each with probability 1 / (steps of an epoch). The
+    optimizer is the schedule's, Adam too. Needs a network without BatchNorm. `history/epsilon` tells what is spent by
+    the end of each epoch; it is NaN where the training goes on from another one, whose weights, scores and masks know
+    the members: inside CWRF or PPTP there is no guarantee. Noise and batches come from the recipe's seed, as they have
+    to in a reproduction; who wants to be protected draws them in secret.
+    """
+
+    by_sample: ClassVar = True
+
+    noise: float = 1.0  # noise multiplier sigma: deviation over `clip`; not in the paper, .5 to 1 is usual
+    clip: float = 1.0  # largest norm of a sample's gradient; not in the paper
+    delta: float = 1e-5  # of (epsilon, delta); not in the paper
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.noise < 0 or self.clip <= 0 or not 0 < self.delta < 1:
+            raise BadInput(
+                f"DPSGD takes noise from 0, a positive clip and a delta between 0 and 1, "
+                f"not {self.noise}, {self.clip} and {self.delta}"
+            )
+
+    def beside(self, step: Train, count: Count) -> float:
+        """The weights' gradients are made twice: summed, and sample by sample."""
+        network = step.data, step.model, step.held_until
+        return count("flops", *network) + PRIVATE * count("parameters", *network)
+
+
+@dataclass(frozen=True, eq=False)
+class Distillation(Objective):
+    """SELENA's second part: cross-entropy with the mean softmax of those teachers that did not train on the sample."""
+
+    taught: ClassVar = True

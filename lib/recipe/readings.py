@@ -1,0 +1,170 @@
+"""What is read off models, architectures and designs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from lib import BadInput
+from lib.recipe.core import Count, Step
+from lib.recipe.designs import Design
+from lib.recipe.steps import Signals, State, Train, readable
+from lib.recipe.subjects import Data, Model
+
+__all__ = [
+    "Anatomy", "Cost", "Distance", "Memorization", "SelfAudit", "ShuffledRanking", "Similarity", "StageMembership",
+    "StageProbe",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Distance(Step):
+    """Per-sample feature distances between two states, part by part, over the pool (PPTP, section 3.2).
+
+    Result, each `(parts, n)`: `euclidean`, `direction` (1 - cosine), `length_a`, `length_b` (norms over root d).
+    """
+
+    a: State
+    b: State
+    parts: Literal["stages", "blocks"] = "stages"
+
+    def operations(self, count: Count) -> float:
+        return _walk(self.a, count) * 2
+
+
+@dataclass(frozen=True, eq=False)
+class Similarity(Step):
+    """How alike two states' features are up to a rotation of channels: the control of `Distance`.
+
+    A random half of the pool (the design's seed draws it) fits the rotations, the other half, m samples, is judged.
+    Result: `aligned (parts, m)`, the distance that the best rotation leaves; `hsic (parts, blocks, 3)` and `block_seen
+    (blocks,)`, of which `lib.localization.disparity.cka` makes debiased CKA; `seen_a`, `seen_b` and `index` `(m,)`.
+    """
+
+    a: State
+    b: State
+    parts: Literal["stages", "blocks"] = "stages"
+
+    def operations(self, count: Count) -> float:
+        return _walk(self.a, count) * 2
+
+
+@dataclass(frozen=True, eq=False)
+class StageProbe(Step):
+    """Test accuracy of a linear SVM on each stage's features (PPTP, Fig. 8)."""
+
+    of: State
+    dimensions: int = 4096  # wider features are projected at random to this many
+
+
+@dataclass(frozen=True, eq=False)
+class StageMembership(Step):
+    """Does a stage's feature tell members? An attack on each part by one who knows a random half of the pool.
+
+    The pool is that of the state's own row, which needs non-members too (any row of RandomHalves, an odd one of
+    Halves). Result: log-odds `scores (parts, m)` of the other half, and their `member` and `index` `(m,)`.
+    """
+
+    of: State
+    dimensions: int = 4096  # wider features are mixed down to this many
+
+    def operations(self, count: Count) -> float:
+        return _walk(self.of, count)
+
+
+@dataclass(frozen=True, eq=False)
+class Anatomy(Step):
+    """Parameters, activations and forward FLOPs of each part of an architecture on one sample of a data set."""
+
+    place: ClassVar = "host"
+
+    data: Data
+    model: Model
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        readable(self.data, self.model)
+
+
+@dataclass(frozen=True, eq=False)
+class Cost(Step):
+    """Time, memory and operations of a training from where it starts (PPTP, Fig. 16), measured in a fresh process.
+
+    The measurement belongs to the machine that made it (`meta` names the device). Time, and on a CPU the peak too,
+    suffer from whatever else runs there, this plan's other jobs included: let claims rest on `flops` and `saved_bytes`,
+    which are counted. Of what goes before `of` nothing is in here: a chain costs the sum over its trainings.
+
+    Result, each `()`: `seconds` of an epoch, median after the first; `first_seconds` of that with what goes before it;
+    `peak_bytes` beyond weights and data; `saved_bytes` for the backward pass of a step; `flops` of an epoch, and
+    `flops_once` of what only the first one does; `epochs` that the training has.
+    """
+
+    of: Train
+    epochs: int = 4  # that are measured, the first of which warms up
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if min(self.epochs, self.of.schedule.epochs) < 2:
+            raise BadInput("a cost needs two epochs or more: the first only warms up")
+
+    def parents(self) -> Iterator[Step]:
+        yield from self.of.parents()  # not the training's end: it is run anew
+
+    def operations(self, count: Count) -> float:
+        return self.of.operations(count) * (self.epochs + 2) / self.of.schedule.epochs  # two more are counted
+
+
+@dataclass(frozen=True, eq=False)
+class SelfAudit(Step):
+    """Is the tool itself honest? Duplicates across the split, and a blind classifier on the inputs (AUC .5)."""
+
+    place: ClassVar = "host"
+    travels: ClassVar = False  # it needs scikit-learn
+
+    data: Data
+    design: Design
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Memorization(Step):
+    """How far a sample's own presence in training makes its prediction right (Feldman & Zhang 2020, eq. 1, estimated).
+
+    Mean over the models that trained on the sample minus mean over those that did not, of being right (`accuracy`) or
+    of the probability of the true class (`confidence`, which resolves more with few models). All models share one pool.
+
+    Result over the pool's samples: `score (n,)`, its standard error `error (n,)` (infinite with one model on a side),
+    `index (n,)`.
+    """
+
+    place: ClassVar = "host"
+
+    models: tuple[State, ...]
+    measure: Literal["accuracy", "confidence"] = "accuracy"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len({(model.training.data, model.training.design) for model in self.models}) != 1:
+            raise BadInput("Memorization compares models of one pool: give a population of one data set and design")
+
+    def parents(self) -> Iterator[Step]:
+        yield from (Signals(model) for model in self.models)
+
+    def shuffle(self, seed: int = 0) -> ShuffledRanking:
+        return ShuffledRanking(self, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class ShuffledRanking(Step):
+    """The same scores, dealt out anew among the samples: the control of everything that goes by a ranking."""
+
+    place: ClassVar = "host"
+
+    of: Memorization
+    seed: int = 0
+
+
+def _walk(state: State, count: Count) -> float:
+    own = state.training
+    return count("flops", own.data, own.model) * own.design.pool

@@ -1,0 +1,128 @@
+"""A state at hand: its weights, its network, its data, and who plays which role to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lib import pruning as pruning  # how states are edited is registered there
+from lib import rewinding, store
+from lib.compute import Arrays, Weights, edit, taken, weights_of
+from lib.data import designs, readers
+from lib.data.designs import Role
+from lib.data.resident import Resident, resident
+from lib.models import Net, build
+from lib.recipe import Choose, Data, Design, Edit, State
+
+
+def device() -> str:
+    """Where models are trained."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def device_name() -> str:
+    return torch.cuda.get_device_name() if device() == "cuda" else "cpu"
+
+
+@lru_cache(maxsize=64)
+def roles(data: Data, design: Design, rows: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Roles `(rows, n)` over the samples that the design uses, their indices `(n,)` and labels `(n,)`."""
+    samples, train = readers.load(data.name, data.pixels), data.parts[0]
+    index = designs.used(design, samples.labels, train)
+    return designs.roles(design, samples.labels, train, rows)[:, index], index, samples.labels[index]
+
+
+def weights(state: State) -> Weights:
+    """What is pruned is zero, whatever an edit has put there."""
+    if isinstance(state, Choose):
+        return weights(taken(state))
+    if not isinstance(state, Edit):
+        arrays = store.read(state.key).arrays
+        values = {name: torch.tensor(array) for name, array in weights_of(arrays).items()}
+        return Weights(values, {}, _unpacked(arrays, values))
+    found = edit(state, weights(state.parent), Subject)
+    values = {
+        name: value.masked_fill(found.gone[name], 0.0) if name in found.gone else value
+        for name, value in found.values.items()
+    }
+    return found._replace(values=values)
+
+
+def packed(gone: Mapping[str, Tensor]) -> Arrays:
+    """Masks of what is pruned as arrays of an entry, eight weights a byte."""
+    return {f"gone/{name}": np.packbits(mask.numpy()) for name, mask in gone.items()}
+
+
+def _unpacked(arrays: Arrays, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    found = {}
+    for name, array in arrays.items():
+        if name.startswith("gone/"):
+            own = values[name.removeprefix("gone/")]
+            bits = np.unpackbits(array, count=own.numel()).astype(bool)
+            found[name.removeprefix("gone/")] = torch.from_numpy(bits).view(own.shape)
+    return found
+
+
+class Subject:
+    """A state at hand. `net` is one that has the state's weights already, as while it is trained."""
+
+    def __init__(self, state: State, net: Net | None = None) -> None:
+        self.state, self.training = state, state.training
+        if net is not None:
+            self.net = net
+
+    @cached_property
+    def weights(self) -> Weights:
+        return weights(self.state)
+
+    def initial(self, added: int = 0) -> Net:
+        """The network as it is initialised, by the training's seed; `added` makes it another one."""
+        own = self.training
+        return build(own.model, own.data.channels, own.data.classes, own.seed + added, own.data.size).to(device())
+
+    @cached_property
+    def net(self) -> Net:
+        """The network, ready to be asked."""
+        made = self.initial()
+        made.load_state_dict(dict(self.weights.values))
+        return made.eval()
+
+    @property
+    def held(self) -> dict[str, Tensor]:
+        """Masks of all that the training that follows leaves as it is: what is held, and what is gone."""
+        return rewinding.both(self.weights.held, self.weights.gone)
+
+    @property
+    def data(self) -> Resident:
+        return resident(self.training.data, device())
+
+    @property
+    def _table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return roles(self.training.data, self.training.design, (self.training.row,))
+
+    @property
+    def role(self) -> np.ndarray:
+        """The role of each sample that the design uses, `(n,)`."""
+        return self._table[0][0]
+
+    @property
+    def index(self) -> np.ndarray:
+        """Which samples of the data set these are, `(n,)`, ascending."""
+        return self._table[1]
+
+    @property
+    def labels(self) -> np.ndarray:
+        return self._table[2]
+
+    @property
+    def pool(self) -> np.ndarray:
+        """Whether each is a member or a non-member, `(n,)`."""
+        return np.isin(self.role, (Role.MEMBER, Role.NONMEMBER))
+
+    def samples(self, role: Role) -> Tensor:
+        """Which samples of the data set have a role."""
+        return torch.as_tensor(self.index[self.role == role])
