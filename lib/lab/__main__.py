@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lib import BadInput, store
-from lib.lab import cluster, plans
+from lib.lab import cluster, exchange, plans
 from lib.recipe import Choose, State, Step
 
 PART = 15.0  # size of a packed part, in units of 2^20 bytes
@@ -51,7 +51,7 @@ def _plan(chosen: Any) -> int:
 
     every = notebooks(chosen.only)
     found = plans.plan([declare(one, parameters(one, chosen.profile)) for one in every])
-    chosen.out.write_text(json.dumps(plans.dump(found)))
+    chosen.out.write_text(json.dumps(exchange.dump(found)))
     print(found.preview(width(found, Where())))
     print(f"written to {chosen.out}")
     return 0
@@ -59,7 +59,7 @@ def _plan(chosen: Any) -> int:
 
 def _read(path: Path) -> list[Step]:
     try:
-        return plans.undump(path.read_text())
+        return exchange.undump(path.read_text())
     except OSError as error:
         raise BadInput(f"cannot read the plan {path}: {error.strerror}") from error
 

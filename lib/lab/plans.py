@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from lib import BadInput, paths, store
+from lib import BadInput, store
 from lib.data import registry
+from lib.lab.pace import rates
 from lib.recipe import (
     DPSGD,
     PAST,
@@ -39,7 +38,6 @@ from lib.recipe import (
     Taylor,
     Train,
     Vulnerability,
-    load,
 )
 
 
@@ -329,13 +327,10 @@ def _held_until(step: Train) -> str | None:
 # seconds that any job costs.
 CORE, STREAM, ANYWAY = 3.5e10, 1e13, 0.1
 
-# Operations below which a training tells what a job costs anyway, not how fast a device is.
-TELLING = 1e10
-
 
 def rate(device: str) -> float:
     """Operations per second of one training on a device of this name, as the last runs measured it."""
-    return _rates().get(device, CORE if device == "cpu" else STREAM)
+    return rates().get(device, CORE if device == "cpu" else STREAM)
 
 
 def _device() -> str:
@@ -343,87 +338,3 @@ def _device() -> str:
     from lib.lab.compute.states import device_name  # asks torch, which is here if operations can be counted
 
     return device_name()
-
-
-def _rates() -> dict[str, float]:
-    try:
-        return {
-            name: float(one) for name, one in json.loads((paths.store() / "rate.json").read_text())["rates"].items()
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
-
-
-@dataclass
-class Pace:
-    """Trainings done on one device, summed: nearly all of the work."""
-
-    trainings: int = 0
-    operations: float = 0.0
-    seconds: float = 0.0
-
-    def count(self, operations: float, seconds: float) -> None:
-        if operations < TELLING:
-            return
-        self.trainings += 1
-        self.operations += operations
-        self.seconds += seconds
-
-
-def remember(paces: Mapping[str, Pace]) -> None:
-    """Keeps how fast trainings were, by name of the device, for the next preview; two of them say little."""
-    new = {device: pace.operations / pace.seconds for device, pace in paces.items() if pace.trainings >= 3}
-    if not new:
-        return
-    path = paths.store() / "rate.json"
-    partial = path.with_suffix(f".{os.getpid()}")
-    try:
-        partial.write_text(json.dumps({"rates": _rates() | new}))
-        partial.replace(path)
-    except OSError:  # a full disk has been told of by those who could not store their results
-        partial.unlink(missing_ok=True)
-
-
-# ---------------------------------------------------------------- plans as files
-
-
-def dump(asked: Plan) -> dict[str, Any]:
-    """A plan as JSON: a flat table of records by key, and what each job has to yield.
-
-    Attacks and self-audits stay at home: they are cheap (an attack net takes a second), and need more than torch.
-    """
-    table: dict[str, Any] = {}
-
-    def put(step: Step) -> None:
-        if step.key not in table:
-            table[step.key] = step.record()
-            for value in vars(step).values():
-                for part in value if isinstance(value, tuple) else (value,):
-                    if isinstance(part, Step):
-                        put(part)
-
-    travelling = (job for job in asked.jobs.values() if job.step.travels)
-    wanted = [step for job in travelling for step in job.yields]
-    for step in wanted:
-        put(step)
-    return {"format": 1, "wanted": [step.key for step in wanted], "recipes": table}
-
-
-def undump(text: str) -> list[Step]:
-    """The steps of a plan file; BadInput where it is not one, or was made by another version of lib."""
-    try:
-        raw = json.loads(text)
-        table, wanted = raw["recipes"], raw["wanted"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"this is not a plan of 'python -m lib.lab plan': {error}") from error
-    made: dict[str, Step] = {}
-
-    def step(key: str) -> Step:
-        if key not in made:
-            recipe = load(table[key], step)
-            if not isinstance(recipe, Step) or recipe.key != key:
-                raise BadInput(f"recipe {key[:12]} of the plan has another key here: plan and lib differ in version")
-            made[key] = recipe
-        return made[key]
-
-    return [step(key) for key in wanted]

@@ -19,7 +19,8 @@ from typing import Any
 
 from lib import BadInput, paths, store
 from lib.lab.cluster import Engine, Where, connect, gpus
-from lib.lab.plans import Job, Pace, Plan, remember
+from lib.lab.pace import Pace, remember
+from lib.lab.plans import Job, Plan
 from lib.lab.plans import plan as make_plan
 
 STREAMS = 4  # trainings under way at a time in one process that has a GPU; a small one leaves most of it idle

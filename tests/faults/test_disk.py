@@ -21,7 +21,8 @@ import pytest
 from lib import BadInput, lab, paths, store
 from lib.lab import __main__ as cli
 from lib.lab import compute
-from lib.lab.plans import dump, plan
+from lib.lab.exchange import dump
+from lib.lab.plans import plan
 from tests.faults import narrow, tiny
 
 KEY = "ef" + 62 * "2"

@@ -10,7 +10,8 @@ import pytest
 from lib import BadInput, audit, lab, report, store
 from lib.lab import __main__ as cli
 from lib.lab.compute.states import weights
-from lib.lab.plans import dump, plan, undump
+from lib.lab.exchange import dump, undump
+from lib.lab.plans import plan
 from lib.recipe import (
     At,
     Choose,

@@ -20,7 +20,9 @@ from lib import BadInput, batch, paths, store
 from lib.lab import __main__ as cli
 from lib.lab import cluster
 from lib.lab.cluster import Where
-from lib.lab.plans import CORE, Pace, dump, plan, rate, remember
+from lib.lab.exchange import dump
+from lib.lab.pace import Pace, remember
+from lib.lab.plans import CORE, plan, rate
 from lib.lab.run import Outcome, reasons, run, width
 from lib.recipe import RandomHalves, Schedule, Signals, population
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool
@@ -471,7 +473,7 @@ def test_trainings_of_a_blink_tell_nothing_of_the_pace() -> None:
 
 
 def test_a_run_counts_its_trainings_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lib.lab.plans.TELLING", 0.0)
+    monkeypatch.setattr("lib.lab.pace.TELLING", 0.0)
     run(plan([pool(4).signals()]), 1)
     found = [store.describe(state.key)["meta"] for state in pool(4)]
     assert rate("cpu") == pytest.approx(sum(one["operations"] for one in found) / sum(one["seconds"] for one in found))

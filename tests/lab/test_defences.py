@@ -11,7 +11,8 @@ from lib.data import designs, readers
 from lib.data.designs import Role
 from lib.lab.compute.states import load
 from lib.lab.compute.training import prepared
-from lib.lab.plans import dump, plan, undump, work
+from lib.lab.exchange import dump, undump
+from lib.lab.plans import plan, work
 from lib.recipe import (
     CCL,
     CSKD,

@@ -15,7 +15,8 @@ import pytest
 
 from lib import BadInput, lab, paths, store
 from lib.lab import __main__ as cli
-from lib.lab.plans import dump, plan, undump
+from lib.lab.exchange import dump, undump
+from lib.lab.plans import plan
 from lib.lab.run import run
 from lib.recipe import (
     BASE,

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from lib import lab
-from lib.lab.plans import dump, flops, plan, undump, work
+from lib.lab.exchange import dump, undump
+from lib.lab.plans import flops, plan, work
 from lib.models import skeleton
 from lib.recipe import (
     RMIA,

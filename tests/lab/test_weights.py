@@ -8,7 +8,8 @@ import torch
 
 from lib import BadInput, lab, selection, store
 from lib.lab.compute.states import weights
-from lib.lab.plans import dump, plan, undump, work
+from lib.lab.exchange import dump, undump
+from lib.lab.plans import plan, work
 from lib.localization.weights import kinds, maps
 from lib.recipe import (
     SNIP,
