@@ -1,7 +1,7 @@
-"""What each kind of recipe does: generic functions, with which a kind's own function registers itself beside its science.
+"""What each kind of recipe does: generic functions. A kind's own function registers itself, beside its science:
 
-    @compute.register
-    def _(step: Distance, of: Of) -> Arrays: ...
+@compute.register
+def _(step: Distance, of: Of) -> Arrays: ...
 """
 
 from __future__ import annotations

@@ -22,8 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from lib.attacks.shadows import Moments, checked, chosen, equal_counts, medians, moments, require
+from lib.attacks.case import Case, Scored, infer
+from lib.attacks.shadows import Moments, checked, chosen, equal_counts, known_entries, medians, moments, require
 from lib.audit import BoolArray, FloatArray
+from lib.recipe import LiRA
 
 Mode = Literal["online", "offline_cdf", "offline_pdf"]
 Variance = Literal["per_sample", "pooled", "shrunk", "code"]
@@ -83,7 +85,7 @@ def lira(
     if not prior >= 0:
         raise ValueError(f"prior is a weight, at least 0, not {prior}")
     phi, others, inside = checked(target, shadows, member)
-    keep = equal_counts(inside) if balanced else np.ones_like(inside)
+    keep = equal_counts(inside, known_entries(others)) if balanced else np.ones_like(inside)
 
     def side(use: BoolArray, name: str) -> tuple[FloatArray, FloatArray]:
         values = chosen(others, use)
@@ -100,3 +102,10 @@ def lira(
     in_mean, in_spread = side(inside & keep, "IN")
     out_spread = in_spread if variance == "code" else out_spread
     return (_log_density(phi, in_mean, in_spread) - _log_density(phi, out_mean, out_spread)).mean(axis=1)
+
+
+@infer.register
+def _(attacker: LiRA, case: Case) -> Scored:
+    mine, others = case.read(lambda arrays, which: arrays["views"][which], case.pool)
+    options = {"mode": attacker.mode, "variance": attacker.variance, "centre": attacker.centre}
+    return Scored(lira(mine, others, case.member, **options))  # type: ignore[arg-type]

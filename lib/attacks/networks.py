@@ -6,8 +6,9 @@ These nets train on the CPU, in a second: their kernels are too small for a GPU 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import torch
@@ -15,16 +16,12 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lib.attacks.case import Case, Scored, infer, learn
 from lib.audit import FloatArray
+from lib.compute import Arrays
+from lib.recipe import Network
 
 Inputs = Literal["posterior", "posterior_label"]
-
-
-class Trained(NamedTuple):
-    """Scores ``(N,)``, the logit of "member" (a member iff >= 0), and the net that gave them, tensor by tensor."""
-
-    scores: FloatArray
-    net: dict[str, np.ndarray]
 
 
 def features(logits: ArrayLike, labels: ArrayLike, inputs: Inputs) -> Tensor:
@@ -44,30 +41,15 @@ def features(logits: ArrayLike, labels: ArrayLike, inputs: Inputs) -> Tensor:
     return torch.cat([posterior, F.one_hot(torch.as_tensor(y, dtype=torch.int64), z.shape[1]).float()], dim=1)
 
 
-def network(
-    target: ArrayLike,
-    labels: ArrayLike,
-    shadows: ArrayLike,
-    member: ArrayLike,
-    *,
-    shadow_labels: ArrayLike | None = None,
-    inputs: Inputs = "posterior",
-    hidden: tuple[int, ...] = (128, 64, 64),
-    dropout: float = 0.2,
-    epochs: int = 20,
-    batch: int = 256,
-    lr: float = 1e-3,
-    seed: int = 0,
-) -> Trained:
-    """Trains on all that the shadows know, members and non-members of all together, and scores the target's samples.
+def trained(shadows: ArrayLike, member: ArrayLike, labels: ArrayLike, attacker: Network) -> dict[str, np.ndarray]:
+    """The net, tensor by tensor, trained on all that the shadows know, members and non-members of all together.
 
-    Logits ``target (N, C)`` with ``labels (N,)``; ``shadows (M, N', C)`` with ``member (M, N')`` may be of other
-    samples (then ``shadow_labels (N',)``); NaN there = neither a member of that shadow nor a non-member. ReLU and
-    dropout after each hidden layer, one logit, cross entropy in which both sides weigh the same, Adam. The same seed
-    gives the same bits on one machine with one thread. ValueError where shapes do not match or a side is missing.
+    Logits ``shadows (M, N, C)`` with ``member (M, N)`` and ``labels (N,)``; NaN = neither a member of that shadow nor a
+    non-member. ReLU and dropout after each hidden layer, one logit, cross entropy in which both sides weigh the same,
+    Adam. The same seed gives the same bits on one machine with one thread. ValueError where shapes do not match or a
+    side is missing.
     """
-    own, others, inside = np.asarray(labels), np.asarray(shadows, np.float64), np.asarray(member)
-    theirs = own if shadow_labels is None else np.asarray(shadow_labels)
+    others, inside, theirs = np.asarray(shadows, np.float64), np.asarray(member), np.asarray(labels)
     fit = others.ndim == 3 and inside.shape == others.shape[:2] and theirs.shape == others.shape[1:2]
     if not fit or inside.dtype != np.bool_:
         raise ValueError(
@@ -75,7 +57,7 @@ def network(
             f"got {others.shape}, {inside.dtype} {inside.shape} and {theirs.shape}"
         )
     known = ~np.isnan(others).any(axis=2)
-    x = features(others[known], np.broadcast_to(theirs, inside.shape)[known], inputs)
+    x = features(others[known], np.broadcast_to(theirs, inside.shape)[known], attacker.inputs)
     y = torch.as_tensor(inside[known])
     sides = torch.stack([~y, y]).sum(dim=1)
     if not sides.all():
@@ -84,21 +66,38 @@ def network(
     truth = y.float()
 
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        net = _mlp((x.shape[1], *hidden), dropout)
-        optimizer = torch.optim.Adam(net.parameters(), lr, fused=True)
-        for _ in range(epochs):
-            for rows in torch.randperm(len(x)).split(batch):
+        torch.manual_seed(attacker.seed)
+        net = _mlp((x.shape[1], *attacker.hidden), attacker.dropout)
+        optimizer = torch.optim.Adam(net.parameters(), attacker.lr, fused=True)
+        for _ in range(attacker.epochs):
+            for rows in torch.randperm(len(x)).split(attacker.batch):
                 optimizer.zero_grad()
                 logit = net(x[rows])[:, 0]
                 F.binary_cross_entropy_with_logits(logit, truth[rows], weight[rows]).backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
-    net.eval()
+    return {name: value.numpy() for name, value in net.state_dict().items()}
+
+
+def scores(net: Mapping[str, np.ndarray], logits: ArrayLike, labels: ArrayLike, attacker: Network) -> FloatArray:
+    """The logit of "member" (a member iff >= 0) ``(N,)`` for samples with ``logits (N, C)`` and ``labels (N,)``."""
+    x = features(logits, labels, attacker.inputs)
+    made = _mlp((x.shape[1], *attacker.hidden), attacker.dropout).eval()
+    made.load_state_dict({name: torch.tensor(array) for name, array in net.items()})
     with torch.inference_mode():
-        scores = net(features(target, own, inputs))[:, 0].double().numpy()
-    return Trained(scores, {name: value.numpy() for name, value in net.state_dict().items()})
+        return np.asarray(made(x)[:, 0].double().numpy())
 
 
 def _mlp(widths: tuple[int, ...], dropout: float) -> nn.Sequential:
     hidden = [[nn.Linear(a, b), nn.ReLU(), nn.Dropout(dropout)] for a, b in pairwise(widths)]
     return nn.Sequential(*(layer for block in hidden for layer in block), nn.Linear(widths[-1], 1))
+
+
+@learn.register
+def _(attacker: Network, case: Case) -> Arrays:
+    return trained(*case.known(lambda arrays, which: arrays["logits"][which]), attacker)
+
+
+@infer.register
+def _(attacker: Network, case: Case) -> Scored:
+    pool = case.pool
+    return Scored(scores(case.learnt, case.target["logits"][pool], case.labels[pool], attacker), 0.0)

@@ -10,9 +10,14 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import log_expit
 
-from lib.attacks.shadows import checked, chosen, equal_counts, present
+from lib.attacks.case import Case, Scored, infer
+from lib.attacks.shadows import checked, chosen, equal_counts, known_entries, present
+from lib.attacks.signals import log_confidence
 from lib.audit import BoolArray, FloatArray
+from lib.compute import Arrays
+from lib.recipe import BASE, RMIA
 
 Mode = Literal["online", "offline"]
 
@@ -47,13 +52,23 @@ def _log_ratio(
 ) -> FloatArray:
     """log of target's confidence over the average model's, (N, A)."""
     own, others, inside = _checked(target, shadows, member)
+    use = _used(inside, others, mode, balanced)
     if mode == "online":
-        use = equal_counts(inside) if balanced else np.ones_like(inside)
         return own - _log_mean(others, use)
-    if mode == "offline":
-        out = _log_mean(others, ~inside)
-        return own - (np.log((1 + a) * np.exp(out) + (1 - a)) - np.log(2.0))
-    raise ValueError(f"mode is online or offline, not {mode!r}")
+    out = _log_mean(others, use)
+    if a == 1:
+        return own - out
+    # log(((1 + a) p + 1 - a) / 2) = log(1 + (1 + a) / 2 (p - 1)), which keeps its digits where p is close to 1.
+    return np.asarray(own - np.log1p((1 + a) / 2 * np.expm1(out)))
+
+
+def _used(inside: BoolArray, others: FloatArray, mode: Mode, balanced: bool) -> BoolArray:
+    """Which (shadow, sample) entries are averaged: all online, the OUT ones offline; `balanced`: equally many each."""
+    if mode not in ("online", "offline"):
+        raise ValueError(f"mode is online or offline, not {mode!r}")
+    known = known_entries(others)
+    use = equal_counts(inside, known) if balanced else known
+    return use if mode == "online" else use & ~inside
 
 
 def rmia(
@@ -122,9 +137,27 @@ def base(
 
     Arrays and errors as `rmia`. Online uses all shadows; offline log p - strength * log mean p over the OUT ones.
     """
-    if mode == "online":
-        return _log_ratio(target, shadows, member, "online", 0.0, balanced).mean(axis=1)
-    if mode == "offline":
-        own, others, inside = _checked(target, shadows, member)
-        return (own - strength * _log_mean(others, ~inside)).mean(axis=1)
-    raise ValueError(f"mode is online or offline, not {mode!r}")
+    own, others, inside = _checked(target, shadows, member)
+    weight = 1.0 if mode == "online" else strength
+    average = _log_mean(others, _used(inside, others, mode, balanced))
+    return np.asarray((own - weight * average).mean(axis=1))
+
+
+@infer.register
+def _(attacker: RMIA, case: Case) -> Scored:
+    def signal(arrays: Arrays, which: np.ndarray) -> FloatArray:
+        if attacker.views > 1:
+            return np.asarray(log_expit(arrays["views"][which]))
+        return log_confidence(arrays["logits"][which], case.labels[which], attacker.temperature)
+
+    (mine, others), (z, others_z) = case.read(signal, case.pool), case.read(signal, case.population)
+    options = {"gamma": attacker.gamma, "mode": attacker.mode, "a": attacker.a}
+    return Scored(rmia(mine, others, case.member, z, others_z, **options))  # type: ignore[arg-type]
+
+
+@infer.register
+def _(attacker: BASE, case: Case) -> Scored:
+    def signal(arrays: Arrays, which: np.ndarray) -> FloatArray:
+        return log_confidence(arrays["logits"][which], case.labels[which])
+
+    return Scored(base(*case.read(signal, case.pool), case.member))

@@ -11,7 +11,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lib.attacks.case import Case, Scored, infer
+from lib.attacks.signals import score
 from lib.audit import BoolArray, FloatArray
+from lib.compute import Arrays
+from lib.recipe import Threshold
 
 Sign = Literal["fixed", "shadows"]
 
@@ -127,3 +131,18 @@ def class_thresholds(
     values, inside, group = _pooled(shadows, member, theirs)
     turn, _, tau = _chosen(values, inside, sign, group, int(max(own.max(), theirs.max())) + 1)
     return Decision(turn * _mean_query(target) - tau[own], 0.0)
+
+
+@infer.register
+def _(attacker: Threshold, case: Case) -> Scored:
+    def signal(arrays: Arrays, which: np.ndarray) -> FloatArray:
+        found = np.full(int(which.sum()), np.nan)
+        known = ~np.isnan(arrays["logits"][which]).any(axis=1)  # what the state was asked about
+        found[known] = score(attacker.signal, arrays["logits"][which][known], arrays["labels"][which][known])
+        return found
+
+    mine, (others, member, labels) = signal(case.target, case.pool), case.known(signal)
+    if not attacker.by_class:
+        return Scored(*global_threshold(mine, others, member, sign=attacker.sign))
+    own = case.labels[case.pool]
+    return Scored(*class_thresholds(mine, own, others, member, shadow_labels=labels, sign=attacker.sign))

@@ -4,41 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from itertools import pairwise
 from typing import Any
 
 from lib import BadInput, store
-from lib.data import registry
-from lib.lab.pace import rates
-from lib.recipe import (
-    DPSGD,
-    PAST,
-    SNIP,
-    AdversarialRegularization,
-    At,
-    Attack,
-    Choose,
-    Cost,
-    Data,
-    Distance,
-    Edit,
-    Hold,
-    Model,
-    Network,
-    Pair,
-    Population,
-    Score,
-    Shuffled,
-    Signals,
-    Similarity,
-    StageMembership,
-    State,
-    Step,
-    Taylor,
-    Train,
-    Vulnerability,
-)
+from lib.compute import taken
+from lib.lab.prices import ANYWAY, rate, work
+from lib.recipe import At, Choose, Edit, Pair, Population, Signals, State, Step, Train
 
 
 def steps_of(asked: Any) -> list[Step]:
@@ -64,10 +35,11 @@ def steps_of(asked: Any) -> list[Step]:
 
 @dataclass
 class Job:
-    """One unit of work: a step, and for a training the epochs that are asked of it."""
+    """One unit of work: a step, and for a training what is asked of its epochs."""
 
     step: Step
-    asked: list[At] = field(default_factory=list)
+    asked: list[At] = field(default_factory=list)  # epochs whose weights are kept
+    read: list[Signals] = field(default_factory=list)  # read off the network as it trains; no weights are kept
     needs: list[str] = field(default_factory=list)  # keys of jobs that come first
     seconds: float = 0.0  # expected, on one core
 
@@ -77,7 +49,7 @@ class Job:
 
     @property
     def yields(self) -> list[Step]:
-        return [self.step, *self.asked]
+        return [self.step, *self.asked, *self.read]
 
 
 @dataclass
@@ -116,7 +88,7 @@ def plan(asked: Iterable[Any]) -> Plan:
 
     def is_there(step: Step) -> bool:
         if step.key not in stored:
-            stored[step.key] = not isinstance(step, Edit) and store.has(step.key)
+            stored[step.key] = step.stored and store.has(step.key)
         return stored[step.key]
 
     def visit(step: Step, used: bool = True) -> list[str]:
@@ -131,10 +103,9 @@ def plan(asked: Iterable[Any]) -> Plan:
         if isinstance(step, Edit):
             return [key for parent in step.parents() for key in visit(parent)]
         if isinstance(step, At):
-            job = training(step.of)
-            if step.key not in {at.key for at in job.asked}:
-                job.asked.append(step)
-            return [job.key]
+            return [training(step.of, keep=step).key]
+        if isinstance(step, Signals) and isinstance(step.of, At) and not is_there(step.of):
+            return [training(step.of.of, read=step).key]
         if isinstance(step, Train):
             return [training(step).key]
         if not known:
@@ -142,17 +113,22 @@ def plan(asked: Iterable[Any]) -> Plan:
             jobs[step.key] = Job(step, needs=needs)
         return [step.key, *weights]
 
-    def training(step: Train) -> Job:
+    def training(step: Train, keep: At | None = None, read: Signals | None = None) -> Job:
         if step.key not in jobs:
             needs = list(dict.fromkeys(key for parent in step.parents() for key in visit(parent)))
             jobs[step.key] = Job(step, needs=needs)
-        return jobs[step.key]
+        job = jobs[step.key]
+        if keep and keep not in job.asked:
+            job.asked.append(keep)
+        if read and read not in job.read:
+            job.read.append(read)
+        return job
 
     for one in wanted:
         for step in one:
             visit(step, used=False)
-    operations = {key: work(job.step) for key, job in jobs.items()}
-    speed = rate(_device()) if any(operations.values()) else CORE
+    operations = {key: sum(map(work, (job.step, *job.read))) for key, job in jobs.items()}
+    speed = rate() if any(operations.values()) else 1.0
     for key, job in jobs.items():
         job.seconds = operations[key] / speed + ANYWAY
     models = [_models(one) for one in wanted]
@@ -165,11 +141,6 @@ def plan(asked: Iterable[Any]) -> Plan:
         models_distinct=len(distinct),
         models_there=sum(key not in jobs for key in distinct),
     )
-
-
-def taken(choice: Choose) -> State:
-    """The candidate that a choice has taken; errors as `store.read`."""
-    return choice.candidates[int(store.read(choice.key).arrays["chosen"])]
 
 
 def _behind(choice: Choose) -> tuple[State, ...]:
@@ -209,132 +180,3 @@ def _ordered(jobs: dict[str, Job]) -> dict[str, Job]:
     for job in jobs.values():
         put(job)
     return out
-
-
-# ---------------------------------------------------------------- cost
-
-
-# What a counted operation takes, of a small ResNet's, on one core: an Active Token Mixer's interpolation between tokens
-# is not counted, nor are norms and softmax, and at a few channels they are most of the time.
-PACES = {"atm": 6.0, "vit": 2.0, "transformer": 2.0}
-
-
-@cache
-def counted(what: str, data: Data, model: Model, start: str | None = None) -> float:
-    """`parameters`, `activations` or forward `flops` of one sample, from part `start` on."""
-    from lib.training.cost import anatomy
-
-    counts = anatomy(model, data.channels, data.classes, data.size)
-    parts = [str(part).split(".")[0] for part in counts["parts"]]
-    return float(sum(counts[what][parts.index(start.split(".")[0]) if start else 0 :]))
-
-
-def flops(data: Data, model: Model, start: str | None = None) -> float:
-    """Forward FLOPs of one sample, from part `start` on, in operations of a small ResNet's pace."""
-    return PACES.get(model.name.partition("-")[0], 1.0) * counted("flops", data, model, start)
-
-
-def work(step: Step) -> float:
-    """Floating point operations of a step, forward and backward; what is cheap counts as nothing."""
-    if isinstance(step, Train):
-        return _training_work(step)
-    if isinstance(step, Cost):
-        return _training_work(step.of) * (step.epochs + 2) / step.of.schedule.epochs  # two more are counted
-    if isinstance(step, StageMembership):
-        return flops(step.of.training.data, step.of.training.model) * step.of.training.design.pool
-    if isinstance(step, Score):
-        return 0.0 if isinstance(step, Shuffled) else _scoring_work(step)
-    if isinstance(step, Signals | Distance | Similarity):
-        own = (step.of if isinstance(step, Signals) else step.a).training
-        held_out = own.design.test if own.design.test is not None else registry.find(own.data.name).test
-        samples = own.design.pool + held_out * isinstance(step, Signals)
-        passes = step.views if isinstance(step, Signals) else 2
-        return flops(own.data, own.model) * samples * passes
-    if isinstance(step, Attack) and isinstance(step.attacker, Network):
-        net, own = step.attacker, step.targets[0].training
-        inputs = len(registry.find(own.data.name).classes) * (1 + (net.inputs == "posterior_label"))
-        weights = sum(a * b for a, b in pairwise((inputs, *net.hidden, 1)))
-        samples = len(step.shadows or step.targets) * own.design.pool
-        return 6.0 * weights * samples * net.epochs * len(step.targets)
-    return 0.0
-
-
-def _scoring_work(step: Score) -> float:
-    """Forward and backward on members, and on as many reference samples, which the initial net has all seen once."""
-    own, criterion = step.of.training, step.criterion
-    members, reference = own.design.members(own.row), getattr(own.design, "reference", 0)
-    passes = 0
-    if isinstance(criterion, Taylor):
-        passes += 3 * criterion.steps * min(criterion.batch, members)
-    if isinstance(criterion, Vulnerability):
-        passes += 3 * criterion.steps * min(criterion.batch, reference) + reference
-    if isinstance(criterion, SNIP):
-        passes += 3 * min(criterion.batch, members)
-    return passes * flops(own.data, own.model)
-
-
-# What it takes, in operations, to write a sample's gradient of one weight, measure it and add it up: measured on one
-# core, 240 to 740 for ViTs of 40,000 to 2.4 million weights, which memory is too slow for.
-PRIVATE = 500.0
-
-# What an operation of wide linear layers takes, of a small net's convolutions' time: measured on one core.
-LINEAR = 1 / 3
-
-
-def _training_work(step: Train) -> float:
-    samples, epochs = step.design.members(step.row), step.schedule.epochs
-    start = _held_until(step)
-    whole, trained = flops(step.data, step.model), flops(step.data, step.model, start)
-    batches = step.objective.batches
-    learnt = samples if batches is None else min(samples, batches * step.schedule.batch)  # of an epoch
-    looks = step.objective.looks
-    operations = epochs * learnt * (3 + looks) * trained  # forward and backward; forward alone for what is looked at
-    if isinstance(step.objective, PAST):
-        operations += epochs * learnt * 2 * trained  # backward for what is looked at, too
-    if isinstance(step.objective, DPSGD):  # the weights' gradients are made twice: summed, and sample by sample
-        operations += epochs * learnt * (trained + PRIVATE * counted("parameters", step.data, step.model, start))
-    held = whole - trained  # runs once, or every epoch where augmentation changes what it sees
-    if step.schedule.augment:
-        operations += epochs * learnt * (1 + looks) * held
-    else:
-        operations += samples * held
-        if isinstance(step.objective, AdversarialRegularization | PAST):
-            operations += getattr(step.design, "reference", 0) * held
-    if isinstance(step.objective, AdversarialRegularization):
-        from lib.models.inference import widths
-
-        layers = widths(len(registry.find(step.data.name).classes), step.objective.width)
-        weights = sum(a * b for units in layers for a, b in pairwise(units))
-        # Forward and backward of h on what is looked at; forward, and backward to its inputs, on what is learnt.
-        operations += epochs * learnt * (6 * looks + 4) * weights * LINEAR
-    for teacher in step.teachers:
-        unseen = samples - teacher.training.design.members(teacher.training.row)
-        operations += flops(step.data, teacher.training.model) * max(unseen, 0)
-    return operations
-
-
-def _held_until(step: Train) -> str | None:
-    """The first part that a training may change; None: it may change all."""
-    state = step.parent
-    while state is not None:
-        if isinstance(state, Hold):
-            return state.until
-        state = state.parent if isinstance(state, Edit | Train) else None
-    return None
-
-
-# Operations per second before the store knows better: of one core on small nets, and a guess for a stream of a GPU;
-# seconds that any job costs.
-CORE, STREAM, ANYWAY = 3.5e10, 1e13, 0.1
-
-
-def rate(device: str) -> float:
-    """Operations per second of one training on a device of this name, as the last runs measured it."""
-    return rates().get(device, CORE if device == "cpu" else STREAM)
-
-
-def _device() -> str:
-    """The name of the device that would train here."""
-    from lib.lab.compute.states import device_name  # asks torch, which is here if operations can be counted
-
-    return device_name()

@@ -61,7 +61,7 @@ def _doing(job: Job, broken: Outcome | None = None) -> Generator[None, None, Out
     """
     if broken:
         return _orphan(job, broken)
-    from lib.lab.compute import run
+    from lib.lab.work import run
 
     name, there = _name(job), tuple(step.key for step in job.yields)
     try:

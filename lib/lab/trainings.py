@@ -19,6 +19,8 @@ from lib.training.defences import soft_labels
 from lib.training.loop import training
 from lib.training.signals import logits
 
+UNREACHED = "an epoch that is asked for was never reached: the training stopped early, ask for an earlier one"
+
 
 def train(
     step: Train, asked: Sequence[At] = (), read: Sequence[Signals] = ()
@@ -43,14 +45,13 @@ def train(
 
     look("init")
     trajectory = yield from training(net, **given, wanted=[at.when for at in asked], on_epoch=look)
-    for one in read:
-        if one.key not in found:
-            raise ValueError(f"epoch {one.of.when} was never reached: the training stopped early, ask for an earlier one")  # type: ignore[attr-defined]
+    if len(found) < len(read):
+        raise ValueError(UNREACHED)
     gone = packed(Subject(step.parent).weights.gone) if step.parent else {}
 
     def arrays(when: int | str) -> Arrays:
         if when not in trajectory.states:
-            raise ValueError(f"epoch {when} was never reached: the training stopped early, ask for an earlier one")
+            raise ValueError(UNREACHED)
         states = trajectory.states[when].items()
         return {name: value.detach().cpu().contiguous().numpy() for name, value in states} | gone
 

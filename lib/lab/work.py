@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
@@ -17,17 +18,33 @@ from lib.lab.plans import Job
 from lib.lab.prices import work
 from lib.recipe import Step, Train
 
-ROOMS = "lib.training", "lib.localization", "lib.attacks", "lib.data"
+REGISTERING = (  # where they register what they do; a package with all of its modules
+    "lib.training",
+    "lib.localization",
+    "lib.attacks",
+    "lib.data.honesty",
+    "lib.lab.choice",
+    "lib.lab.cost",
+)
 
 
 @cache
 def learn_kinds() -> None:
-    """Imports the rooms in which kinds register what they do."""
-    for room in ROOMS:
-        for module in iter_modules(import_module(room).__path__):
-            if module.name not in ("__main__", "private"):  # Opacus is not on every machine, and slow to import
-                import_module(f"{room}.{module.name}")
-    import_module("lib.lab.cost")
+    """Imports what registers; what needs a library that is not on this machine stays unknown."""
+    for name in REGISTERING:
+        module = import_module(name)
+        for inside in iter_modules(getattr(module, "__path__", ())):
+            with _known_here():
+                import_module(f"{name}.{inside.name}")
+
+
+@contextmanager
+def _known_here() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "lib":
+            raise
 
 
 def run(job: Job) -> Generator[None, None, dict[str, Any]]:

@@ -18,9 +18,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lib import BadInput
+from lib.compute import Arrays, Of, compute, text
 from lib.data import augmentation
+from lib.data.designs import Role
 from lib.data.resident import Resident
 from lib.models import Net
+from lib.recipe import Distance, StageProbe
 from lib.training.signals import scoring
 
 Parts = Literal["stages", "blocks"]
@@ -184,3 +187,30 @@ def _svm(features: NDArray[np.float32], labels: NDArray[np.int64], n: int, seed:
     if any(issubclass(each.category, ConvergenceWarning) for each in caught):
         logging.getLogger(__name__).warning("the SVM on %s had not converged after 5,000 passes", name)
     return float(machine.score(x[n:], labels[n:]))
+
+
+@compute.register(Distance)
+def _(step: Distance, of: Of) -> Arrays:
+    a, b = of(step.a), of(step.b)
+    index = a.index[a.pool]
+    return distances(a.net, b.net, a.data, torch.as_tensor(index), step.parts) | {
+        "parts": text(part_names(a.net, step.parts)),
+        "index": index,
+        "seen_a": a.role[a.pool] == Role.MEMBER,
+        "seen_b": b.role[a.pool] == Role.MEMBER,
+    }
+
+
+@compute.register(StageProbe)
+def _(step: StageProbe, of: Of) -> Arrays:
+    own = of(step.of)
+    halves = own.samples(Role.MEMBER), own.samples(Role.TEST)
+    accuracy = probe(own.net, own.data, *halves, step.dimensions, own.training.seed)
+    return {"accuracy": np.asarray(accuracy), "parts": text(part_names(own.net)[: len(accuracy)])}
+
+
+def halved(samples: NDArray[np.int64], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Two random halves, each ascending: the same whenever the samples and the seed are."""
+    order = np.random.default_rng(seed).permutation(len(samples))
+    first, second = np.split(samples[order], [len(samples) // 2])
+    return np.sort(first), np.sort(second)

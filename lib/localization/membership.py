@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lib import BadInput
+from lib.compute import Arrays, Of, compute, text
+from lib.data.designs import Role
 from lib.data.resident import Resident
-from lib.localization.layers import features, mixing, pixels
+from lib.localization.layers import features, halved, mixing, part_names, pixels
 from lib.models import Net
+from lib.recipe import StageMembership
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -100,3 +103,24 @@ def classified(described: FloatArray, member: BoolArray, known: BoolArray) -> Fl
     machine = make_pipeline(StandardScaler(), products, StandardScaler(), LogisticRegression(C=0.1, max_iter=2000))
     machine.fit(described[known], member[known])
     return np.asarray(machine.decision_function(described[~known]), np.float64)
+
+
+@compute.register(StageMembership)
+def _(step: StageMembership, of: Of) -> Arrays:
+    own = of(step.of)
+    sides = [np.flatnonzero(own.role == role) for role in (Role.MEMBER, Role.NONMEMBER)]
+    if min(map(len, sides)) < 4:
+        raise BadInput(
+            f"row {own.training.row} has too few non-members to be told from members: take a row that trains on a half"
+        )
+    halves = zip(*(halved(side, own.training.design.seed) for side in sides), strict=True)
+    known, judged = (np.sort(np.concatenate(half)) for half in halves)
+    chosen = np.concatenate([known, judged])
+    member, told = own.role[chosen] == Role.MEMBER, np.arange(len(chosen)) < len(known)
+    index = torch.as_tensor(own.index[chosen])
+    return {
+        "scores": membership(own.net, own.data, index, member, told, step.dimensions, own.training.seed),
+        "member": member[~told],
+        "index": own.index[judged],
+        "parts": text(part_names(own.net)),
+    }

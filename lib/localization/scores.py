@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lib import BadInput
+from lib import BadInput, store
+from lib.compute import Arrays, Of, compute, text
 from lib.data import augmentation
+from lib.data.designs import Role
 from lib.data.resident import Resident
 from lib.models import Net
 from lib.models.transformer import Attention
-from lib.recipe import SNIP, CrossEntropy, Schedule, Taylor, Vulnerability
+from lib.recipe import (
+    SNIP,
+    At,
+    Change,
+    Criterion,
+    CrossEntropy,
+    Magnitude,
+    Random,
+    Schedule,
+    Score,
+    Shuffled,
+    Taylor,
+    Vulnerability,
+)
+from lib.subject import Subject
 from lib.training.held import holding
 from lib.training.signals import logits as answers
 from lib.training.step import Step, Task, float32
@@ -176,3 +196,63 @@ def snip(net: Net, data: Resident, members: Tensor, criterion: SNIP, *, seed: in
     found = [(g * w).abs().detach() for g, w in zip(gradients, weights, strict=True)]
     total = torch.stack([each.double().sum() for each in found]).sum()
     return {name: (each / total).cpu().contiguous() for name, each in zip(kinds(net), found, strict=True)}
+
+
+Maps = dict[str, NDArray[np.float32]]
+
+
+@singledispatch
+def weigh(criterion: Criterion, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
+    """Scores of a subject's weights by state-dict name, and the history of making them.
+
+    `init` is the chain's initialisation, where the criterion compares with it.
+    """
+    raise TypeError(f"nothing says what {type(criterion).__name__} makes of weights")
+
+
+@weigh.register
+def _(criterion: Taylor, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
+    members, reference = own.samples(Role.MEMBER), own.samples(Role.REFERENCE)
+    start = init.net if init else None
+    found, history = taylor(
+        own.net, own.data, members, criterion, seed=own.training.seed, reference=reference, init=start
+    )
+    return {name: value.numpy() for name, value in found.items()}, history
+
+
+@weigh.register
+def _(criterion: SNIP, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
+    found = snip(own.net, own.data, own.samples(Role.MEMBER), criterion, seed=own.training.seed)
+    return {name: value.numpy() for name, value in found.items()}, {}
+
+
+@weigh.register
+def _(criterion: Magnitude | Change, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
+    state, start = own.weights.values, init.weights.values if init else {}
+    return {name: (state[name] - start.get(name, 0)).abs().numpy() for name in kinds(own.net)}, {}
+
+
+@weigh.register
+def _(criterion: Random, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
+    draws = np.random.default_rng(np.random.SeedSequence([criterion.seed, own.training.seed]))
+    state = own.weights.values
+    return {name: draws.random(tuple(state[name].shape), np.float32) for name in kinds(own.net)}, {}
+
+
+@compute.register(Score)
+def _(step: Score, of: Of) -> Arrays:
+    own = of(step.of)
+    named = [f"{name} {kind}" for name, kind in kinds(own.net).items()]
+    init = of(At(step.of.origin(), "init")) if step.criterion.compares else None
+    maps, history = weigh(step.criterion, own, init)
+    return maps | {f"history/{name}": value.numpy() for name, value in history.items()} | {"scored/kinds": text(named)}
+
+
+@compute.register(Shuffled)
+def _(step: Shuffled, of: Of) -> Arrays:
+    (score,) = step.parents()
+    draws = np.random.default_rng(np.random.SeedSequence([step.seed, step.of.training.seed]))
+    return {
+        name: array if "/" in name else draws.permutation(array.ravel()).reshape(array.shape)
+        for name, array in store.read(score.key).arrays.items()
+    }

@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lib import BadInput
+from lib.compute import Arrays, Of, compute, text
 from lib.data import augmentation
+from lib.data.designs import Role
 from lib.data.resident import Resident
-from lib.localization.layers import Parts, part_names, pixels, walk
+from lib.localization.layers import Parts, halved, part_names, pixels, walk
 from lib.models import Net
+from lib.recipe import Similarity
 from lib.training.signals import scoring
 
 BLOCK = 50  # samples among which features are compared for CKA
@@ -130,3 +133,18 @@ class _Moments:
 def _residual(p: Tensor, q: Tensor, mean_p: Tensor, mean_q: Tensor, rotation: Tensor) -> Tensor:
     gap = (p - mean_p) - (q - mean_q) @ rotation
     return gap.square().mean(dim=(1, 2)).sqrt()
+
+
+@compute.register(Similarity)
+def _(step: Similarity, of: Of) -> Arrays:
+    a, b = of(step.a), of(step.b)
+    fitted, judged = halved(np.flatnonzero(a.role == Role.MEMBER), a.training.design.seed)
+    both = b.role == Role.MEMBER
+    halves = torch.as_tensor(a.index[fitted]), torch.as_tensor(a.index[judged])
+    seen = both[np.concatenate([fitted, judged])]
+    return similarity(a.net, b.net, a.data, *halves, seen, step.parts) | {
+        "parts": text(part_names(a.net, step.parts)),
+        "index": a.index[judged],
+        "seen_a": np.ones(len(judged), bool),
+        "seen_b": both[judged],
+    }

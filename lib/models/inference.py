@@ -5,12 +5,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-
-def widths(classes: int, width: int) -> tuple[tuple[int, ...], ...]:
-    """Units of the layers that read the posterior, that read the label, and that judge both."""
-    part = width // 16
-    posterior, label = (classes, width, width // 2, part), (classes, width // 8, part)
-    return posterior, label, (2 * part, width // 2, width // 4, width // 8, part)
+from lib.recipe import AdversarialRegularization
 
 
 class InferenceNet(nn.Module):
@@ -28,7 +23,8 @@ class InferenceNet(nn.Module):
     def __init__(self, classes: int, seed: int, width: int = 1024) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
-        self.posterior, self.label, self.judge = (_layers(generator, *units) for units in widths(classes, width))
+        units = AdversarialRegularization(width=width).units(classes)
+        self.posterior, self.label, self.judge = (_layers(generator, *own) for own in units)
         self.out = _linear(generator, width // 16, 1)
 
     def forward(self, posterior: Tensor, label: Tensor) -> Tensor:

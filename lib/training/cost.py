@@ -15,8 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from lib.compute import Arrays, Of, compute, text
 from lib.models import Net, blank, skeleton
-from lib.recipe import Model
+from lib.recipe import Anatomy, Model
 from lib.training.loop import training
 
 
@@ -49,6 +50,12 @@ def flops(model: Model, channels: int, classes: int, size: int) -> tuple[int, in
     """FLOPs of the forward pass of one sample, and the network's parameters."""
     counts = anatomy(model, channels, classes, size)
     return int(counts["flops"].sum()), int(counts["parameters"].sum())
+
+
+@compute.register(Anatomy)
+def _(step: Anatomy, of: Of) -> Arrays:
+    counts = anatomy(step.model, step.data.channels, step.data.classes, step.data.size)
+    return dict(counts) | {"parts": text([str(name) for name in counts["parts"]])}
 
 
 # --- a training, as it runs -----------------------------------------------------------------------------------------

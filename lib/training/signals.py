@@ -3,12 +3,16 @@
 import contextlib
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from lib.compute import Arrays, Of, compute
 from lib.data import augmentation
+from lib.data.designs import Role
 from lib.data.resident import Resident
 from lib.models import Net
+from lib.recipe import Signals
 
 # Every score of every model is computed in batches of just this size (the last one is filled up), because the size
 # may choose another kernel and move a logit by one part in a million.
@@ -73,3 +77,17 @@ def accuracy(net: Net, data: Resident, index: Tensor) -> float:
             for rows in index.to(data.device).split(BATCH)
         ]
         return float(torch.stack(right).sum()) / len(index)
+
+
+@compute.register(Signals)
+def _(step: Signals, of: Of) -> Arrays:
+    """Accuracies by role too; of a design without test samples the test accuracy is that on non-members."""
+    own = of(step.of)
+    plain, views = (part.numpy() for part in logits(own.net, own.data, torch.as_tensor(own.index), step.views))
+    right = plain.argmax(axis=1) == own.labels
+    parts = {role: right[own.role == role] for role in (Role.MEMBER, Role.NONMEMBER, Role.TEST, Role.DEV)}
+    if not len(parts[Role.TEST]):
+        parts[Role.TEST] = parts[Role.NONMEMBER]
+    accuracies = {f"accuracy_{role.name.lower()}": np.asarray(part.mean()) for role, part in parts.items() if len(part)}
+    own_arrays = {"logits": plain, "views": views, "labels": own.labels, "index": own.index, "role": own.role}
+    return own_arrays | accuracies
