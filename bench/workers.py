@@ -60,10 +60,9 @@ def plainly(step: Train, line: Connection) -> None:
     import torch
     from torch.nn.functional import cross_entropy
 
-    from lib.lab.compute.states import net
 
     torch.set_num_threads(1)
-    made = net(step).train()
+    made = Subject(step).initial().train()
     entry = registry.find(step.data.name)
     side = step.data.pixels or entry.shape[0]
     x, y = torch.zeros(step.schedule.batch, entry.shape[-1], side, side), torch.zeros(step.schedule.batch).long()

@@ -1,6 +1,6 @@
 """What each kind of recipe does: generic functions. A kind's own function registers itself, beside its science:
 
-@compute.register
+@compute.register(Distance)
 def _(step: Distance, of: Of) -> Arrays: ...
 """
 

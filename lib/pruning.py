@@ -49,7 +49,7 @@ def prune(
     return values, gone
 
 
-@edit.register
+@edit.register(Prune)
 def _(state: Prune, before: Weights, of: Of) -> Weights:
     scores = weights_of(store.read(state.by.key).arrays) if state.by else None
     values, gone = prune(before.values, state.sparsity, scores, state.scope, state.largest, before.gone)

@@ -93,7 +93,7 @@ def _chosen(state: RewindWeights | HoldWeights) -> dict[str, Tensor]:
     return {name: torch.as_tensor(mask) for name, mask in chosen.items()}
 
 
-@edit.register
+@edit.register(Rewind)
 def _(state: Rewind, before: Weights, of: Of) -> Weights:
     if state.fresh:
         start = {name: value.cpu() for name, value in of(state).initial(FRESH).state_dict().items()}
@@ -102,18 +102,18 @@ def _(state: Rewind, before: Weights, of: Of) -> Weights:
     return before._replace(values=rewind(before.values, start, state.start))
 
 
-@edit.register
+@edit.register(RewindWeights)
 def _(state: RewindWeights, before: Weights, of: Of) -> Weights:
     init = of(At(state.origin(), "init")).weights.values
     return before._replace(values=rewind_weights(before.values, init, _chosen(state)))
 
 
-@edit.register
+@edit.register(Hold)
 def _(state: Hold, before: Weights, of: Of) -> Weights:
     return before._replace(held=both(before.held, hold(before.values, state.until)))
 
 
-@edit.register
+@edit.register(HoldWeights)
 def _(state: HoldWeights, before: Weights, of: Of) -> Weights:
     more = hold_weights(before.values, _chosen(state), state.rest)
     return before._replace(held=both(before.held, more))

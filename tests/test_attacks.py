@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable
+from decimal import Decimal, localcontext
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,12 +15,13 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 from lib import audit
-from lib.attacks import signals
+from lib.attacks import networks, signals
 from lib.attacks.lira import lira
-from lib.attacks.networks import Inputs, features, network
+from lib.attacks.networks import Inputs, features, trained
 from lib.attacks.rmia import base, rmia
 from lib.attacks.shadows import equal_counts
 from lib.attacks.threshold import best_thresholds, class_thresholds, global_threshold
+from lib.recipe import Network
 
 quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
@@ -522,6 +525,18 @@ def outputs(rng: np.random.Generator, member: np.ndarray, labels: np.ndarray, ga
     return rng.normal(size=(*member.shape, 5)) + np.eye(5)[labels] * (gap * member)[..., None]
 
 
+class Trained(NamedTuple):
+    scores: np.ndarray
+    net: dict[str, np.ndarray]
+
+
+def network(target, labels, shadows, member, shadow_labels=None, **options) -> Trained:
+    """Learns from the shadows, then scores the target."""
+    attacker = Network(**options)
+    net = trained(shadows, member, labels if shadow_labels is None else shadow_labels, attacker)
+    return Trained(networks.scores(net, target, labels, attacker), net)
+
+
 def test_features_are_posteriors_and_a_one_hot() -> None:
     z, y = np.random.default_rng(0).normal(0, 3, size=(40, 5)), np.arange(40) % 5
     plain, labelled = features(z, y, "posterior").numpy(), features(z, y, "posterior_label").numpy()
@@ -665,31 +680,45 @@ def test_counts_leak_when_only_the_target_leaves(name: str) -> None:
     assert finds_nothing(null_auc(partial(ATTACKS[name], balanced=True), pairs=4, pair_leaves=False))
 
 
-def test_targets_that_are_each_others_shadows_need_the_wider_interval() -> None:
-    """A population's mean AUC varies near twice as much as its targets' own spread says; CROSSED makes up for it."""
-    rng = np.random.default_rng(0)
-    runs = []
-    for _ in range(150):
-        member = complement_pairs(rng, 3, 400)
-        values = rng.normal(size=member.shape)
-        runs.append([])
-        for target in range(6):
-            others = without_pair(6, target)
-            runs[-1].append(float(audit.auc(lira(values[target], values[others], member[others]), member[target])))
-    areas = np.array(runs)
-    effect = areas.mean(axis=1).var(ddof=1) / (areas.var(axis=1, ddof=1).mean() / 6)
-    assert effect > 1.4
-    inside = [
-        [found.low <= 0.5 <= found.high for row in areas for found in [audit.over(row, design_effect=wide)]]
-        for wide in (1.0, audit.CROSSED)
-    ]
-    assert np.mean(inside[0]) < 0.9 < 0.92 < np.mean(inside[1])
-
-
 def test_equal_counts_keeps_the_first_of_each_side() -> None:
     member = np.array([[True, False], [True, True], [False, False], [True, True], [False, False]])
     kept = equal_counts(member)
     np.testing.assert_array_equal(kept.T, [[1, 1, 1, 0, 1], [1, 1, 1, 1, 0]])
+    known = np.array([[True, True], [False, True], [True, True], [True, True], [True, True]])
+    np.testing.assert_array_equal(equal_counts(member, known).T, [[1, 0, 1, 1, 1], [1, 1, 1, 1, 0]])
+
+
+@pytest.mark.parametrize("attack", [partial(rmia, target_z=-np.ones(3), shadows_z=-np.ones((6, 3))), base])
+@pytest.mark.parametrize("mode", ["online", "offline"])
+def test_balanced_ratios_average_equally_many_of_each_side(attack: Callable[..., np.ndarray], mode: str) -> None:
+    """By hand: what equal counts leaves out, and what was not evaluated, might as well not be there."""
+    rng = np.random.default_rng(0)
+    own, others = -rng.exponential(size=8), -rng.exponential(size=(6, 8))
+    member = np.arange(6)[:, None] < np.array([2, 2, 3, 3, 2, 2, 3, 3])
+    others[5, 3] = np.nan
+    kept = np.where(equal_counts(member, ~np.isnan(others)), others, np.nan)
+    run = partial(attack, own, member=member, mode=mode)
+    np.testing.assert_array_equal(run(others, balanced=True), run(kept))
+    assert not np.array_equal(run(others, balanced=True), run(others))
+
+
+@pytest.mark.parametrize("a", [0.3, 1.0])
+def test_offline_ratios_keep_their_digits(a: float) -> None:
+    """Against 200 digits: mean OUT probabilities from e^-2000 to 1 - 1e-15."""
+    out = np.array([-2000.0, -745.2, -30.0, -1e-3, -1e-9, -1e-15])
+    own = np.array([-1.0, -700.0, -2.0, -2e-3, -3e-9, -2e-16])
+    with localcontext() as context:
+        context.prec = 1200
+        average = [((1 + Decimal(a)) * Decimal(x).exp() + 1 - Decimal(a)) / 2 for x in out]
+        exact = [float(Decimal(p) - q.ln()) for p, q in zip(own, average, strict=True)]
+    population = np.array([-5.0])
+    found = rmia(own, out[None], np.zeros((1, 6), bool), population, population[None], mode="offline", a=a)
+    np.testing.assert_array_equal(np.argsort(found), np.argsort(exact))
+    from lib.attacks.rmia import _log_ratio
+
+    np.testing.assert_allclose(
+        _log_ratio(own, out[None], np.zeros((1, 6), bool), "offline", a, False)[:, 0], exact, 1e-13
+    )
 
 
 # --- power under realistic shadows -------------------------------------------------------------------------------

@@ -208,7 +208,8 @@ REFERENCE = 4.0e10  # operations per second of one core on the networks of `quic
 @pytest.mark.parametrize("folder", sorted({one.name.split("/")[0] for one in FIGURES}))
 def test_quick_stays_within_its_budget(folder: str) -> None:
     """By counted operations, not by the clock; chains that notebooks share count once."""
-    from lib.lab.plans import plan, work
+    from lib.lab.plans import plan
+    from lib.lab.prices import work
 
     asked = [declare(one, parameters(one, "quick")) for one in FIGURES if one.name.startswith(f"{folder}/")]
     total = sum(work(job.step) for job in plan(asked).jobs.values())

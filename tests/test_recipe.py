@@ -56,7 +56,7 @@ def test_keys_are_pinned() -> None:
         "schedule": {"kind": "Schedule", "epochs": 3},
     }
     pinned = {base(): "05847b7138f1e66a", Signals(base()): "2e902c1fd33a4fe7"}
-    pinned[Attack(LiRA(), (base(), base(row=2)))] = "2586a73b3faa3645"
+    pinned[Attack(LiRA(), tuple(base(row=row) for row in range(6)))] = "7b57366b68946347"
     assert {step: step.key[:16] for step in pinned} == pinned
 
 
@@ -97,7 +97,7 @@ def test_a_recipe_comes_back_from_its_json(lr: float, epochs: int, nesterov: boo
 
 
 def test_a_chain_comes_back_from_its_records() -> None:
-    attack = Attack(LiRA(variance="shrunk"), tuple(population(Data(), RandomHalves(100), MODEL, Schedule(3), models=4)))
+    attack = Attack(LiRA(variance="shrunk"), tuple(population(Data(), RandomHalves(100), MODEL, Schedule(3), models=6)))
     chain = base().rewind("stage4").hold("stage4").train(Schedule(2), RelaxLoss(0.5))
     known = {step.key: step for step in (*attack.targets, base(), base().rewind("stage4"))}
     known[chain.parent.key] = chain.parent  # type: ignore[union-attr]

@@ -104,7 +104,7 @@ def lira(
     return (_log_density(phi, in_mean, in_spread) - _log_density(phi, out_mean, out_spread)).mean(axis=1)
 
 
-@infer.register
+@infer.register(LiRA)
 def _(attacker: LiRA, case: Case) -> Scored:
     mine, others = case.read(lambda arrays, which: arrays["views"][which], case.pool)
     options = {"mode": attacker.mode, "variance": attacker.variance, "centre": attacker.centre}

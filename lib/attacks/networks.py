@@ -81,8 +81,9 @@ def trained(shadows: ArrayLike, member: ArrayLike, labels: ArrayLike, attacker: 
 def scores(net: Mapping[str, np.ndarray], logits: ArrayLike, labels: ArrayLike, attacker: Network) -> FloatArray:
     """The logit of "member" (a member iff >= 0) ``(N,)`` for samples with ``logits (N, C)`` and ``labels (N,)``."""
     x = features(logits, labels, attacker.inputs)
-    made = _mlp((x.shape[1], *attacker.hidden), attacker.dropout).eval()
-    made.load_state_dict({name: torch.tensor(array) for name, array in net.items()})
+    with torch.device("meta"):  # no weights are drawn, which would move the global generator
+        made = _mlp((x.shape[1], *attacker.hidden), attacker.dropout).eval()
+    made.load_state_dict({name: torch.tensor(array) for name, array in net.items()}, assign=True)
     with torch.inference_mode():
         return np.asarray(made(x)[:, 0].double().numpy())
 
@@ -92,12 +93,12 @@ def _mlp(widths: tuple[int, ...], dropout: float) -> nn.Sequential:
     return nn.Sequential(*(layer for block in hidden for layer in block), nn.Linear(widths[-1], 1))
 
 
-@learn.register
+@learn.register(Network)
 def _(attacker: Network, case: Case) -> Arrays:
     return trained(*case.known(lambda arrays, which: arrays["logits"][which]), attacker)
 
 
-@infer.register
+@infer.register(Network)
 def _(attacker: Network, case: Case) -> Scored:
     pool = case.pool
     return Scored(scores(case.learnt, case.target["logits"][pool], case.labels[pool], attacker), 0.0)

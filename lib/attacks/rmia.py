@@ -47,7 +47,7 @@ def _log_mean(values: FloatArray, use: BoolArray) -> FloatArray:
     return np.asarray(top + np.log1p(np.sum(gaps, axis=2, where=valid) / number))
 
 
-def _log_ratio(
+def log_ratio(
     target: ArrayLike, shadows: ArrayLike, member: ArrayLike, mode: Mode, a: float, balanced: bool
 ) -> FloatArray:
     """log of target's confidence over the average model's, (N, A)."""
@@ -101,8 +101,8 @@ def rmia(
         raise ValueError(f"gamma must be positive, not {gamma}")
     others_z = np.asarray(shadows_z, np.float64)
     inside_z = np.zeros(others_z.shape[:2], dtype=np.bool_) if member_z is None else np.asarray(member_z)
-    x = _log_ratio(target, shadows, member, mode, a, balanced)
-    z = _log_ratio(target_z, others_z, inside_z, mode, a, False)
+    x = log_ratio(target, shadows, member, mode, a, balanced)
+    z = log_ratio(target_z, others_z, inside_z, mode, a, False)
     if x.shape[1] != z.shape[1]:
         raise ValueError(f"x has {x.shape[1]} queries, z has {z.shape[1]}")
     size, queries = z.shape
@@ -143,7 +143,7 @@ def base(
     return np.asarray((own - weight * average).mean(axis=1))
 
 
-@infer.register
+@infer.register(RMIA)
 def _(attacker: RMIA, case: Case) -> Scored:
     def signal(arrays: Arrays, which: np.ndarray) -> FloatArray:
         if attacker.views > 1:
@@ -155,7 +155,7 @@ def _(attacker: RMIA, case: Case) -> Scored:
     return Scored(rmia(mine, others, case.member, z, others_z, **options))  # type: ignore[arg-type]
 
 
-@infer.register
+@infer.register(BASE)
 def _(attacker: BASE, case: Case) -> Scored:
     def signal(arrays: Arrays, which: np.ndarray) -> FloatArray:
         return log_confidence(arrays["logits"][which], case.labels[which])

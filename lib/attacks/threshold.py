@@ -133,7 +133,7 @@ def class_thresholds(
     return Decision(turn * _mean_query(target) - tau[own], 0.0)
 
 
-@infer.register
+@infer.register(Threshold)
 def _(attacker: Threshold, case: Case) -> Scored:
     def signal(arrays: Arrays, which: np.ndarray) -> FloatArray:
         found = np.full(int(which.sum()), np.nan)

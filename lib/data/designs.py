@@ -117,7 +117,7 @@ def assign(design: Design, row: int, sets: Sets, out: np.ndarray) -> None:
     raise BadInput(f"{type(design).__name__} says nothing about roles; take Halves, RandomHalves, VictimAttacker")
 
 
-@assign.register
+@assign.register(Halves)
 def _(design: Halves, row: int, sets: Sets, out: np.ndarray) -> None:
     out[sets.pool] = MEMBER
     if row % 2:
@@ -129,21 +129,21 @@ def _(design: Halves, row: int, sets: Sets, out: np.ndarray) -> None:
         out[np.delete(sets.pool, _take(label, given, rng))] = NONMEMBER
 
 
-@assign.register
+@assign.register(RandomHalves)
 def _(design: RandomHalves, row: int, sets: Sets, out: np.ndarray) -> None:
     order = _stream(design.seed, _Purpose.RANDOM_HALF, row // 2).permutation(len(sets.pool))
     first, second = np.split(order, 2)
     out[sets.pool[first]], out[sets.pool[second]] = (NONMEMBER, MEMBER) if row % 2 else (MEMBER, NONMEMBER)
 
 
-@assign.register
+@assign.register(Subsets)
 def _(design: Subsets, row: int, sets: Sets, out: np.ndarray) -> None:
     order = _stream(design.seed, _Purpose.SUBSET, row).permutation(len(sets.pool))
     out[sets.pool] = NONMEMBER
     out[sets.pool[order[: design.members(row)]]] = MEMBER
 
 
-@assign.register
+@assign.register(Folds)
 def _(design: Folds, row: int, sets: Sets, out: np.ndarray) -> None:
     draw, fold = divmod(row, design.folds)
     order = _stream(design.seed, _Purpose.FOLDS, draw).permutation(len(sets.pool))
@@ -159,13 +159,13 @@ def _own_half(design: VictimAttacker, row: int, sets: Sets) -> np.ndarray:
     return sets.pool[own[_stream(design.seed, _Purpose.SPLIT, row).permutation(half)]]
 
 
-@assign.register
+@assign.register(VictimAttacker)
 def _(design: VictimAttacker, row: int, sets: Sets, out: np.ndarray) -> None:
     order, member = _own_half(design, row, sets), design.members(row)
     out[order[:member]], out[order[member : 2 * member]], out[order[2 * member :]] = MEMBER, NONMEMBER, DEV
 
 
-@assign.register
+@assign.register(SharedTest)
 def _(design: SharedTest, row: int, sets: Sets, out: np.ndarray) -> None:
     order, member = _own_half(design, row, sets), design.members(row)
     outside = np.concatenate([np.sort(order[member:]), sets.test])
@@ -174,7 +174,7 @@ def _(design: SharedTest, row: int, sets: Sets, out: np.ndarray) -> None:
     out[outside[: design.dev]], out[outside[design.dev :]] = DEV, NONMEMBER
 
 
-@assign.register
+@assign.register(LeftOut)
 def _(design: LeftOut, row: int, sets: Sets, out: np.ndarray) -> None:
     number, sub_model = divmod(row, design.models)
     assign(design.base, number, sets, out)

@@ -16,7 +16,7 @@ from lib.recipe import Cost
 CHILD = "from lib.lab.cost import child; child()"
 
 
-@compute.register
+@compute.register(Cost)
 def _(step: Cost, of: Of) -> Arrays:
     """As `lib.training.cost.measure` gives them, and `epochs`, how many the training has at most."""
     done = subprocess.run([sys.executable, "-c", CHILD], input=pickle.dumps(step), capture_output=True, check=False)
@@ -32,7 +32,7 @@ def child() -> None:
     """Runs in the other process: reads the step from its parent, and answers with a line of JSON."""
     import torch
 
-    from lib.lab.trainings import prepared
+    from lib.lab.training import prepared
     from lib.training.cost import measure
 
     torch.set_num_threads(1)

@@ -34,8 +34,11 @@ def learn_kinds() -> None:
     for name in REGISTERING:
         module = import_module(name)
         for inside in iter_modules(getattr(module, "__path__", ())):
-            with _known_here():
-                import_module(f"{name}.{inside.name}")
+            if (
+                inside.name != "private"
+            ):  # Opacus takes seconds to import: `lib.training.defences` does when it is asked
+                with _known_here():
+                    import_module(f"{name}.{inside.name}")
 
 
 @contextmanager
@@ -48,11 +51,11 @@ def _known_here() -> Iterator[None]:
 
 
 def run(job: Job) -> Generator[None, None, dict[str, Any]]:
-    """Computes and stores what a job yields; returns when, where and how long. Pauses as `trainings.train` does.
+    """Computes and stores what a job yields; returns when, where and how long. Pauses as `training.train` does.
 
     What is stored already is not written again.
     """
-    from lib.lab.trainings import train
+    from lib.lab.training import train
     from lib.subject import Subject
 
     learn_kinds()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from lib import store
 from lib.compute import Arrays, Of, compute
@@ -39,7 +38,7 @@ def _(step: Memorization, of: Of) -> Arrays:
     if step.measure == "accuracy":
         right = np.stack([arrays["logits"].argmax(axis=1) == arrays["labels"] for arrays in read]).astype(float)
     else:
-        right = np.stack([expit(arrays["views"][:, 0]) for arrays in read])
+        right = np.stack([np.exp(-np.logaddexp(0, -arrays["views"][:, 0])) for arrays in read])
     score, error = memorization(right[:, pool], (roles == Role.MEMBER)[:, pool])
     return {"score": score, "error": error, "index": read[0]["index"][pool]}
 

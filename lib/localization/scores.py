@@ -210,7 +210,7 @@ def weigh(criterion: Criterion, own: Subject, init: Subject | None) -> tuple[Map
     raise TypeError(f"nothing says what {type(criterion).__name__} makes of weights")
 
 
-@weigh.register
+@weigh.register(Taylor)
 def _(criterion: Taylor, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
     members, reference = own.samples(Role.MEMBER), own.samples(Role.REFERENCE)
     start = init.net if init else None
@@ -220,19 +220,20 @@ def _(criterion: Taylor, own: Subject, init: Subject | None) -> tuple[Maps, dict
     return {name: value.numpy() for name, value in found.items()}, history
 
 
-@weigh.register
+@weigh.register(SNIP)
 def _(criterion: SNIP, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
     found = snip(own.net, own.data, own.samples(Role.MEMBER), criterion, seed=own.training.seed)
     return {name: value.numpy() for name, value in found.items()}, {}
 
 
-@weigh.register
+@weigh.register(Magnitude)
+@weigh.register(Change)
 def _(criterion: Magnitude | Change, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
     state, start = own.weights.values, init.weights.values if init else {}
     return {name: (state[name] - start.get(name, 0)).abs().numpy() for name in kinds(own.net)}, {}
 
 
-@weigh.register
+@weigh.register(Random)
 def _(criterion: Random, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
     draws = np.random.default_rng(np.random.SeedSequence([criterion.seed, own.training.seed]))
     state = own.weights.values

@@ -32,6 +32,10 @@ class Attacker(Recipe):
         """Whether it needs shadows that trained on the target's samples."""
         return False
 
+    def least(self, meets: bool) -> int:
+        """Shadows that it needs; `meets` says whether half of them trained on a sample, or none (`Design.meets`)."""
+        return 1
+
     def asks(self, state: State) -> tuple[Step, ...]:
         """What it has to know of a state, target or shadow."""
         return (Signals(state, getattr(self, "views", 1)),)
@@ -65,6 +69,10 @@ class LiRA(Attacker):
     @property
     def meets(self) -> bool:
         return self.mode == "online"
+
+    def least(self, meets: bool) -> int:
+        """A mean on each side, and a second shadow for a variance around it."""
+        return (1 + meets) * (1 if self.variance == "code" else 2)
 
     @property
     def crossing(self) -> float:  # type: ignore[override]  # measured: 1.2 to 2.3 online, .35 to 1.2 offline
@@ -175,8 +183,12 @@ class Attack(Step):
             )
         if self.attacker.shadowed:
             for target in self.targets:
-                if not self.helpers(target):
-                    raise BadInput(f"row {target.training.row} has no shadow outside its own pair: ask for more models")
+                found, needed = len(self.helpers(target)), self.attacker.least(own.design.meets)
+                if found < needed:
+                    raise BadInput(
+                        f"{name}: row {target.training.row} has {found} shadows outside its own pair, "
+                        f"and needs {needed}: ask for more models"
+                    )
 
     def helpers(self, target: State) -> tuple[State, ...]:
         """The shadows of a target."""

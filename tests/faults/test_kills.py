@@ -24,19 +24,19 @@ KILLS = int(os.environ.get("LEAK_ATLAS_KILLS", "10"))
 
 def _life(place: Path, log: Path, ready: Connection) -> None:
     """One run of the experiment in a process group of its own; notes what it starts to compute."""
-    import lib.lab.compute as compute
+    import lib.lab.work as work
 
     os.setsid()
     os.environ["LEAK_ATLAS_STORE"] = str(place)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    really = compute.run
+    really = work.run
 
     def noted(job):
         with open(log, "a") as file:
             file.write(f"{job.key}\n")
         return really(job)
 
-    compute.run = noted
+    work.run = noted
     ready.send_bytes(b"!")
     lab.realize(tiny.asked())
 

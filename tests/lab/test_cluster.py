@@ -22,7 +22,8 @@ from lib.lab import cluster
 from lib.lab.cluster import Where
 from lib.lab.exchange import dump
 from lib.lab.pace import Pace, remember
-from lib.lab.plans import CORE, plan, rate
+from lib.lab.plans import plan
+from lib.lab.prices import CORE, rate
 from lib.lab.run import Outcome, reasons, run, width
 from lib.recipe import RandomHalves, Schedule, Signals, population
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool

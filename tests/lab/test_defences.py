@@ -9,10 +9,10 @@ import torch
 from lib import BadInput, lab, store
 from lib.data import designs, readers
 from lib.data.designs import Role
-from lib.lab.compute.states import load
-from lib.lab.compute.training import prepared
 from lib.lab.exchange import dump, undump
-from lib.lab.plans import plan, work
+from lib.lab.plans import plan
+from lib.lab.prices import work
+from lib.lab.training import prepared
 from lib.recipe import (
     CCL,
     CSKD,
@@ -39,6 +39,7 @@ from lib.recipe import (
     selena,
     self_audit,
 )
+from lib.subject import Subject
 
 DATA, MODEL, SHORT = Data(pixels=8), Model("resnet10", width=2), Schedule(2, 32)
 DESIGN = RandomHalves(80, test=40, reference=20)
@@ -119,7 +120,7 @@ def test_a_label_is_the_mean_of_those_that_left_the_sample_out() -> None:
 
     x = augmentation.plain(given["data"], given["members"])
     with torch.no_grad():
-        says = torch.stack([load(teacher)(x).softmax(1) for teacher in student.teachers])
+        says = torch.stack([Subject(teacher).net(x).softmax(1) for teacher in student.teachers])
     for i, member in enumerate(given["members"].tolist()):
         unseen = table[:, member] == Role.NONMEMBER
         assert unseen.sum() == 2

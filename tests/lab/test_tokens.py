@@ -7,7 +7,8 @@ import pytest
 
 from lib import lab
 from lib.lab.exchange import dump, undump
-from lib.lab.plans import flops, plan, work
+from lib.lab.plans import plan
+from lib.lab.prices import counted, work
 from lib.models import skeleton
 from lib.recipe import (
     RMIA,
@@ -76,7 +77,7 @@ def test_plans_travel_and_count() -> None:
     text = json.dumps(dump(plan([steps])))
     assert [step.key for step in undump(text)][-1] in {step.key for step in steps}
     operations = 12 * 8 * 8 * 2 * 8 + 4 * 8 * 8 * 8  # of a layer: matrices, and tokens by tokens
-    assert flops(GLOSSES, WORDS) == 2 * (2 * operations + 2 * 8 * 14)
-    assert work(chain[0].training) == 6 * 60 * 3 * flops(GLOSSES, WORDS)
+    assert counted("flops", GLOSSES, WORDS) == 2 * (2 * operations + 2 * 8 * 14)
+    assert work(chain[0].training) == 6 * 60 * 3 * counted("flops", GLOSSES, WORDS)
     held = chain.rewind("stage2").hold("stage2").train(ADAM)
     assert work(held[0].training) < work(chain[0].training)

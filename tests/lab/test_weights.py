@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from lib import BadInput, lab, selection, store
-from lib.lab.compute.states import weights
 from lib.lab.exchange import dump, undump
-from lib.lab.plans import plan, work
+from lib.lab.plans import plan
+from lib.lab.prices import work
 from lib.localization.weights import kinds, maps
 from lib.recipe import (
     SNIP,
@@ -33,6 +33,7 @@ from lib.recipe import (
     load,
     population,
 )
+from lib.subject import Subject, weights
 
 DATA, MODEL = Data(pixels=8), Model("resnet10", width=2)
 SHORT = Schedule(2, 32, optimizer="adam", lr=0.01, weight_decay=0.1)
@@ -73,7 +74,7 @@ def test_a_score_has_a_map_for_each_scored_tensor_and_is_looked_up_again(
             assert np.array_equal(values, np.abs(own[name] - init[name])) and values.any()
     if isinstance(criterion, Vulnerability):
         assert first["history/kl"].shape == first["history/accuracy_reference"].shape == (4,)
-    monkeypatch.setattr("lib.lab.compute.readings.score", lambda _: pytest.fail("scored twice"))
+    monkeypatch.setattr("lib.lab.work.compute", lambda *_: pytest.fail("scored twice"))
     assert lab.realize(score)[score].keys() == first.keys()
 
 
@@ -104,7 +105,7 @@ def test_shuffled_scores_choose_as_many_of_each_tensor_but_others() -> None:
         assert kinds(found[shuffled]) == kinds(found[score])
     order = [np.argsort(np.argsort(found[one]["head.fc.weight"], None)) for one in (dealt[0], dealt[0].shuffle(1))]
     assert not np.array_equal(*order)
-    pruned, gone = weights(models[0].prune(0.9, dealt[0]))
+    pruned, _, gone = weights(models[0].prune(0.9, dealt[0]))
     assert all(not pruned[name][mask].any() for name, mask in gone.items())
     assert load(json.loads(json.dumps(dealt[0].record())), {s.key: s for s in models}.__getitem__) == dealt[0]
 
@@ -114,13 +115,13 @@ def test_nothing_rewound_is_nothing_changed_and_all_is_the_initialisation_bit_fo
     score = train.score(VULNERABLE)
     lab.realize(score, train.at("init"))
     own, init = arrays(train), arrays(train.at("init"))
-    none, held = weights(train.rewind_weights(score, 0))
+    none, held, _ = weights(train.rewind_weights(score, 0))
     assert not held and all(np.array_equal(none[name].numpy(), own[name]) for name in own)
-    whole, _ = weights(train.rewind_weights(score, 1))
+    whole, _, _ = weights(train.rewind_weights(score, 1))
     scored = set(maps(store.read(score.key).arrays))
     for name in own:
         assert np.array_equal(whole[name].numpy(), (init if name in scored else own)[name]), name
-    some, _ = weights(train.rewind_weights(score, 0.1))
+    some, _, _ = weights(train.rewind_weights(score, 0.1))
     chosen = selection.highest(maps(store.read(score.key).arrays), 0.1)
     assert sum(mask.sum() for mask in chosen.values()) == round(0.1 * sum(mask.size for mask in chosen.values()))
     for name, mask in chosen.items():
@@ -165,11 +166,11 @@ def test_m1_m2_and_m3_of_the_location_hypothesis() -> None:
     found = lab.realize(retrained, as_is.signals(), by, dense.at("init"))
     own, init = arrays(dense[0]), arrays(dense[0].at("init"))
     gone = selection.lowest(maps(found[by[0]]), 0.85)
-    pruned, _ = weights(as_is[0])
-    start, held = weights(dense[0].at("init").prune(0.85, by[0]))
+    pruned, _, _ = weights(as_is[0])
+    start, _, gone_too = weights(dense[0].at("init").prune(0.85, by[0]))
     end = arrays(retrained[0])
     for name, mask in gone.items():
-        assert np.array_equal(held[name].numpy(), mask)
+        assert np.array_equal(gone_too[name].numpy(), mask)
         assert np.array_equal(pruned[name].numpy(), np.where(mask, 0, own[name]))
         assert np.array_equal(start[name].numpy(), np.where(mask, 0, init[name]))
         assert not end[name][mask].any()
@@ -184,7 +185,7 @@ def test_edits_of_stages_and_of_weights_hold_together() -> None:
     (train,) = pool(1)
     score = train.score(Magnitude())
     lab.realize(score)
-    _, held = weights(train.prune(0.5, score).hold("stage2").hold_weights(score, 0.1))
+    held = Subject(train.prune(0.5, score).hold("stage2").hold_weights(score, 0.1)).held
     low, high = (
         choose(maps(store.read(score.key).arrays), share)
         for choose, share in ((selection.lowest, 0.5), (selection.highest, 0.1))
@@ -270,8 +271,6 @@ def test_chains_travel_and_keep_their_keys() -> None:
         (lambda a, b: a.rewind_weights(b.score(Random()), 0.1), "another model"),
         (lambda a, b: a.hold_weights(a.score(Random()), 1.1), "between 0 and 1"),
         (lambda a, b: a.prune(-0.1), "between 0 and 1"),
-        (lambda a, b: a.prune(0.5).rewind("stem"), "bring back what was pruned"),
-        (lambda a, b: a.prune(0.5).hold("head").rewind_weights(a.score(Random()), 0.1), "bring back"),
         (lambda a, b: pool(2).remove(pool(4).score(Random()), 0.1), "2 models go by as many scores"),
         (lambda a, b: Score(population(DATA, RandomHalves(80), MODEL, SHORT, models=1)[0]), "reference samples"),
         (lambda a, b: Vulnerability(weight=1.5), "weight"),

@@ -6,12 +6,12 @@ import signal
 import time
 from pathlib import Path
 
-from lib.lab.compute import training
+from lib.lab import training
 
 train = training.train
 
 
-def watched(step, asked):
+def watched(step, asked, read):
     with open(os.environ["WATCHED_LOG"], "a") as log:
         log.write(f"{step.key} {os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES', '')}\n")
     while (hold := os.environ.get("WATCHED_HOLD")) and Path(hold).exists():
@@ -19,7 +19,7 @@ def watched(step, asked):
     if step.key == os.environ.get("WATCHED_KILL"):
         os.kill(os.getpid(), signal.SIGKILL)
     if step.key != os.environ.get("WATCHED_STARVE"):
-        return train(step, asked)
+        return train(step, asked, read)
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (1, before[1]))
     try:

@@ -1,0 +1,223 @@
+"""What a training takes and gives, and who is attacked with what: the promises that whole chains rest on."""
+
+import numpy as np
+import pytest
+
+from lib import BadInput, lab, store
+from lib.data.designs import Role
+from lib.lab.plans import plan
+from lib.recipe import (
+    BASE,
+    RMIA,
+    At,
+    Data,
+    Learnability,
+    LiRA,
+    Memorization,
+    Model,
+    Network,
+    RandomHalves,
+    Schedule,
+    Setup,
+    Signals,
+    State,
+    Subsets,
+    Threshold,
+    Train,
+    VictimAttacker,
+    population,
+)
+from lib.subject import Subject, weights
+
+DATA, MODEL, SHORT = Data(pixels=8), Model("resnet10", width=2), Schedule(2, 32)
+DESIGN = RandomHalves(80, test=40)
+
+
+def pool(models: int = 4, design=DESIGN, schedule: Schedule = SHORT):
+    return Setup(DATA, design, MODEL, schedule, models).trained()
+
+
+def sparsity(state: State) -> float:
+    """Zeros among the weights of convolutions and linear maps."""
+    values = [value for name, value in weights(state).values.items() if name.endswith("weight") and value.dim() > 1]
+    return sum(float((value == 0).sum()) for value in values) / sum(value.numel() for value in values)
+
+
+# --- what is pruned stays pruned ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("chain", "expected"),
+    [
+        (lambda dense: dense.prune(0.2).train(SHORT).train(SHORT), 0.2),
+        (lambda dense: dense.prune(0.5).train(SHORT).at(1).train(SHORT), 0.5),
+        (lambda dense: dense.prune(0.2).train(SHORT).rewind("stage4").train(SHORT), 0.2),
+        (lambda dense: dense.prune(0.2).train(SHORT).rewind("stem", fresh=True), 0.2),
+        (lambda dense: dense.prune(0.2).train(SHORT).prune(0.4).train(SHORT).train(SHORT), 0.4),
+        (lambda dense: dense.prune(0.3, scope="layer").hold("stage2").train(SHORT).hold("stage3").train(SHORT), 0.3),
+    ],
+    ids=["train train", "epoch", "rewind", "fresh", "again", "by layer and held"],
+)
+def test_what_is_pruned_stays_pruned_down_the_whole_chain(chain, expected: float) -> None:
+    end = chain(pool(1)[0])
+    lab.realize(end)
+    assert sparsity(end) == pytest.approx(expected, abs=2e-3)
+
+
+def test_prunings_nest_and_count_what_is_gone_even_where_a_score_would_choose_it_last() -> None:
+    (dense,) = pool(1)
+    first = dense.prune(0.3).train(SHORT)
+    by = dense.score(Learnability(2, 16))  # of the dense network: it thinks much of some weights that are gone
+    lab.realize(first, by)
+    before, after = weights(first).gone, weights(first.prune(0.6, by))
+    assert all((after.gone[name] | ~mask).all() for name, mask in before.items())
+    scored = [name for name in store.read(by.key).arrays if "/" not in name]
+    gone = sum(int(after.gone[name].sum()) for name in scored)
+    assert gone == round(0.6 * sum(after.values[name].numel() for name in scored))
+    assert weights(first.prune(0.3)).gone.keys() == before.keys()
+    assert all(weights(first.prune(0.3)).gone[name].equal(mask) for name, mask in before.items())
+
+
+def test_rewinding_a_pruned_network_gives_its_survivors_their_initial_values() -> None:
+    (dense,) = pool(1)
+    rewound = dense.prune(0.5).train(SHORT).rewind("stem")
+    lab.realize(rewound, dense.at("init"))
+    init, (values, held, gone) = weights(dense.at("init")).values, weights(rewound)
+    assert gone and not held
+    for name, value in values.items():
+        assert value.equal(init[name].masked_fill(gone[name], 0) if name in gone else init[name]), name
+
+
+def test_masks_are_stored_packed_and_the_key_of_an_unpruned_chain_is_what_it_was() -> None:
+    (dense,) = pool(1)
+    pruned = dense.prune(0.5).train(SHORT)
+    lab.realize(pruned, pruned.at(1))
+    for state in (pruned, pruned.at(1)):
+        arrays = store.read(state.key).arrays
+        assert arrays["gone/stage4.0.conv1.weight"].size == -(-arrays["stage4.0.conv1.weight"].size // 8)
+    assert "gone" in pruned.record() and "gone" not in dense.train(SHORT).record()
+    assert pruned.record()["parent"] == {"step": dense.prune(0.5).key}
+
+
+# --- a training gives readings --------------------------------------------------------------------------------------
+
+
+def test_signals_of_epochs_are_read_off_the_network_and_no_weights_are_kept() -> None:
+    models = pool(2)
+    epochs = [Signals(models[0].at(when)) for when in ("init", 1)]
+    results = lab.realize(epochs, models.signals())
+    assert not store.has(At(models[0], 1).key) and not store.has(At(models[0], "init").key)
+    read = [results[step]["logits"] for step in epochs]
+    for step in epochs:
+        store.discard(step.key)
+    lab.realize(models[0].at(1), models[0].at("init"))
+    again = lab.realize(epochs)
+    assert all(np.array_equal(again[step]["logits"], before) for step, before in zip(epochs, read, strict=True))
+    assert not np.array_equal(*read)
+
+
+def test_a_coarser_grid_is_looked_up_and_a_finer_one_trains_again() -> None:
+    longer = Schedule(4, 32)
+    models = pool(1, schedule=longer)
+
+    def trained(*epochs: int) -> int:
+        return sum(
+            isinstance(job.step, Train) for job in plan([[models.at(e).signals() for e in epochs]]).jobs.values()
+        )
+
+    assert trained(1, 2) == 1
+    lab.realize([models.at(e).signals() for e in (1, 2)])
+    assert trained(2) == 0 and trained(1, 2, 3) == 1
+    (job,) = plan([[models.at(3).signals()]]).jobs.values()
+    assert job.asked == [] and [step.of.when for step in job.read] == [3]
+
+
+def test_an_attack_at_an_epoch_needs_no_weights() -> None:
+    attack = pool(6).at(1).attack(LiRA())
+    assert lab.realize(attack)[attack]["scores"].shape == (6, 80)
+    assert not any(store.has(target.key) for target in attack.targets)
+
+
+# --- who is attacked with what --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("attacker", [LiRA(), LiRA("offline_cdf"), RMIA(), BASE()], ids=lambda a: type(a).__name__)
+def test_shadows_that_know_other_samples_are_refused_where_samples_are_compared(attacker) -> None:
+    other = pool(4, RandomHalves(80, test=40, seed=1))
+    with pytest.raises(BadInput, match=r"designs draw others.*seed=1.*give both one pool") as caught:
+        pool().attack(attacker, targets=1, shadows=other)
+    assert "\n" not in str(caught.value)
+
+
+def test_attackers_that_learn_across_samples_take_shadows_of_another_draw_sample_by_sample() -> None:
+    mine, other = pool(1), pool(4, RandomHalves(80, test=40, seed=1))
+    attacks = [mine.attack(a, 1, other) for a in (Threshold("loss", by_class=False), Network(hidden=(8,), epochs=1))]
+    results = lab.realize(attacks, mine.signals(), other.signals())
+    own = results[mine.signals()[0]]
+    chosen = np.isin(own["role"], (Role.MEMBER, Role.NONMEMBER))
+    found = results[attacks[0]]
+    assert np.array_equal(found["index"], own["index"][chosen])
+    z = own["logits"][chosen].astype(np.float64)
+    loss = np.log(np.exp(z).sum(axis=1)) - z[np.arange(80), own["labels"][chosen]]
+    np.testing.assert_allclose(found["scores"][0], -loss, rtol=1e-9)
+    # The threshold is the one of the shadows' own samples, each against its own membership.
+    from lib.attacks import signals, threshold
+
+    shown, inside = [], []
+    for one in other.signals():
+        arrays = results[one]
+        own_pool = np.isin(arrays["role"], (Role.MEMBER, Role.NONMEMBER))
+        shown.append(signals.score("loss", arrays["logits"][own_pool], arrays["labels"][own_pool]))
+        inside.append(arrays["role"][own_pool] == Role.MEMBER)
+    expected = threshold.global_threshold(found["scores"][0], np.stack(shown), np.stack(inside)).threshold
+    assert found["thresholds"][0] == pytest.approx(expected)
+
+
+def test_each_victim_is_judged_on_its_own_pool() -> None:
+    halves = pool(5, VictimAttacker(400, test=40, dev=20))
+    attack = halves.attack(Threshold("loss"), targets=3, shadows=halves)
+    found = lab.realize(attack)[attack]
+    assert found["member"].sum(axis=1).tolist() == [90, 90, 90] and found["scores"].shape == (3, 180)
+    assert found["index"].shape == (3, 180) and len(set(found["index"][0]) & set(found["index"][1])) == 0
+
+
+def test_an_attack_that_cannot_be_done_is_refused_before_anything_is_trained() -> None:
+    halves = pool(4, VictimAttacker(400, test=40, dev=20))
+    for make, words in (
+        (lambda: halves.attack(LiRA(), 1, halves), "offline mode"),
+        (lambda: pool(2).attack(LiRA()), "ask for more models"),
+        (
+            lambda: pool(4).attack(Threshold(), 1, population(Data(pixels=10), DESIGN, MODEL, SHORT, models=4)),
+            "same data",
+        ),
+        (lambda: pool(4, RandomHalves(12_000)), "does not fit the 6,000 train samples"),
+        (lambda: pool(4, RandomHalves(81)), "even number"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            make()
+
+
+# --- rankings -------------------------------------------------------------------------------------------------------
+
+
+def test_memorization_is_what_the_models_with_a_sample_know_more_than_those_without() -> None:
+    models = pool(6, Subsets(80, test=40, share=0.5))
+    right, sure = Memorization(models.states), Memorization(models.states, "confidence")
+    dealt = right.shuffle(3)
+    results = lab.realize(right, sure, dealt, models.signals())
+    read = [results[step] for step in models.signals()]
+    found = results[right]
+    for place, sample in enumerate(found["index"]):
+        hits = {True: [], False: []}
+        for arrays in read:
+            at = int(np.flatnonzero(arrays["index"] == sample)[0])
+            hits[arrays["role"][at] == Role.MEMBER].append(arrays["logits"][at].argmax() == arrays["labels"][at])
+        if hits[True] and hits[False]:
+            assert found["score"][place] == pytest.approx(np.mean(hits[True]) - np.mean(hits[False]))
+        if min(map(len, hits.values())) > 1:
+            error = np.sqrt(sum(np.var(one, ddof=1) / len(one) for one in hits.values()))
+            assert found["error"][place] == pytest.approx(error)
+    assert sorted(results[dealt]["score"]) == pytest.approx(sorted(found["score"]))
+    assert not np.array_equal(results[dealt]["score"], found["score"])
+    assert np.abs(results[sure]["score"][np.isfinite(results[sure]["score"])]).max() <= 1
+    assert Subject(models[0]).pool.sum() == 80
