@@ -30,5 +30,5 @@ def compare(
 def row(name: str, ratios: list[float], required: float) -> dict[str, Ratio]:
     """What is kept of some rounds: median, smallest and largest ratio. Prints one line."""
     found = {"ratio": median(ratios), "low": min(ratios), "high": max(ratios), "required": required}
-    print(f"{name}: {found['ratio']:.2f} x ({found['low']:.2f} to {found['high']:.2f}), required {required:.2g} x")
+    print(f"{name}: {found['ratio']:.2f} x ({found['low']:.2f} to {found['high']:.2f}), required {required:.3g} x")
     return {name: found}
