@@ -7,26 +7,35 @@ PYTHON := $(VENV)/bin/python
 export OMP_WAIT_POLICY := PASSIVE
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce test lab report bench clean
+.PHONY: help env reproduce check test api lab report bench clean
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
 	@echo "  PROFILE=$(PROFILE)  ONLY='layers/*'  WORKERS=2 choose what reproduce and report take"
 
 env: $(VENV)/.ready ## make the environment in .venv
-$(VENV)/.ready: pyproject.toml
+$(VENV)/.ready: pyproject.toml requirements.lock
 	python3 -m venv $(VENV)
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[dev]'
 	touch $@
 
 reproduce: env ## execute every notebook of PROFILE and leave pages and an index in outputs/runs/PROFILE
 	$(PYTHON) -m lib.batch --profile $(PROFILE) --only $(foreach one,$(ONLY),'$(one)') $(if $(WORKERS),--workers $(WORKERS))
+
+check: env ## lint, formatting and types
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
 
 test: env ## pass the tests
 	$(PYTHON) -m pytest
 
 lab: env ## JupyterLab on this machine, notebooks opening as notebooks
 	JUPYTER_CONFIG_PATH=$(CURDIR)/notebooks/.jupyter $(VENV)/bin/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
+
+api: env ## pages of the library's docstrings in outputs/api
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[docs]'
+	$(PYTHON) -W ignore -m pdoc lib --output-directory outputs/api
 
 report: env ## clean the executed notebooks of PROFILE into outputs/reports and refresh README's table
 	$(PYTHON) -m lib.report $(PROFILE)

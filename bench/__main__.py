@@ -1,4 +1,4 @@
-"""python -m bench [NAME ...]: every benchmark, one after the other; ratios in one run, since machines are noisy."""
+"""python -m bench [NAME ...]: all benchmarks, or some by name; ratios in one run, since machines are noisy."""
 
 import importlib
 import json

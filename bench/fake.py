@@ -1,4 +1,4 @@
-"""Steps that cost nothing, with real keys and real files: what is left is planning, scheduling and storing."""
+"""Steps that compute nothing, with real keys and real files: what remains is planning, scheduling and storing."""
 
 from dataclasses import dataclass
 

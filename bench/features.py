@@ -1,7 +1,7 @@
 """Feature distances: reducing each part's maps at once, against storing the maps of both networks and comparing then.
 
 2,000 random 32 x 32 images through two ResNet-18 of width 16, one thread. Each measurement runs in a process of its
-own, in turn: the operating system keeps the peak of a process's resident memory, and gives no way to lower it again.
+own, in turn: the operating system keeps the peak of a process's resident memory, which cannot be reset.
 "Extra" is that peak above what was resident before the first image, so that libraries, weights and images do not count,
 and everything that the computation allocates does, inside torch and outside. Time is processor time, imports left out.
 
@@ -19,12 +19,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench.ratios import Ratio, row
+
 IMAGES, REPEATS = 2000, 5
 REQUIRED = {"feature distance: memory": 8.0, "feature distance: time": 1 / 1.1}
 
 
 def _storing(a: Any, b: Any, data: Any, index: Any) -> dict[str, Any]:
-    """Hooks keep the output of every part for every image; the comparison is ours, once all maps are there."""
+    """Hooks keep the output of every part for every image; the comparison is ours, after all maps are stored."""
     import torch
 
     from lib.data import augmentation
@@ -56,7 +58,7 @@ def _storing(a: Any, b: Any, data: Any, index: Any) -> dict[str, Any]:
 def _memory(which: str) -> int:
     """Bytes of this process in memory: "VmRSS" now, "VmHWM" at the most.
 
-    Read from Linux's own books: getrusage's peak is that of the parent where that was larger before the exec.
+    From /proc: the peak of getrusage is that of the parent process where that was larger before the exec.
     """
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{which}:")) * 1024
@@ -88,7 +90,7 @@ def measure(way: str) -> dict[str, float]:
     }
 
 
-def main() -> dict[str, dict[str, float]]:
+def main() -> dict[str, Ratio]:
     """Prints a line for each ratio and returns `{name: {ratio, low, high, required}}`: median, least and greatest."""
     runs: dict[str, list[dict[str, float]]] = {"storing": [], "streaming": []}
     for repeat in range(REPEATS):
@@ -98,16 +100,13 @@ def main() -> dict[str, dict[str, float]]:
             runs[way].append(json.loads(done.stdout))
     totals = {run["sum"] for each in runs.values() for run in each}
     assert max(totals) - min(totals) <= 1e-6 * max(totals), f"the two ways differ: {totals}"
-    found = {}
+    found: dict[str, Ratio] = {}
     for (name, required), what in zip(REQUIRED.items(), ("extra", "seconds"), strict=True):
         ratios = [s[what] / o[what] for s, o in zip(runs["storing"], runs["streaming"], strict=True)]
-        found[name] = {"ratio": median(ratios), "low": min(ratios), "high": max(ratios), "required": required}
+        found |= row(name, ratios, required)
         scale, unit = (2**20, "MiB") if what == "extra" else (1, "s")
         ours, theirs = (median(run[what] for run in runs[way]) / scale for way in ("streaming", "storing"))
-        print(
-            f"{name:<28} {median(ratios):6.2f}x  ({min(ratios):.2f}-{max(ratios):.2f}), required >= {required:.2f}x; "
-            f"streaming {ours:.1f} {unit}, storing {theirs:.1f} {unit}"
-        )
+        print(f"  streaming {ours:.1f} {unit}, storing {theirs:.1f} {unit}")
     return found
 
 

@@ -12,9 +12,9 @@ Ratio = dict[str, float]
 def compare(
     name: str, slow: Callable[[], object], fast: Callable[[], object], required: float, repeats: int = 7, loops: int = 1
 ) -> dict[str, Ratio]:
-    """Processor time of ``slow`` over ``fast``, interleaved: median, smallest and largest ratio of ``repeats`` rounds.
+    """Processor time of `slow` over that of `fast`, in turn, `repeats` times.
 
-    ``fast`` runs ``loops`` times a round, so that the clock resolves it. Prints one line.
+    `fast` runs `loops` times a round, so that the clock resolves it.
     """
     found = []
     for _ in range(repeats):
@@ -24,6 +24,11 @@ def compare(
         for _ in range(loops):
             fast()
         found.append((middle - start) * loops / (time.process_time() - middle))
-    result = {"ratio": median(found), "low": min(found), "high": max(found), "required": required}
-    print(f"{name}: {result['ratio']:.1f} x ({result['low']:.1f} to {result['high']:.1f}), required {required:g} x")
-    return {name: result}
+    return row(name, found, required)
+
+
+def row(name: str, ratios: list[float], required: float) -> dict[str, Ratio]:
+    """What is kept of some rounds: median, smallest and largest ratio. Prints one line."""
+    found = {"ratio": median(ratios), "low": min(ratios), "high": max(ratios), "required": required}
+    print(f"{name}: {found['ratio']:.2f} x ({found['low']:.2f} to {found['high']:.2f}), required {required:.3g} x")
+    return {name: found}

@@ -4,7 +4,7 @@ Planning is measured on real recipes, 256 shadows in as many configurations as i
 steps: real keys, the library's own `run` on real Dask workers, real files; only the computing is nothing. Memory is
 that of the process that plans, schedules and reports.
 
-A quantity that should be small is given as what it may be over what it is, so that larger is better here too.
+Where smaller is better, the ratio is the allowed value over the measured one, so that larger is better here too.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def memory() -> float:
 
 
 def milliseconds(act: Callable[[], int], repeats: int = 3) -> list[float]:
-    """Processor time of `act` for each of what it counts, in ascending order."""
+    """Processor time of `act` for each item that it counts, in ascending order."""
     found = []
     for _ in range(repeats):
         start = time.process_time()

@@ -73,9 +73,9 @@ def main() -> dict[str, Ratio]:
             if precision == "bf16" and not matrix_bfloat16():
                 print(f"training step, {name} bf16: not measured, this processor has no AMX")
                 continue
-            net = thin(depth).to(memory_format=torch.channels_last)
+            net = thin(depth).to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
 
-            def ours(net: torch.nn.Module = net, precision: str = precision) -> None:
+            def ours(net: Net = net, precision: str = precision) -> None:
                 fit(net, data, everyone, schedule, seed=0, precision=precision)
 
             usual()

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from statistics import median
 
 import lib.lab.run
-from bench.ratios import Ratio
+from bench.ratios import Ratio, row
 from bench.scale import allowed, fresh_store, milliseconds
 from lib import store
 from lib.data import registry
@@ -117,8 +117,8 @@ def main() -> dict[str, Ratio]:
 
         found = allowed("planning a recipe of quick", 10.0, milliseconds(plan), "ms")
     shared = found_plan.models_asked / found_plan.models_distinct
-    print(f"models of quick: {found_plan.models_asked} asked for, {found_plan.models_distinct} trained: {shared:.2f} x")
-    found["models asked for against trained"] = {"ratio": shared, "low": shared, "high": shared, "required": 1.0}
+    print(f"models of quick: {found_plan.models_asked} asked for, {found_plan.models_distinct} trained")
+    found |= row("models asked for against trained", [shared], 1.0)
 
     enough, lib.lab.run.ENOUGH = lib.lab.run.ENOUGH, 0.0  # these few would not be worth a cluster
     ratios, ceilings = [], []
@@ -141,16 +141,10 @@ def main() -> dict[str, Ratio]:
     print(f"on {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}:")
     return (
         found
-        | _row("two workers against one", ratios, 1.7)
-        | _row("two processes of plain torch against one, the machine's own", ceilings, 1.0)
-        | _row("two workers' share of the machine's own", shares, 0.85)
+        | row("two workers against one", ratios, 1.7)
+        | row("two processes of plain torch against one, the machine's own", ceilings, 1.0)
+        | row("two workers' share of the machine's own", shares, 0.85)
     )
-
-
-def _row(name: str, ratios: list[float], required: float) -> dict[str, Ratio]:
-    row = {"ratio": median(ratios), "low": min(ratios), "high": max(ratios), "required": required}
-    print(f"{name}: {row['ratio']:.2f} x ({row['low']:.2f} to {row['high']:.2f}), required {required:g} x")
-    return {name: row}
 
 
 if __name__ == "__main__":

@@ -5,10 +5,12 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from lib import paths, report
 from lib.lab.declare import Notebook, notebooks, parameters, profiles
@@ -35,6 +37,39 @@ def test_torch_and_torchvision_are_pinned_together() -> None:
     assert len(pinned) == 2
 
 
+def test_the_lock_holds_every_dependency_within_its_range() -> None:
+    """Without local versions (`+cpu`), which would pin a build. The extra `cluster` is not tested as a whole."""
+    lines = (paths.ROOT / "requirements.lock").read_text().splitlines()
+    pinned = [line.split("==") for line in lines if not line.startswith("#")]
+    odd = [line for line in pinned if not re.fullmatch(r"[\w.]+", line[-1])]
+    assert not odd, f"requirements.lock takes name==version, without a local part: {odd}"
+    versions = {canonicalize_name(name): version for name, version in pinned}
+    assert len(versions) == len(pinned)
+    extras = PROJECT["project"]["optional-dependencies"]
+    asked = map(Requirement, (*PROJECT["project"]["dependencies"], *extras["dev"], *extras["docs"]))
+    wrong = [f"{one}" for one in asked if versions.get(canonicalize_name(one.name), "") not in one.specifier]
+    assert not wrong, f"requirements.lock has no version within: {', '.join(wrong)}"
+
+
+def test_hooks_download_nothing() -> None:
+    """They run from the environment of the project, and check what `make check` checks."""
+    settings = yaml.safe_load((paths.ROOT / ".pre-commit-config.yaml").read_text())
+    hooks = [hook for repo in settings["repos"] for hook in repo["hooks"]]
+    assert {repo["repo"] for repo in settings["repos"]} == {"local"}
+    assert {hook["language"] for hook in hooks} == {"system"}
+    entries = [hook["entry"] for hook in hooks]
+    assert all(entry.startswith((".venv/bin/python -m ", "git ")) for entry in entries)
+    checks = re.findall(r"^\t\$\(PYTHON\) -m (ruff \w+|mypy)", (paths.ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert len(checks) == 3 and all(any(check in entry for entry in entries) for check in checks)
+
+
+def test_what_is_cited_is_this_version() -> None:
+    cited, project = yaml.safe_load((paths.ROOT / "CITATION.cff").read_text()), PROJECT["project"]
+    assert cited["version"] == project["version"] and cited["license"] == project["license"]["text"]
+    assert len(cited["references"]) == 5
+    assert f"## [{cited['version']}]" in (paths.ROOT / "CHANGELOG.md").read_text()
+
+
 def test_lib_is_not_ignored_and_derived_notebooks_are() -> None:
     assert not git("check-ignore", "lib/recipe/core.py")
     assert git("check-ignore", "notebooks/layers/x.ipynb")
@@ -53,14 +88,15 @@ def test_lib_imports_from_anywhere(tmp_path: Path) -> None:
         assert Path(found.stdout.strip()) == paths.ROOT / "lib" / "__init__.py"
 
 
-@pytest.mark.parametrize(
-    "room",
-    ["lib.recipe", "lib.store", "lib.audit", "lib.lab", "lib.report", "lib.data.registry", "lib.localization.weights"],
-)
-def test_declaring_and_reading_need_no_torch(room: str) -> None:
-    script = f"import {room}, sys; print('torch' in sys.modules, 'matplotlib' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["False", "False"]
+ROOMS = ("recipe", "store", "audit", "lab", "report", "data.registry", "localization.weights")
+
+
+def test_declaring_and_reading_need_no_torch() -> None:
+    heavy = "[m for m in ('torch', 'matplotlib') if m in sys.modules]"
+    for room in ROOMS:
+        script = f"import lib.{room}, sys; print(*{heavy})"
+        found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        assert not found.stdout.split(), f"lib.{room} imports {found.stdout}"
 
 
 ORDER = [
@@ -97,50 +133,51 @@ def test_a_room_imports_only_rooms_above_it() -> None:
                 assert room(module) <= room(own), f"{own} imports {module}, a room below it"
 
 
-@pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
-class TestNotebook:
-    def test_reads_like_the_others(self, one: Notebook) -> None:
-        text = one.path.read_text()
-        cells = one.text.cells
-        assert one.text.metadata.kernelspec.name == "python3"
-        assert (
-            sum(line.startswith("# ") for c in cells if c.cell_type == "markdown" for line in c.source.splitlines())
-            == 1
-        )
-        assert len(text.splitlines()) <= 190
-        assert "sys.path" not in text and not re.search(r"""open\(|['"]\.\.?/""", text)
-        assert text.count("lab.realize(") >= 1
-        if not one.name.startswith(("explore", "start")):
-            assert text.count("lab.realize(") == 1
-            order = [
-                text.index(word) for word in ("report.claims(", "lab.realize(", "report.judge(", "report.provenance(")
-            ]
-            assert order == sorted(order), "rules come before results"
-
-    def test_parameters_say_their_unit_and_origin(self, one: Notebook) -> None:
-        cell = next(c for c in one.text.cells if "parameters" in c.metadata.get("tags", []))
-        for line in cell.source.splitlines():
-            assert re.match(r"\w+ = .+  # \S", line), f"{one.name}: '{line}' needs a comment"
-
-    @pytest.mark.parametrize("profile", profiles())
-    def test_profiles_fit(self, one: Notebook, profile: str) -> None:
-        given = parameters(one, profile)
-        assert set(given) <= set(one.defaults)
+def unlike(one: Notebook) -> Iterator[str]:
+    """How a notebook differs from the others."""
+    text, read = one.path.read_text(), one.text
+    titles = [line for cell in read.cells if cell.cell_type == "markdown" for line in cell.source.splitlines()]
+    if read.metadata.kernelspec.name != "python3":
+        yield "its kernel is not python3"
+    if sum(line.startswith("# ") for line in titles) != 1:
+        yield "it has not exactly one title"
+    if len(text.splitlines()) > 190:
+        yield f"it has {len(text.splitlines())} lines of at most 190"
+    if "sys.path" in text or re.search(r"""open\(|['"]\.\.?/""", text):
+        yield "it opens files, or goes by paths"
+    order = [text.find(f"{call}(") for call in ("report.claims", "lab.realize", "report.judge", "report.provenance")]
+    if one.name.startswith(("explore", "start")):
+        if order[1] < 0:
+            yield "it realizes nothing"
+    elif text.count("lab.realize(") != 1:
+        yield "it does not realize exactly once"
+    elif min(order) < 0 or order != sorted(order):
+        yield "rules come before results: claims, realize, judge, provenance"
+    for cell in read.cells:
+        if "parameters" in cell.metadata.get("tags", []):
+            for line in cell.source.splitlines():
+                if not re.match(r"\w+ = .+  # \S", line):
+                    yield f"'{line}' needs a comment that gives unit and origin"
 
 
-@pytest.mark.parametrize("profile", profiles())
-def test_parameter_files_belong_to_notebooks(profile: str) -> None:
-    names = {one.name for one in ALL}
-    for path in (paths.PARAMS / profile).rglob("*.yaml"):
-        name = str(path.relative_to(paths.PARAMS / profile).with_suffix(""))
-        assert name == "_common" or name in names, f"params/{profile}/{name}.yaml belongs to no notebook"
+def test_notebooks_read_alike() -> None:
+    found = [f"{one.name}: {fault}" for one in ALL for fault in unlike(one)]
+    assert not found, "\n".join(found)
 
 
-def test_common_parameters_are_declared_by_every_notebook() -> None:
+def test_profiles_fit_the_notebooks_that_they_name() -> None:
+    """Each file belongs to a notebook, each value to one of its parameters, and `_common` to all of them."""
+    declared = {one.name: set(one.defaults) for one in ALL}
     for profile in profiles():
-        common = yaml.safe_load((paths.PARAMS / profile / "_common.yaml").read_text()) or {}
+        folder = paths.PARAMS / profile
+        for path in folder.rglob("*.yaml"):
+            name = str(path.relative_to(folder).with_suffix(""))
+            assert name == "_common" or name in declared, f"{path} belongs to no notebook"
+        common = set(yaml.safe_load((folder / "_common.yaml").read_text()) or {})
         for one in ALL:
-            assert set(common) <= set(one.defaults), f"{one.name} lacks one of {set(common)}"
+            lacking = common - declared[one.name]
+            assert not lacking, f"{folder}/_common.yaml: {one.name} has no {lacking}"
+            assert set(parameters(one, profile)) <= declared[one.name], f"{folder}/{one.name}.yaml"
 
 
 def test_nothing_large_or_foreign_is_tracked() -> None:

@@ -15,7 +15,7 @@ from lib.recipe import Model
 __all__ = ["Net", "Stage", "blank", "build", "skeleton"]
 
 FAMILIES = {"resnet": resnet, "vgg": vgg, "atm": atm}
-PLACED = {"vit": vit, "transformer": transformer}  # these have a weight for each place, and must know how many
+PLACED = {"vit": vit, "transformer": transformer}  # with a weight for each place, so these need to know how many
 
 
 def _made(model: Model, channels: int, classes: int, size: int | None) -> Net:

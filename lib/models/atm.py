@@ -1,10 +1,11 @@
-"""Active Token Mixer for small images (Wei et al., AAAI 2023): channels look a learnt distance away, along an axis.
+"""Active Token Mixer for small images (Wei et al., AAAI 2023): channels are sampled at learnt offsets along an axis.
 
 Written from the description and the published parameter counts. Two things are ours. Each stage begins with the
-convolution that halves the map, so that stages have the maps 16, 8, 4, 2 at 64 pixels and a stage's channels are its
-own affair. And a block is a run of layers that share their offsets: its output is all that the next one needs.
+convolution that halves the map, so that stages have the maps 16, 8, 4, 2 at 64 pixels, and the channels of a stage
+change no other stage's maps. And a block is a run of layers that share their offsets, so the next block needs only
+its output.
 
-The official training spares the position encodings' weights the decay; here it falls on them as on all others.
+The official training applies no weight decay to the position encodings; here they decay like all other weights.
 """
 
 import math
@@ -42,13 +43,13 @@ SHARES = (2, 4, 4, 8)  # neighbouring channels that share an offset, by stage
 
 
 def runs(depth: int, run: int) -> list[int]:
-    """Layers of each block in a stage of `depth` layers: `run` of them, but a last one alone joins those before it."""
+    """Layers of each block in a stage of `depth` layers: `run` each; a last layer alone belongs to the block before."""
     starts = [i for i in range(0, depth, run) if i == 0 or i != depth - 1]
     return [stop - start for start, stop in zip(starts, [*starts[1:], depth], strict=True)]
 
 
 def grid(offsets: Tensor, axis: int) -> Tensor:
-    """Where `sample` shall look, `(B * G, H, W, 2)`: `offsets (B, H, W, G)` pixels down (axis 1) or right (axis 2)."""
+    """Places for `sample`, `(B * G, H, W, 2)`: `offsets (B, H, W, G)` pixels down (axis 1) or right (axis 2)."""
     _, height, width, _ = offsets.shape
     moved = offsets.float().permute(0, 3, 1, 2)
     y = torch.arange(height, device=offsets.device)[:, None].expand_as(moved)
@@ -58,10 +59,10 @@ def grid(offsets: Tensor, axis: int) -> Tensor:
 
 
 def sample(x: Tensor, where: Tensor) -> Tensor:
-    """The map `x (B, H, W, C)` as seen from where `grid` points: linear between pixels, zero outside, float32.
+    """The map `x (B, H, W, C)` at the places of `grid`: linear between pixels, zero outside, float32.
 
-    Of G groups of offsets each serves C / G neighbouring channels. On CUDA the backward pass adds in no fixed order, so
-    that two trainings may differ in their last bits.
+    Each of G groups of offsets applies to C / G neighbouring channels. On CUDA the backward pass adds in no fixed
+    order, so two trainings may differ in their last bits.
     """
     b, h, w, c = x.shape
     groups = len(where) // b
@@ -77,7 +78,7 @@ class MLP(nn.Sequential):
 
 
 class Offsets(nn.Module):
-    """Where each group of channels looks from each pixel of a map `(B, H, W, C)`: along the width, along the height."""
+    """Offsets of each group of channels at each pixel of a map `(B, H, W, C)`: along the width, along the height."""
 
     def __init__(self, channels: int, share: int) -> None:
         super().__init__()
@@ -90,7 +91,8 @@ class Offsets(nn.Module):
 
 
 class Mixer(nn.Module):
-    """What lies along the width, along the height and here, weighted channel by channel by what the image shows."""
+    """Sum of values along the width, along the height and of the pixel itself; its weights, by channel, are learnt
+    functions of the image."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -104,12 +106,11 @@ class Mixer(nn.Module):
         w, h, c = self.width(sample(x, grids[0])), self.height(sample(x, grids[1])), self.here(x)
         weights = self.fusion((w + h + c).mean(dim=(1, 2))).unflatten(1, (3, -1)).softmax(dim=1)
         a, b, d = weights[:, :, None, None].unbind(dim=1)
-        mixed: Tensor = self.project(w * a + h * b + c * d)
-        return mixed
+        return self.project(w * a + h * b + c * d)
 
 
 class Layer(nn.Module):
-    """A mixer over the tokens and an MLP over the channels, each behind a LayerNorm and beside a shortcut."""
+    """A mixer over the tokens, then an MLP over the channels, each after a LayerNorm and with a shortcut."""
 
     def __init__(self, channels: int, ratio: int) -> None:
         super().__init__()
@@ -120,15 +121,14 @@ class Layer(nn.Module):
 
     def forward(self, x: Tensor, grids: Grids) -> Tensor:
         x = x + self.mixer(self.norm1(x), grids)
-        mixed: Tensor = x + self.mlp(self.norm2(x))
-        return mixed
+        return x + self.mlp(self.norm2(x))
 
 
 class Down(nn.Conv2d):
     """A 3x3 convolution that halves the map.
 
-    On a map of one pixel a stride means nothing, and none is asked for: there the bfloat16 kernel of CPUs with AMX
-    (torch 2.13) leaves memory that nobody wrote in the gradient of a convolution with one.
+    A map of one pixel is convolved with stride 1, which gives the same: with stride 2, the bfloat16 kernel of CPUs with
+    AMX (torch 2.13) leaves uninitialised memory in the gradient.
     """
 
     def __init__(self, before: int, after: int) -> None:
@@ -140,11 +140,11 @@ class Down(nn.Conv2d):
 
 
 class Block(nn.Module):
-    """A run of layers that share their offsets, from maps `(B, C, H, W)` to such.
+    """A run of layers that share their offsets; maps `(B, C, H, W)` in and out.
 
-    A stage has one position encoding (PEG, a depthwise 3x3 convolution beside a shortcut), which comes before the
-    offsets of each of its blocks. It belongs to the first; the others borrow it, so that a state holds it once, and
-    who rewinds or holds a stage from its second block on leaves it with the front.
+    A stage has one position encoding (PEG, a depthwise 3x3 convolution with a shortcut), which comes before the
+    offsets of each of its blocks. It is a part of the first block, and the others use it, so a state holds it once. An
+    edit of a stage from its second block on does not change it.
     """
 
     def __init__(self, before: int, after: int, down: bool, ratio: int, depth: int, share: int, lender: "Block | None"):
@@ -167,16 +167,11 @@ class Block(nn.Module):
         return y.permute(0, 3, 1, 2)
 
 
-class Stem(nn.Module):
+class Stem(nn.Sequential):
     """A 7x7 convolution whose stride is the patch."""
 
     def __init__(self, channels: int, width: int, patch: int) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(channels, width, 7, patch, padding=(8 - patch) // 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        embedded: Tensor = self.conv(x)
-        return embedded
+        super().__init__(OrderedDict(conv=nn.Conv2d(channels, width, 7, patch, padding=(8 - patch) // 2)))
 
 
 class Head(nn.Module):
@@ -188,14 +183,13 @@ class Head(nn.Module):
         self.fc = nn.Linear(features, classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.fc(self.norm(x.mean(dim=(2, 3))))
-        return logits
+        return self.fc(self.norm(x.mean(dim=(2, 3))))
 
 
 def atm(model: Model, channels: int, classes: int) -> Net:
     """Stem, four stages of blocks, head; no dropout and no dropped paths; initialised from torch's global generator.
 
-    Raises BadInput where a stage's channels cannot be shared out.
+    Raises BadInput where a stage's channels do not divide into groups.
     """
     if model.patch not in (1, 2, 4):
         raise BadInput(f"an {model.name} needs a patch of 1, 2 or 4, not {model.patch}")

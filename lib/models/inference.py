@@ -11,13 +11,13 @@ from lib.recipe import AdversarialRegularization
 class InferenceNet(nn.Module):
     """Black-box membership inference net of Nasr et al. (2018), as the published codes build it.
 
-    Posterior (C - 1024 - 512 - 64) and one-hot label (C - 128 - 64) are read apart and judged together (512 - 256 -
-    128 - 64 - 1), ReLU between; `width` stands for the 1024, and all others keep their share of it.
+    One branch for the posterior (C - 1024 - 512 - 64), one for the one-hot label (C - 128 - 64), and one for both
+    outputs together (512 - 256 - 128 - 64 - 1), with ReLU between layers. `width` replaces the 1024; the others scale.
 
-    The codes draw weights from N(0, 0.01), under which the signal shrinks in every layer: on posteriors that are easy
-    to tell apart, h then guesses for its first 20 to 300 steps, and for ever at a quarter of the width. Here weights
-    are He normal over the fan-in, under which it is right after 20 steps at any width (Adam at 1e-3); biases are zero.
-    They depend on the arguments alone.
+    The codes draw weights from N(0, 0.01), which makes the signal shrink in every layer: even on posteriors that are
+    easy to tell apart, this network learns nothing in its first 20 to 300 steps, and at a quarter of the width never.
+    Here weights are He normal over the fan-in: it tells them apart after 20 steps at any width (Adam at 1e-3). Biases
+    are zero. All depend on the arguments alone.
     """
 
     def __init__(self, classes: int, seed: int, width: int = 1024) -> None:
@@ -30,8 +30,7 @@ class InferenceNet(nn.Module):
     def forward(self, posterior: Tensor, label: Tensor) -> Tensor:
         """Probability of membership `(B,)` of samples with `posterior (B, C)` and one-hot `label (B, C)`."""
         both = torch.cat([self.posterior(posterior), self.label(label)], dim=1)
-        found: Tensor = self.out(self.judge(both))
-        return found[:, 0].sigmoid()
+        return self.out(self.judge(both))[:, 0].sigmoid()
 
 
 def _linear(generator: torch.Generator, size: int, units: int) -> nn.Linear:

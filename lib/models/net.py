@@ -13,7 +13,7 @@ class Stage(nn.Sequential):
 
 
 class Net(nn.Sequential):
-    """Named parts, applied one after another; every part's output is a feature that can be looked at.
+    """Named parts, applied one after another; the output of each is a feature map that can be read.
 
     `PARTS` are those of most architectures; a VGG has no stem and five stages.
 
@@ -37,7 +37,7 @@ class Net(nn.Sequential):
 
 
 def widths(model: Model, factors: tuple[int, ...]) -> list[int]:
-    """Output channels of each stage: `factors` times the model's width, but for the stages that the model names."""
+    """Output channels of each stage: `factors` times the model's width, or what the model gives for the stage."""
     found = [model.width * factor for factor in factors]
     for stage, channels in ((3, model.stage3_channels), (4, model.stage4_channels)):
         if channels is not None:

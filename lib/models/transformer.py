@@ -1,7 +1,7 @@
-"""Transformers (Vaswani et al. 2017), norms before what they serve: the one over words here, over images in `vit`.
+"""Transformers (Vaswani et al. 2017) with LayerNorm before each layer: for texts here, for images in `vit`.
 
-Maps are `(B, tokens, channels)`. Where texts differ in length, the places behind a text's end are zero in every map and
-nobody attends to them: so a map says itself how long each text is, and no second thing travels from part to part.
+Maps are `(B, tokens, channels)`. Where texts differ in length, the places after a text's end are zero in every map, and
+no token attends to them. So the map itself tells how long each text is, and parts pass nothing else on.
 """
 
 from collections import OrderedDict
@@ -20,15 +20,15 @@ LAYERS, HEADS, RATIO = 2, 4, 4
 
 
 def here(x: Tensor) -> Tensor:
-    """Where a text `(B, tokens, channels)` has not ended: `(B, tokens)`."""
+    """True where a text `(B, tokens, channels)` has not ended: `(B, tokens)`."""
     return (x != 0).any(dim=-1)
 
 
 class Attention(nn.Module):
-    """Each token asks all tokens, in several heads at once; `mask (B, tokens)` are those that may be asked.
+    """Self-attention in several heads; `mask (B, tokens)` is true for the tokens that may be attended to.
 
-    The plain kernel is asked for: the fused ones add in no fixed order on CUDA, count no operations, and are not faster
-    at these lengths on a CPU.
+    With the plain kernel: the fused ones add in no fixed order on CUDA, their operations are not counted, and at these
+    lengths they are not faster on a CPU.
     """
 
     def __init__(self, channels: int, heads: int) -> None:
@@ -42,14 +42,13 @@ class Attention(nn.Module):
         seen = None if mask is None else mask[:, None, None]
         with sdpa_kernel(SDPBackend.MATH):
             found = functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
-        projected: Tensor = self.project(found.transpose(1, 2).flatten(2))
-        return projected
+        return self.project(found.transpose(1, 2).flatten(2))
 
 
 class Block(nn.Module):
-    """Attention over the tokens and an MLP over the channels, each behind a LayerNorm and beside a shortcut.
+    """Attention over the tokens, then an MLP over the channels, each after a LayerNorm and with a shortcut.
 
-    `ragged`: whether texts may have ended before the last token.
+    `ragged`: whether texts may end before the last token.
     """
 
     def __init__(self, channels: int, heads: int, inner: int, ragged: bool = False) -> None:
@@ -76,8 +75,7 @@ class Stem(nn.Module):
         self.positions = nn.Parameter(torch.empty(length, channels))
 
     def forward(self, x: Tensor) -> Tensor:
-        placed: Tensor = self.embedding(x) + self.positions[: x.shape[1]]
-        return placed * (x != 0)[..., None]
+        return (self.embedding(x) + self.positions[: x.shape[1]]) * (x != 0)[..., None]
 
 
 class Head(nn.Module):
@@ -90,16 +88,15 @@ class Head(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         mask = here(x)[..., None]
-        logits: Tensor = self.fc((self.norm(x) * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1))
-        return logits
+        return self.fc((self.norm(x) * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1))
 
 
 def transformer(model: Model, words: int, classes: int, length: int) -> Net:
     """Stem, two stages of a block each with 4 heads and an MLP of four times the width, head; no dropout.
 
-    A vocabulary of `words` and texts of at most `length`. The papers say of their text transformer only that it is one:
-    sizes are ours. Embeddings and positions are normal with 0.02, the rest torch's default. Raises BadInput where the
-    heads cannot share the width.
+    For a vocabulary of `words` and texts of at most `length`. The papers give no sizes of their text transformer; these
+    are ours. Embeddings and positions are normal with 0.02, the rest is the default of torch. Raises BadInput where the
+    heads do not divide the width.
     """
     if model.width < HEADS or model.width % HEADS:
         raise BadInput(f"a transformer's width is a multiple of its {HEADS} heads, not {model.width}")

@@ -20,8 +20,7 @@ DEPTHS: dict[str, tuple[int, int, int, int, int]] = {
 class Unit(nn.Module):
     """A 3x3 convolution with bias, BatchNorm, ReLU; the last unit of a stage halves the map by a 2x2 max-pool.
 
-    A map of one pixel has nothing left to pool and stays as it is, so images of 16 pixels and fewer go through too:
-    their last stages all have maps of 1x1. Height and width alone decide this.
+    A map of one pixel is not pooled, so images of 16 pixels and fewer work too: their last stages have maps of 1x1.
     """
 
     def __init__(self, before: int, after: int, pool: bool) -> None:

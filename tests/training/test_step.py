@@ -71,19 +71,34 @@ def without_values(
             return copy.deepcopy(step), mode
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-@pytest.mark.parametrize("held", ["nothing", "parts", "half"])
-def test_no_step_asks_for_a_value(net: Net, data: Resident, objective: Objective, optimizer: str, held: str) -> None:
-    for augment, precision in itertools.product((None, Augment(1)), ("fp32", "bf16")):
-        schedule = Schedule(2, batch=16, optimizer=optimizer, augment=augment)
-        step, mode = without_values(net, data, schedule, objective, held, precision)
-        assert (step.kept is not None) == (held == "parts" and augment is None)
-        with mode:
-            for size in (16, 16, 8):
-                step(size)
-        for _, learner in step.learners():
-            assert len(learner.state) == len(learner.param_groups[0]["params"])
+CHOICES = (tuple(OBJECTIVES), ("nothing", "parts", "half"), ("sgd", "adam"), (None, Augment(1)), ("fp32", "bf16"))
+ROWS = ((0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0))  # an orthogonal array: any two columns hold all four pairs
+CASES = [
+    (objective, held, *(pair[k] for pair, k in zip(CHOICES[2:], ROWS[(i + j) % 4], strict=True)))
+    for (i, objective), (j, held) in itertools.product(enumerate(CHOICES[0]), enumerate(CHOICES[1]))
+]
+# Each objective also meets features that are kept, which needs two choices at once: held first parts, no augmentation.
+CASES += [(objective, "parts", "sgd", None, "bf16") for objective in CHOICES[0][::2]]
+
+
+def test_any_two_choices_meet_in_a_case() -> None:
+    for (a, these), (b, those) in itertools.combinations(enumerate(CHOICES), 2):
+        assert {(case[a], case[b]) for case in CASES} == set(itertools.product(these, those))
+    assert {case[0] for case in CASES if (case[1], case[3]) == ("parts", None)} == set(OBJECTIVES)
+
+
+@pytest.mark.parametrize(("objective", "held", "optimizer", "augment", "precision"), CASES)
+def test_no_step_asks_for_a_value(
+    net: Net, data: Resident, objective: str, held: str, optimizer: str, augment: Augment | None, precision: str
+) -> None:
+    schedule = Schedule(2, batch=16, optimizer=optimizer, augment=augment)
+    step, mode = without_values(net, data, schedule, OBJECTIVES[objective], held, precision)
+    assert (step.kept is not None) == (held == "parts" and augment is None)
+    with mode:
+        for size in (16, 16, 8):
+            step(size)
+    for _, learner in step.learners():
+        assert len(learner.state) == len(learner.param_groups[0]["params"])
 
 
 def test_a_host_branch_would_be_noticed(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,14 +112,15 @@ def test_a_host_branch_would_be_noticed(net: Net, data: Resident, monkeypatch: p
         step(16)
 
 
+KINDS = ("relaxed", "high-entropy", "convex-concave", "adversarial", "sparsity", "class-wise", "distillation")
+
+
 @pytest.mark.parametrize(
-    "objective",
-    ["relaxed", "high-entropy", "convex-concave", "adversarial", "sparsity", "class-wise", "distillation"],
+    ("objective", "optimizer", "held"),
+    [(KINDS[i], ("sgd", "adam")[k], ("nothing", "half")[(i + k) % 2]) for i in range(len(KINDS)) for k in range(2)],
 )
-@pytest.mark.parametrize("held", ["nothing", "half"])
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_every_tensor_of_a_step_is_on_the_device(
-    net: Net, data: Resident, optimizer: str, held: str, objective: str
+    net: Net, data: Resident, objective: str, optimizer: str, held: str
 ) -> None:
     """All tensors pretend to lie on a second device: one that is made on the first, or left there, does not mix."""
     schedule = Schedule(2, batch=16, optimizer=optimizer, augment=Augment(1))
