@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.lab import compute
+from lib.compute import Arrays, Of, compute
 from lib.recipe import Step
 
 
@@ -39,8 +39,8 @@ def experiment(steps: int, shadows: int = 256) -> list[FakeAttack]:
     return attacks
 
 
-def _nothing(step: Step) -> dict[str, np.ndarray]:
+@compute.register(FakeModel)
+@compute.register(FakeSignals)
+@compute.register(FakeAttack)
+def _(step: Step, of: Of) -> Arrays:
     return {"x": np.frombuffer(bytes.fromhex(step.key[:16]), dtype=np.uint8)}
-
-
-compute.COMPUTE |= {FakeModel: _nothing, FakeSignals: _nothing, FakeAttack: _nothing}  # type: ignore[operator]

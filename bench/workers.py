@@ -60,6 +60,7 @@ def plainly(step: Train, line: Connection) -> None:
     import torch
     from torch.nn.functional import cross_entropy
 
+    from lib.subject import Subject
 
     torch.set_num_threads(1)
     made = Subject(step).initial().train()

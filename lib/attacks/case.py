@@ -39,7 +39,9 @@ class Case(NamedTuple):
 
     @property
     def population(self) -> BoolArray:
-        return np.asarray(self.target["role"] == Role.TEST)
+        """Test samples; of a design without any the dev samples, which the target did not train on either."""
+        tests = np.asarray(self.target["role"] == Role.TEST)
+        return tests if tests.any() else np.asarray(self.target["role"] == Role.DEV)
 
     @property
     def member(self) -> BoolArray:

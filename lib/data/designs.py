@@ -101,7 +101,7 @@ def _sets(design: Design, labels: np.ndarray, train: int) -> Sets:
     if labels.ndim != 1 or not 0 <= train <= len(labels):
         raise BadInput(f"{train} train samples do not fit labels of shape {labels.shape}")
     design.check(train, len(labels) - train)
-    wanted = len(labels) - train if design.test is None else design.test
+    wanted = Design.tests(design, len(labels) - train)
     pool = _draw(np.arange(train), labels, design.pool, _stream(design.seed, _Purpose.POOL))
     rest = np.setdiff1d(np.arange(train), pool, assume_unique=True)
     dev = _draw(rest, labels, design.dev * (not design.dev_inside), _stream(design.seed, _Purpose.DEV))

@@ -23,6 +23,7 @@ class Attacker(Recipe):
 
     shadowed: ClassVar[bool] = True  # whether it needs shadows
     by_sample: ClassVar[bool] = True  # whether it compares a sample with the same sample in the shadows
+    compares: ClassVar[bool] = False  # whether it needs a population that nobody trained on: test or dev samples
     learns: ClassVar[bool] = False  # whether it learns something from shadows that serves every target (`Learnt`)
     place: ClassVar[Literal["device", "host"]] = "host"  # where it learns
     crossing: ClassVar[float] = 1.0  # design effect of the AUC over targets that are each other's shadows, at most
@@ -82,6 +83,8 @@ class LiRA(Attacker):
 @dataclass(frozen=True, eq=False)
 class RMIA(Attacker):
     """Zarifzadeh et al. 2024, with a held-out population."""
+
+    compares: ClassVar = True
 
     mode: Literal["online", "offline"] = "online"
     gamma: float = 2.0
@@ -181,6 +184,8 @@ class Attack(Step):
                 f"{name} online needs shadows that trained on the target's samples, and a "
                 f"{type(own.design).__name__} has none: take an offline mode"
             )
+        if self.attacker.compares and not (own.design.dev or own.design.tests(own.data.parts[1])):
+            raise BadInput(f"{name} needs a population that nobody trained on: give the design test or dev samples")
         if self.attacker.shadowed:
             for target in self.targets:
                 found, needed = len(self.helpers(target)), self.attacker.least(own.design.meets)

@@ -41,6 +41,10 @@ class Design(Recipe):
         """Rows of the same pair must not be each other's shadows: together they tell who is missing."""
         return row // 2
 
+    def tests(self, available: int) -> int:
+        """How many of the data set's test samples it keeps for accuracy."""
+        return available if self.test is None else self.test
+
     def check(self, train: int, test: int) -> None:
         """BadInput where the design does not fit a data set of `train` and `test` samples."""
         name = type(self).__name__
@@ -154,9 +158,12 @@ class SharedTest(VictimAttacker):
     def members(self, row: int) -> int:
         return round(self.share * (self.pool // 2))
 
+    def tests(self, available: int) -> int:
+        return 0
+
     def check(self, train: int, test: int) -> None:
         Design.check(self, train, test)
-        outside = self.pool // 2 - self.members(0) + (test if self.test is None else self.test)
+        outside = self.pool // 2 - self.members(0) + super().tests(test)
         if not 0 < self.members(0) <= self.pool // 2 or self.dev >= outside:
             raise BadInput(f"SharedTest: a share of {self.share} and dev {self.dev} leave no members or no non-members")
 

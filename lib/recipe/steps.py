@@ -384,8 +384,8 @@ class Signals(Step):
 
     def operations(self, count: Count) -> float:
         own = self.of.training
-        held_out = own.data.parts[1] if own.design.test is None else own.design.test
-        return count("flops", own.data, own.model) * (own.design.pool + held_out) * self.views
+        samples = own.design.pool + own.design.tests(own.data.parts[1])
+        return count("flops", own.data, own.model) * samples * self.views
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,96 @@
+"""Every attacker against nothing, under every design: whole attacks on signals that know nothing of membership."""
+
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lib import BadInput, audit, lab, store
+from lib.data import readers
+from lib.recipe import (
+    KINDS,
+    RMIA,
+    Attacker,
+    Data,
+    Design,
+    Folds,
+    Halves,
+    LiRA,
+    Model,
+    Network,
+    Population,
+    RandomHalves,
+    Schedule,
+    SharedTest,
+    Signals,
+    Subsets,
+    Threshold,
+    VictimAttacker,
+    population,
+)
+from lib.subject import roles
+
+DATA = Data(pixels=8)
+DESIGNS: dict[type[Design], tuple[Design, int, int]] = {  # with how many models, and how often: to a narrow interval
+    RandomHalves: (RandomHalves(2000, test=200), 12, 6),
+    Subsets: (Subsets(2000, test=200, share=0.5), 24, 10),  # so many that no sample lacks a shadow on a side
+    Folds: (Folds(2000, test=200, folds=2), 12, 6),
+    VictimAttacker: (VictimAttacker(4000, test=200), 6, 20),
+    SharedTest: (SharedTest(4000, test=1000, share=0.5, dev=200), 6, 20),
+}
+OPTIONS: dict[str, list[Attacker]] = {
+    "LiRA": [LiRA(), LiRA("offline_cdf"), LiRA("offline_pdf", variance="shrunk")],
+    "RMIA": [RMIA(), RMIA("offline")],
+    "Threshold": [Threshold(), Threshold("correctness", by_class=False, sign="shadows")],
+    "Network": [Network(hidden=(8,), epochs=2)],
+}
+ATTACKERS = [
+    attacker
+    for name, kind in sorted(KINDS.items())
+    if issubclass(kind, Attacker) and kind is not Attacker and kind.__module__.startswith("lib.")
+    for attacker in OPTIONS.get(name, [kind()])  # a new attacker is tested as it stands
+]
+
+
+def knowing_nothing(models: Population, draw: int) -> None:
+    """Stores signals of each model, drawn without a look at its members."""
+    for state in models:
+        role, index, labels = roles(DATA, state.training.design, (state.training.row,))
+        rng = np.random.default_rng([zlib.crc32(state.key.encode()), draw])
+        logits = rng.normal(size=(len(index), DATA.classes)).astype(np.float32) + 2 * np.eye(DATA.classes)[labels]
+        own = logits[np.arange(len(index)), labels]
+        rest = np.log(np.exp(logits).sum(axis=1) - np.exp(own))
+        arrays = {"logits": logits, "views": (own - rest)[:, None], "labels": labels, "index": index, "role": role[0]}
+        store.write(Signals(state).key, Signals(state).record(), arrays, {})
+
+
+@pytest.mark.parametrize("kind", DESIGNS, ids=lambda kind: kind.__name__)
+def test_no_attacker_finds_what_is_not_there(kind: type[Design]) -> None:
+    design, count, draws = DESIGNS[kind]
+    units: dict[Attacker, list[float]] = {}
+    for draw in range(draws):
+        drawn = replace(design, seed=draw)
+        models = population(DATA, drawn, Model("resnet10", width=2), Schedule(1), models=count, seed=draw)
+        knowing_nothing(models, draw)
+        for attacker in ATTACKERS:
+            try:
+                attack = models.attack(attacker, 6 if design.meets else 1, models)
+            except BadInput:
+                assert isinstance(attacker, LiRA) and attacker.mode == "online" and not design.meets
+                continue
+            found = lab.realize(attack, workers=1)[attack]
+            units.setdefault(attacker, []).append(float(np.mean(audit.auc(found["scores"], found["member"]))))
+    assert len(units) >= len(ATTACKERS) - 1
+    for attacker, areas in units.items():
+        # All intervals of all designs hold together at 95 %.
+        found = audit.over(areas, level=1 - 0.05 / len(units) / len(DESIGNS))
+        assert found.low <= 0.5 <= found.high, (attacker, found)
+        assert found.high - found.low < 0.04, (attacker, found)
+
+
+def test_every_design_has_its_null_test_or_a_reason() -> None:
+    others = {Halves: "its rows have no non-members, or a whole pool", Design: "draws nothing"}
+    known = {kind.__name__ for kind in (*DESIGNS, *others)} | {"LeftOut"}  # attacked as its base's rows are
+    assert {name for name, kind in KINDS.items() if issubclass(kind, Design)} <= known
+    assert readers.load(DATA.name, DATA.pixels).train == DATA.parts[0]
