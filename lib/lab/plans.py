@@ -10,8 +10,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from lib import BadInput, paths, store
-from lib.data import registry
+from lib import BadInput, paths, registry, store
 from lib.recipe import (
     DPSGD,
     PAST,

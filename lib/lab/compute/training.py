@@ -68,8 +68,8 @@ def _soft_labels(step: Train, members: np.ndarray) -> torch.Tensor:
     """What those teachers that never trained on a member say of it, plain and in float32: mean softmax `(n, C)`."""
     import torch
 
-    from lib.data.registry import find
     from lib.data.resident import resident
+    from lib.registry import find
     from lib.training.defences import soft_labels
     from lib.training.signals import logits
 
