@@ -55,7 +55,7 @@ def test_lib_imports_from_anywhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "room",
-    ["lib.recipe", "lib.store", "lib.audit", "lib.lab", "lib.report", "lib.data.registry", "lib.localization.weights"],
+    ["lib.recipe", "lib.store", "lib.audit", "lib.lab", "lib.report", "lib.registry", "lib.localization.weights"],
 )
 def test_declaring_and_reading_need_no_torch(room: str) -> None:
     script = f"import {room}, sys; print('torch' in sys.modules, 'matplotlib' in sys.modules)"
@@ -64,7 +64,7 @@ def test_declaring_and_reading_need_no_torch(room: str) -> None:
 
 
 ORDER = [
-    "paths", "data.registry", "recipe", "audit", "data", "models", "training", "selection", "pruning", "rewinding",
+    "paths", "registry", "recipe", "audit", "data", "models", "training", "selection", "pruning", "rewinding",
     "attacks", "localization", "store", "lab", "report", "explore", "batch",
 ]  # fmt: skip
 

@@ -51,7 +51,7 @@ def add(name: str, path: Path, label: str = "label", seed: int = 0) -> Entry:
     found, labels = np.unique(y, return_inverse=True)
     classes, note = tuple(map(str, found)), ""
     if len(classes) < 2 or not "".join(classes).isprintable():
-        raise BadInput(f"{path}: classes {ascii(classes[:3])}; two or more are needed, named in printable letters")
+        raise BadInput(f"{path}: classes {classes[:3]!a}; two or more are needed, named in printable letters")
     if train is None:
         order = np.random.default_rng(abs(seed)).permutation(len(labels))
         test = formats.places(labels[order]) % 5 == 4
@@ -135,12 +135,13 @@ def _folder(path: Path) -> _Found:
     rows = [(file.relative_to(path).parts, file) for file in sources.inside(path)]
     rows = [row for row in rows if not any(name.startswith(".") for name in row[0])]
     rows.sort(key=lambda row: split and row[0][0] == "test")
-    for names, file in rows:
+    for names, _file in rows:
         if len(names) != 2 + split or (split and names[0] not in ("train", "test")) or not "".join(names).isprintable():
-            raise BadInput(f"{path}: {ascii('/'.join(names))} is not a picture in a folder of its class")
+            raise BadInput(f"{path}: {'/'.join(names)!a} is not a picture in a folder of its class")
+    filled = {file.parent for _, file in rows}
     for place in path.glob("*/*/" if split else "*/"):
-        if not place.name.startswith(".") and not any(file.parent == place for _, file in rows):
-            raise BadInput(f"{path}: the folder {ascii(place.name)} has no pictures; fill or remove it")
+        if not place.name.startswith(".") and place not in filled:
+            raise BadInput(f"{path}: the folder {place.name!a} has no pictures; fill or remove it")
     y = np.array([names[-2] for names, _ in rows], str)
     train = sum(names[0] == "train" for names, _ in rows) if split else None
     return _Found(np.array([file for _, file in rows], object), y, train)

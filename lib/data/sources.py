@@ -79,8 +79,12 @@ def _unpacked(entry: Entry, archive: File, at: Path, scratch: Path) -> Path:
 def check(entry: Entry, name: str, found: str, expected: str) -> None:
     """BadInput where a digest is not the pinned one."""
     if found != expected:
-        kind, again = ("SHA-256", "reinstall the package") if entry.embedded else ("MD5", "remove it and get it again")
-        raise BadInput(f"{entry.name}: the {kind} of {name} is {found}, expected {expected}; {again}")
+        kind = "SHA-256" if entry.embedded else "MD5"
+        raise BadInput(f"{entry.name}: the {kind} of {name} is {found}, expected {expected}; {_again(entry)}")
+
+
+def _again(entry: Entry) -> str:
+    return "reinstall the package" if entry.embedded else "remove it and get it again"
 
 
 def files(entry: Entry, source: Path) -> list[bytes]:
@@ -92,7 +96,7 @@ def files(entry: Entry, source: Path) -> list[bytes]:
             with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
                 contents.append(stream.read(LIMIT))
         except (OSError, EOFError, zlib.error) as error:
-            raise BadInput(f"{entry.name}: {path} cannot be read ({reason(error)}); get it again") from error
+            raise BadInput(f"{entry.name}: {path} cannot be read ({reason(error)}); {_again(entry)}") from error
         kind = "sha256" if entry.embedded else "md5"
         check(entry, file.name, hashlib.new(kind, contents[-1]).hexdigest(), file.digest)
     return contents
