@@ -8,6 +8,14 @@ from lib import BadInput, paths, registry
 from lib.data import own, readers
 
 
+HELP = """
+
+Get one that is not there:  python -m lib.data get NAME
+It takes your own files (an archive or its folder; idx files, plain or .gz; .npy files) from
+{}/NAME, and downloads them where there are none.
+Make one of your own:       python -m lib.data add NAME PATH"""
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lib.data", description="List data sets, get one, or add one.")
     verbs = parser.add_subparsers(dest="verb")
@@ -51,22 +59,10 @@ def listing() -> str:
         except BadInput as error:  # a user's description that was changed
             lines.append(str(error))
             continue
-        shape = "x".join(map(str, entry.shape)) or "-"
-        there = "yes" if readers.there(name) else "no"
-        lines.append(
-            form.format(name, f"{entry.train:,}", f"{entry.test:,}", shape, len(entry.classes), there, entry.title)
-        )
-        lines.append(f"{'':<19} {entry.source}")
-    return "\n".join(
-        [
-            *lines,
-            "",
-            "Get one that is not there:  python -m lib.data get NAME",
-            "It takes your own files (an archive or its folder; idx files, plain or .gz; .npy files) from",
-            f"{paths.data()}/NAME, and downloads them where there are none.",
-            "Make one of your own:       python -m lib.data add NAME PATH",
-        ]
-    )
+        shape, there = "x".join(map(str, entry.shape)) or "-", "yes" if readers.there(name) else "no"
+        sizes = f"{entry.train:,}", f"{entry.test:,}", shape, len(entry.classes)
+        lines += [form.format(name, *sizes, there, entry.title), f"{'':<19} {entry.source}"]
+    return "\n".join(lines) + HELP.format(paths.data())
 
 
 if __name__ == "__main__":

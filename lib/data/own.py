@@ -45,19 +45,21 @@ def add(name: str, path: Path, label: str = "label", seed: int = 0) -> Entry:
         raise BadInput(f"a set of your own cannot have the name {name!r}: {why}; choose another")
     if at.exists():
         raise BadInput(f"{name} is there already; remove {at.parent}, or choose another name")
+    if seed < 0:
+        raise BadInput(f"a seed cannot be {seed}; give 0 or more")
     x, y, train = _read(path, label)
     if y.shape != x.shape[:1] or y.dtype.kind not in "biuU":
         raise BadInput(f"{path}: {len(x)} samples need as many labels, whole numbers or names, in one row")
     found, labels = np.unique(y, return_inverse=True)
-    classes, note = tuple(map(str, found)), ""
+    classes = tuple(map(str, found))
     if len(classes) < 2 or not "".join(classes).isprintable():
         raise BadInput(f"{path}: classes {classes[:3]!a}; two or more are needed, named in printable letters")
+    note = "" if train is not None else f"the test part is a fifth of each class, drawn by seed {seed}"
     if train is None:
-        order = np.random.default_rng(abs(seed)).permutation(len(labels))
+        order = np.random.default_rng(seed).permutation(len(labels))
         test = formats.places(labels[order]) % 5 == 4
         order = order[np.argsort(test, kind="stable")]
         x, labels, train = x[order], labels[order], int((~test).sum())
-        note = f"the test part is a fifth of each class, drawn by seed {abs(seed)}"
     missing = np.bincount(labels[:train], minlength=len(classes)).argmin()
     if missing not in labels[:train]:
         raise BadInput(f"{path}: class '{classes[missing]}' has no train sample; add some or leave it out")

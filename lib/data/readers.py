@@ -70,6 +70,8 @@ def _load(entry: Entry, pixels: int | None, root: Path) -> Samples:
     x, labels = _read(entry, EMBEDDED) if entry.embedded else _prepared(entry)
     if x.shape != (entry.size, *entry.shape) or labels.shape != (entry.size,):
         raise BadInput(f"{entry.name}: found {x.shape}, expected {(entry.size, *entry.shape)}; {_again(entry)}")
+    if labels.min() < 0 or labels.max() >= len(entry.classes):
+        raise BadInput(f"{entry.name}: a label is no place among its {len(entry.classes)} classes; {_again(entry)}")
     return Samples(_frozen(x), _frozen(labels), entry.train)
 
 

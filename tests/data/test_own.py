@@ -155,6 +155,10 @@ def test_names(name: str, tmp_path: Path, folder: Path) -> None:
     assert main(["add", name, str(tmp_path / "a.npz")]) == 2
 
 
+def test_seeds(tmp_path: Path, folder: Path) -> None:
+    refused(npz(tmp_path / "a.npz", x=X, y=Y), "a seed cannot be -1", folder, seed=-1)
+
+
 def test_a_name_is_taken_once(tmp_path: Path, folder: Path) -> None:
     own.add("mine", npz(tmp_path / "a.npz", x=X, y=Y))
     with pytest.raises(BadInput, match=r"mine is there already; remove .*mine, or choose another name"):
@@ -325,6 +329,14 @@ def test_a_changed_description(
         Data("mine")
     assert "\n" not in str(error.value) and len(str(error.value)) < 600
     assert main([]) == 0 and "set.toml describes no data set" in capsys.readouterr().out, "the others are listed"
+
+
+def test_a_class_that_was_cut_off(tmp_path: Path, folder: Path) -> None:
+    own.add("mine", npz(tmp_path / "a.npz", x=X, y=Y))
+    path = folder / "mine/prepared/set.toml"
+    path.write_text(path.read_text().replace(', "3"]', "]"))
+    with pytest.raises(BadInput, match="a label is no place among its 3 classes; remove"):
+        readers.load("mine")
 
 
 def test_what_a_description_says_is_in_the_key(tmp_path: Path, folder: Path) -> None:

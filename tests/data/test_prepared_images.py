@@ -224,6 +224,15 @@ def test_own_arrays(own: dict[str, np.ndarray], name: str, folder: Path) -> None
 
 
 @pytest.mark.parametrize("own", ["cifar100-half"], indirect=True)
+def test_rows_are_pixels_too(own: dict[str, np.ndarray], folder: Path) -> None:
+    """The same values have the same digest, whatever shape their file says."""
+    for part in ("train", "test"):
+        np.save(folder / "cifar100-half" / f"x_{part}.npy", own[f"x_{part}"].reshape(-1, 3072))
+    readers.prepare("cifar100-half")
+    assert np.array_equal(readers.load("cifar100-half").x[:60], own["x_train"])
+
+
+@pytest.mark.parametrize("own", ["cifar100-half"], indirect=True)
 @pytest.mark.parametrize("kind", [np.uint8, np.int32, ">i8"])
 def test_labels_of_any_whole_numbers(own: dict[str, np.ndarray], kind: str, folder: Path) -> None:
     np.save(folder / "cifar100-half" / "y_train.npy", own["y_train"].astype(kind))

@@ -21,5 +21,5 @@ def read(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
         except (OSError, ValueError, TypeError, EOFError) as error:
             raise BadInput(f"{entry.name}: {path} cannot be read ({reason(error)}); {sources.bring(entry)}") from error
         sources.check(entry, name, hashlib.md5(parts[-1].data).hexdigest(), expected)
-    x[:] = np.concatenate(parts[::2])
+    x[:] = np.concatenate(parts[::2]).reshape(x.shape)
     return np.concatenate(parts[1::2])
