@@ -27,8 +27,12 @@ def test_facts_fit_each_other(entry: Entry) -> None:
     assert entry.title and entry.source and entry.licence
     assert len(entry.digest) == 64 and all(len(file.digest) == (64 if entry.embedded else 32) for file in entry.files)
     assert all(len(file.digest) == 32 and file.url.startswith("http") for file in entry.downloads)
-    assert (Path(readers.__file__).parent / "formats" / f"{entry.format}.py").exists()
     assert entry.embedded or entry.folders
+
+
+def test_every_format_has_a_set() -> None:
+    formats = {path.stem for path in (Path(readers.__file__).parent / "formats").glob("*.py")} - {"__init__"}
+    assert {entry.format for entry in ENTRIES.values()} == formats
 
 
 def test_digests_differ() -> None:

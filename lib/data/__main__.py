@@ -7,7 +7,6 @@ from pathlib import Path
 from lib import BadInput, paths, registry
 from lib.data import own, readers
 
-
 HELP = """
 
 Get one that is not there:  python -m lib.data get NAME

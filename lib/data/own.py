@@ -121,9 +121,9 @@ def _read(path: Path, label: str) -> _Found:
     try:
         if path.is_dir():
             return _folder(path)
-        if path.suffix == ".npz":
+        if path.suffix == ".npz" and path.is_file():
             return _npz(path)
-        if path.suffix == ".csv":
+        if path.suffix == ".csv" and path.is_file():
             return _csv(path, label)
     except BadInput:
         raise

@@ -46,6 +46,8 @@ def fill(x: np.ndarray, files: Iterable[Path]) -> None:
         with opened(file) as image:
             if image.size[::-1] != x.shape[1:3]:
                 raise BadInput(f"{file} has {image.height} x {image.width} pixels, not {x.shape[1]} x {x.shape[2]}")
+            if image.mode[0] in "IF":  # Pillow would cut them off at 255
+                raise BadInput(f"{file} has pixels of more than 8 bits; convert it")
             x[place] = np.asarray(image.convert("L" if x.shape[3] == 1 else "RGB")).reshape(x.shape[1:])
 
 

@@ -235,6 +235,7 @@ def large() -> bytes:
         (lambda at: os.truncate(at / "class 0/00.png", 60), "00.png is missing, damaged or no picture"),
         (lambda at: (at / "class 0/00.png").write_bytes(bomb()), "00.png is missing, damaged or no picture .*pixels"),
         (lambda at: (at / "class 0/00.png").write_bytes(large()), "are not of one size"),
+        (lambda at: Image.new("I;16", (6, 6)).save(at / "class 0/00.png"), "00.png has pixels of more than 8 bits"),
         (lambda at: (at / "class 0/notes.txt").write_text("x"), "notes.txt is missing, damaged or no picture"),
         (lambda at: (at / "notes.txt").write_text("x"), "'notes.txt' is not a picture in a folder of its class"),
         (lambda at: (at / "class 0").rename(at / "class 1/more"), "'class 1/more/00.png' is not a picture in a folder"),
@@ -255,7 +256,9 @@ def test_files_that_are_none(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "empty").mkdir()
     refused(tmp_path / "empty", "two or more are needed", folder)
     refused(tmp_path / "gone", "is no folder of pictures, .npz or .csv", folder)
-    refused(tmp_path / "gone.npz", "cannot be read", folder)
+    refused(tmp_path / "gone.npz", "is no folder of pictures, .npz or .csv", folder)
+    os.mkfifo(tmp_path / "pipe.npz")
+    refused(tmp_path / "pipe.npz", "is no folder", folder)
     for name, data in (("a.txt", b"1"), ("a.npz", b""), ("b.npz", b"PK\x03\x04torn"), ("c.npz", b"\x80\x04N.")):
         (tmp_path / name).write_bytes(data)
         refused(tmp_path / name, "cannot be read|is no folder", folder)
