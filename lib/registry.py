@@ -26,7 +26,7 @@ class File(NamedTuple):
     """A file by name and content."""
 
     name: str
-    digest: str  # hex: MD5, or SHA-256 where 64 digits long
+    digest: str  # in hex: MD5; SHA-256 of what comes with the package, and of a user's own arrays
     url: str = ""
 
 

@@ -66,7 +66,7 @@ def plain(data: Resident, index: Tensor) -> Tensor:
     x = data.samples.index_select(0, index)
     if data.pictures:
         return _normalised(data, x)
-    return x.long() if x.dtype == torch.int32 else x.float()
+    return x.float() if x.dtype in (torch.uint8, torch.float32) else x.long()
 
 
 def _normalised(data: Resident, pixels: Tensor) -> Tensor:

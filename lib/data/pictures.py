@@ -15,6 +15,8 @@ from lib import BadInput, reason
 if TYPE_CHECKING:
     from PIL import Image
 
+__all__ = ["area_weights", "fill", "opened", "resize"]
+
 BATCH = 2048  # images that are resized at once
 
 
