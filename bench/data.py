@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from bench.ratios import Ratio, compare
+from bench.vision import torchvision
 from lib.data import augmentation
 from lib.data.resident import Resident
-from lib.data.vision import torchvision
 from lib.recipe import Augment
 
 BATCH, CROP = 128, 4

@@ -20,8 +20,7 @@ from statistics import median
 import lib.lab.run
 from bench.ratios import Ratio, row
 from bench.scale import allowed, fresh_store, milliseconds
-from lib import store
-from lib.data import registry
+from lib import registry, store
 from lib.lab import plans
 from lib.lab.declare import declare, notebooks, parameters
 from lib.recipe import Step, Train

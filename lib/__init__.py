@@ -23,3 +23,8 @@ def nearest(word: str, known: "list[str] | tuple[str, ...] | set[str]") -> str:
 
     close = get_close_matches(word, sorted(known), n=1)
     return f"; did you mean '{close[0]}'?" if close else f"; there is: {', '.join(sorted(known))}"
+
+
+def reason(error: BaseException) -> str:
+    """What an error says, on one line of at most 200 characters, or its kind where it says nothing."""
+    return " ".join(str(error).split())[:200] or type(error).__name__

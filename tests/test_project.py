@@ -88,7 +88,7 @@ def test_lib_imports_from_anywhere(tmp_path: Path) -> None:
         assert Path(found.stdout.strip()) == paths.ROOT / "lib" / "__init__.py"
 
 
-ROOMS = ("recipe", "store", "audit", "lab", "report", "data.registry", "localization.weights")
+ROOMS = ("recipe", "store", "audit", "lab", "report", "registry", "localization.weights")
 
 
 def test_declaring_and_reading_need_no_torch() -> None:
@@ -100,8 +100,8 @@ def test_declaring_and_reading_need_no_torch() -> None:
 
 
 ORDER = [
-    "paths", "data.registry", "recipe", "audit", "data", "models", "training", "selection", "pruning", "rewinding",
-    "attacks", "localization", "store", "lab", "report", "explore", "batch",
+    "paths", "registry", "recipe", "store", "compute", "audit", "data", "models", "selection", "rewinding", "pruning",
+    "subject", "training", "attacks", "localization", "lab", "report", "explore", "batch",
 ]  # fmt: skip
 
 

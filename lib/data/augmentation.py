@@ -60,13 +60,13 @@ def gather(data: Resident, index: Tensor, dy: Tensor, dx: Tensor, flip: Tensor, 
 def plain(data: Resident, index: Tensor) -> Tensor:
     """Samples `index (B,)` as a network takes them.
 
-    Images normalised, `(B, channels, height, width)` float32, channels_last; bits `(B, D)` float32; words `(B, length)`
-    int64.
+    Images normalised, `(B, channels, height, width)` float32, channels_last; bits and numbers `(B, D)` float32; words
+    `(B, length)` int64.
     """
     x = data.samples.index_select(0, index)
     if data.pictures:
         return _normalised(data, x)
-    return x.float() if x.dtype == torch.uint8 else x.long()
+    return x.float() if x.dtype in (torch.uint8, torch.float32) else x.long()
 
 
 def _normalised(data: Resident, pixels: Tensor) -> Tensor:

@@ -6,10 +6,7 @@ import numpy as np
 
 from lib import BadInput
 from lib.audit import Estimate, auc_interval
-from lib.compute import Arrays, Of, compute
-from lib.data import readers
 from lib.data.designs import Role
-from lib.recipe import SelfAudit
 
 SAMPLES = 2000  # of each population at most, so that the blind classifier takes less than a second
 DIMENSIONS = 1024  # wider inputs are projected at random to this many
@@ -87,19 +84,3 @@ def blind(x: np.ndarray, member: np.ndarray, seed: int = 0) -> Estimate:
     model = LogisticRegression(C=1 / (PENALTY * features.shape[1]), tol=1e-3, max_iter=200)
     model.fit(features[~judged], target[~judged])
     return auc_interval(model.decision_function(features[judged]), target[judged])
-
-
-@compute.register(SelfAudit)
-def _(step: SelfAudit, of: Of) -> Arrays:
-    """`duplicates (rows,)`; `blind (3,)`: the blind classifier's AUC on the first row that has both sides."""
-    from lib.subject import roles
-
-    role, index, _ = roles(step.data, step.design, step.rows)
-    x = readers.load(step.data.name, step.data.pixels).x[index]
-    halved = next((row for row in role if (row == Role.NONMEMBER).any()), None)
-    found = {"duplicates": np.asarray([duplicates(x, row) for row in role])}
-    if halved is not None:
-        pool = np.isin(halved, (Role.MEMBER, Role.NONMEMBER))
-        told = blind(x[pool], halved[pool] == Role.MEMBER, step.design.seed)
-        found["blind"] = np.asarray([told.value, told.low, told.high])
-    return found

@@ -1,80 +1,83 @@
-"""Sets of labelled picture files as one array: Tiny ImageNet's JPEGs and CINIC-10's PNGs."""
+"""Pictures as pixels: decoding of files, and exact reduction."""
 
 from __future__ import annotations
 
-import io
-import re
+import contextlib
+import warnings
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lib import BadInput
-from lib.data import archives
-from lib.data.registry import Entry
+from lib import BadInput, reason
 
-ANNOTATIONS = "val/val_annotations.txt"
+if TYPE_CHECKING:
+    from PIL import Image
+
+__all__ = ["area_weights", "fill", "opened", "resize"]
+
+BATCH = 2048  # images that are resized at once
 
 
-def write(entry: Entry, source: Path, to: Path) -> np.ndarray:
-    """Decodes every labelled image of `source`, an archive or a folder, into the .npy file `to`; returns their labels.
+@contextlib.contextmanager
+def opened(file: Path) -> Iterator[Image.Image]:
+    """A picture file, of which only the head is read; BadInput with its name where it cannot be read, now or later.
 
-    `to` holds (N, H, W, 3) uint8; one image at a time is in memory. Greyscale images have three equal channels. The
-    images of a part are ordered by class, then by file name as text, except Tiny ImageNet's test part: it is the
-    archive's `val` in the order of its annotations, for the archive's own test images have no labels. CINIC-10's train
-    part is the archive's `train` and then its `valid`. Labels are (N,) int64, places in `entry.classes`.
-
-    BadInput where a class, an image or the annotations are missing, and for an image that cannot be decoded or has
-    another size.
+    A picture beyond Pillow's limit of pixels is refused: it may be small as a file and fill the memory when decoded.
     """
-    files, labels = (_tiny if entry.name == "tinyimagenet" else _cinic)(entry, source)
-    places = dict(zip(files, range(entry.size), strict=True))
-    missing = set(files)
-    with to.open("wb") as file:
-        header = {"descr": "|u1", "fortran_order": False, "shape": (entry.size, *entry.shape)}
-        np.lib.format.write_array_header_1_0(file, header)
-        first = file.tell()
-        for name, data in archives.contents(entry, source, places):
-            pixels = _pixels(entry, source, name, data)
-            file.seek(first + places[name] * pixels.nbytes)  # an archive has its own order
-            file.write(pixels.tobytes())
-            missing.remove(name)
-    if missing:
-        raise BadInput(f"{entry.name}: {min(missing)} in {source} is missing; get it again")
-    return labels
-
-
-def _tiny(entry: Entry, source: Path) -> tuple[list[str], np.ndarray]:
-    """The names of all labelled images in the order of the arrays, and their labels."""
-    train = [name for name in archives.names(entry, source) if re.fullmatch(r"train/[^/]+/images/[^/]+\.JPEG", name)]
-    try:
-        ((_, notes),) = archives.contents(entry, source, {ANNOTATIONS})
-        val = [line.split("\t") for line in notes.decode("ascii").splitlines()]
-        wnids = {file: wnid for file, wnid, *_ in val}
-    except ValueError as error:  # not there, not ASCII, or not of that many columns
-        raise BadInput(f"{entry.name}: {ANNOTATIONS} in {source} is missing or damaged; get it again") from error
-    parts = [("train", [name.split("/")[1] for name in train], entry.train), ("val", [*wnids.values()], entry.test)]
-    return train + [f"val/images/{file}" for file in wnids], archives.labels(entry, source, parts)
-
-
-def _cinic(entry: Entry, source: Path) -> tuple[list[str], np.ndarray]:
-    """The same of CINIC-10: PART/CLASS/NAME.png."""
-    images = [name for name in archives.names(entry, source) if re.fullmatch(r"[^/]+/[^/]+/[^/]+\.png", name)]
-    files, parts = [], []
-    for part, size in (("train", entry.train // 2), ("valid", entry.train // 2), ("test", entry.test)):
-        own = [name for name in images if name.startswith(f"{part}/")]
-        files += own
-        parts.append((part, [name.split("/")[1] for name in own], size))
-    return files, archives.labels(entry, source, parts)
-
-
-def _pixels(entry: Entry, source: Path, name: str, data: bytes) -> np.ndarray:
     from PIL import Image
 
     try:
-        with Image.open(io.BytesIO(data)) as image:
-            pixels = np.asarray(image.convert("RGB"))
-    except (OSError, SyntaxError) as error:  # SyntaxError is Pillow's word for a broken header
-        raise BadInput(f"{entry.name}: {name} in {source} is damaged; get it again") from error
-    if pixels.shape != entry.shape:
-        raise BadInput(f"{entry.name}: {name} in {source} has the shape {pixels.shape}, expected {entry.shape}")
-    return pixels
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(file) as image:
+                yield image
+    except BadInput:
+        raise
+    except Exception as error:  # a damaged file makes Pillow's decoders fail in many ways
+        raise BadInput(f"{file} is missing, damaged or no picture ({reason(error)})") from error
+
+
+def fill(x: np.ndarray, files: Iterable[Path]) -> None:
+    """Decodes as many pictures as `x (N, H, W, C)` holds; greyscale ones have equal channels, or C is 1.
+
+    One at a time is in memory. BadInput for a picture that is missing, damaged, or of another size.
+    """
+    for place, file in enumerate(files):
+        with opened(file) as image:
+            if image.size[::-1] != x.shape[1:3]:
+                raise BadInput(f"{file} has {image.height} x {image.width} pixels, not {x.shape[1]} x {x.shape[2]}")
+            if image.mode[0] in "IF":  # Pillow would cut them off at 255
+                raise BadInput(f"{file} has pixels of more than 8 bits; convert it")
+            x[place] = np.asarray(image.convert("L" if x.shape[3] == 1 else "RGB")).reshape(x.shape[1:])
+
+
+def area_weights(side: int, pixels: int) -> np.ndarray:
+    """(pixels, side) float32 whole numbers: how much of each source pixel lies in each target pixel, in 1 / pixels.
+
+    Every row sums to `side`, every column to `pixels`.
+    """
+    target, source = np.arange(pixels)[:, None] * side, np.arange(side)[None, :] * pixels
+    overlap = np.minimum(target + side, source + pixels) - np.maximum(target, source)
+    return np.clip(overlap, 0, None).astype(np.float32)
+
+
+def resize(x: np.ndarray, pixels: int) -> np.ndarray:
+    """Area average of square images (N, H, H, C) uint8 to (N, pixels, pixels, C) uint8, half rounded up.
+
+    Each target pixel is the mean of the source under it, partly covered pixels counting by their share. The weights are
+    whole numbers and every sum stays below 2^24, so float32 products are exact and the bytes are the same on every
+    machine; wider images go through float64.
+    """
+    n, side, _, channels = x.shape
+    kind: Any = np.float32 if 255 * side * side < 2**24 else np.float64
+    weights = area_weights(side, pixels).astype(kind)
+    out = np.empty((n, pixels, pixels, channels), np.uint8)
+    for start in range(0, n, BATCH):
+        part = x[start : start + BATCH].transpose(0, 3, 1, 2)  # n c h w
+        wide = part.reshape(-1, side).astype(kind) @ weights.T  # n c h, w'
+        tall = wide.reshape(-1, side, pixels).swapaxes(1, 2).reshape(-1, side) @ weights.T  # n c w', h'
+        total = tall.reshape(len(part), channels, pixels, pixels).astype(np.int64)
+        out[start : start + BATCH] = ((2 * total + side * side) // (2 * side * side)).transpose(0, 3, 2, 1)
+    return out

@@ -3,12 +3,13 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lib import BadInput
-from lib.data import readers, registry, words
+from lib import BadInput, registry
+from lib.data import readers, words
 from lib.recipe import Data
 
 _LOADED: dict[tuple[str, str], "Resident"] = {}
@@ -18,8 +19,9 @@ _LOADED: dict[tuple[str, str], "Resident"] = {}
 class Resident:
     """Samples and their labels `(n,)` int64 on one device; the first `train` are the data set's train part.
 
-    Samples are images `(n, height, width, channels)` uint8, bits `(n, D)` uint8 of 0 and 1, or texts `(n, length)`
-    int32 of word numbers, 0 where a text has ended. `mean` and `std` `(channels,)` float32 belong to pixel values
+    Samples are images `(n, height, width, channels)` uint8, bits `(n, D)` uint8 of 0 and 1, numbers `(n, D)` float32
+    with mean 0 and deviation 1 over the train part, or texts `(n, length)` int32 of word numbers, 0 where a text has
+    ended. `mean` and `std` `(channels,)` float32 belong to pixel values
     between 0 and 1; without pixels they are empty.
     """
 
@@ -94,7 +96,12 @@ def resident(data: Data, device: str | torch.device = "cpu") -> Resident:
     if name not in _LOADED:
         entry = registry.find(data.name)
         read = readers.load(data.name, data.pixels)
-        x = words.encoded(read.x, read.train, data.words, data.length) if data.kind == "text" else read.x
+        x = read.x
+        if entry.kind == "text":
+            x = words.encoded(x, read.train, data.words, data.length)
+        elif entry.kind == "numbers":
+            mean, std = (of(x[: read.train], axis=0, dtype=np.float64) for of in (np.mean, np.std))
+            x = ((x - mean) / np.where(std > 0, std, 1)).astype(np.float32)
         _LOADED[name] = Resident(
             samples=torch.tensor(x, device=place),
             labels=torch.tensor(read.labels, dtype=torch.int64, device=place),

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import ipywidgets as widgets
 
-from lib import BadInput, nearest
-from lib.data import readers, registry
+from lib import BadInput, nearest, registry
+from lib.data import readers
 from lib.explore import side_by_side
 from lib.explore.looks import LOOKS, picture, status
 from lib.explore.offer import WRAP, Offer, Shelf, markup

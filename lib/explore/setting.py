@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args, get_type_hints
 
-from lib import BadInput
-from lib.data import registry
+from lib import BadInput, registry
 from lib.recipe import (
     Anatomy,
     Augment,

@@ -22,9 +22,8 @@ REGISTERING = (  # where they register what they do; a package with all of its m
     "lib.training",
     "lib.localization",
     "lib.attacks",
-    "lib.data.honesty",
-    "lib.lab.choice",
     "lib.lab.cost",
+    "lib.lab.readings",
 )
 
 

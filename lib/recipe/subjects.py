@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lib import BadInput
-from lib.data import registry
+from lib import BadInput, registry
 from lib.recipe.core import Recipe
 
 __all__ = ["Augment", "Data", "Model", "Schedule"]
@@ -32,7 +31,7 @@ class Data(Recipe):
             raise BadInput(f"text needs 3 words and a length of 1 at least, not {self.words} and {self.length}")
 
     @property
-    def kind(self) -> Literal["images", "bits", "text"]:
+    def kind(self) -> registry.Kind:
         return registry.find(self.name).kind
 
     @property

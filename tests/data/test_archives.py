@@ -9,15 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pooch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from lib import BadInput
-from lib.data import archives, dbpedia, readers, registry
+from lib import BadInput, registry
+from lib.data import readers
 from lib.data.__main__ import main
-from lib.data.vision import torchvision
+from lib.data.formats import dbpedia
+from lib.registry import File
+from tests.data.test_readers import no_network, serve
 
 NAMES = ("cinic10", "dbpedia14")
 CINIC = ("airplane", "bird", "truck")
@@ -96,7 +99,7 @@ class Small:
 
     def __init__(self, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         entry = registry.find(name)
-        self.home, self.monkeypatch, self.file = folder / name, monkeypatch, entry.files[0][0]
+        self.home, self.monkeypatch, self.file = folder / name, monkeypatch, entry.files[0].name
         if name == "cinic10":
             self.files, self.x, self.labels = cinic()
             self.entry = replace(entry, classes=CINIC, train=24, test=12)
@@ -123,13 +126,13 @@ class Small:
 
     def unpack(self) -> None:
         for name, data in self.files.items():
-            path = self.home / self.entry.layout / name
+            path = self.home / self.entry.folders[0] / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         self.pin("0" * 32)
 
     def pin(self, md5: str) -> None:
-        entry = replace(self.entry, files=((self.file, md5),))
+        entry = replace(self.entry, files=(File(self.file, md5, self.entry.files[0].url),))
         self.monkeypatch.setitem(registry.ENTRIES, self.entry.name, entry)
 
     def check(self) -> None:
@@ -154,7 +157,7 @@ of_dbpedia = pytest.mark.parametrize("small", ["dbpedia14"], indirect=True)
 @pytest.mark.parametrize("under", ["", "./", "LAYOUT/", "./LAYOUT/"])
 def test_the_archive(small: Small, under: str, capsys: pytest.CaptureFixture) -> None:
     """With and without a folder in it."""
-    small.pack(under.replace("LAYOUT", small.entry.layout))
+    small.pack(under.replace("LAYOUT", small.entry.folders[0]))
     assert main(["get", small.entry.name]) == 0
     small.check()
     assert sorted(path.name for path in small.home.iterdir()) == sorted([small.file, "prepared"])
@@ -175,12 +178,7 @@ def test_a_download(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     data = small.pack()
     (small.home / small.file).unlink()
 
-    def download(url: str, root: Path, name: str) -> None:
-        assert url == small.entry.url
-        root.mkdir()
-        (root / name).write_bytes(data)
-
-    monkeypatch.setattr(torchvision().datasets.utils, "download_url", download)
+    serve({small.entry.files[0].url: data}, monkeypatch)
     readers.prepare(small.entry.name)
     small.check()
     assert [path.name for path in small.home.iterdir()] == ["prepared"]
@@ -188,19 +186,16 @@ def test_a_download(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_network(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
-    def offline(*_: object) -> None:
-        raise OSError("Name or service not known")
-
     entry = registry.find(name)
-    own = f"put {entry.files[0][0]} or its folder {entry.layout} into {folder / name}"
+    own = f"put {entry.files[0].name} or its folder {entry.folders[0]} into {folder / name}"
     with pytest.raises(BadInput) as error:
         readers.load(name)
     assert str(error.value) == f"{name} is not there; get it with `python -m lib.data get {name}`, or first {own}"
-    monkeypatch.setattr(torchvision().datasets.utils, "download_url", offline)
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", no_network)
     assert main(["get", name]) == 2
     said = capsys.readouterr().err.splitlines()
     assert said[-1] == f"leak atlas: {name} could not be downloaded (Name or service not known); {own}"
-    assert not list((folder / name).iterdir()), "nothing half-written stays"
+    assert not (folder / name).exists(), "nothing half-written stays"
 
 
 @both
@@ -234,9 +229,9 @@ PNG = "valid/bird/n02690373_1008.png"
     [
         (PNG, None, r"has 11 valid samples, expected 12, 4 of each class \(not so in 1 classes\); get it again"),
         ("test/boat/x.png", png(np.zeros((32, 32, 3), np.uint8)), r"has 13 test samples, expected 12, .* in 0 classes"),
-        (PNG, b"\x89PNG", f"{PNG} in .* is damaged"),
-        (PNG, png(np.zeros((32, 32, 3), np.uint8))[:60], f"{PNG} in .* is damaged"),
-        (PNG, png(np.zeros((64, 32, 3), np.uint8)), r"has the shape \(64, 32, 3\), expected \(32, 32, 3\)"),
+        (PNG, b"\x89PNG", f"{PNG} is missing, damaged or no picture"),
+        (PNG, png(np.zeros((32, 32, 3), np.uint8))[:60], f"{PNG} is missing, damaged or no picture"),
+        (PNG, png(np.zeros((64, 32, 3), np.uint8)), "has 64 x 32 pixels, not 32 x 32"),
     ],
 )
 def test_what_is_wrong_with_pictures(small: Small, packed: bool, name: str, data: bytes | None, message: str) -> None:
@@ -255,19 +250,23 @@ def test_missing_parts_and_classes(small: Small, part: str, named: str) -> None:
 @pytest.mark.parametrize(
     "name, data, message",
     [
-        ("test.csv", None, "test.csv in .* is missing; get it again"),
+        ("test.csv", None, "test.csv in .*, after row 0: missing, or not a class"),
         ("test.csv", b"", r"has 0 test samples, expected 3, 1 of each class \(not so in 3 classes\)"),
         ("train.csv", rows(ROWS[:8]), "has 8 train samples, expected 9"),
         ("test.csv", rows([ROWS[9], ROWS[9], ROWS[10]]), r"has 3 test samples, .* \(not so in 2 classes\)"),
-        ("test.csv", rows(ROWS[9:11]) + b'4,"a","b"\n', r"test.csv in .*, line 3: not a class from 1 to 3, a title"),
-        ("test.csv", b'0,"a","b"\n' + rows(ROWS[9:11]), "test.csv in .*, line 1: not a class"),
-        ("test.csv", rows(ROWS[9:11]) + b'3,"only a title"\n', "test.csv in .*, line 3"),
-        ("test.csv", rows(ROWS[9:11]) + b'3,"a","b","c"\n', "test.csv in .*, line 3"),
-        ("test.csv", rows(ROWS[9:11]) + b"\n" + rows(ROWS[11:]), "test.csv in .*, line 3"),
-        ("test.csv", rows(ROWS[9:11]) + b'3,"caf\xe9","latin"\n', "test.csv in .*, line "),
-        ("test.csv", rows(ROWS[9:10]) + b'2,"a","not closed\n' + rows(ROWS[11:]), "test.csv in .*, line 3"),
-        ("test.csv", b'1,"a","' + b"x" * 200_000 + b'"\n', "test.csv in .*, line "),
-        ("test.csv", b"class,title,content\n" + rows(ROWS[9:]), "test.csv in .*, line 1"),
+        (
+            "test.csv",
+            rows(ROWS[9:11]) + b'4,"a","b"\n',
+            r"test.csv in .*, after row 2: .* class from 1 to 3, a title",
+        ),
+        ("test.csv", b'0,"a","b"\n' + rows(ROWS[9:11]), "test.csv in .*, after row 0"),
+        ("test.csv", rows(ROWS[9:11]) + b'3,"only a title"\n', "test.csv in .*, after row [12]"),
+        ("test.csv", rows(ROWS[9:11]) + b'3,"a","b","c"\n', "test.csv in .*, after row [12]"),
+        ("test.csv", rows(ROWS[9:11]) + b"\n" + rows(ROWS[11:]), "test.csv in .*, after row [12]"),
+        ("test.csv", rows(ROWS[9:11]) + b'3,"caf\xe9","latin"\n', "test.csv in .*, after row "),
+        ("test.csv", rows(ROWS[9:10]) + b'2,"a","not closed\n' + rows(ROWS[11:]), "test.csv in .*, after row [12]"),
+        ("test.csv", b'1,"a","' + b"x" * 200_000 + b'"\n', "test.csv in .*, after row "),
+        ("test.csv", b"class,title,content\n" + rows(ROWS[9:]), "test.csv in .*, after row 0"),
     ],
 )
 def test_what_is_wrong_with_rows(small: Small, packed: bool, name: str, data: bytes | None, message: str) -> None:
@@ -301,24 +300,16 @@ def test_damaged_texts(small: Small) -> None:
     )
 )
 def test_texts_come_back(tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str]]) -> None:
-    """Whatever is in quotes, through the format and through the arrays, over several batches."""
+    """Whatever is in quotes, through the format and through the arrays."""
     at = tmp_path_factory.mktemp("texts")
     for part in ("train", "test"):
         with (at / f"{part}.csv").open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, quoting=csv.QUOTE_ALL).writerows(("1", title, content) for title, content in texts)
-    entry = replace(registry.find("dbpedia14"), classes=("Company",), train=len(texts), test=len(texts))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dbpedia, "BATCH", 3)
-        assert (dbpedia.write(entry, at, at) == 0).all()
-        found = dbpedia.read(at)
-    assert found.tolist() == [f"{title.strip()} {content.strip()}".strip() for title, content in texts] * 2
-
-
-def test_a_file_is_asked_for_by_name(tmp_path: Path) -> None:
-    """Only what is wanted is read, and a file elsewhere in the folder is another file."""
-    for name in ("a/x.txt", "x.txt"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes(name.encode())
-    entry = registry.find("cinic10")
-    assert archives.names(entry, tmp_path) == ["a/x.txt", "x.txt"]
-    assert list(archives.contents(entry, tmp_path, {"x.txt", "gone.txt"})) == [("x.txt", b"x.txt")]
+            csv.writer(file, quoting=csv.QUOTE_ALL).writerows((n, *text) for n in "12" for text in texts)
+    entry = replace(
+        registry.find("dbpedia14"), classes=("Company", "Artist"), train=2 * len(texts), test=2 * len(texts)
+    )
+    x = readers.blank("text", (entry.size,))
+    readers.write(at, x, dbpedia.read(entry, at, x))
+    found = readers._texts(at)
+    assert np.load(at / "labels.npy").tolist() == ([0] * len(texts) + [1] * len(texts)) * 2
+    assert found.tolist() == [f"{title.strip()} {content.strip()}".strip() for title, content in texts] * 4

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from bench.vision import torchvision
 from lib import BadInput
 from lib.data.augmentation import gather, plain, tables, views
 from lib.data.resident import Resident
-from lib.data.vision import torchvision
 from lib.recipe import Augment
 
 MEAN, STD = (0.49, 0.48, 0.45), (0.25, 0.24, 0.26)

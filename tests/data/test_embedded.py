@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lib.data import readers
-from lib.data.embedded import make
+from tests.data import make_embedded as make
 
 FASHION, WORDNET = Path("/usr/share/datasets/fashion-mnist"), Path("/usr/share/wordnet")
 

@@ -1,4 +1,4 @@
-"""The one door to torchvision.
+"""torchvision, imported where its compiled part cannot load: what our gather and our readers are compared with.
 
 The usual wheels of torchvision are built against CUDA. Beside a torch without CUDA its compiled part cannot load:
 two operators then miss their schemas and the whole import fails, although data sets and transforms need neither.

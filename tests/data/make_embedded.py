@@ -1,6 +1,6 @@
 """Builds the embedded files from their sources, the same bytes every time.
 
-    python -m lib.data.embedded.make --fashion DIR --wordnet DIR [--out DIR]
+    python -m tests.data.make_embedded --fashion DIR --wordnet DIR
 
 `--fashion` holds Fashion-MNIST's four idx files (plain or .gz), `--wordnet` holds WordNet 3.0's `data.noun` and
 `lexnames` (or only `data.noun`). Debian's packages dataset-fashion-mnist and wordnet-base carry both.
@@ -21,7 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-HERE = Path(__file__).resolve().parent
+from lib.data.formats import idx
+from lib.data.readers import EMBEDDED
 
 FASHION = {"train": 600, "test": 200}  # images of each class
 GLOSSES = {"train": 1200, "test": 300}  # glosses of each class
@@ -34,12 +35,8 @@ LEXICOGRAPHER = {
 
 
 def _idx(folder: Path, name: str) -> np.ndarray:
-    """The array in an idx file of unsigned bytes: two zero bytes, type 8, the number of axes, their lengths."""
     plain = folder / name
-    data = plain.read_bytes() if plain.exists() else gzip.decompress((folder / f"{name}.gz").read_bytes())
-    axes = data[3]
-    shape = np.frombuffer(data, ">u4", count=axes, offset=4).astype(int)
-    return np.frombuffer(data, np.uint8, offset=4 + 4 * axes).reshape(shape)
+    return idx.array(plain.read_bytes() if plain.exists() else gzip.decompress((folder / f"{name}.gz").read_bytes()))
 
 
 def _first_of_each_class(labels: np.ndarray, count: int) -> np.ndarray:
@@ -120,12 +117,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--fashion", type=Path, help="folder with Fashion-MNIST's four idx files")
     parser.add_argument("--wordnet", type=Path, help="folder with WordNet 3.0's data.noun")
-    parser.add_argument("--out", type=Path, default=HERE)
     options = parser.parse_args()
     if options.fashion:
-        (options.out / "fashion-mnist-small.npz").write_bytes(pack(fashion(options.fashion)))
+        (EMBEDDED / "fashion-mnist-small.npz").write_bytes(pack(fashion(options.fashion)))
     if options.wordnet:
-        (options.out / "wordnet-glosses.tsv").write_text(glosses(options.wordnet), "ascii", newline="\n")
+        (EMBEDDED / "wordnet-glosses.tsv").write_text(glosses(options.wordnet), "ascii", newline="\n")
 
 
 if __name__ == "__main__":

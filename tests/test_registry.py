@@ -4,13 +4,15 @@ import hashlib
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from lib import BadInput
-from lib.data import readers, registry
-from lib.data.registry import ENTRIES, Entry
+from lib import BadInput, registry
+from lib.data import readers
+from lib.recipe import Data
+from lib.registry import ENTRIES, Entry
 
 ALL = pytest.mark.parametrize("entry", ENTRIES.values(), ids=list(ENTRIES))
 
@@ -23,8 +25,14 @@ def test_facts_fit_each_other(entry: Entry) -> None:
     assert len(entry.mean) == len(entry.std) == channels
     assert all(0 < value < 1 for value in (*entry.mean, *entry.std))
     assert entry.title and entry.source and entry.licence
-    assert len(entry.digest) == 64 and all(len(md5) == 32 for _, md5 in entry.files)
-    assert entry.embedded == bool(entry.sha256) != bool(entry.files)
+    assert len(entry.digest) == 64 and all(len(file.digest) == (64 if entry.embedded else 32) for file in entry.files)
+    assert all(len(file.digest) == 32 and file.url.startswith("http") for file in entry.downloads)
+    assert entry.embedded or entry.folders
+
+
+def test_every_format_has_a_set() -> None:
+    formats = {path.stem for path in (Path(readers.__file__).parent / "formats").glob("*.py")} - {"__init__"}
+    assert {entry.format for entry in ENTRIES.values()} == formats
 
 
 def test_digests_differ() -> None:
@@ -48,11 +56,27 @@ def test_digests_are_pinned(name: str, digest: str) -> None:
     assert registry.find(name).digest == digest
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES.values() if entry.file])
+def test_keys_of_recipes_stay() -> None:
+    """Stored results lie under these keys."""
+    keys = {
+        Data(): "30a35097a05deb8e0178898cbc6ac1b0a592cfcedef8788466c9675a60101ee3",
+        Data("digits-bits"): "3e1cfec20c8fa4f2b682341763b72763fd3abd9fa151c652a4b8aaeed3d917e3",
+        Data("wordnet-glosses"): "bbe5dc0dd4b64e71296e3c0860b4f4456d7d5d644a82a78b8f4eec5a7ff6705c",
+        Data("cifar10"): "3a7dd92427426626603f354892b4134ea88de2f7336757d2e157a651216a0ee6",
+        Data("cifar100"): "5a496e4fb9dc2d30e685372a68f99267a72aeb3040f129e469b0f4cba328cb2f",
+        Data("mnist"): "86c9815ea73efcefd55b7740175bb4cf941affa7ba8f41b18e80b22af82c7fbd",
+        Data("tinyimagenet32-half"): "9cd65ecaf5b6f3362a9497ccffe30316f8a059a8c02511113833faab0363d674",
+    }
+    assert {data.key for data in keys} == set(keys.values())
+    assert all(data.key == key for data, key in keys.items())
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES.values() if entry.embedded and entry.shape != (64,)])
 def test_embedded_files_are_the_pinned_ones(name: str) -> None:
     entry = registry.find(name)
-    data = (readers.EMBEDDED / entry.file).read_bytes()
-    assert hashlib.sha256(data).hexdigest() == entry.sha256
+    (file,) = entry.files
+    data = (readers.EMBEDDED / file.name).read_bytes()
+    assert hashlib.sha256(data).hexdigest() == file.digest == entry.digest
     assert len(data) <= (4_000_000 if entry.kind == "images" else 2_000_000)
 
 
@@ -71,12 +95,12 @@ def test_classes_of_tiny_imagenet() -> None:
 
 
 def test_sets_that_come_as_one_archive() -> None:
-    """What torchvision does not read: one pinned file, and parts that hold the same number of each class."""
-    for entry in ENTRIES.values():
-        if entry.url:
-            assert len(entry.files) == 1 and entry.layout and re.match("https?://", entry.url)
-            assert entry.train % len(entry.classes) == entry.test % len(entry.classes) == 0
-    assert {entry.name for entry in ENTRIES.values() if entry.url} == {"tinyimagenet", "cinic10", "dbpedia14"}
+    """Without digests of the files in it, the parts hold the same number of each class."""
+    alone = [entry for entry in ENTRIES.values() if entry.archive == entry.files[0] and not entry.embedded]
+    assert {entry.name for entry in alone} == {"tinyimagenet", "cinic10", "dbpedia14"}
+    for entry in alone:
+        assert re.match("https?://", entry.files[0].url)
+        assert entry.train % len(entry.classes) == entry.test % len(entry.classes) == 0
 
 
 def test_cinic_and_dbpedia() -> None:
@@ -100,7 +124,7 @@ def test_a_misspelt_name_is_answered_with_the_nearest() -> None:
 
 
 def test_facts_need_no_libraries() -> None:
-    code = "import sys, lib.data.registry; print([m for m in ('numpy', 'torch', 'sklearn') if m in sys.modules])"
+    code = "import sys, lib.registry; print([m for m in ('numpy', 'torch', 'sklearn') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
     code = (
         "import sys, lib.data.readers, lib.data.designs; print([m for m in ('torch', 'sklearn') if m in sys.modules])"

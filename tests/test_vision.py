@@ -9,7 +9,7 @@ try:
     import torchvision  # may fail and leave half a module
 except RuntimeError:
     pass
-from lib.data.vision import torchvision
+from bench.vision import torchvision
 module = torchvision()
 assert torchvision() is module is sys.modules["torchvision"]
 assert module.datasets.CIFAR10 and module.transforms.RandomCrop

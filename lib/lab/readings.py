@@ -1,0 +1,40 @@
+"""What is computed without a network: which strength of a defence a model takes, and whether a design is fair."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lib import audit, store
+from lib.compute import Arrays, Of, compute
+from lib.data import honesty, readers
+from lib.data.designs import Role
+from lib.recipe import Choose, SelfAudit
+from lib.subject import roles
+
+
+@compute.register(Choose)
+def _(step: Choose, of: Of) -> Arrays:
+    read = [store.read(signals.key).arrays for signals in step.parents()]
+    role = read[0]["role"]
+    looked_at = np.isin(role, (Role.MEMBER, Role.DEV))
+    found = audit.choose(
+        np.stack([arrays["accuracy_dev"] for arrays in read]),
+        np.stack([arrays["views"][looked_at, 0] for arrays in read]),
+        role[looked_at] == Role.MEMBER,
+        step.slack,
+    )
+    return {"chosen": np.asarray(found.chosen), "accuracy": found.accuracy, "leak": found.leak}
+
+
+@compute.register(SelfAudit)
+def _(step: SelfAudit, of: Of) -> Arrays:
+    """`duplicates (rows,)`; `blind (3,)`: the blind classifier's AUC on the first row that has both sides."""
+    role, index, _ = roles(step.data, step.design, step.rows)
+    x = readers.load(step.data.name, step.data.pixels).x[index]
+    halved = next((row for row in role if (row == Role.NONMEMBER).any()), None)
+    found = {"duplicates": np.asarray([honesty.duplicates(x, row) for row in role])}
+    if halved is not None:
+        pool = np.isin(halved, (Role.MEMBER, Role.NONMEMBER))
+        told = honesty.blind(x[pool], halved[pool] == Role.MEMBER, step.design.seed)
+        found["blind"] = np.asarray([told.value, told.low, told.high])
+    return found

@@ -1,0 +1,149 @@
+"""What is known of each data set without touching it: the table registry.toml, and what users added of their own.
+
+`digest` names the content: results carry it in their keys, so a data set that changed can never answer for the old one.
+Standard library only, so that a recipe's key can hold a digest where there are no data.
+"""
+
+import hashlib
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+
+from lib import BadInput, nearest, paths, reason
+
+__all__ = ["DESCRIPTION", "ENTRIES", "NAME", "Entry", "File", "Kind", "find", "folder", "names"]
+
+Kind = Literal["images", "bits", "numbers", "text"]
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")  # of a user's own set; it names a folder too
+DESCRIPTION = "set.toml"  # of a user's own set, beside its arrays
+_AXES = {"images": 3, "bits": 1, "numbers": 1, "text": 0}
+
+
+class File(NamedTuple):
+    """A file by name and content."""
+
+    name: str
+    digest: str  # in hex: MD5; SHA-256 of what comes with the package, and of a user's own arrays
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The facts about one data set; `lib/registry.toml` tells more of its fields. ValueError where they do not fit."""
+
+    name: str
+    title: str
+    kind: Kind
+    shape: tuple[int, ...]  # of a sample: (H, W, C) of images, (D,) of bits and numbers, () of text
+    classes: tuple[str, ...]  # the label is the index
+    train: int  # samples in the train part, which come first
+    test: int
+    format: str  # the module in lib/data/formats that reads its files
+    files: tuple[File, ...]  # what is read, or the one archive that holds it
+    source: str  # where it is from, one line
+    licence: str
+    mean: tuple[float, ...] = ()  # of the train part's pixels in [0, 1], one a channel
+    std: tuple[float, ...] = ()
+    embedded: bool = False  # there without a download: in this package, or in one that it requires
+    downloads: tuple[File, ...] = ()  # what is fetched, where it is not `files`
+    folders: tuple[str, ...] = ()  # where a user's files may lie; the first is where an archive unpacks
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for field, hint in get_type_hints(Entry).items():
+            if not _fits(getattr(self, field), hint):
+                raise ValueError(f"{field} cannot be {getattr(self, field)!r}")
+        if len(self.shape) != _AXES[self.kind] or min(self.train, self.test, *self.shape) < 1:
+            raise ValueError(f"{self.train} train and {self.test} test {self.kind} of shape {self.shape} cannot be")
+        channels = self.shape[-1] if self.kind == "images" else 0
+        if not len(self.mean) == len(self.std) == channels or min(self.std, default=1) <= 0:
+            raise ValueError(f"mean {self.mean} and deviation {self.std} do not fit {channels} channels of pixels")
+        if not 1 < len(self.classes) == len(set(self.classes)):
+            raise ValueError("classes are two or more, each named once")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256, in hex, that identifies the content."""
+        if self.embedded:
+            return self.files[0].digest
+        text = "".join(f"{file.name} {file.digest}\n" for file in self.files)
+        # A user's description can be edited, so what it says of the arrays is part of the content.
+        text += f"{self.kind} {self.train} {self.mean} {self.std} {self.classes}" if self.own else ""
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def own(self) -> bool:
+        """Whether a user added it."""
+        return self.format == "own"
+
+    @property
+    def archive(self) -> File | None:
+        """The one file that holds all others, where there is one."""
+        fetched = self.downloads or self.files
+        return fetched[0] if len(fetched) == 1 else None
+
+    @property
+    def size(self) -> int:
+        """Samples, train and test part together."""
+        return self.train + self.test
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if get_origin(hint) is tuple:
+        return type(value) is tuple and all(_fits(one, get_args(hint)[0]) for one in value)
+    return type(value) is hint or (hint is float and type(value) is int)
+
+
+def _entry(name: str, table: dict[str, Any], classes: dict[str, list[str]]) -> Entry:
+    """One table of TOML as an entry; TypeError or ValueError where it is none."""
+    values: dict[str, Any] = {
+        field: tuple(value) if isinstance(value, list) else value for field, value in table.items()
+    }
+    for field in {"files", "downloads"} & set(values):
+        values[field] = tuple(File(*map(str, row)) for row in values[field])
+    if isinstance(values.get("classes"), str):
+        values["classes"] = tuple(classes[values["classes"]])
+    return Entry(name=name, **values)
+
+
+def _known() -> dict[str, Entry]:
+    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    return {name: _entry(name, one, table["classes"]) for name, one in table["sets"].items()}
+
+
+ENTRIES: dict[str, Entry] = _known()  # those that the library knows
+
+
+def folder(name: str) -> Path:
+    """Where the prepared arrays of a set lie."""
+    return paths.data() / name / "prepared"
+
+
+@cache
+def _described(path: Path, _changed: int) -> Entry:
+    try:
+        return _entry(path.parents[1].name, tomllib.loads(path.read_text("utf-8")), {})
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        why = f"{path} describes no data set ({reason(error)})"
+        raise BadInput(f"{why}; remove {path.parents[1]} and add it again") from error
+
+
+def names() -> list[str]:
+    """All data sets: those that the library knows, then those that the user added."""
+    own = {path.parents[1].name for path in paths.data().glob(f"*/prepared/{DESCRIPTION}")}
+    return [*ENTRIES, *sorted(own - set(ENTRIES))]
+
+
+def find(name: str) -> Entry:
+    """The entry of that name; BadInput, with the nearest name, where there is none."""
+    if name in ENTRIES:
+        return ENTRIES[name]
+    path = folder(str(name)) / DESCRIPTION
+    if not NAME.fullmatch(str(name)) or not path.is_file():
+        raise BadInput(f"there is no data set '{name}'{nearest(str(name), names())}")
+    return _described(path, path.stat().st_mtime_ns)
