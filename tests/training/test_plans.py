@@ -14,19 +14,19 @@ from lib.recipe import Augment, Model, RelaxLoss, Schedule
 from lib.training import graph, loop
 from lib.training.graph import Replay
 from lib.training.loop import Diverged, Training, Trajectory, fit, fit_many, training
-from lib.training.step import Step
+from lib.training.step import Batch, Step
 from tests.training.test_step import masks
 
 MEMBERS = torch.arange(56)
 
 
-def rehearsing(step: Step, sizes: Collection[int]) -> dict[int, Replay]:
+def rehearsing(step: Step, batches: Collection[Batch]) -> dict[Batch, Replay]:
     """In place of a recording: takes steps, as a recording's end might, and replays by taking them."""
-    for size in sizes:
+    for batch in batches:
         for _ in range(5):
             step.position.zero_()
-            step(size)
-    return {size: partial(step, size) for size in sizes}
+            step(*batch)
+    return {batch: partial(step, *batch) for batch in batches}
 
 
 def same(a: Trajectory, b: Trajectory) -> bool:

@@ -46,6 +46,7 @@ OBJECTIVES = {
     "distillation": Distillation(),
 }
 MEMBERS, REFERENCE = torch.arange(56), torch.arange(56, 72)
+OTHERS = {"reference": REFERENCE}
 SOFT = torch.full((56, 3), 1 / 3)
 
 
@@ -65,7 +66,7 @@ def without_values(
     data.row, data.padded(1), data.window(1)  # made before the first step, as they are before a recording
     mode = FakeTensorMode()
     with holding(net, masks(net, held)) as hold:
-        step = step_for(Task(net, hold, data, MEMBERS, schedule, objective, precision, 0), REFERENCE, SOFT)
+        step = step_for(objective, Task(net, hold, data, MEMBERS, schedule, precision, 0, OTHERS, SOFT))
         hold.train()
         with FakeCopyMode(mode):
             return copy.deepcopy(step), mode
@@ -129,7 +130,8 @@ def test_rehearsals_leave_no_trace(net: Net, data: Resident, objective: str) -> 
     before = {name: value.clone() for name, value in net.state_dict().items()}
     with holding(net, {}) as hold:
         schedule = Schedule(2, batch=16)
-        step = step_for(Task(net, hold, data, MEMBERS, schedule, OBJECTIVES[objective], "fp32", 0), REFERENCE, SOFT)
+        task = Task(net, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS, SOFT)
+        step = step_for(OBJECTIVES[objective], task)
         others = [value for network, _ in step.learners()[1:] for value in network.state_dict().values()]
         assert len(others) == (20 if objective == "adversarial" else 0)
         asides = [value.clone() for value in others]
@@ -154,7 +156,7 @@ def test_rehearsals_leave_no_trace(net: Net, data: Resident, objective: str) -> 
 def test_counts(net: Net, data: Resident) -> None:
     """Loss and hits of an epoch, against a net that does not move."""
     with holding(net, {}) as hold:
-        step = Step(Task(net, hold, data, torch.arange(56), Schedule(2, batch=16, lr=0.0), CrossEntropy(), "fp32", 0))
+        step = Step(CrossEntropy(), Task(net, hold, data, MEMBERS, Schedule(2, batch=16, lr=0.0), "fp32", 0))
         order = torch.arange(55, -1, -1)
         still = torch.zeros(56, dtype=torch.int64)
         step.begin(0, 0.0, module.augmentation.Tables(order, still, still, still.bool()))

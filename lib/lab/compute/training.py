@@ -57,8 +57,7 @@ def prepared(step: Train) -> tuple[Any, dict[str, Any]]:
         "objective": step.objective,
         "seed": step.seed,
         "held": held,
-        "dev": torch.as_tensor(dev) if len(dev) else None,
-        "reference": torch.as_tensor(reference) if len(reference) else None,
+        "samples": {name: torch.as_tensor(own) for name, own in (("dev", dev), ("reference", reference)) if len(own)},
         "soft": _soft_labels(step, members) if step.teachers else None,
         "precision": step.precision,
     }
