@@ -17,6 +17,7 @@ from lib.training import signals, step
 from lib.training.loop import Diverged, fit
 from lib.training.schedule import rate
 from lib.training.step import sizes
+from tests.training.test_plans import same
 
 MEMBERS = torch.arange(56)  # with batches of 16 a tail of 8: in one of 2, BatchNorm makes signs of rounding errors
 DEV = {"dev": torch.arange(72, 96)}
@@ -110,6 +111,26 @@ def test_what_is_wanted_changes_nothing(net: Net, data: Resident) -> None:
     assert all(value.is_contiguous() for value in asked.states["last"].values())
     two = fit(start, data, MEMBERS, Schedule(3, batch=16, lr=0.05), seed=1, wanted=(2,))
     assert equal(two.states[2], asked.states[2])
+
+
+def test_at_the_end_of_an_epoch_the_live_net_may_be_read(net: Net, data: Resident) -> None:
+    """Weights and statistics of that epoch, and signals off them; whoever reads changes nothing."""
+    live: dict[int, dict[str, Tensor]] = {}
+    read: dict[int, Tensor] = {}
+    held = {name: mask for name, mask in masks(net, 2).items() if not name.startswith("stage")}
+
+    def reading(epoch: int) -> None:
+        live[epoch] = {name: value.clone() for name, value in net.state_dict().items()}
+        read[epoch] = signals.logits(net, data, MEMBERS)[0]
+
+    start = copy.deepcopy(net)
+    found = fit(net, data, MEMBERS, SHORT, seed=1, held=held, wanted=(1, 2, 3), on_epoch=reading)
+    assert same(found, fit(copy.deepcopy(start), data, MEMBERS, SHORT, seed=1, held=held, wanted=(1, 2, 3)))
+    assert sorted(live) == [1, 2, 3]
+    for epoch, state in live.items():
+        assert equal(state, found.states[epoch])
+        start.load_state_dict(found.states[epoch])
+        assert torch.equal(read[epoch], signals.logits(start, data, MEMBERS)[0])
 
 
 def test_bf16_stays_near_and_keeps_float32_weights(net: Net, data: Resident) -> None:

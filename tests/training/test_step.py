@@ -1,6 +1,7 @@
 """The step may be recorded: on tensors without values, where asking for one is an error, every kind of it runs."""
 
 import copy
+import dataclasses
 import itertools
 
 import pytest
@@ -22,10 +23,13 @@ from lib.recipe import (
     Objective,
     RelaxLoss,
     Schedule,
+    core,
 )
 from lib.training import step as module
 from lib.training.defences import step_for
 from lib.training.held import holding
+from lib.training.loop import fit
+from lib.training.objectives import loss
 from lib.training.step import Step, Task
 
 # A processor with a number is another device than the processor, and builds of torch without CUDA know it.
@@ -169,6 +173,28 @@ def test_counts(net: Net, data: Resident) -> None:
             right += int((logits.argmax(1) == data.labels[rows]).sum())
         assert int(step.position) == 56 and int(step.right) == right
         assert float(step.loss) == pytest.approx(loss, rel=1e-6)
+
+
+def test_a_defence_of_ones_own_is_a_class_and_a_function(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its logits are float32 whatever the network computes in."""
+    monkeypatch.setattr(core, "KINDS", dict(core.KINDS))  # which this test's class does not join
+    seen: list[torch.dtype] = []
+
+    @dataclasses.dataclass(frozen=True, eq=False)
+    class Confident(Objective):
+        weight: float = 0.5
+
+    @loss.register
+    def confident(objective: Confident, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
+        seen.append(logits.dtype)
+        return torch.nn.functional.cross_entropy(logits, labels) - objective.weight * logits.logsumexp(dim=1).mean()
+
+    schedule = Schedule(2, batch=16, lr=0.05)
+    found = fit(copy.deepcopy(net), data, MEMBERS, schedule, Confident(), seed=0, precision="bf16")
+    plain = fit(net, data, MEMBERS, schedule, CrossEntropy(), seed=0, precision="bf16")
+    assert found.history["loss"][-1] < plain.history["loss"][-1] and set(seen) == {torch.float32}
 
 
 def test_float32_is_not_tf32_and_other_switches_stay() -> None:
