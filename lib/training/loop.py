@@ -103,8 +103,7 @@ def training(
     best: State | None = None
 
     with holding(net, held or {}) as hold:
-        members = members.to(data.device)
-        task = Task(net, hold, data, members, schedule, precision, seed, samples, soft, diet, ranking)
+        task = Task(net, hold, data, members.to(data.device), schedule, precision, seed, samples, soft, diet, ranking)
         step = step_for(objective, task)
         tables = step.tables(seed, 0)
         step.begin(0, rate(schedule, 0), tables)

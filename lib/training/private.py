@@ -47,7 +47,6 @@ class Private(Step):
             raise BadInput("DPSGD needs a network without BatchNorm, in which samples share statistics: take a vit")
         super().__init__(objective, task)
         self.seed, self.steps = task.seed, len(sizes(self.n, self.batch))
-        self.counts: list[int] = []  # members in each batch of the epoch
         learning = self.optimizer.param_groups[0]["params"]
         self.part = max(1, ROOM // (4 * sum(parameter.numel() for parameter in learning)))
         held = {id(tensor): mask for tensor, mask, _ in self.hold.pinned}
@@ -70,7 +69,7 @@ class Private(Step):
         return augmentation.tables(seed, epoch, len(drawn), self.augment)._replace(perm=drawn)
 
     def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
-        self.counts = (tables.perm // self.n).bincount(minlength=self.steps).tolist()
+        self.counts: list[int] = (tables.perm // self.n).bincount(minlength=self.steps).tolist()
         self.order = self.order.new_zeros(4, 1, len(tables.perm))
         super().begin(epoch, rate, tables._replace(perm=tables.perm % self.n))
         self.noise.manual_seed(augmentation.generator(self.seed, epoch, NOISE).initial_seed())

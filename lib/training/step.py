@@ -5,7 +5,7 @@ a step once and replay it (`lib.training.graph`).
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -28,7 +28,6 @@ CHUNK = 512
 
 # What these parts make of the training samples is kept where it takes no more bytes than this.
 CACHE = 2**28
-
 
 # Streams of random numbers beside that of the members' tables. A stream keeps its number for ever.
 ADVERSARY, PARTNERS, PARTNER_VIEWS, OUTSIDERS, OUTSIDER_VIEWS, POISSON, NOISE = 1, 2, 3, 4, 5, 6, 7
@@ -101,29 +100,24 @@ class Step:
         if self.diet and (self.ranking is None or self.ranking.shape != (self.n,) or self.ranking.isnan().any()):
             raise BadInput("a diet goes by a ranking: give a number for each member")
         lengths = [len(self.visits(epoch)) for epoch in range(schedule.epochs)] or [self.n]
-        if self.diet and min(lengths) < 2:
-            few = 1 + lengths.index(min(lengths))
-            raise BadInput(f"the diet leaves epoch {few} fewer than two members: give it fewer epochs or more members")
+        if self.diet and (least := min(lengths)) < 2:
+            raise BadInput(f"a diet of {least} members in epoch {1 + lengths.index(least)}: every epoch needs two")
         self.optimizer = optimizer(schedule, learning)
-
-        def scalar(dtype: torch.dtype) -> Tensor:
-            return torch.zeros((), dtype=dtype, device=data.device)
-
         self.order = torch.zeros(4, 1 + objective.looks, max(lengths), dtype=torch.int64, device=data.device)
         self.ahead = torch.arange(max(lengths), device=data.device)
-        self.position, self.epoch, self.right = scalar(torch.int64), scalar(torch.int64), scalar(torch.int64)
-        self.loss = scalar(torch.float64)
+        self.position, self.epoch, self.right = torch.zeros(3, dtype=torch.int64, device=data.device).unbind()
+        self.loss = torch.zeros((), dtype=torch.float64, device=data.device)
 
-        self.learned: list[nn.Module] = [net]
+        self.learned: Callable[[Tensor], Tensor] = net
         self.kept: Tensor | None = None
-        frozen = [] if self.augment else hold.leading()
-        if frozen:
+        frozen = nn.Sequential(*([] if self.augment else hold.leading()))
+        if len(frozen):
             hold.train()
             with torch.no_grad(), float32(), self._autocast():
-                if _apply(frozen, augmentation.plain(data, members[:1])).nbytes * len(self.samples) <= CACHE:
-                    parts = [_apply(frozen, augmentation.plain(data, rows)) for rows in self.samples.split(CHUNK)]
+                if frozen(augmentation.plain(data, members[:1])).nbytes * len(self.samples) <= CACHE:
+                    parts = [frozen(augmentation.plain(data, rows)) for rows in self.samples.split(CHUNK)]
                     self.kept = torch.cat([_channels_last(part) for part in parts])
-                    self.learned = [block for _, block in net.blocks()][len(frozen) :]
+                    self.learned = nn.Sequential(*[block for _, block in net.blocks()][len(frozen) :])
 
     def visits(self, epoch: int) -> Tensor:
         """The places among the members that an epoch visits, sorted, each as often as it is visited; on the CPU."""
@@ -143,8 +137,7 @@ class Step:
 
     def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
         """Lay out an epoch, counted from 0. The host does not wait."""
-        order = torch.stack([column.to(torch.int64) for column in tables])
-        order = order.view(4, self.order.shape[1], -1)
+        order = torch.stack([column.to(torch.int64) for column in tables]).view(4, self.order.shape[1], -1)
         self.order[:, :, : order.shape[2]].copy_(order, non_blocking=True)
         self.epoch.fill_(epoch)
         for group in self.optimizer.param_groups:
@@ -200,7 +193,7 @@ class Step:
 
     def logits(self, x: Tensor) -> Tensor:
         with self._autocast():
-            return _apply(self.learned, x)
+            return self.learned(x)
 
     def measures(self) -> dict[str, float]:
         """What an epoch's history says of it beside loss, accuracy and rate, by name; asked at its end."""
@@ -240,27 +233,13 @@ class Step:
 def sizes(n: int, batch: int) -> list[int]:
     """Sizes of the batches that cover n samples: the last may be smaller; a single sample joins the one before it."""
     found = [min(batch, n - start) for start in range(0, n, batch)]
-    if len(found) > 1 and found[-1] == 1:
-        found[-2:] = [batch + 1]
-    return found
+    return [*found[:-2], batch + 1] if len(found) > 1 and found[-1] == 1 else found
 
 
 def float32() -> contextlib.AbstractContextManager[None]:
     """float32 that is not silently TF32; cuDNN's other switches stay as they are."""
     now = torch.backends.cudnn
-    return now.flags(
-        enabled=True,
-        benchmark=now.benchmark,
-        benchmark_limit=now.benchmark_limit,
-        deterministic=now.deterministic,
-        allow_tf32=False,
-    )
-
-
-def _apply(modules: list[nn.Module], x: Tensor) -> Tensor:
-    for module in modules:
-        x = module(x)
-    return x
+    return now.flags(True, now.benchmark, now.benchmark_limit, now.deterministic, allow_tf32=False)
 
 
 def _channels_last(x: Tensor) -> Tensor:
