@@ -38,7 +38,7 @@ class Diverged(RuntimeError):
 
 @dataclass
 class Trajectory:
-    """What a training left behind.
+    """What a training returns.
 
     `states`: by "init", epoch number (from 1) or "last", whatever was wanted and "last" always; contiguous CPU tensors
     by state-dict name. With a patience "last" is the best epoch on dev, and epochs that were not reached are missing.
@@ -51,7 +51,7 @@ class Trajectory:
     history: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-# A training that is under way: each `next` is a step, and it returns what it leaves behind.
+# A running training: each `next` takes a step, and the last one returns the trajectory.
 Training = Generator[None, None, Trajectory]
 
 
@@ -83,9 +83,9 @@ def training(
     augmentation depend on `seed` and on whom the epoch visits. `plan` is how steps are run: one by one ("eager", the
     reference) or from a recording ("graph", for CUDA, where it is the default).
 
-    `on_epoch` is called with the number of each finished epoch, from 1. The device is through with the epoch then: the
-    live `net` has its last weights and statistics, and may be read (`net.state_dict()`, `lib.training.signals`) but not
-    written.
+    `on_epoch` is called with the number of each finished epoch, from 1. At that moment all its steps are done, on CUDA
+    too, and the training's stream is the current one. The live `net` has the weights and statistics of the epoch's end.
+    It may be read, by `net.state_dict()` or `lib.training.signals`, but not written.
 
     The last, smaller batch of an epoch is kept; a single left-over sample joins the batch before it, because
     BatchNorm has no variance of one. The net ends in its last state, in evaluation mode and without gradients.
@@ -141,7 +141,7 @@ def training(
 
 
 def _taker(step: Step, plan: Plan | None, epochs: int) -> Callable[[int, str], None]:
-    """Takes steps as the plan says: one by one, or from recordings of all batches of all epochs."""
+    """What takes a step under the plan: the step itself, or recordings of all kinds of batches of all epochs."""
     if plan == "graph" and not step.recordable:
         raise BadInput(f"the steps of {type(step.objective).__name__} differ in size: run them one by one (eager)")
     if plan is None:
@@ -177,9 +177,9 @@ fit = _finished(training)
 def fit_many(trainings: Iterable[Generator[None, None, T]], streams: int = 1) -> Iterator[tuple[int, T | Exception]]:
     """Number in the given order and outcome of each training, as they end; an error ends none but its own.
 
-    On CUDA `streams` of them are under way at a time, each on a stream of its own; elsewhere one after the other. A
-    training is taken from `trainings` when its turn comes, so that its network may be made as late as that. What a
-    training yields does not depend on which others run beside it. Whatever pauses as a `Training` does may be given.
+    On CUDA `streams` of them run at a time, each on a stream of its own; elsewhere one after the other. A training is
+    taken from `trainings` when a stream is free, and its network may be made then. The result of a training does not
+    depend on the others. Any generator that pauses as a `Training` does may be given.
     """
     lanes: list[Lane] = [None]
     if torch.cuda.is_available():
@@ -190,7 +190,7 @@ def fit_many(trainings: Iterable[Generator[None, None, T]], streams: int = 1) ->
 def _in_turn(
     waiting: Iterator[tuple[int, Generator[None, None, T]]], lanes: list[Lane]
 ) -> Iterator[tuple[int, T | Exception]]:
-    """A step of each training under way, again and again: the queue of no stream runs dry while another's is full."""
+    """Takes a step of each running training in turn, so that every stream always has work."""
     free, under_way = list(lanes), list[tuple[int, Generator[None, None, T], Lane]]()
     while True:
         for number, one in itertools.islice(waiting, len(free)):

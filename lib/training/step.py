@@ -26,7 +26,7 @@ from lib.training.schedule import optimizer
 # Samples that the held first parts of a network see at once.
 CHUNK = 512
 
-# What these parts make of the training samples is kept where it takes no more bytes than this.
+# The output of these parts for the training samples is kept where it takes no more bytes than this.
 CACHE = 2**28
 
 # Streams of random numbers beside that of the members' tables. A stream keeps its number for ever.
@@ -74,8 +74,8 @@ class Step:
     `position`, `epoch`, and `right` int64 and `loss` float64 are scalars, as is the learning rate, which the optimizer
     holds. `loss` sums the objective over the samples of the epoch so far, `right` counts the hits.
 
-    Without augmentation, leading blocks that are held wholly see the same images in every epoch; what they make of
-    them is computed once and kept, if it is small enough.
+    Without augmentation, leading blocks that are held wholly see the same images in every epoch. Their output is
+    computed once and kept, if it is small enough.
 
     Objectives that need more than the batch have kinds of their own (`lib.training.defences`): they draw further
     `tables`, have other `batches`, `prepare` the batch, have another `value` or `update` (by `phase`, that of the batch
@@ -171,7 +171,7 @@ class Step:
         return loss(self.objective, logits.float(), labels, self.epoch)
 
     def update(self) -> None:
-        """What the gradients, once they are there, do to the weights."""
+        """Changes the weights by the gradients, which are there."""
         self.optimizer.step()
 
     def beside(self, size: int) -> Tensor:
@@ -196,7 +196,7 @@ class Step:
             return self.learned(x)
 
     def measures(self) -> dict[str, float]:
-        """What an epoch's history says of it beside loss, accuracy and rate, by name; asked at its end."""
+        """Further values of the epoch's history, by name, beside loss, accuracy and rate; asked at the epoch's end."""
         return {}
 
     def learners(self) -> list[tuple[nn.Module, torch.optim.Optimizer]]:
@@ -211,7 +211,7 @@ class Step:
     def undone(self) -> Iterator[None]:
         """What steps inside do to weights, statistics, optimizer and counts is undone: in place, to the last bit.
 
-        Before the first step of a training only: the optimizer's state goes back to zeros, as which it begins.
+        For use before the first step of a training only: the optimizers' states are set to zeros, as they are at first.
         """
         own = [self.position, self.loss, self.right]
         for network, _ in self.learners():
