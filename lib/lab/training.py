@@ -67,7 +67,8 @@ def prepared(step: Train) -> tuple[Net, dict[str, Any]]:
     net = own.initial()
     if before:
         net.load_state_dict(dict(before.weights.values))
-    members, dev, reference = (own.samples(role) for role in (Role.MEMBER, Role.DEV, Role.REFERENCE))
+    members = own.samples(Role.MEMBER)
+    others = {role.name.lower(): own.samples(role) for role in (Role.DEV, Role.REFERENCE)}
     return net, {
         "data": own.data,
         "members": members,
@@ -75,9 +76,10 @@ def prepared(step: Train) -> tuple[Net, dict[str, Any]]:
         "objective": step.objective,
         "seed": step.seed,
         "held": before.held if before else {},
-        "dev": dev if len(dev) else None,
-        "reference": reference if len(reference) else None,
+        "samples": {name: index for name, index in others.items() if len(index)},
         "soft": _soft_labels(step, members) if step.teachers else None,
+        "diet": step.diet,
+        "ranking": _ranking(step, members),
         "precision": step.precision,
     }
 

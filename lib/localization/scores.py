@@ -84,7 +84,7 @@ class Scoring(Step):
             decay="constant",
         )
         with holding(net, {}) as hold:
-            super().__init__(Task(net, hold, data, members, schedule, CrossEntropy(), "fp32", 0), reference)
+            super().__init__(CrossEntropy(), Task(net, hold, data, members, schedule, "fp32", 0), reference)
         self.criterion = criterion
         self.goal = None if goal is None else goal.to(data.device).log_softmax(dim=1)
         self.sizes = min(criterion.batch, self.n), min(criterion.batch, len(reference))

@@ -1,14 +1,38 @@
-"""Diets: which samples each epoch of a training holds."""
+"""What a training sees of its members in each epoch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+from lib import BadInput
 from lib.recipe.core import Recipe
 
-__all__ = ["Diet"]
+__all__ = ["Diet", "Window"]
 
 
 @dataclass(frozen=True, eq=False)
 class Diet(Recipe):
-    """Which members each epoch holds, by a ranking of them."""
+    """Which members an epoch visits, and how often, by a ranking: a score of each member."""
+
+
+@dataclass(frozen=True, eq=False)
+class Window(Diet):
+    """WeMem's sliding window (Shang et al., NDSS 2025) over the members of each class, ordered by their scores.
+
+    Epoch e, counted from 0 in each training, visits the ranks `step` * e to `step` * e + `width` - 1 of each class that
+    has them. `code`: the published code's bug. Where the window ends beyond a class, the classes after it (by number)
+    lose what lies beyond that same end, although they may be larger.
+    """
+
+    width: int = 500  # w, members of a class; published: 2/3, 4/9 or 2/9 of them
+    step: int = 50  # s, ranks by which the window moves in an epoch; 0 keeps it where it is
+    order: Literal["high-to-low", "low-to-high"] = "low-to-high"  # of the scores
+    form: Literal["paper", "code"] = "paper"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.width < 1 or self.step < 0:
+            raise BadInput(
+                f"a window has a width of 1 or more and a step of 0 or more, not {self.width} and {self.step}"
+            )

@@ -129,6 +129,8 @@ class Train(State):
             raise BadInput("a schedule with a patience needs samples to look at: give the design a dev set")
         if (self.diet is None) != (self.ranking is None):
             raise BadInput("a diet and its ranking come together: train(schedule, diet=..., ranking=...)")
+        if self.diet and self.objective.by_sample:
+            raise BadInput(f"{name} draws its own batches: train without a diet")
 
     def record(self) -> dict[str, Any]:
         """A training of a pruned network keeps what is gone beside its weights, which older versions did not."""

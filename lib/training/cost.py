@@ -74,8 +74,7 @@ def measure(net: Net, epochs: int, **given: Any) -> dict[str, np.ndarray]:
     (storages that weights and statistics do not own, each once; the largest step's). The same in every run.
     """
     first, rest, peak = _timed(net, epochs, given)
-    counts = _counted(net, given)
-    found = {"first_seconds": first, "seconds": float(np.median(rest)), "peak_bytes": peak} | counts
+    found = {"first_seconds": first, "seconds": float(np.median(rest)), "peak_bytes": peak} | _counted(net, given)
     return {name: np.asarray(value) for name, value in found.items()}
 
 

@@ -1,6 +1,7 @@
 """Steps of the defences that need more than the batch: another network, other samples, or labels of their own."""
 
 import contextlib
+import functools
 from collections.abc import Iterator
 
 import torch
@@ -11,71 +12,63 @@ from torch.nn import functional
 from lib import BadInput
 from lib.data import augmentation
 from lib.models.inference import InferenceNet
-from lib.recipe import CSKD, DPSGD, PAST, AdversarialRegularization, Distillation, Schedule
+from lib.recipe import CSKD, DPSGD, PAST, AdversarialRegularization, Distillation, Objective, Schedule
 from lib.training import objectives
 from lib.training.schedule import optimizer
-from lib.training.step import Step, Task
-
-# Streams of random numbers beside that of the members' tables. A stream keeps its number for ever.
-ADVERSARY, PARTNERS, PARTNER_VIEWS, OUTSIDERS, OUTSIDER_VIEWS, POISSON, NOISE = 1, 2, 3, 4, 5, 6, 7
+from lib.training.step import ADVERSARY, OUTSIDER_VIEWS, OUTSIDERS, PARTNER_VIEWS, PARTNERS, Step, Task
 
 
-def step_for(task: Task, reference: Tensor | None = None, soft: Tensor | None = None) -> Step:
-    """The step of a task's objective; BadInput where it lacks the samples or labels that it needs.
+@functools.singledispatch
+def step_for(objective: Objective, task: Task) -> Step:
+    """The step of an objective; the kinds that need more than the batch register themselves here.
 
-    `reference (r,)` are samples that are no members, `soft (n, C)` labels of the members.
+    BadInput where the task lacks the samples or labels that the objective needs.
     """
-
-    def outside(who: str) -> Tensor:
-        if reference is None or not len(reference):
-            raise BadInput(f"{who} needs reference samples: give the design some")
-        return reference.to(task.data.device)
-
-    match task.objective:
-        case AdversarialRegularization():
-            return Adversarial(task, outside("adversarial regularization"))
-        case PAST():
-            return Sparsity(task, outside("PAST"))
-        case DPSGD():
-            from lib.training.private import Private  # Opacus takes seconds to import, and is not on every machine
-
-            return Private(task)
-        case CSKD():
-            return ClassWise(task)
-        case Distillation():
-            if soft is None or soft.shape != (len(task.members), task.data.classes):
-                raise BadInput("a distillation needs a soft label of each class for each member: give it teachers")
-            return Distilling(task, soft)
-    return Step(task)
+    return Step(objective, task)
 
 
+@step_for.register
+def _private(objective: DPSGD, task: Task) -> Step:
+    from lib.training.private import Private  # Opacus takes seconds to import, and is not on every machine
+
+    return Private(objective, task)
+
+
+def turns(n: int, count: int, draws: torch.Generator) -> Tensor:
+    """`(count,)` of n samples, as permutations one after another."""
+    return torch.cat([torch.randperm(n, generator=draws) for _ in range(-(-count // n))])[:count]
+
+
+def joined(*tables: augmentation.Tables) -> augmentation.Tables:
+    """Tables one after another, as those of looks follow the members' own."""
+    return augmentation.Tables(*(torch.cat(columns) for columns in zip(*tables, strict=True)))
+
+
+@step_for.register(AdversarialRegularization)
 class Adversarial(Step):
     """Before each step of the classifier the inference net h takes some, on what the classifier says in evaluation mode
     of plain members and of as many plain reference samples, at a squared error (as SELENA's code has it all).
 
-    Each of h's steps goes once through the members in an epoch, in an order of its own; reference samples come in
+    Each of h's steps goes once through the epoch's members, in an order of its own; reference samples come in
     permutations one after another, however many there are.
     """
 
     objective: AdversarialRegularization
 
-    def __init__(self, task: Task, reference: Tensor) -> None:
-        super().__init__(task, reference)
-        objective, device = self.objective, task.data.device
-        self.h = InferenceNet(task.data.classes, task.seed, objective.width).to(device)
+    def __init__(self, objective: AdversarialRegularization, task: Task) -> None:
+        super().__init__(objective, task, task.role("reference", objective))
+        self.h = InferenceNet(task.data.classes, task.seed, objective.width).to(task.data.device)
         plain = Schedule(optimizer="adam", lr=objective.attack_lr, decay="constant", weight_decay=0.0)
         self.h_optimizer = optimizer(plain, list(self.h.parameters()))
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
-        own, steps, n = super().tables(seed, epoch), self.objective.steps, self.n
-        draws = augmentation.generator(seed, epoch, ADVERSARY)
-        members = torch.cat([torch.randperm(n, generator=draws) for _ in range(steps)])
-        r = len(self.samples) - n
-        rounds = -(-steps * n // r)
-        others = n + torch.cat([torch.randperm(r, generator=draws) for _ in range(rounds)])[: steps * n]
-        still = torch.zeros(2 * steps * n, dtype=torch.int64)
+        visits, draws = self.visits(epoch), augmentation.generator(seed, epoch, ADVERSARY)
+        count = self.objective.steps * len(visits)
+        members = visits[turns(len(visits), count, draws)]
+        others = self.n + turns(len(self.samples) - self.n, count, draws)
+        still = torch.zeros(2 * count, dtype=torch.int64)
         looks = augmentation.Tables(torch.cat([members, others]), still, still, still.bool())
-        return augmentation.Tables(*(torch.cat(pair) for pair in zip(own, looks, strict=True)))
+        return joined(super().tables(seed, epoch), looks)
 
     def prepare(self, size: int) -> None:
         steps = self.objective.steps
@@ -107,6 +100,7 @@ class Adversarial(Step):
         return (labels[:, None] == torch.arange(self.data.classes, device=labels.device)).float()
 
 
+@step_for.register(PAST)
 class Sparsity(Step):
     """PAST: after each step of the optimizer every weight moves towards zero, by rate * lambda * its sensitivity gamma.
 
@@ -126,19 +120,18 @@ class Sparsity(Step):
 
     objective: PAST
 
-    def __init__(self, task: Task, reference: Tensor) -> None:
-        super().__init__(task, reference)
+    def __init__(self, objective: PAST, task: Task) -> None:
+        super().__init__(objective, task, task.role("reference", objective))
         held = {id(tensor): mask for tensor, mask, _ in self.hold.pinned}
         weights = [p for p in self.net.parameters() if p.requires_grad and p.dim() > 1]
         self.penalised = [(p, ~held[id(p)] if id(p) in held else torch.ones_like(p, dtype=torch.bool)) for p in weights]
         self.outside: tuple[Tensor, ...] = ()  # gradients of the reference samples' loss
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
-        own, r = super().tables(seed, epoch), len(self.samples) - self.n
-        draws = augmentation.generator(seed, epoch, OUTSIDERS)
-        drawn = torch.cat([torch.randperm(r, generator=draws) for _ in range(-(-self.n // r))])[: self.n]
-        looks = augmentation.tables(seed, epoch, self.n, self.augment, OUTSIDER_VIEWS)._replace(perm=self.n + drawn)
-        return augmentation.Tables(*(torch.cat(pair) for pair in zip(own, looks, strict=True)))
+        own, draws = super().tables(seed, epoch), augmentation.generator(seed, epoch, OUTSIDERS)
+        count = len(own.perm)
+        others = self.n + turns(len(self.samples) - self.n, count, draws)
+        return joined(own, augmentation.tables(seed, epoch, count, self.augment, OUTSIDER_VIEWS)._replace(perm=others))
 
     def prepare(self, size: int) -> None:
         drawn = self.beside(size)[:, 0]
@@ -180,33 +173,28 @@ def untracked(net: nn.Module) -> Iterator[None]:
             module.track_running_stats = True
 
 
+@step_for.register(CSKD)
 class ClassWise(Step):
     """CS-KD: the teacher's logits are the same network's, on another member of the class, drawn anew in each epoch.
 
     As in the official code both forward passes are in training mode, on batches of their own, the student's first, so
     that BatchNorm's statistics move twice in a step. There a sample may be its own partner, and a batch counts both
-    sides: its 128 are a `batch` of 64 here. Here a sample is its own partner only where it has no other.
+    sides: its 128 are a `batch` of 64 here. Here a sample is its own partner only where the epoch has no other.
     """
 
     objective: CSKD
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        label = self.data.labels[task.members].cpu()
-        self.by_class = label.argsort(stable=True)
-        self.count = label.bincount()[label[self.by_class]]  # members of each one's class
-        first = torch.searchsorted(label[self.by_class].contiguous(), label[self.by_class])
-        self.first, self.rank = first, torch.arange(self.n) - first
-
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
-        own = super().tables(seed, epoch)
-        draws = augmentation.generator(seed, epoch, PARTNERS)
-        ahead = 1 + (torch.rand(self.n, generator=draws, dtype=torch.float64) * (self.count - 1)).long()
+        own, draws = super().tables(seed, epoch), augmentation.generator(seed, epoch, PARTNERS)
+        met = own.perm.unique()
+        met = met[self.label[met].argsort(stable=True)]  # class by class
+        label = self.label[met]
+        count, first = label.bincount()[label], torch.searchsorted(label, label)  # of each one's class
+        ahead = 1 + (torch.rand(len(met), generator=draws, dtype=torch.float64) * (count - 1)).long()
         partner = torch.empty(self.n, dtype=torch.int64)
-        partner[self.by_class] = self.by_class[self.first + (self.rank + ahead) % self.count]
-        view = augmentation.tables(seed, epoch, self.n, self.augment, PARTNER_VIEWS)
-        looks = view._replace(perm=partner[own.perm])
-        return augmentation.Tables(*(torch.cat(pair) for pair in zip(own, looks, strict=True)))
+        partner[met] = met[first + (torch.arange(len(met)) - first + ahead) % count]
+        view = augmentation.tables(seed, epoch, len(own.perm), self.augment, PARTNER_VIEWS)
+        return joined(own, view._replace(perm=partner[own.perm]))
 
     def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         with torch.no_grad():
@@ -214,12 +202,15 @@ class ClassWise(Step):
         return objectives.class_wise(self.objective, logits, teacher, labels)
 
 
+@step_for.register(Distillation)
 class Distilling(Step):
     """The members' labels are soft ones, fixed before the training: `soft (n, C)`, in the members' order."""
 
-    def __init__(self, task: Task, soft: Tensor) -> None:
-        super().__init__(task)
-        self.soft = soft.to(self.data.device, torch.float32)
+    def __init__(self, objective: Distillation, task: Task) -> None:
+        if task.soft is None or task.soft.shape != (len(task.members), task.data.classes):
+            raise BadInput("a distillation needs a soft label of each class for each member: give it teachers")
+        super().__init__(objective, task)
+        self.soft = task.soft.to(self.data.device, torch.float32)
 
     def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         return objectives.distillation(logits, self.soft.index_select(0, places))

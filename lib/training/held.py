@@ -1,4 +1,4 @@
-"""What a training holds still: weights under any optimizer, and statistics."""
+"""Weights and statistics that a training must not change."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from lib.models import Net
 
 
 class Hold:
-    """Keeps held weights and statistics still: re-imposes them after every step, and tells BatchNorm not to learn."""
+    """Keeps held weights and statistics as they are: restores them after every step, and freezes BatchNorm."""
 
     def __init__(self, net: Net, held: Mapping[str, Tensor]) -> None:
         own = dict(net.named_parameters()) | dict(net.named_buffers())

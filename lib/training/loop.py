@@ -13,12 +13,13 @@ from lib import BadInput
 from lib.data.resident import Resident
 from lib.models import Net
 from lib.recipe import CrossEntropy, Objective, Schedule
+from lib.recipe.diets import Diet
 from lib.training import signals
 from lib.training.defences import step_for
 from lib.training.graph import recorded
 from lib.training.held import holding
 from lib.training.schedule import rate
-from lib.training.step import Task
+from lib.training.step import Step, Task
 
 State = dict[str, Tensor]
 Plan = Literal["eager", "graph"]
@@ -37,7 +38,7 @@ class Diverged(RuntimeError):
 
 @dataclass
 class Trajectory:
-    """What a training left behind.
+    """What a training returns.
 
     `states`: by "init", epoch number (from 1) or "last", whatever was wanted and "last" always; contiguous CPU tensors
     by state-dict name. With a patience "last" is the best epoch on dev, and epochs that were not reached are missing.
@@ -50,7 +51,7 @@ class Trajectory:
     history: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-# A training that is under way: each `next` is a step, and it returns what it leaves behind.
+# A running training: each `next` takes a step, and the last one returns the trajectory.
 Training = Generator[None, None, Trajectory]
 
 
@@ -63,9 +64,10 @@ def training(
     *,
     seed: int,
     held: Mapping[str, Tensor] | None = None,
-    dev: Tensor | None = None,
-    reference: Tensor | None = None,
+    samples: Mapping[str, Tensor] | None = None,
     soft: Tensor | None = None,
+    diet: Diet | None = None,
+    ranking: Tensor | None = None,
     precision: str = "fp32",
     wanted: Collection[int | str] = (),
     on_epoch: Callable[[int], None] | None = None,
@@ -74,75 +76,88 @@ def training(
     """Trains `net` on samples `members (n,)` of `data`, which lies on the net's device; for `fit` or `fit_many`.
 
     `held` maps state-dict names to Boolean masks of the tensor's shape; what is True there has the same bits after
-    every step. `dev (m,)` are the samples that a schedule with a patience looks at, `reference (r,)` the non-members of
-    adversarial regularization and PAST, `soft (n, C)` the members' labels of a distillation. `precision="bf16"`
-    computes the network under autocast; weights and losses stay float32. Order and augmentation depend on `seed`
-    alone. `on_epoch` is called with the number of each finished epoch, from 1. `plan` is how steps are run: one by
-    one ("eager", the reference) or from a recording ("graph", for CUDA, where it is the default).
+    every step. `samples` are further ones by their role: on "dev" a schedule with a patience looks, "reference" are the
+    non-members of adversarial regularization and PAST. `soft (n, C)` are the members' labels of a distillation. A
+    `diet` says which members each epoch visits, by `ranking (n,)`, a score of each; without one each epoch visits all
+    of them once. `precision="bf16"` computes the network under autocast; weights and losses stay float32. Order and
+    augmentation depend on `seed` and on whom the epoch visits. `plan` is how steps are run: one by one ("eager", the
+    reference) or from a recording ("graph", for CUDA, where it is the default).
+
+    `on_epoch` is called with the number of each finished epoch, from 1. At that moment all its steps are done, on CUDA
+    too, and the training's stream is the current one. The live `net` has the weights and statistics of the epoch's end.
+    It may be read, by `net.state_dict()` or `lib.training.signals`, but not written.
 
     The last, smaller batch of an epoch is kept; a single left-over sample joins the batch before it, because
     BatchNorm has no variance of one. The net ends in its last state, in evaluation mode and without gradients.
 
     Pauses after each step. Raises Diverged, and BadInput where the arguments contradict each other.
     """
+    objective, samples = objective or CrossEntropy(), samples or {}
+    dev = samples["dev"].to(data.device) if "dev" in samples else None
     if len(members) < 2 or schedule.batch < 2:
         raise BadInput(f"a training needs two samples and a batch of two, not {len(members)} and {schedule.batch}")
     if schedule.patience is not None and dev is None:
         raise BadInput("a schedule with a patience needs a design with a dev set")
-
-    cuda = data.device.type == "cuda"
-    members = members.to(data.device)
-    dev = None if dev is None else dev.to(data.device)
-    objective = objective or CrossEntropy()
-    sizes = [part.stop - part.start for part in batches(len(members), schedule.batch)][: objective.batches]
-    states: dict[int | str, State] = {}
-    if "init" in wanted:
-        states["init"] = _copy(net)
+    states: dict[int | str, State] = {"init": _copy(net)} if "init" in wanted else {}
     rows: list[dict[str, float]] = []
-    best, best_epoch, best_state = -1.0, 0, None
+    best: State | None = None
 
     with holding(net, held or {}) as hold:
-        step = step_for(Task(net, hold, data, members, schedule, objective, precision, seed), reference, soft)
+        task = Task(net, hold, data, members.to(data.device), schedule, precision, seed, samples, soft, diet, ranking)
+        step = step_for(objective, task)
         tables = step.tables(seed, 0)
         step.begin(0, rate(schedule, 0), tables)
-        if plan == "graph" and not step.recordable:
-            raise BadInput(f"the steps of {type(objective).__name__} differ in size: run them one by one (eager)")
-        take = recorded(step, set(sizes)) if step.recordable and (plan == "graph" or (plan is None and cuda)) else step
+        take = _taker(step, plan, schedule.epochs)
         for epoch in range(schedule.epochs):
-            learning_rate = rate(schedule, epoch)
-            step.begin(epoch, learning_rate, tables)
-            for size in sizes:
-                take(size)
+            step.begin(epoch, rate(schedule, epoch), tables)
+            for batch in step.batches(epoch):
+                take(*batch)
                 yield
-            tables = step.tables(seed, epoch + 1)  # while the device works
-            while cuda and not torch.cuda.current_stream(data.device).query():
+            if epoch + 1 < schedule.epochs:
+                tables = step.tables(seed, epoch + 1)  # while the device works
+            while data.device.type == "cuda" and not torch.cuda.current_stream(data.device).query():
                 yield
-            seen = max(1, int(step.position))  # a Poisson sample may be empty
-            row = {"loss": float(step.loss) / seen, "accuracy": int(step.right) / seen, "rate": learning_rate}
-            if not np.isfinite(row["loss"]):
-                raise Diverged(epoch + 1)
-            row |= step.told()
+            rows.append(_row(step, epoch, rate(schedule, epoch)))
             if dev is not None:
-                row["dev_accuracy"] = signals.accuracy(net, data, dev)
-                if row["dev_accuracy"] > best:
-                    best, best_epoch = row["dev_accuracy"], epoch
-                    best_state = _copy(net) if schedule.patience is not None else None
-            rows.append(row)
+                rows[-1]["dev_accuracy"] = signals.accuracy(net, data, dev)
             if epoch + 1 in wanted:
                 states[epoch + 1] = _copy(net)
             if on_epoch:
                 on_epoch(epoch + 1)
-            if schedule.patience is not None and epoch - best_epoch > schedule.patience:
-                break
+            if schedule.patience is not None:
+                since = epoch - int(np.argmax([row["dev_accuracy"] for row in rows]))  # the first of several best
+                if since > schedule.patience:
+                    break
+                best = best if since else _copy(net)
         net.zero_grad(set_to_none=True)
 
-    if best_state is not None:
-        net.load_state_dict(best_state)
+    if best is not None:
+        net.load_state_dict(best)
     states["last"] = _copy(net)
     if not all(torch.isfinite(value).all() for value in states["last"].values()):
         raise Diverged(len(rows))
     net.eval()
     return Trajectory(states, {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())})
+
+
+def _taker(step: Step, plan: Plan | None, epochs: int) -> Callable[[int, str], None]:
+    """What takes a step under the plan: the step itself, or recordings of all kinds of batches of all epochs."""
+    if plan == "graph" and not step.recordable:
+        raise BadInput(f"the steps of {type(step.objective).__name__} differ in size: run them one by one (eager)")
+    if plan is None:
+        plan = "graph" if step.recordable and step.data.device.type == "cuda" else "eager"
+    if plan == "eager":
+        return step
+    return recorded(step, dict.fromkeys(batch for epoch in range(epochs) for batch in step.batches(epoch)))
+
+
+def _row(step: Step, epoch: int, learning_rate: float) -> dict[str, float]:
+    """The history of the epoch that has just ended."""
+    seen = max(1, int(step.position))  # a Poisson sample may be empty
+    row = {"loss": float(step.loss) / seen, "accuracy": int(step.right) / seen, "rate": learning_rate}
+    if not np.isfinite(row["loss"]):
+        raise Diverged(epoch + 1)
+    return row | step.measures()
 
 
 def _finished(start: Callable[P, Training]) -> Callable[P, Trajectory]:
@@ -162,9 +177,9 @@ fit = _finished(training)
 def fit_many(trainings: Iterable[Generator[None, None, T]], streams: int = 1) -> Iterator[tuple[int, T | Exception]]:
     """Number in the given order and outcome of each training, as they end; an error ends none but its own.
 
-    On CUDA `streams` of them are under way at a time, each on a stream of its own; elsewhere one after the other. A
-    training is taken from `trainings` when its turn comes, so that its network may be made as late as that. What a
-    training yields does not depend on which others run beside it. Whatever pauses as a `Training` does may be given.
+    On CUDA `streams` of them run at a time, each on a stream of its own; elsewhere one after the other. A training is
+    taken from `trainings` when a stream is free, and its network may be made then. The result of a training does not
+    depend on the others. Any generator that pauses as a `Training` does may be given.
     """
     lanes: list[Lane] = [None]
     if torch.cuda.is_available():
@@ -175,7 +190,7 @@ def fit_many(trainings: Iterable[Generator[None, None, T]], streams: int = 1) ->
 def _in_turn(
     waiting: Iterator[tuple[int, Generator[None, None, T]]], lanes: list[Lane]
 ) -> Iterator[tuple[int, T | Exception]]:
-    """A step of each training under way, again and again: the queue of no stream runs dry while another's is full."""
+    """Takes a step of each running training in turn, so that every stream always has work."""
     free, under_way = list(lanes), list[tuple[int, Generator[None, None, T], Lane]]()
     while True:
         for number, one in itertools.islice(waiting, len(free)):
@@ -199,14 +214,6 @@ def _in_turn(
             under_way.remove(entry)
             free.append(lane)
             yield number, outcome
-
-
-def batches(n: int, batch: int) -> list[slice]:
-    """Slices of at most `batch` samples that cover n; a single left-over sample joins the batch before it."""
-    stops = [*range(batch, n, batch), n]
-    if len(stops) > 1 and n - stops[-2] == 1:
-        del stops[-2]
-    return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
 def _copy(net: nn.Module) -> State:

@@ -1,5 +1,6 @@
 """What a training minimizes. No branch depends on a tensor's value, so that a step can be captured as a graph."""
 
+import functools
 import math
 
 import torch
@@ -9,21 +10,22 @@ from torch.nn import functional
 from lib.recipe import CCL, CSKD, HAMP, CrossEntropy, Objective, RelaxLoss
 
 
+@functools.singledispatch
 def loss(objective: Objective, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
-    """The objective on one batch as a float32 scalar; `logits (B, C)`, `labels (B,)`, `epoch ()` int64 from 0."""
-    logits = logits.float()
-    if isinstance(objective, CrossEntropy):
-        return functional.cross_entropy(logits, labels, label_smoothing=objective.smoothing)
-    if isinstance(objective, RelaxLoss):
-        return _relaxed(objective, logits, labels, epoch)
-    if isinstance(objective, HAMP):
-        return high_entropy(objective, logits, labels)
-    if isinstance(objective, CCL):
-        return convex_concave(objective, logits, labels)
+    """The objective on one batch, a scalar of the logits' type; a loss that needs no more registers itself here.
+
+    `logits (B, C)` float32, `labels (B,)`, `epoch ()` int64 from 0. TypeError for an objective without a loss.
+    """
     raise TypeError(f"no loss is written for {type(objective).__name__}")
 
 
-def _relaxed(objective: RelaxLoss, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
+@loss.register
+def cross_entropy(objective: CrossEntropy, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
+    return functional.cross_entropy(logits, labels, label_smoothing=objective.smoothing)
+
+
+@loss.register
+def relaxed(objective: RelaxLoss, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
     """RelaxLoss (Chen et al., ICLR 2022, Alg. 1): keep the batch's mean cross-entropy at alpha.
 
     Even epochs descend above alpha and ascend below. Odd epochs descend above; below, the paper flattens the
@@ -50,7 +52,8 @@ def _relaxed(objective: RelaxLoss, logits: Tensor, labels: Tensor, epoch: Tensor
     return torch.where(epoch % 2 == 0, even, odd)
 
 
-def high_entropy(objective: HAMP, logits: Tensor, labels: Tensor) -> Tensor:
+@loss.register
+def high_entropy(objective: HAMP, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
     """HAMP's training loss (Chen & Pattabiraman, NDSS 2024), a scalar: the mean over the batch, entropies in nats."""
     classes = logits.shape[1]
     p = soft_label(objective.entropy, classes)
@@ -77,7 +80,8 @@ def soft_label(share: float, classes: int) -> float:
     return low
 
 
-def convex_concave(objective: CCL, logits: Tensor, labels: Tensor) -> Tensor:
+@loss.register
+def convex_concave(objective: CCL, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
     """The convex-concave loss (Liu et al., ICML 2024), a scalar that may be negative: the mean over the batch.
 
     In the logits its gradient is cross-entropy's times beta * (alpha + (1 - alpha) p e^p), or p + p^2 for p e^p in the
@@ -90,7 +94,7 @@ def convex_concave(objective: CCL, logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def distillation(logits: Tensor, soft: Tensor) -> Tensor:
-    """Cross-entropy with soft labels `(B, C)`, a float32 scalar (SELENA's second part).
+    """Cross-entropy of `logits (B, C)` with soft labels `(B, C)`, a float32 scalar (SELENA's second part).
 
     The official code takes the logarithm of a softmax, which underflows at a gap of 104 between two logits: an infinite
     loss and a gradient that is no number, the "gradient explosions" that PPTP reports. From the log-softmax both are

@@ -1,11 +1,10 @@
 """Differentially private training (Abadi et al. 2016): Opacus clips each sample's gradient, and adds the noise."""
 
 import warnings
+from collections.abc import Sequence
 
-import numpy as np
 import torch
 from opacus.accountants import RDPAccountant
-from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
 from opacus.grad_sample import GradSampleHooks
 from opacus.optimizers import DPOptimizer
 from torch import nn
@@ -15,9 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from lib import BadInput
 from lib.data import augmentation
 from lib.recipe import DPSGD
-from lib.training.defences import NOISE, POISSON
-from lib.training.loop import batches
-from lib.training.step import Step, Task, float32
+from lib.training.step import NOISE, POISSON, Batch, Step, Task, float32, sizes
 
 # Bytes that the gradients of single samples may take at once; larger batches are worked off in parts.
 ROOM = 2**30
@@ -43,12 +40,13 @@ class Private(Step):
     objective: DPSGD
     recordable = False
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, objective: DPSGD, task: Task) -> None:
+        if task.diet is not None:
+            raise BadInput("DPSGD draws each batch from all members: train without a diet")
         if any(isinstance(module, _BatchNorm) for module in task.net.modules()):
             raise BadInput("DPSGD needs a network without BatchNorm, in which samples share statistics: take a vit")
-        super().__init__(task)
-        objective = self.objective
-        self.seed, self.steps, self.taken = task.seed, len(batches(self.n, task.schedule.batch)), 0
+        super().__init__(objective, task)
+        self.seed, self.steps = task.seed, len(sizes(self.n, self.batch))
         learning = self.optimizer.param_groups[0]["params"]
         self.part = max(1, ROOM // (4 * sum(parameter.numel() for parameter in learning)))
         held = {id(tensor): mask for tensor, mask, _ in self.hold.pinned}
@@ -62,10 +60,7 @@ class Private(Step):
             generator=self.noise,
         )
         self.private.attach_step_hook(self._noised)
-        self.orders = RDPAccountant.DEFAULT_ALPHAS
-        self.spent = compute_rdp(  # by one step
-            q=1 / self.steps, noise_multiplier=objective.noise, steps=1, orders=self.orders
-        )
+        self.accountant = RDPAccountant()
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
         """Those of the samples drawn, step after step; `perm` goes on by n from step to step, so that it tells both."""
@@ -74,40 +69,40 @@ class Private(Step):
         return augmentation.tables(seed, epoch, len(drawn), self.augment)._replace(perm=drawn)
 
     def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
-        counts = (tables.perm // self.n).bincount(minlength=self.steps)
-        columns = torch.stack([column.to(torch.int64) for column in tables._replace(perm=tables.perm % self.n)])
-        still = augmentation.Tables(*torch.zeros(4, (1 + self.objective.looks) * self.n, dtype=torch.int64))
-        super().begin(epoch, rate, still)
-        self.batches = list(columns.to(self.data.device).split(counts.tolist(), dim=1))
+        self.counts: list[int] = (tables.perm // self.n).bincount(minlength=self.steps).tolist()
+        self.order = self.order.new_zeros(4, 1, len(tables.perm))
+        super().begin(epoch, rate, tables._replace(perm=tables.perm % self.n))
         self.noise.manual_seed(augmentation.generator(self.seed, epoch, NOISE).initial_seed())
 
-    def __call__(self, size: int) -> None:
-        """Learn from the next Poisson sample, of `size` members in expectation (but for the last one of an epoch)."""
-        batch = self.batches.pop(0)
-        count = batch.shape[1]
+    def batches(self, epoch: int) -> Sequence[Batch]:
+        return [Batch(count) for count in self.counts]
+
+    def __call__(self, size: int, phase: str = "") -> None:
+        """Learn from the next Poisson sample, which has `size` members."""
+        drawn = self.order[:, 0].index_select(1, self.ahead[:size] + self.position)
         # Opacus wants a gradient of every weight: where nobody is drawn, somebody counts nothing.
-        parts = batch.split(self.part, dim=1) if count else [torch.zeros_like(self.order[:, 0, :1])]
+        parts = drawn.split(self.part, dim=1) if size else [drawn.new_zeros(4, 1)]
         hooks = Hooks(self.net, loss_reduction="mean")
         try:
-            for number, drawn in enumerate(parts, 1):
+            for number, part in enumerate(parts, 1):
                 self.private.zero_grad(set_to_none=True)
-                labels = self.labels(drawn[0])
+                labels = self.labels(part[0])
                 with float32(), warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # Opacus hooks modules whose input needs no gradient
-                    logits = self.logits(self.images(drawn))
-                    value = functional.cross_entropy(logits.float(), labels) * bool(count)
+                    logits = self.logits(self.images(part))
+                    value = functional.cross_entropy(logits.float(), labels) * bool(size)
                     value.backward()  # type: ignore[no-untyped-call]
                 for parameter, free in self.free:
                     parameter.grad_sample.mul_(free)
                 self.private.signal_skip_step(number < len(parts))
                 self.private.step()
-                self.loss.add_(value.detach(), alpha=drawn.shape[1])
-                self.right.add_((logits.detach().argmax(dim=1) == labels).sum() * bool(count))
+                self.loss.add_(value.detach(), alpha=part.shape[1])
+                self.right.add_((logits.detach().argmax(dim=1) == labels).sum() * bool(size))
         finally:
             hooks.cleanup()
         self.hold.impose()
-        self.position.add_(count)
-        self.taken += 1
+        self.position.add_(size)
+        self.accountant.step(noise_multiplier=self.objective.noise, sample_rate=1 / self.steps)
 
     def _noised(self, _: DPOptimizer) -> None:
         for parameter in self.private.params:  # the fused optimizers read gradients in the order of the weights
@@ -116,11 +111,8 @@ class Private(Step):
         for parameter, free in self.free:
             parameter.grad.mul_(free)
 
-    def told(self) -> dict[str, float]:
+    def measures(self) -> dict[str, float]:
         """`epsilon` that all steps so far have spent, by Opacus' RDP accountant (Balle et al.'s conversion)."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the best order is the last one looked at: a valid bound, not the tightest
-            epsilon, _ = get_privacy_spent(
-                orders=self.orders, rdp=np.asarray(self.spent) * self.taken, delta=self.objective.delta
-            )
-        return {"epsilon": float(epsilon)}
+            return {"epsilon": float(self.accountant.get_epsilon(self.objective.delta))}

@@ -5,7 +5,8 @@ a step once and replay it (`lib.training.graph`).
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -16,6 +17,8 @@ from lib.data import augmentation
 from lib.data.resident import Resident
 from lib.models import Net
 from lib.recipe import Objective, Schedule
+from lib.recipe.diets import Diet
+from lib.training.diets import places
 from lib.training.held import Hold
 from lib.training.objectives import loss
 from lib.training.schedule import optimizer
@@ -23,80 +26,119 @@ from lib.training.schedule import optimizer
 # Samples that the held first parts of a network see at once.
 CHUNK = 512
 
-# What these parts make of the training samples is kept where it takes no more bytes than this.
+# The output of these parts for the training samples is kept where it takes no more bytes than this.
 CACHE = 2**28
+
+# Streams of random numbers beside that of the members' tables. A stream keeps its number for ever.
+ADVERSARY, PARTNERS, PARTNER_VIEWS, OUTSIDERS, OUTSIDER_VIEWS, POISSON, NOISE = 1, 2, 3, 4, 5, 6, 7
 
 
 class Task(NamedTuple):
-    """What every kind of step is made of; `members (n,)` are samples of `data`, `seed` is the training's."""
+    """What every kind of step is made of.
+
+    `members (n,)` are samples of `data`, `samples` further ones by their role ("dev", "reference"). In the members'
+    order are `soft (n, C)`, their soft labels, and `ranking (n,)`, a score of each. `seed` is the training's.
+    """
 
     net: Net
     hold: Hold
     data: Resident
     members: Tensor
     schedule: Schedule
-    objective: Objective
     precision: str
     seed: int
+    samples: Mapping[str, Tensor] = MappingProxyType({})
+    soft: Tensor | None = None
+    diet: Diet | None = None
+    ranking: Tensor | None = None
+
+    def role(self, name: str, objective: Objective) -> Tensor:
+        """The samples of a role that the objective needs; BadInput where there are none."""
+        if name not in self.samples or not len(self.samples[name]):
+            raise BadInput(f"{type(objective).__name__} needs {name} samples: give the design some")
+        return self.samples[name].to(self.data.device)
+
+
+class Batch(NamedTuple):
+    """The next `size` samples; `phase` names what is done with them, where a step can do several things."""
+
+    size: int
+    phase: str = ""
 
 
 class Step:
     """The next samples of an epoch: gather, augment, forward, backward, update, impose what is held, count.
 
-    Static tensors, on the data's device: `order (4, 1 + looks, n)` int64 holds the epoch's tables (place among the
-    samples, dy, dx, flip), in row 0 of those that it learns from; `position`, `epoch`, and `right` int64 and `loss`
-    float64 are scalars, as is the learning rate, which the optimizer holds. `loss` sums the objective over the samples
-    of the epoch so far, `right` counts the hits.
+    Static tensors, on the data's device: `order (4, 1 + looks, k)` int64 holds the epoch's tables (place among the
+    samples, dy, dx, flip), in row 0 of those that it learns from, where k is the longest epoch's number of samples;
+    `position`, `epoch`, and `right` int64 and `loss` float64 are scalars, as is the learning rate, which the optimizer
+    holds. `loss` sums the objective over the samples of the epoch so far, `right` counts the hits.
 
-    Without augmentation, leading blocks that are held wholly see the same images in every epoch; what they make of
-    them is computed once and kept, if it is small enough.
+    Without augmentation, leading blocks that are held wholly see the same images in every epoch. Their output is
+    computed once and kept, if it is small enough.
 
     Objectives that need more than the batch have kinds of their own (`lib.training.defences`): they draw further
-    `tables`, `prepare` the batch, have another `value`, or train another network (`learners`). `others` are samples
-    that are looked at beside the members; their places follow the members'.
+    `tables`, have other `batches`, `prepare` the batch, have another `value` or `update` (by `phase`, that of the batch
+    under way), or train another network or with another optimizer (`learners`). `others` are samples that are looked
+    at beside the members; their places follow the members'.
     """
 
-    recordable = True  # whether all steps of a size do the same, so that one may be recorded
+    recordable = True  # whether all steps of one size and phase do the same, so that one may be recorded
 
-    def __init__(self, task: Task, others: Tensor | None = None) -> None:
-        net, hold, data, members, schedule, objective, precision, _ = task
+    def __init__(self, objective: Objective, task: Task, others: Tensor | None = None) -> None:
+        net, hold, data, members, schedule = task.net, task.hold, task.data, task.members, task.schedule
         learning = [parameter for parameter in net.parameters() if parameter.requires_grad]
         if not learning:
             raise BadInput("everything is held: nothing is left to train")
         self.net, self.hold, self.data, self.objective = net, hold, data, objective
         self.n = len(members)
         self.samples = members if others is None else torch.cat([members, others])
-        self.augment = schedule.augment
-        self.low = precision == "bf16"
+        self.label = data.labels[members].cpu()
+        self.batch, self.augment, self.phase = schedule.batch, schedule.augment, ""
+        self.low = task.precision == "bf16"
+        self.diet, self.ranking = task.diet, None if task.ranking is None else task.ranking.cpu()
+        if self.diet and (self.ranking is None or self.ranking.shape != (self.n,) or self.ranking.isnan().any()):
+            raise BadInput("a diet goes by a ranking: give a number for each member")
+        lengths = [len(self.visits(epoch)) for epoch in range(schedule.epochs)] or [self.n]
+        if self.diet and (least := min(lengths)) < 2:
+            raise BadInput(f"a diet of {least} members in epoch {1 + lengths.index(least)}: every epoch needs two")
         self.optimizer = optimizer(schedule, learning)
+        self.order = torch.zeros(4, 1 + objective.looks, max(lengths), dtype=torch.int64, device=data.device)
+        self.ahead = torch.arange(max(lengths), device=data.device)
+        self.position, self.epoch, self.right = torch.zeros(3, dtype=torch.int64, device=data.device).unbind()
+        self.loss = torch.zeros((), dtype=torch.float64, device=data.device)
 
-        def scalar(dtype: torch.dtype) -> Tensor:
-            return torch.zeros((), dtype=dtype, device=data.device)
-
-        self.order = torch.zeros(4, 1 + objective.looks, self.n, dtype=torch.int64, device=data.device)
-        self.ahead = torch.arange(self.n, device=data.device)
-        self.position, self.epoch, self.right = scalar(torch.int64), scalar(torch.int64), scalar(torch.int64)
-        self.loss = scalar(torch.float64)
-
-        self.learned: list[nn.Module] = [net]
+        self.learned: Callable[[Tensor], Tensor] = net
         self.kept: Tensor | None = None
-        frozen = [] if self.augment else hold.leading()
-        if frozen:
+        frozen = nn.Sequential(*([] if self.augment else hold.leading()))
+        if len(frozen):
             hold.train()
             with torch.no_grad(), float32(), self._autocast():
-                if _apply(frozen, augmentation.plain(data, members[:1])).nbytes * len(self.samples) <= CACHE:
-                    parts = [_apply(frozen, augmentation.plain(data, rows)) for rows in self.samples.split(CHUNK)]
+                if frozen(augmentation.plain(data, members[:1])).nbytes * len(self.samples) <= CACHE:
+                    parts = [frozen(augmentation.plain(data, rows)) for rows in self.samples.split(CHUNK)]
                     self.kept = torch.cat([_channels_last(part) for part in parts])
-                    self.learned = [block for _, block in net.blocks()][len(frozen) :]
+                    self.learned = nn.Sequential(*[block for _, block in net.blocks()][len(frozen) :])
+
+    def visits(self, epoch: int) -> Tensor:
+        """The places among the members that an epoch visits, sorted, each as often as it is visited; on the CPU."""
+        if self.diet is None or self.ranking is None:
+            return torch.arange(self.n)
+        return places(self.diet, self.ranking, self.label, epoch).sort().values
+
+    def batches(self, epoch: int) -> Sequence[Batch]:
+        """The batches of an epoch, in their order; asked once it has begun, of a recordable step at any time."""
+        return [Batch(size) for size in sizes(len(self.visits(epoch)), self.batch)[: self.objective.batches]]
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
         """The randomness of an epoch, on the CPU: the members' own tables, followed by those of each further look."""
-        return augmentation.tables(seed, epoch, self.n, self.augment)
+        visits = self.visits(epoch)
+        drawn = augmentation.tables(seed, epoch, len(visits), self.augment)
+        return drawn._replace(perm=visits[drawn.perm])
 
     def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
         """Lay out an epoch, counted from 0. The host does not wait."""
-        order = torch.stack([column.to(torch.int64) for column in tables])
-        self.order.copy_(order.view(self.order.shape), non_blocking=True)
+        order = torch.stack([column.to(torch.int64) for column in tables]).view(4, self.order.shape[1], -1)
+        self.order[:, :, : order.shape[2]].copy_(order, non_blocking=True)
         self.epoch.fill_(epoch)
         for group in self.optimizer.param_groups:
             group["lr"].fill_(rate)
@@ -104,8 +146,9 @@ class Step:
             count.zero_()
         self.hold.train()
 
-    def __call__(self, size: int) -> None:
+    def __call__(self, size: int, phase: str = "") -> None:
         """Learn from the next `size` samples."""
+        self.phase = phase
         drawn = self.order[:, 0].index_select(1, self.ahead[:size] + self.position)
         labels = self.labels(drawn[0])
         with float32():
@@ -125,10 +168,10 @@ class Step:
 
     def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         """The objective on these `size` samples at `places (size,)`, a float32 scalar."""
-        return loss(self.objective, logits, labels, self.epoch)
+        return loss(self.objective, logits.float(), labels, self.epoch)
 
     def update(self) -> None:
-        """What the gradients, once they are there, do to the weights."""
+        """Changes the weights by the gradients, which are there."""
         self.optimizer.step()
 
     def beside(self, size: int) -> Tensor:
@@ -150,14 +193,14 @@ class Step:
 
     def logits(self, x: Tensor) -> Tensor:
         with self._autocast():
-            return _apply(self.learned, x)
+            return self.learned(x)
 
-    def told(self) -> dict[str, float]:
-        """What an epoch's history says of it beside loss, accuracy and rate, by name; asked at its end."""
+    def measures(self) -> dict[str, float]:
+        """Further values of the epoch's history, by name, beside loss, accuracy and rate; asked at the epoch's end."""
         return {}
 
     def learners(self) -> list[tuple[nn.Module, torch.optim.Optimizer]]:
-        """Each network that a step changes, and its optimizer."""
+        """Each network that a step changes, and an optimizer of it."""
         return [(self.net, self.optimizer)]
 
     def _autocast(self) -> torch.autocast:
@@ -168,7 +211,7 @@ class Step:
     def undone(self) -> Iterator[None]:
         """What steps inside do to weights, statistics, optimizer and counts is undone: in place, to the last bit.
 
-        Before the first step of a training only: the optimizer's state goes back to zeros, as which it begins.
+        For use before the first step of a training only: the optimizers' states are set to zeros, as they are at first.
         """
         own = [self.position, self.loss, self.right]
         for network, _ in self.learners():
@@ -187,22 +230,16 @@ class Step:
                             value.zero_()
 
 
+def sizes(n: int, batch: int) -> list[int]:
+    """Sizes of the batches that cover n samples: the last may be smaller; a single sample joins the one before it."""
+    found = [min(batch, n - start) for start in range(0, n, batch)]
+    return [*found[:-2], batch + 1] if len(found) > 1 and found[-1] == 1 else found
+
+
 def float32() -> contextlib.AbstractContextManager[None]:
     """float32 that is not silently TF32; cuDNN's other switches stay as they are."""
     now = torch.backends.cudnn
-    return now.flags(
-        enabled=True,
-        benchmark=now.benchmark,
-        benchmark_limit=now.benchmark_limit,
-        deterministic=now.deterministic,
-        allow_tf32=False,
-    )
-
-
-def _apply(modules: list[nn.Module], x: Tensor) -> Tensor:
-    for module in modules:
-        x = module(x)
-    return x
+    return now.flags(True, now.benchmark, now.benchmark_limit, now.deterministic, allow_tf32=False)
 
 
 def _channels_last(x: Tensor) -> Tensor:

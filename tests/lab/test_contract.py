@@ -25,6 +25,7 @@ from lib.recipe import (
     Threshold,
     Train,
     VictimAttacker,
+    Window,
     population,
 )
 from lib.subject import Subject, weights
@@ -221,3 +222,28 @@ def test_memorization_is_what_the_models_with_a_sample_know_more_than_those_with
     assert not np.array_equal(results[dealt]["score"], found["score"])
     assert np.abs(results[sure]["score"][np.isfinite(results[sure]["score"])]).max() <= 1
     assert Subject(models[0]).pool.sum() == 80
+
+
+def test_a_training_may_follow_a_ranking_of_the_samples() -> None:
+    """An empty tail of windows leaves the weights as they are: nobody is visited but the first ranks of each class."""
+    models = pool(6, Subsets(80, test=40, share=0.5))
+    ranking = Memorization(models.states, "confidence")
+    window = Window(width=2, step=0, order="high-to-low")
+    asked = {by: models[0].train(SHORT, diet=window, ranking=by) for by in (ranking, ranking.shuffle())}
+    plain = models[0].train(SHORT)
+    lab.realize(plain, asked)
+    trained, dealt, all_of_them = (store.read(one.key).arrays for one in (*asked.values(), plain))
+    assert not np.array_equal(trained["head.fc.weight"], dealt["head.fc.weight"]), "another ranking, other samples"
+    assert not np.array_equal(trained["head.fc.weight"], all_of_them["head.fc.weight"])
+    assert "diet" not in plain.record()
+    every = models[0].train(SHORT, diet=Window(width=80, step=0), ranking=ranking)
+    lab.realize(every)
+    assert np.array_equal(store.read(every.key).arrays["head.fc.weight"], all_of_them["head.fc.weight"])
+
+
+def test_a_ranking_of_other_samples_is_told() -> None:
+    models, others = pool(4, Subsets(80, test=40)), pool(4, Subsets(80, test=40, seed=1))
+    with pytest.raises(lab.Failed, match="the ranking says nothing of [0-9]+ members"):
+        lab.realize(models[0].train(SHORT, diet=Window(), ranking=Memorization(others.states)))
+    with pytest.raises(BadInput, match="come together"):
+        models[0].train(SHORT, diet=Window())

@@ -30,7 +30,7 @@ from lib.training.held import holding
 from lib.training.loop import Diverged
 from lib.training.step import Task
 from tests.training.test_plans import rehearsing, same
-from tests.training.test_step import MEMBERS, REFERENCE, masks
+from tests.training.test_step import MEMBERS, OTHERS, REFERENCE, masks
 
 SHORT = Schedule(3, batch=16, lr=0.05)
 SOFT = torch.rand(56, 3, generator=torch.Generator().manual_seed(0)).softmax(1)
@@ -42,12 +42,12 @@ DEFENCES = {
     "distillation": Distillation(),
 }
 defences = pytest.mark.parametrize("objective", DEFENCES.values(), ids=DEFENCES)
-fit = partial(loop.fit, reference=REFERENCE, soft=SOFT)
+fit = partial(loop.fit, samples=OTHERS, soft=SOFT)
 
 
 def adversarial(net: Net, data: Resident, objective: AdversarialRegularization, schedule: Schedule) -> Adversarial:
     with holding(net, {}) as hold:
-        step = step_for(Task(net, hold, data, MEMBERS, schedule, objective, "fp32", 0), REFERENCE)
+        step = step_for(objective, Task(net, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
     assert isinstance(step, Adversarial)
     return step
 
@@ -133,7 +133,7 @@ def test_a_constant_h_adds_no_gradient(net: Net, data: Resident) -> None:
     for objective in (CrossEntropy(), AdversarialRegularization(alpha=50, width=32)):
         own = copy.deepcopy(net)
         with holding(own, {}) as hold:
-            step = step_for(Task(own, hold, data, MEMBERS, SHORT, objective, "fp32", 0), REFERENCE)
+            step = step_for(objective, Task(own, hold, data, MEMBERS, SHORT, "fp32", 0, OTHERS))
         if isinstance(step, Adversarial):
             step.h_optimizer.param_groups[0]["lr"].zero_()
             torch.nn.init.zeros_(step.h.out.weight)
@@ -150,7 +150,7 @@ def test_the_classifier_learns_to_look_like_no_member(net: Net, data: Resident) 
         own = copy.deepcopy(net)
         with holding(own, {}) as hold:
             objective = AdversarialRegularization(alpha, width=256)
-            step = step_for(Task(own, hold, data, MEMBERS, SHORT, objective, "fp32", 0), REFERENCE)
+            step = step_for(objective, Task(own, hold, data, MEMBERS, SHORT, "fp32", 0, OTHERS))
             assert isinstance(step, Adversarial)
             step.h_optimizer.param_groups[0]["lr"].zero_()
             for epoch in range(8):
@@ -211,17 +211,9 @@ def test_looking_moves_no_statistics(net: Net, data: Resident) -> None:
 
 
 def test_one_step_is_a_single_classifier_step_an_epoch(net: Net, data: Resident) -> None:
-    sizes = []
-
-    class Counted(Adversarial):
-        def __call__(self, size: int) -> None:
-            sizes.append(size)
-            super().__call__(size)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lib.training.defences.Adversarial", Counted)
-        found = fit(net, data, MEMBERS, SHORT, DEFENCES["one-step"], seed=0)
-    assert sizes == [16, 16, 16]
+    step = adversarial(net, data, DEFENCES["one-step"], SHORT)
+    assert [step.batches(epoch) for epoch in range(3)] == [[(16, "")]] * 3
+    found = fit(net, data, MEMBERS, SHORT, DEFENCES["one-step"], seed=0)
     assert found.history["loss"].shape == (3,) and found.history["accuracy"].max() <= 1
 
 
@@ -239,7 +231,7 @@ def test_the_inference_net_is_the_published_one() -> None:
 
 def sparse(net: Net, data: Resident, objective: PAST, schedule: Schedule = SHORT, held: str = "nothing") -> Sparsity:
     with holding(net, masks(net, held)) as hold:
-        step = step_for(Task(net, hold, data, MEMBERS, schedule, objective, "fp32", 0), REFERENCE)
+        step = step_for(objective, Task(net, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
     assert isinstance(step, Sparsity)
     return step
 
@@ -260,7 +252,7 @@ def test_where_there_is_no_gap_nothing_shrinks(net: Net, data: Resident, optimiz
     plain, heavy = copy.deepcopy(net), net
     for own, objective in ((plain, CrossEntropy()), (heavy, PAST(1e3))):
         with holding(own, {}) as hold:
-            step = step_for(Task(own, hold, data, MEMBERS, schedule, objective, "fp32", 0), REFERENCE)
+            step = step_for(objective, Task(own, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
             tables = augmentation.tables(0, 0, 56, None)
             twice = augmentation.Tables(*(torch.cat([column] * (1 + objective.looks)) for column in tables))
             step.begin(0, 0.01, twice)
@@ -275,7 +267,7 @@ def test_an_even_gap_is_the_plain_l1_penalty(net: Net, data: Resident, monkeypat
     plain, schedule = copy.deepcopy(net), Schedule(1, batch=16, lr=0.05, optimizer="adam")
     for own, objective in ((plain, CrossEntropy()), (net, PAST(0.4))):
         with holding(own, {}) as hold:
-            step = step_for(Task(own, hold, data, MEMBERS, schedule, objective, "fp32", 0), REFERENCE)
+            step = step_for(objective, Task(own, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
             step.begin(0, 0.05, step.tables(0, 0))
             step(16)
     shrunk = 0
@@ -359,7 +351,7 @@ def test_partners_are_other_members_of_the_class(net: Net, data: Resident, sizes
     shuffled = torch.randperm(56, generator=torch.Generator().manual_seed(0))
     data.labels[shuffled] = torch.arange(3).repeat_interleave(torch.tensor(sizes))
     with holding(net, {}) as hold:
-        step = step_for(Task(net, hold, data, MEMBERS, SHORT, CSKD(), "fp32", 0))
+        step = step_for(CSKD(), Task(net, hold, data, MEMBERS, SHORT, "fp32", 0))
     assert isinstance(step, ClassWise)
     met: list[set[int]] = [set() for _ in range(56)]
     for epoch in range(300):
@@ -375,7 +367,7 @@ def test_partners_are_other_members_of_the_class(net: Net, data: Resident, sizes
 
 def test_a_partner_that_is_the_sample_itself_adds_nothing(net: Net, data: Resident) -> None:
     with holding(net, {}) as hold:
-        step = step_for(Task(net, hold, data, MEMBERS, SHORT, CSKD(weight=100), "fp32", 0))
+        step = step_for(CSKD(weight=100), Task(net, hold, data, MEMBERS, SHORT, "fp32", 0))
         own = augmentation.tables(0, 0, 56, None)
         step.begin(0, 0.0, augmentation.Tables(*(torch.cat([column, column]) for column in own)))
         step(16)
@@ -387,7 +379,7 @@ def test_a_partner_that_is_the_sample_itself_adds_nothing(net: Net, data: Reside
 
 def test_both_passes_are_in_training_mode(net: Net, data: Resident) -> None:
     with holding(net, {}) as hold:
-        step = step_for(Task(net, hold, data, MEMBERS, SHORT, CSKD(), "fp32", 0))
+        step = step_for(CSKD(), Task(net, hold, data, MEMBERS, SHORT, "fp32", 0))
         step.begin(0, 0.0, step.tables(0, 0))
         before = int(net.stem.norm.num_batches_tracked)
         step(16)

@@ -14,10 +14,13 @@ from lib.data.resident import Resident
 from lib.models import Net, build
 from lib.recipe import Augment, Model, RelaxLoss, Schedule
 from lib.training import signals, step
-from lib.training.loop import Diverged, batches, fit
+from lib.training.loop import Diverged, fit
 from lib.training.schedule import rate
+from lib.training.step import sizes
+from tests.training.test_plans import same
 
 MEMBERS = torch.arange(56)  # with batches of 16 a tail of 8: in one of 2, BatchNorm makes signs of rounding errors
+DEV = {"dev": torch.arange(72, 96)}
 SHORT = Schedule(3, batch=16, lr=0.05)
 
 
@@ -39,9 +42,9 @@ def plain_loop(net: Net, data: Resident, schedule: Schedule, seed: int) -> None:
         steps.param_groups[0]["lr"] = rate(schedule, epoch)
         perm, dy, dx, flip = augmentation.tables(seed, epoch, len(MEMBERS), schedule.augment)
         net.train()
-        for part in batches(len(MEMBERS), schedule.batch):
+        for part in torch.arange(len(MEMBERS)).split(sizes(len(MEMBERS), schedule.batch)):
             images = []
-            for i in range(part.start, part.stop):
+            for i in part.tolist():
                 image = data.samples[MEMBERS[perm[i]]].permute(2, 0, 1).float() / 255
                 if schedule.augment:
                     image = functional.pad(image, [schedule.augment.crop] * 4)
@@ -110,6 +113,26 @@ def test_what_is_wanted_changes_nothing(net: Net, data: Resident) -> None:
     assert equal(two.states[2], asked.states[2])
 
 
+def test_at_the_end_of_an_epoch_the_live_net_may_be_read(net: Net, data: Resident) -> None:
+    """Weights and statistics of that epoch, and signals off them; whoever reads changes nothing."""
+    live: dict[int, dict[str, Tensor]] = {}
+    read: dict[int, Tensor] = {}
+    held = {name: mask for name, mask in masks(net, 2).items() if not name.startswith("stage")}
+
+    def reading(epoch: int) -> None:
+        live[epoch] = {name: value.clone() for name, value in net.state_dict().items()}
+        read[epoch] = signals.logits(net, data, MEMBERS)[0]
+
+    start = copy.deepcopy(net)
+    found = fit(net, data, MEMBERS, SHORT, seed=1, held=held, wanted=(1, 2, 3), on_epoch=reading)
+    assert same(found, fit(copy.deepcopy(start), data, MEMBERS, SHORT, seed=1, held=held, wanted=(1, 2, 3)))
+    assert sorted(live) == [1, 2, 3]
+    for epoch, state in live.items():
+        assert equal(state, found.states[epoch])
+        start.load_state_dict(found.states[epoch])
+        assert torch.equal(read[epoch], signals.logits(start, data, MEMBERS)[0])
+
+
 def test_bf16_stays_near_and_keeps_float32_weights(net: Net, data: Resident) -> None:
     low = fit(copy.deepcopy(net), data, MEMBERS, SHORT, seed=1, precision="bf16")
     full = fit(net, data, MEMBERS, SHORT, seed=1)
@@ -119,11 +142,11 @@ def test_bf16_stays_near_and_keeps_float32_weights(net: Net, data: Resident) -> 
 
 
 def test_batches_keep_the_tail_but_no_single_sample() -> None:
-    assert [(s.start, s.stop) for s in batches(50, 16)] == [(0, 16), (16, 32), (32, 48), (48, 50)]
-    assert [(s.start, s.stop) for s in batches(49, 16)] == [(0, 16), (16, 32), (32, 49)]
-    assert [(s.start, s.stop) for s in batches(32, 16)] == [(0, 16), (16, 32)]
-    assert [(s.start, s.stop) for s in batches(17, 16)] == [(0, 17)]
-    assert [(s.start, s.stop) for s in batches(9, 16)] == [(0, 9)]
+    assert sizes(50, 16) == [16, 16, 16, 2]
+    assert sizes(49, 16) == [16, 16, 17]
+    assert sizes(32, 16) == [16, 16]
+    assert sizes(17, 16) == [17]
+    assert [sizes(n, 16) for n in (9, 1, 0)] == [[9], [1], []]
 
 
 # ---------------------------------------------------------------- held
@@ -228,7 +251,7 @@ def test_early_stopping_keeps_the_best_on_dev(net: Net, data: Resident, monkeypa
     accuracies = iter([0.2, 0.5, 0.4, 0.5, 0.3, 0.9])
     monkeypatch.setattr(signals, "accuracy", lambda *_: next(accuracies))
     schedule = Schedule(10, batch=16, patience=2)
-    found = fit(net, data, MEMBERS, schedule, seed=0, dev=torch.arange(72, 96), wanted=(2, 5, 9))
+    found = fit(net, data, MEMBERS, schedule, seed=0, samples=DEV, wanted=(2, 5, 9))
     # Best in epoch 2; epochs 3 and 4 are forgiven, epoch 5 is the third without a better one.
     assert found.history["dev_accuracy"].tolist() == [0.2, 0.5, 0.4, 0.5, 0.3]
     assert set(found.states) == {2, 5, "last"}
@@ -237,7 +260,7 @@ def test_early_stopping_keeps_the_best_on_dev(net: Net, data: Resident, monkeypa
 
 
 def test_dev_without_patience_is_only_watched(net: Net, data: Resident) -> None:
-    found = fit(copy.deepcopy(net), data, MEMBERS, SHORT, seed=0, dev=torch.arange(72, 96))
+    found = fit(copy.deepcopy(net), data, MEMBERS, SHORT, seed=0, samples=DEV)
     assert found.history["dev_accuracy"].shape == (3,)
     assert equal(found.states["last"], fit(net, data, MEMBERS, SHORT, seed=0).states["last"])
 

@@ -1,5 +1,7 @@
 """Plans and company change nothing: recorded or not, alone or beside others, a training has the same bits."""
 
+import copy
+import dataclasses
 from collections.abc import Collection, Iterator
 from functools import partial
 
@@ -8,25 +10,27 @@ import pytest
 import torch
 
 from lib import BadInput
+from lib.data import augmentation
 from lib.data.resident import Resident
 from lib.models import Net, build
-from lib.recipe import Augment, Model, RelaxLoss, Schedule
+from lib.recipe import Augment, Model, Objective, RelaxLoss, Schedule
 from lib.training import graph, loop
 from lib.training.graph import Replay
 from lib.training.loop import Diverged, Training, Trajectory, fit, fit_many, training
-from lib.training.step import Step
+from lib.training.schedule import optimizer, rate
+from lib.training.step import Batch, Step, Task
 from tests.training.test_step import masks
 
 MEMBERS = torch.arange(56)
 
 
-def rehearsing(step: Step, sizes: Collection[int]) -> dict[int, Replay]:
+def rehearsing(step: Step, batches: Collection[Batch]) -> dict[Batch, Replay]:
     """In place of a recording: takes steps, as a recording's end might, and replays by taking them."""
-    for size in sizes:
+    for batch in batches:
         for _ in range(5):
             step.position.zero_()
-            step(size)
-    return {size: partial(step, size) for size in sizes}
+            step(*batch)
+    return {batch: partial(step, *batch) for batch in batches}
 
 
 def same(a: Trajectory, b: Trajectory) -> bool:
@@ -66,6 +70,79 @@ def test_a_graph_needs_cuda_and_leaves_the_net_alone(net: Net, data: Resident) -
     with pytest.raises(BadInput, match="CUDA"):
         fit(net, data, MEMBERS, Schedule(2, batch=16), seed=0, plan="graph")
     assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
+
+
+# ---------------------------------------------------------------- two optimizers in turn
+
+
+class InTurn(Step):
+    """In each epoch first all even members, in small batches and with a heavy decay, then all odd ones."""
+
+    def __init__(self, objective: Objective, task: Task) -> None:
+        super().__init__(objective, task)
+        heavy = optimizer(HEAVY, list(self.net.parameters()))
+        for own, other in zip(self.optimizer.param_groups, heavy.param_groups, strict=True):
+            other["lr"] = own["lr"]
+        self.in_turn = {"even": heavy, "odd": self.optimizer}
+
+    def tables(self, seed: int, epoch: int) -> augmentation.Tables:
+        drawn = super().tables(seed, epoch)
+        order = (drawn.perm % 2).argsort(stable=True)
+        return augmentation.Tables(*(column[order] for column in drawn))
+
+    def batches(self, epoch: int) -> list[Batch]:
+        return [Batch(7, "even")] * 4 + [Batch(16, "odd"), Batch(7, "odd"), Batch(5, "odd")]
+
+    def update(self) -> None:
+        self.in_turn[self.phase].step()
+
+    def learners(self) -> list[tuple[torch.nn.Module, torch.optim.Optimizer]]:
+        return [(self.net, optimizer) for optimizer in self.in_turn.values()]
+
+
+GENERAL = Schedule(3, batch=16, lr=0.005, optimizer="adam", weight_decay=1e-3, augment=Augment(1))
+HEAVY = dataclasses.replace(GENERAL, weight_decay=1.0)
+
+
+def test_two_optimizers_in_turn_are_two_optimizers_in_turn(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written out: each optimizer has its own moments, and both move the same weights."""
+    plain = copy.deepcopy(net).train()
+    made = [torch.optim.Adam(plain.parameters(), weight_decay=own.weight_decay) for own in (HEAVY, GENERAL)]
+    for epoch in range(3):
+        columns = augmentation.tables(4, epoch, 56, GENERAL.augment)
+        for parity, (own, parts) in enumerate(zip(made, ([7] * 4, [16, 7, 5]), strict=True)):
+            own.param_groups[0]["lr"] = rate(GENERAL, epoch)
+            mine = columns.perm % 2 == parity
+            for perm, dy, dx, flip in zip(*(column[mine].split(parts) for column in columns), strict=True):
+                own.zero_grad()
+                x = augmentation.gather(data, MEMBERS[perm], dy, dx, flip, 1)
+                torch.nn.functional.cross_entropy(plain(x), data.labels[MEMBERS[perm]]).backward()
+                own.step()
+    monkeypatch.setattr(loop, "step_for", InTurn)
+    fit(net, data, MEMBERS, GENERAL, seed=4)
+    for name, value in plain.state_dict().items():
+        torch.testing.assert_close(net.state_dict()[name], value, atol=2e-3, rtol=0, msg=name)
+
+
+@pytest.mark.parametrize("held", ["nothing", "half"])
+def test_a_recording_is_kept_for_each_phase(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, held: str
+) -> None:
+    """Two batches of one size that differ in phase are two recordings."""
+    made: list[Batch] = []
+
+    def recording(step: Step, batches: Collection[Batch]) -> dict[Batch, Replay]:
+        made.extend(batches)
+        return rehearsing(step, batches)
+
+    monkeypatch.setattr(loop, "step_for", InTurn)
+    monkeypatch.setattr(graph, "record", recording)
+    options = {"held": masks(net, held), "seed": 4, "wanted": ("init", 1)}
+    found = [fit(copy.deepcopy(net), data, MEMBERS, GENERAL, plan=p, **options) for p in ("eager", "graph")]
+    assert same(*found)
+    assert made == [(7, "even"), (16, "odd"), (7, "odd"), (5, "odd")]
 
 
 # ---------------------------------------------------------------- several

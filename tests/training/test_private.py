@@ -45,18 +45,21 @@ def linear() -> Net:
 
 def private_step(net: Net, data: Resident, objective: DPSGD, schedule: Schedule = PLAIN, seed: int = 0) -> Private:
     with holding(net, {}) as hold:
-        step = step_for(Task(net, hold, data, MEMBERS, schedule, objective, "fp32", seed))
+        step = step_for(objective, Task(net, hold, data, MEMBERS, schedule, "fp32", seed))
     assert isinstance(step, Private)
     return step
 
 
 def take(step: Private, rows: list[int], rate: float = 0.1) -> None:
     """One step on just these members."""
-    step.begin(0, rate, step.tables(0, 0))
-    drawn = torch.zeros(4, len(rows), dtype=torch.int64)
-    drawn[0] = torch.tensor(rows, dtype=torch.int64)
-    step.batches[0] = drawn
-    step(16)
+    still = torch.zeros(len(rows), dtype=torch.int64)
+    step.begin(0, rate, augmentation.Tables(torch.tensor(rows, dtype=torch.int64), still, still, still.bool()))
+    step(*step.batches(0)[0])
+
+
+def drawn_by(step: Private) -> tuple[Tensor, ...]:
+    """The tables `(4, size)` of each batch of the epoch that has begun."""
+    return step.order[:, 0].split([batch.size for batch in step.batches(0)], dim=1)
 
 
 def clipped(net: Net, data: Resident, row: int, clip: float) -> list[Tensor]:
@@ -146,8 +149,8 @@ def test_without_noise_and_clipping_it_is_sgd_on_the_same_batches(net: Net, data
     for epoch in range(2):
         optimizer.param_groups[0]["lr"] = 0.05 * (1, 0.5)[epoch]
         step.begin(epoch, 0.05 * (1, 0.5)[epoch], step.tables(3, epoch))
-        for drawn in list(step.batches):
-            step(16)
+        for batch, drawn in zip(step.batches(epoch), drawn_by(step), strict=True):
+            step(*batch)
             optimizer.zero_grad()
             index, dy, dx, flip = drawn
             x = augmentation.gather(data, MEMBERS[index], dy, dx, flip, 1)
@@ -163,8 +166,8 @@ def test_every_member_is_as_likely_in_every_batch(net: Net, data: Resident) -> N
     seen, sizes, together = torch.zeros(56), [], 0
     for epoch in range(400):
         step.begin(epoch, 0.1, step.tables(1, epoch))
-        assert len(step.batches) == step.steps == 4
-        for drawn in step.batches:
+        assert len(step.batches(epoch)) == step.steps == 4
+        for drawn in drawn_by(step):
             seen[drawn[0]] += 1
             sizes.append(drawn.shape[1])
             together += int((drawn[0] == 0).any() and (drawn[0] == 1).any())
@@ -228,7 +231,7 @@ def test_held_weights_are_out_of_what_is_clipped(net: Net, data: Resident) -> No
     mask |= {name: torch.ones_like(value, dtype=torch.bool) for name, value in net.state_dict().items()} | mask
     before = net.head.fc.weight.detach().clone()
     with holding(net, mask) as hold:
-        step = step_for(Task(net, hold, data, MEMBERS, PLAIN, DPSGD(noise=0, clip=1e-3), "fp32", 0))
+        step = step_for(DPSGD(noise=0, clip=1e-3), Task(net, hold, data, MEMBERS, PLAIN, "fp32", 0))
         assert isinstance(step, Private)
         take(step, [7], rate=1.0)
     moved = net.head.fc.weight.detach() - before

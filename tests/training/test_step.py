@@ -1,6 +1,7 @@
 """The step may be recorded: on tensors without values, where asking for one is an error, every kind of it runs."""
 
 import copy
+import dataclasses
 import itertools
 
 import pytest
@@ -22,10 +23,13 @@ from lib.recipe import (
     Objective,
     RelaxLoss,
     Schedule,
+    core,
 )
 from lib.training import step as module
 from lib.training.defences import step_for
 from lib.training.held import holding
+from lib.training.loop import fit
+from lib.training.objectives import loss
 from lib.training.step import Step, Task
 
 # A processor with a number is another device than the processor, and builds of torch without CUDA know it.
@@ -46,6 +50,7 @@ OBJECTIVES = {
     "distillation": Distillation(),
 }
 MEMBERS, REFERENCE = torch.arange(56), torch.arange(56, 72)
+OTHERS = {"reference": REFERENCE}
 SOFT = torch.full((56, 3), 1 / 3)
 
 
@@ -65,7 +70,7 @@ def without_values(
     data.row, data.padded(1), data.window(1)  # made before the first step, as they are before a recording
     mode = FakeTensorMode()
     with holding(net, masks(net, held)) as hold:
-        step = step_for(Task(net, hold, data, MEMBERS, schedule, objective, precision, 0), REFERENCE, SOFT)
+        step = step_for(objective, Task(net, hold, data, MEMBERS, schedule, precision, 0, OTHERS, SOFT))
         hold.train()
         with FakeCopyMode(mode):
             return copy.deepcopy(step), mode
@@ -145,7 +150,8 @@ def test_rehearsals_leave_no_trace(net: Net, data: Resident, objective: str) -> 
     before = {name: value.clone() for name, value in net.state_dict().items()}
     with holding(net, {}) as hold:
         schedule = Schedule(2, batch=16)
-        step = step_for(Task(net, hold, data, MEMBERS, schedule, OBJECTIVES[objective], "fp32", 0), REFERENCE, SOFT)
+        task = Task(net, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS, SOFT)
+        step = step_for(OBJECTIVES[objective], task)
         others = [value for network, _ in step.learners()[1:] for value in network.state_dict().values()]
         assert len(others) == (20 if objective == "adversarial" else 0)
         asides = [value.clone() for value in others]
@@ -170,7 +176,7 @@ def test_rehearsals_leave_no_trace(net: Net, data: Resident, objective: str) -> 
 def test_counts(net: Net, data: Resident) -> None:
     """Loss and hits of an epoch, against a net that does not move."""
     with holding(net, {}) as hold:
-        step = Step(Task(net, hold, data, torch.arange(56), Schedule(2, batch=16, lr=0.0), CrossEntropy(), "fp32", 0))
+        step = Step(CrossEntropy(), Task(net, hold, data, MEMBERS, Schedule(2, batch=16, lr=0.0), "fp32", 0))
         order = torch.arange(55, -1, -1)
         still = torch.zeros(56, dtype=torch.int64)
         step.begin(0, 0.0, module.augmentation.Tables(order, still, still, still.bool()))
@@ -183,6 +189,28 @@ def test_counts(net: Net, data: Resident) -> None:
             right += int((logits.argmax(1) == data.labels[rows]).sum())
         assert int(step.position) == 56 and int(step.right) == right
         assert float(step.loss) == pytest.approx(loss, rel=1e-6)
+
+
+def test_a_defence_of_ones_own_is_a_class_and_a_function(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its logits are float32 whatever the network computes in."""
+    monkeypatch.setattr(core, "KINDS", dict(core.KINDS))  # which this test's class does not join
+    seen: list[torch.dtype] = []
+
+    @dataclasses.dataclass(frozen=True, eq=False)
+    class Confident(Objective):
+        weight: float = 0.5
+
+    @loss.register
+    def confident(objective: Confident, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
+        seen.append(logits.dtype)
+        return torch.nn.functional.cross_entropy(logits, labels) - objective.weight * logits.logsumexp(dim=1).mean()
+
+    schedule = Schedule(2, batch=16, lr=0.05)
+    found = fit(copy.deepcopy(net), data, MEMBERS, schedule, Confident(), seed=0, precision="bf16")
+    plain = fit(net, data, MEMBERS, schedule, CrossEntropy(), seed=0, precision="bf16")
+    assert found.history["loss"][-1] < plain.history["loss"][-1] and set(seen) == {torch.float32}
 
 
 def test_float32_is_not_tf32_and_other_switches_stay() -> None:

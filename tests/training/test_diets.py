@@ -1,0 +1,217 @@
+"""Whom an epoch visits: WeMem's window against its formula, and trainings whose epochs differ in length."""
+
+import copy
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from lib import BadInput
+from lib.data.resident import Resident
+from lib.models import Net
+from lib.recipe import CSKD, DPSGD, PAST, AdversarialRegularization, Augment, CrossEntropy, Objective, Schedule
+from lib.recipe.diets import Diet, Window
+from lib.training import graph, loop
+from lib.training.defences import step_for
+from lib.training.diets import places
+from lib.training.held import holding
+from lib.training.step import Step, Task
+from tests.training.test_plans import rehearsing, same
+from tests.training.test_step import MEMBERS, OTHERS, SOFT, masks
+
+EPOCHS = 21  # of a training in the published code
+
+
+def visits(counts: list[int], diet: Window, epochs: int = EPOCHS) -> list[list[Tensor]]:
+    """By epoch and class: the ranks that are visited, where the first member of a class is first in its order."""
+    labels = torch.cat([torch.full((n,), label) for label, n in enumerate(counts)])
+    rank = torch.cat([torch.arange(n) for n in counts])
+    ranking = (-rank if diet.order == "high-to-low" else rank).double()
+    shuffled = torch.randperm(len(labels), generator=torch.Generator().manual_seed(0))
+    found = []
+    for epoch in range(epochs):
+        place = shuffled[places(diet, ranking[shuffled], labels[shuffled], epoch)]
+        found.append([rank[place[labels[place] == label]].sort().values for label in range(len(counts))])
+    return found
+
+
+def times(found: list[list[Tensor]], label: int, n: int) -> Tensor:
+    return torch.stack([epoch[label].bincount(minlength=n) for epoch in found]).sum(0)
+
+
+@given(st.integers(1, 40), st.integers(1, 60), st.integers(1, 12), st.sampled_from(["high-to-low", "low-to-high"]))
+def test_each_rank_is_visited_as_often_as_the_formula_says(n: int, width: int, step: int, order: str) -> None:
+    found = times(visits([n, 7], Window(width, step, order), 9), 0, n)
+    for i in range(n):
+        assert found[i] == max(0, min(i // step, 8) - max(0, math.ceil((i - width + 1) / step)) + 1)
+
+
+# Members of a class, width and step; in per cent the data of an epoch and the ranks ever visited, rounded to the last
+# digit that is given; visits of the first, the middle and the last rank.
+COVERAGE = [
+    (2250, 1500, 50, 65, 100, (1, 21, 6)),
+    (2250, 1500, 100, 49, 100, (1, 12, 13)),
+    (2250, 1000, 50, 44, 89, (1, 18, 0)),
+    (2250, 1000, 100, 38, 100, (1, 10, 8)),
+    (2250, 500, 50, 22, 67, (1, 8, 0)),
+    (2250, 500, 100, 21, 100, (1, 5, 3)),
+    (225, 50, 5, 22, 67, (1, 8, 0)),
+    (4050, 900, 100, 22, 72, (1, 9, 0)),
+    (4050, 900, 200, 20, 100, (1, 5, 5)),
+    (60, 15, 1, 25, 58, (1, 5, 0)),
+    (60, 15, 3, 21, 100, (1, 5, 5)),
+]
+
+
+@pytest.mark.parametrize(("n", "width", "step", "share", "ever", "of"), COVERAGE)
+def test_the_papers_windows_cover_what_they_cover(
+    n: int, width: int, step: int, share: int, ever: int, of: tuple[int, int, int]
+) -> None:
+    found = times(visits([n], Window(width, step)), 0, n)
+    assert 100 * float(found.sum()) / EPOCHS / n == pytest.approx(share, abs=0.51)
+    assert 100 * float((found > 0).float().mean()) == pytest.approx(ever, abs=0.51)
+    assert (found[0], found[n // 2], found[-1]) == of
+
+
+def test_the_code_cuts_larger_classes_at_the_end_of_a_smaller_one_before_them() -> None:
+    paper, code = (visits([8, 5, 9], Window(4, 2, form=form), 5) for form in ("paper", "code"))
+    assert [[ranks.tolist() for ranks in epoch] for epoch in code] == [
+        [[0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3]],
+        [[2, 3, 4, 5], [2, 3, 4], [2, 3, 4]],
+        [[4, 5, 6, 7], [4], [4]],
+        [[6, 7], [], []],
+        [[], [], []],
+    ]
+    assert [epoch[2].tolist() for epoch in paper] == [[0, 1, 2, 3], [2, 3, 4, 5], [4, 5, 6, 7], [6, 7, 8], [8]]
+
+
+def test_of_equal_scores_the_first_member_is_first() -> None:
+    for order in ("high-to-low", "low-to-high"):
+        assert places(Window(2, 0, order), torch.zeros(6), torch.tensor([0, 1] * 3), 0).tolist() == [0, 2, 1, 3]
+
+
+@pytest.mark.parametrize("wrong", [{"width": 0}, {"step": -1}, {"order": "up"}, {"form": "bug"}])
+def test_a_window_that_cannot_be_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(BadInput, match=r"window|cannot be"):
+        Window(**wrong)  # type: ignore[arg-type]
+
+
+def test_an_unknown_diet_is_an_error() -> None:
+    with pytest.raises(TypeError, match="Diet"):
+        places(Diet(), torch.zeros(2), torch.zeros(2, dtype=torch.int64), 0)
+
+
+# ---------------------------------------------------------------- trainings
+
+RANKING = torch.rand(56, generator=torch.Generator().manual_seed(5))
+SLIDING = Window(8, 3)  # of classes of 19, 19, 18: epochs of 24, 24, 24, 24, 20 and 11 members
+OBJECTIVES = {
+    "cross-entropy": CrossEntropy(),
+    "adversarial": AdversarialRegularization(steps=2, width=32),
+    "one-step": AdversarialRegularization(steps=2, width=32, form="one_step"),
+    "sparsity": PAST(0.01),
+    "class-wise": CSKD(),
+}
+LONG = Schedule(6, batch=16, lr=0.05)
+fit = partial(loop.fit, samples=OTHERS, ranking=RANKING)
+
+
+class Twice(Step):
+    """Sees the even members twice in odd epochs."""
+
+    def visits(self, epoch: int) -> Tensor:
+        everyone = torch.arange(self.n)
+        return torch.cat([everyone, everyone[::2]]).sort().values if epoch % 2 else everyone
+
+
+def task(net: Net, data: Resident, diet: Diet | None) -> Task:
+    with holding(net, {}) as hold:
+        return Task(net, hold, data, MEMBERS, LONG, "fp32", 0, OTHERS, SOFT, diet, RANKING)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
+@pytest.mark.parametrize("augment", [None, Augment(1)], ids=["plain", "augmented"])
+def test_a_diet_of_everyone_is_no_diet(net: Net, data: Resident, objective: Objective, augment: Augment | None) -> None:
+    schedule = Schedule(2, batch=16, lr=0.05, augment=augment)
+    plain = fit(copy.deepcopy(net), data, MEMBERS, schedule, objective, seed=1)
+    assert same(plain, fit(net, data, MEMBERS, schedule, objective, seed=1, diet=Window(19, 0)))
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
+@pytest.mark.parametrize("held", ["nothing", "parts"])
+def test_a_recording_of_a_diet_changes_nothing(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, objective: Objective, held: str
+) -> None:
+    monkeypatch.setattr(graph, "record", rehearsing)
+    options = {"held": masks(net, held), "seed": 3, "diet": SLIDING, "wanted": (5,)}
+    found = [fit(copy.deepcopy(net), data, MEMBERS, LONG, objective, plan=p, **options) for p in ("eager", "graph")]
+    assert same(*found)
+    assert not same(found[0], fit(net, data, MEMBERS, LONG, objective, **options | {"diet": None}))
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
+def test_every_look_of_a_short_epoch_is_its_own(net: Net, data: Resident, objective: Objective) -> None:
+    """Members learnt from and looked at are those of the epoch, each as often as it has to be."""
+    step = step_for(objective, task(net, data, SLIDING))
+    assert step.order.shape == (4, 1 + objective.looks, 24)
+    for epoch, count in enumerate((24, 24, 24, 24, 20, 11)):
+        visited = places(SLIDING, RANKING, data.labels[MEMBERS], epoch).sort().values
+        step.begin(epoch, 0.0, step.tables(7, epoch))
+        own, *looks = step.order[0, :, :count]
+        assert torch.equal(own.sort().values, visited)
+        assert sum(batch.size for batch in step.batches(epoch)) == (min(16, count) if objective.batches else count)
+        if isinstance(objective, AdversarialRegularization):
+            assert all(torch.equal(look.sort().values, visited) for look in looks[:2])
+            assert (torch.cat(looks[2:]) - 56).bincount(minlength=16).diff().abs().max() <= 1
+        elif isinstance(objective, CSKD):
+            assert set(looks[0].tolist()) <= set(visited.tolist()) and not (looks[0] == own).any()
+            assert torch.equal(data.labels[looks[0]], data.labels[own])
+        elif isinstance(objective, PAST):
+            assert (looks[0] >= 56).all()
+
+
+def test_members_may_be_visited_twice(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An epoch may be longer than the members are many: loss and hits are means over what was visited."""
+    monkeypatch.setattr(graph, "record", rehearsing)
+    monkeypatch.setattr(loop, "step_for", Twice)
+    found = [
+        fit(copy.deepcopy(net), data, MEMBERS, LONG, CrossEntropy(), seed=2, plan=plan) for plan in ("eager", "graph")
+    ]
+    assert same(*found)
+    hits = found[0].history["accuracy"] * np.tile([56, 84], 3)
+    np.testing.assert_allclose(hits, hits.round(), atol=1e-9)
+    step = Twice(CrossEntropy(), task(net, data, None))
+    step.begin(1, 0.0, step.tables(2, 1))
+    assert step.order[0, 0].bincount().tolist() == [2, 1] * 28
+
+
+@pytest.mark.parametrize("augment", [None, Augment(1)], ids=["kept", "augmented"])
+def test_kept_features_and_augmented_images_follow_the_diet(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, augment: Augment | None
+) -> None:
+    """As if only the visited members were there."""
+    schedule = Schedule(1, batch=16, lr=0.05, augment=augment)
+    first = places(SLIDING, RANKING, data.labels[MEMBERS], 0).sort().values
+    held = masks(net, "parts")
+    alone = loop.fit(copy.deepcopy(net), data, MEMBERS[first], schedule, seed=4, held=held)
+    assert same(alone, fit(net, data, MEMBERS, schedule, seed=4, held=held, diet=SLIDING))
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"ranking": None}, "ranking"),
+        ({"ranking": RANKING[:-1]}, "each member"),
+        ({"ranking": torch.full((56,), torch.nan)}, "each member"),
+        ({"diet": Window(8, 4)}, "epoch 6"),
+        ({"objective": DPSGD()}, "without a diet"),
+    ],
+)
+def test_what_cannot_be_fed_is_refused(net: Net, data: Resident, more: dict[str, object], why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        fit(net, data, MEMBERS, LONG, seed=0, **{"diet": SLIDING} | more)
