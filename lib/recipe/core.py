@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from lib import BadInput, nearest
 
-__all__ = ["KINDS", "Recipe", "Step", "load"]
+__all__ = ["KINDS", "Count", "Recipe", "Step", "load"]
 
 KINDS: dict[str, type[Recipe]] = {}
 

@@ -225,7 +225,7 @@ def test_memorization_is_what_the_models_with_a_sample_know_more_than_those_with
 
 
 def test_a_training_may_follow_a_ranking_of_the_samples() -> None:
-    """An empty tail of windows leaves the weights as they are: nobody is visited but the first ranks of each class."""
+    """A window over the first ranks of each class, by two rankings; and one over all, which changes nothing."""
     models = pool(6, Subsets(80, test=40, share=0.5))
     ranking = Memorization(models.states, "confidence")
     window = Window(width=2, step=0, order="high-to-low")
@@ -243,7 +243,7 @@ def test_a_training_may_follow_a_ranking_of_the_samples() -> None:
 
 def test_a_ranking_of_other_samples_is_told() -> None:
     models, others = pool(4, Subsets(80, test=40)), pool(4, Subsets(80, test=40, seed=1))
-    with pytest.raises(lab.Failed, match="the ranking says nothing of [0-9]+ members"):
+    with pytest.raises(lab.Failed, match=r"the ranking says nothing of [0-9]+ members"):
         lab.realize(models[0].train(SHORT, diet=Window(), ranking=Memorization(others.states)))
     with pytest.raises(BadInput, match="come together"):
         models[0].train(SHORT, diet=Window())
