@@ -1,14 +1,11 @@
 """Steps that compute nothing, with real keys and real files: what remains is planning, scheduling and storing."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lib.compute import Arrays, Of, compute
 from lib.recipe import Step
 
 
-@dataclass(frozen=True, eq=False)
 class FakeModel(Step):
     """Stands for a training."""
 
@@ -16,14 +13,12 @@ class FakeModel(Step):
     configuration: int
 
 
-@dataclass(frozen=True, eq=False)
 class FakeSignals(Step):
     """Stands for what is read off a model."""
 
     of: FakeModel
 
 
-@dataclass(frozen=True, eq=False)
 class FakeAttack(Step):
     """Stands for an attack on all models of a configuration."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -49,7 +48,6 @@ def pool(objective: Objective | None = None, models: int = 6):
 # A defence that looks at the batch alone: a class and a loss.
 
 
-@dataclass(frozen=True, eq=False)
 class LogitPenalty(Objective):
     weight: float = 0.1
 
@@ -71,7 +69,6 @@ def test_a_defence_is_a_class_and_a_loss() -> None:
 # An attack with a signal of its own: what it asks of a state is a step; three registered functions.
 
 
-@dataclass(frozen=True, eq=False)
 class Sharpness(Step):
     """How much a state's logits move when a pixel more of brightness is added."""
 
@@ -90,7 +87,6 @@ def _(step: Sharpness, of: Of) -> Arrays:
     return {"moved": moved.numpy().astype(np.float64), "index": own.index, "role": own.role, "labels": own.labels}
 
 
-@dataclass(frozen=True, eq=False)
 class Still(Attacker):
     by_sample: ClassVar = True
 
@@ -115,7 +111,6 @@ def test_an_attack_with_a_signal_of_its_own() -> None:
 # A pruner is a criterion: a class and what it makes of weights.
 
 
-@dataclass(frozen=True, eq=False)
 class RowNorm(Criterion):
     """Each weight is worth as much as its whole filter."""
 
@@ -139,7 +134,6 @@ def test_a_pruner_is_a_criterion() -> None:
 # A design: a class and who plays which role.
 
 
-@dataclass(frozen=True, eq=False)
 class Thirds(Design):
     def members(self, row: int) -> int:
         return self.pool // 3
@@ -176,7 +170,6 @@ def test_a_folder_of_images_becomes_a_data_set(tmp_path: Path, monkeypatch: pyte
 
 
 def test_what_nobody_registered_is_told(tmp_path: Path) -> None:
-    @dataclass(frozen=True, eq=False)
     class Unknown(Step):
         of: State
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Literal
 
@@ -14,7 +13,6 @@ from lib.recipe.steps import Signals, State
 __all__ = ["BASE", "RMIA", "Attack", "Attacker", "Learnt", "LiRA", "Network", "Threshold"]
 
 
-@dataclass(frozen=True, eq=False)
 class Attacker(Recipe):
     """How a score is made from what states answer; larger = more likely member.
 
@@ -46,7 +44,6 @@ class Attacker(Recipe):
         return 0.0
 
 
-@dataclass(frozen=True, eq=False)
 class Threshold(Attacker):
     """Song & Mittal's threshold attacks (and Yeom's gap, `correctness`), thresholds chosen on the shadows."""
 
@@ -57,7 +54,6 @@ class Threshold(Attacker):
     sign: Literal["fixed", "shadows"] = "fixed"  # `shadows`: they say whether members have the larger loss
 
 
-@dataclass(frozen=True, eq=False)
 class LiRA(Attacker):
     """Carlini et al. 2022. The paper's offline test is one-sided (`offline_cdf`), its code's two-sided (`offline_pdf`);
     the code's fixed variance is `code`, and its centre the median."""
@@ -80,7 +76,6 @@ class LiRA(Attacker):
         return 2.3 if self.mode == "online" else 1.2
 
 
-@dataclass(frozen=True, eq=False)
 class RMIA(Attacker):
     """Zarifzadeh et al. 2024, with a held-out population."""
 
@@ -98,12 +93,10 @@ class RMIA(Attacker):
             raise BadInput("RMIA over several views is stored for temperature 1 alone; set views=1 or temperature=1.0")
 
 
-@dataclass(frozen=True, eq=False)
 class BASE(Attacker):
     """Lassila et al. 2025: the log ratio of the target's confidence and the shadows' mean."""
 
 
-@dataclass(frozen=True, eq=False)
 class Network(Attacker):
     """A net trained on the shadows' outputs: Shokri et al. 2017 on posteriors, Nasr et al. 2018 on label and posterior.
 
@@ -129,7 +122,6 @@ class Network(Attacker):
         return 6.0 * sum(a * b for a, b in pairwise(units)) * samples * self.epochs
 
 
-@dataclass(frozen=True, eq=False)
 class Learnt(Step):
     """What an attacker has learnt from shadows, for any number of targets. Result: its tensors, by name."""
 
@@ -149,7 +141,6 @@ class Learnt(Step):
         return self.attacker.operations(count, samples, self.shadows[0].training.data.classes)
 
 
-@dataclass(frozen=True, eq=False)
 class Attack(Step):
     """Scores of every target by shadows; a shadow that shares the target's complement pair never helps.
 

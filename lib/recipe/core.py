@@ -8,9 +8,8 @@ import json
 import types
 import typing
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, dataclass_transform
 
 from lib import BadInput, nearest
 
@@ -29,7 +28,7 @@ def _fields(cls: type[Recipe]) -> list[tuple[str, Any, Any]]:
     """Name, declared type and default of each field; asked once a kind, since plans make recipes by the 100,000."""
     if cls not in _FIELDS:
         kinds = typing.get_type_hints(cls)
-        made = ((f, f.default_factory() if callable(f.default_factory) else f.default) for f in dataclasses.fields(cls))
+        made = ((f, f.default_factory() if callable(f.default_factory) else f.default) for f in dataclasses.fields(cls))  # type: ignore[arg-type]
         _FIELDS[cls] = [(item.name, kinds[item.name], default) for item, default in made]
     return _FIELDS[cls]
 
@@ -65,13 +64,14 @@ def _fit(owner: str, name: str, value: Any, kind: Any) -> Any:
     raise BadInput(f"{owner}.{name} takes {wanted}, not {value!r}{hint}")
 
 
-@dataclass(frozen=True)
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
 class Recipe:
-    """Plain data with a content key; see the module's text."""
+    """Plain data with a content key; see the module's text. Every kind is a frozen dataclass, without saying so."""
 
     revision: ClassVar[int] = 1  # raised when the code of this kind changes what it computes
 
     def __init_subclass__(cls) -> None:
+        dataclasses.dataclass(frozen=True, eq=False)(cls)
         KINDS[cls.__name__] = cls
 
     def __post_init__(self) -> None:
@@ -104,7 +104,6 @@ class Recipe:
         return isinstance(other, Recipe) and self.key == other.key
 
 
-@dataclass(frozen=True, eq=False)
 class Step(Recipe):
     """Something that is computed and stored by its key."""
 

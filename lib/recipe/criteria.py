@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from lib import BadInput
@@ -11,7 +10,6 @@ from lib.recipe.core import Recipe
 __all__ = ["SNIP", "Change", "Criterion", "Learnability", "Magnitude", "Random", "Taylor", "Vulnerability"]
 
 
-@dataclass(frozen=True, eq=False)
 class Criterion(Recipe):
     """How a weight's score is made; larger = more of what the criterion is named after."""
 
@@ -23,7 +21,6 @@ class Criterion(Recipe):
         return 0.0
 
 
-@dataclass(frozen=True, eq=False)
 class Taylor(Criterion):
     """First-order Taylor importance, summed over updates: sum_t |g_t w_t|, w before update t (Molchanov et al. 2019).
 
@@ -49,12 +46,10 @@ class Taylor(Criterion):
         return 3.0 * self.steps * min(self.batch, members)
 
 
-@dataclass(frozen=True, eq=False)
 class Learnability(Taylor):
     """CWRF, eq. 2: the updates descend the members' cross-entropy."""
 
 
-@dataclass(frozen=True, eq=False)
 class Vulnerability(Taylor):
     """CWRF, eq. 3-4: the updates push the outputs on reference samples back to the untrained net, members kept fitted.
 
@@ -78,7 +73,6 @@ class Vulnerability(Taylor):
         return super().passes(members, reference) + 3.0 * self.steps * min(self.batch, reference) + reference
 
 
-@dataclass(frozen=True, eq=False)
 class SNIP(Criterion):
     """Lee et al. 2019: |g w| / sum |g w| on one class-balanced batch; they score the initialisation, `at("init")`."""
 
@@ -93,19 +87,16 @@ class SNIP(Criterion):
         return 3.0 * min(self.batch, members)
 
 
-@dataclass(frozen=True, eq=False)
 class Magnitude(Criterion):
     """|w|."""
 
 
-@dataclass(frozen=True, eq=False)
 class Change(Criterion):
     """|w - w_0|, how far a weight is from its initialisation."""
 
     compares: ClassVar = True
 
 
-@dataclass(frozen=True, eq=False)
 class Random(Criterion):
     """A number drawn for each weight, uniform on [0, 1): each model draws its own."""
 

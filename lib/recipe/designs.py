@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from lib import BadInput
@@ -11,7 +11,6 @@ from lib.recipe.core import Recipe
 __all__ = ["Design", "Folds", "Halves", "LeftOut", "RandomHalves", "SharedTest", "Subsets", "VictimAttacker"]
 
 
-@dataclass(frozen=True, eq=False)
 class Design(Recipe):
     """Who plays which role: one row a model. Row i never depends on how many rows are asked for.
 
@@ -65,7 +64,6 @@ class Design(Recipe):
     dev_inside: ClassVar[bool] = False  # whether dev samples are taken from each row's own part of the pool
 
 
-@dataclass(frozen=True, eq=False)
 class Halves(Design):
     """PPTP, section 3.2. Row 2p trains on the whole pool (M_all), row 2p+1 on its half number p (M_h1)."""
 
@@ -73,7 +71,6 @@ class Halves(Design):
         return self.pool // (1 + row % 2)
 
 
-@dataclass(frozen=True, eq=False)
 class RandomHalves(Design):
     """Random halves drawn as complement pairs: rows 2p and 2p+1 share no member and together hold the pool.
 
@@ -81,7 +78,6 @@ class RandomHalves(Design):
     """
 
 
-@dataclass(frozen=True, eq=False)
 class Subsets(Design):
     """Random subsets of a share of the pool, each row's drawn for itself (Feldman & Zhang 2020: .7)."""
 
@@ -99,7 +95,6 @@ class Subsets(Design):
             raise BadInput(f"Subsets.share of {self.share} leaves members or non-members out: give one between 0 and 1")
 
 
-@dataclass(frozen=True, eq=False)
 class Folds(Design):
     """The pool in `folds` equal parts: row k r + f trains on fold f of draw r, and on no other (WeMem's scores)."""
 
@@ -117,7 +112,6 @@ class Folds(Design):
             raise BadInput(f"Folds.folds: {self.folds} folds do not part a pool of {self.pool} evenly; give a divisor")
 
 
-@dataclass(frozen=True, eq=False)
 class VictimAttacker(Design):
     """SAMIA's disjoint halves. Row 0 is the victim's split of the one, the others re-split the other.
 
@@ -144,7 +138,6 @@ class VictimAttacker(Design):
             )
 
 
-@dataclass(frozen=True, eq=False)
 class SharedTest(VictimAttacker):
     """WeMem's published split: members from halves of the pool, and one test part that is unseen by all.
 
@@ -168,7 +161,6 @@ class SharedTest(VictimAttacker):
             raise BadInput(f"SharedTest: a share of {self.share} and dev {self.dev} leave no members or no non-members")
 
 
-@dataclass(frozen=True, eq=False)
 class LeftOut(Design):
     """SELENA's Split-AI (Tang et al. 2022): K sub-models for each row of a design, each without some of its members.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from lib import BadInput
@@ -11,12 +10,10 @@ from lib.recipe.core import Recipe
 __all__ = ["Diet", "Window"]
 
 
-@dataclass(frozen=True, eq=False)
 class Diet(Recipe):
     """Which members an epoch visits, and how often, by a ranking: a score of each member."""
 
 
-@dataclass(frozen=True, eq=False)
 class Window(Diet):
     """WeMem's sliding window (Shang et al., NDSS 2025) over the members of each class, ordered by their scores.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -26,7 +25,6 @@ PRIVATE = 500.0
 LINEAR = 1 / 3
 
 
-@dataclass(frozen=True, eq=False)
 class Objective(Recipe):
     """What a training minimizes. A kind says here what it needs and costs; `lib.training` has its loss or its step."""
 
@@ -54,12 +52,10 @@ class Objective(Recipe):
         return 0.0
 
 
-@dataclass(frozen=True, eq=False)
 class CrossEntropy(Objective):
     smoothing: float = 0.0  # label smoothing
 
 
-@dataclass(frozen=True, eq=False)
 class RelaxLoss(Objective):
     """Chen et al. 2022. `paper`: posterior flattening with a fixed soft label; `code`: the official CIFAR code."""
 
@@ -68,7 +64,6 @@ class RelaxLoss(Objective):
     form: Literal["paper", "code"] = "paper"
 
 
-@dataclass(frozen=True, eq=False)
 class HAMP(Objective):
     """The training part of HAMP (Chen & Pattabiraman 2024): KL(soft label || output) - weight * entropy of the output.
 
@@ -87,7 +82,6 @@ class HAMP(Objective):
             raise BadInput(f"HAMP.entropy is a share of the largest entropy, 0 to 1, not {self.entropy}")
 
 
-@dataclass(frozen=True, eq=False)
 class CCL(Objective):
     """The convex-concave loss (Liu et al. 2024): beta * (alpha * cross-entropy - (1 - alpha) * g(p)).
 
@@ -106,7 +100,6 @@ class CCL(Objective):
             raise BadInput(f"CCL.alpha mixes two terms: give 0 to 1, not {self.alpha}")
 
 
-@dataclass(frozen=True, eq=False)
 class AdversarialRegularization(Objective):
     """Nasr, Shokri & Houmansadr 2018: cross-entropy + alpha * (mean h on members - 1/2), against an attack net h.
 
@@ -148,7 +141,6 @@ class AdversarialRegularization(Objective):
         return (6 * self.looks + 4) * weights * LINEAR
 
 
-@dataclass(frozen=True, eq=False)
 class CSKD(Objective):
     """Class-wise self-distillation (Yun et al. 2020): cross-entropy + weight * T^2 * KL(teacher || student).
 
@@ -168,7 +160,6 @@ class CSKD(Objective):
         return 1
 
 
-@dataclass(frozen=True, eq=False)
 class PAST(Objective):
     """Privacy-aware sparsity tuning (Hu, Zhang & Wei 2024): cross-entropy + weight * sum of gamma_i |theta_i|.
 
@@ -196,7 +187,6 @@ class PAST(Objective):
         return 6.0  # backward for what is looked at, too
 
 
-@dataclass(frozen=True, eq=False)
 class DPSGD(Objective):
     """Differentially private training (Abadi et al. 2016): cross-entropy, each sample's gradient clipped, noise added.
 
@@ -227,7 +217,6 @@ class DPSGD(Objective):
         return count("flops", *network) + PRIVATE * count("parameters", *network)
 
 
-@dataclass(frozen=True, eq=False)
 class Distillation(Objective):
     """SELENA's second part: cross-entropy with the mean softmax of those teachers that did not train on the sample."""
 

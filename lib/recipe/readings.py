@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from lib import BadInput
@@ -18,7 +17,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
 class Distance(Step):
     """Per-sample feature distances between two states, part by part, over the pool (PPTP, section 3.2).
 
@@ -33,7 +31,6 @@ class Distance(Step):
         return _walk(self.a, count) * 2
 
 
-@dataclass(frozen=True, eq=False)
 class Similarity(Step):
     """How alike two states' features are up to a rotation of channels: the control of `Distance`.
 
@@ -50,7 +47,6 @@ class Similarity(Step):
         return _walk(self.a, count) * 2
 
 
-@dataclass(frozen=True, eq=False)
 class StageProbe(Step):
     """Test accuracy of a linear SVM on each stage's features (PPTP, Fig. 8)."""
 
@@ -58,7 +54,6 @@ class StageProbe(Step):
     dimensions: int = 4096  # wider features are projected at random to this many
 
 
-@dataclass(frozen=True, eq=False)
 class StageMembership(Step):
     """Does a stage's feature tell members? An attack on each part by one who knows a random half of the pool.
 
@@ -73,7 +68,6 @@ class StageMembership(Step):
         return _walk(self.of, count)
 
 
-@dataclass(frozen=True, eq=False)
 class Anatomy(Step):
     """Parameters, activations and forward FLOPs of each part of an architecture on one sample of a data set."""
 
@@ -87,7 +81,6 @@ class Anatomy(Step):
         readable(self.data, self.model)
 
 
-@dataclass(frozen=True, eq=False)
 class Cost(Step):
     """Time, memory and operations of a training from where it starts (PPTP, Fig. 16), measured in a fresh process.
 
@@ -115,7 +108,6 @@ class Cost(Step):
         return self.of.operations(count) * (self.epochs + 2) / self.of.schedule.epochs  # two more are counted
 
 
-@dataclass(frozen=True, eq=False)
 class SelfAudit(Step):
     """Is the tool itself honest? Duplicates across the split, and a blind classifier on the inputs (AUC .5)."""
 
@@ -127,7 +119,6 @@ class SelfAudit(Step):
     rows: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Memorization(Step):
     """How far a sample's own presence in training makes its prediction right (Feldman & Zhang 2020, eq. 1, estimated).
 
@@ -155,7 +146,6 @@ class Memorization(Step):
         return ShuffledRanking(self, seed)
 
 
-@dataclass(frozen=True, eq=False)
 class ShuffledRanking(Step):
     """The same scores, dealt out anew among the samples: the control of everything that goes by a ranking."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Literal
 
 from lib import BadInput
@@ -22,7 +22,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
 class State(Step, ABC):
     """A model with weights: a training's end, one of its epochs, or an edit of another state."""
 
@@ -89,7 +88,6 @@ class State(Step, ABC):
         return self if ends else At(self, when)
 
 
-@dataclass(frozen=True, eq=False)
 class Train(State):
     """One training; its end is the last epoch, or the best on dev where the schedule has a patience.
 
@@ -177,7 +175,6 @@ class Train(State):
         return self
 
 
-@dataclass(frozen=True, eq=False)
 class At(State):
     """The state of a training after epoch `when` (from 1), or at its initialisation."""
 
@@ -202,7 +199,6 @@ class At(State):
         return self.of
 
 
-@dataclass(frozen=True, eq=False)
 class Edit(State):
     """New values for some weights, and masks of what is held and of what is gone; made on the fly, never stored.
 
@@ -225,7 +221,6 @@ class Edit(State):
         return self.parent.training
 
 
-@dataclass(frozen=True, eq=False)
 class Rewind(Edit):
     """Stage `start` and all behind it go back to their value at the chain's initialisation (PPTP, Alg. 1)."""
 
@@ -238,14 +233,12 @@ class Rewind(Edit):
             yield At(self.origin(), "init")
 
 
-@dataclass(frozen=True, eq=False)
 class Hold(Edit):
     """All stages before `until` keep their weights and BatchNorm statistics in the training that follows."""
 
     until: str
 
 
-@dataclass(frozen=True, eq=False)
 class Score(Step):
     """What each weight is worth by a criterion, for this very model: the target its own, each shadow its own.
 
@@ -284,7 +277,6 @@ class Score(Step):
         return Shuffled(self.of, self.criterion, seed)
 
 
-@dataclass(frozen=True, eq=False)
 class Shuffled(Score):
     """The same scores, dealt out anew inside each tensor: of each layer as many weights are chosen, but others.
 
@@ -301,7 +293,6 @@ class Shuffled(Score):
         return 0.0
 
 
-@dataclass(frozen=True, eq=False)
 class RewindWeights(Edit):
     """The `share` of the scored weights with the largest scores go back to the chain's initialisation (CWRF, eq. 5-6).
 
@@ -320,7 +311,6 @@ class RewindWeights(Edit):
         yield from (self.parent, self.by, At(self.origin(), "init"))
 
 
-@dataclass(frozen=True, eq=False)
 class HoldWeights(Edit):
     """The `share` of the scored weights with the largest scores keep their values in the training that follows.
 
@@ -337,7 +327,6 @@ class HoldWeights(Edit):
         _own(self, self.by, self.share)
 
 
-@dataclass(frozen=True, eq=False)
 class Prune(Edit):
     """The weights with the smallest scores, or magnitudes, become zero, and stay so in all that follows.
 
@@ -368,7 +357,6 @@ def _own(edit: Edit, by: Score | None, share: float) -> None:
         raise BadInput(f"{type(edit).__name__} goes by a score of another model: score a state of the same chain")
 
 
-@dataclass(frozen=True, eq=False)
 class Signals(Step):
     """A state's logits on every sample that its design uses, and scaled confidences under fixed views.
 
@@ -390,7 +378,6 @@ class Signals(Step):
         return count("flops", own.data, own.model) * samples * self.views
 
 
-@dataclass(frozen=True, eq=False)
 class Choose(State):
     """One strength of a defence, chosen on the dev set of this very model: the target its own, each shadow its own.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from lib import BadInput, registry
@@ -11,7 +10,6 @@ from lib.recipe.core import Recipe
 __all__ = ["Augment", "Data", "Model", "Schedule"]
 
 
-@dataclass(frozen=True, eq=False)
 class Data(Recipe):
     """A data set by name; its pinned digest enters the key."""
 
@@ -60,7 +58,6 @@ class Data(Recipe):
         return super().record() | {"name": self.name, "digest": registry.find(self.name).digest}
 
 
-@dataclass(frozen=True, eq=False)
 class Model(Recipe):
     """An architecture at a width; the papers' nets are the defaults at width 64."""
 
@@ -102,7 +99,6 @@ class Model(Recipe):
         return "text" if self.name == "transformer" else "images"
 
 
-@dataclass(frozen=True, eq=False)
 class Augment(Recipe):
     """Random crop after zero padding, random horizontal flip."""
 
@@ -110,7 +106,6 @@ class Augment(Recipe):
     flip: bool = True
 
 
-@dataclass(frozen=True, eq=False)
 class Schedule(Recipe):
     """Epochs, optimizer and learning rate."""
 
