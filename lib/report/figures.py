@@ -74,10 +74,10 @@ def band(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     ax.plot(rows["_x"], rows["_y"], color=look.colour, linestyle=look.dash, label=look.label)
 
 
-def steps(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+def steps(ax: Axes, rows: pd.DataFrame, look: Look, wide: float = 0.9) -> None:
     """What two seeds on the same data differ by: a grey step for each interval."""
     tall = rows["_y_high"] - rows["_y_low"]
-    ax.bar(rows["_x"], tall, 0.9, rows["_y_low"], color=FLOOR, zorder=0.5, label="two seeds, same data")
+    ax.bar(rows["_x"], tall, wide, rows["_y_low"], color=FLOOR, zorder=0.5, label="two seeds, same data")
 
 
 def stairs(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
