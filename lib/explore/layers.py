@@ -172,9 +172,9 @@ class Explorer(base.Explorer):
         stages = [name for name in names_here if name.startswith("stage")] or names_here
         same = [name for name in names_here if name.partition(".")[0] == str(self.part.value).partition(".")[0]]
         part = offer(self.part, names_here, (same or stages)[-1])
-        fig = side_by_side.sheet(sides, part, names=self.parts.value != "stages")
+        fig = side_by_side.sheet(sides, part)
         self.part.style.button_width = "auto"
-        if self.parts.value == "stages":  # the buttons stand where the axis has its labels
+        if self.parts.value == "stages":  # each button under its label
             axis = fig.axes[0].get_window_extent()
             self.part.style.button_width = f"{axis.width / len(self.part.options) - 4:.1f}px"
             self.part.layout.margin = f"0 0 0 {axis.x0:.0f}px"

@@ -257,7 +257,7 @@ class Drawing:
         self._moving: list[Artist] = []
         self._still: Any = None  # the pixels of what stays
         self._shown = [side for side in sides if side.ranked]
-        layout = [list(NUMBERS), *([side.letter] * len(NUMBERS) for side in self._shown)]
+        layout: Any = [list(NUMBERS), *([side.letter] * len(NUMBERS) for side in self._shown)]
         self.sheet = sheet.Sheet(figsize=(8.7, 2.5 + 1.5 * len(self._shown)))
         heights = (2, *[1.15] * len(self._shown))
         self._axes: dict[str, Axes] = self.sheet.subplot_mosaic(layout, height_ratios=heights)
@@ -299,7 +299,7 @@ class Drawing:
         return buffer.getvalue()
 
     def _outcomes(self, ax: Axes, number: str) -> None:
-        from lib.report import figures, rows
+        from lib.report import figures
         from lib.report.sheet import FLOOR, QUIET, Look
 
         ax.set(xscale="log", xlim=(0.8 * self._low, 1.25 * self._high), xlabel="rewind rate r, share of all weights")
@@ -310,10 +310,8 @@ class Drawing:
         for i, side in enumerate(self._sides):
             aside = 0.91 + 0.18 * i if len(self._sides) > 1 else 1.0  # alone, none is covered
             look = Look(f"{side.letter}: {side.name}", COLOURS[side.letter], "os"[i], ("-", "--")[i])
-            made = rows(sorted(side.outcomes), [getattr(side.outcomes[rate], number) for rate in sorted(side.outcomes)])
-            if made:
-                found = figures.spans(made)
-                figures.points(ax, found.assign(_x=found["part"] * aside), look)
+            if made := [{"_x": at * aside, "value": getattr(one, number)} for at, one in sorted(side.outcomes.items())]:
+                figures.points(ax, figures.spans(made), look)
         if number == "auc":
             ax.axhline(0.5, **figures.GUESS)
         ticks = [each for each in SHOWN_RATES if self._low <= each <= self._high]

@@ -33,7 +33,7 @@ MEASURES = {
 COUNTS = {"parameters": "parameters", "activations": "activations", "flops": "FLOPs"}
 BOTH, ONE = "both", "M_all only"  # who has seen a sample
 SHOWN = 6  # samples at either end
-WIDE, LEFT, RIGHT = 8.7, 0.45, 5.75  # inches: the sheet, and both ends of the profiles' axis
+WIDE, LEFT, RIGHT = 8.7, 0.52, 5.75  # inches: the sheet, and both ends of the profiles' axis
 
 
 def names_of(result: Arrays) -> list[str]:
@@ -171,18 +171,15 @@ def _paired(sides: Sequence[Side]) -> bool:
 # --- drawing --------------------------------------------------------------------------------------------------------
 
 
-def sheet(sides: Sequence[Side], part: str, names: bool = True) -> Sheet:
-    """Profiles of one or two sides on one axis, B minus A below, and the part's histograms at the right.
-
-    Without `names` the parts' axis has no labels, for something else stands there that names them.
-    """
+def sheet(sides: Sequence[Side], part: str) -> Sheet:
+    """Profiles of one or two sides on one axis, B minus A below, and the part's histograms at the right."""
     from lib.report import figures, rows
     from lib.report.sheet import INK, WASH, Look, Sheet
 
     fig = Sheet(figsize=(WIDE, 3.9))
     left = ["profile"] * 3 + ["gap" if _paired(sides) else "profile"]
     right = [side.letter for side in sides for _ in range(4 // len(sides))]
-    edges = {"left": LEFT / WIDE, "right": 1 - 0.1 / WIDE, "bottom": 0.09 if names else 0.05, "top": 0.92}
+    edges = {"left": LEFT / WIDE, "right": 1 - 0.1 / WIDE, "bottom": 0.09, "top": 0.92}
     grid = {"hspace": 0.95, "wspace": 0.12, "width_ratios": (RIGHT - LEFT, WIDE - RIGHT - 0.6), **edges}
     axes = fig.subplot_mosaic([[*pair] for pair in zip(left, right, strict=True)], gridspec_kw=grid)
     top = axes["profile"]
@@ -211,7 +208,7 @@ def sheet(sides: Sequence[Side], part: str, names: bool = True) -> Sheet:
         shown[1].locator_params(axis="y", nbins=4)
     here = stages.index(part.partition(".")[0])
     for ax in shown:
-        ax.set_xticks(range(len(stages)), stages if names and ax is shown[-1] else [""] * len(stages))
+        ax.set_xticks(range(len(stages)), stages if ax is shown[-1] else [""] * len(stages))
         ax.set_xlim(-0.5, len(stages) - 0.5)
         ax.grid(axis="x", visible=False)
         ax.axvspan(here - 0.5, here + 0.5, color=WASH, alpha=0.5, zorder=0, linewidth=0)

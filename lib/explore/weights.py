@@ -52,8 +52,10 @@ def trend(study: Rewinding, rate: float, rates: Iterable[float] = rewinding.GRID
                 favourites.append(max(means, key=lambda kind: means[kind].value))
     kind, count = Counter(favourites).most_common(1)[0]
     title = f"At r = {percent(rate)}, {count} of {len(names)} scores reach deepest into {kind} weights"
-    words = {"xlabel": "rewind rate r, share of all weights", "ylabel": "share selected", "title": title}
-    return report.curves(made, "r", hue="score", facet="layer type", diagonal=True, log="xy", **words)
+    return report.curves(
+        made, "r", hue="score", facet="layer type", diagonal=True, log="xy", title=title,
+        xlabel="rewind rate r, share of all weights", ylabel="share selected",
+    )  # fmt: skip
 
 
 class Explorer(base.Explorer):

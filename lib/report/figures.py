@@ -138,9 +138,9 @@ def draw(
         if null is not None and ax.get_ylim()[0] <= null <= ax.get_ylim()[1]:
             ax.axhline(null, **GUESS)
     direct = names if len(grid) == 1 and len(looks) > 1 else ""
-    own = {look.label for look in looks.values()} if direct else set()
+    unkeyed = {look.label for look in looks.values()} if direct else set()
     pairs = [pair for ax in grid.values() for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
-    sheet.finish(fig, {label: artist for artist, label in pairs if label not in own}, **words)
+    sheet.finish(fig, {label: artist for artist, label in pairs if label not in unkeyed}, **words)
     last = [ax for ax in grid.values() if (spec := ax.get_subplotspec()) and spec.rowspan.start == 0][-1]
     series = {name: only(layers[0][0], hue, name) for name in looks} if direct else {}
     ends = [(rows.iloc[-1], looks[name]) for name, rows in series.items() if len(rows)]
@@ -335,10 +335,11 @@ def profile(
         sheet.name_parts(ax, parts, across)
         ax.set_ylim(shown)
 
+    named: Words = {"ylabel": "AUC", **words}
     ordered = [each.assign(_x=each["_at"]).sort_values("_x") for each in tables]
     return draw(
         list(zip(ordered, (points, steps), strict=False)), looks, hue=hue, facet=facet, panels=panels, height=2.9,
-        share=True, dress=dress, null=null, names="ends", **{"ylabel": "AUC", **words},
+        share=True, dress=dress, null=null, names="ends", **named,
     )  # fmt: skip
 
 
@@ -376,9 +377,10 @@ def tradeoff(
         if chosen:
             keyed(ax, chosen, color="none", **RING)
 
+    named: Words = {"xlabel": x, "ylabel": y, **words}
     fig = draw(
         layers, looks, hue=hue, facet=facet, panels=levels(table, facet), height=3.1, widest=3, share=True, dress=dress,
-        null=null, names="points", **{"xlabel": x, "ylabel": y, **words},
+        null=null, names="points", **named,
     )  # fmt: skip
     corner: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 9, "style": "italic", "color": QUIET}
     fig.axes[0].text(0.99, 0.015, "better ↘", transform=fig.axes[0].transAxes, **corner)
@@ -449,9 +451,10 @@ def curves(
             ends = np.geomspace(*ax.get_xlim(), 200) if "x" in log else np.array(ax.get_xlim())
             ax.plot(ends, ends, **GUESS)
 
+    named: Words = {"xlabel": x, "ylabel": y, **words}
     return draw(
         [(table, band)], looks_of(levels(table, hue)), hue=hue, facet=facet, panels=levels(table, facet), height=2.9,
-        widest=3, share=True, dress=dress, null=null, names="ends", **{"xlabel": x, "ylabel": y, **words},
+        widest=3, share=True, dress=dress, null=null, names="ends", **named,
     )  # fmt: skip
 
 

@@ -223,7 +223,7 @@ def finish(fig: Sheet, key: Mapping[str, Any], title: str = "", xlabel: str = ""
     if title:
         head.set_y(1 - 0.03 / height)
     if key:
-        names.set_bbox_to_anchor((0.006, 1 - (top + 0.02) / height))
+        names.set_bbox_to_anchor((0.006, 1 - (top + 0.04) / height))
     fig.set_layout_engine("constrained", rect=(0, 0, 1, 1 - (top + below) / height), w_pad=0.05, h_pad=0.05)
     return fig
 

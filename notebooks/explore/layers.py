@@ -69,7 +69,7 @@ side_by_side.choose(measure="direction").gallery
 # Everything that is stored is shown at once. What is not says what it would cost, and is trained when you click.
 
 # %%
-side_by_side
+side_by_side.choose(measure="euclidean")
 
 # %%
 report.provenance(results)

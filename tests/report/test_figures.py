@@ -266,6 +266,80 @@ def test_order_of_parts_is_that_of_the_rows():
     assert ticks == STAGES[::-1]
 
 
+CROWDED = [
+    {"variant": f"defence {i} at strength {i / 7:.2f}", "accuracy": near(0.75 + 0.004 * np.sin(5 * i)),
+     "auc": near(0.8 + 0.02 * np.cos(3 * i))}
+    for i in range(12)
+]  # fmt: skip
+LABELLED = {
+    "points": lambda: report.tradeoff(CROWDED, title=TITLE),
+    "ends": lambda: report.profile(
+        [row for i in range(7) for row in series(variant=f"series {i}, all of which end alike")], hue="variant"
+    ),
+    "rows": lambda: report.histograms(
+        {(row, s): two_distributions() for row in ("without augmentation", "with augmentation") for s in STAGES[1:]},
+        title="One long finding without a comma or a full stop " * 3,
+    ),
+    "key": lambda: report.tradeoff(
+        [row | {"attack": attack} for row in CROWDED for attack in ("LiRA", "RMIA")],
+        xlabel="accuracy on test samples " * 5, ylabel="area under the curve of the attack " * 3,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_no_words_meet_or_leave_the_canvas(name):
+    from matplotlib.text import Annotation, Text
+
+    fig = LABELLED[name]()
+    fig.draw_without_rendering()
+    shown = [each for each in fig.findobj(Text) if each.get_text() and each.get_visible() and each.figure is fig]
+    ticks = {label for ax in fig.axes for axis in (ax.xaxis, ax.yaxis) for label in axis.get_ticklabels(which="both")}
+    boxes = {each: each.get_window_extent() for each in shown if each not in ticks or isinstance(each, Annotation)}
+    assert len(boxes) > 5
+    for one, box in boxes.items():
+        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= fig.bbox.width + 1 and box.y1 <= fig.bbox.height + 1, one
+        for other, beside in boxes.items():
+            width, height = (
+                min(box.x1, beside.x1) - max(box.x0, beside.x0),
+                min(box.y1, beside.y1) - max(box.y0, beside.y0),
+            )
+            assert one is other or min(width, height) < 3, (one, other)
+
+
+@pytest.mark.parametrize("count", [2, 5, 9])
+@pytest.mark.parametrize("parts", [2, 5])
+def test_no_point_moves_nearer_to_another_tick(count, parts):
+    rows = [row for i in range(count) for row in series(variant=f"v{i}") if row["part"] in STAGES[:parts]]
+    lines = [line for line in report.profile(rows, hue="variant").axes[0].lines if len(line.get_xdata()) == parts]
+    places = np.array([line.get_xdata() for line in lines[:count]])
+    assert np.abs(places - np.arange(parts)).max() < 0.5 and np.diff(places, axis=0).min() > 0
+
+
+def test_points_without_intervals_stay_at_their_tick():
+    rows = [row | {"value": 0.5, "low": 0.5, "high": 0.5} for i in "abc" for row in series(variant=i)]
+    for line in report.profile(rows, hue="variant", null=None).axes[0].lines:
+        assert list(line.get_xdata()) == list(range(len(STAGES)))
+
+
+def test_a_far_null_is_named_and_does_not_squeeze_the_points():
+    rows = [{"variant": v, "accuracy": near(0.7), "auc": near(auc)} for v, auc in (("a", 0.9), ("b", 0.93))]
+    fig = report.tradeoff(rows, facet=None)
+    assert fig.axes[0].get_ylim()[0] > 0.7 and "↓ no difference: 0.5" in texts(fig)
+    assert "no difference: " not in texts(report.tradeoff(tradeoffs(["LiRA"]), null=0.6))
+
+
+def test_a_minus_is_a_minus():
+    fig = report.profile(series(net="resnet-18"), facet="net", title="stage-4: -0.02 [-.1, 2-3]")
+    assert fig.finding == "stage-4: −0.02 [−.1, 2-3]" and "resnet-18" in texts(fig)
+
+
+def test_points_that_coincide_are_all_seen():
+    rows = [{"variant": v, "accuracy": near(0.7), "auc": near(0.8)} for v in "abc"]
+    sizes = [line.get_markersize() for line in report.tradeoff(rows).axes[0].lines if line.get_label() in set("abc")]
+    assert sizes == sorted(set(sizes), reverse=True)
+
+
 def test_figure_stays_within_the_page_whatever_the_number_of_panels():
     for count in (1, 2, 3, 5, 8):
         wide, tall = size(report.histograms({f"stage{i}": two_distributions() for i in range(count)}))
