@@ -99,6 +99,12 @@ class Outcome(NamedTuple):
     auc: Estimate
 
 
+def _outcome(found: Sequence[Arrays]) -> Outcome:
+    *signals, attack = found
+    accuracy = audit.over([float(each["accuracy_test"]) for each in signals], bounds=(0, 1))
+    return Outcome(accuracy, audit.audit(attack["scores"], attack["member"], fprs=())["auc"])
+
+
 class Ranked:
     """The weights of one model in the order of a score; `result` is that of a `Score`."""
 
@@ -142,8 +148,6 @@ class Stored:
         self.of, self.rates = of, sorted(set(rates))
         self._shelf = Shelf()
         self._chains: dict[tuple[str, float], Population] = {}
-        self._outcomes: dict[str, Outcome] = {}
-        self._ranked: dict[str, Ranked] = {}
 
     def chain(self, name: str, rate: float) -> Population:
         if (name, rate) not in self._chains:
@@ -151,24 +155,10 @@ class Stored:
         return self._chains[name, rate]
 
     def outcome(self, models: Population) -> Outcome | None:
-        *signals, attack = steps = self.of.measured(models)
-        if attack.key not in self._outcomes:
-            found = self._shelf.results(steps)
-            if found is None:
-                return None
-            accuracy = audit.over([float(each["accuracy_test"]) for each in found[: len(signals)]], bounds=(0, 1))
-            auc = audit.audit(found[-1]["scores"], found[-1]["member"], fprs=())["auc"]
-            self._outcomes[attack.key] = Outcome(accuracy, auc)
-        return self._outcomes[attack.key]
+        return self._shelf.made(self.of.measured(models), _outcome)
 
     def ranked(self, name: str, model: int) -> Ranked | None:
-        score = self.of.scores(name)[model]
-        if score.key not in self._ranked:
-            found = self._shelf.results([score])
-            if found is None:
-                return None
-            self._ranked[score.key] = Ranked(found[0])
-        return self._ranked[score.key]
+        return self._shelf.made([self.of.scores(name)[model]], lambda found: Ranked(found[0]))
 
     def side(self, letter: str, name: str, model: int) -> Side:
         found = {rate: self.outcome(self.chain(name, rate)) for rate in self.rates}
