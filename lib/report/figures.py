@@ -93,7 +93,7 @@ def marker(**style: Any) -> Mark:
     """Bare markers in a style: HOLLOW, what a paper prints; RING, what a rule chose."""
 
     def mark(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-        ax.plot(rows["_x"], rows["_y"], color=look.colour, marker=look.marker, zorder=4, **style)
+        ax.plot(rows["_x"], rows["_y"], color=look.colour, marker=look.marker, zorder=4, label=look.label, **style)
 
     return mark
 
@@ -124,8 +124,8 @@ def draw(
     """One panel for each of `panels` (values of `facet`), in it the marks of all layers, series by series.
 
     A layer is a table and its mark; one without the column `hue` is drawn in the look of None. `dress` gives a panel
-    its scales and limits. `null` is the y that means "no difference". A key above names the series;
-    where one panel is all, their names stand in it: at the "ends" of their lines, or beside their "points" (`names`).
+    its scales and limits. `null` is the y that means "no difference". A key above names the series; where one panel is
+    all, their names stand in it: at the "ends" of their lines, or beside their "points" (`names`).
     """
     grid, fig = sheet.panels_of(panels, height, widest, share)
     for panel, ax in grid.items():
@@ -138,15 +138,17 @@ def draw(
         if null is not None and ax.get_ylim()[0] <= null <= ax.get_ylim()[1]:
             ax.axhline(null, **GUESS)
     direct = names if len(grid) == 1 and len(looks) > 1 else ""
-    unkeyed = {look.label for look in looks.values()} if direct else set()
-    pairs = [pair for ax in grid.values() for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
-    sheet.finish(fig, {label: artist for artist, label in pairs if label not in unkeyed}, **words)
+    unkeyed, key = {look.label for look in looks.values()} if direct else set(), dict[str, Any]()
+    for artist, label in [pair for ax in grid.values() for pair in zip(*ax.get_legend_handles_labels(), strict=True)]:
+        if label not in unkeyed:
+            key.setdefault(label, artist)
+    sheet.finish(fig, key, **words)
     last = [ax for ax in grid.values() if (spec := ax.get_subplotspec()) and spec.rowspan.start == 0][-1]
-    series = {name: only(layers[0][0], hue, name) for name in looks} if direct else {}
-    ends = [(rows.iloc[-1], looks[name]) for name, rows in series.items() if len(rows)]
+    drawn = pd.concat([table for table, _ in layers])
+    ends = [(rows.iloc[-1], look) for name, look in looks.items() if direct and len(rows := only(drawn, hue, name))]
     name_ends(last, ends if direct == "ends" else [], null)
     if direct == "points":
-        name_points(last, ends, pd.concat([table for table, _ in layers]))
+        name_points(last, ends, drawn)
     return fig
 
 
@@ -215,14 +217,15 @@ def histograms(
     A note (an AUC with its interval, say) stands above its panel. The farthest 0.1 % are counted in the last bin.
     """
     looks = outlined(names)
-    tables = [shares(pair, names).assign(panel=[panel] * (2 * bins(pair))) for panel, pair in panels.items()]
+    tables = [(panel, shares(pair, names)) for panel, pair in panels.items()]
+    table = pd.concat([each.assign(panel=[panel] * len(each)) for panel, each in tables])
 
     def dress(panel: Any, ax: Axes) -> None:
         bare(ax)
         sheet.note_above(ax, (notes or {}).get(panel, ""))
 
     return draw(
-        [(pd.concat(tables), stairs)], looks, hue="who", facet="panel", panels=list(panels), height=1.75, dress=dress,
+        [(table, stairs)], looks, hue="who", facet="panel", panels=list(panels), height=1.75, dress=dress,
         title=title, xlabel=xlabel, ylabel="share of samples",
     )  # fmt: skip
 
@@ -233,14 +236,12 @@ def outlined(names: Sequence[str]) -> dict[str, Look]:
     return {known[0]: known[1]._replace(colour=sheet.FAINT), new[0]: new[1]._replace(dash="none")}
 
 
-def bins(pair: Sequence[np.ndarray]) -> int:
-    return int(np.clip(np.sqrt(min(np.size(values) for values in pair)) * 1.1, 8, 40))
-
-
 def shares(pair: Sequence[np.ndarray], names: Sequence[str]) -> pd.DataFrame:
     """What `stairs` draws of two sets of values, told apart in the column `who`."""
-    low, high = np.quantile(np.concatenate([np.ravel(values) for values in pair]), [0.0, 0.999])
-    edges = np.linspace(low, max(high, low + 1e-9), bins(pair) + 1)
+    both = np.concatenate([np.ravel(values) for values in pair])
+    low, high = np.quantile(both, [0.0, 0.999]) if both.size else (0.0, 1.0)
+    bins = int(np.clip(np.sqrt(min(np.size(values) for values in pair)) * 1.1, 8, 40))
+    edges = np.linspace(low, max(high, low + 1e-9), bins + 1)
     made = []
     for name, values in zip(names, pair, strict=True):
         counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]

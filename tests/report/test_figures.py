@@ -334,6 +334,14 @@ def test_a_minus_is_a_minus():
     assert fig.finding == "stage-4: −0.02 [−.1, 2-3]" and "resnet-18" in texts(fig)
 
 
+@pytest.mark.parametrize("attacks", [["LiRA"], ["LiRA", "RMIA"]])
+def test_a_series_whose_only_point_is_chosen_is_named(attacks):
+    rows = [row | {"taken": row["variant"] == "scratch"} for row in tradeoffs(attacks)]
+    assert {"ordinary", "scratch", "risky stages", "taken"} <= set(
+        texts(report.tradeoff(rows, chosen="taken")).split("\n")
+    )
+
+
 def test_points_that_coincide_are_all_seen():
     rows = [{"variant": v, "accuracy": near(0.7), "auc": near(0.8)} for v in "abc"]
     sizes = [line.get_markersize() for line in report.tradeoff(rows).axes[0].lines if line.get_label() in set("abc")]
