@@ -14,18 +14,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import ipywidgets as widgets
+from IPython.display import HTML
 
-from lib import BadInput, nearest, registry
+from lib import BadInput, registry
 from lib.data import readers
-from lib.explore import side_by_side
-from lib.explore.looks import LOOKS, picture, status
-from lib.explore.offer import WRAP, Offer, Shelf, markup
+from lib.explore import base, side_by_side
+from lib.explore.base import AUTO, COLOURS, WRAP, Shelf, View, markup, offer, status
 from lib.explore.setting import FACTORS, Parts, Setting, bounds, choices, differing, takes, word
 from lib.explore.side_by_side import MEASURES, Side
 from lib.recipe import CrossEntropy, Objective
 
 if TYPE_CHECKING:
-    from lib.report.sheet import Sheet
+    pass
 
 
 def _side(
@@ -51,177 +51,92 @@ def _names(first: Setting, second: Setting) -> tuple[str, str]:
     return told(first), told(second)
 
 
-def _stored(first: Setting, second: Setting | None, moment: int | None, parts: Parts, measure: str) -> list[Side]:
-    if measure not in MEASURES:
-        raise BadInput(f"there is no measure '{measure}' to look at{nearest(measure, list(MEASURES))}")
-    settings = [first] if second is None else [first, second]
-    names = _names(first, second or first)
-    shelf, sides = Shelf(), []
-    for letter, setting, name in zip(LOOKS, settings, names, strict=False):
-        side = _side(shelf, letter, setting, name, moment, parts, measure)
-        if side is None:
-            raise BadInput(f"{letter} ({name}) is not stored: hand its steps to lab.realize first")
-        sides.append(side)
-    return sides
-
-
-def static(
-    first: Setting,
-    second: Setting | None = None,
-    moment: int | None = None,
-    parts: Parts = "stages",
-    measure: str = "euclidean",
-    part: str = "stage4",
-) -> Sheet:
-    """What `explorer` shows at one choice, as a figure: profiles, B minus A, and the part's histograms.
-
-    `moment` is an epoch, None the end; `measure` a key of MEASURES. Raises BadInput where that is not stored.
-    """
-    return side_by_side.sheet(_stored(first, second, moment, parts, measure), part)
-
-
-def samples(
-    first: Setting,
-    second: Setting | None = None,
-    moment: int | None = None,
-    parts: Parts = "stages",
-    measure: str = "euclidean",
-    part: str = "stage4",
-    pair: int = 0,
-) -> Sheet:
-    """The samples that `explorer` shows at one choice, as a figure; arguments and errors as of `static`."""
-    sides = _stored(first, second, moment, parts, measure)
-    sets = [_images(setting) for setting in (first, second) if setting is not None]
-    return side_by_side.mosaic(sides, part, pair, sets)
-
-
 def _images(setting: Setting) -> side_by_side.Images:
     """The images as the networks see them; BadInput where the data set is not here."""
     found = readers.load(setting.data.name, setting.data.pixels)
     return side_by_side.Images(found.x, found.labels, registry.find(setting.data.name).classes)
 
 
+def heading(letter: str, text: str, style: str = "") -> str:
+    return f'<b style="color:{COLOURS[letter]};{style}">{letter}</b>{html.escape(text)}'
+
+
 # --- the widget -----------------------------------------------------------------------------------------------------
 
 
-class Explorer(widgets.VBox):
+class Explorer(base.Explorer):
     """Controls, pictures and sentences; `settings` are what is compared, by letter. Made by `explorer`."""
 
     def __init__(
         self, first: Setting, second: Setting, moments: Iterable[int], objectives: Mapping[str, Objective]
     ) -> None:
+        super().__init__()
         self.settings = {"A": first, "B": second}
-        self._moments = tuple(moments)
+        self._begun, self._moments = dict(self.settings), tuple(moments)
         self._offered = {factor: choices(factor, objectives) for factor in FACTORS}  # values of lists, by their words
-        self._shelf, self._sides, self._busy = Shelf(), dict[Any, Side](), False
-        self.says, self.picture = markup("leak-atlas-says"), markup()
-        self.told = {letter: markup() for letter in LOOKS}  # of a side: what it is, what is wrong with it
-        self.samples = {letter: markup("leak-atlas-samples") for letter in LOOKS}
-        for letter in LOOKS:
-            self.samples[letter].layout.width = "460px"
-        self.controls = {letter: {factor: self._control(letter, factor) for factor in FACTORS} for letter in LOOKS}
-        self.epoch = self._look(widgets.SelectionSlider(options=["end"], description="epoch"))
-        self.parts = self._look(widgets.ToggleButtons(options=["stages", "blocks"], style={"button_width": "70px"}))
-        self.measure = self._look(
-            widgets.Dropdown(options=[(v, k) for k, v in MEASURES.items()], description="measure")
-        )
-        numbers = [(f"pair {i + 1}", i) for i in range(min(first.pairs, second.pairs))]
-        self.pair = self._look(widgets.Dropdown(options=numbers, description="samples of"))
-        self.part = self._look(
-            widgets.ToggleButtons(options=["stage4"], value="stage4", tooltip="show this part's samples")
-        )
+        self._shelf, self._sides = Shelf(), dict[Any, Side]()
+        self.told = {letter: markup() for letter in COLOURS}  # of a side: what it is
+        self.samples = {letter: markup("leak-atlas-samples") for letter in COLOURS}
+        self.controls = {letter: {f: self._control(letter, f) for f in FACTORS} for letter in COLOURS}
+        measures = [(words, name) for name, words in MEASURES.items()]
+        pairs = [(f"pair {i + 1}", i) for i in range(min(first.pairs, second.pairs))]
+        buttons, look = widgets.ToggleButtons, {"style": {"description_width": "initial"}, "layout": AUTO}
+        self.epoch = self.watched(widgets.SelectionSlider(options=["end"], description="epoch", **look))
+        self.parts = self.watched(buttons(options=["stages", "blocks"], style={"button_width": "70px"}))
+        self.measure = self.watched(widgets.Dropdown(options=measures, description="measure", **look))
+        self.pair = self.watched(widgets.Dropdown(options=pairs, description="samples of", **look))
+        self.part = self.watched(buttons(options=["stage4"], value="stage4", tooltip="show this part's samples"))
         self.part.add_class("leak-atlas-part")
-        self.offer = Offer(self._steps, self._settle)
-        for control in (self.epoch, self.measure, self.pair):
-            control.style = {"description_width": "initial"}
-            control.layout.width = "280px" if control is self.epoch else "auto"
-        super().__init__(
-            [
-                widgets.HBox(
-                    [self._form(letter) for letter in LOOKS],
-                    layout=widgets.Layout(grid_gap="20px 32px", flex_flow="row wrap"),
-                ),
-                self.offer,
-                widgets.HBox([self.epoch, self.parts, self.measure, self.pair], layout=WRAP),
-                self.says,
-                widgets.VBox([self.picture, self.part], layout=widgets.Layout(overflow="auto")),
-                widgets.HBox(
-                    [self.samples[letter] for letter in LOOKS],
-                    layout=widgets.Layout(grid_gap="20px 32px", flex_flow="row wrap"),
-                ),
-            ]
-        )
-        self._settle()
+        apart = widgets.Layout(grid_gap="20px 32px", flex_flow="row wrap")
+        self.children = [
+            widgets.HBox([self._form(letter) for letter in COLOURS], layout=apart),
+            self.offer,
+            widgets.HBox([self.epoch, self.parts, self.measure, self.pair, self.reset], layout=WRAP),
+            self.says,
+            widgets.VBox([self.picture, self.part], layout=widgets.Layout(overflow="auto")),
+            widgets.HBox(list(self.samples.values()), layout=apart),
+        ]
+        self.settle()
 
     # -- making --
 
     def _control(self, letter: str, factor: str) -> Any:
         offered = self._offered[factor]
-        control = (widgets.BoundedIntText if offered is None else widgets.Dropdown)(
-            description=factor,
-            tooltip=f"{factor} of {letter}",
-            style={"description_width": "112px"},
-            layout=widgets.Layout(width="224px"),
-            **({} if offered is None else {"options": list(offered)}),
-        )
-        control.observe(partial(self._changed, letter, factor), names="value")
-        return control
-
-    def _look(self, control: Any) -> Any:
-        control.observe(self._moved, names="value")
-        return control
+        look = {"style": {"description_width": "112px"}, "layout": widgets.Layout(width="224px")}
+        look |= {"description": factor, "tooltip": f"{factor} of {letter}"}
+        made = widgets.BoundedIntText(**look) if offered is None else widgets.Dropdown(options=list(offered), **look)
+        return self.watched(made, partial(self._take, letter, factor))
 
     def _form(self, letter: str) -> widgets.VBox:
         grid = widgets.Layout(grid_template_columns="228px 228px", grid_gap="0 4px")
         form = widgets.GridBox(list(self.controls[letter].values()), layout=grid)
-        return widgets.VBox(
-            [self.told[letter], form], layout=widgets.Layout(border_top=f"3px solid {LOOKS[letter][0]}")
-        )
+        return widgets.VBox([self.told[letter], form], layout={"border_top": f"3px solid {COLOURS[letter]}"})
 
     # -- what happens --
 
-    def _changed(self, letter: str, factor: str, change: Mapping[str, Any]) -> None:
-        if self._busy:
-            return
-        offered, value = self._offered[factor], change["new"]
+    def _take(self, letter: str, factor: str, value: Any) -> None:
+        offered = self._offered[factor]
         try:
             self.settings[letter] = self.settings[letter].but(factor, offered[value] if offered else value)
         except BadInput as error:
-            self._settle(f"{letter}: {error}")
-        else:
-            self._settle()
+            raise BadInput(f"{letter}: {error}") from error
 
-    def _moved(self, _: Any) -> None:
-        if self._busy:
-            return
-        self._draw()
-        if not self.offer.made and len(self._seen()) < len(LOOKS):
-            self.offer.tell(False)  # a result turned out to be damaged
+    def restart(self) -> None:
+        self.settings = dict(self._begun)
+        super().restart()
 
-    def _settle(self, wrong: str = "") -> None:
-        """Lets every control say what is, counts what is missing, and draws."""
-        self._busy = True  # setting a control calls back
-        try:
-            for letter, setting in self.settings.items():
-                for factor, control in self.controls[letter].items():
-                    self._show(control, setting, factor)
-            common = [s.moments(self._moments) for s in self.settings.values()]
-            words = [f"epoch {m}" if m else "end" for m in common[0] if m in common[1]]
-            if list(self.epoch.options) != words:
-                kept = self.epoch.value if self.epoch.value in words else "end"
-                self.epoch.options = words
-                self.epoch.value = kept
-        finally:
-            self._busy = False
-        names = _names(*self.settings.values())
-        for letter, name in zip(LOOKS, names, strict=True):
-            self.told[
-                letter
-            ].value = f'<b style="color:{LOOKS[letter][0]};font-size:17px">{letter}</b> {html.escape(name)}'
-        self._draw()
-        self.offer.tell(len(self._seen()) == len(LOOKS), wrong)
+    def steps(self) -> list[list[Any]]:
+        return [setting.steps(self._moments) for setting in self.settings.values()]
 
-    def _show(self, control: Any, setting: Setting, factor: str) -> None:
+    def fit(self) -> None:
+        """Lets every control say what is."""
+        for letter, setting in self.settings.items():
+            for factor, control in self.controls[letter].items():
+                self._fit(control, setting, factor)
+        common = [s.moments(self._moments) for s in self.settings.values()]
+        offer(self.epoch, [f"epoch {m}" if m else "end" for m in common[0] if m in common[1]], "end")
+
+    def _fit(self, control: Any, setting: Setting, factor: str) -> None:
         offered, value = self._offered[factor], setting[factor]
         if offered is None:
             low, high = bounds(setting, factor)
@@ -235,80 +150,58 @@ class Explorer(widgets.VBox):
         control.value = value
         control.layout.display = None if takes(setting, factor) else "none"
 
-    def _steps(self) -> list[list[Any]]:
-        return [setting.steps(self._moments) for setting in self.settings.values()]
-
     # -- what is shown --
 
-    def _seen(self) -> list[Side]:
-        """The sides that are stored, in their order."""
-        names = dict(zip(LOOKS, _names(*self.settings.values()), strict=True))
+    def look(self) -> View:
+        names = dict(zip(COLOURS, _names(*self.settings.values()), strict=True))
         moment = None if self.epoch.value == "end" else int(self.epoch.value.split()[1])
-        found = []
-        for letter, setting in self.settings.items():
-            key = (letter, setting, names[letter], moment, cast(Parts, self.parts.value), self.measure.value)
-            side = self._sides.get(key) or _side(self._shelf, *key)
-            if side:
+        sides, missing = list[Side](), list[str]()
+        for letter, name in names.items():
+            key = (letter, self.settings[letter], name, moment, cast(Parts, self.parts.value), self.measure.value)
+            self.told[letter].value = heading(letter, f" {name}", "font-size:17px")
+            if side := self._sides.get(key) or _side(self._shelf, *key):
                 self._sides[key] = side
-                found.append(side)
-        return found
-
-    def _draw(self) -> None:
-        sides = self._seen()
-        missing = [letter for letter in LOOKS if letter not in [side.letter for side in sides]]
-        names = dict(zip(LOOKS, _names(*self.settings.values()), strict=True))
-        said = [f"{letter} ({names[letter]}) is not stored at this choice." for letter in missing]
-        for letter in missing:
-            told = f"{letter} ({names[letter]}): nothing is stored at this choice"
-            self.samples[letter].value = status(told)
+                sides.append(side)
+            else:
+                missing.append(f"{letter} ({name}) is not stored at this choice.")
+                self.samples[letter].value = status(f"{letter} ({name}): nothing is stored at this choice")
         self.part.layout.display = None if sides else "none"
-        if sides:
-            part = self._offer_parts(side_by_side.merged(sides))
-            fig = side_by_side.sheet(sides, part, names=self.parts.value != "stages")
-            self.part.style.button_width = "auto"
-            if self.parts.value == "stages":  # the buttons stand where the axis has its labels
-                wide = (side_by_side.RIGHT - side_by_side.LEFT) * fig.dpi
-                self.part.style.button_width = f"{wide / len(self.part.options) - 4:.1f}px"
-                self.part.layout.margin = f"0 0 0 {side_by_side.LEFT * fig.dpi:.0f}px"
-            said += [*side_by_side.told(sides, part), side_by_side.says_difference(sides, part)]
-            self.picture.value = picture(fig)
-            for side in sides:
-                self.samples[side.letter].value = self._gallery(side, part)
-        else:
-            self.picture.value = ""
-        self.says.value = status(*filter(None, said))
+        if not sides:
+            return View(None, [], missing, False)
+        names_here = side_by_side.merged(sides)
+        stages = [name for name in names_here if name.startswith("stage")] or names_here
+        same = [name for name in names_here if name.partition(".")[0] == str(self.part.value).partition(".")[0]]
+        part = offer(self.part, names_here, (same or stages)[-1])
+        fig = side_by_side.sheet(sides, part)
+        self.part.style.button_width = "auto"
+        if self.parts.value == "stages":  # each button under its label
+            axis = fig.axes[0].get_window_extent()
+            self.part.style.button_width = f"{axis.width / len(self.part.options) - 4:.1f}px"
+            self.part.layout.margin = f"0 0 0 {axis.x0:.0f}px"
+        for side in sides:
+            self.samples[side.letter].value = self._gallery(side, part)
+        said = [*side_by_side.told(sides, part), side_by_side.says_difference(sides, part)]
+        return View(fig, said, missing, not missing)
 
-    def _offer_parts(self, names: list[str]) -> str:
-        """The part that is looked at: the same as before, or the last stage's last."""
-        if list(self.part.options) != names:
-            stages = [name for name in names if name.startswith("stage")] or names
-            same = [name for name in names if name.partition(".")[0] == str(self.part.value).partition(".")[0]]
-            value = self.part.value if self.part.value in names else (same or stages)[-1]
-            self._busy = True
-            try:
-                self.part.options = names
-                self.part.value = value
-            finally:
-                self._busy = False
-        return str(self.part.value)
+    @property
+    def gallery(self) -> HTML:
+        """The samples that are shown now, for a page without a kernel."""
+        return HTML("".join(each.value for each in self.samples.values()))
 
     def _gallery(self, side: Side, part: str) -> str:
-        pair = self.pair.value
-        count, share = side.far(part, pair)
-        measure = side_by_side.quantity(side.measure)
-        colour, at = LOOKS[side.letter][0], side.parts[side.place(part)]
-        out = [
-            f'<b style="color:{colour}">{side.letter}</b> {html.escape(side.name)}, {at}: of the {count} samples with '
-            f"the largest {measure}, {100 * share:.0f} % were seen by M_all only.<br>"
-            + html.escape(side.says_held(part))
-        ]
+        (count, share), measure = side.far(part, self.pair.value), side_by_side.quantity(side.measure)
+        colour, at = COLOURS[side.letter], side.parts[side.place(part)]
+        told = (
+            f" {side.name}, {at}: of the {count} samples with the largest {measure}, {100 * share:.0f} % were seen by "
+        )
+        out = [heading(side.letter, told + "M_all only."), "<br>", html.escape(side.says_held(part))]
         try:
             images = _images(self.settings[side.letter])
         except BadInput as error:
-            return out[0] + status(f"No images: {error}")
-        for title, ends in zip(("largest", "smallest"), side.samples(part, pair), strict=True):
+            return "".join(out) + status(f"No images: {error}")
+        for title, ends in zip(("largest", "smallest"), side.samples(part, self.pair.value), strict=True):
             out.append(f"<div><b>{title} {measure}</b></div>" + side_by_side.gallery(ends, images, colour))
-        return f'<div style="line-height:1.5">{"".join(out)}</div>'
+        return f'<div style="line-height:1.5;width:460px">{"".join(out)}</div>'
 
 
 def explorer(

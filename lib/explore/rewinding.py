@@ -6,7 +6,7 @@ Which weights a score selects is read from its stored maps, at any rate; what re
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from lib import BadInput, audit, nearest, selection
 from lib.audit import Estimate
-from lib.explore.looks import LOOKS, image
-from lib.explore.offer import Shelf
+from lib.explore.base import COLOURS, Shelf
 from lib.localization import weights
 from lib.localization.disparity import Arrays
 from lib.recipe import SNIP, Attacker, Criterion, LiRA, Objective, Population, Schedule, Score, Step
@@ -100,6 +99,12 @@ class Outcome(NamedTuple):
     auc: Estimate
 
 
+def _outcome(found: Sequence[Arrays]) -> Outcome:
+    *signals, attack = found
+    accuracy = audit.over([float(each["accuracy_test"]) for each in signals], bounds=(0, 1))
+    return Outcome(accuracy, audit.audit(attack["scores"], attack["member"], fprs=())["auc"])
+
+
 class Ranked:
     """The weights of one model in the order of a score; `result` is that of a `Score`."""
 
@@ -143,8 +148,6 @@ class Stored:
         self.of, self.rates = of, sorted(set(rates))
         self._shelf = Shelf()
         self._chains: dict[tuple[str, float], Population] = {}
-        self._outcomes: dict[str, Outcome] = {}
-        self._ranked: dict[str, Ranked] = {}
 
     def chain(self, name: str, rate: float) -> Population:
         if (name, rate) not in self._chains:
@@ -152,24 +155,10 @@ class Stored:
         return self._chains[name, rate]
 
     def outcome(self, models: Population) -> Outcome | None:
-        *signals, attack = steps = self.of.measured(models)
-        if attack.key not in self._outcomes:
-            found = self._shelf.results(steps)
-            if found is None:
-                return None
-            accuracy = audit.over([float(each["accuracy_test"]) for each in found[: len(signals)]], bounds=(0, 1))
-            auc = audit.audit(found[-1]["scores"], found[-1]["member"], fprs=())["auc"]
-            self._outcomes[attack.key] = Outcome(accuracy, auc)
-        return self._outcomes[attack.key]
+        return self._shelf.made(self.of.measured(models), _outcome)
 
     def ranked(self, name: str, model: int) -> Ranked | None:
-        score = self.of.scores(name)[model]
-        if score.key not in self._ranked:
-            found = self._shelf.results([score])
-            if found is None:
-                return None
-            self._ranked[score.key] = Ranked(found[0])
-        return self._ranked[score.key]
+        return self._shelf.made([self.of.scores(name)[model]], lambda found: Ranked(found[0]))
 
     def side(self, letter: str, name: str, model: int) -> Side:
         found = {rate: self.outcome(self.chain(name, rate)) for rate in self.rates}
@@ -188,11 +177,10 @@ def agree(a: Ranked, b: Ranked, rate: float) -> tuple[float, float, float]:
     from scipy import stats
 
     count = round(rate * a.size)
-    both = sum(
-        int((one & two).sum()) for one, two in zip(a.chosen(rate).values(), b.chosen(rate).values(), strict=True)
-    )
+    chosen = zip(a.chosen(rate).values(), b.chosen(rate).values(), strict=True)
+    both = sum(int((one & two).sum()) for one, two in chosen)
     if not count:
-        return float("nan"), float("nan"), float("nan")
+        return (float("nan"),) * 3
     low, high = stats.hypergeom.interval(0.95, a.size, count, count)
     return both / count, float(low) / count, float(high) / count
 
@@ -242,7 +230,6 @@ def rows(sides: Sequence[Side], rate: float) -> list[dict[str, Any]]:
 
 # --- drawing --------------------------------------------------------------------------------------------------------
 
-WIDE, LEFT, ROW = 8.7, 0.75, 1.5  # inches: the sheet, where axes begin, what a side takes below the outcomes
 SHOWN_RATES, NUMBERS = (0.001, 0.01, 0.1, 1.0), {"accuracy": "test accuracy", "auc": "AUC of the attack"}
 
 
@@ -253,119 +240,110 @@ class Drawing:
     """
 
     def __init__(self, sides: Sequence[Side], references: Mapping[str, Outcome], rates: Sequence[float]) -> None:
-        from lib.report.sheet import Sheet
+        from lib.report import sheet
 
         self._sides, self._references = sides, references
         self._low, self._high = min(GRID[0], *rates), max(GRID[-1], *rates)
         self._moving: list[Artist] = []
-        self._moves: list[Callable[[float], None]] = []
         self._still: Any = None  # the pixels of what stays
-        shown = [side for side in sides if side.ranked]
-        height = 2.9 + ROW * len(shown) + (0.2 if shown else 0)
-        self.sheet = Sheet(figsize=(WIDE, height))
-
-        def panel(left: float, right: float, up: float, tall: float) -> Axes:
-            return self.sheet.add_axes((left / WIDE, 1 - (up + tall) / height, (right - left) / WIDE, tall / height))
-
-        middle = (LEFT + WIDE - 0.1) / 2
-        for number, (left, right) in zip(NUMBERS, ((LEFT, middle - 0.2), (middle + 0.4, WIDE - 0.1)), strict=True):
-            top = panel(left, right, 0.55, 1.8)
-            self._outcomes(top, number)
-        self.sheet.legend(*top.get_legend_handles_labels(), loc="upper left", ncols=4, bbox_to_anchor=(0.01, 1))
-        for i, side in enumerate(shown):
-            self._places(panel(LEFT, WIDE - 0.1, 3.15 + ROW * i, 1.15), side, names=i == len(shown) - 1)
+        self._shown = [side for side in sides if side.ranked]
+        layout: Any = [list(NUMBERS), *([side.letter] * len(NUMBERS) for side in self._shown)]
+        self.sheet = sheet.Sheet(figsize=(8.7, 2.5 + 1.5 * len(self._shown)))
+        heights = (2, *[1.15] * len(self._shown))
+        self._axes: dict[str, Axes] = self.sheet.subplot_mosaic(layout, height_ratios=heights)
+        for number in NUMBERS:
+            self._outcomes(self._axes[number], number)
+        for side in self._shown:
+            self._tensors(self._axes[side.letter], side, names=side is self._shown[-1])
+        key = self._axes["auc"].get_legend_handles_labels()
+        sheet.finish(self.sheet, {label: artist for artist, label in zip(*key, strict=True)})
 
     def at(self, rate: float) -> Sheet:
         """The sheet at a rate."""
-        for move in self._moves:
-            move(rate)
+        for artist in self._moving:
+            artist.remove()
+        before = {artist for ax in self._axes.values() for artist in ax.get_children()}
+        self._move(rate)
+        self._moving = [each for ax in self._axes.values() for each in ax.get_children() if each not in before]
+        for artist in self._moving:
+            artist.set_in_layout(False)
         self.told = told(self._sides, rate, self._references)
         self.sheet.finding = " ".join(self.told)
         return self.sheet
 
-    def picture(self, rate: float) -> str:
-        """The same as `looks.picture` of it, in a tenth of the time."""
+    def picture(self, rate: float) -> bytes:
+        """The sheet at a rate as a PNG, in a tenth of the time of drawing it anew."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from PIL import Image
 
-        self.at(rate)
         canvas = FigureCanvasAgg(self.sheet)
         if self._still is None:
-            for artist in self._moving:
-                artist.set_animated(True)  # left out of what is drawn now
             canvas.draw()
             self._still = canvas.copy_from_bbox(self.sheet.bbox)
         canvas.restore_region(self._still)
+        self.at(rate)
         for artist in self._moving:
             artist.draw(canvas.get_renderer())
         buffer = io.BytesIO()
         Image.fromarray(np.asarray(canvas.buffer_rgba())).save(buffer, "PNG", compress_level=1)
-        return image(buffer.getvalue(), self.sheet)
+        return buffer.getvalue()
 
     def _outcomes(self, ax: Axes, number: str) -> None:
         from lib.report import figures
+        from lib.report.sheet import FLOOR, QUIET, Look
 
         ax.set(xscale="log", xlim=(0.8 * self._low, 1.25 * self._high), xlabel="rewind rate r, share of all weights")
         for (name, found), dash in zip(self._references.items(), ("-", (0, (4, 2))), strict=False):
             one: Estimate = getattr(found, number)
-            ax.axhspan(one.low, one.high, color=figures.FLOOR, alpha=0.6, linewidth=0, zorder=0)
-            ax.axhline(one.value, color=figures.QUIET, linewidth=1.2, linestyle=dash, label=name, zorder=1)
-        for side in self._sides:
-            colour, marker, aside = LOOKS[side.letter]
-            points = [(at, getattr(found, number)) for at, found in sorted(side.outcomes.items())]
-            at = [each * (1 + aside * (len(self._sides) > 1)) for each, _ in points]  # alone, none is covered
-            ax.vlines(
-                at, [e.low for _, e in points], [e.high for _, e in points], color=colour, alpha=0.5, linewidth=1.8
-            )
-            label = f"{side.letter}: {side.name}"
-            ax.plot(at, [e.value for _, e in points], color=colour, marker=marker, markeredgecolor="white", label=label)
+            ax.axhspan(one.low, one.high, color=FLOOR, alpha=0.6, linewidth=0, zorder=0)
+            ax.axhline(one.value, color=QUIET, linewidth=1.2, linestyle=dash, label=name, zorder=1)
+        for i, side in enumerate(self._sides):
+            aside = 0.91 + 0.18 * i if len(self._sides) > 1 else 1.0  # alone, none is covered
+            look = Look(f"{side.letter}: {side.name}", COLOURS[side.letter], "os"[i], ("-", "--")[i])
+            if made := [{"_x": at * aside, "value": getattr(one, number)} for at, one in sorted(side.outcomes.items())]:
+                figures.points(ax, figures.spans(made), look)
         if number == "auc":
-            ax.axhline(0.5, color=figures.QUIET, linewidth=0.9, linestyle=figures.GUESS)
-        here = ax.axvline(self._low, color=figures.INK, linewidth=1.1, zorder=2)
-        self._moving.append(here)
-        self._moves.append(lambda rate: here.set_xdata([rate, rate]))
+            ax.axhline(0.5, **figures.GUESS)
         ticks = [each for each in SHOWN_RATES if self._low <= each <= self._high]
         ax.set_xticks(ticks, [percent(each) for each in ticks])
         ax.minorticks_off()
         ax.set_title(f"{NUMBERS[number]}, 95 % intervals")
 
-    def _places(self, ax: Axes, side: Side, names: bool) -> None:
-        """Shares on a logarithmic axis, tensors in the order of the network; what has hardly any lies at the bottom."""
-        from lib.report import figures
+    def _tensors(self, ax: Axes, side: Side, names: bool) -> None:
+        """A logarithmic axis, tensors in the order of the network; what has hardly any share lies at the bottom."""
+        from lib.report.sheet import FLOOR
 
         own, bottom = side.ranked, self._low / 20
         assert own is not None
-        tensors = list(own.ranks)
-        parts = [name.partition(".")[0] for name in tensors]
+        parts = [name.partition(".")[0] for name in own.ranks]
         starts = [i for i, part in enumerate(parts) if not i or part != parts[i - 1]]
         centres = [(a + b - 1) / 2 for a, b in zip(starts, [*starts[1:], len(parts)], strict=True)]
-        ax.set(yscale="log", ylim=(bottom, 1.3), xlim=(-0.7, len(tensors) - 0.3))
+        ax.set(yscale="log", ylim=(bottom, 1.3), xlim=(-0.7, len(parts) - 0.3))
         ax.set_xticks(centres, [parts[i] if names else "" for i in starts])
         ax.set_yticks([bottom, *SHOWN_RATES], [f"≤ {percent(bottom)}", *map(percent, SHOWN_RATES)])
         ax.minorticks_off()
         ax.grid(axis="x", visible=False)
         ax.tick_params(axis="x", length=0)
-        for start in starts[1:]:
-            ax.axvline(start - 0.5, color=figures.FLOOR, linewidth=1)
-        band = ax.vlines(range(len(tensors)), bottom, bottom, color=figures.FAINT, alpha=0.45, linewidth=7)
-        line = ax.axhline(bottom, color=figures.INK, linewidth=1.1)
-        marks = {}
+        ax.vlines([start - 0.5 for start in starts[1:]], bottom, 1.3, color=FLOOR, linewidth=1)
         for kind in dict.fromkeys(own.kinds.values()):
-            colour, marker = KINDS[kind]
-            of = [i for i, name in enumerate(tensors) if own.kinds[name] == kind]
-            look: dict[str, Any] = {"color": colour, "markeredgecolor": "white", "clip_on": False, "label": kind}
-            marks[kind] = ax.plot(of, [bottom] * len(of), marker, **look)[0]
-
-        def move(rate: float) -> None:
-            found = own.by_tensor(rate)
-            for kind, mark in marks.items():
-                mark.set_ydata([max(each.share, bottom) for each in found if own.kinds[each.of] == kind])
-            ends = zip(*np.maximum(own.chance(rate), bottom), strict=True)
-            band.set_segments([np.array([(i, low), (i, high)]) for i, (low, high) in enumerate(ends)])
-            line.set_ydata([rate, rate])
-
-        self._moving += [band, line, *marks.values()]
-        self._moves.append(move)
-        colour = LOOKS[side.letter][0]
-        ax.set_title(f"{side.letter}: what {side.name} selects of each tensor; grey: 95 % of chance", color=colour)
+            ax.plot([], [], KINDS[kind][1], color=KINDS[kind][0], markeredgecolor="white", label=kind)
         ax.legend(loc="lower right", bbox_to_anchor=(1.01, 1.0), ncols=len(KINDS), handletextpad=0.1, columnspacing=1)
+        title = f"{side.letter}: what {side.name} selects of each tensor; grey: 95 % of chance"
+        ax.set_title(title, color=COLOURS[side.letter])
+
+    def _move(self, rate: float) -> None:
+        from lib.report.sheet import FAINT, INK
+
+        for number in NUMBERS:
+            self._axes[number].axvline(rate, color=INK, linewidth=1.1, zorder=2)
+        for side in self._shown:
+            own, ax, bottom = side.ranked, self._axes[side.letter], self._low / 20
+            assert own is not None
+            low, high = np.maximum(own.chance(rate), bottom)
+            ax.vlines(range(len(low)), low, high, color=FAINT, alpha=0.45, linewidth=7)
+            ax.axhline(rate, color=INK, linewidth=1.1)
+            found = list(enumerate(own.by_tensor(rate)))
+            for kind in dict.fromkeys(own.kinds.values()):
+                of = [(i, max(each.share, bottom)) for i, each in found if own.kinds[each.of] == kind]
+                colour, marker = KINDS[kind]
+                ax.plot(*zip(*of, strict=True), marker, color=colour, markeredgecolor="white", clip_on=False)

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Literal, get_args, get_type_hints
 
-from lib import BadInput, registry
-from lib.recipe import (
-    Anatomy,
-    Augment,
-    CrossEntropy,
-    Data,
-    Distance,
-    Halves,
-    Model,
-    Objective,
-    Pair,
-    Schedule,
-    Step,
-    probe_pairs,
-    seed_floors,
-)
+from lib import BadInput, recipe, registry
+from lib.recipe import Augment, Data, Distance, Model, Objective, Step
 
 Parts = Literal["stages", "blocks"]
 
@@ -49,10 +36,10 @@ class Setting:
     """Pairs of M_all and M_h1 at one value of each factor; the fields are what `recipe.probe_pairs` takes."""
 
     data: Data
-    design: Halves
+    design: recipe.Halves
     model: Model
-    schedule: Schedule
-    objective: Objective = field(default_factory=CrossEntropy)
+    schedule: recipe.Schedule
+    objective: Objective = field(default_factory=recipe.CrossEntropy)
     pairs: int = 4
     seed: int = 0
     precision: Literal["fp32", "bf16"] = "fp32"
@@ -69,7 +56,8 @@ class Setting:
         """
         owner, _, name = FACTORS[factor].partition(".")
         if factor == "architecture":
-            kept = {each: getattr(self.model, each) for each in _shared(value, vars(self.model))}
+            given = {each.name: getattr(self.model, each.name) for each in fields(Model)[1:]}
+            kept = {name: own for name, own in given.items() if _can(partial(Model, value, **{name: own}))}
             return replace(self, model=Model(value, **kept))
         if factor == "data set":
             side, pixels = registry.find(value).shape[0], self.data.pixels
@@ -78,17 +66,8 @@ class Setting:
             value = None  # the whole image has one key, not two
         return replace(self, **{owner: replace(getattr(self, owner), **{name: value}) if name else value})
 
-    def probe(self) -> tuple[Pair, ...]:
-        return probe_pairs(
-            self.data,
-            self.design,
-            self.model,
-            self.schedule,
-            self.objective,
-            pairs=self.pairs,
-            seed=self.seed,
-            precision=self.precision,
-        )
+    def probe(self) -> tuple[recipe.Pair, ...]:
+        return recipe.probe_pairs(**vars(self))
 
     def distances(self, moment: int | None = None, parts: Parts = "stages") -> list[Distance]:
         """One a pair, after epoch `moment`; None: at the end."""
@@ -96,10 +75,10 @@ class Setting:
 
     def floors(self) -> list[Distance]:
         """Between seeds on the same data, at the end, stage by stage."""
-        return list(seed_floors(self.probe()))
+        return list(recipe.seed_floors(self.probe()))
 
-    def anatomy(self) -> Anatomy:
-        return Anatomy(self.data, self.model)
+    def anatomy(self) -> recipe.Anatomy:
+        return recipe.Anatomy(self.data, self.model)
 
     def moments(self, wanted: Iterable[int]) -> list[int | None]:
         """Those of the epochs that come before the last, and the end."""
@@ -111,28 +90,18 @@ class Setting:
         return [*(d for look in looks for d in self.distances(*look)), *self.floors(), self.anatomy()]
 
 
-def _shared(name: Any, fields: Mapping[str, Any]) -> list[str]:
-    """The fields of a model that this architecture takes at these values."""
-
-    def takes(each: str) -> bool:
-        try:
-            Model(name, **{each: fields[each]})
-        except BadInput:
-            return False
-        return True
-
-    return [each for each in Model.__dataclass_fields__ if each in fields and each != "name" and takes(each)]
+def _can(make: Callable[[], Any]) -> bool:
+    try:
+        make()
+    except BadInput:
+        return False
+    return True
 
 
 def takes(setting: Setting, factor: str) -> bool:
     """Whether a factor that is offered as a list has more than one value at this architecture."""
-    listed = {"stage-4 stride": (1, 2, 4), "patch": (1, 2, 4), "stage-4 channels": (16,), "stage-3 channels": (16,)}
-    for value in listed.get(factor, ()):
-        try:
-            setting.but(factor, value)
-        except BadInput:
-            return False
-    return True
+    tried = (1, 2, 4) if factor in ("stage-4 stride", "patch") else (16,) if factor.endswith("channels") else ()
+    return all(_can(partial(setting.but, factor, value)) for value in tried)
 
 
 def choices(factor: str, objectives: Mapping[str, Objective]) -> dict[str, Any] | None:

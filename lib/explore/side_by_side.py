@@ -10,12 +10,12 @@ import html
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lib.explore.looks import LOOKS
+from lib.explore.base import COLOURS
 from lib.localization import disparity
 from lib.localization.disparity import Arrays
 
@@ -33,7 +33,7 @@ MEASURES = {
 COUNTS = {"parameters": "parameters", "activations": "activations", "flops": "FLOPs"}
 BOTH, ONE = "both", "M_all only"  # who has seen a sample
 SHOWN = 6  # samples at either end
-WIDE, LEFT, RIGHT = 8.7, 0.45, 5.75  # inches: the sheet, and both ends of the profiles' axis
+WIDE, LEFT, RIGHT = 8.7, 0.52, 5.75  # inches: the sheet, and both ends of the profiles' axis
 
 
 def names_of(result: Arrays) -> list[str]:
@@ -171,54 +171,47 @@ def _paired(sides: Sequence[Side]) -> bool:
 # --- drawing --------------------------------------------------------------------------------------------------------
 
 
-def sheet(sides: Sequence[Side], part: str, names: bool = True) -> Sheet:
-    """Profiles of one or two sides on one axis, B minus A below, and the part's histograms at the right.
+def sheet(sides: Sequence[Side], part: str) -> Sheet:
+    """Profiles of one or two sides on one axis, B minus A below, and the part's histograms at the right."""
+    from lib.report import figures, rows
+    from lib.report.sheet import INK, WASH, Look, Sheet
 
-    Without `names` the parts' axis has no labels, for
-    something else stands there that names them.
-    """
-    from lib.report import figures
-    from lib.report.sheet import WASH, Sheet
-
-    paired, height = _paired(sides), 3.9
-    bottom, low = (0.35 if names else 0.08), (0.85 if paired else 0.0)
-    fig = Sheet(figsize=(WIDE, height))
-
-    def panel(left: float, right: float, down: float, up: float) -> Axes:
-        return fig.add_axes((left / WIDE, down / height, (right - left) / WIDE, (up - down) / height))
-
-    top = panel(LEFT, RIGHT, bottom + (low + 0.4 if paired else 0), height - 0.3)
+    fig = Sheet(figsize=(WIDE, 3.9))
+    left = ["profile"] * 3 + ["gap" if _paired(sides) else "profile"]
+    right = [side.letter for side in sides for _ in range(4 // len(sides))]
+    edges = {"left": LEFT / WIDE, "right": 1 - 0.1 / WIDE, "bottom": 0.09, "top": 0.92}
+    grid = {"hspace": 0.95, "wspace": 0.12, "width_ratios": (RIGHT - LEFT, WIDE - RIGHT - 0.6), **edges}
+    axes = fig.subplot_mosaic([[*pair] for pair in zip(left, right, strict=True)], gridspec_kw=grid)
+    top = axes["profile"]
     stages = list(dict.fromkeys(name.partition(".")[0] for name in merged(sides)))
-    for side in sides:
-        _profile(top, side, stages, part)
-    top.axhline(0.5, color=figures.QUIET, linewidth=0.9, linestyle=(0, (2, 2)))
-    top.set_title(
-        "AUC of each part, 95 % interval"
-        + ("; grey: two seeds on the same data" if any(side.floor for side in sides) else "")
-    )
-    top.legend(loc="best")
-    axes = [top]
-    if paired:
-        below = panel(LEFT, RIGHT, bottom, bottom + low)
+    for i, side in enumerate(sides):
+        many = len(side.parts) > 2 * len(stages)
+        at = np.array(_places(side.parts, stages)) + (0 if many or len(sides) == 1 else 0.18 * i - 0.09)
+        look = Look(f"{side.letter}: {side.name}", COLOURS[side.letter], "os"[i], ("-", "--")[i], 4 if many else 6)
+        found = figures.spans(rows(side.parts, side.profile)).assign(_x=at)
+        if side.floor:
+            figures.steps(top, figures.spans(rows(side.parts, side.floor)).assign(_x=at), look, 0.16)
+        figures.points(top, found, look)
+        figures.marker(**figures.RING)(top, found.iloc[[side.place(part)]], look)
+        _histograms(axes[side.letter], side, part)
+    handles = {label: handle for handle, label in zip(*top.get_legend_handles_labels(), strict=True)}
+    top.legend(handles.values(), handles.keys(), loc="best")
+    top.axhline(0.5, **figures.GUESS)
+    top.set_title("AUC of each part, 95 % interval")
+    shown = [axes[name] for name in dict.fromkeys(left)]
+    if len(shown) == 2:
         gaps = [disparity.versus(sides[1].read, sides[0].read, i) for i in range(len(sides[0].parts))]
-        at = _places(sides[0].parts, stages)
-        below.axhline(0, color=figures.QUIET, linewidth=0.9, linestyle=(0, (2, 2)))
-        below.vlines(at, [g.low for g in gaps], [g.high for g in gaps], color=figures.INK, alpha=0.5, linewidth=1.8)
-        below.plot(at, [g.value for g in gaps], "D", color=figures.INK, markeredgecolor="white")
-        below.set_title("how far the AUC is from 0.5: B minus A")
-        below.locator_params(axis="y", nbins=4)
-        axes.append(below)
-    for ax in axes:
-        last = ax is axes[-1] and names
-        ax.set_xticks(range(len(stages)), stages if last else [""] * len(stages))
+        found = figures.spans(rows(sides[0].parts, gaps)).assign(_x=_places(sides[0].parts, stages))
+        figures.points(shown[1], found, Look("", INK, "D", "none"))
+        shown[1].axhline(0, **figures.GUESS)
+        shown[1].set_title("how far the AUC is from 0.5: B minus A")
+        shown[1].locator_params(axis="y", nbins=4)
+    here = stages.index(part.partition(".")[0])
+    for ax in shown:
+        ax.set_xticks(range(len(stages)), stages if ax is shown[-1] else [""] * len(stages))
         ax.set_xlim(-0.5, len(stages) - 0.5)
         ax.grid(axis="x", visible=False)
-        here = stages.index(part.partition(".")[0])
         ax.axvspan(here - 0.5, here + 0.5, color=WASH, alpha=0.5, zorder=0, linewidth=0)
-    room = (height - 0.3 - bottom + (0 if names else -0.3)) / len(sides)
-    for down, side in enumerate(sides):
-        up = height - 0.3 - down * (room + 0.2)
-        _histograms(panel(RIGHT + 0.35, WIDE - 0.1, up - room + 0.35, up), side, part)
     fig.finding = " ".join(told(sides, part))
     return fig
 
@@ -229,48 +222,17 @@ def _places(parts: Sequence[str], stages: Sequence[str]) -> list[float]:
     return [stages.index(own) + (owners[:i].count(own) + 0.5) / owners.count(own) - 0.5 for i, own in enumerate(owners)]
 
 
-def _profile(ax: Axes, side: Side, stages: list[str], part: str) -> None:
-    from lib.report import figures
-
-    (colour, marker, aside), many = LOOKS[side.letter], len(side.parts) > 2 * len(stages)
-    at = np.array(_places(side.parts, stages)) + (0 if many else aside)
-    if side.floor:
-        lows, highs = np.array([[f.low, f.high] for f in side.floor]).T
-        ax.bar(at, highs - lows, 0.16, lows, color=figures.FLOOR)
-    found = side.profile
-    ax.vlines(
-        at, [e.low for e in found], [e.high for e in found], color=colour, alpha=0.5, linewidth=1 if many else 1.8
-    )
-    look: dict[str, Any] = {
-        "color": colour,
-        "marker": marker,
-        "markeredgecolor": "white",
-        "markersize": 4 if many else 6,
-    }
-    ax.plot(at, [e.value for e in found], label=f"{side.letter}: {side.name}", **look)
-    place = side.place(part)
-    ax.plot([at[place]], [found[place].value], marker, color=colour, markersize=10, markeredgecolor=figures.INK)
-
-
 def _histograms(ax: Axes, side: Side, part: str) -> None:
     from lib.report import figures
 
-    known, new = side.halves(part)
-    both = np.concatenate([known, new])
-    # A few far samples would squeeze all others into one bar; they stand in the outermost bars.
-    low, high = np.quantile(both, [0.0, 0.995])
-    edges = np.linspace(low, max(high, low + 1e-9), 31)
-    looks: tuple[dict[str, Any], ...] = (
-        {"color": figures.FAINT, "alpha": 0.6, "fill": True, "label": f"seen by {BOTH}"},
-        {"color": LOOKS[side.letter][0], "fill": False, "linewidth": 1.6, "label": f"seen by {ONE}"},
-    )
-    for values, look in zip((known, new), looks, strict=True):
-        counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
-        ax.stairs(counts / len(values), edges, **look)
-    ax.set(title=f"{side.letter}, {side.parts[side.place(part)]}: {quantity(side.measure)}", yticks=[])
-    ax.spines["left"].set_visible(False)
-    ax.set_ylim(0, ax.get_ylim()[1] * 1.3)
-    ax.locator_params(axis="x", nbins=4)
+    names = f"seen by {BOTH}", f"seen by {ONE}"
+    found, looks = figures.shares(side.halves(part), names), figures.outlined(names)
+    looks[names[1]] = looks[names[1]]._replace(colour=COLOURS[side.letter])
+    for name, look in looks.items():
+        figures.stairs(ax, found[found["who"] == name], look)
+    ax.set_title(f"{side.letter}, {side.parts[side.place(part)]}: {quantity(side.measure)}")
+    figures.bare(ax)
+    ax.set_ylim(0, 1.3 * found["_y"].max())
     ax.legend(loc="upper right", handlelength=1.2)
 
 
@@ -282,41 +244,6 @@ class Images:
     labels: NDArray
     classes: Sequence[str]
 
-    def picture(self, index: int) -> NDArray:
-        image = self.x[index]
-        return image[..., 0] if image.shape[-1] == 1 else image
-
-    def label(self, index: int) -> str:
-        return self.classes[int(self.labels[index])]
-
-
-def mosaic(sides: Sequence[Side], part: str, pair: int, images: Sequence[Images]) -> Sheet:
-    """The samples of `Side.samples` as a figure: for each side a row of the largest and one of the smallest."""
-    from lib.report import figures
-    from lib.report.sheet import Sheet
-
-    rows = [(s, ends, title) for s, side in enumerate(sides)
-            for ends, title in zip(side.samples(part, pair), ("largest", "smallest"), strict=True)]  # fmt: skip
-    fig = Sheet(figsize=(WIDE, 1.35 * len(rows)))
-    grid = fig.subplots(len(rows), SHOWN, squeeze=False)
-    for axes, (s, ends, title) in zip(grid, rows, strict=True):
-        axes[0].set_ylabel(f"{sides[s].letter}: {title}")
-        for ax, sample in zip(axes, ends, strict=False):
-            ax.imshow(images[s].picture(sample.index), cmap="gray", vmin=0, vmax=255)
-            ax.set(xticks=[], yticks=[])
-            ax.grid(visible=False)
-            ax.set_title(images[s].label(sample.index), fontsize=7.5, fontweight="normal", pad=3)
-            ax.set_xlabel(f"{sample.value:.3g}, {BOTH if sample.both else ONE}", fontsize=7)
-            for spine in ax.spines.values():
-                spine.set(
-                    visible=True,
-                    linewidth=0.8 if sample.both else 2.5,
-                    color=figures.FAINT if sample.both else LOOKS[sides[s].letter][0],
-                )
-    fig.set_layout_engine("constrained")
-    fig.finding = f"Samples with the largest and the smallest {quantity(sides[0].measure)} at {part}"
-    return fig
-
 
 def gallery(samples: Sequence[Sample], images: Images, colour: str) -> str:
     """Samples as a row of images, each with its label, its value and who has seen it."""
@@ -324,10 +251,10 @@ def gallery(samples: Sequence[Sample], images: Images, colour: str) -> str:
 
     out = []
     for sample in samples:
-        buffer = io.BytesIO()
-        Image.fromarray(images.picture(sample.index)).save(buffer, "PNG")
-        label, seen = html.escape(images.label(sample.index), quote=True), BOTH if sample.both else ONE
-        frame = "1px solid #9aa5b1" if sample.both else f"3px solid {colour}"
+        buffer, pixels = io.BytesIO(), images.x[sample.index]
+        Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels).save(buffer, "PNG")
+        label = html.escape(images.classes[int(images.labels[sample.index])], quote=True)
+        seen, frame = (BOTH, "1px solid #9aa5b1") if sample.both else (ONE, f"3px solid {colour}")
         out.append(
             f'<figure style="margin:0;width:68px;text-align:center;font-size:11px;line-height:1.3">'
             f'<img alt="{label}, {sample.value:.3g}, seen by {seen}" title="sample {sample.index}" '

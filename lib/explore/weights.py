@@ -12,16 +12,15 @@ trained on a click, whose cost is told before.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
 from lib import BadInput, audit
-from lib.explore import rewinding
-from lib.explore.looks import status
-from lib.explore.offer import WRAP, Offer, markup
-from lib.explore.rewinding import Drawing, Rewinding, Side, Stored, percent
+from lib.explore import base, rewinding
+from lib.explore.base import WRAP, View, markup
+from lib.explore.rewinding import Drawing, Rewinding, Stored, percent
 from lib.recipe import Random
 
 if TYPE_CHECKING:
@@ -30,41 +29,6 @@ if TYPE_CHECKING:
 
 NONE = "none"
 CELLS = "<style>.leak-atlas-table :is(th, td) { padding: 2px 10px }</style>"  # a notebook's own reach no widget
-
-
-def _sides(stored: Stored, a: str, b: str | None, model: int) -> list[Side]:
-    """Errors as of `static`."""
-    if not 0 <= model < len(stored.of.ordinary):
-        raise BadInput(f"there are models 0 to {len(stored.of.ordinary) - 1}, and no model {model}")
-    sides = [stored.side(letter, name, model) for letter, name in zip("AB", (a, b), strict=True) if name]
-    for side in sides:
-        if side.ranked is None:
-            raise BadInput(f"{side.letter} ({side.name}) is not stored: hand the study's steps to lab.realize first")
-    return sides
-
-
-def static(study: Rewinding, a: str, b: str | None, rate: float, rates: Iterable[float] = (), model: int = 0) -> Sheet:
-    """What `explorer` shows at one choice, as a figure; `a` and `b` are scores of the study, `rate` is r.
-
-    Outcomes are drawn at `rate` and at `rates`, where they are stored. Raises BadInput where a score is not stored, or
-    no such score or model is there.
-    """
-    stored = Stored(study, [*rates, rate])
-    return Drawing(_sides(stored, a, b, model), stored.references(), stored.rates).at(rate)
-
-
-def table(study: Rewinding, a: str, b: str | None, rate: float, model: int = 0) -> Table:
-    """By layer type, what the scores `a` and `b` select; arguments and errors as of `static`."""
-    return _table(_sides(Stored(study, []), a, b, model), rate, model)
-
-
-def _table(sides: list[Side], rate: float, model: int) -> Table:
-    from lib import report
-
-    told = " and ".join(f"{side.letter} ({side.name})" for side in sides)
-    return report.table(
-        rewinding.rows(sides, rate), caption=f"Model {model}: what {told} would rewind at r = {percent(rate)}"
-    )
 
 
 def trend(study: Rewinding, rate: float, rates: Iterable[float] = rewinding.GRID) -> Sheet:
@@ -77,7 +41,9 @@ def trend(study: Rewinding, rate: float, rates: Iterable[float] = rewinding.GRID
     stored, made, favourites = Stored(study, []), [], []
     names = [name for name, criterion in study.criteria.items() if not isinstance(criterion, Random)]
     for name in names:
-        models = [_sides(stored, name, None, i)[0].ranked for i in range(len(study.ordinary))]
+        models = [stored.ranked(name, i) for i in range(len(study.ordinary))]
+        if None in models:
+            raise BadInput(f"{name} is not stored: hand the study's steps to lab.realize first")
         for r in sorted({*rates, rate}):
             found = [{each.of: each.share for each in one.by_kind(r)} for one in models if one]
             means = {kind: audit.over([one[kind] for one in found], bounds=(0, 1)) for kind in found[0]}
@@ -85,103 +51,82 @@ def trend(study: Rewinding, rate: float, rates: Iterable[float] = rewinding.GRID
             if r == rate:
                 favourites.append(max(means, key=lambda kind: means[kind].value))
     kind, count = Counter(favourites).most_common(1)[0]
+    title = f"At r = {percent(rate)}, {count} of {len(names)} scores reach deepest into {kind} weights"
     return report.curves(
-        made,
-        "r",
-        hue="score",
-        facet="layer type",
-        diagonal=True,
-        log="xy",
-        title=f"At r = {percent(rate)}, {count} of {len(names)} scores reach deepest into {kind} weights",
-        xlabel="rewind rate r, share of all weights",
-        ylabel="share selected",
-    )
+        made, "r", hue="score", facet="layer type", diagonal=True, log="xy", title=title,
+        xlabel="rewind rate r, share of all weights", ylabel="share selected",
+    )  # fmt: skip
 
 
-# --- the widget -----------------------------------------------------------------------------------------------------
-
-
-class Explorer(widgets.VBox):
+class Explorer(base.Explorer):
     """A slider over r, two scores and a model; pictures, sentences and a table. Made by `explorer`."""
 
     def __init__(self, study: Rewinding, a: str, b: str | None, rate: float, rates: Iterable[float]) -> None:
-        self._stored, self._busy = Stored(study, [*rewinding.GRID, *rates, rate]), False
-        names, wide = list(study.criteria), widgets.Layout(width="300px")
+        super().__init__()
+        self._stored = Stored(study, [*rewinding.GRID, *rates, rate])
+        self._drawn: tuple[Any, Drawing] | None = None
+        names, wide = list(study.criteria), {"width": "300px"}
+        models = [(f"model {i}", i) for i in range(len(study.ordinary))]
+        listed = widgets.Dropdown
         self.scores = {
-            "A": widgets.Dropdown(options=names, value=a, description="score A", layout=wide),
-            "B": widgets.Dropdown(options=[NONE, *names], value=b or NONE, description="score B", layout=wide),
+            "A": self.watched(listed(options=names, value=a, description="score A", layout=wide)),
+            "B": self.watched(listed(options=[NONE, *names], value=b or NONE, description="score B", layout=wide)),
         }
-        self.model = widgets.Dropdown(options=[(f"model {i}", i) for i in range(len(study.ordinary))], description="of")
-        self.rate = widgets.SelectionSlider(
-            options=self._marks([]), value=rate, description="rewind rate r", style={"description_width": "initial"},
-            layout=widgets.Layout(width="860px", max_width="100%"),
-        )  # fmt: skip
+        self.model = self.watched(listed(options=models, description="of", layout={"width": "180px"}))
+        look = {"style": {"description_width": "initial"}, "layout": {"width": "860px", "max_width": "100%"}}
+        slider = widgets.SelectionSlider(options=self._marks([]), value=rate, description="rewind rate r", **look)
+        self.rate = self.watched(slider)
         self.rate.add_class("leak-atlas-rate")
-        self.model.layout.width = "180px"
-        self.says, self.picture, self.table = markup("leak-atlas-says"), markup(), markup("leak-atlas-table")
-        self.offer = Offer(self._steps, self._settle)
+        self.cells = markup("leak-atlas-table")
         self.offer.layout.min_height = "36px"  # so that nothing jumps when the button comes
-        for control in (*self.scores.values(), self.model, self.rate):
-            control.observe(self._moved, names="value")
-        super().__init__(
-            [
-                widgets.HBox([*self.scores.values(), self.model], layout=WRAP),
-                self.rate,
-                self.offer,
-                self.says,
-                widgets.VBox([self.picture], layout=widgets.Layout(overflow="auto")),
-                self.table,
-            ]
-        )
-        self._settle()
-
-    def _names(self) -> dict[str, str]:
-        return {letter: each.value for letter, each in self.scores.items() if each.value != NONE}
+        self.children = [
+            widgets.HBox([*self.scores.values(), self.model, self.reset], layout=WRAP), self.rate, self.offer,
+            self.says, widgets.VBox([self.picture], layout={"overflow": "auto"}), self.cells,
+        ]  # fmt: skip
+        self.settle()
 
     def _marks(self, done: Container[float]) -> list[tuple[str, float]]:
         """The rates, each saying whether it is trained by score A."""
         return [(percent(rate) + " (trained)" * (rate in done), rate) for rate in self._stored.rates]
 
-    def _steps(self) -> list[list[Any]]:
-        """What is looked at: both scores, and what comes of rewinding by them at the slider's rate."""
-        study, rate = self._stored.of, self.rate.value
-        chains = [self._stored.chain(name, rate) for name in self._names().values()]
-        models = [*study.references().values(), *chains]
-        return [[study.scores(name) for name in self._names().values()], [study.measured(each) for each in models]]
+    def steps(self) -> list[list[Any]]:
+        """Both scores, and what comes of rewinding by them at the slider's rate."""
+        study, names = self._stored.of, [each.value for each in self.scores.values() if each.value != NONE]
+        models = [*study.references().values(), *(self._stored.chain(name, self.rate.value) for name in names)]
+        return [[study.scores(name) for name in names], [study.measured(each) for each in models]]
 
-    def _moved(self, change: Mapping[str, Any]) -> None:
-        if self._busy:
-            return
-        if change["owner"] is self.rate:
-            self._look()
-        else:
-            self._settle()
+    def settle(self, wrong: str = "") -> None:
+        chosen = [(letter, each.value) for letter, each in self.scores.items() if each.value != NONE], self.model.value
+        if self._drawn is None or self._drawn[0] != chosen:  # otherwise only the rate has moved
+            self._sides = [self._stored.side(*named, self.model.value) for named in chosen[0]]
+            self._references = self._stored.references()
+            self._drawn = chosen, Drawing(self._sides, self._references, self._stored.rates)
+        super().settle(wrong)
 
-    def _settle(self, wrong: str = "") -> None:
-        """Reads what is stored, marks the slider, draws."""
-        self._sides = [self._stored.side(letter, name, self.model.value) for letter, name in self._names().items()]
-        self._references = self._stored.references()
-        self._drawing = Drawing(self._sides, self._references, self._stored.rates)
-        rate, marks = self.rate.value, self._marks(self._sides[0].outcomes)
-        if list(self.rate.options) != marks:
-            self._busy = True  # setting the options calls back
-            try:
-                self.rate.options = marks
-                self.rate.value = rate
-            finally:
-                self._busy = False
-        self._look(wrong)
+    def forget(self) -> None:
+        self._drawn = None
 
-    def _look(self, wrong: str = "") -> None:
-        """Shows what is stored at the slider's rate, then counts what is missing."""
-        rate, sides = self.rate.value, self._sides
-        lacking = [f"The score of {side.letter} ({side.name}) is not stored." for side in sides if not side.ranked]
-        self.picture.value = self._drawing.picture(rate)
-        self.says.value = status(*lacking, *self._drawing.told)
-        here = [side for side in sides if side.ranked]
-        self.table.value = CELLS + _table(here, rate, self.model.value)._repr_html_() if here else ""
-        there = all(side.ranked and rate in side.outcomes for side in sides)
-        self.offer.tell(there and len(self._references) == len(self._stored.of.references()), wrong)
+    def fit(self) -> None:
+        base.offer(self.rate, self._marks(self._sides[0].outcomes), self.rate.value)
+
+    def look(self) -> View:
+        assert self._drawn
+        rate, sides, drawing = self.rate.value, self._sides, self._drawn[1]
+        missing = [f"The score of {side.letter} ({side.name}) is not stored." for side in sides if not side.ranked]
+        png = drawing.picture(rate)
+        self.cells.value = CELLS + self.table._repr_html_() if len(missing) < len(sides) else ""
+        trained = len(self._references) == len(self._stored.of.references()) and all(rate in s.outcomes for s in sides)
+        return View(drawing.sheet, drawing.told, missing, trained and not missing, png)
+
+    @property
+    def table(self) -> Table:
+        """By layer type, what the scores select now."""
+        from lib import report
+
+        here, rate = [side for side in self._sides if side.ranked], self.rate.value
+        told = " and ".join(f"{side.letter} ({side.name})" for side in here)
+        caption = f"Model {self.model.value}: what {told} would rewind at r = {percent(rate)}"
+        return report.table(rewinding.rows(here, rate), caption=caption)
 
 
 def explorer(study: Rewinding, a: str, b: str | None, rate: float, rates: Iterable[float] = ()) -> Explorer:

@@ -10,16 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lib.report.clouds import density
-    from lib.report.figures import against_paper, curves, histograms, profile, roc, tradeoff
+    from lib.report.figures import against_paper, curves, density, histograms, profile, roc, tradeoff
     from lib.report.ledger import Claim, Claims, Judgement, claims, claims_of, judge, verdict, verdicts_possible
     from lib.report.lineage import Provenance, provenance
     from lib.report.render import clean, html, index, publish, refresh_readme, results_table
     from lib.report.tables import Table, rows, table
 
 ROOMS = {
-    "clouds": ("density",),
-    "figures": ("against_paper", "curves", "histograms", "profile", "roc", "tradeoff"),
+    "figures": ("against_paper", "curves", "density", "histograms", "profile", "roc", "tradeoff"),
     "ledger": ("Claim", "Claims", "Judgement", "claims", "claims_of", "judge", "verdict", "verdicts_possible"),
     "lineage": ("Provenance", "provenance"),
     "render": ("clean", "html", "index", "publish", "refresh_readme", "results_table"),

@@ -4,56 +4,205 @@ Every function takes arrays or a table (a DataFrame or a list of rows) and retur
 the finding. A column may hold Estimates, or plain numbers with their interval in columns `low` and `high`. Colour never
 stands alone: series differ in marker and line style too. A hue that is a quantity (channels, depth, epoch) gets
 sequential colours, a hue that is a name gets categorical ones.
+
+All go through `draw`: into each panel it puts a *mark* (`points`, `band`, `steps`, `stairs`, ...: how a series looks on
+axes) for each series. A new figure is a call of `draw`, a new look a new mark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
-import matplotlib.colors
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
+from adjustText import adjust_text
+from matplotlib.colors import LogNorm
+from matplotlib.patheffects import withStroke
+from numpy.typing import ArrayLike
 
-from lib.report.sheet import (
-    FAINT,
-    FLOOR,
-    HOLLOW,
-    QUIET,
-    Frame,
-    Sheet,
-    arrow,
-    bins,
-    finish,
-    grey_floor,
-    key_line,
-    label_points,
-    levels,
-    limits,
-    looks_of,
-    name_axes,
-    name_null,
-    name_parts,
-    note_above,
-    only,
-    panels_of,
-    spans,
-    within,
-)
-from lib.report.sheet import (
-    INK as INK,  # explorers draw with it
-)
+from lib import BadInput
+from lib.report import sheet
+from lib.report.sheet import FLOOR, INK, QUIET, Frame, Look, Sheet, levels, limits, looks_of, only, spans
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
     from lib.audit import Roc
 
-GUESS: Any = (0, (2, 2))  # the dash of what means "no difference"
+Mark: TypeAlias = Callable[["Axes", pd.DataFrame, Look], None]
+GUESS: dict[str, Any] = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}  # no difference
+HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.5, "markersize": 7, "linestyle": "none"}
+RING: dict[str, Any] = {"markeredgecolor": INK, "markeredgewidth": 1.4, "markersize": 9, "linestyle": "none"}
+FEW = 1000  # points that can be seen one by one
+
+
+class Words(TypedDict, total=False):
+    """What a figure says beside its numbers; `title` is the finding."""
+
+    title: str
+    xlabel: str
+    ylabel: str
+
+
+# ---------------------------------------------------------------- marks
+
+
+def intervals(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+    """The intervals of `_x` and of `_y`, where the table has them."""
+    known = rows[np.isfinite(rows["_x"] + rows["_y"])]
+    for name, lines, at in (("_x", ax.hlines, "_y"), ("_y", ax.vlines, "_x")):
+        if f"{name}_low" in rows:
+            ends = known[f"{name}_low"], known[f"{name}_high"]
+            lines(known[at], *ends, color=look.colour, alpha=0.55, linewidth=1.8, zorder=2)
+
+
+def points(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+    """Numbers `_x`, `_y` with their intervals, joined by the look's dash."""
+    intervals(ax, rows, look)
+    ax.plot(
+        rows["_x"], rows["_y"], color=look.colour, marker=look.marker, linestyle=look.dash if len(rows) > 1 else "none",
+        markersize=look.size, markeredgecolor="white", zorder=3, label=look.label,
+    )  # fmt: skip
+
+
+def band(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+    """A line over `_x`, in the band of its intervals."""
+    if (rows["_y_high"] > rows["_y_low"]).any():
+        ax.fill_between(rows["_x"], rows["_y_low"], rows["_y_high"], color=look.colour, alpha=0.14, linewidth=0)
+    ax.plot(rows["_x"], rows["_y"], color=look.colour, linestyle=look.dash, label=look.label)
+
+
+def steps(ax: Axes, rows: pd.DataFrame, look: Look, wide: float = 0.9) -> None:
+    """What two seeds on the same data differ by: a grey step for each interval."""
+    tall = rows["_y_high"] - rows["_y_low"]
+    ax.bar(rows["_x"], tall, wide, rows["_y_low"], color=FLOOR, zorder=0.5, label="two seeds, same data")
+
+
+def stairs(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+    """A distribution: shares `_y` of bins of equal width that begin at `_x`; an outline where the dash is "none"."""
+    edges, outline = [*rows["_x"], 2 * rows["_x"].iloc[-1] - rows["_x"].iloc[-2]], look.dash == "none"
+    ax.stairs(
+        rows["_y"], edges, fill=not outline, facecolor=(look.colour, 0.45), edgecolor=look.colour if outline else QUIET,
+        linewidth=1.6 if outline else 0.8, label=look.label,
+    )  # fmt: skip
+
+
+def marker(**style: Any) -> Mark:
+    """Bare markers in a style: HOLLOW, what a paper prints; RING, what a rule chose."""
+
+    def mark(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+        ax.plot(rows["_x"], rows["_y"], color=look.colour, marker=look.marker, zorder=4, label=look.label, **style)
+
+    return mark
+
+
+def keyed(ax: Axes, label: str, **style: Any) -> None:
+    """An entry of the key for what is drawn without a label."""
+    ax.plot([], [], label=sheet.proper(label), marker="o", **style)
+
+
+# ---------------------------------------------------------------- the engine
+
+
+def draw(
+    layers: Sequence[tuple[pd.DataFrame, Mark]],
+    looks: Mapping[Any, Look],
+    *,
+    hue: str | None = None,
+    facet: str | None = None,
+    panels: Sequence[Any] = (None,),
+    height: float,
+    widest: int = 4,
+    share: bool = False,
+    dress: Callable[[Any, Axes], None],
+    null: float | None = None,
+    names: str = "",
+    **words: Unpack[Words],
+) -> Sheet:
+    """One panel for each of `panels` (values of `facet`), in it the marks of all layers, series by series.
+
+    A layer is a table and its mark; one without the column `hue` is drawn in the look of None. `dress` gives a panel
+    its scales and limits. `null` is the y that means "no difference". A key above names the series; where one panel is
+    all, their names stand in it: at the "ends" of their lines, or beside their "points" (`names`).
+    """
+    grid, fig = sheet.panels_of(panels, height, widest, share)
+    for panel, ax in grid.items():
+        for table, mark in layers:
+            rows, own = only(table, facet, panel), hue in table or hue is None
+            for name, look in looks.items() if own else [(None, looks.get(None, Look("", QUIET, "o", "-")))]:
+                if len(found := only(rows, hue, name) if own else rows):
+                    mark(ax, found, look)
+        dress(panel, ax)
+        if null is not None and ax.get_ylim()[0] <= null <= ax.get_ylim()[1]:
+            ax.axhline(null, **GUESS)
+    direct = names if len(grid) == 1 and len(looks) > 1 else ""
+    unkeyed, key = {look.label for look in looks.values()} if direct else set(), dict[str, Any]()
+    for artist, label in [pair for ax in grid.values() for pair in zip(*ax.get_legend_handles_labels(), strict=True)]:
+        if label not in unkeyed:
+            key.setdefault(label, artist)
+    sheet.finish(fig, key, **words)
+    last = [ax for ax in grid.values() if (spec := ax.get_subplotspec()) and spec.rowspan.start == 0][-1]
+    drawn = pd.concat([table for table, _ in layers])
+    ends = [(rows.iloc[-1], look) for name, look in looks.items() if direct and len(rows := only(drawn, hue, name))]
+    name_ends(last, ends if direct == "ends" else [], null)
+    if direct == "points":
+        name_points(last, ends, drawn)
+    return fig
+
+
+def name_ends(ax: Axes, ends: Sequence[tuple[Any, Look]], null: float | None = None) -> None:
+    """Names at the right of a panel: of the series, where they end, and of the line that means nothing."""
+    named, (low, high) = [(row["_y"], look.label, look.colour) for row, look in ends], ax.get_ylim()
+    if null is not None:
+        way = "↓ " if null < low else "↑ " if null > high else ""
+        named.append((np.clip(null, low, high), f"{way}no difference{f': {null:g}' if way else ''}", QUIET))
+    look: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 8.5}
+    texts = [ax.text(1.012, at, label, color=sheet.readable(colour), **look) for at, label, colour in named]
+    if len(texts) > 1:
+        adjust_text(
+            texts, ax=ax, only_move=dict.fromkeys(("text", "static", "explode", "pull"), "y"), avoid_self=False,
+            prevent_crossings=False, ensure_inside_axes=False, iter_lim=500, expand=(1, 1.1),
+        )  # fmt: skip
+        for text in texts:
+            text.set(x=1.012, ha="left")
+
+
+def name_points(ax: Axes, ends: Sequence[tuple[Any, Look]], taken: pd.DataFrame) -> None:
+    """Each series' name beside its last point, off all points and other names; lines may pass behind it."""
+    ax.figure.draw_without_rendering()  # type: ignore[union-attr]
+    corners = np.array([(i, j) for i in (-7, 0, 7) for j in (-7, 0, 7)])  # of a marker, in dots
+    dots = (ax.transData.transform(taken[["_x", "_y"]].dropna())[:, None] + corners).reshape(-1, 2)
+    halo = [withStroke(linewidth=2.5, foreground=(1, 1, 1, 0.8))]
+    texts = [
+        ax.text(row["_x"], row["_y"], look.label, color=sheet.readable(look.colour), fontsize=8.5, path_effects=halo)
+        for row, look in ends
+    ]
+    adjust_text(
+        texts, *ax.transData.inverted().transform(dots).T, ax=ax, iter_lim=500, expand=(1.08, 1.3), explode_radius=60,
+        force_explode=(0.3, 0.8), force_text=(0.3, 0.5), force_static=(0.2, 0.4), min_arrow_len=9,
+        arrowprops={"arrowstyle": "-", "color": sheet.FAINT, "linewidth": 0.7},
+    )  # fmt: skip
+
+
+def places(frames: Sequence[pd.DataFrame], x: str, hue: str | None, room: float) -> list[str]:
+    """Puts each row at its place `_at` on an axis of names, `room` inches long; returns the names.
+
+    Series of the first frame stand side by side, a tenth of an inch apart, where intervals would cover each other; all
+    of them within 0.6 of the way to the next name.
+    """
+    parts, series = levels(frames[0], x), levels(frames[0], hue)
+    wide = (frames[0]["_y_high"] > frames[0]["_y_low"]).any()
+    apart = min(0.1 * len(parts) / room, 0.6 / len(series)) if wide else 0.0
+    aside = {name: (i - (len(series) - 1) / 2) * apart for i, name in enumerate(series)}
+    for frame in frames:
+        frame["_at"] = frame[x].map({part: i for i, part in enumerate(parts)}).astype(float)
+        frame["_at"] += frame[hue].map(aside).astype(float) if hue in frame else 0.0
+    return [str(part) for part in parts]
+
+
+# ---------------------------------------------------------------- figures
 
 
 def histograms(
@@ -67,32 +216,99 @@ def histograms(
 
     A note (an AUC with its interval, say) stands above its panel. The farthest 0.1 % are counted in the last bin.
     """
-    grid, fig = panels_of(list(panels), height=1.75)
-    colours = (FAINT, sns.color_palette()[1])
-    for key, ax in grid.items():
-        pair = [np.asarray(values, float).ravel() for values in panels[key]]
-        both = np.concatenate(pair)
-        low, high = np.quantile(both, [0.0, 0.999]) if both.size else (0.0, 1.0)
-        row = ax.get_ylabel()
-        edges = np.linspace(low, max(high, low + 1e-9), bins(pair) + 1)
-        for values, colour, solid in zip(pair, colours, (True, False), strict=True):
-            weights = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / max(values.size, 1)
-            sns.histplot(
-                x=edges[:-1], bins=list(edges), weights=weights, ax=ax, element="step", color=colour, legend=False,
-                alpha=0.45 if solid else 0.12, edgecolor=QUIET if solid else colour, linewidth=0.8 if solid else 1.6,
-            )  # fmt: skip
-        ax.set(ylabel=row, yticks=[], xlabel="")
-        ax.grid(False)
-        ax.spines["left"].set_visible(False)
-        ax.locator_params(axis="x", nbins=4)
-        if notes and key in notes:
-            note_above(ax, notes[key])
-    name_axes(grid, xlabel, "share of samples")
-    handles: list[Artist] = [
-        Patch(facecolor=(*matplotlib.colors.to_rgb(FAINT), 0.45), edgecolor=QUIET, linewidth=0.8),
-        Patch(facecolor=(*colours[1], 0.12), edgecolor=colours[1], linewidth=1.6),
-    ]
-    return finish(fig, title, handles, list(names))
+    looks = outlined(names)
+    tables = [(panel, shares(pair, names)) for panel, pair in panels.items()]
+    table = pd.concat([each.assign(panel=[panel] * len(each)) for panel, each in tables])
+
+    def dress(panel: Any, ax: Axes) -> None:
+        bare(ax)
+        sheet.note_above(ax, (notes or {}).get(panel, ""))
+
+    return draw(
+        [(table, stairs)], looks, hue="who", facet="panel", panels=list(panels), height=1.75, dress=dress,
+        title=title, xlabel=xlabel, ylabel="share of samples",
+    )  # fmt: skip
+
+
+def outlined(names: Sequence[str]) -> dict[str, Look]:
+    """The looks of two distributions: the first is filled, the second an outline."""
+    known, new = looks_of(names).items()
+    return {known[0]: known[1]._replace(colour=sheet.FAINT), new[0]: new[1]._replace(dash="none")}
+
+
+def shares(pair: Sequence[np.ndarray], names: Sequence[str]) -> pd.DataFrame:
+    """What `stairs` draws of two sets of values, told apart in the column `who`."""
+    both = np.concatenate([np.ravel(values) for values in pair])
+    low, high = np.quantile(both, [0.0, 0.999]) if both.size else (0.0, 1.0)
+    bins = int(np.clip(np.sqrt(min(np.size(values) for values in pair)) * 1.1, 8, 40))
+    edges = np.linspace(low, max(high, low + 1e-9), bins + 1)
+    made = []
+    for name, values in zip(names, pair, strict=True):
+        counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
+        made.append(pd.DataFrame({"who": name, "_x": edges[:-1], "_y": counts / max(np.size(values), 1)}))
+    return pd.concat(made)
+
+
+def bare(ax: Axes) -> None:
+    """Axes of a distribution: how high it is says nothing."""
+    ax.set(yticks=[], ylim=(0, None))
+    ax.grid(False)
+    ax.spines["left"].set_visible(False)
+    ax.locator_params(axis="x", nbins=4)
+
+
+def density(
+    panels: Mapping[Any, tuple[ArrayLike, ArrayLike]],
+    *,
+    counted: str = "points",
+    notes: Mapping[Any, str] | None = None,
+    **words: Unpack[Words],
+) -> Sheet:
+    """Two numbers of each of many things, `x (n,)` against `y (n,)`, none negative, on logarithmic axes.
+
+    Up to 1,000 points are drawn; of more, each cell's colour says how many they are, on one scale for all panels. Keys
+    `(row, column)` make a grid; the panels of a row share their axes. Zeros, which have no logarithm, and the smallest
+    0.1 % of a row lie on the left or lower border. A note stands above its panel. Raises BadInput on negative numbers.
+    """
+    found = {key: np.array([np.ravel(values) for values in pair], float) for key, pair in panels.items()}
+    if not all((pair >= 0).all() and np.isfinite(pair).all() for pair in found.values()):
+        raise BadInput("a density has logarithmic axes: give finite numbers of 0 or more")
+    table = pd.concat([pd.DataFrame(pair.T, columns=["_x", "_y"]).assign(panel=[key] * pair.shape[1])
+                       for key, pair in found.items()])  # fmt: skip
+    meshes: list[Any] = []
+
+    def cells(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+        row = [pair for key, pair in found.items() if not isinstance(key, tuple) or key[0] == rows["panel"].iloc[0][0]]
+        edges = [_cells(values) for values in np.concatenate(row, axis=1)]
+        x, y = (np.clip(rows[name], own[0], own[-1]) for name, own in zip(("_x", "_y"), edges, strict=True))
+        ax.set(xscale="log", yscale="log", xlim=edges[0][[0, -1]], ylim=edges[1][[0, -1]])
+        if len(rows) > FEW:
+            counts = np.ma.masked_equal(np.histogram2d(x, y, edges)[0].T, 0)
+            colours = sns.color_palette(sheet.SEQUENTIAL, as_cmap=True)
+            meshes.append(ax.pcolormesh(*edges, counts, cmap=colours, rasterized=True))
+        else:
+            ax.plot(x, y, linestyle="none", marker="o", markersize=2.4, color=INK, alpha=0.6, markeredgewidth=0)
+
+    def dress(panel: Any, ax: Axes) -> None:
+        ax.locator_params(axis="x", numticks=3)
+        ax.locator_params(axis="y", numticks=4)
+        ax.minorticks_off()
+        sheet.note_above(ax, (notes or {}).get(panel, ""))
+
+    fig = draw([(table, cells)], looks_of([None]), facet="panel", panels=list(panels), height=2.1, dress=dress, **words)
+    if meshes:
+        norm = LogNorm(1, max(10, *(mesh.get_array().max() for mesh in meshes)))
+        for mesh in meshes:
+            mesh.set_norm(norm)
+        fig.colorbar(meshes[0], ax=fig.axes, label=f"{counted} in a cell", aspect=40, pad=0.01)
+    return fig
+
+
+def _cells(values: np.ndarray) -> np.ndarray:
+    """Edges of 44 cells, evenly spaced in logarithms, from the smallest but a few to the largest."""
+    positive = values[values > 0]
+    low, high = (np.quantile(positive, 1e-3) / 1.2, positive.max() * 1.2) if positive.size else (0.1, 1)
+    return np.geomspace(low, high, 45)
 
 
 def profile(
@@ -101,63 +317,31 @@ def profile(
     *,
     hue: str | None = None,
     facet: str | None = None,
-    value: str = "value",
-    low: str = "low",
-    high: str = "high",
     null: float | None = 0.5,
     floor: Frame | None = None,
-    paper: Frame | None = None,
-    title: str = "",
-    xlabel: str = "",
-    ylabel: str = "AUC",
+    **words: Unpack[Words],
 ) -> Sheet:
     """An estimate and its interval for each part of a network (or any other ordered thing), a line through each series.
 
-    `null` is the value that means "no difference"; `floor` (same columns) is drawn as a grey band: what two seeds on
-    the same data differ by; `paper` (same columns, no interval) as hollow markers.
+    `null` is the value that means "no difference"; `floor` (same columns) is drawn as grey steps: what two seeds on
+    the same data differ by.
     """
-    table = spans(frame, value, low, high)
-    grid, fig = panels_of(levels(table, facet), height=2.9, share=True)
-    parts, series = levels(table, x), levels(table, hue)
-    looks = looks_of(series)
-    dodge = (np.arange(len(series)) - (len(series) - 1) / 2) * min(0.11, 0.5 / max(len(series), 1))
-    band = None if floor is None else spans(floor, value, low, high)
-    printed = None if paper is None else spans(paper, value, low, high)
-    bottom, top = limits(null, table, band, printed)
-    for key, ax in grid.items():
-        if band is not None:
-            grey_floor(ax, only(band, facet, key), x, parts, (bottom, top))
-        if null is not None:
-            ax.axhline(null, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
-        ends: list[tuple[float, str, Any]] = []
-        for index, name in enumerate(series):
-            colour, marker, dash = looks[name]
-            rows = only(only(table, facet, key), hue, name)
-            at = rows[x].map(parts.index).to_numpy(float) + dodge[index]
-            order = np.argsort(at)
-            at, rows = at[order], rows.iloc[order]
-            if not len(rows):
-                continue
-            ax.vlines(at, *within(rows, bottom, top), color=colour, alpha=0.6, linewidth=1.8, zorder=2)
-            ax.plot(at, rows["_value"], color=colour, marker=marker, linestyle=dash, zorder=3, markeredgecolor="white")
-            ends.append((float(rows["_value"].iloc[-1]), str(name), colour))
-            if printed is not None:
-                said = only(only(printed, facet, key), hue, name)
-                places = said[x].map(parts.index).to_numpy(float) + dodge[index]
-                ax.plot(places, said["_value"], color=colour, marker=marker, **HOLLOW)
-        name_parts(ax, [str(part) for part in parts], len(grid))
-        ax.set_ylim(bottom, top)
-    name_null(grid, null, ends if len(grid) == 1 and len(series) > 1 else [])
-    name_axes(grid, xlabel, ylabel)
-    handles: list[Artist] = []
-    labels: list[str] = []
-    if hue and len(series) > 1 and len(grid) > 1:
-        handles, labels = [key_line(looks[name]) for name in series], [str(name) for name in series]
-    if band is not None:
-        handles, labels = [*handles, Patch(facecolor=FLOOR, edgecolor="none")], [*labels, "two seeds, same data"]
-    if printed is not None:
-        handles, labels = [*handles, Line2D([], [], color=QUIET, marker="o", **HOLLOW)], [*labels, "paper"]
-    return finish(fig, title, handles, labels)
+    tables = [spans(each) for each in (frame, floor) if each is not None]
+    panels, looks = levels(tables[0], facet), looks_of(levels(tables[0], hue))
+    tables[1:] = [table.drop(columns=hue or [], errors="ignore") for table in tables[1:]]
+    across = sheet.columns(len(panels), 4)
+    parts, shown = places(tables, x, hue, 0.8 * sheet.WIDTH / across), limits(null, *tables)
+
+    def dress(panel: Any, ax: Axes) -> None:
+        sheet.name_parts(ax, parts, across)
+        ax.set_ylim(shown)
+
+    named: Words = {"ylabel": "AUC", **words}
+    ordered = [each.assign(_x=each["_at"]).sort_values("_x") for each in tables]
+    return draw(
+        list(zip(ordered, (points, steps), strict=False)), looks, hue=hue, facet=facet, panels=panels, height=2.9,
+        share=True, dress=dress, null=null, names="ends", **named,
+    )  # fmt: skip
 
 
 def tradeoff(
@@ -169,65 +353,38 @@ def tradeoff(
     facet: str | None = "attack",
     chosen: str | None = None,
     null: float | None = 0.5,
-    better: str = "down and right",
-    title: str = "",
-    xlabel: str = "",
-    ylabel: str = "",
+    **words: Unpack[Words],
 ) -> Sheet:
     """Two measurements against each other, both with intervals (columns of Estimates, or `x_low`, `x_high`, ...).
 
     Several rows of one series (strengths of a defence) are joined in their order. Facets share their axes. `chosen`
     names a Boolean column: where it is True the point stands in a ring, with its interval and off the line; the others
-    are then small and have none.
+    are then small and have none. Markers of later series are smaller, so that none hides another.
     """
-    table = spans(frame, x, f"{x}_low", f"{x}_high", "_x")
-    table = spans(table, y, f"{y}_low", f"{y}_high", "_y")
-    facet = facet if facet in table.columns else None
-    across, upward = limits(None, table, name="_x", least=0.01), limits(null, table, name="_y")
-    grid, fig = panels_of(levels(table, facet), height=3.1, widest=3, share=True)
-    series = levels(table, hue)
-    looks = looks_of(series)
-    drawn: list[tuple[Axes, pd.DataFrame]] = []
-    for key, ax in grid.items():
-        rows = only(table, facet, key)
-        for name in series:
-            colour, marker, dash = looks[name]
-            own = only(rows, hue, name)
-            ringed = own[own[chosen].astype(bool)] if chosen else own
-            ax.hlines(ringed["_y"], *within(ringed, *across, "_x"), color=colour, alpha=0.5, linewidth=1.3, zorder=2)
-            ax.vlines(ringed["_x"], *within(ringed, *upward, "_y"), color=colour, alpha=0.5, linewidth=1.3, zorder=2)
-            joined = own[~own[chosen].astype(bool)] if chosen else own
-            ax.plot(
-                joined["_x"], joined["_y"], color=colour, marker=marker, linestyle=dash if len(joined) > 1 else "none",
-                markeredgecolor="white", markersize=4.5 if chosen else 7.5, linewidth=1.1, zorder=3,
-            )  # fmt: skip
-            if chosen:
-                ax.plot(
-                    ringed["_x"], ringed["_y"], color=colour, marker=marker, linestyle="none", markeredgecolor=INK,
-                    markersize=9, markeredgewidth=1.4, zorder=4,
-                )  # fmt: skip
-        if null is not None:
-            ax.axhline(null, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
-        drawn.append((ax, rows))
-    for ax in grid.values():
-        ax.set(xlim=across, ylim=upward)
-    name_null(grid, null, [])
-    corner = next(iter(grid.values()))
-    bottom, top = corner.get_ylim()
-    room = 0.07 * (top - bottom) if better else 0.0
-    corner.set_ylim(bottom - room * ("down" in better), top + room * ("down" not in better))
-    name_axes(grid, xlabel or x, ylabel or y)
-    handles = [key_line((colour, marker, "none")) for colour, marker, _ in looks.values()]
-    labels = [str(name) for name in series]
+    table = spans(spans(frame, x, "_x"), y)
+    facet = facet if facet in table else None
+    across, (low, high) = limits(None, table, name="_x", least=0.01), limits(null, table)
+    looks = looks_of(levels(table, hue))
+    sizes = np.linspace(9, 7, len(looks)) if not chosen else np.full(len(looks), 4.5)
+    looks = {name: look._replace(size=size) for (name, look), size in zip(looks.items(), sizes, strict=True)}
+    layers: list[tuple[pd.DataFrame, Mark]] = [(table, points)]
     if chosen:
-        ring = Line2D([], [], linestyle="none", marker="o", color="none", markeredgecolor=INK, markersize=8)
-        handles, labels = [*handles, ring], [*labels, chosen]
-    direct = len(grid) == 1
-    finish(fig, title, [] if direct else handles, [] if direct else labels)
-    arrow(corner, better)
-    if direct:
-        for ax, rows in drawn:
-            label_points(fig, ax, rows, hue, looks)
+        taken = table[chosen].astype(bool)
+        small = table[~taken].drop(columns=["_x_low", "_x_high", "_y_low", "_y_high"])
+        layers = [(small, points), (table[taken], intervals), (table[taken], marker(**RING))]
+
+    def dress(panel: Any, ax: Axes) -> None:
+        ax.set(xlim=across, ylim=(low - 0.07 * (high - low), high))  # room for the arrow
+        if chosen:
+            keyed(ax, chosen, color="none", **RING)
+
+    named: Words = {"xlabel": x, "ylabel": y, **words}
+    fig = draw(
+        layers, looks, hue=hue, facet=facet, panels=levels(table, facet), height=3.1, widest=3, share=True, dress=dress,
+        null=null, names="points", **named,
+    )  # fmt: skip
+    corner: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 9, "style": "italic", "color": QUIET}
+    fig.axes[0].text(0.99, 0.015, "better ↘", transform=fig.axes[0].transAxes, **corner)
     return fig
 
 
@@ -235,56 +392,37 @@ def against_paper(
     frame: Frame,
     x: str = "setting",
     *,
-    value: str = "value",
-    low: str = "low",
-    high: str = "high",
     paper: str = "paper",
     hue: str | None = None,
     facet: str | None = None,
     source: str = "paper",
-    title: str = "",
-    xlabel: str = "",
+    **words: Unpack[Words],
 ) -> Sheet:
     """Measured, with its interval, beside the number that the paper prints (hollow); one line for each setting.
 
     `source` names the paper's setting in the legend: "paper (TinyImageNet, width 64)".
     """
-    table = spans(frame, value, low, high)
-    settings, series = levels(table, x), levels(table, hue)
-    grid, fig = panels_of(
-        levels(table, facet), height=0.55 + 0.36 * len(settings) * max(1.0, 0.7 * len(series)), widest=3
-    )
-    looks = looks_of(series)
-    printed = pd.to_numeric(table[paper], errors="coerce") if paper in table else pd.Series(dtype=float)
-    left, right = limits(None, table, table.assign(_value=printed) if printed.notna().any() else None, least=0.01)
-    dodge = (np.arange(len(series)) - (len(series) - 1) / 2) * min(0.3, 0.7 / max(len(series), 1))
-    for key, ax in grid.items():
-        for index, name in enumerate(series):
-            colour, marker, _ = looks[name]
-            rows = only(only(table, facet, key), hue, name)
-            at = rows[x].map(settings.index).to_numpy(float) + dodge[index]
-            ax.hlines(at, *within(rows, left, right), color=colour, alpha=0.55, linewidth=2.4, zorder=2)
-            ax.plot(
-                rows["_value"], at, color=colour, marker=marker, linestyle="none", markeredgecolor="white", zorder=3
-            )
-            if paper in rows:
-                ax.plot(printed[rows.index], at, color=colour, marker=marker, **HOLLOW)
-        ax.set_yticks(range(len(settings)), [str(name) for name in settings])
-        ax.set_ylim(len(settings) - 0.4, -0.6)
+    table = spans(frame)
+    printed = table.drop(columns=["_y_low", "_y_high"])
+    printed["_y"] = pd.to_numeric(table[paper], errors="coerce") if paper in table else np.nan
+    looks = {name: look._replace(label=look.label or "measured, 95 % interval", dash="none")
+             for name, look in looks_of(levels(table, hue)).items()}  # fmt: skip
+    height = 0.55 + 0.36 * table[x].nunique() * max(1.0, 0.7 * len(looks))
+    settings = places([table, printed], x, hue, height - 0.5)
+    shown = limits(None, table, printed, least=0.01)
+
+    def dress(panel: Any, ax: Axes) -> None:
+        ax.set_yticks(range(len(settings)), settings)
+        ax.set(xlim=shown, ylim=(len(settings) - 0.4, -0.6))
         ax.grid(axis="y", visible=False)
-        ax.set_xlim(left, right)
-    name_axes(grid, xlabel, "")
-    handles: list[Artist] = []
-    labels: list[str] = []
-    if hue and len(series) > 1:
-        handles = [key_line((colour, marker, "none")) for colour, marker, _ in looks.values()]
-        labels = [str(name) for name in series]
-    else:
-        handles, labels = [key_line((*looks[series[0]][:2], "none"))], ["measured, 95 % interval"]
-    if printed.notna().any():
-        shown = looks[series[0]] if len(series) == 1 else (QUIET, "o", "none")
-        handles, labels = [*handles, Line2D([], [], color=shown[0], marker=shown[1], **HOLLOW)], [*labels, source]
-    return finish(fig, title, handles, labels)
+        if printed["_y"].notna().any():
+            keyed(ax, source, color=looks[None].colour if None in looks else QUIET, **HOLLOW)
+
+    turned = {"_y": "_x", "_y_low": "_x_low", "_y_high": "_x_high", "_at": "_y"}
+    return draw(
+        [(table.rename(columns=turned), points), (printed.rename(columns=turned), marker(**HOLLOW))], looks, hue=hue,
+        facet=facet, panels=levels(table, facet), height=height, widest=3, dress=dress, **words,
+    )  # fmt: skip
 
 
 def curves(
@@ -294,103 +432,64 @@ def curves(
     *,
     hue: str | None = None,
     facet: str | None = None,
-    low: str = "low",
-    high: str = "high",
     null: float | None = None,
     diagonal: bool = False,
     log: str = "",
-    title: str = "",
-    xlabel: str = "",
-    ylabel: str = "",
+    **words: Unpack[Words],
 ) -> Sheet:
     """Lines over a quantity (epoch, strength, false positive rate), each in its band. `log` is "", "x", "y" or "xy".
 
     `null` draws the value that means "no difference"; `diagonal` draws y = x, which means it for ROC curves.
     """
-    table = spans(frame, y, low, high)
-    bottom, top = limits(null, table)
-    grid, fig = panels_of(levels(table, facet), height=2.9, widest=3, share=True)
-    series = levels(table, hue)
-    looks = looks_of(series)
-    for key, ax in grid.items():
-        ends: list[tuple[float, str, Any]] = []
-        for name in series:
-            colour, _, dash = looks[name]
-            rows = only(only(table, facet, key), hue, name).sort_values(x, kind="stable")
-            if not len(rows):
-                continue
-            if (rows["_high"] > rows["_low"]).any():
-                edges = (rows["_low"], rows["_high"]) if "y" in log else within(rows, bottom, top)
-                ax.fill_between(rows[x].astype(float), *edges, color=colour, alpha=0.14, linewidth=0)
-            ax.plot(rows[x].astype(float), rows["_value"], color=colour, linestyle=dash)
-            ends.append((float(rows["_value"].iloc[-1]), str(name), colour))
-        if "x" in log:
-            ax.set_xscale("log")
-        if "y" in log:
-            ax.set_yscale("log")
-        else:
-            ax.set_ylim(bottom, top)
+    table = spans(frame, y)
+    table = table.assign(_x=table[x].astype(float)).sort_values("_x", kind="stable")
+    shown = limits(null, table)
+
+    def dress(panel: Any, ax: Axes) -> None:
         ax.margins(x=0.01)
-        if null is not None:
-            ax.axhline(null, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
-        elif diagonal:
-            ends_of_x = np.geomspace(*ax.get_xlim(), 200) if "x" in log else np.array(ax.get_xlim())
-            ax.plot(ends_of_x, ends_of_x, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
-    name_null(grid, null, ends if len(grid) == 1 and len(series) > 1 else [])
-    name_axes(grid, xlabel or x, ylabel or y)
-    shown = hue and len(series) > 1 and len(grid) > 1
-    handles: list[Artist] = [key_line((colour, "", dash)) for colour, _, dash in looks.values()] if shown else []
-    return finish(fig, title, handles, [str(name) for name in series] if shown else [])
+        ax.set(**{f"{axis}scale": "log" for axis in log}, **{} if "y" in log else {"ylim": shown})
+        if diagonal:
+            ends = np.geomspace(*ax.get_xlim(), 200) if "x" in log else np.array(ax.get_xlim())
+            ax.plot(ends, ends, **GUESS)
+
+    named: Words = {"xlabel": x, "ylabel": y, **words}
+    return draw(
+        [(table, band)], looks_of(levels(table, hue)), hue=hue, facet=facet, panels=levels(table, facet), height=2.9,
+        widest=3, share=True, dress=dress, null=null, names="ends", **named,
+    )  # fmt: skip
 
 
-def roc(
-    found: Mapping[Any, Roc],
-    *,
-    title: str = "",
-    xlabel: str = "false positive rate",
-    ylabel: str = "true positive rate",
-) -> Sheet:
+def roc(found: Mapping[Any, Roc], *, title: str = "") -> Sheet:
     """ROC curves (`audit.roc_band`) with their pointwise 95 % bands, on linear and on logarithmic axes side by side.
 
     Keys are names of series, or pairs (row, series): a row of two panels for each. A logarithmic axis ends below the
     resolution, the smallest FPR that the non-members can show; no curve is drawn there.
     """
-    facets = list(dict.fromkeys(key[0] for key in found)) if all(isinstance(key, tuple) for key in found) else [None]
-    drawn = {(facet, series): band for facet in facets for series, band in _row(found, facet).items()}
-    looks = looks_of(list(dict.fromkeys(series for _, series in drawn)))
-    scales = ("linear axes", "logarithmic axes")
-    names = {(f, scale): scale if f is None else f"{f}, {scale}" for f in facets for scale in scales}
-    grid, fig = panels_of(list(names.values()), height=3.8 if len(facets) == 1 else 3.0, widest=2)
-    for facet in facets:
-        bands = _row(found, facet)
-        finest = min((band.resolution for band in bands.values()), default=0.01)
-        for scale in scales:
-            ax, log = grid[names[facet, scale]], scale == scales[1]
-            start = finest / 2.5 if log else 0.0
-            for name, band in bands.items():
-                colour, _, dash = looks[name]
-                shown = band.fpr >= (band.resolution if log else 0.0)
-                x = band.fpr[shown]
-                y, low, high = (np.maximum(part[shown], start / 2) for part in (band.tpr, band.low, band.high))
-                ax.fill_between(x, low, high, color=colour, alpha=0.14, linewidth=0)
-                ax.plot(x, y, color=colour, linestyle=dash)
-            ax.plot((start, 1), (start, 1), color=QUIET, linewidth=0.9, linestyle=GUESS, zorder=1)
-            if log:
-                ax.set(xscale="log", yscale="log")
-                ax.axvspan(start, finest, color=FLOOR, linewidth=0, zorder=0.5)
-                ax.text(
-                    np.sqrt(start * finest), 0.97, "below resolution", transform=ax.get_xaxis_transform(), rotation=90,
-                    ha="center", va="top", color=QUIET, fontsize=8,
-                )  # fmt: skip
-            margin = 0.0 if log else 0.01
-            ax.set(xlim=(start - margin, 1 + margin), ylim=(start - margin, 1.05 if log else 1 + margin))
-            ax.set_box_aspect(1)
-    name_axes(grid, xlabel, ylabel)
-    handles: list[Artist] = [key_line((colour, "", dash)) for colour, _, dash in looks.values()]
-    handles.append(Line2D([], [], color=QUIET, linewidth=0.9, linestyle=GUESS))
-    return finish(fig, title, handles, [*map(str, looks), "guessing"])
+    bands = {key if isinstance(key, tuple) else ("", key): one for key, one in found.items()}
+    finest = {row: min(one.resolution for key, one in bands.items() if key[0] == row) for row, _ in bands}
+    scales, made = ("linear axes", "logarithmic axes"), []
+    for (row, series), one in bands.items():
+        curve = pd.DataFrame({"_x": one.fpr, "_y": one.tpr, "_y_low": one.low, "_y_high": one.high})
+        resolved = curve[curve["_x"] >= one.resolution].clip(lower=finest[row] / 5)
+        for scale, shown in zip(scales, (curve, resolved), strict=True):
+            made.append(shown.assign(series=series, panel=[(row, scale)] * len(shown)))
+    table = pd.concat(made)
 
+    def dress(panel: Any, ax: Axes) -> None:
+        least, log = finest[panel[0]], panel[1] == scales[1]
+        start, margin = (least / 2.5, 0.0) if log else (0.0, 0.01)
+        ax.plot((start, 1), (start, 1), **GUESS, label="guessing")
+        if log:
+            ax.set(xscale="log", yscale="log")
+            ax.axvspan(start, least, color=FLOOR, linewidth=0, zorder=0.5)
+            ax.text(
+                np.sqrt(start * least), 0.97, "below resolution", transform=ax.get_xaxis_transform(), rotation=90,
+                ha="center", va="top", color=QUIET, fontsize=8,
+            )  # fmt: skip
+        ax.set(xlim=(start - margin, 1 + margin), ylim=(start - margin, 1.05 if log else 1 + margin), box_aspect=1)
 
-def _row(found: Mapping[Any, Roc], facet: Any) -> dict[Any, Roc]:
-    """The series of one row of panels; of the only one, where keys are plain names."""
-    return dict(found) if facet is None else {key[1]: band for key, band in found.items() if key[0] == facet}
+    return draw(
+        [(table, band)], looks_of(levels(table, "series")), hue="series", facet="panel",
+        panels=[(row, scale) for row in finest for scale in scales], height=3.8 if len(finest) == 1 else 3.0,
+        dress=dress, title=title, xlabel="false positive rate", ylabel="true positive rate",
+    )  # fmt: skip

@@ -57,17 +57,19 @@ results = lab.realize(first.steps(moments), second.steps(moments), relaxed.steps
 # The last epoch, as figures that need no kernel: the profiles, and the samples of the first pair that lie at both ends of stage 4.
 
 # %%
-layers.static(first, second)
+offered = {"cross-entropy": CrossEntropy(), "RelaxLoss": RelaxLoss(alpha)}
+side_by_side = layers.explorer(first, second, moments, offered)
+side_by_side.figure
 
 # %%
-layers.samples(first, second, measure="direction")
+side_by_side.choose(measure="direction").gallery
 
 # %% [markdown]
 # ## Side by side
 # Everything that is stored is shown at once. What is not says what it would cost, and is trained when you click.
 
 # %%
-layers.explorer(first, second, moments, {"cross-entropy": CrossEntropy(), "RelaxLoss": RelaxLoss(alpha)})
+side_by_side.choose(measure="euclidean")
 
 # %%
 report.provenance(results)

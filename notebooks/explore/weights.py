@@ -83,10 +83,11 @@ results = lab.realize(study.steps(compared, rates), self_audit(ordinary))
 # that have walked the same chain.
 
 # %%
-weights.static(study, *compared, rate, rates)
+rewinding = weights.explorer(study, *compared, rate, rates)
+rewinding.figure
 
 # %%
-weights.table(study, *compared, rate)
+rewinding.table
 
 # %% [markdown]
 # All scores and all *r*, by layer type: a score that knows nothing of layers stays on the dotted line.
@@ -99,7 +100,7 @@ weights.trend(study, rate)
 # What is stored is shown at once. What is not says what it would cost, and is trained when you click.
 
 # %%
-weights.explorer(study, *compared, rate, rates)
+rewinding
 
 # %%
 report.provenance(results)

@@ -18,8 +18,8 @@ from PIL import Image
 from lib import BadInput, lab, store
 from lib.data import readers
 from lib.explore import layers
-from lib.explore.layers import Explorer, explorer, samples, static
-from lib.explore.offer import Shelf
+from lib.explore.base import Shelf
+from lib.explore.layers import Explorer, explorer
 from lib.explore.setting import FACTORS, Setting, choices, differing
 from lib.explore.side_by_side import MEASURES, SHOWN, Side, merged
 from lib.localization import disparity
@@ -388,50 +388,52 @@ def test_a_move_is_quick_and_leaves_nothing_behind(app: Explorer) -> None:
 
 def test_a_change_draws_once(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
-    draw: Callable[[], None] = app._draw
+    look: Callable[[], Any] = app.look
 
-    def counted() -> None:
+    def counted() -> Any:
         drawn.append("")
-        draw()
+        return look()
 
-    monkeypatch.setattr(app, "_draw", counted)
+    monkeypatch.setattr(app, "look", counted)
     app.controls["A"]["architecture"].value = "vgg11"  # several controls move
     assert len(drawn) == 1
     app.parts.value = "blocks"  # the parts' buttons move too
     assert len(drawn) == 2
 
 
+def test_reset_brings_the_beginning_back(app: Explorer) -> None:
+    before = app.picture.value
+    app.controls["A"]["width"].value, app.measure.value, app.parts.value = 4, "direction", "blocks"
+    app.reset.click()
+    assert app.settings == {"A": FIRST, "B": SECOND} and app.controls["A"]["width"].value == 8
+    assert app.picture.value == before and not app.offer.made
+
+
 # --- figures --------------------------------------------------------------------------------------------------------
 
 
-def test_the_static_figure_shows_the_same(shelf: None) -> None:
-    fig = static(FIRST, SECOND, measure="direction", part="stage3")
-    profile, gap, first, second = fig.axes
-    for line, setting in zip(profile.lines[:4:2], (FIRST, SECOND), strict=True):
+def test_the_figure_shows_the_same(app: Explorer) -> None:
+    profile, first, second, gap = app.choose(measure="direction", part="stage3").figure.axes
+    for name, setting in (("A: resnet10", FIRST), ("B: resnet18", SECOND)):
+        line = next(line for line in profile.lines if line.get_label() == name)
         found = disparity.profile(*disparity.read(Shelf().results(setting.distances()) or [], "direction"))
         np.testing.assert_allclose(line.get_ydata(), [each.value for each in found])
     read = [disparity.read(Shelf().results(s.distances()) or [], "direction") for s in (FIRST, SECOND)]
     differences = [disparity.versus(read[1], read[0], i).value for i in range(len(STAGES))]
-    np.testing.assert_allclose(gap.lines[1].get_ydata(), differences)
+    np.testing.assert_allclose(gap.lines[0].get_ydata(), differences)
     assert [ax.get_title(loc="left")[:9] for ax in (first, second)] == ["A, stage3", "B, stage3"]
-    assert len(static(FIRST).axes) == 2
-    assert len(static(FIRST, SECOND, parts="blocks").axes) == 3  # blocks that differ have no difference
+    assert len(app.choose(parts="blocks").figure.axes) == 3  # blocks that differ have no difference
     assert not plt.get_fignums()
 
 
-def test_the_figure_of_samples_shows_the_same(app: Explorer) -> None:
-    axes = samples(FIRST, SECOND, part="stage4").axes
-    pictures = [pixels for letter in "AB" for _, pixels in shown(app, letter)]
-    assert len(axes) == len(pictures)
-    for ax, pixels in zip(axes, pictures, strict=True):
-        np.testing.assert_array_equal(ax.images[0].get_array(), pixels)
+def test_the_gallery_shows_the_same(app: Explorer) -> None:
+    assert app.gallery.data == app.samples["A"].value + app.samples["B"].value
 
 
-def test_what_is_not_there_is_named(shelf: None) -> None:
-    with pytest.raises(BadInput, match=r"A \(resnet34\) is not stored: hand its steps to lab.realize first"):
-        static(FIRST.but("architecture", "resnet34"))
-    with pytest.raises(BadInput, match="no measure 'directoin' to look at; did you mean 'direction'"):
-        static(FIRST, measure="directoin")
+def test_what_is_not_there_is_named(app: Explorer) -> None:
+    app.controls["A"]["architecture"].value = "resnet34"
+    with pytest.raises(BadInput, match=r"A \(resnet34\) is not stored at this choice. Hand .* to lab.realize first"):
+        _ = app.figure
 
 
 def test_looking_at_what_is_stored_needs_no_torch(shelf: None) -> None:

@@ -16,7 +16,7 @@ from PIL import Image
 
 from lib import BadInput, audit, lab, selection, store
 from lib.explore.rewinding import GRID, Drawing, Ranked, Rewinding, Stored, agree, percent, rows
-from lib.explore.weights import NONE, Explorer, explorer, static, table, trend
+from lib.explore.weights import NONE, Explorer, explorer, trend
 from lib.localization import weights
 from lib.recipe import (
     SNIP,
@@ -204,7 +204,7 @@ def test_where_the_weights_sit_is_shown_at_every_rate(app: Explorer, asked: list
         app.rate.value = rate
         said = text(app.says.value)
         assert said.count(f"at {percent(rate)}: what comes of rewinding these weights is not trained yet") == 2
-        assert f"Of its {round(rate * SIZE):,} weights" in said and f"r = {percent(rate)}" in app.table.value
+        assert f"Of its {round(rate * SIZE):,} weights" in said and f"r = {percent(rate)}" in app.cells.value
     assert not asked and not list(store.listing("Train"))
 
 
@@ -212,12 +212,12 @@ def test_every_score_and_model_can_be_looked_at(app: Explorer) -> None:
     seen = set()
     for name, model in [(name, 0) for name in CRITERIA] + [("chance", model) for model in range(1, MODELS)]:
         app.scores["A"].value, app.model.value = name, model
-        seen.add(app.table.value)
+        seen.add(app.cells.value)
         assert f"A ({name}) at 5 %" in text(app.says.value)
     assert len(seen) == len(CRITERIA) + MODELS - 1
     app.scores["B"].value = NONE
     assert (
-        "B (" not in text(app.says.value) and "in common" not in app.says.value and "B selects" not in app.table.value
+        "B (" not in text(app.says.value) and "in common" not in app.says.value and "B selects" not in app.cells.value
     )
 
 
@@ -241,7 +241,7 @@ def test_a_score_that_is_not_stored_is_told(app: Explorer) -> None:
     store.discard(STUDY.scores("chance")[0].key)
     app.scores["B"].value = "chance"
     assert "The score of B (chance) is not stored." in text(app.says.value) and app.offer.made
-    assert "A selects" in app.table.value and "B selects" not in app.table.value
+    assert "A selects" in app.cells.value and "B selects" not in app.cells.value
 
 
 def test_a_damaged_result_is_missing(shelf: None) -> None:
@@ -266,7 +266,7 @@ def test_a_click_trains_what_is_missing(own_outputs: Any) -> None:
     few = {"magnitude": Magnitude(), "SNIP": SNIP(4)}
     tiny = study(6, pool=40, width=2, epochs=2, again=1, criteria=few)
     app = explorer(tiny, "magnitude", "SNIP", 0.1)
-    assert app.table.value == "" and "24 to train" in app.offer.cost.value and not list(store.listing())
+    assert app.cells.value == "" and "24 to train" in app.offer.cost.value and not list(store.listing())
     app.offer.train.click()
     assert text(app.offer.cost.value).strip() == "" and text(app.says.value).count("attack AUC") == 4
     assert "10 % (trained)" in [label for label, _ in app.rate.options]
@@ -297,21 +297,21 @@ def test_a_move_is_quick_and_leaves_nothing_behind(app: Explorer) -> None:
 # --- figures --------------------------------------------------------------------------------------------------------
 
 
-def test_the_static_figure_shows_the_same(app: Explorer) -> None:
-    fig = static(STUDY, "vulnerability", "magnitude", 0.05, RATES)
+def test_the_figure_shows_the_same(app: Explorer) -> None:
+    fig = app.figure
     accuracy, auc, first, second = fig.axes
     found = [results(STUDY.rewound("vulnerability", rate)) for rate in RATES]
     own = next(line for line in accuracy.lines if line.get_label() == "A: vulnerability")
     np.testing.assert_allclose(own.get_ydata(), [np.mean(values) for values, _ in found])
     own = next(line for line in auc.lines if line.get_label() == "A: vulnerability")
-    alone = static(STUDY, "vulnerability", None, 0.05, RATES).axes[0].lines
+    alone = explorer(STUDY, "vulnerability", None, 0.05, RATES).figure.axes[0].lines
     assert list(next(line for line in alone if line.get_label() == "A: vulnerability").get_xdata()) == RATES
     areas = [audit.auc(attack["scores"], attack["member"]).mean() for _, attack in found]
     np.testing.assert_allclose(own.get_ydata(), areas)
     for ax, favourite, seed in ((first, "head.fc.weight", 0), (second, "stem.norm.weight", 10)):
         shares = {i: each.share for i, each in enumerate(Ranked(maps(seed, favourite)).by_tensor(0.05))}
-        drawn = {x: y for line in ax.lines if line.get_label() in set(KINDS)
-                 for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}  # fmt: skip
+        marks = [line for line in ax.lines if not line.get_clip_on()]
+        drawn = {x: y for line in marks for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}
         assert {x: y for x, y in drawn.items() if y > 1e-3} == {x: y for x, y in shares.items() if y}
         assert len(drawn) == len(SHAPES)
     assert fig.finding == " ".join(text(app.says.value).split())
@@ -341,18 +341,18 @@ def test_the_trend_is_the_mean_over_the_models(shelf: None) -> None:
 def test_what_is_not_there_is_named(shelf: None) -> None:
     with pytest.raises(BadInput, match="no score 'magnitud' to look at; did you mean 'magnitude'"):
         explorer(STUDY, "magnitud", None, 0.05)
-    with pytest.raises(BadInput, match="there are models 0 to 3, and no model 4"):
-        table(STUDY, "magnitude", None, 0.05, model=4)
     store.discard(STUDY.scores("SNIP")[0].key)
-    with pytest.raises(BadInput, match=r"B \(SNIP\) is not stored: hand the study's steps to lab.realize first"):
-        static(STUDY, "magnitude", "SNIP", 0.05)
+    with pytest.raises(BadInput, match=r"B \(SNIP\) is not stored. Hand the explorer's steps to lab.realize first"):
+        _ = explorer(STUDY, "magnitude", "SNIP", 0.05).figure
+    with pytest.raises(BadInput, match=r"SNIP is not stored: hand"):
+        trend(STUDY, 0.05)
 
 
 def test_looking_at_what_is_stored_needs_no_torch(shelf: None) -> None:
     code = (
-        "import sys; from tests.explore.test_weights import STUDY, explorer, static, table, trend\n"
+        "import sys; from tests.explore.test_weights import STUDY, explorer, trend\n"
         "app = explorer(STUDY, 'vulnerability', 'magnitude', 0.05)\n"
-        "static(STUDY, 'vulnerability', 'magnitude', 0.05); table(STUDY, 'SNIP', None, 0.05); trend(STUDY, 0.05)\n"
+        "app.figure; app.table; trend(STUDY, 0.05)\n"
         "app.model.value = 1\n"
         "assert 'attack AUC' in app.says.value, app.says.value\n"
         "sys.exit('torch' in sys.modules)"

@@ -81,7 +81,6 @@ FIGURES = {
         hue="measure",
         facet="depth",
         floor=series(depth="resnet10"),
-        paper=[{"part": "stage4", "value": 0.7, "measure": "Euclidean", "depth": "resnet10"}],
         title=TITLE,
     ),
     "profile, blocks": lambda: report.profile(
@@ -99,7 +98,7 @@ FIGURES = {
         [{"variant": "a", "accuracy": Estimate(0.7, -np.inf, np.inf, 1, False), "auc": Estimate(0.7, 0.2, 1.2, 2)}]
     ),
     "tradeoff": lambda: report.tradeoff(tradeoffs(["LiRA"], strengths=3), title=TITLE),
-    "tradeoff, facets": lambda: report.tradeoff(tradeoffs(["LiRA", "RMIA"]), title=TITLE, better="up and right"),
+    "tradeoff, facets": lambda: report.tradeoff(tradeoffs(["LiRA", "RMIA"]), title=TITLE),
     "tradeoff, chosen": lambda: report.tradeoff(
         [row | {"chosen on dev": i % 3 == 2} for i, row in enumerate(tradeoffs(["LiRA", "RMIA"], strengths=3))],
         chosen="chosen on dev",
@@ -156,17 +155,16 @@ def test_title_is_the_finding_and_the_description():
     assert about["image/png"]["alt"] == TITLE and data["text/plain"] == f"Figure: {TITLE}"
 
 
-def test_profile_names_series_null_floor_and_paper():
+def test_profile_names_series_null_and_floor():
     words = texts(
         report.profile(
             series(measure="direction") + series(measure="Euclidean"),
             hue="measure",
             floor=series(),
-            paper=[{"part": "stage4", "value": 0.7, "measure": "Euclidean"}],
             ylabel="AUC",
         )
     )
-    for word in ("direction", "Euclidean", "no difference", "two seeds, same data", "paper", "AUC", *STAGES):
+    for word in ("direction", "Euclidean", "no difference", "two seeds, same data", "AUC", *STAGES):
         assert word in words
 
 
@@ -263,11 +261,91 @@ def test_quantities_go_from_light_to_dark():
     assert light == sorted(light, reverse=True) and len(set(light)) == 3
 
 
-def test_order_of_parts_is_that_of_the_rows_or_of_a_categorical():
-    frame = pd.DataFrame(series())
-    shuffled = frame.iloc[[4, 2, 0, 1, 3]].assign(part=lambda t: pd.Categorical(t["part"], STAGES))
-    ticks = [label.get_text() for label in report.profile(shuffled).axes[0].get_xticklabels()]
-    assert ticks == STAGES
+def test_order_of_parts_is_that_of_the_rows():
+    ticks = [label.get_text() for label in report.profile(series()[::-1]).axes[0].get_xticklabels()]
+    assert ticks == STAGES[::-1]
+
+
+CROWDED = [
+    {"variant": f"defence {i} at strength {i / 7:.2f}", "accuracy": near(0.75 + 0.004 * np.sin(5 * i)),
+     "auc": near(0.8 + 0.02 * np.cos(3 * i))}
+    for i in range(12)
+]  # fmt: skip
+LABELLED = {
+    "points": lambda: report.tradeoff(CROWDED, title=TITLE),
+    "ends": lambda: report.profile(
+        [row for i in range(7) for row in series(variant=f"series {i}, all of which end alike")], hue="variant"
+    ),
+    "rows": lambda: report.histograms(
+        {(row, s): two_distributions() for row in ("without augmentation", "with augmentation") for s in STAGES[1:]},
+        title="One long finding without a comma or a full stop " * 3,
+    ),
+    "key": lambda: report.tradeoff(
+        [row | {"attack": attack} for row in CROWDED for attack in ("LiRA", "RMIA")],
+        xlabel="accuracy on test samples " * 5, ylabel="area under the curve of the attack " * 3,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_no_words_meet_or_leave_the_canvas(name):
+    from matplotlib.text import Annotation, Text
+
+    fig = LABELLED[name]()
+    fig.draw_without_rendering()
+    shown = [each for each in fig.findobj(Text) if each.get_text() and each.get_visible() and each.figure is fig]
+    ticks = {label for ax in fig.axes for axis in (ax.xaxis, ax.yaxis) for label in axis.get_ticklabels(which="both")}
+    boxes = {each: each.get_window_extent() for each in shown if each not in ticks or isinstance(each, Annotation)}
+    assert len(boxes) > 5
+    for one, box in boxes.items():
+        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= fig.bbox.width + 1 and box.y1 <= fig.bbox.height + 1, one
+        for other, beside in boxes.items():
+            width, height = (
+                min(box.x1, beside.x1) - max(box.x0, beside.x0),
+                min(box.y1, beside.y1) - max(box.y0, beside.y0),
+            )
+            assert one is other or min(width, height) < 3, (one, other)
+
+
+@pytest.mark.parametrize("count", [2, 5, 9])
+@pytest.mark.parametrize("parts", [2, 5])
+def test_no_point_moves_nearer_to_another_tick(count, parts):
+    rows = [row for i in range(count) for row in series(variant=f"v{i}") if row["part"] in STAGES[:parts]]
+    lines = [line for line in report.profile(rows, hue="variant").axes[0].lines if len(line.get_xdata()) == parts]
+    places = np.array([line.get_xdata() for line in lines[:count]])
+    assert np.abs(places - np.arange(parts)).max() < 0.5 and np.diff(places, axis=0).min() > 0
+
+
+def test_points_without_intervals_stay_at_their_tick():
+    rows = [row | {"value": 0.5, "low": 0.5, "high": 0.5} for i in "abc" for row in series(variant=i)]
+    for line in report.profile(rows, hue="variant", null=None).axes[0].lines:
+        assert list(line.get_xdata()) == list(range(len(STAGES)))
+
+
+def test_a_far_null_is_named_and_does_not_squeeze_the_points():
+    rows = [{"variant": v, "accuracy": near(0.7), "auc": near(auc)} for v, auc in (("a", 0.9), ("b", 0.93))]
+    fig = report.tradeoff(rows, facet=None)
+    assert fig.axes[0].get_ylim()[0] > 0.7 and "↓ no difference: 0.5" in texts(fig)
+    assert "no difference: " not in texts(report.tradeoff(tradeoffs(["LiRA"]), null=0.6))
+
+
+def test_a_minus_is_a_minus():
+    fig = report.profile(series(net="resnet-18"), facet="net", title="stage-4: -0.02 [-.1, 2-3]")
+    assert fig.finding == "stage-4: −0.02 [−.1, 2-3]" and "resnet-18" in texts(fig)
+
+
+@pytest.mark.parametrize("attacks", [["LiRA"], ["LiRA", "RMIA"]])
+def test_a_series_whose_only_point_is_chosen_is_named(attacks):
+    rows = [row | {"taken": row["variant"] == "scratch"} for row in tradeoffs(attacks)]
+    assert {"ordinary", "scratch", "risky stages", "taken"} <= set(
+        texts(report.tradeoff(rows, chosen="taken")).split("\n")
+    )
+
+
+def test_points_that_coincide_are_all_seen():
+    rows = [{"variant": v, "accuracy": near(0.7), "auc": near(0.8)} for v in "abc"]
+    sizes = [line.get_markersize() for line in report.tradeoff(rows).axes[0].lines if line.get_label() in set("abc")]
+    assert sizes == sorted(set(sizes), reverse=True)
 
 
 def test_figure_stays_within_the_page_whatever_the_number_of_panels():

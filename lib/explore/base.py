@@ -1,0 +1,246 @@
+"""What every explorer is: controls over what is stored, and an offer to compute the rest on a click.
+
+A kind of explorer makes its controls with `watched`, says in `steps` what they ask for, and gives in `look` what is
+stored of it. `figure` is what it shows now, for a page without a kernel.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import ipywidgets as widgets
+from traitlets import TraitError
+
+from lib import BadInput, lab, store
+from lib.localization.disparity import Arrays
+from lib.recipe import Step
+
+if TYPE_CHECKING:
+    from lib.report.sheet import Sheet
+
+Made = TypeVar("Made")
+COLOURS = {"A": "#0b6fa4", "B": "#d1550b"}  # of two sides that are compared
+LONG = 10.0  # minutes of computing above which a click on the button is not enough
+WRAP = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"}  # a row of controls
+AUTO = {"width": "auto"}
+
+
+def markup(name: str = "") -> widgets.HTML:
+    """An empty piece of the page, of the CSS class `name`."""
+    made = widgets.HTML()
+    if name:
+        made.add_class(name)
+    return made
+
+
+def status(*lines: str) -> str:
+    """Sentences that a screen reader speaks when they change."""
+    text = "<br>".join(html.escape(line) for line in lines)
+    return f'<div role="status" aria-live="polite" style="line-height:1.5">{text}</div>'
+
+
+def picture(fig: Sheet, png: bytes = b"") -> str:
+    """The sheet as an element with its own text for those who cannot see it; `png` where it is drawn already."""
+    if not png:
+        buffer = io.BytesIO()
+        fig.savefig(buffer, format="png", pil_kwargs={"compress_level": 1})
+        png = buffer.getvalue()
+    data, text = base64.b64encode(png).decode(), html.escape(fig.finding, quote=True)
+    return f'<img alt="{text}" src="data:image/png;base64,{data}" style="width:{fig.bbox.width:.0f}px;max-width:none">'
+
+
+def offer(control: Any, options: Sequence[Any], otherwise: Any) -> Any:
+    """Gives a control its options; it keeps its value, which is returned, where that is one of them."""
+    values = [each[1] if isinstance(each, tuple) else each for each in options]
+    if list(control.options) != list(options):
+        value = control.value if control.value in values else otherwise
+        control.options = options
+        control.value = value
+    return control.value
+
+
+class Shelf:
+    """Stored results, each read once. Nothing is computed: what is missing or damaged is not there."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, Arrays] = {}
+        self._made: dict[str, Any] = {}
+
+    def made(self, steps: Sequence[Step], make: Callable[[list[Arrays]], Made]) -> Made | None:
+        """What `make` gives of the arrays, made once for the last of the steps; None where one is not there."""
+        key = steps[-1].key
+        if key not in self._made and (found := self.results(steps)) is not None:
+            self._made[key] = make(found)
+        return self._made.get(key)
+
+    def results(self, steps: Sequence[Step]) -> list[Arrays] | None:
+        """The arrays of each step; None where one is not there."""
+        for step in steps:
+            if step.key not in self._read:
+                if not store.has(step.key):
+                    return None
+                try:
+                    self._read[step.key] = store.read(step.key).arrays
+                except store.Corrupt:
+                    store.discard(step.key)  # so that it is computed again when it is asked for
+                    return None
+        return [self._read[step.key] for step in steps]
+
+
+class Offer(widgets.VBox):
+    """Says what is missing and what it would cost, and computes it on a click: two, where it takes long.
+
+    `steps` are all that is looked at now, one list for each asker; `done` is called after a click, with what went
+    wrong or with nothing.
+    """
+
+    def __init__(self, steps: Callable[[], list[list[Any]]], done: Callable[[str], None]) -> None:
+        self._steps, self._done = steps, done
+        self.cost, self.progress = markup("leak-atlas-cost"), widgets.Output()
+        self.sure = widgets.Checkbox(description="yes, I want to wait for that", indent=False, layout=AUTO)
+        look = {"button_style": "primary", "icon": "play", "layout": AUTO}
+        self.train = widgets.Button(description="train what is missing", **look)
+        self.sure.observe(lambda change: setattr(self.train, "disabled", not change["new"]), names="value")
+        self.train.on_click(self._compute)
+        super().__init__([widgets.HBox([self.cost, self.sure, self.train], layout=WRAP), self.progress])
+
+    @property
+    def made(self) -> bool:
+        """Whether there is something to click on."""
+        return self.train.layout.display is None
+
+    def tell(self, complete: bool, wrong: str = "") -> None:
+        """Counts what is missing; `complete` says that all that is looked at is there, `wrong` why it cannot be."""
+        from lib.lab.cluster import Where
+        from lib.lab.plans import plan
+        from lib.lab.run import width
+
+        minutes, told = 0.0, wrong
+        if not wrong:
+            if not complete and not self.made:
+                self.cost.value = status("counting what it costs ...")  # the first time, torch is loaded for that
+            try:
+                todo = plan(self._steps())
+                if todo.jobs:
+                    workers = width(todo, Where())
+                    minutes, told = todo.seconds / 60 / workers, todo.preview(workers)
+            except BadInput as error:
+                wrong = told = str(error)
+        self.cost.value = status(told)
+        self.train.layout.display = None if told and not wrong else "none"
+        self.sure.layout.display = None if minutes > LONG else "none"
+        self.sure.value, self.train.disabled = False, minutes > LONG
+
+    def _compute(self, _: Any) -> None:
+        wrong = ""
+        self.train.disabled = True
+        with self.progress:
+            try:
+                lab.realize(*self._steps())
+            except (BadInput, lab.Failed) as error:
+                wrong = str(error)
+        self.progress.clear_output()
+        self._done(wrong)
+
+
+class View(NamedTuple):
+    """What is stored at one choice: its figure, in sentences what it says, and what there has to be but is not."""
+
+    sheet: Sheet | None
+    said: Sequence[str]
+    missing: Sequence[str]
+    complete: bool  # nothing would be trained
+    png: bytes = b""  # of the sheet, where it is drawn already
+
+
+class Explorer(widgets.VBox):
+    """Controls, an offer, sentences and a picture; `steps`, `fit` and `look` are a kind's own."""
+
+    view: View
+
+    def __init__(self) -> None:
+        self._quiet, self._starts = False, list[tuple[Any, Any]]()
+        self.says, self.picture = markup("leak-atlas-says"), markup()
+        self.offer = Offer(self.steps, self._computed)
+        self.reset = widgets.Button(description="reset", icon="undo", tooltip="as it was in the beginning", layout=AUTO)
+        self.reset.on_click(lambda _: self.restart())
+        super().__init__()
+
+    def choose(self, **values: Any) -> Explorer:
+        """Sets controls by their names, as a click would."""
+        for name, value in values.items():
+            getattr(self, name).value = value
+        return self
+
+    def steps(self) -> list[list[Any]]:
+        """All that is looked at, one list for each asker."""
+        raise NotImplementedError
+
+    def fit(self) -> None:
+        """Lets the controls offer what can be chosen now."""
+
+    def forget(self) -> None:
+        """What was drawn is out of date: something was computed."""
+
+    def look(self) -> View:
+        """What is stored at this choice."""
+        raise NotImplementedError
+
+    @property
+    def figure(self) -> Sheet:
+        """What is shown now, as a figure that needs no kernel. Raises BadInput where it is not stored."""
+        if self.view.missing or not self.view.sheet:
+            raise BadInput(f"{' '.join(self.view.missing)} Hand the explorer's steps to lab.realize first")
+        return self.view.sheet
+
+    def watched(self, control: Any, took: Callable[[Any], None] = lambda value: None) -> Any:
+        """The control; each change is handed to `took`, which raises BadInput where it cannot be, and then shown."""
+        self._starts.append((control, control.value))
+        control.observe(partial(self._changed, took), names="value")
+        return control
+
+    @contextmanager
+    def quietly(self) -> Iterator[None]:
+        """Controls that are set inside do not call back."""
+        before, self._quiet = self._quiet, True
+        try:
+            yield
+        finally:
+            self._quiet = before
+
+    def _changed(self, took: Callable[[Any], None], change: dict[str, Any]) -> None:
+        if self._quiet:
+            return
+        wrong = ""
+        try:
+            took(change["new"])
+        except BadInput as error:
+            wrong = str(error)
+        self.settle(wrong)
+
+    def _computed(self, wrong: str) -> None:
+        self.forget()
+        self.settle(wrong)
+
+    def settle(self, wrong: str = "") -> None:
+        """Shows what is stored, and what the rest would cost."""
+        with self.quietly():
+            self.fit()
+            view = self.view = self.look()
+        self.picture.value = picture(view.sheet, view.png) if view.sheet else ""
+        self.says.value = status(*view.missing, *filter(None, view.said))
+        self.offer.tell(view.complete, wrong)
+
+    def restart(self) -> None:
+        """All controls as they were in the beginning."""
+        with self.quietly():
+            for control, value in self._starts:
+                with suppress(TraitError):  # not offered now: `fit` chooses
+                    control.value = value
+        self.settle()
