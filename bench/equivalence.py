@@ -16,8 +16,8 @@ from lib.data.designs import Role, roles
 from lib.data.resident import Resident, resident
 from lib.models import Net, build
 from lib.recipe import Data, Model, RandomHalves, Schedule
-from lib.training import signals
-from lib.training.loop import Plan, Training, fit_many, training
+from lib.training import answers
+from lib.training.loop import Mode, Training, fit_many, training
 
 # Stated before anything was measured: two arms are equivalent in a quantity where the 95 % interval of the mean paired
 # difference over the seeds lies within this, to both sides.
@@ -33,7 +33,7 @@ def equivalence(
     schedule, model = schedule or Schedule(20, batch=64, lr=0.05), model or Model("resnet18", width=16)
     data, design = resident(Data(), device), RandomHalves(pool=2000, test=2000)
     role = roles(design, data.labels.cpu().numpy(), data.train, seeds)
-    arms: list[tuple[Plan, str, int]] = [
+    arms: list[tuple[Mode, str, int]] = [
         ("eager", "fp32", 1),
         ("graph" if device.type == "cuda" else "eager", "bf16", 4),
     ]
@@ -41,7 +41,7 @@ def equivalence(
     for arm, (plan, precision, streams) in enumerate(arms):
         nets = [build(model, data.shape[2], data.classes, seed).to(device) for seed in range(seeds)]
 
-        def one(seed: int, nets: list[Net] = nets, plan: Plan = plan, precision: str = precision) -> Training:
+        def one(seed: int, nets: list[Net] = nets, plan: Mode = plan, precision: str = precision) -> Training:
             members = torch.as_tensor(np.flatnonzero(role[seed] == Role.MEMBER))
             return training(nets[seed], data, members, schedule, seed=seed, precision=precision, plan=plan)
 
@@ -67,7 +67,7 @@ def quantities(net: Net, data: Resident, role: np.ndarray) -> tuple[float, float
     accuracy, confidence = {}, {}
     for who in (Role.MEMBER, Role.NONMEMBER, Role.TEST):
         index = torch.as_tensor(np.flatnonzero(role == who))
-        logits, scaled = signals.logits(net, data, index)
+        logits, scaled = answers.logits(net, data, index)
         accuracy[who] = float((logits.argmax(1) == data.labels.cpu()[index]).double().mean())
         confidence[who] = scaled[:, 0]  # a monotone function of the loss that does not saturate
     inside, outside = confidence[Role.MEMBER][:, None], confidence[Role.NONMEMBER]

@@ -31,7 +31,7 @@ def _storing(a: Any, b: Any, data: Any, index: Any) -> dict[str, Any]:
 
     from lib.data import augmentation
     from lib.localization import layers
-    from lib.training.signals import scoring
+    from lib.training.answers import scoring
 
     names = layers.part_names(a)
     kept: list[list[Any]] = []

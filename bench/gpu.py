@@ -43,7 +43,7 @@ from lib.data.resident import Resident
 from lib.models import build, skeleton
 from lib.recipe import Augment, Model, RelaxLoss, Schedule
 from lib.training.cost import flops
-from lib.training.loop import Plan, Training, fit_many, training
+from lib.training.loop import Mode, Training, fit_many, training
 
 PEAK = 790e12  # FLOP/s of a large bfloat16 matrix product on an H200
 LIMIT = 420.0  # seconds after which no section is begun
@@ -142,7 +142,7 @@ def pace(
     data: Resident,
     model: Model,
     size: Size,
-    plan: Plan,
+    plan: Mode,
     precision: str = "bf16",
     streams: int = 1,
     compiled: bool = False,
@@ -174,7 +174,7 @@ def pace(
     return epochs, min(end[0] for end in ends) - start - float(np.median(epochs))
 
 
-def host(data: Resident, plan: Plan) -> float:
+def host(data: Resident, plan: Mode) -> float:
     """Milliseconds of the host for a step of a network so thin that the device has next to nothing to do."""
     members, batch = torch.arange(640) % len(data.labels), 8
     net = build(Model("resnet18", width=4), 3, 10, 0).to(data.device)
@@ -194,7 +194,7 @@ def host(data: Resident, plan: Plan) -> float:
     return float(np.median(found))
 
 
-def equality(data: Resident, plan: Plan, streams: int, deterministic: bool) -> float:
+def equality(data: Resident, plan: Mode, streams: int, deterministic: bool) -> float:
     """Largest difference of a weight between eager trainings and those of `plan`, several at once; `deterministic` is
     cuDNN's switch. Two epochs with a tail, under both optimizers and precisions."""
     worst = 0.0
@@ -203,7 +203,7 @@ def equality(data: Resident, plan: Plan, streams: int, deterministic: bool) -> f
         list(itertools.product(("sgd", "adam"), ("fp32", "bf16"))),
     )
 
-    def one(kind: tuple[str, str], plan: Plan) -> Training:
+    def one(kind: tuple[str, str], plan: Mode) -> Training:
         net = build(Model("resnet10", width=8), 3, 10, seed=0).to(data.device)
         schedule = Schedule(2, 64, "adam" if kind[0] == "adam" else "sgd", lr=0.01, augment=Augment(CROP))
         return training(net, data, members, schedule, RelaxLoss(1.0), seed=1, precision=kind[1], plan=plan)
@@ -284,7 +284,7 @@ class Report(dict[str, Any]):
 def sections(device: torch.device, size: Size, report: Report) -> dict[str, Callable[[], None]]:
     """What is measured, in this order; sections that need CUDA are left out elsewhere."""
     cuda = device.type == "cuda"
-    plan: Plan = "graph" if cuda else "eager"
+    plan: Mode = "graph" if cuda else "eager"
     data = images(size.images, size.pixels, device)
     fleet_data = images(size.fleet_images, size.pixels, device)
     work = 3 * flops(size.model, 3, 10, size.pixels)[0] * size.images
@@ -295,7 +295,7 @@ def sections(device: torch.device, size: Size, report: Report) -> dict[str, Call
         speed = {"epoch_s": epoch, "low": found.min(), "high": found.max(), "setup_s": setup}
         report.row(name, **speed, mfu=work / epoch / PEAK, over_floor=epoch / size.floor)
 
-    def ours(name: str, plan: Plan, precision: str, streams: int = 1, compiled: bool = False) -> None:
+    def ours(name: str, plan: Mode, precision: str, streams: int = 1, compiled: bool = False) -> None:
         note(name, *pace(data, size.model, size, plan, precision, streams, compiled))
 
     def same() -> None:

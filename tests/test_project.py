@@ -88,7 +88,7 @@ def test_lib_imports_from_anywhere(tmp_path: Path) -> None:
         assert Path(found.stdout.strip()) == paths.ROOT / "lib" / "__init__.py"
 
 
-ROOMS = ("recipe", "store", "audit", "lab", "report", "registry", "localization.weights")
+ROOMS = ("recipe", "store", "audit", "lab", "report", "registry", "localization.score_maps")
 
 
 def test_declaring_and_reading_need_no_torch() -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lib import BadInput, audit, nearest, selection
 from lib.audit import Estimate
 from lib.explore.base import COLOURS, Shelf
-from lib.localization import weights
+from lib.localization import score_maps
 from lib.localization.disparity import Arrays
 from lib.recipe import SNIP, Attacker, Criterion, LiRA, Objective, Population, Schedule, Score, Step
 
@@ -109,8 +109,8 @@ class Ranked:
     """The weights of one model in the order of a score; `result` is that of a `Score`."""
 
     def __init__(self, result: Arrays) -> None:
-        self.kinds = weights.kinds(result)
-        self.ranks = selection.ranks(weights.maps(result))
+        self.kinds = score_maps.kinds(result)
+        self.ranks = selection.ranks(score_maps.maps(result))
         self.size = sum(each.size for each in self.ranks.values())
 
     def chosen(self, rate: float) -> dict[str, NDArray[np.bool_]]:
@@ -118,8 +118,8 @@ class Ranked:
         count = round(rate * self.size)
         return {name: places < count for name, places in self.ranks.items()}
 
-    def by_tensor(self, rate: float) -> tuple[weights.Share, ...]:
-        return weights.shares(self.chosen(rate))
+    def by_tensor(self, rate: float) -> tuple[score_maps.Share, ...]:
+        return score_maps.shares(self.chosen(rate))
 
     def chance(self, rate: float) -> NDArray:
         """Low and high ends, `(2, tensors)`, of 95 % of each tensor's shares where every weight is drawn on its own."""
@@ -128,8 +128,8 @@ class Ranked:
         sizes = [each.size for each in self.ranks.values()]
         return np.array(stats.binom.interval(0.95, sizes, rate)) / sizes
 
-    def by_kind(self, rate: float) -> tuple[weights.Share, ...]:
-        return weights.shares(self.chosen(rate), self.kinds)
+    def by_kind(self, rate: float) -> tuple[score_maps.Share, ...]:
+        return score_maps.shares(self.chosen(rate), self.kinds)
 
 
 class Side(NamedTuple):

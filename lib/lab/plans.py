@@ -8,7 +8,7 @@ from typing import Any
 
 from lib import BadInput, store
 from lib.compute import taken
-from lib.lab.prices import ANYWAY, rate, work
+from lib.lab.prices import JOB_OVERHEAD_S, rate, work
 from lib.recipe import At, Choose, Edit, Pair, Population, Signals, State, Step, Train
 
 
@@ -130,7 +130,7 @@ def plan(asked: Iterable[Any]) -> Plan:
     operations = {key: sum(map(work, (job.step, *job.read))) for key, job in jobs.items()}
     speed = rate() if any(operations.values()) else 1.0
     for key, job in jobs.items():
-        job.seconds = operations[key] / speed + ANYWAY
+        job.seconds = operations[key] / speed + JOB_OVERHEAD_S
     models = [_models(one) for one in wanted]
     distinct = set().union(*models) if models else set()
     return Plan(

@@ -13,7 +13,7 @@ PACES = {"atm": 6.0, "vit": 2.0, "transformer": 2.0}
 
 # Operations per second before the store knows better: of one core on small nets, and a guess for a stream of a GPU;
 # seconds that any job costs.
-CORE, STREAM, ANYWAY = 3.5e10, 1e13, 0.1
+CPU_OPERATIONS_PER_S, GPU_OPERATIONS_PER_S, JOB_OVERHEAD_S = 3.5e10, 1e13, 0.1
 
 
 @cache
@@ -41,4 +41,4 @@ def rate(device: str | None = None) -> float:
         from lib.subject import device_name  # asks torch, which is here if operations can be counted
 
         device = device_name()
-    return rates().get(device, CORE if device == "cpu" else STREAM)
+    return rates().get(device, CPU_OPERATIONS_PER_S if device == "cpu" else GPU_OPERATIONS_PER_S)

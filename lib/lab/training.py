@@ -15,9 +15,9 @@ from lib.data.designs import Role
 from lib.models import Net
 from lib.recipe import At, Signals, State, Train
 from lib.subject import Subject, packed
+from lib.training.answers import logits
 from lib.training.defences import soft_labels
 from lib.training.loop import training
-from lib.training.signals import logits
 
 UNREACHED = "an epoch that is asked for was never reached: the training stopped early, ask for an earlier one"
 

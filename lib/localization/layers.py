@@ -24,7 +24,7 @@ from lib.data.designs import Role
 from lib.data.resident import Resident
 from lib.models import Net
 from lib.recipe import Distance, StageProbe
-from lib.training.signals import scoring
+from lib.training.answers import scoring
 
 Parts = Literal["stages", "blocks"]
 

@@ -32,9 +32,9 @@ from lib.recipe import (
     Vulnerability,
 )
 from lib.subject import Subject
+from lib.training.answers import logits as answered
 from lib.training.held import holding
-from lib.training.signals import logits as answers
-from lib.training.step import Step, Task, float32
+from lib.training.update import Task, Update, float32
 
 # Streams of random numbers beside those of the defences. A stream keeps its number for ever.
 MEMBERS, REFERENCE = 21, 22
@@ -64,7 +64,7 @@ def kinds(net: Net) -> dict[str, str]:
     return found
 
 
-class Scoring(Step):
+class Scoring(Update):
     """Updates that are watched: before each one, what it does to first order to the loss is added up, weight by weight.
 
     A step's samples are a batch of members followed by one of reference samples, where `goal (r, C)` has the logits
@@ -167,7 +167,7 @@ def taylor(
     if isinstance(criterion, Vulnerability):
         if reference is None or not len(reference) or init is None:
             raise BadInput("a vulnerability score needs reference samples and the initial network")
-        others, goal = reference.to(data.device), answers(init, data, reference)[0]
+        others, goal = reference.to(data.device), answered(init, data, reference)[0]
     step = Scoring(net, data, members.to(data.device), criterion, others, goal)
     step.begin(0, criterion.lr, step.tables(seed, criterion.draw))
     for _ in range(criterion.steps):

@@ -20,7 +20,7 @@ from lib.data.resident import Resident
 from lib.localization.layers import Parts, halved, part_names, pixels, walk
 from lib.models import Net
 from lib.recipe import Similarity
-from lib.training.signals import scoring
+from lib.training.answers import scoring
 
 BLOCK = 50  # samples among which features are compared for CKA
 

@@ -248,7 +248,7 @@ class Score(Step):
     samples; the paper is silent on all three.
 
     Result: a float32 array of the tensor's shape for each scored one, by its state-dict name; `scored/kinds`, of which
-    `lib.localization.weights.kinds` makes layer types; of a Taylor score `history/ce`, `history/accuracy` (members)
+    `lib.localization.score_maps.kinds` makes layer types; of a Taylor score `history/ce`, `history/accuracy` (members)
     and, where reference samples are looked at, `history/kl`, `history/accuracy_reference`, each `(T,)`, before the
     update.
     """

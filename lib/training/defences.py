@@ -15,20 +15,20 @@ from lib.models.inference import InferenceNet
 from lib.recipe import CSKD, DPSGD, PAST, AdversarialRegularization, Distillation, Objective, Schedule
 from lib.training import objectives
 from lib.training.schedule import optimizer
-from lib.training.step import ADVERSARY, OUTSIDER_VIEWS, OUTSIDERS, PARTNER_VIEWS, PARTNERS, Step, Task
+from lib.training.update import ADVERSARY, OUTSIDER_VIEWS, OUTSIDERS, PARTNER_VIEWS, PARTNERS, Task, Update
 
 
 @functools.singledispatch
-def step_for(objective: Objective, task: Task) -> Step:
+def update_for(objective: Objective, task: Task) -> Update:
     """The step of an objective; the kinds that need more than the batch register themselves here.
 
     BadInput where the task lacks the samples or labels that the objective needs.
     """
-    return Step(objective, task)
+    return Update(objective, task)
 
 
-@step_for.register
-def _private(objective: DPSGD, task: Task) -> Step:
+@update_for.register
+def _private(objective: DPSGD, task: Task) -> Update:
     from lib.training.private import Private  # Opacus takes seconds to import, and is not on every machine
 
     return Private(objective, task)
@@ -44,8 +44,8 @@ def joined(*tables: augmentation.Tables) -> augmentation.Tables:
     return augmentation.Tables(*(torch.cat(columns) for columns in zip(*tables, strict=True)))
 
 
-@step_for.register(AdversarialRegularization)
-class Adversarial(Step):
+@update_for.register(AdversarialRegularization)
+class Adversarial(Update):
     """Before each step of the classifier the inference net h takes some, on what the classifier says in evaluation mode
     of plain members and of as many plain reference samples, at a squared error (as SELENA's code has it all).
 
@@ -100,8 +100,8 @@ class Adversarial(Step):
         return (labels[:, None] == torch.arange(self.data.classes, device=labels.device)).float()
 
 
-@step_for.register(PAST)
-class Sparsity(Step):
+@update_for.register(PAST)
+class Sparsity(Update):
     """PAST: after each step of the optimizer every weight moves towards zero, by rate * lambda * its sensitivity gamma.
 
     From the paper is what the penalty is: L1, weighted by the gradient of the gap between the mean losses of members
@@ -173,8 +173,8 @@ def untracked(net: nn.Module) -> Iterator[None]:
             module.track_running_stats = True
 
 
-@step_for.register(CSKD)
-class ClassWise(Step):
+@update_for.register(CSKD)
+class ClassWise(Update):
     """CS-KD: the teacher's logits are the same network's, on another member of the class, drawn anew in each epoch.
 
     As in the official code both forward passes are in training mode, on batches of their own, the student's first, so
@@ -202,8 +202,8 @@ class ClassWise(Step):
         return objectives.class_wise(self.objective, logits, teacher, labels)
 
 
-@step_for.register(Distillation)
-class Distilling(Step):
+@update_for.register(Distillation)
+class Distilling(Update):
     """The members' labels are soft ones, fixed before the training: `soft (n, C)`, in the members' order."""
 
     def __init__(self, objective: Distillation, task: Task) -> None:

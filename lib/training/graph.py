@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 import torch
 
 from lib import BadInput
-from lib.training.step import Batch, Step
+from lib.training.update import Batch, Update
 
 # Steps before the recording: libraries choose kernels and get their workspaces, the optimizer makes its state.
 WARM = 3
@@ -13,7 +13,7 @@ WARM = 3
 Replay = Callable[[], None]
 
 
-def recorded(step: Step, batches: Collection[Batch]) -> Callable[[int, str], None]:
+def recorded(step: Update, batches: Collection[Batch]) -> Callable[[int, str], None]:
     """Runs `step` for any of `batches`, from recordings made here, which leave no trace in what is trained.
 
     Call and replay on the same stream, one of the training's own (not the default one). Raises BadInput without CUDA.
@@ -27,7 +27,7 @@ def recorded(step: Step, batches: Collection[Batch]) -> Callable[[int, str], Non
     return lambda size, phase: replays[Batch(size, phase)]()
 
 
-def record(step: Step, batches: Collection[Batch]) -> dict[Batch, Replay]:
+def record(step: Update, batches: Collection[Batch]) -> dict[Batch, Replay]:
     """One CUDA graph for each size and phase. They never run at the same time, hence share their memory."""
     device = step.data.device
     if device.type != "cuda":

@@ -10,7 +10,7 @@ from lib import BadInput
 from lib.models import Net
 
 
-class Hold:
+class Held:
     """Keeps held weights and statistics as they are: restores them after every step, and freezes BatchNorm."""
 
     def __init__(self, net: Net, held: Mapping[str, Tensor]) -> None:
@@ -61,9 +61,9 @@ class Hold:
 
 
 @contextlib.contextmanager
-def holding(net: Net, held: Mapping[str, Tensor]) -> Iterator[Hold]:
+def holding(net: Net, held: Mapping[str, Tensor]) -> Iterator[Held]:
     """Tensors that are held wholly need no gradient (their backward pass is saved) while this lasts."""
-    hold = Hold(net, held)
+    hold = Held(net, held)
     try:
         for tensor in hold.still:
             tensor.requires_grad_(False)

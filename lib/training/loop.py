@@ -14,15 +14,15 @@ from lib.data.resident import Resident
 from lib.models import Net
 from lib.recipe import CrossEntropy, Objective, Schedule
 from lib.recipe.diets import Diet
-from lib.training import signals
-from lib.training.defences import step_for
+from lib.training import answers
+from lib.training.defences import update_for
 from lib.training.graph import recorded
 from lib.training.held import holding
 from lib.training.schedule import rate
-from lib.training.step import Step, Task
+from lib.training.update import Task, Update
 
-State = dict[str, Tensor]
-Plan = Literal["eager", "graph"]
+Tensors = dict[str, Tensor]
+Mode = Literal["eager", "graph"]
 Lane = torch.cuda.Stream | None
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Trajectory:
     steps have spent, a guarantee only if the weights that they began with and the masks owe nothing to the members.
     """
 
-    states: dict[int | str, State]
+    states: dict[int | str, Tensors]
     history: dict[str, np.ndarray] = field(default_factory=dict)
 
 
@@ -71,7 +71,7 @@ def training(
     precision: str = "fp32",
     wanted: Collection[int | str] = (),
     on_epoch: Callable[[int], None] | None = None,
-    plan: Plan | None = None,
+    plan: Mode | None = None,
 ) -> Training:
     """Trains `net` on samples `members (n,)` of `data`, which lies on the net's device; for `fit` or `fit_many`.
 
@@ -85,7 +85,7 @@ def training(
 
     `on_epoch` is called with the number of each finished epoch, from 1. At that moment all its steps are done, on CUDA
     too, and the training's stream is the current one. The live `net` has the weights and statistics of the epoch's end.
-    It may be read, by `net.state_dict()` or `lib.training.signals`, but not written.
+    It may be read, by `net.state_dict()` or `lib.training.answers`, but not written.
 
     The last, smaller batch of an epoch is kept; a single left-over sample joins the batch before it, because
     BatchNorm has no variance of one. The net ends in its last state, in evaluation mode and without gradients.
@@ -98,13 +98,13 @@ def training(
         raise BadInput(f"a training needs two samples and a batch of two, not {len(members)} and {schedule.batch}")
     if schedule.patience is not None and dev is None:
         raise BadInput("a schedule with a patience needs a design with a dev set")
-    states: dict[int | str, State] = {"init": _copy(net)} if "init" in wanted else {}
+    states: dict[int | str, Tensors] = {"init": _copy(net)} if "init" in wanted else {}
     rows: list[dict[str, float]] = []
-    best: State | None = None
+    best: Tensors | None = None
 
     with holding(net, held or {}) as hold:
         task = Task(net, hold, data, members.to(data.device), schedule, precision, seed, samples, soft, diet, ranking)
-        step = step_for(objective, task)
+        step = update_for(objective, task)
         tables = step.tables(seed, 0)
         step.begin(0, rate(schedule, 0), tables)
         take = _taker(step, plan, schedule.epochs)
@@ -119,7 +119,7 @@ def training(
                 yield
             rows.append(_row(step, epoch, rate(schedule, epoch)))
             if dev is not None:
-                rows[-1]["dev_accuracy"] = signals.accuracy(net, data, dev)
+                rows[-1]["dev_accuracy"] = answers.accuracy(net, data, dev)
             if epoch + 1 in wanted:
                 states[epoch + 1] = _copy(net)
             if on_epoch:
@@ -140,7 +140,7 @@ def training(
     return Trajectory(states, {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())})
 
 
-def _taker(step: Step, plan: Plan | None, epochs: int) -> Callable[[int, str], None]:
+def _taker(step: Update, plan: Mode | None, epochs: int) -> Callable[[int, str], None]:
     """What takes a step under the plan: the step itself, or recordings of all kinds of batches of all epochs."""
     if plan == "graph" and not step.recordable:
         raise BadInput(f"the steps of {type(step.objective).__name__} differ in size: run them one by one (eager)")
@@ -151,7 +151,7 @@ def _taker(step: Step, plan: Plan | None, epochs: int) -> Callable[[int, str], N
     return recorded(step, dict.fromkeys(batch for epoch in range(epochs) for batch in step.batches(epoch)))
 
 
-def _row(step: Step, epoch: int, learning_rate: float) -> dict[str, float]:
+def _row(step: Update, epoch: int, learning_rate: float) -> dict[str, float]:
     """The history of the epoch that has just ended."""
     seen = max(1, int(step.position))  # a Poisson sample may be empty
     row = {"loss": float(step.loss) / seen, "accuracy": int(step.right) / seen, "rate": learning_rate}
@@ -216,7 +216,7 @@ def _in_turn(
             yield number, outcome
 
 
-def _copy(net: nn.Module) -> State:
+def _copy(net: nn.Module) -> Tensors:
     return {
         name: value.detach().to("cpu", copy=True, memory_format=torch.contiguous_format)
         for name, value in net.state_dict().items()

@@ -14,7 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from lib import BadInput
 from lib.data import augmentation
 from lib.recipe import DPSGD
-from lib.training.step import NOISE, POISSON, Batch, Step, Task, float32, sizes
+from lib.training.update import NOISE, POISSON, Batch, Task, Update, float32, sizes
 
 # Bytes that the gradients of single samples may take at once; larger batches are worked off in parts.
 ROOM = 2**30
@@ -26,7 +26,7 @@ class Hooks(GradSampleHooks):  # type: ignore[misc]  # Opacus is not typed
     GRAD_SAMPLERS = {kind: rule for kind, rule in GradSampleHooks.GRAD_SAMPLERS.items() if kind is not nn.Conv2d}  # noqa: RUF012
 
 
-class Private(Step):
+class Private(Update):
     """Cross-entropy on Poisson samples of the members. Steps are run one by one: no two need be of one size.
 
     An epoch has as many steps as batches cover the members, and each member is in each with the same probability q =

@@ -46,7 +46,7 @@ precision = "fp32"  # of the trainings: fp32, or bf16 where the hardware has it;
 import numpy as np
 
 from lib import audit, lab, report
-from lib.localization.weights import agreement, flat, kinds, maps, shares
+from lib.localization.score_maps import agreement, flat, kinds, maps, shares
 from lib.recipe import Data, Learnability, Magnitude, Model, RandomHalves, Schedule, Vulnerability, population
 from lib.selection import highest
 

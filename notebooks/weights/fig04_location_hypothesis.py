@@ -43,7 +43,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from lib import audit, lab, report
-from lib.localization.weights import maps, shares
+from lib.localization.score_maps import maps, shares
 from lib.recipe import Data, Learnability, Model, RandomHalves, Schedule, population, self_audit
 from lib.selection import highest
 

@@ -49,7 +49,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from lib import audit, lab, recipe, report
-from lib.localization import weights
+from lib.localization import score_maps
 from lib.recipe import Schedule
 from lib.selection import highest
 
@@ -145,11 +145,11 @@ report.table(
 bands = {"100 commonest words": slice(2, 102), "next 900": slice(102, 1002), "rarer words": slice(1002, None)}
 sits = {}
 for score in by:
-    kinds = weights.kinds(results[score])
-    chosen = highest(weights.maps(results[score]), rates[-1])
+    kinds = score_maps.kinds(results[score])
+    chosen = highest(score_maps.maps(results[score]), rates[-1])
     vectors = next(chosen[name] for name, kind in kinds.items() if kind == "embedding")
     parts = {f"embedding: {band}": vectors[rows] for band, rows in bands.items() if vectors[rows].size}
-    for share in (*weights.shares(chosen, kinds), *weights.shares(parts)):
+    for share in (*score_maps.shares(chosen, kinds), *score_maps.shares(parts)):
         sits.setdefault((share.of, share.weights), []).append(share.selected)
 count = sum(mask.size for mask in chosen.values())
 report.table(

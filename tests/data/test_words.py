@@ -14,7 +14,7 @@ from lib.data.resident import Resident, resident
 from lib.data.words import PADDING, UNKNOWN, encoded, vocabulary
 from lib.models import Net, build
 from lib.recipe import Augment, Data, Model, RandomHalves, Schedule, Signals, Train
-from lib.training import signals
+from lib.training import answers
 
 TEXTS = np.array(["A cat; the cat!", "the dog a", "Zebra, the dog", "?!"], dtype=np.dtypes.StringDType())
 GLOSSES = Data("wordnet-glosses", words=500, length=16)
@@ -62,13 +62,13 @@ def test_bits_are_resident() -> None:
 def test_what_has_no_pixels_has_one_view() -> None:
     data = resident(GLOSSES)
     net, index = build(Model("transformer", width=8), 500, 14, 0, 16), torch.arange(6)
-    logits, views = signals.logits(net, data, index)
+    logits, views = answers.logits(net, data, index)
     assert logits.shape == (6, 14) and views.shape == (6, 1)
     torch.testing.assert_close(logits, net(augmentation.plain(data, index)).detach())
     bits = Resident(torch.zeros(4, 8, dtype=torch.uint8), torch.arange(4), torch.empty(0), torch.empty(0), 4, 4)
     for each, asked in ((data, net), (bits, Net(OrderedDict(head=nn.Linear(8, 4))))):
         with pytest.raises(BadInput, match="only images can be cropped"):
-            signals.logits(asked, each, index[:2], views=2)
+            answers.logits(asked, each, index[:2], views=2)
 
 
 def text_training(**changes: object) -> Train:

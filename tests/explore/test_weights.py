@@ -17,7 +17,7 @@ from PIL import Image
 from lib import BadInput, audit, lab, selection, store
 from lib.explore.rewinding import GRID, Drawing, Ranked, Rewinding, Stored, agree, percent, rows
 from lib.explore.weights import NONE, Explorer, explorer, trend
-from lib.localization import weights
+from lib.localization import score_maps
 from lib.recipe import (
     SNIP,
     Data,
@@ -117,7 +117,7 @@ def results(models: Population) -> tuple[list[float], dict[str, np.ndarray]]:
 @pytest.mark.parametrize("rate", [0.0, GRID[0], 0.05, 0.5, 1.0])
 def test_the_selection_is_that_of_the_training(rate: float) -> None:
     result = maps(0, "stem.norm.weight")
-    expected, found = selection.highest(weights.maps(result), rate), Ranked(result).chosen(rate)
+    expected, found = selection.highest(score_maps.maps(result), rate), Ranked(result).chosen(rate)
     assert list(found) == list(expected) == list(SHAPES)
     assert all(np.array_equal(found[name], expected[name]) for name in expected)
 
@@ -184,7 +184,7 @@ def test_it_says_what_the_statistics_say(app: Explorer) -> None:
         assert f"{start}test accuracy {audit.over(accuracy):.3f}, attack AUC {auc:.3f}" in said
     assert f"Of its {round(0.05 * SIZE)} weights 100 % are linear; it takes the most of head.fc, 96.5 %" in said
     given = ((0, "vulnerability"), (10, "magnitude"))
-    one, other = (selection.highest(weights.maps(maps(seed, FAVOURITES[name])), 0.05) for seed, name in given)
+    one, other = (selection.highest(score_maps.maps(maps(seed, FAVOURITES[name])), 0.05) for seed, name in given)
     both = sum((one[name] & other[name]).sum() for name in SHAPES) / round(0.05 * SIZE)
     assert f"A and B have {percent(both)} of their weights in common; by chance " in said
 

@@ -23,7 +23,7 @@ from lib.lab.cluster import Where
 from lib.lab.exchange import dump
 from lib.lab.pace import Pace, remember
 from lib.lab.plans import plan
-from lib.lab.prices import CORE, rate
+from lib.lab.prices import CPU_OPERATIONS_PER_S, rate
 from lib.lab.run import Outcome, reasons, run, width
 from lib.recipe import RandomHalves, Schedule, Signals, population
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool
@@ -455,10 +455,10 @@ def test_parts_have_the_size_that_was_asked(tmp_path: Path) -> None:
 def test_the_next_preview_knows_how_fast_trainings_were_on_this_device() -> None:
     paths.store().mkdir(parents=True)
     (paths.store() / "rate.json").write_text('{"rate": 1.0, "from": 9}')  # as it was before devices had names
-    assert rate("cpu") == CORE
+    assert rate("cpu") == CPU_OPERATIONS_PER_S
     few, enough = Pace(2, 2e11, 20.0), Pace(3, 2.3e11, 21.0)
     remember({"cpu": few})
-    assert rate("cpu") == CORE, "two trainings say little"
+    assert rate("cpu") == CPU_OPERATIONS_PER_S, "two trainings say little"
     remember({"cpu": enough})
     remember({"NVIDIA H200": Pace(3, 6e15, 30.0), "cpu": few})
     assert rate("cpu") == pytest.approx(2.3e11 / 21) and rate("NVIDIA H200") == pytest.approx(2e14)

@@ -10,7 +10,7 @@ from lib import BadInput, lab, selection, store
 from lib.lab.exchange import dump, undump
 from lib.lab.plans import plan
 from lib.lab.prices import work
-from lib.localization.weights import kinds, maps
+from lib.localization.score_maps import kinds, maps
 from lib.recipe import (
     SNIP,
     At,

@@ -14,7 +14,7 @@ from lib.localization import layers
 from lib.localization.layers import Mixer, distances, part_names, probe
 from lib.models import Net, build
 from lib.recipe import Model
-from lib.training.signals import scoring
+from lib.training.answers import scoring
 
 SMALL = Model("resnet18", width=4)
 

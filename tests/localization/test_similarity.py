@@ -16,7 +16,7 @@ from lib.localization import disparity, layers
 from lib.localization.similarity import _hsic, similarity
 from lib.models import Net, build
 from lib.recipe import Model
-from lib.training.signals import scoring
+from lib.training.answers import scoring
 
 N = 240
 

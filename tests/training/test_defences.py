@@ -25,12 +25,12 @@ from lib.recipe import (
     Schedule,
 )
 from lib.training import graph, loop
-from lib.training.defences import Adversarial, ClassWise, Sparsity, sensitivity, soft_labels, step_for
+from lib.training.defences import Adversarial, ClassWise, Sparsity, sensitivity, soft_labels, update_for
 from lib.training.held import holding
 from lib.training.loop import Diverged
-from lib.training.step import Task
+from lib.training.update import Task
 from tests.training.test_plans import rehearsing, same
-from tests.training.test_step import MEMBERS, OTHERS, REFERENCE, masks
+from tests.training.test_update import MEMBERS, OTHERS, REFERENCE, masks
 
 SHORT = Schedule(3, batch=16, lr=0.05)
 SOFT = torch.rand(56, 3, generator=torch.Generator().manual_seed(0)).softmax(1)
@@ -47,7 +47,7 @@ fit = partial(loop.fit, samples=OTHERS, soft=SOFT)
 
 def adversarial(net: Net, data: Resident, objective: AdversarialRegularization, schedule: Schedule) -> Adversarial:
     with holding(net, {}) as hold:
-        step = step_for(objective, Task(net, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
+        step = update_for(objective, Task(net, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
     assert isinstance(step, Adversarial)
     return step
 
@@ -97,7 +97,7 @@ def test_kept_features_are_the_eager_path(
 ) -> None:
     other, held = copy.deepcopy(net), masks(net, "parts")
     kept = fit(net, data, MEMBERS, SHORT, objective, seed=1, held=held).states["last"]
-    monkeypatch.setattr("lib.training.step.CACHE", 0)
+    monkeypatch.setattr("lib.training.update.CACHE", 0)
     eager = fit(other, data, MEMBERS, SHORT, objective, seed=1, held=held).states["last"]
     assert max(float((kept[name] - value).abs().max()) for name, value in eager.items()) < 1e-4
 
@@ -133,7 +133,7 @@ def test_a_constant_h_adds_no_gradient(net: Net, data: Resident) -> None:
     for objective in (CrossEntropy(), AdversarialRegularization(alpha=50, width=32)):
         own = copy.deepcopy(net)
         with holding(own, {}) as hold:
-            step = step_for(objective, Task(own, hold, data, MEMBERS, SHORT, "fp32", 0, OTHERS))
+            step = update_for(objective, Task(own, hold, data, MEMBERS, SHORT, "fp32", 0, OTHERS))
         if isinstance(step, Adversarial):
             step.h_optimizer.param_groups[0]["lr"].zero_()
             torch.nn.init.zeros_(step.h.out.weight)
@@ -150,7 +150,7 @@ def test_the_classifier_learns_to_look_like_no_member(net: Net, data: Resident) 
         own = copy.deepcopy(net)
         with holding(own, {}) as hold:
             objective = AdversarialRegularization(alpha, width=256)
-            step = step_for(objective, Task(own, hold, data, MEMBERS, SHORT, "fp32", 0, OTHERS))
+            step = update_for(objective, Task(own, hold, data, MEMBERS, SHORT, "fp32", 0, OTHERS))
             assert isinstance(step, Adversarial)
             step.h_optimizer.param_groups[0]["lr"].zero_()
             for epoch in range(8):
@@ -231,7 +231,7 @@ def test_the_inference_net_is_the_published_one() -> None:
 
 def sparse(net: Net, data: Resident, objective: PAST, schedule: Schedule = SHORT, held: str = "nothing") -> Sparsity:
     with holding(net, masks(net, held)) as hold:
-        step = step_for(objective, Task(net, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
+        step = update_for(objective, Task(net, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
     assert isinstance(step, Sparsity)
     return step
 
@@ -252,7 +252,7 @@ def test_where_there_is_no_gap_nothing_shrinks(net: Net, data: Resident, optimiz
     plain, heavy = copy.deepcopy(net), net
     for own, objective in ((plain, CrossEntropy()), (heavy, PAST(1e3))):
         with holding(own, {}) as hold:
-            step = step_for(objective, Task(own, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
+            step = update_for(objective, Task(own, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
             tables = augmentation.tables(0, 0, 56, None)
             twice = augmentation.Tables(*(torch.cat([column] * (1 + objective.looks)) for column in tables))
             step.begin(0, 0.01, twice)
@@ -267,7 +267,7 @@ def test_an_even_gap_is_the_plain_l1_penalty(net: Net, data: Resident, monkeypat
     plain, schedule = copy.deepcopy(net), Schedule(1, batch=16, lr=0.05, optimizer="adam")
     for own, objective in ((plain, CrossEntropy()), (net, PAST(0.4))):
         with holding(own, {}) as hold:
-            step = step_for(objective, Task(own, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
+            step = update_for(objective, Task(own, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
             step.begin(0, 0.05, step.tables(0, 0))
             step(16)
     shrunk = 0
@@ -351,7 +351,7 @@ def test_partners_are_other_members_of_the_class(net: Net, data: Resident, sizes
     shuffled = torch.randperm(56, generator=torch.Generator().manual_seed(0))
     data.labels[shuffled] = torch.arange(3).repeat_interleave(torch.tensor(sizes))
     with holding(net, {}) as hold:
-        step = step_for(CSKD(), Task(net, hold, data, MEMBERS, SHORT, "fp32", 0))
+        step = update_for(CSKD(), Task(net, hold, data, MEMBERS, SHORT, "fp32", 0))
     assert isinstance(step, ClassWise)
     met: list[set[int]] = [set() for _ in range(56)]
     for epoch in range(300):
@@ -367,7 +367,7 @@ def test_partners_are_other_members_of_the_class(net: Net, data: Resident, sizes
 
 def test_a_partner_that_is_the_sample_itself_adds_nothing(net: Net, data: Resident) -> None:
     with holding(net, {}) as hold:
-        step = step_for(CSKD(weight=100), Task(net, hold, data, MEMBERS, SHORT, "fp32", 0))
+        step = update_for(CSKD(weight=100), Task(net, hold, data, MEMBERS, SHORT, "fp32", 0))
         own = augmentation.tables(0, 0, 56, None)
         step.begin(0, 0.0, augmentation.Tables(*(torch.cat([column, column]) for column in own)))
         step(16)
@@ -379,7 +379,7 @@ def test_a_partner_that_is_the_sample_itself_adds_nothing(net: Net, data: Reside
 
 def test_both_passes_are_in_training_mode(net: Net, data: Resident) -> None:
     with holding(net, {}) as hold:
-        step = step_for(CSKD(), Task(net, hold, data, MEMBERS, SHORT, "fp32", 0))
+        step = update_for(CSKD(), Task(net, hold, data, MEMBERS, SHORT, "fp32", 0))
         step.begin(0, 0.0, step.tables(0, 0))
         before = int(net.stem.norm.num_batches_tracked)
         step(16)

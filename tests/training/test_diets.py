@@ -17,12 +17,12 @@ from lib.models import Net
 from lib.recipe import CSKD, DPSGD, PAST, AdversarialRegularization, Augment, CrossEntropy, Objective, Schedule
 from lib.recipe.diets import Diet, Window
 from lib.training import graph, loop
-from lib.training.defences import step_for
+from lib.training.defences import update_for
 from lib.training.diets import places
 from lib.training.held import holding
-from lib.training.step import Step, Task
+from lib.training.update import Task, Update
 from tests.training.test_plans import rehearsing, same
-from tests.training.test_step import MEMBERS, OTHERS, SOFT, masks
+from tests.training.test_update import MEMBERS, OTHERS, SOFT, masks
 
 EPOCHS = 21  # of a training in the published code
 
@@ -121,7 +121,7 @@ LONG = Schedule(6, batch=16, lr=0.05)
 fit = partial(loop.fit, samples=OTHERS, ranking=RANKING)
 
 
-class Twice(Step):
+class Twice(Update):
     """Sees the even members twice in odd epochs."""
 
     def visits(self, epoch: int) -> Tensor:
@@ -157,7 +157,7 @@ def test_a_recording_of_a_diet_changes_nothing(
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
 def test_every_look_of_a_short_epoch_is_its_own(net: Net, data: Resident, objective: Objective) -> None:
     """Members learnt from and looked at are those of the epoch, each as often as it has to be."""
-    step = step_for(objective, task(net, data, SLIDING))
+    step = update_for(objective, task(net, data, SLIDING))
     assert step.order.shape == (4, 1 + objective.looks, 24)
     for epoch, count in enumerate((24, 24, 24, 24, 20, 11)):
         visited = places(SLIDING, RANKING, data.labels[MEMBERS], epoch).sort().values
@@ -178,7 +178,7 @@ def test_every_look_of_a_short_epoch_is_its_own(net: Net, data: Resident, object
 def test_members_may_be_visited_twice(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
     """An epoch may be longer than the members are many: loss and hits are means over what was visited."""
     monkeypatch.setattr(graph, "record", rehearsing)
-    monkeypatch.setattr(loop, "step_for", Twice)
+    monkeypatch.setattr(loop, "update_for", Twice)
     found = [
         fit(copy.deepcopy(net), data, MEMBERS, LONG, CrossEntropy(), seed=2, plan=plan) for plan in ("eager", "graph")
     ]

@@ -13,10 +13,10 @@ from lib.data import augmentation
 from lib.data.resident import Resident
 from lib.models import Net, build
 from lib.recipe import Augment, Model, RelaxLoss, Schedule
-from lib.training import signals, step
+from lib.training import answers, update
 from lib.training.loop import Diverged, fit
 from lib.training.schedule import rate
-from lib.training.step import sizes
+from lib.training.update import sizes
 from tests.training.test_plans import same
 
 MEMBERS = torch.arange(56)  # with batches of 16 a tail of 8: in one of 2, BatchNorm makes signs of rounding errors
@@ -81,7 +81,7 @@ def test_it_learns(net: Net, data: Resident) -> None:
     assert calls == list(range(1, 9))
     assert found.history["loss"][-1] < found.history["loss"][0] / 2
     assert found.history["accuracy"][-1] > 0.9
-    assert signals.accuracy(net, data, torch.arange(72, 96)) > 0.8
+    assert answers.accuracy(net, data, torch.arange(72, 96)) > 0.8
     assert set(found.history) == {"loss", "accuracy", "rate"} and found.history["rate"][0] == 0.1
     assert not net.training
 
@@ -121,7 +121,7 @@ def test_at_the_end_of_an_epoch_the_live_net_may_be_read(net: Net, data: Residen
 
     def reading(epoch: int) -> None:
         live[epoch] = {name: value.clone() for name, value in net.state_dict().items()}
-        read[epoch] = signals.logits(net, data, MEMBERS)[0]
+        read[epoch] = answers.logits(net, data, MEMBERS)[0]
 
     start = copy.deepcopy(net)
     found = fit(net, data, MEMBERS, SHORT, seed=1, held=held, wanted=(1, 2, 3), on_epoch=reading)
@@ -130,7 +130,7 @@ def test_at_the_end_of_an_epoch_the_live_net_may_be_read(net: Net, data: Residen
     for epoch, state in live.items():
         assert equal(state, found.states[epoch])
         start.load_state_dict(found.states[epoch])
-        assert torch.equal(read[epoch], signals.logits(start, data, MEMBERS)[0])
+        assert torch.equal(read[epoch], answers.logits(start, data, MEMBERS)[0])
 
 
 def test_bf16_stays_near_and_keeps_float32_weights(net: Net, data: Resident) -> None:
@@ -229,7 +229,7 @@ def test_kept_features_are_the_eager_path(
 ) -> None:
     other = copy.deepcopy(net)
     kept = fit(net, data, MEMBERS, SHORT, seed=1, held=masks(net, start)).states["last"]
-    monkeypatch.setattr(step, "CACHE", 0)
+    monkeypatch.setattr(update, "CACHE", 0)
     eager = fit(other, data, MEMBERS, SHORT, seed=1, held=masks(net, start)).states["last"]
     assert difference(kept, eager) < 1e-5
 
@@ -249,7 +249,7 @@ def test_what_cannot_be_held_is_refused(net: Net, data: Resident) -> None:
 
 def test_early_stopping_keeps_the_best_on_dev(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
     accuracies = iter([0.2, 0.5, 0.4, 0.5, 0.3, 0.9])
-    monkeypatch.setattr(signals, "accuracy", lambda *_: next(accuracies))
+    monkeypatch.setattr(answers, "accuracy", lambda *_: next(accuracies))
     schedule = Schedule(10, batch=16, patience=2)
     found = fit(net, data, MEMBERS, schedule, seed=0, samples=DEV, wanted=(2, 5, 9))
     # Best in epoch 2; epochs 3 and 4 are forgiven, epoch 5 is the third without a better one.

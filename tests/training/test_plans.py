@@ -18,13 +18,13 @@ from lib.training import graph, loop
 from lib.training.graph import Replay
 from lib.training.loop import Diverged, Training, Trajectory, fit, fit_many, training
 from lib.training.schedule import optimizer, rate
-from lib.training.step import Batch, Step, Task
-from tests.training.test_step import masks
+from lib.training.update import Batch, Task, Update
+from tests.training.test_update import masks
 
 MEMBERS = torch.arange(56)
 
 
-def rehearsing(step: Step, batches: Collection[Batch]) -> dict[Batch, Replay]:
+def rehearsing(step: Update, batches: Collection[Batch]) -> dict[Batch, Replay]:
     """In place of a recording: takes steps, as a recording's end might, and replays by taking them."""
     for batch in batches:
         for _ in range(5):
@@ -75,7 +75,7 @@ def test_a_graph_needs_cuda_and_leaves_the_net_alone(net: Net, data: Resident) -
 # ---------------------------------------------------------------- two optimizers in turn
 
 
-class InTurn(Step):
+class InTurn(Update):
     """In each epoch first all even members, in small batches and with a heavy decay, then all odd ones."""
 
     def __init__(self, objective: Objective, task: Task) -> None:
@@ -120,7 +120,7 @@ def test_two_optimizers_in_turn_are_two_optimizers_in_turn(
                 x = augmentation.gather(data, MEMBERS[perm], dy, dx, flip, 1)
                 torch.nn.functional.cross_entropy(plain(x), data.labels[MEMBERS[perm]]).backward()
                 own.step()
-    monkeypatch.setattr(loop, "step_for", InTurn)
+    monkeypatch.setattr(loop, "update_for", InTurn)
     fit(net, data, MEMBERS, GENERAL, seed=4)
     for name, value in plain.state_dict().items():
         torch.testing.assert_close(net.state_dict()[name], value, atol=2e-3, rtol=0, msg=name)
@@ -133,11 +133,11 @@ def test_a_recording_is_kept_for_each_phase(
     """Two batches of one size that differ in phase are two recordings."""
     made: list[Batch] = []
 
-    def recording(step: Step, batches: Collection[Batch]) -> dict[Batch, Replay]:
+    def recording(step: Update, batches: Collection[Batch]) -> dict[Batch, Replay]:
         made.extend(batches)
         return rehearsing(step, batches)
 
-    monkeypatch.setattr(loop, "step_for", InTurn)
+    monkeypatch.setattr(loop, "update_for", InTurn)
     monkeypatch.setattr(graph, "record", recording)
     options = {"held": masks(net, held), "seed": 4, "wanted": ("init", 1)}
     found = [fit(copy.deepcopy(net), data, MEMBERS, GENERAL, plan=p, **options) for p in ("eager", "graph")]

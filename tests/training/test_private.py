@@ -18,13 +18,13 @@ from lib.data.resident import Resident
 from lib.models import Net, build
 from lib.recipe import DPSGD, Augment, CrossEntropy, Model, Schedule
 from lib.training import private
-from lib.training.defences import step_for
+from lib.training.defences import update_for
 from lib.training.held import holding
 from lib.training.loop import fit
 from lib.training.private import Private
-from lib.training.step import Task
+from lib.training.update import Task
 from tests.training.test_plans import same
-from tests.training.test_step import MEMBERS, masks
+from tests.training.test_update import MEMBERS, masks
 
 SILENT = DPSGD(noise=0, clip=1e6)  # neither noise nor clipping
 SHORT = Schedule(3, batch=16, lr=0.05)
@@ -45,7 +45,7 @@ def linear() -> Net:
 
 def private_step(net: Net, data: Resident, objective: DPSGD, schedule: Schedule = PLAIN, seed: int = 0) -> Private:
     with holding(net, {}) as hold:
-        step = step_for(objective, Task(net, hold, data, MEMBERS, schedule, "fp32", seed))
+        step = update_for(objective, Task(net, hold, data, MEMBERS, schedule, "fp32", seed))
     assert isinstance(step, Private)
     return step
 
@@ -231,7 +231,7 @@ def test_held_weights_are_out_of_what_is_clipped(net: Net, data: Resident) -> No
     mask |= {name: torch.ones_like(value, dtype=torch.bool) for name, value in net.state_dict().items()} | mask
     before = net.head.fc.weight.detach().clone()
     with holding(net, mask) as hold:
-        step = step_for(DPSGD(noise=0, clip=1e-3), Task(net, hold, data, MEMBERS, PLAIN, "fp32", 0))
+        step = update_for(DPSGD(noise=0, clip=1e-3), Task(net, hold, data, MEMBERS, PLAIN, "fp32", 0))
         assert isinstance(step, Private)
         take(step, [7], rate=1.0)
     moved = net.head.fc.weight.detach() - before

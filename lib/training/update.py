@@ -19,7 +19,7 @@ from lib.models import Net
 from lib.recipe import Objective, Schedule
 from lib.recipe.diets import Diet
 from lib.training.diets import places
-from lib.training.held import Hold
+from lib.training.held import Held
 from lib.training.objectives import loss
 from lib.training.schedule import optimizer
 
@@ -41,7 +41,7 @@ class Task(NamedTuple):
     """
 
     net: Net
-    hold: Hold
+    hold: Held
     data: Resident
     members: Tensor
     schedule: Schedule
@@ -66,7 +66,7 @@ class Batch(NamedTuple):
     phase: str = ""
 
 
-class Step:
+class Update:
     """The next samples of an epoch: gather, augment, forward, backward, update, impose what is held, count.
 
     Static tensors, on the data's device: `order (4, 1 + looks, k)` int64 holds the epoch's tables (place among the

@@ -26,11 +26,11 @@ from lib.recipe import (
     core,
 )
 from lib.training import step as module
-from lib.training.defences import step_for
+from lib.training.defences import update_for
 from lib.training.held import holding
 from lib.training.loop import fit
 from lib.training.objectives import loss
-from lib.training.step import Step, Task
+from lib.training.update import Task, Update
 
 # A processor with a number is another device than the processor, and builds of torch without CUDA know it.
 ELSEWHERE = torch.device("cpu", 1)
@@ -65,12 +65,12 @@ def masks(net: Net, held: str) -> dict[str, Tensor]:
 
 def without_values(
     net: Net, data: Resident, schedule: Schedule, objective: Objective, held: str, precision: str
-) -> tuple[Step, FakeTensorMode]:
+) -> tuple[Update, FakeTensorMode]:
     """A training's step whose tensors have shapes, types and devices, but no values."""
     data.row, data.padded(1), data.window(1)  # made before the first step, as they are before a recording
     mode = FakeTensorMode()
     with holding(net, masks(net, held)) as hold:
-        step = step_for(objective, Task(net, hold, data, MEMBERS, schedule, precision, 0, OTHERS, SOFT))
+        step = update_for(objective, Task(net, hold, data, MEMBERS, schedule, precision, 0, OTHERS, SOFT))
         hold.train()
         with FakeCopyMode(mode):
             return copy.deepcopy(step), mode
@@ -151,7 +151,7 @@ def test_rehearsals_leave_no_trace(net: Net, data: Resident, objective: str) -> 
     with holding(net, {}) as hold:
         schedule = Schedule(2, batch=16)
         task = Task(net, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS, SOFT)
-        step = step_for(OBJECTIVES[objective], task)
+        step = update_for(OBJECTIVES[objective], task)
         others = [value for network, _ in step.learners()[1:] for value in network.state_dict().values()]
         assert len(others) == (20 if objective == "adversarial" else 0)
         asides = [value.clone() for value in others]
@@ -176,7 +176,7 @@ def test_rehearsals_leave_no_trace(net: Net, data: Resident, objective: str) -> 
 def test_counts(net: Net, data: Resident) -> None:
     """Loss and hits of an epoch, against a net that does not move."""
     with holding(net, {}) as hold:
-        step = Step(CrossEntropy(), Task(net, hold, data, MEMBERS, Schedule(2, batch=16, lr=0.0), "fp32", 0))
+        step = Update(CrossEntropy(), Task(net, hold, data, MEMBERS, Schedule(2, batch=16, lr=0.0), "fp32", 0))
         order = torch.arange(55, -1, -1)
         still = torch.zeros(56, dtype=torch.int64)
         step.begin(0, 0.0, module.augmentation.Tables(order, still, still, still.bool()))

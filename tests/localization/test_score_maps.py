@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from lib import BadInput
-from lib.localization.weights import agreement, flat, kinds, maps, overlap, reached, shares
+from lib.localization.score_maps import agreement, flat, kinds, maps, overlap, reached, shares
 from lib.selection import highest
 
 GROUPS = {"stem.conv.weight": "conv", "stem.norm.weight": "norm", "head.fc.weight": "linear"}
