@@ -9,7 +9,7 @@ from lib.localization.layers import distances, part_names
 from lib.models import build
 from lib.recipe import Model, Schedule
 from lib.rewinding import hold, places, rewind
-from lib.training import step
+from lib.training import update
 from lib.training.loop import fit
 
 
@@ -26,7 +26,7 @@ def assert_front_is_held(model: Model, place: str, monkeypatch: pytest.MonkeyPat
     start, ends = rewind(first["last"], first["init"], place), []
     held = hold(start, place)
     for cache in (step.CACHE, 0):
-        monkeypatch.setattr(step, "CACHE", cache)
+        monkeypatch.setattr(update, "CACHE", cache)
         net = build(model, 1, 3, 1)
         net.load_state_dict(start)
         calls: list[int] = []

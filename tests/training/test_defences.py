@@ -12,7 +12,7 @@ from lib import BadInput
 from lib.data import augmentation
 from lib.data.resident import Resident
 from lib.models import Net
-from lib.models.inference import InferenceNet, widths
+from lib.models.inference import InferenceNet
 from lib.recipe import (
     CSKD,
     PAST,
@@ -218,12 +218,12 @@ def test_one_step_is_a_single_classifier_step_an_epoch(net: Net, data: Resident)
 
 
 def test_the_inference_net_is_the_published_one() -> None:
-    assert widths(100, 1024) == ((100, 1024, 512, 64), (100, 128, 64), (128, 512, 256, 128, 64))
+    assert AdversarialRegularization().units(100) == ((100, 1024, 512, 64), (100, 128, 64), (128, 512, 256, 128, 64))
     net = InferenceNet(100, seed=0)
     posterior, label = torch.full((2, 100), 0.01), torch.eye(100)[:2]
     assert net(posterior, label).shape == (2,) and ((net(posterior, label) > 0) & (net(posterior, label) < 1)).all()
     weights = sum(value.numel() for name, value in net.named_parameters() if name.endswith("weight"))
-    assert weights == sum(a * b for units in widths(100, 1024) for a, b in pairwise(units)) + 64
+    assert weights == sum(a * b for units in AdversarialRegularization().units(100) for a, b in pairwise(units)) + 64
 
 
 # ---------------------------------------------------------------- privacy-aware sparsity

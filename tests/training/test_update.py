@@ -25,7 +25,7 @@ from lib.recipe import (
     Schedule,
     core,
 )
-from lib.training import step as module
+from lib.training import update as module
 from lib.training.defences import update_for
 from lib.training.held import holding
 from lib.training.loop import fit
