@@ -25,7 +25,7 @@ def assert_front_is_held(model: Model, place: str, monkeypatch: pytest.MonkeyPat
     first = fit(build(model, 1, 3, 0), data, members, schedule, seed=0, wanted=("init",)).states
     start, ends = rewind(first["last"], first["init"], place), []
     held = hold(start, place)
-    for cache in (step.CACHE, 0):
+    for cache in (update.CACHE, 0):
         monkeypatch.setattr(update, "CACHE", cache)
         net = build(model, 1, 3, 1)
         net.load_state_dict(start)
