@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 
-from lib import BadInput, paths
+from lib import paths
+from lib.command import Parser, command
 from lib.data import readers, registry
 
 
+@command
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m lib.data", description="List data sets, or get one.")
+    parser = Parser(prog="python -m lib.data", description="List data sets, or get one.")
     verbs = parser.add_subparsers(dest="verb")
     verbs.add_parser("list", help="each data set, whether it is there and how to get it (the default)")
     get = verbs.add_parser("get", help="download or take over a data set, check it, prepare it")
     get.add_argument("names", nargs="+", metavar="NAME")
     chosen = parser.parse_args(arguments)
-    try:
-        if chosen.verb == "get":
-            for name in chosen.names:
-                registry.find(name)
-            for name in chosen.names:
-                print(f"{name} is ready: {readers.prepare(name)}", flush=True)
-        else:
-            print(listing())
-    except BadInput as error:
-        print(f"leak atlas: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("leak atlas: interrupted; nothing half prepared is left", file=sys.stderr)
-        return 130
+    if chosen.verb == "get":
+        for name in chosen.names:
+            registry.find(name)
+        for name in chosen.names:
+            print(f"{name} is ready: {readers.prepare(name)}", flush=True)
+    else:
+        print(listing())
     return 0
 
 
