@@ -56,17 +56,20 @@ def batch(profile: str, only: list[str], where: Where, extra: dict[str, Any], pl
         files.folder(folder, "LEAK_ATLAS_OUTPUTS moves it")
         files.folder(paths.store(), "LEAK_ATLAS_STORE moves it")
 
-    run_ = Run(folder, profile, {one.name: one for one in chosen}, given)
-    asked = {}
+    asked, errors = {}, {}
     for one in chosen:
         try:
             asked[one.name] = declare(one, given[one.name])
         except BadInput as error:
-            run_.failed(one.name, str(error))
+            errors[one.name] = str(error)
     todo = plan(asked.values())
     print(todo.preview(width(todo, where)), flush=True)
     if plan_only:
-        return 2 if run_.errors else 0
+        return _failures(errors)
+
+    run_ = Run(folder, profile, {one.name: one for one in chosen}, given)
+    for name, why in errors.items():
+        run_.failed(name, why)
 
     cores = where.workers or os.cpu_count() or 1
     busy = bool(todo.jobs) and not where.elsewhere  # trainings need this machine's cores too
@@ -165,9 +168,14 @@ class Run:
             self.errors["index"] = f"{type(error).__name__}: {error}"
         executed = len(self.chosen.keys() - self.errors.keys())
         print(f"{executed} of {len(self.chosen)} notebooks executed; read {self.folder}/index.html")
-        for name, why in self.errors.items():
-            print(f"failed: {name}: {why}", file=sys.stderr)
-        return 2 if self.errors else 0
+        return _failures(self.errors)
+
+
+def _failures(errors: dict[str, str]) -> int:
+    """Prints what failed and why; the exit code."""
+    for name, why in errors.items():
+        print(f"failed: {name}: {why}", file=sys.stderr)
+    return 2 if errors else 0
 
 
 def note(folder: Path, name: str, entry: dict[str, Any]) -> None:

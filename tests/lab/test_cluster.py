@@ -382,6 +382,8 @@ def test_the_report_shows_a_notebook_as_missing_and_why(
         body = textwrap.dedent(text).format(title=title, lr=lr)
         (tmp_path / "notebooks" / f"{title}.py").write_text(head + body)
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
+    (tmp_path / "params/smoke").mkdir(parents=True)
+    monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
     assert batch.main(["--profile", "smoke", "--workers", "1"]) == 2
     said = capsys.readouterr()
     assert "1 of 2 notebooks executed" in said.out and "failed: diverges: Train " in said.err
