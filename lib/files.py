@@ -13,6 +13,7 @@ import typing
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,29 +33,18 @@ def regular(path: Path) -> Path:
     raise BadInput(f"cannot read {path}: not a file")
 
 
-def blob(path: Path, largest: int = LARGEST) -> bytes:
-    """The bytes of a file. BadInput where it is none, cannot be read or is larger than `largest`."""
+def text(path: Path, largest: int = LARGEST) -> str:
+    """The text of a file. BadInput where it is none, cannot be read, is larger than `largest` bytes or not in UTF-8."""
     try:
         with open(regular(path), "rb") as file:
             found = file.read(largest + 1)
+        if len(found) > largest:
+            raise BadInput(f"cannot read {path}: larger than {largest >> 20} MB, the most that such a file may have")
+        return found.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror or error}") from error
-    if len(found) > largest:
-        raise BadInput(f"cannot read {path}: larger than {largest >> 20} MB, the most that such a file may have")
-    return found
-
-
-def text(path: Path, largest: int = LARGEST) -> str:
-    """The text of a file in UTF-8; errors as `blob`."""
-    return decoded(blob(path, largest), path)
-
-
-def decoded(raw: bytes, name: object) -> str:
-    """Bytes of `name` as text. BadInput where they are not UTF-8."""
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{name} is not UTF-8: {error.reason} at byte {error.start}") from error
 
 
 def from_json(source: str | bytes, name: object, shape: Any) -> Any:
@@ -105,27 +95,28 @@ def folder(path: Path, hint: str) -> None:
 def _parsed(language: str, parse: Callable[[], Any], name: object, shape: Any) -> Any:
     try:
         value = parse()
-    except RecursionError as error:
-        raise BadInput(f"{name} is nested more than {DEEPEST} levels deep") from error
     except Exception as error:  # a parser may raise anything on what was made to break it
-        raise BadInput(f"{name} is not {language}: {error}") from error
+        why = (
+            f"nested more than {DEEPEST} levels deep"
+            if isinstance(error, RecursionError)
+            else f"not {language}: {error}"
+        )
+        raise BadInput(f"{name} is {why}") from error
     level = [value]
     for _ in range(DEEPEST):
-        level = [part for item in level if isinstance(item, dict | list) for part in _parts(item)]
+        lists = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
+        level = list(chain.from_iterable(lists))
     if level:
         raise BadInput(f"{name} is nested more than {DEEPEST} levels deep")
     return shaped(value, shape, str(name))
 
 
-def _parts(item: dict[Any, Any] | list[Any]) -> list[Any]:
-    return list(item.values()) if isinstance(item, dict) else item
-
-
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"'{next(name for name in names if names.count(name) > 1)}' stands there twice")
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"'{name}' stands there twice")
+        found[name] = value
     return found
 
 
@@ -155,9 +146,8 @@ def shaped(value: Any, shape: Any, name: str) -> Any:
     inner = typing.get_args(shape)
     if isinstance(shape, type) and dataclasses.is_dataclass(shape) and isinstance(value, dict):
         kinds = typing.get_type_hints(shape)
-        fields = {field.name: field for field in dataclasses.fields(shape)}
-        needed = {own for own, field in fields.items() if field.default is dataclasses.MISSING}
-        if odd := value.keys() - fields.keys():
+        needed = {field.name for field in dataclasses.fields(shape) if field.default is dataclasses.MISSING}
+        if odd := value.keys() - kinds.keys():
             raise BadInput(f"{name} has an unknown field '{min(map(str, odd))}'")
         if missing := needed - value.keys():
             raise BadInput(f"{name} lacks the field '{min(missing)}'")

@@ -64,8 +64,8 @@ def test_declaring_and_reading_need_no_torch(room: str) -> None:
 
 
 ORDER = [
-    "paths", "data.registry", "recipe", "audit", "data", "models", "training", "selection", "pruning", "rewinding",
-    "attacks", "localization", "store", "lab", "report", "explore", "batch",
+    "files", "command", "paths", "data.registry", "recipe", "audit", "data", "models", "training", "selection",
+    "pruning", "rewinding", "attacks", "localization", "store", "lab", "report", "explore", "batch",
 ]  # fmt: skip
 
 

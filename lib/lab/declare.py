@@ -6,6 +6,7 @@ import ast
 import contextlib
 import io
 import json
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -18,6 +19,7 @@ from lib.recipe import Step
 
 COMMON = "_common.yaml"
 SHORT = 2**20  # bytes of the longest file of parameters
+COUNTS = {"pairs", "models", "shadows", "runs", "few", "many", "sub_models", "pool", "pools"}  # 1 or more, of all ints
 
 
 @dataclass(frozen=True)
@@ -140,9 +142,12 @@ def _typed(source: str, name: str, value: Any, defaults: dict[str, Any]) -> Any:
     if name not in defaults:
         raise BadInput(f"{source}: unknown parameter '{name}'{nearest(name, list(defaults))}")
     default = defaults[name]
-    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(default, float) and type(value) in (int, float) and abs(value) <= sys.float_info.max:
         return float(value)
-    if default is not None and value is not None and type(value) is not type(default):
+    if type(value) is int and value < (least := int(name in COUNTS)):
+        raise BadInput(f"{source}: {name} takes {least} or more, not {value}")
+    wrong = isinstance(default, float) or type(value) is not type(default)
+    if default is not None and value is not None and wrong:
         hint = " (YAML reads 1e-3 as text; write 1.0e-3)" if isinstance(value, str) else ""
         raise BadInput(f"{source}: {name} takes {type(default).__name__}, as in {default!r}, not {value!r}{hint}")
     if isinstance(default, list) and default:

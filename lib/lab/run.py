@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import CancelledError
 from contextlib import suppress
+from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from importlib.util import find_spec
 from queue import Empty, SimpleQueue
@@ -36,13 +37,10 @@ class Frontier:
     def __init__(self, plan: Plan) -> None:
         self._jobs = list(plan.jobs.values())
         self._place = {job.key: place for place, job in enumerate(self._jobs)}
-        self._open = [len(job.needs) for job in self._jobs]
-        self._children: dict[str, list[int]] = defaultdict(list)
-        for place, job in enumerate(self._jobs):
-            for key in job.needs:
-                self._children[key].append(place)
+        self._order = TopologicalSorter({job.key: job.needs for job in self._jobs})
+        self._order.prepare()
         self._failed: dict[str, Outcome] = {}
-        self._ready = [place for place, count in enumerate(self._open) if not count]  # sorted, hence a heap
+        self._ready = sorted(self._place[key] for key in self._order.get_ready())  # hence a heap
 
     def __bool__(self) -> bool:
         """Whether a job is ready."""
@@ -60,10 +58,9 @@ class Frontier:
         """Takes note that a job is done."""
         if outcome.error:
             self._failed[outcome.key] = outcome
-        for child in self._children.pop(outcome.key, ()):
-            self._open[child] -= 1
-            if not self._open[child]:
-                heappush(self._ready, child)
+        self._order.done(outcome.key)
+        for key in self._order.get_ready():
+            heappush(self._ready, self._place[key])
 
 
 def run(
