@@ -74,7 +74,7 @@ def batch(profile: str, only: list[str], where: Where, extra: dict[str, Any], pl
     cores = where.workers or os.cpu_count() or 1
     busy = bool(todo.jobs) and not where.elsewhere  # trainings need this machine's cores too
     size = max(1, cores // 2) if busy else cores
-    with ProcessPoolExecutor(size, get_context("spawn"), _end_with_parent) as pool:
+    with ProcessPoolExecutor(size, get_context("spawn"), end_with_parent) as pool:
         run_.pool = pool
         needs = {name: _jobs_behind(steps, todo) for name, steps in asked.items()}
         # Cheapest notebook first, so that there is something to read early; longest job first would win a few seconds.
@@ -164,8 +164,8 @@ class Run:
 
         try:
             report.index(self.folder)
-        except OSError as error:  # the results are kept; only the page that lists them found no room
-            self.errors["index"] = f"{type(error).__name__}: {error}"
+        except (OSError, BadInput) as error:  # the results are kept; only the page that lists them found no room
+            self.errors["index"] = one_line(f"{type(error).__name__}: {error}")
         executed = len(self.chosen.keys() - self.errors.keys())
         print(f"{executed} of {len(self.chosen)} notebooks executed; read {self.folder}/index.html")
         return _failures(self.errors)
@@ -196,7 +196,7 @@ def _headed(notebook: Notebook, profile: str, given: dict[str, Any]) -> Any:
     return text
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Has this process end with the one that started it, even where that one is killed; its kernel follows."""
 
     def watch() -> None:

@@ -93,21 +93,19 @@ def folder(path: Path, hint: str) -> None:
 
 
 def _parsed(language: str, parse: Callable[[], Any], name: object, shape: Any) -> Any:
+    deep = f"nested more than {DEEPEST} levels deep"
     try:
         value = parse()
     except Exception as error:  # a parser may raise anything on what was made to break it
-        why = (
-            f"nested more than {DEEPEST} levels deep"
-            if isinstance(error, RecursionError)
-            else f"not {language}: {error}"
-        )
-        raise BadInput(f"{name} is {why}") from error
+        raise BadInput(
+            f"{name} is {deep if isinstance(error, RecursionError) else f'not {language}: {error}'}"
+        ) from error
     level = [value]
     for _ in range(DEEPEST):
         lists = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
         level = list(chain.from_iterable(lists))
     if level:
-        raise BadInput(f"{name} is nested more than {DEEPEST} levels deep")
+        raise BadInput(f"{name} is {deep}")
     return shaped(value, shape, str(name))
 
 

@@ -631,6 +631,36 @@ def test_a_part_that_does_harm_is_refused_by_name_with_all_that_came_along(
     assert MAINS["lab"](["collect", "packed"]) == 0 and store.has(STEP.key)
 
 
+# ---------------------------------------------------------------- what a run has left
+
+EXECUTED = '{"notebook": "odd/one", "title": "Odd", "status": "executed"}'
+RUNS = [
+    ({"one.run.json": ""}, "one.run.json is not JSON"),
+    ({"one.run.json": "[]"}, "one.run.json takes Ran"),
+    ({"one.run.json": 100_000 * "["}, "nested more than 100 levels deep"),
+    ({"one.run.json": b"\xff"}, "one.run.json is not UTF-8"),
+    ({"one.run.json": '{"notebook": "odd/one"}'}, "lacks the field"),
+    ({"one.run.json": '{"notebook": 1, "title": "", "status": "failed"}'}, "notebook takes str"),
+    ({"one.run.json": EXECUTED.replace("executed", "pwned")}, "status takes 'executed' or 'failed'"),
+    ({"one.run.json": EXECUTED, "one.claims.json": "{"}, "one.claims.json is not JSON"),
+    ({"one.run.json": EXECUTED, "one.claims.json": "{}"}, "one.claims.json takes list"),
+    ({"one.run.json": EXECUTED, "one.claims.json": "[1]"}, "one.claims.json: 0 takes dict"),
+    ({"one.run.json": EXECUTED, "one.claims.json": "[]", "one.ipynb": "{"}, "one.ipynb is not a notebook"),
+    ({"one.run.json": EXECUTED, "one.claims.json": "[]", "one.ipynb": "[]"}, "one.ipynb is not a notebook"),
+]
+
+
+@pytest.mark.parametrize(("left", "words"), RUNS, ids=lambda case: repr(case)[-50:])
+def test_what_a_run_has_left_is_checked(
+    left: dict[str, str | bytes], words: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = paths.runs("odd") / "odd"
+    place.mkdir(parents=True)
+    for name, content in left.items():
+        (place / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    refused("report odd", words, capsys, here)
+
+
 # ---------------------------------------------------------------- what lies beside the results
 
 

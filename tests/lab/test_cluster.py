@@ -9,6 +9,7 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from lib.lab.cluster import Where
 from lib.lab.exchange import dump
 from lib.lab.pace import Pace, remember
 from lib.lab.plans import CORE, plan, rate
-from lib.lab.run import Outcome, reasons, run, width
+from lib.lab.run import Outcome, _There, reasons, run, width
 from lib.recipe import RandomHalves, Schedule, Signals, population
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool
 
@@ -347,6 +348,33 @@ def test_a_job_that_kills_its_workers_or_starves_is_named_and_its_siblings_go_on
         assert '"kind": "Train"' in recipe
     assert all(store.has(Signals(state).key) for state in pool(10) if state not in (killer, starving))
     assert 1 < Counter(key for key, _ in watch.trained())[killer.key] <= 4
+
+
+def test_a_machine_whose_workers_do_not_come_back_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody ever answers; jobs of a queue may yet begin, so they are waited for until the scheduler is lost."""
+
+    class Deserted:
+        def __init__(self, looks: int) -> None:
+            self.looks = looks
+
+        def submit(self, *_: object, **__: object) -> Future[None]:
+            return Future()
+
+        def nthreads(self) -> dict[str, int]:
+            self.looks -= 1
+            if not self.looks:
+                raise CancelledError
+            return {}
+
+    monkeypatch.setattr("lib.lab.run.SILENCE", 0.01)
+    monkeypatch.setattr("lib.lab.run.DESERTED", 0.1)
+    for local, words in ((True, "all workers of here died and none came back"), (False, "lost the scheduler")):
+        engine = cluster.Engine(Deserted(200), False, "here", local)
+        with pytest.raises(BadInput, match=words):
+            _There(plan([pool(2)]), engine, "", lambda _: None).run()
+        assert "waiting: here has no workers left" in capsys.readouterr().err
 
 
 def test_one_reason_is_told_once_however_many_jobs_it_stops() -> None:
