@@ -71,15 +71,15 @@ def notebook(path: Path) -> Any:
 
 
 def write(path: Path, content: str) -> None:
-    """Writes a text file whole or not at all. OSError where the disk refuses."""
+    """Writes a text file whole or not at all. OSError, which names it, where the disk refuses."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         partial.write_text(content, "utf-8")
         partial.replace(path)
-    except OSError:
+    except OSError as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
-        raise
+        raise OSError(error.errno, error.strerror, f"{path}") from error
 
 
 def folder(path: Path, hint: str) -> None:

@@ -75,16 +75,19 @@ def reasons(failed: Iterable[Outcome]) -> list[str]:
 
 
 def told(outcome: Outcome | Exception) -> Outcome:
+    """What `fit_many` has brought of a job."""
     assert isinstance(outcome, Outcome), outcome  # no job raises
     return outcome
 
 
 def orphan(job: Job, broken: Outcome) -> Outcome:
+    """The end of a job whose parent failed."""
     why = one_line(f"its parent {broken.name} failed: {broken.error}")
     return Outcome(job.key, name_of(job), why, corrupt=broken.corrupt, orphan=True)
 
 
 def name_of(job: Job) -> str:
+    """A job in messages."""
     return f"{type(job.step).__name__} {job.key[:12]}"
 
 

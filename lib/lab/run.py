@@ -103,7 +103,7 @@ def run(
         twice(lambda todo, _: _here(todo, took))
     else:
         with connect(where, len(plan.jobs)) as engine:
-            twice(lambda todo, mark: _There(todo, engine, mark, took).run())
+            twice(lambda todo, mark: Dispatch(todo, engine, mark, took).run())
     return failed
 
 
@@ -138,7 +138,7 @@ def _here(plan: Plan, took: Callable[[Outcome], None]) -> None:
                 frontier.settle(outcome)
 
 
-class _There:
+class Dispatch:
     """Sends jobs to workers as their parents are done, not many more than there are workers.
 
     A task has no parents for Dask: two plans on one scheduler may see a different part of the same chain as missing,

@@ -156,6 +156,11 @@ def test_a_variable_is_answered(
     refused(line, words, capsys, here)
 
 
+def test_a_scheduler_in_the_environment_is_asked(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://nowhere.invalid:1")
+    refused(f"batch --profile smoke --plan --only {OWN01}", "no Dask scheduler answers at tcp://nowhere", capsys, here)
+
+
 @pytest.mark.parametrize("variable", ["LEAK_ATLAS_STORE", "LEAK_ATLAS_OUTPUTS"])
 @pytest.mark.parametrize("place", ["file", "file/below", "circle"])
 def test_a_folder_that_cannot_be_one_is_named(

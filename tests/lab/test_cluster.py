@@ -24,7 +24,7 @@ from lib.lab.cluster import Where
 from lib.lab.exchange import dump
 from lib.lab.pace import Pace, remember
 from lib.lab.plans import CORE, plan, rate
-from lib.lab.run import Outcome, _There, reasons, run, width
+from lib.lab.run import Dispatch, Outcome, reasons, run, width
 from lib.recipe import RandomHalves, Schedule, Signals, population
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool
 
@@ -373,7 +373,7 @@ def test_a_machine_whose_workers_do_not_come_back_is_given_up(
     for local, words in ((True, "all workers of here died and none came back"), (False, "lost the scheduler")):
         engine = cluster.Engine(Deserted(200), False, "here", local)
         with pytest.raises(BadInput, match=words):
-            _There(plan([pool(2)]), engine, "", lambda _: None).run()
+            Dispatch(plan([pool(2)]), engine, "", lambda _: None).run()
         assert "waiting: here has no workers left" in capsys.readouterr().err
 
 
