@@ -6,12 +6,18 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 export OMP_WAIT_POLICY := PASSIVE
 
+# What a user gives reaches the shell as variables of its own, unread: PROFILE='x;cmd' is the name of no profile.
+override PROFILE := $(value PROFILE)
+override ONLY := $(value ONLY)
+override WORKERS := $(value WORKERS)
+export PROFILE ONLY WORKERS
+
 .DEFAULT_GOAL := help
 .PHONY: help env reproduce check test api lab report bench clean
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
-	@echo "  PROFILE=$(PROFILE)  ONLY='layers/*'  WORKERS=2 choose what reproduce and report take"
+	@echo "  PROFILE=$$PROFILE  ONLY='layers/*'  WORKERS=2 choose what reproduce and report take"
 
 env: $(VENV)/.ready ## make the environment in .venv
 $(VENV)/.ready: pyproject.toml requirements.lock
@@ -20,7 +26,7 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 	touch $@
 
 reproduce: env ## execute every notebook of PROFILE and leave pages and an index in outputs/runs/PROFILE
-	$(PYTHON) -m lib.batch --profile $(PROFILE) --only $(foreach one,$(ONLY),'$(one)') $(if $(WORKERS),--workers $(WORKERS))
+	@set -f; $(PYTHON) -m lib.batch --profile "$$PROFILE" --only $$ONLY $${WORKERS:+--workers "$$WORKERS"}
 
 check: env ## lint, formatting and types
 	$(PYTHON) -m ruff check .
@@ -38,7 +44,7 @@ api: env ## pages of the library's docstrings in outputs/api
 	$(PYTHON) -W ignore -m pdoc lib --output-directory outputs/api
 
 report: env ## clean the executed notebooks of PROFILE into outputs/reports and refresh README's table
-	$(PYTHON) -m lib.report $(PROFILE)
+	$(PYTHON) -m lib.report "$$PROFILE"
 
 bench: env ## measure what the library promises, as ratios in one run
 	$(PYTHON) -m bench

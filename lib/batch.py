@@ -5,18 +5,21 @@ python -m lib.batch --profile quick --only 'layers/*'
 
 from __future__ import annotations
 
-import argparse
+import copy
 import json
 import os
 import sys
 import time
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
-from lib import BadInput, nearest, paths
+from lib import BadInput, files, nearest, one_line, paths
+from lib.command import Parser, command
 from lib.lab import cluster
 from lib.lab.cluster import Where
 from lib.lab.declare import Notebook, declare, notebooks, parameters, read_parameters, setting
@@ -24,23 +27,17 @@ from lib.lab.plans import Plan, plan, steps_of
 from lib.lab.run import Outcome, reporter, run, width
 
 
+@command
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m lib.batch", description="Execute the notebooks of a profile.")
+    parser = Parser(prog="python -m lib.batch", description="Execute the notebooks of a profile.")
     parser.add_argument("--profile", default="quick", help="folder of params/ (quick)")
     parser.add_argument("--only", nargs="+", default=["*"], metavar="PATTERN", help="names or patterns, 'layers/*'")
     parser.add_argument("-p", dest="extra", action="append", default=[], metavar="NAME=VALUE", help="for all notebooks")
     parser.add_argument("--plan", action="store_true", help="only say what would be done")
     cluster.options(parser)
     chosen = parser.parse_args(arguments)
-    try:
-        where, extra = cluster.chosen(chosen), read_parameters(chosen.extra)
-        return batch(chosen.profile, chosen.only, where, extra, chosen.plan)
-    except BadInput as error:
-        print(f"leak atlas: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("leak atlas: interrupted; what is finished is kept, the next run goes on from there", file=sys.stderr)
-        return 130
+    where, extra = cluster.chosen(chosen), read_parameters(chosen.extra)
+    return batch(chosen.profile, chosen.only, where, extra, chosen.plan)
 
 
 def batch(profile: str, only: list[str], where: Where, extra: dict[str, Any], plan_only: bool = False) -> int:
@@ -55,29 +52,29 @@ def batch(profile: str, only: list[str], where: Where, extra: dict[str, Any], pl
         known = {name for one in chosen for name in one.defaults}
         raise BadInput(f"no chosen notebook has a parameter '{unknown[0]}'{nearest(unknown[0], known)}")
     folder = paths.runs(profile)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        paths.store().mkdir(parents=True, exist_ok=True)
-        (folder / ".writable").touch()
-        (folder / ".writable").unlink()
-    except OSError as error:
-        raise BadInput(f"cannot write to {folder}: {error.strerror}; LEAK_ATLAS_OUTPUTS moves it") from error
+    if not plan_only:
+        files.folder(folder, "LEAK_ATLAS_OUTPUTS moves it")
+        files.folder(paths.store(), "LEAK_ATLAS_STORE moves it")
 
-    run_ = Run(folder, profile, {one.name: one for one in chosen}, given)
-    asked = {}
+    asked, errors = {}, {}
     for one in chosen:
         try:
             asked[one.name] = declare(one, given[one.name])
         except BadInput as error:
-            run_.failed(one.name, str(error))
+            errors[one.name] = str(error)
     todo = plan(asked.values())
     print(todo.preview(width(todo, where)), flush=True)
     if plan_only:
-        return 2 if run_.errors else 0
+        return _failures(errors)
+
+    run_ = Run(folder, profile, {one.name: one for one in chosen}, given)
+    for name, why in errors.items():
+        run_.failed(name, why)
 
     cores = where.workers or os.cpu_count() or 1
     busy = bool(todo.jobs) and not where.elsewhere  # trainings need this machine's cores too
-    with ProcessPoolExecutor(max(1, cores // 2) if busy else cores, get_context("spawn")) as pool:
+    size = max(1, cores // 2) if busy else cores
+    with ProcessPoolExecutor(size, get_context("spawn"), end_with_parent) as pool:
         run_.pool = pool
         needs = {name: _jobs_behind(steps, todo) for name, steps in asked.items()}
         # Cheapest notebook first, so that there is something to read early; longest job first would win a few seconds.
@@ -137,21 +134,26 @@ class Run:
 
     def execute(self, name: str) -> None:
         assert self.pool is not None
-        future = self.pool.submit(execute, self.folder, self.profile, self.chosen[name], self.given[name])
+        try:
+            future = self.pool.submit(execute, self.folder, self.profile, self.chosen[name], self.given[name])
+        except BrokenExecutor as error:
+            self.failed(name, str(error))
+            return
         self.futures[name] = future
         future.add_done_callback(partial(self._told, name))
 
     def _told(self, name: str, done: Future[dict[str, Any]]) -> None:
         error = str(done.exception()) if done.exception() else done.result()["error"]
-        if error:
-            self.failed(name, error)
-        else:
-            print(f"  {name}: {self.folder / name}.html", flush=True)
+        with suppress(BrokenPipeError):  # the batch ends where it prints next
+            if error:
+                self.failed(name, error)
+            else:
+                print(f"  {name}: {self.folder / name}.html", flush=True)
 
     def failed(self, name: str, why: str) -> None:
-        self.errors[name] = why
-        print(f"  {name}: failed", flush=True)
+        self.errors[name] = why = one_line(why)
         note(self.folder, name, {"title": self.chosen[name].title, "status": "failed", "error": why, "seconds": 0})
+        print(f"  {name}: failed", flush=True)
 
     def finish(self) -> None:
         for future in self.futures.values():
@@ -162,35 +164,47 @@ class Run:
 
         try:
             report.index(self.folder)
-        except OSError as error:  # the results are kept; only the page that lists them found no room
-            self.errors["index"] = f"{type(error).__name__}: {error}"
+        except (OSError, BadInput) as error:  # the results are kept; only the page that lists them found no room
+            self.errors["index"] = one_line(f"{type(error).__name__}: {error}")
         executed = len(self.chosen.keys() - self.errors.keys())
         print(f"{executed} of {len(self.chosen)} notebooks executed; read {self.folder}/index.html")
-        for name, why in self.errors.items():
-            print(f"failed: {name}: {why}", file=sys.stderr)
-        return 2 if self.errors else 0
+        return _failures(self.errors)
+
+
+def _failures(errors: dict[str, str]) -> int:
+    """Prints what failed and why; the exit code."""
+    for name, why in errors.items():
+        print(f"failed: {name}: {why}", file=sys.stderr)
+    return 2 if errors else 0
 
 
 def note(folder: Path, name: str, entry: dict[str, Any]) -> None:
     """Keeps what became of a notebook beside it, whole or not at all; that a disk is full is told at the end."""
     path = folder / f"{name}.run.json"
-    partial = path.with_suffix(f".{os.getpid()}")
-    try:
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps({"notebook": name} | entry, indent=1))
-        partial.replace(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
+        files.write(path, json.dumps({"notebook": name} | entry, indent=1))
 
 
 def _headed(notebook: Notebook, profile: str, given: dict[str, Any]) -> Any:
     """The notebook's text with its sizes below the title: a thin net is never taken for the paper's."""
-    text = notebook.text
+    text = copy.deepcopy(notebook.text)
     first = next(cell for cell in text.cells if cell.cell_type == "markdown")
     title, *rest = first.source.split("\n", 1)
     sizes = setting(notebook.defaults | given)
     first.source = "\n".join([title, "", f"*Profile {profile}{': ' if sizes else ''}{sizes}*", *rest])
     return text
+
+
+def end_with_parent() -> None:
+    """Has this process end with the one that started it, even where that one is killed; its kernel follows."""
+
+    def watch() -> None:
+        if parent := parent_process():
+            parent.join()
+            os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
@@ -214,14 +228,14 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
             working, working, parameters=given, kernel_name="python3", progress_bar=False, start_timeout=180
         )
         working.replace(final)
-        node = nbformat.read(final, as_version=4)
-        final.with_suffix(".claims.json").write_text(json.dumps(report.claims_of(node), indent=1))
+        node = files.notebook(final)
+        files.write(final.with_suffix(".claims.json"), json.dumps(report.claims_of(node), indent=1))
         home = "../" * notebook.name.count("/") + "index.html"
-        final.with_suffix(".html").write_text(report.html(node, notebook.title, home))
+        files.write(final.with_suffix(".html"), report.html(node, notebook.title, home))
     except papermill.PapermillExecutionError as failure:
-        error = f"{failure.ename}: {failure.evalue}".splitlines()[0]
+        error = one_line(f"{failure.ename}: {failure.evalue}")
     except Exception as failure:  # a kernel that dies, a disk that is full
-        error = (f"{type(failure).__name__}: {failure}".splitlines() or [""])[0]
+        error = one_line(f"{type(failure).__name__}: {failure}")
     if working.exists():  # what a failing notebook got to is worth reading
         working.replace(final)
     entry = {

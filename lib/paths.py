@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from lib import BadInput
+
 ROOT = Path(__file__).resolve().parent.parent
 
 NOTEBOOKS = ROOT / "notebooks"
@@ -11,13 +13,13 @@ PARAMS = ROOT / "params"
 
 def outputs() -> Path:
     """Everything that is computed lies below this folder; `LEAK_ATLAS_OUTPUTS` moves it."""
-    return Path(os.environ.get("LEAK_ATLAS_OUTPUTS", ROOT / "outputs")).expanduser().resolve()
+    return _folder("LEAK_ATLAS_OUTPUTS", f"{ROOT / 'outputs'}")
 
 
 def store() -> Path:
     """Results by content key, shared by all profiles; `LEAK_ATLAS_STORE` moves it (to a shared disk, say)."""
-    moved = os.environ.get("LEAK_ATLAS_STORE")  # asked several times a step: each look at the disk counts
-    return Path(moved).expanduser().resolve() if moved is not None else outputs() / "store"
+    moved = "LEAK_ATLAS_STORE" in os.environ  # asked several times a step: each look at the disk counts
+    return _folder("LEAK_ATLAS_STORE", "") if moved else outputs() / "store"
 
 
 def runs(profile: str) -> Path:
@@ -32,4 +34,15 @@ def reports() -> Path:
 
 def data() -> Path:
     """Data sets that a user brings or downloads; `LEAK_ATLAS_DATA` moves it."""
-    return Path(os.environ.get("LEAK_ATLAS_DATA", Path.home() / ".cache" / "leak-atlas")).expanduser().resolve()
+    return _folder("LEAK_ATLAS_DATA", "~/.cache/leak-atlas")
+
+
+def _folder(variable: str, usual: str) -> Path:
+    """The folder that a variable names. BadInput where it is empty or cannot be a folder's name."""
+    given = os.environ.get(variable, usual)
+    if not given.strip():
+        raise BadInput(f"{variable} is set but empty: let it name a folder, or unset it")
+    try:
+        return Path(given).expanduser().resolve()
+    except (OSError, RuntimeError) as error:  # nobody's home, a circle of links
+        raise BadInput(f"{variable} cannot be '{given}': {error}") from error

@@ -5,8 +5,8 @@
 
 An entry is written beside its place and moved there in one rename, and leaves it in one rename, so that existence means
 completeness whatever is killed when. Two processes that compute the same key do the same work; the second result is
-thrown away whole. Every bit of both files is under a digest; entries of before the seal are read as they are, with
-their arrays checked.
+thrown away whole. Every bit of both files is under a digest; entries that were written before there were seals are read
+as they are, with their arrays checked.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -22,12 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from lib import BadInput, paths
+from lib import BadInput, one_line, paths
+from lib.files import from_json
 
 ARRAYS, ENTRY = "arrays.safetensors", "entry.json"
-FIELDS = {"key", "record", "meta", "names", "sha256"}
 START = 256  # bytes of a head that hold the key and the kind of its step
 BLANK = 64 * "0"  # stands for the seal while the seal is computed
 WEEK = 7 * 86400.0  # seconds after which no other machine is still writing an entry
@@ -37,7 +39,7 @@ class Corrupt(Exception):
     """A stored entry does not match its digest, or cannot be read."""
 
     def __init__(self, key: str, why: str) -> None:
-        super().__init__(f"store entry {key[:12]} is corrupt ({why})")
+        super().__init__(one_line(f"store entry {key[:12]} is corrupt ({why})"))
         self.key = key
 
 
@@ -50,6 +52,18 @@ def _refused(error: OSError) -> Refused:
 
 
 @dataclass(frozen=True)
+class Head:
+    """What stands in the JSON file of an entry."""
+
+    key: str
+    record: dict[str, Any]
+    meta: dict[str, Any]
+    names: list[str]  # of the arrays, in their order
+    sha256: str  # of the arrays' file
+    seal: str = ""  # SHA-256 of this text with zeros in its place
+
+
+@dataclass(frozen=True)
 class Entry:
     """What is stored under a key."""
 
@@ -57,6 +71,7 @@ class Entry:
     record: dict[str, Any]
     meta: dict[str, Any]
     arrays: dict[str, np.ndarray]
+    sealed: bool = True
 
 
 def folder(key: str) -> Path:
@@ -124,51 +139,75 @@ def files(key: str) -> dict[str, bytes]:
 
     Raises KeyError where there is none and Corrupt where it does not match its digests.
     """
-    return _checked(key)[0]
+    found = _files(key)
+    checked(key, found)
+    return found
 
 
 def read(key: str) -> Entry:
     """The entry of a key; errors as `files`."""
-    blobs, head = _checked(key)
-    arrays = load(blobs[ARRAYS])  # sorted by name and type; a state dict's own order is the order of the layers
-    return Entry(key, head["record"], head["meta"], {name: arrays[name] for name in head["names"]})
+    return checked(key, _files(key))
 
 
 def describe(key: str) -> dict[str, Any]:
     """Recipe and meta without the arrays; errors as `files`."""
-    return _head(key)[1]
+    return vars(_head(key, _text(key)))
 
 
-def _checked(key: str) -> tuple[dict[str, bytes], dict[str, Any]]:
-    text, head = _head(key)
+def described(kind: str = "", start: str = "") -> Iterator[dict[str, Any]]:
+    """What `describe` says of each entry of a kind whose key begins so; a corrupt one is removed, with a warning."""
+    for key in listing(kind):
+        if not key.startswith(start):
+            continue
+        try:
+            yield describe(key)
+        except KeyError:  # gone since we looked
+            continue
+        except Corrupt as error:
+            print(f"{error}: forgotten", file=sys.stderr)
+            discard(key)
+
+
+def checked(key: str, blobs: Mapping[str, bytes]) -> Entry:
+    """The entry of some files, which need not be in the store. Corrupt where they do not match their digests."""
+    head = _head(key, blobs[ENTRY])
+    if head.sha256 != hashlib.sha256(blobs[ARRAYS]).hexdigest():
+        raise Corrupt(key, f"digest mismatch in {folder(key)}")
     try:
-        blob = (folder(key) / ARRAYS).read_bytes()
+        arrays = load(blobs[ARRAYS])  # sorted by name and type; a state dict's own order is the order of the layers
+        return Entry(key, head.record, head.meta, {name: arrays[name] for name in head.names}, bool(head.seal))
+    except (SafetensorError, KeyError) as error:
+        raise Corrupt(key, f"{error} in {folder(key)}") from error
+
+
+def _files(key: str) -> dict[str, bytes]:
+    text = _text(key)
+    try:
+        return {ARRAYS: (folder(key) / ARRAYS).read_bytes(), ENTRY: text}
     except OSError as error:
         if not has(key):  # somebody found it corrupt between our two looks, and discarded it
             raise KeyError(key) from None
         raise Corrupt(key, f"{type(error).__name__} in {folder(key)}") from error
-    if head["sha256"] != hashlib.sha256(blob).hexdigest():
-        raise Corrupt(key, f"digest mismatch in {folder(key)}")
-    return {ARRAYS: blob, ENTRY: text}, head
 
 
-def _head(key: str) -> tuple[bytes, dict[str, Any]]:
-    path = folder(key) / ENTRY
+def _text(key: str) -> bytes:
     try:
-        text = path.read_bytes()
-        head = json.loads(text)
+        return (folder(key) / ENTRY).read_bytes()
     except FileNotFoundError:
         raise KeyError(key) from None
-    except (OSError, ValueError) as error:
-        raise Corrupt(key, f"{type(error).__name__} in {path}") from error
-    if not isinstance(head, dict) or not FIELDS <= head.keys() <= FIELDS | {"seal"} or head["key"] != key:
-        raise Corrupt(key, f"digest mismatch in {path}")
-    if "seal" in head:
-        seal = str(head["seal"])
-        unsealed = BLANK.encode().join(text.rsplit(seal.encode(), 1)) if seal else text
-        if hashlib.sha256(unsealed).hexdigest() != seal:
-            raise Corrupt(key, f"digest mismatch in {path}")
-    return text, head
+    except OSError as error:
+        raise Corrupt(key, f"{type(error).__name__} in {folder(key)}") from error
+
+
+def _head(key: str, text: bytes) -> Head:
+    try:
+        head: Head = from_json(text, ENTRY, Head)
+    except BadInput as error:
+        raise Corrupt(key, f"{error} in {folder(key)}") from error
+    unsealed = BLANK.encode().join(text.rsplit(head.seal.encode(), 1)) if head.seal else text
+    if head.key != key or (head.seal and hashlib.sha256(unsealed).hexdigest() != head.seal):
+        raise Corrupt(key, f"digest mismatch in {folder(key) / ENTRY}")
+    return head
 
 
 def discard(key: str) -> None:

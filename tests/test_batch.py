@@ -160,6 +160,8 @@ def test_a_failing_notebook_leaves_the_others_alone(
         (tmp_path / "notebooks").mkdir(exist_ok=True)
         (tmp_path / "notebooks" / f"{name}.py").write_text(head + cells.format(title=name, body=body))
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
+    (tmp_path / "params/smoke").mkdir(parents=True)
+    monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
     assert batch.main(["--profile", "smoke", "--workers", "1"]) == 2
     output = capsys.readouterr()
     assert "1 of 3 notebooks executed" in output.out

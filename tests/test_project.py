@@ -100,8 +100,8 @@ def test_declaring_and_reading_need_no_torch() -> None:
 
 
 ORDER = [
-    "paths", "registry", "recipe", "store", "compute", "audit", "data", "models", "selection", "rewinding", "pruning",
-    "subject", "training", "attacks", "localization", "lab", "report", "explore", "batch",
+    "files", "command", "paths", "registry", "recipe", "store", "compute", "audit", "data", "models", "selection",
+    "rewinding", "pruning", "subject", "training", "attacks", "localization", "lab", "report", "explore", "batch",
 ]  # fmt: skip
 
 

@@ -1,10 +1,10 @@
 """`python -m lib.data` lists the data sets; `get NAME` prepares one, `add NAME PATH` makes one of your own."""
 
-import argparse
 import sys
 from pathlib import Path
 
 from lib import BadInput, paths, registry
+from lib.command import Parser, command
 from lib.data import own, readers
 
 HELP = """
@@ -15,8 +15,9 @@ It takes your own files (an archive or its folder; idx files, plain or .gz; .npy
 Make one of your own:       python -m lib.data add NAME PATH"""
 
 
+@command
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m lib.data", description="List data sets, get one, or add one.")
+    parser = Parser(prog="python -m lib.data", description="List data sets, get one, or add one.")
     verbs = parser.add_subparsers(dest="verb")
     verbs.add_parser("list", help="each data set, whether it is there and how to get it (the default)")
     get = verbs.add_parser("get", help="download or take over a data set, check it, prepare it")
@@ -27,24 +28,17 @@ def main(arguments: list[str] | None = None) -> int:
     add.add_argument("--label", default="label", help="a .csv's column of classes, or its place if there is no header")
     add.add_argument("--seed", default=0, type=int, help="draws the test part where there is none (default 0)")
     chosen = parser.parse_args(arguments)
-    try:
-        if chosen.verb == "get":
-            for name in chosen.names:
-                registry.find(name)
-            for name in chosen.names:
-                print(f"{name} is ready: {readers.prepare(name)}", flush=True)
-        elif chosen.verb == "add":
-            entry = own.add(chosen.name, chosen.path, chosen.label, chosen.seed)
-            parts = f"{entry.train:,} train and {entry.test:,} test samples of {len(entry.classes)} classes"
-            print(f"{entry.name} is ready: {entry.kind} of shape {entry.shape}, {parts}")
-        else:
-            print(listing())
-    except BadInput as error:
-        print(f"leak atlas: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("leak atlas: interrupted; nothing half prepared is left", file=sys.stderr)
-        return 130
+    if chosen.verb == "get":
+        for name in chosen.names:
+            registry.find(name)
+        for name in chosen.names:
+            print(f"{name} is ready: {readers.prepare(name)}", flush=True)
+    elif chosen.verb == "add":
+        entry = own.add(chosen.name, chosen.path, chosen.label, chosen.seed)
+        parts = f"{entry.train:,} train and {entry.test:,} test samples of {len(entry.classes)} classes"
+        print(f"{entry.name} is ready: {entry.kind} of shape {entry.shape}, {parts}")
+    else:
+        print(listing())
     return 0
 
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
+import math
 import sys
-import tarfile
 from pathlib import Path
 from typing import Any
 
-from lib import BadInput, store
+from lib import BadInput, files, one_line, store
+from lib.command import Parser, command
 from lib.lab import cluster, exchange, plans
 from lib.recipe import Choose, State, Step
 
 PART = 15.0  # size of a packed part, in units of 2^20 bytes
 
 
+@command
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m lib.lab", description=__doc__)
+    parser = Parser(prog="python -m lib.lab", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
     verb = verbs.add_parser("plan", help="write what a profile's notebooks need and the store lacks")
     verb.add_argument("--profile", default="quick")
@@ -29,52 +30,43 @@ def main(arguments: list[str] | None = None) -> int:
     verb.add_argument("--pack", type=Path, default=Path("packed"), help="folder for the parts to bring home")
     verb.add_argument("--part-mb", type=float, default=PART, metavar="N", help="size of a part (%(default)s)")
     cluster.options(verb)
-    verb = verbs.add_parser("collect", help="take packed parts into the store")
+    verb = verbs.add_parser("collect", help="take packed parts into the store: all of them, or nothing")
     verb.add_argument("parts", nargs="+", type=Path)
     verb = verbs.add_parser("why", help="explain field by field why a step is not in the store")
     verb.add_argument("key", help="of a step, or its first digits; or a plan file")
     chosen = parser.parse_args(arguments)
-    try:
-        return {"plan": _plan, "run": _run, "collect": _collect, "why": _why}[chosen.verb](chosen)
-    except BadInput as error:
-        print(f"leak atlas: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("leak atlas: interrupted; what is finished is kept, the next run goes on from there", file=sys.stderr)
-        return 130
+    return {"plan": _plan, "run": _run, "collect": _collect, "why": _why}[chosen.verb](chosen)
 
 
-def _plan(chosen: Any) -> int:
+def _plan(chosen: argparse.Namespace) -> int:
     from lib.lab.cluster import Where
     from lib.lab.declare import declare, notebooks, parameters
     from lib.lab.run import width
 
     every = notebooks(chosen.only)
     found = plans.plan([declare(one, parameters(one, chosen.profile)) for one in every])
-    chosen.out.write_text(json.dumps(exchange.dump(found)))
+    files.write(chosen.out, json.dumps(exchange.dump(found)))
     print(found.preview(width(found, Where())))
     print(f"written to {chosen.out}")
     return 0
 
 
 def _read(path: Path) -> list[Step]:
-    try:
-        return exchange.undump(path.read_text())
-    except OSError as error:
-        raise BadInput(f"cannot read the plan {path}: {error.strerror}") from error
+    return exchange.undump(files.text(path, exchange.PLAN), path)
 
 
-def _run(chosen: Any) -> int:
+def _run(chosen: argparse.Namespace) -> int:
     from lib.lab.run import reasons, reporter, run, width
 
-    if chosen.part_mb <= 0:
+    if not 0 < chosen.part_mb < math.inf:
         raise BadInput(f"--part-mb takes more than 0, not {chosen.part_mb:g}")
     where, steps = cluster.chosen(chosen), _read(chosen.plan)
     todo = plans.plan([steps])
     print(todo.preview(width(todo, where)), flush=True)
+    files.folder(chosen.pack, "--pack names another folder")  # rather now than after hours of training
     failed = run(todo, where, reporter(todo)).values()
     home = [step.key for step in steps if _light(step) and store.has(step.key)]
-    parts = pack(home, chosen.pack, chosen.part_mb)
+    parts = exchange.pack(home, chosen.pack, chosen.part_mb)
     print(f"{len(home)} results in {parts} part{'s' * (parts != 1)} in {chosen.pack}; bring them home and collect them")
     for why in reasons(failed):
         print(f"failed: {why}", file=sys.stderr)
@@ -86,67 +78,24 @@ def _light(step: Step) -> bool:
     return isinstance(step, Choose) or not isinstance(step, State)
 
 
-def pack(keys: list[str], folder: Path, megabytes: float = PART) -> int:
-    """Entries as tar files of at most `megabytes` (2^20 bytes), larger where one entry is; weights stay where they are.
-
-    Returns the number of parts.
-    """
-    limit = megabytes * 2**20
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("part-*.tar"):
-        old.unlink()
-    part, size = 0, limit + 1
-    tar: tarfile.TarFile | None = None
-    for key in keys:
-        blobs = store.files(key)
-        if size + sum(map(len, blobs.values())) > limit:
-            if tar:
-                tar.close()
-            tar, size = tarfile.open(folder / f"part-{part:03d}.tar", "w"), 0  # noqa: SIM115 (outlives the loop)
-            part += 1
-        assert tar is not None
-        for name, blob in blobs.items():
-            info = tarfile.TarInfo(f"{key}/{name}")
-            info.size = len(blob)
-            tar.addfile(info, io.BytesIO(blob))
-            size += len(blob)
-    if tar:
-        tar.close()
-    return part
-
-
-def _collect(chosen: Any) -> int:
-    paths = [path for given in chosen.parts for path in (sorted(given.glob("*.tar")) if given.is_dir() else [given])]
-    if not paths:
+def _collect(chosen: argparse.Namespace) -> int:
+    parts = [part for given in chosen.parts for part in (sorted(given.glob("*.tar")) if given.is_dir() else [given])]
+    if not parts:
         raise BadInput(f"there are no parts (*.tar) in {', '.join(map(str, chosen.parts))}")
+    for part in parts:  # all are looked at before the first is taken
+        for _ in exchange.unpack(part):
+            pass
     new = 0
-    for path in paths:
-        try:
-            with tarfile.open(path) as tar:
-                entries: dict[str, dict[str, bytes]] = {}
-                for member in tar.getmembers():
-                    key, _, name = member.name.partition("/")
-                    file = tar.extractfile(member)
-                    if file is None or name not in (store.ARRAYS, store.ENTRY) or not key.isalnum():
-                        raise BadInput(f"{path} holds '{member.name}', which is no part of a result")
-                    entries.setdefault(key, {})[name] = file.read()
-        except (OSError, tarfile.TarError) as error:
-            raise BadInput(f"cannot read {path}: {str(error).splitlines()[0]}") from error
-        for key, files in entries.items():
-            if store.has(key):
-                continue
-            store.adopt(key, files)
-            try:
-                store.files(key)
-            except store.Corrupt as error:
-                store.discard(key)
-                raise BadInput(f"{path}: {error}; bring this part again") from error
-            new += 1
+    for part in parts:
+        for key, found in exchange.unpack(part):
+            if not store.has(key):
+                store.adopt(key, found)
+                new += 1
     print(f"{new} new results in the store")
     return 0
 
 
-def _why(chosen: Any) -> int:
+def _why(chosen: argparse.Namespace) -> int:
     """Compares the recipe with the stored recipe of its kind that differs from it in the fewest fields."""
     for line in why(chosen.key):
         print(line)
@@ -162,20 +111,20 @@ def why(asked: str) -> list[str]:
         kinds = sorted({type(step).__name__ for step in missing})
         firsts = [next(step for step in missing if type(step).__name__ == kind) for kind in kinds]
         return [line for step in firsts for line in _explain(step.key, step.record())]
-    found = [key for key in store.listing() if key.startswith(asked)]
+    found = list(store.described(start=asked))
     if not found:
         raise BadInput(
             f"no stored step begins with '{asked}'; to explain a miss give a plan file (python -m lib.lab plan)"
         )
-    return [f"{key[:12]} is in the store: {json.dumps(store.describe(key)['record'])}" for key in found]
+    return [one_line(f"{head['key'][:12]} is in the store: {json.dumps(head['record'])}") for head in found]
 
 
 def _explain(key: str, record: dict[str, Any]) -> list[str]:
     nearest_: tuple[list[str], str] | None = None
-    for other in store.listing(record["kind"]):
-        lines = _differences(record, store.describe(other)["record"])
+    for other in store.described(record["kind"]):
+        lines = _differences(record, other["record"])
         if nearest_ is None or len(lines) < len(nearest_[0]):
-            nearest_ = lines, other
+            nearest_ = lines, other["key"]
         if len(lines) == 1:  # none is nearer: another key has another field
             break
     head = f"{record['kind']} {key[:12]} is not in the store"
@@ -195,7 +144,9 @@ def _differences(asked: Any, stored: Any, where: str = "") -> list[str]:
         names = list(dict.fromkeys([*asked, *stored]))
         parts = [(f"{where}.{n}".lstrip("."), asked.get(n, "default"), stored.get(n, "default")) for n in names]
         return [line for name, a, b in parts for line in _differences(a, b, name)]
-    return [] if asked == stored else [f"  {where}: asked {json.dumps(asked)}, stored {json.dumps(stored)}"]
+    return (
+        [] if asked == stored else [f"  {one_line(f'{where}: asked {json.dumps(asked)}, stored {json.dumps(stored)}')}"]
+    )
 
 
 if __name__ == "__main__":

@@ -93,6 +93,7 @@ class Engine(NamedTuple):
     client: Client
     gpu: bool  # whether they declare GPUs
     name: str  # where they are, for messages
+    local: bool = True  # whether they are this machine's
 
     def slots(self) -> int:
         """Threads of all workers that are there now; BadInput where the scheduler is lost."""
@@ -169,18 +170,39 @@ def connect(where: Where, jobs: int) -> Iterator[Engine]:
             )
             stack.enter_context(target)
         name = where.queue or where.scheduler or "this machine"
-        try:
-            client = stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False))
-        except (OSError, ValueError) as error:
-            why = str(error).splitlines()[0]
-            raise BadInput(f"no Dask scheduler answers at {name} ({why})") from error
+        if where.scheduler and not where.queue:
+            _answers(where.scheduler)
+        client = stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False))
         gpu = bool(gpus() or where.gpus)
         if where.scheduler and not where.queue:
             gpu = check(client, name)
         elif where.queue:
             print(f"waiting for the first of {where.jobs} jobs of {name}", file=sys.stderr, flush=True)
             client.wait_for_workers(1)
-        yield Engine(client, gpu, name)
+        yield Engine(client, gpu, name, not where.elsewhere)
+
+
+def _answers(address: str) -> None:
+    """BadInput where no Dask scheduler answers at an address in time; a client would ask several times over."""
+    from distributed.core import rpc
+    from distributed.utils import LoopRunner
+
+    async def identity() -> str:
+        async with rpc(address) as scheduler:
+            return str((await scheduler.identity())["type"])
+
+    runner = LoopRunner(asynchronous=False)
+    try:
+        runner.start()
+        kind = runner.run_sync(asyncio.wait_for, identity(), PATIENCE)
+    except Exception as error:  # whatever answers there may not speak Dask's language
+        raise BadInput(
+            f"no Dask scheduler answers at {address} ({str(error) or f'silence for {PATIENCE:g} s'})"
+        ) from error
+    finally:
+        runner.stop()
+    if kind != "Scheduler":
+        raise BadInput(f"a {kind} answers at {address}, no Dask scheduler")
 
 
 def _local(**settings: Any) -> Any:
@@ -190,7 +212,7 @@ def _local(**settings: Any) -> Any:
     try:
         return LocalCluster(**settings)
     except RuntimeError as error:
-        raise BadInput(f"no worker process came up: {error} If this is a script: {UNGUARDED}") from error
+        raise BadInput(f"no worker process came up ({error}); if this is a script: {UNGUARDED}") from error
 
 
 @contextmanager

@@ -6,16 +6,20 @@ import ast
 import contextlib
 import io
 import json
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lib import BadInput, lab, nearest, paths
+from lib import BadInput, files, lab, nearest, paths
 from lib.recipe import Step
 
 COMMON = "_common.yaml"
+SHORT = 2**20  # bytes of the longest file of parameters
+COUNTS = {"pairs", "models", "shadows", "runs", "few", "many", "sub_models", "pool", "pools"}  # 1 or more, of all ints
 
 
 @dataclass(frozen=True)
@@ -25,16 +29,24 @@ class Notebook:
     name: str
     path: Path
 
-    @property
+    @cached_property
     def text(self) -> Any:
+        """The notebook, with a cell of text at its head; BadInput where the file is none."""
         import jupytext
 
-        return jupytext.read(self.path)
+        source = files.text(self.path)
+        try:
+            found = jupytext.reads(source, "py:percent")
+        except Exception as error:  # its header is YAML
+            raise BadInput(f"{self.path} is not a notebook: {error}") from error
+        if not any(cell.cell_type == "markdown" and cell.source.strip() for cell in found.cells):
+            raise BadInput(f"{self.path} needs a cell of text: its first line is the title")
+        return found
 
     @property
     def title(self) -> str:
-        first = next(cell.source for cell in self.text.cells if cell.cell_type == "markdown")
-        return first.splitlines()[0].lstrip("# ").strip()
+        first = next(cell.source for cell in self.text.cells if cell.cell_type == "markdown" and cell.source.strip())
+        return first.strip().splitlines()[0].lstrip("# ").strip()
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -43,10 +55,15 @@ class Notebook:
         if len(cells) != 1:
             raise BadInput(f"{self.path} needs exactly one cell tagged 'parameters', it has {len(cells)}")
         out = {}
-        for line in ast.parse(cells[0].source).body:
-            if not (isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)):
-                raise BadInput(f"{self.path}: the parameters cell takes one 'name = literal' a line")
-            out[line.targets[0].id] = ast.literal_eval(line.value)
+        try:
+            for line in ast.parse(cells[0].source).body:
+                match line:
+                    case ast.Assign(targets=[ast.Name(name)], value=value) if name not in out:
+                        out[name] = ast.literal_eval(value)
+                    case _:
+                        raise ValueError(f"line {line.lineno} is none, or gives a name twice")
+        except (ValueError, SyntaxError, RecursionError) as error:
+            raise BadInput(f"{self.path}: the parameters cell takes one 'name = literal' a line: {error}") from error
         return out
 
 
@@ -61,6 +78,8 @@ def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
     ]
     chosen = []
     for pattern in only:
+        if not pattern:
+            raise BadInput("an empty pattern chooses no notebook: leave --only out for all of them, or say 'layers/*'")
         found = [one for one in every if fnmatch(one.name, pattern) or fnmatch(one.name, f"{pattern}*")]
         if not found:
             raise BadInput(f"no notebook matches '{pattern}'{nearest(pattern, [one.name for one in every])}")
@@ -72,22 +91,30 @@ def profiles() -> list[str]:
     return sorted(path.name for path in paths.PARAMS.iterdir() if path.is_dir())
 
 
-def parameters(notebook: Notebook, profile: str, extra: dict[str, Any] | None = None) -> dict[str, Any]:
-    """What a profile sets for a notebook, checked against the notebook's own names and types."""
-    import yaml
-
+def _of_profile(profile: str) -> Path:
+    """The folder of a profile. BadInput where there is none, or a file in it would be passed over in silence."""
     if profile not in profiles():
         raise BadInput(f"there is no profile '{profile}'{nearest(profile, profiles())}")
-    defaults = notebook.defaults
+    folder = paths.PARAMS / profile
+    known = {folder / COMMON} | {folder / f"{one.name}.yaml" for one in notebooks()}
+    for path in sorted(folder.rglob("*")):
+        if not path.is_dir() and not path.name.startswith(".") and path not in known:
+            names = [str(each.relative_to(folder)) for each in known]
+            raise BadInput(f"{path} belongs to no notebook{nearest(str(path.relative_to(folder)), names)}")
+        if path.is_symlink() and not path.exists():
+            raise BadInput(f"{path} is a link to a file that is not there")
+    return folder
+
+
+def parameters(notebook: Notebook, profile: str, extra: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What a profile sets for a notebook, checked against the notebook's own names and types."""
+    folder, defaults = _of_profile(profile), notebook.defaults
     out: dict[str, Any] = {}
-    for path in (paths.PARAMS / profile / COMMON, paths.PARAMS / profile / f"{notebook.name}.yaml"):
-        if not path.exists():
-            continue
-        try:
-            given = yaml.safe_load(path.read_text()) or {}
-        except yaml.YAMLError as error:
-            raise BadInput(f"{path} is not YAML: {str(error).splitlines()[0]}") from error
-        out |= {name: _typed(f"{path.relative_to(paths.ROOT)}", name, value, defaults) for name, value in given.items()}
+    for path in (folder / COMMON, folder / f"{notebook.name}.yaml"):
+        if path.exists():
+            where = path.relative_to(paths.ROOT)
+            given = files.from_yaml(files.text(path, SHORT), where, dict[str, Any] | None) or {}
+            out |= {name: _typed(f"{where}", name, value, defaults) for name, value in given.items()}
     return out | {
         name: _typed("-p", name, value, defaults) for name, value in (extra or {}).items() if name in defaults
     }
@@ -115,11 +142,16 @@ def _typed(source: str, name: str, value: Any, defaults: dict[str, Any]) -> Any:
     if name not in defaults:
         raise BadInput(f"{source}: unknown parameter '{name}'{nearest(name, list(defaults))}")
     default = defaults[name]
-    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(default, float) and type(value) in (int, float) and abs(value) <= sys.float_info.max:
         return float(value)
-    if default is not None and value is not None and type(value) is not type(default):
+    if type(value) is int and value < (least := int(name in COUNTS)):
+        raise BadInput(f"{source}: {name} takes {least} or more, not {value}")
+    wrong = isinstance(default, float) or type(value) is not type(default)
+    if default is not None and value is not None and wrong:
         hint = " (YAML reads 1e-3 as text; write 1.0e-3)" if isinstance(value, str) else ""
         raise BadInput(f"{source}: {name} takes {type(default).__name__}, as in {default!r}, not {value!r}{hint}")
+    if isinstance(default, list) and default:
+        return [_typed(source, name, each, {name: default[0]}) for each in value or []]
     return value
 
 
@@ -149,8 +181,10 @@ def read_parameters(pairs: Iterable[str]) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         if not equals:
             raise BadInput(f"-p takes name=value, not '{pair}'")
+        if name in out:
+            raise BadInput(f"-p gives {name} twice")
         try:
             out[name] = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             out[name] = text
     return out

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 
-from lib import paths
+from lib import BadInput, files, paths
 
 # Operations below which a training tells what a job costs anyway, not how fast a device is.
 TELLING = 1e10
-
-
-def rates() -> dict[str, float]:
-    try:
-        return {
-            name: float(one) for name, one in json.loads((paths.store() / "rate.json").read_text())["rates"].items()
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
 
 
 @dataclass
@@ -38,15 +30,33 @@ class Pace:
         self.seconds += seconds
 
 
-def remember(paces: Mapping[str, Pace]) -> None:
-    """Keeps how fast trainings were, by name of the device, for the next preview; two of them say little."""
-    new = {device: pace.operations / pace.seconds for device, pace in paces.items() if pace.trainings >= 3}
-    if not new:
-        return
+@dataclass
+class Kept:
+    """What stands in the file."""
+
+    rates: dict[str, float]  # operations per second by name of the device
+
+
+def rates() -> dict[str, float]:
+    """Operations per second of one training, by name of the device; a damaged file is removed, with a warning."""
     path = paths.store() / "rate.json"
-    partial = path.with_suffix(f".{os.getpid()}")
+    if not path.exists():
+        return {}
     try:
-        partial.write_text(json.dumps({"rates": rates() | new}))
-        partial.replace(path)
-    except OSError:  # a full disk has been told of by those who could not store their results
-        partial.unlink(missing_ok=True)
+        found: dict[str, float] = files.from_json(files.text(path), path, Kept).rates
+        if odd := [name for name, rate in found.items() if rate <= 0]:
+            raise BadInput(f"{path}: a rate is more than 0, unlike that of '{odd[0]}'")
+        return found
+    except BadInput as error:
+        print(f"{error}: forgotten", file=sys.stderr)
+        with suppress(OSError):
+            path.unlink()
+        return {}
+
+
+def remember(paces: Mapping[str, Pace]) -> None:
+    """Keeps how fast trainings were; two of them say little."""
+    new = {device: pace.operations / pace.seconds for device, pace in paces.items() if pace.trainings >= 3}
+    if new:
+        with suppress(OSError):  # a full disk has been told of by those who could not store their results
+            files.write(paths.store() / "rate.json", json.dumps(asdict(Kept(rates() | new))))

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
-import traceback
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
+from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from importlib.util import find_spec
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from lib import BadInput, paths, store
+from lib import BadInput, one_line, paths, store
 from lib.lab.cluster import Engine, Where, connect, gpus
+from lib.lab.jobs import Outcome, do, doing, keep, name_of, one_thread, orphan, reasons, told
 from lib.lab.pace import Pace, remember
 from lib.lab.plans import Job, Plan
 from lib.lab.plans import plan as make_plan
@@ -27,109 +26,9 @@ STREAMS = 4  # trainings under way at a time in one process that has a GPU; a sm
 ENOUGH = 30.0  # core-seconds of work above which starting workers pays
 SETTLE = 60.0  # seconds that a shared disk may take to show here what a worker has written there
 SILENCE = 30.0  # seconds without an outcome before we look whether there is anybody left to bring one
+DESERTED = 120.0  # seconds without a worker on this machine after which a run gives up; a queue may take days
 
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a job ended: `error` is empty, or one line that says why it failed."""
-
-    key: str
-    name: str
-    error: str = ""
-    seconds: float = 0.0
-    operations: float = 0.0
-    device: str = ""  # its name
-    corrupt: bool = False  # an input did not match its digest; it is forgotten, so a second try makes it again
-    refused: bool = False  # the disk does not take what is to be stored: no other job has better luck
-    there: tuple[str, ...] = ()  # keys of all entries that the job was asked for and that are stored now
-    orphan: bool = False  # nothing is wrong with it but that a parent failed
-
-
-def do(job: Job) -> Outcome:
-    """One job from its start to its end."""
-    from lib.training.loop import fit_many
-
-    with one_thread():
-        ((_, outcome),) = fit_many([_doing(job)])
-    return _told(outcome)
-
-
-def _doing(job: Job, broken: Outcome | None = None) -> Generator[None, None, Outcome]:
-    """One job, which pauses where others may go on beside it. `broken` is a parent that failed.
-
-    A failure is an outcome too: siblings go on, children say which parent failed.
-    """
-    if broken:
-        return _orphan(job, broken)
-    from lib.lab.work import run
-
-    name, there = _name(job), tuple(step.key for step in job.yields)
-    try:
-        if all(store.has(key) for key in there):
-            return Outcome(job.key, name, there=there)
-        try:
-            meta = yield from run(job)
-        except store.Corrupt as error:
-            store.discard(error.key)
-            return Outcome(job.key, name, f"{error}; computing it again", corrupt=True)
-        operations, device = meta.get("operations", 0.0), meta["device"]
-        return Outcome(job.key, name, seconds=meta["seconds"], operations=operations, device=device, there=there)
-    except store.Refused as error:
-        return Outcome(job.key, name, str(error), refused=True)
-    except Exception as error:
-        why = f"{type(error).__name__}: {error}".splitlines()[0]
-        if not isinstance(error, BadInput):
-            why += f" (trace and recipe in {_keep(job, traceback.format_exc())})"
-        return Outcome(job.key, name, why)
-
-
-def reasons(failed: Iterable[Outcome]) -> list[str]:
-    """One line for each thing that went wrong, however many jobs it hit; those that only lack a parent are not told."""
-    every = list(failed)
-    found: dict[str, list[Outcome]] = {}
-    for outcome in [each for each in every if not each.orphan] or every:
-        found.setdefault(outcome.error, []).append(outcome)
-    more = {error: f" (and {len(each) - 1} more)" * (len(each) > 1) for error, each in found.items()}
-    return [f"{each[0].name}: {error}{more[error]}" for error, each in found.items()]
-
-
-def _told(outcome: Outcome | Exception) -> Outcome:
-    assert isinstance(outcome, Outcome), outcome  # no job raises
-    return outcome
-
-
-def _orphan(job: Job, broken: Outcome) -> Outcome:
-    return Outcome(
-        job.key, _name(job), f"its parent {broken.name} failed: {broken.error}", corrupt=broken.corrupt, orphan=True
-    )
-
-
-def _name(job: Job) -> str:
-    return f"{type(job.step).__name__} {job.key[:12]}"
-
-
-def _keep(job: Job, trace: str) -> str:
-    """Keeps what is known of a failure beside the results; its place."""
-    log = paths.store() / "failures" / f"{job.key[:12]}.txt"
-    try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(trace + json.dumps(job.step.record(), indent=1))
-    except OSError as error:  # a full disk should not hide what went wrong
-        return f"no file: {error.strerror}"
-    return str(log)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One torch thread: two that spin beside another busy process are many times slower, and results would differ."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+__all__ = ["Outcome", "do", "reasons", "reporter", "run", "width"]
 
 
 class Frontier:
@@ -138,13 +37,10 @@ class Frontier:
     def __init__(self, plan: Plan) -> None:
         self._jobs = list(plan.jobs.values())
         self._place = {job.key: place for place, job in enumerate(self._jobs)}
-        self._open = [len(job.needs) for job in self._jobs]
-        self._children: dict[str, list[int]] = defaultdict(list)
-        for place, job in enumerate(self._jobs):
-            for key in job.needs:
-                self._children[key].append(place)
+        self._order = TopologicalSorter({job.key: job.needs for job in self._jobs})
+        self._order.prepare()
         self._failed: dict[str, Outcome] = {}
-        self._ready = [place for place, count in enumerate(self._open) if not count]  # sorted, hence a heap
+        self._ready = sorted(self._place[key] for key in self._order.get_ready())  # hence a heap
 
     def __bool__(self) -> bool:
         """Whether a job is ready."""
@@ -162,10 +58,9 @@ class Frontier:
         """Takes note that a job is done."""
         if outcome.error:
             self._failed[outcome.key] = outcome
-        for child in self._children.pop(outcome.key, ()):
-            self._open[child] -= 1
-            if not self._open[child]:
-                heappush(self._ready, child)
+        self._order.done(outcome.key)
+        for key in self._order.get_ready():
+            heappush(self._ready, self._place[key])
 
 
 def run(
@@ -208,7 +103,7 @@ def run(
         twice(lambda todo, _: _here(todo, took))
     else:
         with connect(where, len(plan.jobs)) as engine:
-            twice(lambda todo, mark: _there(todo, engine, mark, took))
+            twice(lambda todo, mark: Dispatch(todo, engine, mark, took).run())
     return failed
 
 
@@ -233,84 +128,104 @@ def _here(plan: Plan, took: Callable[[Outcome], None]) -> None:
 
     def ready() -> Iterator[Generator[None, None, Outcome]]:
         while frontier:
-            yield _doing(*frontier.pop())
+            yield doing(*frontier.pop())
 
     with one_thread():
         while frontier:
-            for _, outcome in fit_many(ready(), STREAMS):
-                took(_told(outcome))
-                frontier.settle(_told(outcome))
+            for _, found in fit_many(ready(), STREAMS):
+                outcome = told(found)
+                took(outcome)
+                frontier.settle(outcome)
 
 
-def _there(plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None]) -> None:
+class Dispatch:
     """Sends jobs to workers as their parents are done, not many more than there are workers.
 
     A task has no parents for Dask: two plans on one scheduler may see a different part of the same chain as missing,
     and a Dask key must mean the same task to both. A worker that dies takes few jobs with it that only waited there.
     """
-    frontier = Frontier(plan)
-    running: dict[str, tuple[Job, Any]] = {}  # futures are kept: Dask forgets what nobody wants
-    suspects: list[Job] = []
-    landed: SimpleQueue[Any] = SimpleQueue()
-    slots, looked = 1, -1.0
 
-    def start(job: Job, *marks: str) -> None:
+    def __init__(self, plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None]) -> None:
+        self.engine, self.mark, self.took = engine, mark, took
+        self.frontier = Frontier(plan)
+        self.running: dict[str, tuple[Job, Any]] = {}  # futures are kept: Dask forgets what nobody wants
+        self.suspects: list[Job] = []  # a worker died under them, or under another job beside them
+        self.landed: SimpleQueue[Any] = SimpleQueue()
+
+    def run(self) -> None:
+        slots, looked = 1, -1.0
+        seen = time.monotonic()  # when there was a worker or an outcome
+        while self.frontier or self.running or self.suspects:
+            if time.monotonic() - looked > 1:
+                slots, looked = self.engine.slots(), time.monotonic()
+                if slots:
+                    seen = looked
+            while self.frontier and len(self.running) <= slots:
+                job, broken = self.frontier.pop()
+                if broken:
+                    self.settle(orphan(job, broken))
+                else:
+                    self.start(job, self.mark)
+            if not self.running and self.suspects:
+                self.start(self.suspects.pop(0), self.mark, "-alone")
+            if self.running:
+                try:
+                    self.land(self.landed.get(timeout=SILENCE))
+                except Empty:
+                    self.waited(time.monotonic() - seen)
+
+    def waited(self, bare: float) -> None:
+        """Says that there are no workers. BadInput where those of this machine do not come back."""
+        if self.engine.slots():
+            return
+        if self.engine.local and bare > DESERTED:
+            raise BadInput(
+                f"all workers of {self.engine.name} died and none came back within {DESERTED:.0f} s (out of memory, "
+                "perhaps: ask for fewer --workers); what is finished is kept, and the same command goes on from there"
+            )
+        print(f"waiting: {self.engine.name} has no workers left", file=sys.stderr, flush=True)
+
+    def start(self, job: Job, *marks: str) -> None:
         key = "-".join([type(job.step).__name__, job.key]) + "".join(marks)
         # What follows the device waits for one where workers declare them.
-        needs = {"GPU": 1} if engine.gpu and job.step.place == "device" else None
-        with engine.asked():
-            future = engine.client.submit(do, job, key=key, priority=-frontier.place(job), resources=needs)
-            future.add_done_callback(landed.put)
-        running[key] = job, future
+        needs = {"GPU": 1} if self.engine.gpu and job.step.place == "device" else None
+        with self.engine.asked():
+            future = self.engine.client.submit(do, job, key=key, priority=-self.frontier.place(job), resources=needs)
+            future.add_done_callback(self.landed.put)
+        self.running[key] = job, future
 
-    def settle(outcome: Outcome) -> None:
-        took(outcome)
-        frontier.settle(outcome)
+    def settle(self, outcome: Outcome) -> None:
+        self.took(outcome)
+        self.frontier.settle(outcome)
 
-    def land(future: Any) -> None:
-        job, _ = running.pop(future.key)
-        with engine.asked():
+    def land(self, future: Any) -> None:
+        job, _ = self.running.pop(future.key)
+        with self.engine.asked():
             if future.cancelled():
                 raise CancelledError
-            # No job raises: a worker died under it, or could not read it.
             error = future.exception() if future.status == "error" else None
             outcome = None if error else future.result()
-        if error:
-            if type(error).__name__ == "KilledWorker" and not future.key.endswith("-alone"):
-                suspects.append(job)  # or it only stood beside the one that kills
-                return
-            why = f"{type(error).__name__}: {error}".splitlines()[0]
-            if type(error).__name__ == "KilledWorker":
-                why = "the workers that ran it died, alone too; out of memory, perhaps"
-            settle(Outcome(job.key, _name(job), f"{why} (recipe in {_keep(job, why + chr(10))})"))
+        if outcome is None:  # no job raises: a worker died under it, or could not read it
+            self.lost(job, future.key, error)
             return
-        assert outcome is not None
-        asked = "".join(f"-{at.when}" for at in job.asked)
+        asked = "".join(f"-{step.key[:8]}" for step in job.yields[1:])
         if not outcome.error and not {step.key for step in job.yields} <= set(outcome.there):
-            start(job, asked, mark)  # somebody else's job of this key, who asked for other epochs of this training
+            self.start(job, asked, self.mark)  # another plan's job of this key, which asked for other epochs
         elif not outcome.error and not _arrived(outcome.there):
-            why = f"a worker of {engine.name} says it is done, but it is not in {paths.store()}: not the same disk"
-            settle(Outcome(job.key, outcome.name, why))
+            name = self.engine.name
+            why = f"a worker of {name} says it is done, but it is not in {paths.store()}: not the same disk"
+            self.settle(Outcome(job.key, outcome.name, why))
         else:
-            settle(outcome)
+            self.settle(outcome)
 
-    while frontier or running or suspects:
-        if time.monotonic() - looked > 1:
-            slots, looked = engine.slots(), time.monotonic()
-        while frontier and len(running) <= slots:
-            job, broken = frontier.pop()
-            if broken:
-                settle(_orphan(job, broken))
-            else:
-                start(job, mark)
-        if not running and suspects:
-            start(suspects.pop(0), mark, "-alone")
-        if running:
-            try:
-                land(landed.get(timeout=SILENCE))
-            except Empty:
-                if not engine.slots():
-                    print(f"waiting: {engine.name} has no workers left", file=sys.stderr, flush=True)
+    def lost(self, job: Job, key: str, error: Any) -> None:
+        why = one_line(f"{type(error).__name__}: {error}")
+        if type(error).__name__ == "KilledWorker":
+            if not key.endswith("-alone"):
+                self.suspects.append(job)  # or it only stood beside the one that kills
+                return
+            why = "the workers that ran it died, alone too; out of memory, perhaps"
+        self.settle(Outcome(job.key, name_of(job), f"{why} (recipe in {keep(job, f'{why}{chr(10)}')})"))
 
 
 def _arrived(keys: tuple[str, ...]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -21,7 +22,17 @@ KINDS: dict[str, type[Recipe]] = {}
 Count = Callable[..., float]
 
 
+MOST = {int: 2.0**53, float: sys.float_info.max}  # of these and below JSON keeps every digit
+
 _FIELDS: dict[type, list[tuple[str, Any, Any]]] = {}
+
+
+def at_least(recipe: Recipe, **least: float) -> None:
+    """BadInput where a field of a recipe is smaller than it may be; None is no number."""
+    for name, border in least.items():
+        value = getattr(recipe, name)
+        if value is not None and value < border:
+            raise BadInput(f"{type(recipe).__name__}.{name} takes {border:g} or more, not {value!r}")
 
 
 def _fields(cls: type[Recipe]) -> list[tuple[str, Any, Any]]:
@@ -51,12 +62,9 @@ def _fit(owner: str, name: str, value: Any, kind: Any) -> Any:
     elif typing.get_origin(kind) is tuple:
         if isinstance(value, list | tuple):
             return tuple(_fit(owner, name, item, options[0]) for item in value)
-    elif kind is float:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return float(value)
-    elif kind is int:
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
+    elif kind in MOST:
+        if isinstance(value, int | kind) and not isinstance(value, bool) and abs(value) <= MOST[kind]:
+            return kind(value)
     elif isinstance(value, kind):
         return value
     wanted = getattr(kind, "__name__", str(kind))
@@ -77,7 +85,8 @@ class Recipe:
     def __post_init__(self) -> None:
         for name, kind, _ in _fields(type(self)):
             value = getattr(self, name)
-            if type(value) is not kind:  # what is fits; a subclass, another number or a collection is looked at
+            # What is fits, unless it is no finite number; a subclass, another number or a collection is looked at.
+            if type(value) is not kind or (kind in MOST and not abs(value) <= MOST[kind]):
                 object.__setattr__(self, name, _fit(type(self).__name__, name, value, kind))
 
     def record(self) -> dict[str, Any]:
@@ -93,9 +102,7 @@ class Recipe:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of the canonical JSON of `record()`."""
-        text = json.dumps(self.record(), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest(self.record())
 
     def __hash__(self) -> int:
         return int(self.key[:16], 16)
@@ -132,6 +139,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
+
+
+def digest(record: dict[str, Any]) -> str:
+    """The key of a recipe with this record: SHA-256 of its canonical JSON."""
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def load(record: dict[str, Any], step: Callable[[str], Step]) -> Recipe:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from lib import BadInput, registry
-from lib.recipe.core import Recipe
+from lib.recipe.core import Recipe, at_least
 
 __all__ = ["Augment", "Data", "Model", "Schedule"]
 
@@ -25,8 +25,10 @@ class Data(Recipe):
         for own, owner, usual in (("pixels", "images", None), ("words", "text", 10_000), ("length", "text", 64)):
             if kind != owner and getattr(self, own) != usual:
                 raise BadInput(f"{self.name} holds {kind}, not {owner}: leave {own} out")
-        if self.words < 3 or self.length < 1:
-            raise BadInput(f"text needs 3 words and a length of 1 at least, not {self.words} and {self.length}")
+        at_least(self, pixels=1, words=3, length=1)
+        if self.pixels and self.pixels > registry.find(self.name).shape[0]:
+            side = registry.find(self.name).shape[0]
+            raise BadInput(f"Data.pixels cannot be {self.pixels}: images of {self.name} can be reduced to 1 to {side}")
 
     @property
     def kind(self) -> registry.Kind:
@@ -76,6 +78,7 @@ class Model(Recipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        at_least(self, width=1, stage4_stride=1, stage4_channels=1, stage3_channels=1, patch=1)
         staged = ("resnet", "vgg", "atm")
         for own, families, usual in (
             ("stem", ("resnet",), "conv3"),
@@ -105,6 +108,10 @@ class Augment(Recipe):
     crop: int = 4  # padding, pixels
     flip: bool = True
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, crop=0)
+
 
 class Schedule(Recipe):
     """Epochs, optimizer and learning rate."""
@@ -122,3 +129,12 @@ class Schedule(Recipe):
     warmup: int = 0  # first epochs at `factor` times the rate
     augment: Augment | None = None
     patience: int | None = None  # stop after more than this many epochs without a better dev accuracy; keep the best
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        least = {name: 0.0 for name in ("lr", "momentum", "weight_decay", "factor", "warmup", "patience")}
+        at_least(self, epochs=1, batch=2, **least)
+        if self.momentum >= 1:
+            raise BadInput(f"Schedule.momentum lies below 1, unlike {self.momentum}")
+        if any(epoch < 1 for epoch in self.milestones):
+            raise BadInput(f"Schedule.milestones are epochs from 1 on, not {list(self.milestones)}")

@@ -1,22 +1,19 @@
 """`python -m lib.report PROFILE`: the index of a run, its cleaned notebooks in outputs/reports, the README's table."""
 
-import argparse
 import sys
 
 from lib import BadInput, nearest, paths
+from lib.command import Parser, command
 from lib.report import render
 
 
+@command
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m lib.report", description=__doc__)
+    parser = Parser(prog="python -m lib.report", description=__doc__)
     parser.add_argument("profile", help="a run of `python -m lib.batch`")
     parser.add_argument("--index", action="store_true", help="only write the run's index; publish nothing")
     chosen = parser.parse_args(arguments)
-    try:
-        return report(chosen.profile, chosen.index)
-    except BadInput as error:
-        print(f"leak atlas: {error}", file=sys.stderr)
-        return 2
+    return report(chosen.profile, chosen.index)
 
 
 def report(profile: str, index_only: bool = False) -> int:

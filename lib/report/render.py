@@ -12,13 +12,14 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from markupsafe import Markup
 
-from lib import BadInput, paths
+from lib import BadInput, files, paths
 from lib.report import ledger
 from lib.report.markup import html_table, markdown_table
 
@@ -168,13 +169,27 @@ def _style() -> str:
 # ---------------------------------------------------------------- a run, and its index
 
 
+@dataclass(frozen=True)
+class Ran:
+    """What became of a notebook."""
+
+    notebook: str
+    title: str
+    status: Literal["executed", "failed"]
+    error: str = ""
+    seconds: float = 0.0
+    setting: str = ""
+
+
 def entries(run_folder: Path) -> list[dict[str, Any]]:
     """What became of each notebook of a run, with its claims: its `*.run.json` and its `*.claims.json`."""
     found = []
     for path in sorted(run_folder.rglob("*.run.json")):
-        entry = json.loads(path.read_text())
+        entry = asdict(files.from_json(files.text(path), path, Ran))
         ledger_ = path.with_name(path.name.removesuffix(".run.json") + ".claims.json")
-        entry["claims"] = json.loads(ledger_.read_text()) if entry["status"] == "executed" and ledger_.exists() else []
+        entry["claims"] = []
+        if entry["status"] == "executed" and ledger_.exists():
+            entry["claims"] = files.from_json(files.text(ledger_), ledger_, list[dict[str, Any]])
         found.append(entry)
     return sorted(found, key=_order)
 
@@ -261,7 +276,7 @@ def _thumbnail(notebook: Path, width: int = 480) -> str:
         return ""
     kept = notebook.with_suffix(".thumbnail")
     if not kept.exists() or kept.stat().st_mtime_ns < notebook.stat().st_mtime_ns:
-        _write(kept, _shrunk(json.loads(notebook.read_text()), width))
+        _write(kept, _shrunk(files.notebook(notebook), width))
     return kept.read_text()
 
 
@@ -316,7 +331,7 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
         name = entry["notebook"]
         if entry["status"] != "executed":
             continue
-        text = nbformat.writes(clean(nbformat.read(run_folder / f"{name}.ipynb", as_version=4)))
+        text = nbformat.writes(clean(files.notebook(run_folder / f"{name}.ipynb")))
         size = len(text.encode())
         if size > LIMIT:
             raise BadInput(f"{name} would be {size / 1e6:.1f} MB, more than 1 MB; draw fewer or smaller figures")
@@ -338,7 +353,7 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
 def _published(place: Path) -> list[dict[str, Any]]:
     """One profile's published reports whose notebook is still there."""
     path = place / "results.json"
-    found = json.loads(path.read_text()) if path.exists() else []
+    found = files.from_json(files.text(path), path, list[dict[str, Any]]) if path.exists() else []
     return [entry for entry in found if (place / f"{entry['notebook']}.ipynb").exists()]
 
 

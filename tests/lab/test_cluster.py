@@ -9,6 +9,7 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from lib.lab.exchange import dump
 from lib.lab.pace import Pace, remember
 from lib.lab.plans import plan
 from lib.lab.prices import CPU_OPERATIONS_PER_S, rate
-from lib.lab.run import Outcome, reasons, run, width
+from lib.lab.run import Dispatch, Outcome, reasons, run, width
 from lib.recipe import RandomHalves, Schedule, Signals, population
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool
 
@@ -350,6 +351,33 @@ def test_a_job_that_kills_its_workers_or_starves_is_named_and_its_siblings_go_on
     assert 1 < Counter(key for key, _ in watch.trained())[killer.key] <= 4
 
 
+def test_a_machine_whose_workers_do_not_come_back_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody ever answers; jobs of a queue may yet begin, so they are waited for until the scheduler is lost."""
+
+    class Deserted:
+        def __init__(self, looks: int) -> None:
+            self.looks = looks
+
+        def submit(self, *_: object, **__: object) -> Future[None]:
+            return Future()
+
+        def nthreads(self) -> dict[str, int]:
+            self.looks -= 1
+            if not self.looks:
+                raise CancelledError
+            return {}
+
+    monkeypatch.setattr("lib.lab.run.SILENCE", 0.01)
+    monkeypatch.setattr("lib.lab.run.DESERTED", 0.1)
+    for local, words in ((True, "all workers of here died and none came back"), (False, "lost the scheduler")):
+        engine = cluster.Engine(Deserted(200), False, "here", local)
+        with pytest.raises(BadInput, match=words):
+            Dispatch(plan([pool(2)]), engine, "", lambda _: None).run()
+        assert "waiting: here has no workers left" in capsys.readouterr().err
+
+
 def test_one_reason_is_told_once_however_many_jobs_it_stops() -> None:
     lacking = [Outcome(f"k{i}", f"Train k{i}", "BadInput: no data") for i in range(3)]
     orphans = [Outcome("s", "Signals s", "its parent Train k0 failed: BadInput: no data", orphan=True)]
@@ -383,6 +411,8 @@ def test_the_report_shows_a_notebook_as_missing_and_why(
         body = textwrap.dedent(text).format(title=title, lr=lr)
         (tmp_path / "notebooks" / f"{title}.py").write_text(head + body)
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
+    (tmp_path / "params/smoke").mkdir(parents=True)
+    monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
     assert batch.main(["--profile", "smoke", "--workers", "1"]) == 2
     said = capsys.readouterr()
     assert "1 of 2 notebooks executed" in said.out and "failed: diverges: Train " in said.err

@@ -84,8 +84,8 @@ def test_distances_begin_where_two_nets_part() -> None:
 
 
 def test_impossible_networks_are_refused() -> None:
-    with pytest.raises(BadInput, match="channel"):
-        build(Model("vgg11", width=0), 3, 10, seed=0)
+    with pytest.raises(BadInput, match="width"):
+        Model("vgg11", width=0)
     for fields in ({"stem": "conv3-pool"}, {"stage4_stride": 1}, {"patch": 2}):
         with pytest.raises(BadInput, match=f"{next(iter(fields))} belongs to the"):
             Model("vgg11", **fields)

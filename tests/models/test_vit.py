@@ -144,8 +144,6 @@ def test_counts_block_by_block() -> None:
     [
         (Model("vit"), None, "say its size"),
         (Model("vit", patch=5), 32, "whole patches"),
-        (Model("vit", patch=0), 32, "whole patches"),
-        (Model("vit", width=0), 32, "at least 1"),
     ],
 )
 def test_impossible_networks_are_refused(model: Model, size: int | None, words: str) -> None:

@@ -273,7 +273,7 @@ def test_divergence_names_its_epoch(net: Net, data: Resident) -> None:
 
 @pytest.mark.parametrize(
     ("members", "schedule"),
-    [(torch.arange(1), SHORT), (MEMBERS, Schedule(1, batch=1)), (MEMBERS, Schedule(1, patience=1))],
+    [(torch.arange(1), SHORT), (MEMBERS, Schedule(1, patience=1))],
 )
 def test_contradictions_are_refused(net: Net, data: Resident, members: Tensor, schedule: Schedule) -> None:
     with pytest.raises(BadInput):

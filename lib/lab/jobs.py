@@ -1,0 +1,115 @@
+"""One job from its start to its end, which is an `Outcome` whatever happens."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from lib import BadInput, one_line, paths, store
+from lib.lab.plans import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a job ended: `error` is empty, or one line that says why it failed."""
+
+    key: str
+    name: str
+    error: str = ""
+    seconds: float = 0.0
+    operations: float = 0.0
+    device: str = ""  # its name
+    corrupt: bool = False  # an input did not match its digest; it is forgotten, so a second try makes it again
+    refused: bool = False  # the disk does not take what is to be stored: no other job has better luck
+    there: tuple[str, ...] = ()  # keys of all entries that the job was asked for and that are stored now
+    orphan: bool = False  # nothing is wrong with it but that a parent failed
+
+
+def do(job: Job) -> Outcome:
+    """One job from its start to its end."""
+    from lib.training.loop import fit_many
+
+    with one_thread():
+        ((_, outcome),) = fit_many([doing(job)])
+    return told(outcome)
+
+
+def doing(job: Job, broken: Outcome | None = None) -> Generator[None, None, Outcome]:
+    """One job, which pauses where others may go on beside it. `broken` is a parent that failed.
+
+    A failure is an outcome too: siblings go on, children say which parent failed.
+    """
+    if broken:
+        return orphan(job, broken)
+    from lib.lab.work import run
+
+    name, there = name_of(job), tuple(step.key for step in job.yields)
+    try:
+        if all(store.has(key) for key in there):
+            return Outcome(job.key, name, there=there)
+        try:
+            meta = yield from run(job)
+        except store.Corrupt as error:
+            store.discard(error.key)
+            return Outcome(job.key, name, f"{error}; computing it again", corrupt=True)
+        operations, device = meta.get("operations", 0.0), meta["device"]
+        return Outcome(job.key, name, seconds=meta["seconds"], operations=operations, device=device, there=there)
+    except store.Refused as error:
+        return Outcome(job.key, name, str(error), refused=True)
+    except Exception as error:
+        place = "" if isinstance(error, BadInput) else f" (trace and recipe in {keep(job, traceback.format_exc())})"
+        return Outcome(job.key, name, one_line(f"{type(error).__name__}: {error}") + place)
+
+
+def reasons(failed: Iterable[Outcome]) -> list[str]:
+    """One line for each thing that went wrong, however many jobs it hit; those that only lack a parent are not told."""
+    every = list(failed)
+    found: dict[str, list[Outcome]] = {}
+    for outcome in [each for each in every if not each.orphan] or every:
+        found.setdefault(outcome.error, []).append(outcome)
+    more = {error: f" (and {len(each) - 1} more)" * (len(each) > 1) for error, each in found.items()}
+    return [f"{each[0].name}: {error}{more[error]}" for error, each in found.items()]
+
+
+def told(outcome: Outcome | Exception) -> Outcome:
+    """What `fit_many` has brought of a job."""
+    assert isinstance(outcome, Outcome), outcome  # no job raises
+    return outcome
+
+
+def orphan(job: Job, broken: Outcome) -> Outcome:
+    """The end of a job whose parent failed."""
+    why = one_line(f"its parent {broken.name} failed: {broken.error}")
+    return Outcome(job.key, name_of(job), why, corrupt=broken.corrupt, orphan=True)
+
+
+def name_of(job: Job) -> str:
+    """A job in messages."""
+    return f"{type(job.step).__name__} {job.key[:12]}"
+
+
+def keep(job: Job, trace: str) -> str:
+    """Keeps what is known of a failure beside the results; its place."""
+    log = paths.store() / "failures" / f"{job.key[:12]}.txt"
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(trace + json.dumps(job.step.record(), indent=1), "utf-8")
+    except OSError as error:  # a full disk should not hide what went wrong
+        return f"no file: {error.strerror}"
+    return str(log)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One torch thread: two that spin beside another busy process are many times slower, and results would differ."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,783 @@
+"""What users mistype and what others may have made to do harm: each is one clear line, exit code 2, and leaves nothing.
+
+A case is a command line in a folder of its own, where some files lie; `{here}` stands for that folder.
+"""
+
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lib.data.__main__
+import lib.lab.__main__
+import lib.report.__main__
+from lib import LINE, BadInput, batch, files, one_line, paths, store
+from lib.command import UNREAD, command
+from lib.lab import cluster, pace
+from lib.lab.exchange import MANIFEST, Manifest, dump, pack, unpack
+from lib.lab.plans import plan
+from lib.recipe import Augment, Data, Model, RandomHalves, Schedule, Signals, population
+
+MAINS = {
+    "batch": batch.main,
+    "lab": lib.lab.__main__.main,
+    "data": lib.data.__main__.main,
+    "report": lib.report.__main__.main,
+}
+OWN01 = "layers/own01_direction_or_length"
+
+
+def everything(folder: Path) -> dict[str, int]:
+    """All that lies below a folder, with sizes; not the mark of the test itself."""
+    return {str(path): path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LEAK_ATLAS_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(cluster, "PATIENCE", 0.5)
+    return tmp_path
+
+
+def refused(
+    line: str, words: str, capsys: pytest.CaptureFixture[str], here: Path, main: Callable[..., int] | None = None
+) -> None:
+    """One line with these words, exit code 2, and nothing new on the disk."""
+    name, *arguments = [part.replace("{here}", str(here)).replace("{empty}", "") for part in line.split()]
+    before = everything(here)
+    assert (main or MAINS[name])(arguments) == 2
+    said = capsys.readouterr()
+    *warnings, error = said.err.strip().splitlines()
+    assert error.startswith(("leak atlas: ", "failed: ")) and words in error, error
+    assert len(error) <= LINE + 100 and all(len(each) <= LINE + 100 for each in warnings), "a line is short"
+    assert "Traceback" not in said.err and len(warnings) <= 1
+    new = everything(here).keys() - before.keys()
+    assert not {each for each in new if "/runs/" not in each and not each.endswith("index.html")}, "nothing is left"
+
+
+# ---------------------------------------------------------------- command lines
+
+LINES = [
+    ("batch --profile quik --plan", "did you mean 'quick'"),
+    ("batch --profile {empty} --plan", "there is no profile ''"),
+    ("batch --profile ../params/quick --plan", "there is no profile"),
+    ("batch --profile / --plan", "there is no profile"),
+    ("batch --profile quick;id --plan", "there is no profile"),
+    ("batch --profile", "expected one argument"),
+    ("batch --only", "expected at least one argument"),
+    ("batch --only {empty} --plan", "an empty pattern"),
+    ("batch --only layers/fig99 --plan", "no notebook matches"),
+    ("batch --only ../* --plan", "no notebook matches"),
+    ("batch --only layers/own01* [ --plan", "no notebook matches"),
+    ("batch --nonsense", "unrecognized arguments"),
+    ("batch quick", "unrecognized arguments"),
+    ("batch --workers 0 --plan", "--workers takes at least 1"),
+    ("batch --workers -3 --plan", "--workers takes at least 1"),
+    ("batch --workers two", "invalid int value"),
+    ("batch --workers 1.5", "invalid int value"),
+    ("batch --workers", "expected one argument"),
+    ("batch --slurm --pbs", "not allowed with"),
+    ("batch --jobs 0 --plan", "--jobs takes at least 1"),
+    ("batch --gpus-per-job -1 --plan", "--gpus-per-job takes at least 0"),
+    ("batch -p", "expected one argument"),
+    ("batch -p epochs --plan", "-p takes name=value"),
+    ("batch -p =3 --plan", "no chosen notebook has a parameter ''"),
+    ("batch -p epoch=3 --plan", "did you mean 'epochs'"),
+    ("batch -p epochs=1 -p epochs=2 --plan", "-p gives epochs twice"),
+    ("lab", "the following arguments are required"),
+    ("lab nonsense", "invalid choice"),
+    ("lab plan --profile quik", "did you mean 'quick'"),
+    ("lab plan --only {empty}", "an empty pattern"),
+    ("lab plan --only nothing", "no notebook matches"),
+    ("lab plan --only tables/nothing", "no notebook matches"),
+    ("lab run", "the following arguments are required"),
+    ("lab run missing.json", "cannot read missing.json: No such file"),
+    ("lab run {here}", "not a file"),
+    ("lab run /dev/zero", "cannot read /dev/zero: not a file"),
+    ("lab run " + 300 * "long/", "cannot read"),
+    ("lab collect", "the following arguments are required"),
+    ("lab collect missing", "No such file"),
+    ("lab collect /dev/zero", "not a file"),
+    ("lab collect {here}", "there are no parts"),
+    ("lab why", "the following arguments are required"),
+    ("lab why {empty}", "not a file"),
+    ("lab why passwd", "no stored step begins with 'passwd'"),
+    ("lab why " + 64 * "0", "no stored step begins with"),
+    ("data nonsense", "invalid choice"),
+    ("data get", "the following arguments are required"),
+    ("data get cifar11", "did you mean 'cifar10'"),
+    ("data get ../../etc", "there is"),
+    ("data get {empty}", "there is"),
+    ("report", "the following arguments are required"),
+    ("report nothing", "there is no run of profile 'nothing'"),
+    ("report ../..", "there is no run of profile"),
+    ("report {empty}", "there is no run of profile"),
+    ("report / --index", "there is no run of profile"),
+    ("report nothing --nonsense", "unrecognized arguments"),
+]
+
+
+@pytest.mark.parametrize(("line", "words"), LINES)
+def test_a_command_line_is_answered(line: str, words: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused(line, words, capsys, here)
+
+
+VARIABLES = [
+    (variable, value, words)
+    for variable in ("LEAK_ATLAS_STORE", "LEAK_ATLAS_OUTPUTS", "LEAK_ATLAS_DATA")
+    for value, words in (
+        ("", f"{variable} is set but empty"),
+        (" ", f"{variable} is set but empty"),
+        ("~nobody-of-this-name/x", f"{variable} cannot be '~nobody"),
+    )
+]
+
+
+@pytest.mark.parametrize(("variable", "value", "words"), VARIABLES)
+def test_a_variable_is_answered(
+    variable: str, value: str, words: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setenv(variable, value)
+    line = "data list" if variable.endswith("DATA") else f"batch --profile smoke --plan --only {OWN01}"
+    refused(line, words, capsys, here)
+
+
+def test_a_scheduler_in_the_environment_is_asked(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://nowhere.invalid:1")
+    refused(f"batch --profile smoke --plan --only {OWN01}", "no Dask scheduler answers at tcp://nowhere", capsys, here)
+
+
+@pytest.mark.parametrize("variable", ["LEAK_ATLAS_STORE", "LEAK_ATLAS_OUTPUTS"])
+@pytest.mark.parametrize("place", ["file", "file/below", "circle"])
+def test_a_folder_that_cannot_be_one_is_named(
+    variable: str, place: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    (here / "file").touch()
+    (here / "circle").symlink_to("circle")
+    monkeypatch.setenv(variable, str(here / place))
+    refused(f"batch --profile smoke --only {OWN01}", str(here / place.split("/")[0]), capsys, here)
+
+
+# ---------------------------------------------------------------- parameters
+
+PARAMETERS = [
+    ("lr: 1e-3", "write 1.0e-3"),
+    ("lr: '0.1'", "lr takes float"),
+    ("lr: true", "lr takes float"),
+    ("lr: .nan", "lr takes"),
+    ("lr: .inf", "lr takes float"),
+    ("lr: -0.1", "Schedule.lr takes 0 or more"),
+    ("lr: 0x", "lr takes float"),
+    ("epochs: -1", "epochs takes 0 or more"),
+    ("epochs: 0", "Schedule.epochs takes 1 or more"),
+    ("epochs: 1.5", "epochs takes int"),
+    ("epochs: 100000000000000000000", "Schedule.epochs takes int"),
+    ("epochs: " + 5000 * "9", "is not YAML"),
+    ("epochs: !!int x", "is not YAML"),
+    ("epochs: !!python/object/apply:os.system [id]", "is not YAML"),
+    ("epochs: 2001-99-99", "is not YAML"),
+    ("epochs: 2001-01-01", "epochs takes int"),
+    ("epochs: 1\nepochs: 2", "'epochs' stands there twice"),
+    ("epochs: 1\n'epochs': 2", "'epochs' stands there twice"),
+    ("width: 0", "Model.width takes 1 or more"),
+    ("width: -8", "width takes 0 or more"),
+    ("batch: 0", "Schedule.batch takes 2 or more"),
+    ("batch: 1", "Schedule.batch takes 2 or more"),
+    ("pixels: 0", "Data.pixels takes 1 or more"),
+    ("pixels: -4", "pixels takes 0 or more"),
+    ("pixels: 4000", "Data.pixels cannot be 4000"),
+    ("augment: -1", "augment takes 0 or more"),
+    ("pairs: 0", "pairs takes 1 or more"),
+    ("pairs: -1", "pairs takes 1 or more"),
+    ("model: resnet11", "did you mean 'resnet1"),
+    ("model: 10", "model takes str"),
+    ("data: cifar11", "did you mean 'cifar10'"),
+    ("learning_rate: 0.1", "unknown parameter 'learning_rate'"),
+    ("lr", "takes dict"),
+    ("- lr", "takes dict"),
+    ("42", "takes dict"),
+    ("1: 2", "takes dict"),
+    ("lr: [", "is not YAML"),
+    ("lr: {a: 1}", "lr takes float"),
+    ("? [a, b]\n: 1", "is not YAML"),
+    ("lr: 1\n---\nlr: 2", "is not YAML"),
+    ("\tlr: 1", "is not YAML"),
+    ("a: &a [x, x]\nlr: [*a, *a]", "write out the value of the alias *a"),
+    ("a: &a [*a]", "write out the value of the alias *a"),
+    ("<<: {lr: 1}\nlr: [", "is not YAML"),
+    ("lr: " + 3000 * "[" + 3000 * "]", "nested more than 100 levels deep"),
+    ("lr: " + 150 * "[" + 150 * "]", "nested more than 100 levels deep"),
+    ("#" + 2**20 * "x", "larger than 1 MB"),
+    (b"lr: \xff\xfe", "is not UTF-8"),
+    (b"\x00", "is not YAML"),
+    (b"\x1b[31mlr: 1", "is not YAML"),
+]
+
+
+@pytest.fixture
+def odd(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A profile's file of parameters for one notebook that has every usual one."""
+    text = """\
+# %% [markdown]
+# # Odd
+
+# %% tags=["parameters"]
+data = "fashion-mnist-small"
+pixels = 8
+model = "resnet10"
+width = 2
+lr = 0.1
+epochs = 2
+batch = 32
+augment = 0
+pairs = 2
+
+# %%
+from lib import lab
+from lib.recipe import Augment, Data, Halves, Model, Schedule, probe_pairs
+
+schedule = Schedule(epochs, batch, lr=lr, augment=Augment(augment) if augment else None)
+lab.realize(probe_pairs(Data(data, pixels), Halves(80, test=40), Model(model, width), schedule, pairs=pairs))
+"""
+    (here / "notebooks/odd").mkdir(parents=True)
+    (here / "notebooks/odd/one.py").write_text(text)
+    (here / "params/odd/odd").mkdir(parents=True)
+    for name, place in (("NOTEBOOKS", "notebooks"), ("PARAMS", "params"), ("ROOT", "")):
+        monkeypatch.setattr(paths, name, here / place)
+    return here / "params/odd/odd/one.yaml"
+
+
+@pytest.mark.parametrize(("content", "words"), PARAMETERS, ids=lambda case: repr(case)[:40])
+def test_a_file_of_parameters_is_answered(
+    content: str | bytes, words: str, odd: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd.write_bytes(content if isinstance(content, bytes) else content.encode())
+    refused("batch --profile odd --plan", words, capsys, here)
+
+
+@pytest.mark.parametrize(
+    ("pair", "words"),
+    [
+        ("epochs=-1", "epochs takes 0 or more"),
+        ("epochs=1.5", "epochs takes int"),
+        ("epochs=two", "epochs takes int"),
+        ("epochs=[1]", "epochs takes int"),
+        ('epochs="1e-3"', "write 1.0e-3"),
+        ("epochs=" + 6000 * "9", "epochs takes int"),
+        ("epochs=" + 5000 * "[", "epochs takes int"),
+        ("lr=NaN", "lr takes float"),
+        ("lr=-Infinity", "lr takes float"),
+        ("lr=1e999", "lr takes float"),
+        ("lr=null", "Schedule.lr takes float"),
+        ("width=0", "Model.width takes 1 or more"),
+        ("pixels=29", "Data.pixels cannot be 29"),
+        ("model=\x1b[31m", "Model.name"),
+        ("data=../../etc/passwd", "data"),
+    ],
+)
+def test_a_parameter_at_the_shell_is_answered(
+    pair: str, words: str, odd: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(f"batch --profile odd --plan -p {pair}", words, capsys, here)
+
+
+def test_what_a_profile_would_pass_over_is_named(odd: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, words in (("onee.yaml", "did you mean 'odd/one.yaml'"), ("one.yml", "belongs to no notebook")):
+        other = odd.with_name(name)
+        other.write_text("lr: 1.0")
+        refused("batch --profile odd --plan", words, capsys, here)
+        refused("lab plan --profile odd", words, capsys, here)
+        other.unlink()
+    odd.symlink_to("nowhere")
+    refused("batch --profile odd --plan", "a link to a file that is not there", capsys, here)
+    odd.unlink()
+    odd.mkdir()
+    refused("batch --profile odd --plan", "not a file", capsys, here)
+    odd.rmdir()
+    os.mkfifo(odd)
+    refused("batch --profile odd --plan", "not a file", capsys, here)
+
+
+NOTEBOOKS = [
+    ("# %%\n1", "needs a cell of text"),
+    ("# %% [markdown]\n# # T\n\n# %%\n1", "exactly one cell tagged 'parameters'"),
+    ('# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = 1\na = 2', "gives a name twice"),
+    ('# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = b', "takes one 'name = literal' a line"),
+    ('# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = = 1', "takes one 'name = literal' a line"),
+    ('# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\nprint(1)', "takes one 'name = literal' a line"),
+    ('# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = 1\n\n# %%\n1 / 0', "ZeroDivisionError"),
+    (b"# \xff", "is not UTF-8"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), NOTEBOOKS, ids=lambda case: repr(case)[-30:])
+def test_a_notebook_that_is_none_is_named(
+    content: str | bytes, words: str, odd: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = content if isinstance(content, bytes) else content.encode()
+    (here / "notebooks/odd/one.py").write_bytes(raw)
+    refused("batch --profile odd --plan", words, capsys, here)
+
+
+# ---------------------------------------------------------------- recipes
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Schedule(0), "Schedule.epochs takes 1 or more, not 0"),
+        (lambda: Schedule(2**60), "Schedule.epochs takes int"),
+        (lambda: Schedule(batch=1), "Schedule.batch takes 2 or more"),
+        (lambda: Schedule(lr=-1.0), "Schedule.lr takes 0 or more"),
+        (lambda: Schedule(lr=float("nan")), "Schedule.lr takes float, not nan"),
+        (lambda: Schedule(momentum=1.0), "Schedule.momentum lies below 1"),
+        (lambda: Schedule(weight_decay=-1.0), "Schedule.weight_decay takes 0 or more"),
+        (lambda: Schedule(warmup=-1), "Schedule.warmup takes 0 or more"),
+        (lambda: Schedule(patience=-1), "Schedule.patience takes 0 or more"),
+        (lambda: Schedule(factor=float("inf")), "Schedule.factor takes float, not inf"),
+        (lambda: Schedule(milestones=(0,)), "Schedule.milestones are epochs from 1 on"),
+        (lambda: Augment(-1), "Augment.crop takes 0 or more"),
+        (lambda: Data(pixels=0), "Data.pixels takes 1 or more"),
+        (lambda: Data(pixels=29), "Data.pixels cannot be 29"),
+        (lambda: Data("wordnet-glosses", words=2), "Data.words takes 3 or more"),
+        (lambda: Data("wordnet-glosses", length=0), "Data.length takes 1 or more"),
+        (lambda: Model(width=0), "Model.width takes 1 or more"),
+        (lambda: Model("vit", patch=0), "Model.patch takes 1 or more"),
+        (lambda: Model(stage4_channels=0), "Model.stage4_channels takes 1 or more"),
+    ],
+    ids=lambda case: case if isinstance(case, str) else "",
+)
+def test_a_recipe_names_the_field_that_cannot_be(make: Callable[[], object], words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        make()
+
+
+# ---------------------------------------------------------------- plans
+
+CHAIN = population(Data(pixels=8), RandomHalves(40, test=20), Model("resnet10", width=2), Schedule(1, 32), models=2)
+
+
+def plan_of(**changes: Any) -> str:
+    made = dump(plan([CHAIN.signals()])) | changes
+    return json.dumps({name: value for name, value in made.items() if value is not None})
+
+
+def changed_recipe(**changes: Any) -> str:
+    made = dump(plan([CHAIN.signals()]))
+    made["recipes"][made["wanted"][0]] |= changes
+    return json.dumps(made)
+
+
+PLANS = [
+    ("", "is not JSON"),
+    ("{", "is not JSON"),
+    ("[]", "takes PlanFile"),
+    ("null", "takes PlanFile"),
+    ("{}", "lacks the field 'format'"),
+    (plan_of(format=2), "format takes 1, not '2'"),
+    (plan_of(format="1"), "format takes 1"),
+    (plan_of(format=None), "lacks the field 'format'"),
+    (plan_of(wanted=None), "lacks the field 'wanted'"),
+    (plan_of(wanted="all"), "wanted takes list"),
+    (plan_of(wanted=[1]), "wanted: 0 takes str"),
+    (plan_of(wanted=["passwd"]), "holds a recipe that cannot be read"),
+    (plan_of(recipes=[]), "recipes takes dict"),
+    (plan_of(recipes={}), "holds a recipe that cannot be read"),
+    (plan_of(extra=1), "unknown field 'extra'"),
+    (changed_recipe(kind="Passwd"), "'Passwd' of revision 1 is unknown"),
+    (changed_recipe(kind=None), "'None' of revision 1 is unknown"),
+    (changed_recipe(revision=99), "of revision 99 is unknown"),
+    (changed_recipe(seed=5), "has another key here"),
+    (changed_recipe(nonsense=5), "holds a recipe that cannot be read"),
+    (changed_recipe(row="x"), "Train.row takes int"),
+    (changed_recipe(schedule={"kind": "Schedule", "epochs": -1}), "Schedule.epochs takes 1 or more"),
+    (changed_recipe(parent={"step": dump(plan([CHAIN]))["wanted"][0]}), "cannot be read: RecursionError"),
+    ('{"format": 1, "format": 1}', "'format' stands there twice"),
+    ('{"format": 1, "wanted": ' + 100_000 * "[" + 100_000 * "]" + "}", "nested more than 100 levels deep"),
+    ('{"format": ' + 5000 * "9" + "}", "is not JSON"),
+    (b"\xff\xfe", "is not UTF-8"),
+    (b"PK\x03\x04", "is not JSON"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), PLANS, ids=lambda case: repr(case)[-40:])
+def test_a_plan_is_answered(content: str | bytes, words: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "plan.json").write_bytes(content if isinstance(content, bytes) else content.encode())
+    for verb in ("run", "why"):
+        refused(f"lab {verb} plan.json", words, capsys, here)
+
+
+PLACES = [
+    ("lab run plan.json --part-mb 0", "--part-mb takes more than 0"),
+    ("lab run plan.json --part-mb nan", "--part-mb takes more than 0"),
+    ("lab run plan.json --part-mb inf", "--part-mb takes more than 0"),
+    ("lab run plan.json --part-mb big", "invalid float value"),
+    ("lab run plan.json --pack plan.json", "cannot write to plan.json"),
+    ("lab run plan.json --pack plan.json/below", "cannot write to plan.json/below"),
+    ("lab run plan.json --pack /dev/null", "cannot write to /dev/null"),
+    ("lab run plan.json --scheduler tcp://127.0.0.1:1", "no Dask scheduler answers at tcp://127.0.0.1:1"),
+    ("lab run plan.json --scheduler nonsense://", "no Dask scheduler answers at nonsense://"),
+    ("lab run plan.json --scheduler 127.0.0.1:99999", "no Dask scheduler answers at"),
+    ("lab run plan.json --slurm", "no command 'sbatch' here"),
+    ("lab run plan.json --pbs --jobs 0", "--jobs takes at least 1"),
+    (f"lab plan --profile smoke --only {OWN01} --out plan.json/below", "plan.json"),
+    (f"lab plan --profile smoke --only {OWN01} --out {{here}}", "Is a directory"),
+    (f"lab plan --profile smoke --only {OWN01} --out missing/plan.json", "No such file"),
+]
+
+
+@pytest.mark.parametrize(("line", "words"), PLACES)
+def test_a_place_is_answered(line: str, words: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "plan.json").write_text(plan_of())
+    refused(line, words, capsys, here)
+
+
+@pytest.fixture(params=["a web server", "nobody who speaks"])
+def stranger(request: pytest.FixtureRequest) -> Iterator[int]:
+    """The port of something that is no scheduler."""
+    if request.param == "a web server":
+
+        class Silent(BaseHTTPRequestHandler):
+            def log_message(self, *_: Any) -> None: ...
+
+        with HTTPServer(("127.0.0.1", 0), Silent) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            yield server.server_port
+            server.shutdown()
+    else:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            yield server.getsockname()[1]
+
+
+def test_an_address_where_no_scheduler_is_is_named_in_time(stranger: int, here: Path, capsys: Any) -> None:
+    (here / "plan.json").write_text(plan_of())
+    begun = time.monotonic()
+    refused(f"lab run plan.json --scheduler tcp://127.0.0.1:{stranger}", "no Dask scheduler answers", capsys, here)
+    assert time.monotonic() - begun < 15  # twenty times what it is told to wait, on a busy machine
+
+
+# ---------------------------------------------------------------- parts
+
+STEP = Signals(CHAIN[0])
+
+
+@pytest.fixture
+def packed(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A part with one result, packed elsewhere."""
+    with monkeypatch.context() as patch:
+        patch.setenv("LEAK_ATLAS_STORE", str(here / "there"))
+        store.write(STEP.key, STEP.record(), {"x": np.zeros(3)}, {})
+        assert pack([STEP.key], here / "packed", 15) == 1
+    return here / "packed/part-000.tar"
+
+
+def written(path: Path, *members: tuple[tarfile.TarInfo | str, bytes]) -> None:
+    with tarfile.open(path, "w") as tar:
+        for info, blob in members:
+            if isinstance(info, str):
+                info = tarfile.TarInfo(info)
+                info.size = len(blob)
+            tar.addfile(info, io.BytesIO(blob))
+
+
+def manifest(**entries: dict[str, int]) -> tuple[str, bytes]:
+    return MANIFEST, json.dumps(asdict(Manifest(1, entries))).encode()
+
+
+def part_with(path: Path, found: dict[str, bytes], key: str = STEP.key) -> None:
+    sizes = {name: len(blob) for name, blob in found.items()}
+    written(path, manifest(**{key: sizes}), *[(f"{key}/{name}", blob) for name, blob in found.items()])
+
+
+def sealed(head: dict[str, Any], arrays: bytes) -> dict[str, bytes]:
+    """An entry as `store.write` makes it, whatever stands in it."""
+    import hashlib
+
+    text = json.dumps(head | {"sha256": hashlib.sha256(arrays).hexdigest(), "seal": store.BLANK})
+    return {
+        store.ARRAYS: arrays,
+        store.ENTRY: text.replace(store.BLANK, hashlib.sha256(text.encode()).hexdigest()).encode(),
+    }
+
+
+def link(name: str, kind: bytes) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, "/etc/passwd"
+    return info
+
+
+def spoil(how: str, path: Path) -> None:
+    """Makes of a good part one that does harm."""
+    key, good = next(unpack(path))
+    head, arrays = json.loads(good[store.ENTRY]), good[store.ARRAYS]
+    bare = {name: head[name] for name in ("key", "record", "meta", "names")}
+    first = f"{key}/{store.ARRAYS}"
+    stated = {key: {name: len(blob) for name, blob in good.items()}}
+    match how:
+        case "not a tar":
+            path.write_bytes(b"PK\x03\x04" + bytes(600))
+        case "empty":
+            path.write_bytes(b"")
+        case "cut":
+            path.write_bytes(path.read_bytes()[:-12_000])
+        case "compressed":
+            with tarfile.open(path, "w:gz") as tar:
+                info = tarfile.TarInfo(MANIFEST)
+                info.size = 2**26
+                tar.addfile(info, io.BytesIO(bytes(2**26)))
+        case "no manifest":
+            written(path, *[(f"{key}/{name}", blob) for name, blob in good.items()])
+        case "a manifest of another format":
+            written(path, (MANIFEST, b'{"format": 2, "entries": {}}'))
+        case "brackets":
+            written(path, (MANIFEST, 100_000 * b"["))
+        case "a head of brackets":
+            part_with(path, {store.ARRAYS: arrays, store.ENTRY: 100_000 * b"["})
+        case "more than the manifest":
+            part_with(path, good)
+            with tarfile.open(path, "a") as tar:
+                tar.addfile(tarfile.TarInfo("passwd"))
+        case "less than the manifest":
+            written(path, manifest(**stated), (first, arrays))
+        case "another size":
+            stated[key][store.ARRAYS] += 1
+            written(path, manifest(**stated), *[(f"{key}/{name}", blob) for name, blob in good.items()])
+        case "a size beyond the limit":
+            stated[key][store.ARRAYS] = 2**40
+            written(path, manifest(**stated))
+        case "a link":
+            written(path, manifest(**stated), (link(first, tarfile.SYMTYPE), b""))
+        case "a hard link":
+            written(path, manifest(**stated), (link(first, tarfile.LNKTYPE), b""))
+        case "a device":
+            written(path, manifest(**stated), (link(first, tarfile.CHRTYPE), b""))
+        case "a folder":
+            written(path, manifest(**stated), (link(first, tarfile.DIRTYPE), b""))
+        case "a hole of 20 GB":
+            info = tarfile.TarInfo(first)
+            info.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.name": first}
+            info.pax_headers |= {"GNU.sparse.size": str(20 * 2**30), "GNU.sparse.map": "0,0"}
+            info.pax_headers |= {"GNU.sparse.numblocks": "1"}
+            written(path, manifest(**stated), (info, b""))
+        case "a key that is a name" | "a key that is a path":
+            part_with(path, good, "passwd" if how.endswith("name") else "../../x")
+        case "another file":
+            written(path, manifest(**{key: {"passwd": 1}}))
+        case "another key":
+            part_with(path, sealed(bare | {"key": 64 * "a"}, arrays), 64 * "a")
+        case "another recipe":
+            part_with(path, sealed(bare | {"record": bare["record"] | {"views": 2}}, arrays))
+        case "an unknown kind":
+            part_with(path, sealed(bare | {"record": {"kind": "Passwd"}}, arrays))
+        case "no step":
+            part_with(path, sealed(bare | {"record": {"kind": "Schedule"}}, arrays))
+        case "no kind":
+            part_with(path, sealed(bare | {"record": {}}, arrays))
+        case "another revision":
+            part_with(path, sealed(bare | {"record": bare["record"] | {"revision": 99}}, arrays))
+        case "no seal":
+            unsealed = {name: value for name, value in head.items() if name != "seal"}
+            part_with(path, good | {store.ENTRY: json.dumps(unsealed).encode()})
+        case "a broken seal":
+            part_with(path, good | {store.ENTRY: good[store.ENTRY].replace(b'"meta": {}', b'"meta": {"a": 1}')})
+        case "other arrays":
+            part_with(path, good | {store.ARRAYS: arrays[:-1] + b"x"})
+        case "no arrays":
+            part_with(path, sealed(bare, b"\xff" * 16))
+        case "other names":
+            part_with(path, sealed(bare | {"names": ["passwd"]}, arrays))
+        case "names that are none":
+            part_with(path, sealed(bare | {"names": 5}, arrays))
+        case _:
+            raise AssertionError(how)
+
+
+HARM = [
+    ("not a tar", "cannot take"), ("empty", "cannot take"), ("cut", "cannot take"), ("compressed", "cannot take"),
+    ("no manifest", "where 'manifest.json' should be"), ("a manifest of another format", "format takes 1"),
+    ("brackets", "nested more than"), ("a head of brackets", "nested more than"),
+    ("more than the manifest", "'passwd' is not in the manifest"), ("less than the manifest", "it ends where"),
+    ("another size", "other sizes than the manifest"), ("a size beyond the limit", "larger than 1024 MB"),
+    ("a link", "no plain file"), ("a hard link", "no plain file"), ("a device", "no plain file"),
+    ("a folder", "no plain file"), ("a hole of 20 GB", "no plain file"),
+    ("a key that is a name", "'passwd' is no result"), ("a key that is a path", "'../../x' is no result"),
+    ("another file", "is no result"), ("another key", "is not the key of its recipe"),
+    ("another recipe", "is not the key of its recipe"), ("an unknown kind", "does not know"),
+    ("no step", "does not know"), ("no kind", "does not know"), ("another revision", "does not know"),
+    ("no seal", "has no seal"), ("a broken seal", "digest mismatch"), ("other arrays", "digest mismatch"),
+    ("no arrays", "is corrupt"), ("other names", "is corrupt"), ("names that are none", "is corrupt"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("how", "words"), HARM)
+def test_a_part_that_does_harm_is_refused_by_name_with_all_that_came_along(
+    how: str, words: str, packed: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = packed.with_name("a-good-one.tar")
+    good.write_bytes(packed.read_bytes())
+    spoil(how, packed)
+    refused("lab collect packed", words, capsys, here)
+    assert not list(store.listing())
+    packed.unlink()
+    assert MAINS["lab"](["collect", "packed"]) == 0 and store.has(STEP.key)
+
+
+# ---------------------------------------------------------------- what a run has left
+
+EXECUTED = '{"notebook": "odd/one", "title": "Odd", "status": "executed"}'
+RUNS = [
+    ({"one.run.json": ""}, "one.run.json is not JSON"),
+    ({"one.run.json": "[]"}, "one.run.json takes Ran"),
+    ({"one.run.json": 100_000 * "["}, "nested more than 100 levels deep"),
+    ({"one.run.json": b"\xff"}, "one.run.json is not UTF-8"),
+    ({"one.run.json": '{"notebook": "odd/one"}'}, "lacks the field"),
+    ({"one.run.json": '{"notebook": 1, "title": "", "status": "failed"}'}, "notebook takes str"),
+    ({"one.run.json": EXECUTED.replace("executed", "pwned")}, "status takes 'executed' or 'failed'"),
+    ({"one.run.json": EXECUTED, "one.claims.json": "{"}, "one.claims.json is not JSON"),
+    ({"one.run.json": EXECUTED, "one.claims.json": "{}"}, "one.claims.json takes list"),
+    ({"one.run.json": EXECUTED, "one.claims.json": "[1]"}, "one.claims.json: 0 takes dict"),
+    ({"one.run.json": EXECUTED, "one.claims.json": "[]", "one.ipynb": "{"}, "one.ipynb is not a notebook"),
+    ({"one.run.json": EXECUTED, "one.claims.json": "[]", "one.ipynb": "[]"}, "one.ipynb is not a notebook"),
+]
+
+
+@pytest.mark.parametrize(("left", "words"), RUNS, ids=lambda case: repr(case)[-50:])
+def test_what_a_run_has_left_is_checked(
+    left: dict[str, str | bytes], words: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = paths.runs("odd") / "odd"
+    place.mkdir(parents=True)
+    for name, content in left.items():
+        (place / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    refused("report odd", words, capsys, here)
+
+
+# ---------------------------------------------------------------- what lies beside the results
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", "{}", '{"rates": 1}', '{"rates": {"cpu": "x"}}', '{"rates": {"cpu": NaN}}', '{"rates": {"cpu": 0}}',
+     '{"rates": {"cpu": -1}}', '{"rates": {"cpu": 1e999}}', 100_000 * "[", b"\xff"],
+    ids=lambda content: repr(content)[:30],
+)  # fmt: skip
+def test_a_bad_file_of_paces_is_forgotten_with_a_warning(content: str | bytes, capsys: Any) -> None:
+    paths.store().mkdir(parents=True)
+    (paths.store() / "rate.json").write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert pace.rates() == {}
+    warning = capsys.readouterr().err.strip()
+    assert "rate.json" in warning and warning.endswith("forgotten") and len(warning.splitlines()) == 1
+    assert pace.rates() == {} and not capsys.readouterr().err
+
+
+def test_a_bad_head_is_forgotten_with_a_warning(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`why` looks at every stored step of a kind."""
+    for state in CHAIN:
+        store.write(Signals(state).key, Signals(state).record(), {"x": np.zeros(3)}, {})
+    (store.folder(STEP.key) / store.ENTRY).write_text(f'{{"kind": "Signals", "x": {100_000 * "["}')
+    (here / "plan.json").write_text(json.dumps(dump(plan([CHAIN.signals(views=2)]))))
+    assert MAINS["lab"](["why", "plan.json"]) == 0
+    said = capsys.readouterr()
+    assert "differs in" in said.out and said.err.count("\n") == 1 and "is corrupt" in said.err
+    assert not store.has(STEP.key) and store.has(Signals(CHAIN[1]).key)
+
+
+# ---------------------------------------------------------------- how a command ends
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (BadInput("a\nb" + 10**6 * "c"), 2, "a b"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (BrokenPipeError(), UNREAD, "nobody reads"),
+        (OSError(28, "No space left on device"), 2, "output: No space left on device"),
+        (PermissionError(13, "Permission denied", "x.txt"), 2, "x.txt: Permission denied"),
+        (MemoryError(), 2, "out of memory"),
+    ],
+)
+def test_what_stops_a_command_is_one_line(error: BaseException, code: int, words: str, capsys: Any) -> None:
+    def main(_: list[str] | None) -> int:
+        raise error
+
+    assert command(main)([]) == code
+    said = capsys.readouterr().err
+    assert words in said and said.count("\n") == 1 and len(said) < LINE + 20
+
+
+def test_a_line_is_short_and_keeps_both_ends() -> None:
+    assert one_line("a\x1b[31m\r\n\tb\u200bc") == "a [31m b c"
+    long = one_line("begin " + 10**7 * "x" + " end")
+    assert len(long) == LINE and long.startswith("begin x") and long.endswith("x end") and " ... " in long
+
+
+def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    own = os.environ | {"PYTHONPATH": str(paths.ROOT), "PYTHON": sys.executable} | environment
+    return subprocess.run(["bash", "-c", line], env=own, capture_output=True, text=True, timeout=120, cwd=paths.ROOT)
+
+
+def test_an_ascii_terminal_a_closed_pipe_and_a_full_disk_end_in_a_line() -> None:
+    ascii_ = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C.UTF-8"}
+    done = shell('"$PYTHON" -m lib.report "größe"; "$PYTHON" -m lib.data >/dev/full', **ascii_)
+    assert len(done.stderr.splitlines()) == 2 and "gr\\xf6\\xdfe" in done.stderr and "No space left" in done.stderr
+    done = shell('"$PYTHON" -u -m lib.data | (exec <&-; sleep 5); echo ${PIPESTATUS[0]}')
+    assert "Traceback" not in done.stderr and done.stdout.strip() == str(UNREAD), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("target", ["reproduce", "report", "help"])
+@pytest.mark.parametrize("value", ["x;touch {mark}", "$(touch {mark})", "`touch {mark}`", "x' ; touch {mark} ; '",
+                                   "$(shell touch {mark})", 'x" ; touch {mark} ; "', "x\ntouch {mark}"])  # fmt: skip
+def test_make_runs_nothing_that_a_variable_says(target: str, value: str, tmp_path: Path) -> None:
+    """With a Python that only notes what it was given."""
+    mark, noted = tmp_path / "mark", tmp_path / "noted"
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python").write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >>{noted}\n')
+    (tmp_path / "bin/python").chmod(0o755)
+    (tmp_path / ".ready").touch()
+    given = value.format(mark=mark)
+    for variable in ("PROFILE", "ONLY", "WORKERS"):
+        line = ["make", "--no-print-directory", f"VENV={tmp_path}", target, f"{variable}={given}"]
+        subprocess.run(line, cwd=paths.ROOT, capture_output=True, timeout=60)
+        subprocess.run(line[:-1], cwd=paths.ROOT, capture_output=True, timeout=60, env=os.environ | {variable: given})
+        assert not mark.exists(), f"{variable}={given}"
+    if target == "report":
+        assert given in noted.read_text()
+
+
+# ---------------------------------------------------------------- the reader itself
+
+
+def test_files_are_read_in_utf8_and_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.json"
+    files.write(path, '{"ü": 1}')
+    assert files.from_json(files.text(path), path, dict[str, int]) == {"ü": 1}
+    path.write_bytes(b'\xef\xbb\xbf{"a": 1}')
+    assert files.from_json(files.text(path), path, dict[str, float]) == {"a": 1.0}
+    with pytest.raises(BadInput, match="larger than"):
+        files.text(path, 5)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+        with pytest.raises(OSError, match="full"):
+            files.write(path, "other")
+    assert [each.name for each in tmp_path.iterdir()] == ["x.json"] and b"a" in path.read_bytes()
+    for source in ("a = 1\na = 2", "a = [", "a = nan"):
+        with pytest.raises(BadInput, match=r"x.toml"):
+            files.from_toml(source, "x.toml", dict[str, float])
+    path.write_text('{"cells": 5}')
+    with pytest.raises(BadInput, match="is not a notebook"):
+        files.notebook(path)
