@@ -1,7 +1,6 @@
 """The step may be recorded: on tensors without values, where asking for one is an error, every kind of it runs."""
 
 import copy
-import dataclasses
 import itertools
 
 import pytest
@@ -198,7 +197,6 @@ def test_a_defence_of_ones_own_is_a_class_and_a_function(
     monkeypatch.setattr(core, "KINDS", dict(core.KINDS))  # which this test's class does not join
     seen: list[torch.dtype] = []
 
-    @dataclasses.dataclass(frozen=True, eq=False)
     class Confident(Objective):
         weight: float = 0.5
 
