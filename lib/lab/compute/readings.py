@@ -225,12 +225,12 @@ def self_audit(step: SelfAudit) -> Arrays:
     from lib.data import honesty, readers
     from lib.data.designs import Role
 
-    role, index, _ = roles(step.data, step.design, step.rows)
+    role, index, labels = roles(step.data, step.design, step.rows)
     x = readers.load(step.data.name, step.data.pixels).x[index]
     halved = next((row for row in role if (row == Role.NONMEMBER).any()), None)
     found = {"duplicates": np.asarray([honesty.duplicates(x, row) for row in role])}
     if halved is not None:
         pool = np.isin(halved, (Role.MEMBER, Role.NONMEMBER))
-        blind = honesty.blind(x[pool], halved[pool] == Role.MEMBER, step.design.seed)
+        blind = honesty.blind(x[pool], halved[pool] == Role.MEMBER, labels[pool], step.design.seed)
         found["blind"] = np.asarray([blind.value, blind.low, blind.high])
     return found
