@@ -158,7 +158,8 @@ class Stored:
             if found is None:
                 return None
             accuracy = audit.over([float(each["accuracy_test"]) for each in found[: len(signals)]], bounds=(0, 1))
-            auc = audit.audit(found[-1]["scores"], found[-1]["member"], (), design_effect=self.of.attacker.crossing)["auc"]
+            effect = self.of.attacker.crossing
+            auc = audit.audit(found[-1]["scores"], found[-1]["member"], (), design_effect=effect)["auc"]
             self._outcomes[attack.key] = Outcome(accuracy, auc)
         return self._outcomes[attack.key]
 

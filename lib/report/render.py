@@ -25,6 +25,8 @@ from lib.report.markup import html_table, markdown_table
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
+__all__ = ["clean", "html", "index", "publish", "published", "refresh_readme", "results_table"]
+
 PAGE = Path(__file__).with_name("page")
 HIGHLIGHT = "layers/own01_direction_or_length"  # whose first figure stands in the README
 LIMIT = 1_000_000  # bytes of a published notebook; GitHub stops drawing large ones
@@ -176,7 +178,32 @@ def entries(run_folder: Path) -> list[dict[str, Any]]:
         ledger_ = path.with_name(path.name.removesuffix(".run.json") + ".claims.json")
         entry["claims"] = json.loads(ledger_.read_text()) if entry["status"] == "executed" and ledger_.exists() else []
         found.append(entry)
-    return sorted(found, key=_order)
+    return _weighed(sorted(found, key=_order))
+
+
+def _weighed(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each claim with its q: the false discovery rate among all claims of the profile at its p (Benjamini-Hochberg)."""
+    rows = [row for entry in found for row in entry["claims"] if row.get("p") is not None]
+    if rows:
+        from scipy.stats import false_discovery_control
+
+        for row, q in zip(rows, false_discovery_control([row["p"] for row in rows]), strict=True):
+            row["q"] = float(q)
+    return found
+
+
+def _weight(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How many claims, how many of them may be wrong by chance, and on how many populations they rest."""
+    said = [f"{len(rows)} claim{'' if len(rows) == 1 else 's'}"]
+    if tested := sum(row.get("p") is not None for row in rows):
+        alone = sum(row.get("q", 1) < 0.05 and row["verdict"] in ("holds", "fails") for row in rows)
+        said.append(f"at most {0.025 * tested:.1f} wrong signs expected by chance")
+        said.append(f"{alone} stand alone (q < .05 among all claims of this profile)")
+    if populations := {name for row in rows for name in row.get("populations", ())}:
+        said.append(f"{len(populations)} distinct populations behind them (data, members, architecture)")
+    if beyond := sum(bool(row.get("outside")) for row in rows):
+        said.append(f"{beyond} outside their regime")
+    return "; ".join(said)
 
 
 def _order(entry: Mapping[str, Any]) -> tuple[int, str]:
@@ -220,7 +247,7 @@ def index(run_folder: Path) -> None:
             "groups": _grouped(executed),
             "failed": [entry for entry in found if entry["status"] != "executed"],
             "tally": _tally(rows),
-            "claims": len(rows),
+            "claims": _weight(rows),
             "notebooks": len(executed),
         }
     )
@@ -232,7 +259,7 @@ def _index_md(found: Sequence[dict[str, Any]], profile: str) -> str:
     """The index where only markdown is drawn."""
     rows = [row for entry in found for row in entry["claims"]]
     counts = ", ".join(f"{icon} {count} {name}" for name, icon, count, _ in _tally(rows))
-    lines = [f"# Leak Atlas: claim by claim, profile `{profile}`", "", f"{len(rows)} claims: {counts}.", ""]
+    lines = [f"# Leak Atlas: claim by claim, profile `{profile}`", "", f"{_weight(rows)}. {counts}.", ""]
     failed = [entry for entry in found if entry["status"] != "executed"]
     if failed:
         lines += ["## Not executed", "", *(f"- **{entry['notebook']}**: {entry['error']}" for entry in failed), ""]
@@ -242,8 +269,7 @@ def _index_md(found: Sequence[dict[str, Any]], profile: str) -> str:
             lines += [f"### [{entry['title']}]({entry['notebook']}.ipynb)", ""]
             lines += [f"*{entry['setting']}*", ""] if entry.get("setting") else []
             if entry["claims"]:
-                head = ("Verdict", "Claim", "Measured", "Counts as holding if", "Control")
-                lines += [markdown_table(head, [_markdown_row(row) for row in entry["claims"]]), ""]
+                lines += [markdown_table(ledger.HEAD, [_markdown_row(row) for row in entry["claims"]]), ""]
     lines += ["## How to read a verdict", ""]
     lines += [f"- {icon} **{name}**: {meaning}." for name, icon, _, meaning in _tally(())]
     return "\n".join(lines) + "\n"
@@ -251,8 +277,9 @@ def _index_md(found: Sequence[dict[str, Any]], profile: str) -> str:
 
 def _markdown_row(row: Mapping[str, Any]) -> tuple[str, ...]:
     text = row["text"] + (f" ({row['paper']})" if row["paper"] else "") + (f". *{row['note']}*" if row["note"] else "")
-    icon = ledger.ICONS[row["verdict"]]
-    return f"{icon} {row['verdict']}", text, ledger.measured(row), row["rule"], row["control"]
+    verdict = "; ".join([f"{ledger.ICONS[row['verdict']]} {row['verdict']}", *ledger.outside(row)])
+    told = f"{ledger.measured(row)}; {ledger.weight(row)}".removesuffix("; ")
+    return verdict, text, told, row["rule"], row["control"]
 
 
 def _thumbnail(notebook: Path, width: int = 480) -> str:
@@ -325,7 +352,7 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
     if not new:
         raise BadInput(f"the run '{run_folder.name}' holds no executed notebook; `make reproduce` executes them")
     kept = {entry["notebook"]: entry for entry in _published(place)}
-    both = sorted((kept | new).values(), key=_order)
+    both = _weighed(sorted((kept | new).values(), key=_order))
     for name, text in texts.items():
         _write(place / f"{name}.ipynb", text)
         if name == HIGHLIGHT:

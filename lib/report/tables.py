@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 
     from lib.audit import Estimate
 
+__all__ = ["Table", "rows", "table"]
+
 UNRESOLVED = "below resolution"
 LEGEND = "Below resolution: too few points to measure this number"
+MODERATED = (
+    "Variances of a declared family of comparisons borrow from each other: 95 % of their intervals hold the truth, but "
+    "only 83 to 90 % in the tenth whose targets differ most"
+)
 
 
 def is_estimate(value: Any) -> bool:
@@ -123,6 +129,8 @@ def table(rows: pd.DataFrame | Sequence[Mapping[str, Any]], paper: str = "", cap
         notes.append("[ ]: 95 % interval")
     if any(is_estimate(value) and not getattr(value, "resolved", True) for value in cells):
         notes.append(LEGEND)
+    if any(getattr(value, "moderated", False) for value in cells):
+        notes.append(MODERATED)
     return Table(frame, ". ".join(note.rstrip(".") for note in notes) + ("." if notes else ""))
 
 
