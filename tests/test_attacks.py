@@ -667,7 +667,7 @@ def test_counts_leak_when_only_the_target_leaves(name: str) -> None:
 
 
 def test_targets_that_are_each_others_shadows_need_the_wider_interval() -> None:
-    """A population's mean AUC varies near twice as much as its targets' own spread says; its design effect makes up for it."""
+    """A population's mean AUC varies near twice as much as its targets' own spread says: hence a design effect."""
     rng = np.random.default_rng(0)
     runs = []
     for _ in range(150):
