@@ -185,8 +185,8 @@ class Planted:
     def _(self, step: recipe.StageProbe) -> dict[str, np.ndarray]:
         names, rng = _parts(step.of.training.model, step.of.training.data), self.draws(step)
         names = tuple(name for name in names if name.startswith("stage"))
-        rise = np.linspace(-0.3, 0.3, len(names)) * (2 * self.effect(step.of, "probe rises") - 1)
-        level = rise + [0.4 + 0.2 * self.effect(step.of, f"probe {name}") for name in names]
+        rise, bend = (2 * self.effect(step.of, f"probe {what}") - 1 for what in ("rises", "bends"))
+        level = 0.5 + 0.4 * rise * (np.linspace(0, 1, len(names)) ** 4**bend - 0.5)
         return {"accuracy": np.array(level) + NOISE * rng.normal(size=len(names)), "parts": words(names)}
 
     @plant.register
