@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-__all__ = ["BoolArray", "FloatArray", "auc", "balanced_accuracy", "expected_fpr", "is_resolved", "resolution", "roc"]
+__all__ = ["BoolArray", "FloatArray", "auc", "balanced_accuracy", "expected_fpr", "is_resolved", "resolution"]
 __all__ += ["tie_mass", "tpr", "tpr_label"]
 
 
@@ -123,17 +123,6 @@ def tpr(scores: ArrayLike, member: ArrayLike, fpr: float) -> FloatArray:
     # Members above the border: everybody above it, less the few non-members. Quicker than picking the members out.
     passed = np.count_nonzero(rows > border, axis=1) - np.count_nonzero(ordered[:, place.min() :] > border, axis=1)
     return np.where(allowed >= size - members, 1.0, passed / members).reshape(lead)[()]
-
-
-def roc(scores: ArrayLike, member: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Every attainable (FPR, TPR) of one vector ``(N,)``, from (0, 0) to (1, 1), strictest threshold first."""
-    pos, neg = single(scores, member)
-    cuts = np.append(np.unique(np.concatenate([pos, neg])), np.inf)[::-1]
-    # The last cut is above everything, even above an infinite score.
-    rates = [1 - np.searchsorted(side, cuts, side="left") / side.size for side in (neg, pos)]
-    for rate in rates:
-        rate[0] = 0.0
-    return rates[0], rates[1]
 
 
 def tie_mass(scores: ArrayLike) -> FloatArray:

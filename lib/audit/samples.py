@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lib.audit.estimates import Estimate
 from lib.audit.rates import FloatArray, balanced_accuracy, checked, is_resolved, mann_whitney, single, tpr
 
-__all__ = ["TwoSided", "auc_interval", "balanced_accuracy_interval", "clopper_pearson", "delong", "delong_difference"]
-__all__ += ["tpr_at_fpr", "two_sided"]
-
-
-class TwoSided(NamedTuple):
-    """How far apart two score distributions lie, whichever of them is the larger."""
-
-    ks: float
-    border: float
-    auc: float
-
-
-def two_sided(scores: ArrayLike, member: ArrayLike, level: float = 0.95) -> TwoSided:
-    """Kolmogorov-Smirnov distance of one vector, its border under the null, and the AUC of the better direction.
-
-    ``ks`` above ``border`` (asymptotic, conservative under ties) rejects "members and non-members score alike".
-    """
-    from scipy import special, stats
-
-    pos, neg = single(scores, member)
-    border = float(special.kolmogi(1 - level)) * np.sqrt(1 / pos.size + 1 / neg.size)
-    area = mann_whitney(pos, neg)
-    return TwoSided(float(stats.ks_2samp(pos, neg, method="asymp").statistic), float(border), max(area, 1 - area))
+__all__ = ["auc_interval", "best_accuracy_interval", "clopper_pearson", "delong", "delong_difference", "tpr_at_fpr"]
 
 
 def clopper_pearson(k: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
@@ -121,22 +97,13 @@ def auc_interval(scores: ArrayLike, member: ArrayLike, level: float = 0.95) -> E
     return Estimate(value, float(ends[0]), float(ends[1]), n, error=error)
 
 
-def balanced_accuracy_interval(
-    scores: ArrayLike, member: ArrayLike, threshold: float | None = None, level: float = 0.95
-) -> Estimate:
-    """`balanced_accuracy` of one vector with its interval over samples.
+def best_accuracy_interval(scores: ArrayLike, member: ArrayLike, level: float = 0.95) -> Estimate:
+    """`balanced_accuracy` of one vector at its best threshold, with an interval over samples.
 
-    At a given threshold: Clopper-Pearson for TPR and TNR, joined by Newcombe's square-and-add. At the best threshold
-    (None): Massart's uniform bound on both empirical distributions, which holds although the threshold was picked on
-    the same samples, and is therefore wider.
+    Massart's uniform bound on both empirical distributions, which holds although the threshold was picked on the same
+    samples.
     """
     pos, neg = single(scores, member)
-    value = float(balanced_accuracy(scores, member, threshold))
-    if threshold is None:
-        below = above = sum(np.sqrt(np.log(4 / (1 - level)) / (2 * side.size)) for side in (pos, neg)) / 2
-        return Estimate(value, max(0.5, value - below), min(1.0, value + above), pos.size + neg.size)
-    right = np.array([np.sum(pos >= threshold), np.sum(neg < threshold)])
-    total = np.array([pos.size, neg.size])
-    lows, highs = clopper_pearson(right, total, level)
-    below, above = np.hypot(*(right / total - lows)) / 2, np.hypot(*(highs - right / total)) / 2
-    return Estimate(value, max(0.0, value - float(below)), min(1.0, value + float(above)), pos.size + neg.size)
+    value = float(balanced_accuracy(scores, member))
+    reach = sum(np.sqrt(np.log(4 / (1 - level)) / (2 * side.size)) for side in (pos, neg)) / 2
+    return Estimate(value, max(0.5, value - reach), min(1.0, value + reach), pos.size + neg.size)

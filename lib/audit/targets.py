@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from lib.audit.estimates import Estimate
 from lib.audit.rates import FloatArray, auc, balanced_accuracy, checked, is_resolved, tpr
-from lib.audit.samples import auc_interval, balanced_accuracy_interval, clopper_pearson, tpr_at_fpr
+from lib.audit.samples import auc_interval, best_accuracy_interval, clopper_pearson, tpr_at_fpr
 
 __all__ = ["HEADLINE_FPRS", "audit", "over", "paired_difference", "tpr_over"]
 
@@ -89,7 +89,7 @@ def audit(
         low, high = clopper_pearson(round(float(right) * values.size), values.size)
         row["accuracy"] = Estimate(float(right), float(low), float(high), values.size)
         row["majority"] = _certain(_majority(values, member))
-    row["best_balanced_accuracy"] = balanced_accuracy_interval(values, member)
+    row["best_balanced_accuracy"] = best_accuracy_interval(values, member)
     return row | {_key(fpr): tpr_at_fpr(values, member, fpr) for fpr in fprs}
 
 

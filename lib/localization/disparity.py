@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
+from scipy.stats import ks_2samp
 
 from lib import BadInput, audit, nearest
 from lib.audit import Estimate
@@ -129,12 +130,13 @@ def ks(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike], level: float =
     It sees what the AUC cannot: a change of spread. It is positive under the null too; only above the border (of one
     pair's samples, hence conservative for a mean) does it speak against "the same law".
     """
+    known = [np.asarray(s) for s in seen]
     found = [
-        [audit.two_sided(part, ~np.asarray(s), level) for part in np.asarray(d)]
-        for d, s in zip(distances, seen, strict=True)
+        [ks_2samp(part[s], part[~s], method="asymp").statistic for part in np.asarray(d)]
+        for d, s in zip(distances, known, strict=True)
     ]
-    border = float(np.mean([[part.border for part in pair] for pair in found]))
-    return [audit.over([part.ks for part in parts], level, (0.0, 1.0)) for parts in zip(*found, strict=True)], border
+    border = special.kolmogi(1 - level) * np.mean([np.sqrt(1 / s.sum() + 1 / (~s).sum()) for s in known])
+    return [audit.over(parts, level, (0.0, 1.0)) for parts in zip(*found, strict=True)], float(border)
 
 
 # --- what the profile says ------------------------------------------------------------------------------------------

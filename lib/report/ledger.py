@@ -89,15 +89,6 @@ class Claims:
     def __iter__(self) -> Iterator[Claim]:
         return iter(self.items)
 
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __getitem__(self, name: str) -> Claim:
-        for item in self.items:
-            if item.name == name:
-                return item
-        raise BadInput(f"there is no claim '{name}'{nearest(name, self.names)}")
-
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(item.name for item in self.items)

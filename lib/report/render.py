@@ -230,49 +230,35 @@ def _papers(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def index(run_folder: Path) -> None:
     """Writes `index.html`, which needs nothing but itself and the pages, and `index.md`, both whole or not at all."""
-    import jinja2
-
     run_folder = Path(run_folder)
     found = entries(run_folder)
-    executed = [entry for entry in found if entry["status"] == "executed"]
-    for entry in executed:
+    for entry in found:
         entry["paper"] = entry.get("paper") or _papers(entry["claims"])
         entry["thumbnail"] = _thumbnail(run_folder / f"{entry['notebook']}.ipynb")
         entry["table"] = html_table(ledger.HEAD, [ledger.columns(row) for row in entry["claims"]])
+    for kind in ("html", "md"):
+        _write(run_folder / f"index.{kind}", _contents(found, run_folder.name, kind))
+
+
+def _contents(found: Sequence[dict[str, Any]], profile: str, kind: str) -> str:
+    """The index as `html` or as `md`, from one template each."""
+    import jinja2
+
+    loader = jinja2.FileSystemLoader(PAGE)
+    pages = jinja2.Environment(loader=loader, autoescape=kind == "html", undefined=jinja2.ChainableUndefined)
+    executed = [entry for entry in found if entry["status"] == "executed"]
+    for entry in executed:
+        entry["markdown"] = markdown_table(ledger.HEAD, [_markdown_row(row) for row in entry["claims"]])
     rows = [row for entry in executed for row in entry["claims"]]
-    loader = jinja2.Environment(loader=jinja2.FileSystemLoader(PAGE), autoescape=True, undefined=jinja2.StrictUndefined)
-    text = loader.get_template("contents.html.j2").render(
-        _page(profile=run_folder.name)
-        | {
-            "groups": _grouped(executed),
-            "failed": [entry for entry in found if entry["status"] != "executed"],
-            "tally": _tally(rows),
-            "claims": _weight(rows),
-            "notebooks": len(executed),
-        }
-    )
-    _write(run_folder / "index.html", text)
-    _write(run_folder / "index.md", _index_md(found, run_folder.name))
-
-
-def _index_md(found: Sequence[dict[str, Any]], profile: str) -> str:
-    """The index where only markdown is drawn."""
-    rows = [row for entry in found for row in entry["claims"]]
-    counts = ", ".join(f"{icon} {count} {name}" for name, icon, count, _ in _tally(rows))
-    lines = [f"# Leak Atlas: claim by claim, profile `{profile}`", "", f"{_weight(rows)}. {counts}.", ""]
-    failed = [entry for entry in found if entry["status"] != "executed"]
-    if failed:
-        lines += ["## Not executed", "", *(f"- **{entry['notebook']}**: {entry['error']}" for entry in failed), ""]
-    for group, members in _grouped(entry for entry in found if entry["status"] == "executed").items():
-        lines += [f"## {group}", ""]
-        for entry in members:
-            lines += [f"### [{entry['title']}]({entry['notebook']}.ipynb)", ""]
-            lines += [f"*{entry['setting']}*", ""] if entry.get("setting") else []
-            if entry["claims"]:
-                lines += [markdown_table(ledger.HEAD, [_markdown_row(row) for row in entry["claims"]]), ""]
-    lines += ["## How to read a verdict", ""]
-    lines += [f"- {icon} **{name}**: {meaning}." for name, icon, _, meaning in _tally(())]
-    return "\n".join(lines) + "\n"
+    told = {
+        "profile": profile,
+        "groups": _grouped(executed),
+        "failed": [entry for entry in found if entry["status"] != "executed"],
+        "tally": _tally(rows),
+        "claims": _weight(rows),
+        "notebooks": len(executed),
+    }
+    return pages.get_template(f"contents.{kind}.j2").render(_page(**told))
 
 
 def _markdown_row(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -337,8 +323,7 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
 
     run_folder = Path(run_folder)
     place = Path(reports_folder) / run_folder.name
-    new: dict[str, dict[str, Any]] = {}
-    texts: dict[str, str] = {}
+    new, texts = dict[str, dict[str, Any]](), dict[str, str]()
     for entry in entries(run_folder):
         name = entry["notebook"]
         if entry["status"] != "executed":
@@ -358,7 +343,7 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
         if name == HIGHLIGHT:
             _write(place / "highlight.png", _first_figure(json.loads(text)))
     _write(place / "results.json", json.dumps(both, indent=1, ensure_ascii=False) + "\n")
-    _write(place / "index.md", _index_md(both, run_folder.name))
+    _write(place / "index.md", _contents(both, run_folder.name, "md"))
     return sorted(new)
 
 
