@@ -186,7 +186,7 @@ class Planted:
         names, rng = _parts(step.of.training.model, step.of.training.data), self.draws(step)
         names = tuple(name for name in names if name.startswith("stage"))
         rise, bend = (2 * self.effect(step.of, f"probe {what}") - 1 for what in ("rises", "bends"))
-        level = 0.5 + 0.4 * rise * (np.linspace(0, 1, len(names)) ** 4**bend - 0.5)
+        level = 0.5 + 0.4 * rise * (np.linspace(0, 1, len(names)) ** 4 ** (bend * np.sign(rise)) - 0.5)
         return {"accuracy": np.array(level) + NOISE * rng.normal(size=len(names)), "parts": words(names)}
 
     @plant.register

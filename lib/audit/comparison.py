@@ -107,11 +107,13 @@ class Comparison:
             if (other, one, attacker) in self._moderated:
                 return -self._moderated[other, one, attacker]
             return self._moderated.get((one, other, attacker)) or self._difference(one, other, attacker)
-        first, second = (pooled(self._found(way, attacker), fpr) for way in (one, other))
-        mean = paired_difference(first[0], second[0])
-        (low, high), (other_low, other_high) = (np.subtract(each[1], each[0].mean()) for each in (first, second))
+        (rates, ends, shown), (others, their_ends, theirs) = (
+            pooled(self._found(w, attacker), fpr) for w in (one, other)
+        )
+        mean, (low, high) = paired_difference(rates, others), np.subtract(ends, rates.mean())
+        other_low, other_high = np.subtract(their_ends, others.mean())
         least, most = mean.value - np.hypot(low, other_high), mean.value + np.hypot(high, other_low)
-        shown = mean.resolved and first[2] and second[2]
+        shown &= mean.resolved and theirs
         return replace(mean, low=min(mean.low, float(least)), high=max(mean.high, float(most)), resolved=shown)
 
     def better_curve(self, ones: Sequence[Hashable], others: Sequence[Hashable], attacker: str) -> Estimate:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from markupsafe import Markup
+
 from lib import BadInput, nearest
 from lib.report.markup import html_table, text_table
 
@@ -179,14 +181,14 @@ HEAD = ("Verdict", "Claim", "Measured", "Counts as holding if", "Control")
 
 def badge(row: Mapping[str, Any]) -> Any:
     """Icon and word; the word carries the meaning, the icon and (where styles are kept) the colour repeat it."""
-    from markupsafe import Markup
-
     name: Verdict = row["verdict"]
-    kind = name.replace(" ", "-")
-    word = Markup('<span class="verdict {}" title="{}">{}&nbsp;<b>{}</b></span>').format(
-        kind, MEANING[name], ICONS[name], Markup(name.replace(" ", "&nbsp;"))
-    )
-    return word + Markup("").join(Markup("<br><small>{}</small>").format(line) for line in outside(row))
+    shown = name.replace(" ", "-"), MEANING[name], ICONS[name], name.replace(" ", "\u00a0")
+    word = Markup('<span class="verdict {}" title="{}">{}&nbsp;<b>{}</b></span>').format(*shown)
+    return word + _small(*outside(row))
+
+
+def _small(*lines: str) -> Markup:
+    return Markup("").join(Markup("<br><small>{}</small>").format(line) for line in lines if line)
 
 
 def outside(row: Mapping[str, Any]) -> list[str]:
@@ -217,18 +219,11 @@ def measured(row: Mapping[str, Any]) -> str:
 
 def columns(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """One row of the table of claims, as HTML cells."""
-    from markupsafe import Markup
-
-    text = Markup("{}").format(row["text"])
-    if row["paper"]:
-        text += Markup("<br><small>{}</small>").format(row["paper"])
-    if row["note"]:
-        text += Markup("<br><small><i>Note:</i> {}</small>").format(row["note"])
+    note = Markup("<i>Note:</i> {}").format(row["note"]) if row["note"] else ""
+    text = Markup("{}").format(row["text"]) + _small(row["paper"], note)
     value, interval = measured(row).split(" ", 1)
     number = Markup("{} <small>{}</small>").format(value, interval.replace(" ", "\u00a0"))
-    if told := weight(row):
-        number += Markup("<br><small>{}</small>").format(told.replace(" = ", "\u00a0=\u00a0"))
-    return badge(row), text, number, row["rule"], row["control"]
+    return badge(row), text, number + _small(weight(row).replace(" = ", "\u00a0=\u00a0")), row["rule"], row["control"]
 
 
 def judge(
@@ -246,13 +241,10 @@ def judge(
     inert. `regime` has what the networks learnt; below what the claims declare, verdicts are outside the regime.
     """
     notes, checks, regime = notes or {}, checks or {}, regime or {}
-    for given, what, known in (
-        (estimates, "claim", claims.names),
-        (notes, "claim to note on", claims.names),
-        (checks, "claim to check", claims.names),
-        (regime, "declared regime", tuple(claims.regime)),
-    ):
-        for name in given:
+    given = {"claim": estimates, "claim to note on": notes, "claim to check": checks, "declared regime": regime}
+    for what, named in given.items():
+        known = tuple(claims.regime) if named is regime else claims.names
+        for name in named:
             if name not in known:
                 raise BadInput(f"there is no {what} '{name}'{nearest(name, known)}")
     missing = [name for name in (*claims.names, *claims.regime) if name not in estimates and name not in regime]
@@ -268,33 +260,16 @@ def judge(
     for claim in claims:
         estimate, of_it = estimates[claim.name], checks.get(claim.name, {})
         found = verdict(claim, estimate, of_it.values())
+        numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+        numbers |= {"p": claim.p(estimate), "power": claim.power(estimate)}
         rows.append(
-            {
-                "name": claim.name,
-                "text": claim.text,
-                "quantity": claim.quantity,
-                "rule": claim.rule,
-                "verdict": found,
-                "value": _finite(estimate.value),
-                "low": _finite(estimate.low),
-                "high": _finite(estimate.high),
-                "n": int(estimate.n),
-                "p": _finite(claim.p(estimate)),
-                "power": _finite(claim.power(estimate)),
-                "moderated": estimate.moderated,
-                "inert": [words for words, check in of_it.items() if not _passes(check)],
-                "outside": beyond,
-                "paper": claim.paper,
-                "control": claim.control,
-                "note": notes.get(claim.name, "") if found != "holds" else "",
-            }
+            {name: getattr(claim, name) for name in ("name", "text", "quantity", "rule", "paper", "control")}
+            | {"verdict": found, "n": int(estimate.n), "moderated": estimate.moderated, "outside": beyond}
+            | {name: float(number) if math.isfinite(number) else None for name, number in numbers.items()}
+            | {"inert": [words for words, check in of_it.items() if not _passes(check)]}
+            | {"note": notes.get(claim.name, "") if found != "holds" else ""}
         )
     return Judgement(tuple(rows))
-
-
-def _finite(number: float) -> float | None:
-    """JSON knows no NaN."""
-    return float(number) if math.isfinite(number) else None
 
 
 def claims_of(notebook: NotebookNode) -> list[dict[str, Any]]:

@@ -53,17 +53,12 @@ class Provenance:
 
 def provenance(results: Any, **extra: Any) -> Provenance:
     """What `lab.realize` returned, as a reader needs it to trust or to repeat it. `extra` adds lines."""
-    steps = list(results.steps)
-    asked = {step.key: step for step in [*steps, *getattr(results, "trainings", [])]}
-    steps = list(asked.values())
+    steps = list({step.key: step for step in [*results.steps, *getattr(results, "trainings", [])]}.values())
     metas = {step.key: dict(results.meta(step) or {}) for step in steps}
-    kinds = Counter(type(step).__name__ for step in steps)
+    kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(type(step).__name__ for step in steps).items())
     trained = [metas[step.key].get("seconds") or 0.0 for step in steps if type(step).__name__ == "Train"]
     lines: list[tuple[str, str]] = [
-        (
-            "Steps behind this page",
-            f"{len(steps)}: {', '.join(f'{n} {kind}' for kind, n in kinds.items())}" if steps else "none",
-        ),
+        ("Steps behind this page", f"{len(steps)}: {kinds}" if steps else "none"),
         ("Seeds", _list(_seeds(steps))),
         ("Precision", _list(getattr(step, "precision", None) for step in steps)),
         ("Device", _list(meta.get("device") for meta in metas.values())),
@@ -122,16 +117,13 @@ def _populations(steps: Iterable[Any]) -> tuple[str, ...]:
 
 def _widened(steps: Iterable[Any]) -> Iterable[tuple[str, str]]:
     """Whose intervals are widened because the targets are each other's shadows."""
-    effects = {
-        type(step.attacker).__name__: effect for step in steps if (effect := getattr(step, "design_effect", 1.0)) > 1
+    found = {
+        type(step.attacker).__name__: step.design_effect for step in steps if getattr(step, "design_effect", 1) > 1
     }
-    if effects:
-        yield (
-            "Targets are each other's shadows",
-            "variance of the mean AUC, and of the best accuracy, times "
-            + ", ".join(f"{effect:g} for {name}" for name, effect in effects.items())
-            + "; TPRs need none; above 2 with fewer than five targets: below resolution",
-        )
+    if found:
+        times = ", ".join(f"{effect:g} for {name}" for name, effect in found.items())
+        said = "TPRs need none; above 2 with fewer than five targets: below resolution"
+        yield "Targets are each other's shadows", f"variance of mean AUC and best accuracy times {times}; {said}"
 
 
 def _audits(results: Any, steps: Iterable[Any]) -> Iterable[tuple[str, str]]:
