@@ -117,11 +117,10 @@ def _populations(steps: Iterable[Any]) -> tuple[str, ...]:
 
 def _widened(steps: Iterable[Any]) -> Iterable[tuple[str, str]]:
     """Whose intervals are widened because the targets are each other's shadows."""
-    found = {
-        type(step.attacker).__name__: step.design_effect for step in steps if getattr(step, "design_effect", 1) > 1
-    }
+    wide = [step for step in steps if getattr(step, "design_effect", 1) > 1]
+    found = {f"{s.design_effect:g} for {type(s.attacker).__name__} {getattr(s.attacker, 'mode', '')}" for s in wide}
     if found:
-        times = ", ".join(f"{effect:g} for {name}" for name, effect in found.items())
+        times = ", ".join(sorted(found))
         said = "TPRs need none; above 2 with fewer than five targets: below resolution"
         yield "Targets are each other's shadows", f"variance of mean AUC and best accuracy times {times}; {said}"
 
@@ -131,11 +130,7 @@ def _audits(results: Any, steps: Iterable[Any]) -> Iterable[tuple[str, str]]:
     for step in steps:
         if type(step).__name__ != "SelfAudit":
             continue
-        try:
-            arrays = results[step]
-        except KeyError:
-            continue
-        said = []
+        arrays, said = results[step], []
         if "duplicates" in arrays:
             doubled = int(sum(arrays["duplicates"]))
             said.append(f"✗ {doubled} duplicates across splits" if doubled else "✓ no duplicate across a split")
