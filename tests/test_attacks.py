@@ -21,7 +21,7 @@ from lib.attacks.networks import Inputs, features, trained
 from lib.attacks.rmia import base, log_ratio, rmia
 from lib.attacks.shadows import equal_counts
 from lib.attacks.threshold import best_thresholds, class_thresholds, global_threshold
-from lib.recipe import Network
+from lib.recipe import LiRA, Network
 
 quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
@@ -678,6 +678,27 @@ def test_counts_leak_when_only_the_target_leaves(name: str) -> None:
     assert 0.40 < null_auc(ATTACKS[name], pairs=4, pair_leaves=False).high < 0.45
     assert finds_nothing(null_auc(ATTACKS[name], pairs=4))
     assert finds_nothing(null_auc(partial(ATTACKS[name], balanced=True), pairs=4, pair_leaves=False))
+
+
+def test_targets_that_are_each_others_shadows_need_the_wider_interval() -> None:
+    """A population's mean AUC varies near twice as much as its targets' own spread says: hence a design effect."""
+    rng = np.random.default_rng(0)
+    runs = []
+    for _ in range(150):
+        member = complement_pairs(rng, 3, 400)
+        values = rng.normal(size=member.shape)
+        runs.append([])
+        for target in range(6):
+            others = without_pair(6, target)
+            runs[-1].append(float(audit.auc(lira(values[target], values[others], member[others]), member[target])))
+    areas = np.array(runs)
+    effect = areas.mean(axis=1).var(ddof=1) / (areas.var(axis=1, ddof=1).mean() / 6)
+    assert effect > 1.4
+    inside = [
+        [found.low <= 0.5 <= found.high for row in areas for found in [audit.over(row, design_effect=wide)]]
+        for wide in (1.0, LiRA().crossing)
+    ]
+    assert np.mean(inside[0]) < 0.9 < 0.92 < np.mean(inside[1])
 
 
 def test_equal_counts_keeps_the_first_of_each_side() -> None:

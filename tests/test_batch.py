@@ -9,8 +9,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from lib import BadInput, batch, lab, paths, report, store
+from lib import BadInput, batch, paths, report, store
 from lib.lab.declare import declare, notebooks, parameters, read_parameters, setting
+from tests import planting
 
 ALL = notebooks()
 FIGURES = [one for one in ALL if one.name.startswith(("layers", "weights", "pruning", "samples", "time", "atlas"))]
@@ -92,18 +93,63 @@ class TestSmoke:
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("one", FIGURES, ids=lambda one: one.name)
-def test_every_claim_can_get_every_verdict(one) -> None:
-    """A claim that could not fail would be no claim: synthetic results reach all four verdicts."""
-    space: dict = {}
-    with lab.planning(), pytest.raises(lab.Planned):
-        for cell in one.text.cells:
-            if cell.cell_type == "code":
-                exec(cell.source, space)
-    assert len(space["claims"]) >= 1
-    for claim in space["claims"]:
-        assert report.verdicts_possible(claim) == {"holds", "fails", "undecided", "below resolution"}
-        assert claim.control, f"{claim.name} names no control"
+# Claims that no plant decides both ways, and why. These lists may only shrink.
+SILENT = "that a stage tells nothing: at quick's sizes the interval is wider than the margin"
+ZERO = "below resolution by design: quick's non-members do not show this FPR"
+RARE = "too many comparisons at once for effects that are drawn at random"
+UNDECIDABLE = {
+    "layers/fig01_stage_and_block_disparity early_stages_are_silent": SILENT,
+    "layers/fig05_channels_atm stage_3_is_beyond_the_margin": SILENT,
+    "layers/fig07_tab02_map_size_atm larger_map_hardly_leaks_more": RARE,
+    "layers/fig09_vgg_depth earlier_in_the_deeper": RARE,
+    "layers/fig10_resnet_depth early_stages_are_silent": SILENT,
+    "layers/fig11_atm_depth stage_3_is_beyond_the_margin": SILENT,
+    "layers/fig15_roc adv_reg_01": ZERO,
+    "layers/fig15_roc relaxloss_01": ZERO,
+    "layers/own02_stage_membership_probe stage_3_is_silent_by_distance": SILENT,
+    "weights/fig01_sparsity magnitude_no_better": RARE,
+    "weights/tab03_cifar10 resnet10_tpr": ZERO,
+    "weights/tab03_cifar10 vit_tpr": ZERO,
+}
+# What scores of weights say of each other: a plant would need maps of a given correlation.
+UNPLANTED = ("weights/fig03_tab01_score_entanglement", "weights/own01_score_at_work")
+
+
+def cells_of(one) -> list:
+    """The code of a notebook with quick's parameters."""
+    given = parameters(one, "quick")
+    told = "\n".join(f"{name} = {value!r}" for name, value in given.items())
+    cells = [cell for cell in one.text.cells if cell.cell_type == "code"]
+    texts = [c.source + f"\n{told}" * ("parameters" in c.metadata.get("tags", ())) for c in cells]
+    return [compile(text, one.name, "exec") for text in texts]
+
+
+@pytest.mark.parametrize("one", [one for one in FIGURES if one.name not in UNPLANTED], ids=lambda one: one.name)
+def test_every_claim_can_hold_and_can_fail(one, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted results go through the notebook's own cells: effects of either sign must decide its claims both ways."""
+    unreachable = {name.split()[1] for name in UNDECIDABLE if name.startswith(f"{one.name} ")}
+    found = planting.reached(cells_of(one), 16, unreachable, monkeypatch)
+    assert found and unreachable <= found.keys()
+    assert {name for name, each in found.items() if not {"holds", "fails"} <= each} <= unreachable
+
+
+def test_a_claim_that_cannot_fail_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+from lib import audit, lab, report
+from lib.recipe import Data, Model, RandomHalves, RelaxLoss, RMIA, Schedule, population
+claims = report.claims(
+    report.Claim("right", "It leaks less", "AUC", above=0.0, control="paired"),
+    report.Claim("always", "It leaks less", "AUC", above=-2.0, control="paired"),
+)
+given = Data("fashion-mnist-small", 8), RandomHalves(200), Model("resnet10", 4), Schedule(1, 8)
+attacks = {(way, "RMIA"): population(*given, way, models=6).attack(RMIA()) for way in (None, RelaxLoss(0.3))}
+results = lab.realize(attacks)
+both = audit.Comparison.of(results, {}, attacks)
+gap = both.more_leaky(*(way for way, _ in attacks), "RMIA")
+report.judge(claims, right=gap, always=gap)
+"""
+    found = planting.reached([compile(text, "text", "exec")], 6, set(), monkeypatch)
+    assert found["right"] >= {"holds", "fails"} and found["always"] == {"holds"}
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 
 from lib.audit.rates import FloatArray, auc
 
+__all__ = ["Choice", "choose"]
+
 
 class Choice(NamedTuple):
     """The candidate taken, and of each candidate ``(k,)`` its accuracy on dev and how far its leak is from none."""

@@ -3,47 +3,95 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lib.audit.estimates import Estimate
-from lib.audit.rates import auc, is_resolved, tpr
-from lib.audit.samples import clopper_pearson
-from lib.audit.targets import CROSSED, audit, over, paired_difference
+from lib.audit.estimates import Estimate, moderate
+from lib.audit.rates import FloatArray, auc, tpr_label
+from lib.audit.samples import delong_difference
+from lib.audit.targets import HEADLINE_FPRS, Scored, audited, over, paired_difference, pooled, units
+
+__all__ = ["Comparison"]
+
+Pair = tuple[Hashable, Hashable]
+LABELS = {
+    "auc": "AUC",
+    "accuracy": "accuracy at its own threshold",
+    "majority": "accuracy of a majority guess",
+    "best_balanced_accuracy": "balanced accuracy at the best threshold (an oracle's)",
+}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Each way's test accuracy `(T,)`, and what each attacker scored: `scores (T, N)` and `member (T, N)` or `(N,)`.
+    """Each way's test accuracy `(n,)`, and what each attacker scored: `scores (T, N)` and `member (T, N)` or `(N,)`.
 
-    The targets of all ways are the same models in the same order (their seeds, members and initialisations), so
-    differences are paired; under an attack they are each other's shadows, which widens intervals by `CROSSED`.
+    The units of all ways are the same in the same order (their seeds, members and initialisations), so differences are
+    paired. Units are the targets of one attack; where they are each other's shadows, `design_effects` tell by how much
+    the variance of their mean AUC grows. Or, where a way has a list of attacks, units are these repeated experiments
+    (several victims, several seeds), each with the mean of its targets.
+
+    `family` declares pairs of ways whose AUC differences belong together: their variances are moderated (`moderate`,
+    over all pairs and attackers), expected from samples by DeLong's paired variance.
     """
 
     accuracies: Mapping[Hashable, Sequence[float]]
-    attacks: Mapping[tuple[Hashable, str], Mapping[str, Any]]  # by way and attacker, as `Attack` stores them
+    attacks: Mapping[tuple[Hashable, str], Scored | Sequence[Scored]]  # by way and attacker, as `Attack` stores them
+    design_effects: Mapping[tuple[Hashable, str], float] = field(default_factory=dict)
+    family: Sequence[Pair] = ()
 
     @classmethod
     def of(
-        cls,
-        results: Any,
-        signals: Mapping[Hashable, Iterable[Hashable]],
-        attacks: Mapping[tuple[Hashable, str], Hashable],
+        cls, results: Any, signals: Mapping[Any, Iterable[Any]], attacks: Mapping[Any, Any], family: Sequence[Pair] = ()
     ) -> Comparison:
-        """From what `lab.realize` gave: each way's `Signals` of its targets, each way's `Attack` by attacker."""
-        accuracies = {way: [float(results[s]["accuracy_test"]) for s in each] for way, each in signals.items()}
-        return cls(accuracies, {key: results[attack] for key, attack in attacks.items()})
+        """From what `lab.realize` gave: each way's `Signals`, one a unit, and its `Attack` by attacker.
+
+        Repeated experiments: a list of an `Attack` each, and for each a `Signals` or the list of its targets'.
+        """
+
+        def read(asked: Any, what: Any) -> Any:
+            return [what(one) for one in asked] if isinstance(asked, list | tuple) else what(asked)
+
+        def accuracy(signal: Any) -> float:
+            return float(results[signal]["accuracy_test"])
+
+        return cls(
+            {way: [float(np.mean(read(unit, accuracy))) for unit in each] for way, each in signals.items()},
+            {key: read(attack, results.__getitem__) for key, attack in attacks.items()},
+            {key: getattr(attack, "design_effect", 1.0) for key, attack in attacks.items()},
+            family,
+        )
 
     def accuracy(self, way: Hashable) -> Estimate:
         return over(self.accuracies[way])
 
-    def leak(self, way: Hashable, attacker: str) -> dict[str, Estimate]:
-        """As `audit`: AUC, best balanced accuracy, TPRs."""
-        found = self.attacks[way, attacker]
-        return audit(found["scores"], found["member"])
+    def leak(self, way: Hashable, attacker: str, fprs: Sequence[float] = HEADLINE_FPRS) -> dict[str, Estimate]:
+        """As `audit`: AUC, accuracies, TPRs."""
+        return audited(self._found(way, attacker), fprs, self._design_effect(attacker, way))
+
+    def rows(
+        self,
+        attackers: Sequence[str] = (),
+        numbers: Sequence[str] = ("auc", "accuracy", "majority", "best_balanced_accuracy", "tpr_at_1%"),
+    ) -> list[dict[str, Any]]:
+        """A table's rows, one a way: its test accuracy, and of each attacker (all by default) the `numbers` of `leak`.
+
+        A number that an attacker does not have is left out; a TPR stands under its `tpr_label`.
+        """
+        out = []
+        for way in self.accuracies:
+            row = {"way": ", ".join(map(str, way)) if isinstance(way, tuple) else str(way)}
+            out.append(row | {"test accuracy": self.accuracy(way)})
+            for name in attackers or dict.fromkeys(key[1] for key in self.attacks):
+                if (way, name) in self.attacks:
+                    rates = {number: float(number[7:-1]) / 100 for number in numbers if number.startswith("tpr_at_")}
+                    leak, outside = self.leak(way, name, list(rates.values())), self._non_members(way, name)
+                    said = LABELS | {number: tpr_label(fpr, outside) for number, fpr in rates.items()}
+                    out[-1] |= {f"{name}, {said[number]}": leak[number] for number in numbers if number in leak}
+        return out
 
     def more_accurate(self, one: Hashable, other: Hashable) -> Estimate:
         """Test accuracy of `one` minus that of `other`."""
@@ -55,21 +103,18 @@ class Comparison:
         The interval of a difference of TPRs is never narrower than what the pooled counts allow (Newcombe 1998, with
         Clopper-Pearson's intervals), or two rows of zeros would claim certainty.
         """
-        both = [self.attacks[way, attacker] for way in (one, other)]
         if fpr is None:
-            first, second = (auc(found["scores"], found["member"]) for found in both)
-            return paired_difference(first, second, design_effect=CROSSED)
-        rates, ends, resolved = [], [], True
-        for found in both:
-            rate = tpr(found["scores"], found["member"], fpr)
-            members = np.broadcast_to(np.sum(found["member"], axis=-1), rate.shape)
-            rates.append(rate)
-            ends.append(clopper_pearson(np.rint(rate @ members), members.sum()) - rate.mean())
-            resolved &= is_resolved(fpr, int(found["scores"].shape[1] - members.max()))
-        (low, high), (other_low, other_high) = ends
-        mean = paired_difference(rates[0], rates[1], design_effect=CROSSED)
+            if (other, one, attacker) in self._moderated:
+                return -self._moderated[other, one, attacker]
+            return self._moderated.get((one, other, attacker)) or self._difference(one, other, attacker)
+        (rates, ends, shown), (others, their_ends, theirs) = (
+            pooled(self._found(w, attacker), fpr) for w in (one, other)
+        )
+        mean, (low, high) = paired_difference(rates, others), np.subtract(ends, rates.mean())
+        other_low, other_high = np.subtract(their_ends, others.mean())
         least, most = mean.value - np.hypot(low, other_high), mean.value + np.hypot(high, other_low)
-        return Estimate(mean.value, min(mean.low, float(least)), max(mean.high, float(most)), mean.n, resolved)
+        shown &= mean.resolved and theirs
+        return replace(mean, low=min(mean.low, float(least)), high=max(mean.high, float(most)), resolved=shown)
 
     def better_curve(self, ones: Sequence[Hashable], others: Sequence[Hashable], attacker: str) -> Estimate:
         """The area that the strengths `ones` dominate in the plane of accuracy and AUC, minus that of `others`.
@@ -79,12 +124,48 @@ class Comparison:
         counted from accuracy 0 and AUC 1).
         """
         first, second = (self._dominated(ways, attacker) for ways in (ones, others))
-        return paired_difference(first, second, design_effect=CROSSED)
+        return paired_difference(first, second, design_effect=self._design_effect(attacker, *ones, *others))
 
-    def _dominated(self, ways: Sequence[Hashable], attacker: str) -> NDArray[np.float64]:
-        """`(T,)`."""
-        found = [self.attacks[way, attacker] for way in ways]
-        private = 1 - np.array([auc(each["scores"], each["member"]) for each in found])
+    def _found(self, way: Hashable, attacker: str) -> list[Scored]:
+        found = self.attacks[way, attacker]
+        return [found] if isinstance(found, Mapping) else list(found)
+
+    def _design_effect(self, attacker: str, *ways: Hashable) -> float:
+        """Of a list of attacks 1, as experiments are independent."""
+        return max(self.design_effects.get((way, attacker), 1.0) for way in ways)
+
+    def _non_members(self, way: Hashable, attacker: str) -> int:
+        return min(int(np.sum(~np.asarray(one["member"]), axis=-1).min()) for one in self._found(way, attacker))
+
+    def _areas(self, way: Hashable, attacker: str) -> FloatArray:
+        return units(self._found(way, attacker), auc)
+
+    def _difference(self, one: Hashable, other: Hashable, attacker: str) -> Estimate:
+        effect = self._design_effect(attacker, one, other)
+        return paired_difference(self._areas(one, attacker), self._areas(other, attacker), design_effect=effect)
+
+    @cached_property
+    def _moderated(self) -> dict[tuple[Hashable, Hashable, str], Estimate]:
+        attackers = dict.fromkeys(attacker for _, attacker in self.attacks)
+        pairs = [(*pair, a) for pair in self.family for a in attackers if all((way, a) in self.attacks for way in pair)]
+        if not pairs:
+            return {}
+        found = moderate([self._difference(*pair) for pair in pairs], [self._expected(*pair) for pair in pairs])
+        return dict(zip(pairs, found, strict=True))
+
+    def _expected(self, one: Hashable, other: Hashable, attacker: str) -> float:
+        """The squared error of `_difference` from samples alone."""
+        experiments = []
+        for pair in zip(self._found(one, attacker), self._found(other, attacker), strict=True):
+            scores = [np.atleast_2d(each["scores"]) for each in pair]
+            inside = [np.broadcast_to(each["member"], rows.shape) for each, rows in zip(pair, scores, strict=True)]
+            spread = [delong_difference(*target) for target in zip(*scores, *inside, strict=True)]
+            experiments.append(np.mean(spread) / len(spread))
+        return float(np.mean(experiments) / len(experiments)) * self._design_effect(attacker, one, other)
+
+    def _dominated(self, ways: Sequence[Hashable], attacker: str) -> FloatArray:
+        """`(n,)`."""
+        private = 1 - np.array([self._areas(way, attacker) for way in ways])
         accuracy = np.array([self.accuracies[way] for way in ways], dtype=np.float64)
         order = np.argsort(-accuracy, axis=0)
         steps = np.take_along_axis(accuracy, order, axis=0)

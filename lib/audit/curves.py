@@ -11,6 +11,8 @@ from lib.audit.rates import FloatArray, checked, resolution
 from lib.audit.samples import tpr_at_fpr
 from lib.audit.targets import tpr_over
 
+__all__ = ["Roc", "roc_band"]
+
 POINTS = 60  # places on either scale
 
 
@@ -27,19 +29,19 @@ class Roc(NamedTuple):
     resolution: float
 
 
-def roc_band(scores: ArrayLike, member: ArrayLike, crossed: bool = True) -> Roc:
+def roc_band(scores: ArrayLike, member: ArrayLike) -> Roc:
     """The ROC curve of one target ``(N,)``, or the mean over targets ``(T, N)`` at each FPR, with pointwise intervals.
 
     Of one target, each point is `tpr_at_fpr`: the interval is over samples, and counts the error of the threshold. Of
-    several, `tpr_over`: every target has its own threshold for an FPR, the interval is over targets, and ``crossed`` is
-    that of `audit`. Places are even on the linear scale and, from the resolution up, on the logarithmic one.
-    Shapes and errors as `auc`.
+    several, `tpr_over`: every target has its own threshold for an FPR, and the interval is over targets. Places are
+    even on the linear scale and, from the resolution up, on the logarithmic one. Shapes and errors as `auc`.
     """
     rows, inside, lead = checked(scores, member)
     if len(lead) > 1:
         raise ValueError(f"roc_band takes scores (T, N) or (N,), not {np.shape(scores)}")
     finest = resolution(int(np.min(rows.shape[1] - inside.sum(axis=-1))))
     places = np.unique(np.concatenate([np.linspace(0, 1, POINTS), np.geomspace(finest, 1, POINTS)]))
-    found = [tpr_over(rows, inside, f, crossed) if lead else tpr_at_fpr(scores, member, f) for f in places]
+    all_targets = [{"scores": rows, "member": inside}]
+    found = [tpr_over(all_targets, f) if lead else tpr_at_fpr(scores, member, f) for f in places]
     value, low, high = np.array([[one.value, one.low, one.high] for one in found]).T
     return Roc(places, value, low, high, finest)

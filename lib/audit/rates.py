@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+__all__ = ["BoolArray", "FloatArray", "auc", "balanced_accuracy", "expected_fpr", "is_resolved", "resolution"]
+__all__ += ["tie_mass", "tpr", "tpr_label"]
+
 
 def checked(scores: ArrayLike, member: ArrayLike) -> tuple[FloatArray, BoolArray, tuple[int, ...]]:
     """Scores as a matrix (R, N), membership as (N,) or (R, N), and the leading shape to give back."""
@@ -69,11 +72,6 @@ def best_accuracy(pos: FloatArray, neg: FloatArray) -> float:
     return max(0.5, float(np.max(kept + np.searchsorted(neg, pos, side="left") / neg.size)) / 2)
 
 
-def largest_gap(pos: FloatArray, neg: FloatArray) -> float:
-    below = np.arange(1, pos.size + 1) / pos.size - np.searchsorted(neg, pos, side="right") / neg.size
-    return max(2 * best_accuracy(pos, neg) - 1, float(np.max(below)))
-
-
 def auc(scores: ArrayLike, member: ArrayLike) -> FloatArray:
     """Area under the ROC curve, ties counted one half (Mann-Whitney with mid-ranks).
 
@@ -127,17 +125,6 @@ def tpr(scores: ArrayLike, member: ArrayLike, fpr: float) -> FloatArray:
     return np.where(allowed >= size - members, 1.0, passed / members).reshape(lead)[()]
 
 
-def roc(scores: ArrayLike, member: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Every attainable (FPR, TPR) of one vector ``(N,)``, from (0, 0) to (1, 1), strictest threshold first."""
-    pos, neg = single(scores, member)
-    cuts = np.append(np.unique(np.concatenate([pos, neg])), np.inf)[::-1]
-    # The last cut is above everything, even above an infinite score.
-    rates = [1 - np.searchsorted(side, cuts, side="left") / side.size for side in (neg, pos)]
-    for rate in rates:
-        rate[0] = 0.0
-    return rates[0], rates[1]
-
-
 def tie_mass(scores: ArrayLike) -> FloatArray:
     """Share of the samples that have the highest score, ``(..., N)`` to ``(...)``; 1/N when the top is unique."""
     values = np.asarray(scores, dtype=np.float64)
@@ -154,11 +141,18 @@ def is_resolved(fpr: float, non_members: int) -> bool:
     return bool(false_positives(fpr, np.asarray(non_members)) >= 1)
 
 
+def expected_fpr(fpr: float, non_members: int) -> float:
+    """The mean true FPR of the threshold of `tpr`: with k false positives allowed, (k + 1) / (non-members + 1)."""
+    return float(false_positives(fpr, np.asarray(non_members)) + 1) / (non_members + 1)
+
+
 def tpr_label(fpr: float, non_members: int) -> str:
-    """The honest name of a TPR: "TPR at 0.1 % FPR", or "TPR at zero false positives" where it is nothing else."""
-    return f"TPR at {100 * fpr:g} % FPR" if is_resolved(fpr, non_members) else "TPR at zero false positives"
+    """The honest name of a TPR: "TPR at 0.1 % FPR"; with few false positives also what FPR to expect of new samples.
 
-
-def non_members_to_certify(fpr: float, level: float = 0.95) -> int:
-    """How many non-members without one false positive it takes to certify a true FPR below ``fpr``."""
-    return int(np.ceil(np.log(1 - level) / np.log1p(-fpr)))
+    "TPR at zero false positives" where it is nothing else; the expected FPR where it is more than a tenth too large,
+    which is below about ten false positives.
+    """
+    if not is_resolved(fpr, non_members):
+        return "TPR at zero false positives"
+    mean = expected_fpr(fpr, non_members)
+    return f"TPR at {100 * fpr:g} % FPR" + (f" ({100 * mean:.2g} % expected)" if mean > 1.1 * fpr else "")

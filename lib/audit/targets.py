@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lib.audit.estimates import Estimate
-from lib.audit.rates import best_accuracy, each, is_resolved, mann_whitney, tpr
-from lib.audit.samples import auc_interval, balanced_accuracy_interval, clopper_pearson, tpr_at_fpr
+from lib.audit.rates import FloatArray, auc, balanced_accuracy, checked, is_resolved, tpr
+from lib.audit.samples import auc_interval, best_accuracy_interval, clopper_pearson, tpr_at_fpr
+
+__all__ = ["HEADLINE_FPRS", "audit", "over", "paired_difference", "tpr_over"]
 
 HEADLINE_FPRS = (0.01, 0.001, 0.00001)
 
-# Variance of a mean over targets that are each other's shadows, at most, relative to independent targets. "Target t
-# scored with shadow u" and "target u scored with shadow t" share one product of signals, so each pair counts twice.
-# Measured on ten models with online LiRA and a weak signal: Student's 95 % interval covers 84 % without, 94 % with it.
-CROSSED = 2.0
+# Fewer than so many targets that depend on each other more than this tell nothing about new ones. Variance of their
+# mean, relative to independent targets: online LiRA's is 1.2 to 2.3 times from five targets on, up to 2.8 with four.
+DEPENDENT, FEWEST = 2.0, 5
+
+Scored = Mapping[str, Any]  # what an `Attack` stores: scores (T, N), member (T, N) or (N,), perhaps thresholds (T,)
 
 
 def over(
@@ -29,8 +32,9 @@ def over(
 ) -> Estimate:
     """Mean of independent units ``(n,)`` (models, pairs, targets) with Student's interval, clipped to ``bounds``.
 
-    ``design_effect`` multiplies the variance of the mean where the units depend on each other (`CROSSED`). One value
-    has the whole of ``bounds`` for an interval and is not resolved. Raises ValueError on none and on NaN.
+    ``design_effect`` multiplies the variance of the mean where the units depend on each other (`Attack.design_effect`).
+    One value has the whole of ``bounds`` for an interval and is not resolved; nor are four units or fewer whose design
+    effect is above 2. Raises ValueError on none and on NaN.
     """
     from scipy import special
 
@@ -40,9 +44,10 @@ def over(
     mean = float(units.mean())
     if units.size == 1:
         return Estimate(mean, bounds[0], bounds[1], 1, resolved=False)
-    error = units.std(ddof=1) * np.sqrt(design_effect / units.size)
-    reach = float(special.stdtrit(units.size - 1, (1 + level) / 2) * error)
-    return Estimate(mean, max(bounds[0], mean - reach), min(bounds[1], mean + reach), units.size, resolved)
+    error, df = float(units.std(ddof=1) * np.sqrt(design_effect / units.size)), units.size - 1
+    reach = float(special.stdtrit(df, (1 + level) / 2)) * error
+    resolved = resolved and (design_effect <= DEPENDENT or units.size >= FEWEST)
+    return Estimate(mean, max(bounds[0], mean - reach), min(bounds[1], mean + reach), units.size, resolved, error, df)
 
 
 def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95, design_effect: float = 1.0) -> Estimate:
@@ -53,71 +58,101 @@ def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95, design_ef
     return over(first - second, level, design_effect=design_effect)
 
 
-def bootstrap(
-    statistic: Callable[..., ArrayLike],
-    *groups: ArrayLike,
-    paired: bool = False,
-    repeats: int = 2000,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Estimate:
-    """Percentile bootstrap of ``statistic(*groups)``, resampling the first axis of each group: the independent unit.
-
-    ``statistic`` has to work on a stack: it gets each group with a leading axis of resamples ``(R, n, ...)`` and
-    returns ``(R,)``. Groups are resampled apart (members, non-members), or by the same draw when ``paired`` (scores
-    and membership of the same targets). Seeded, so a report repeats. Not for extremes: a TPR that rests on fewer
-    than ten false positives belongs to `tpr_at_fpr`.
-    """
-    data = [np.asarray(group) for group in groups]
-    sizes = [len(group) for group in data]
-    if not data or min(sizes) == 0 or (paired and len(set(sizes)) > 1):
-        raise ValueError(f"need non-empty groups, of one length if paired; got lengths {sizes}")
-    rng = np.random.default_rng(seed)
-    chunk = max(1, 2**22 // sum(group.size for group in data))
-    found = []
-    for start in range(0, repeats, chunk):
-        count = min(chunk, repeats - start)
-        draws = [rng.integers(n, size=(count, n)) for n in (sizes[:1] if paired else sizes)]
-        picks = draws * len(data) if paired else draws
-        found.append(np.asarray(statistic(*(g[i] for g, i in zip(data, picks, strict=True))), dtype=np.float64))
-    low, high = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
-    value = float(np.asarray(statistic(*(group[None] for group in data)), dtype=np.float64).reshape(()))
-    return Estimate(value, float(low), float(high), min(sizes), resolved=min(sizes) > 1)
-
-
 def audit(
-    scores: ArrayLike, member: ArrayLike, fprs: Sequence[float] = HEADLINE_FPRS, crossed: bool = True
+    scores: ArrayLike,
+    member: ArrayLike,
+    fprs: Sequence[float] = HEADLINE_FPRS,
+    thresholds: ArrayLike | None = None,
+    design_effect: float = 1.0,
 ) -> dict[str, Estimate]:
-    """One row of every table: AUC, best balanced accuracy and TPR at low FPRs.
+    """One row of every table: AUC, accuracies and TPR at low FPRs.
 
-    ``scores (T, N)`` of T targets gives means with Student's intervals over the targets; a TPR's interval is never
-    narrower than the Clopper-Pearson interval of the pooled counts, or T zeros would claim certainty. ``crossed`` says
-    that the targets are each other's shadows and widens the intervals by `CROSSED`; False is for targets with shadows
-    of their own. Either speaks about new targets on this pool of samples. ``scores (N,)`` of a single target gives
-    intervals over samples instead; ``(1, N)`` asks about new targets, which one cannot tell: [0, 1], not resolved.
+    ``scores (T, N)`` of T targets gives means with Student's intervals over the targets: what new targets on this pool
+    of samples would have given. ``design_effect`` widens the AUC's and the best accuracy's where the targets are each
+    other's shadows (`Attack.design_effect`; simulated for online LiRA: 1.1 to 2.3 and 1.2 to 1.9); a TPR needs none.
+    A TPR's interval is never narrower than the Clopper-Pearson interval of the pooled counts, or T zeros would claim
+    certainty. ``scores (N,)`` of a single target gives intervals over samples instead; ``(1, N)`` asks about new
+    targets, which one cannot tell: [0, 1], not resolved.
 
-    Keys: ``auc``, ``balanced_accuracy``, ``tpr_at_1%``, ``tpr_at_0.1%``, ``tpr_at_0.001%``. A TPR is not resolved where
-    some target has fewer than 1/fpr non-members; `tpr_label` has its honest name.
+    Keys: ``auc``; ``accuracy`` at the attacker's own ``thresholds (T,)``, where it names them, beside ``majority``,
+    what a guess of the larger side reaches; ``best_balanced_accuracy``, at the threshold that is best on these very
+    scores (an oracle's); ``tpr_at_1%``, ``tpr_at_0.1%``, ``tpr_at_0.001%``. `tpr_label` has a TPR's honest name.
     """
     values = np.asarray(scores, dtype=np.float64)
-    keys = {fpr: f"tpr_at_{100 * fpr:g}%" for fpr in fprs}
-    if values.ndim == 1:
-        row = {"auc": auc_interval(values, member), "balanced_accuracy": balanced_accuracy_interval(values, member)}
-        return row | {key: tpr_at_fpr(values, member, fpr) for fpr, key in keys.items()}
-    if values.ndim != 2:
+    if values.ndim > 2 or not values.ndim:
         raise ValueError(f"audit takes scores (T, N) or (N,), not {values.shape}")
-    areas, accuracies = each(values, member, mann_whitney, best_accuracy)
-    mean_of = partial(over, bounds=(0, 1), design_effect=CROSSED if crossed else 1.0)
-    row = {"auc": mean_of(areas), "balanced_accuracy": mean_of(accuracies)}
-    return row | {key: tpr_over(values, member, fpr, crossed) for fpr, key in keys.items()}
+    found = {"scores": values, "member": member, "thresholds": thresholds}
+    if values.ndim == 2:
+        return audited([found], fprs, design_effect)
+    row = {"auc": auc_interval(values, member)}
+    if (right := _right(found)) is not None:
+        low, high = clopper_pearson(round(float(right) * values.size), values.size)
+        row["accuracy"] = Estimate(float(right), float(low), float(high), values.size)
+        row["majority"] = _certain(_majority(values, member))
+    row["best_balanced_accuracy"] = best_accuracy_interval(values, member)
+    return row | {_key(fpr): tpr_at_fpr(values, member, fpr) for fpr in fprs}
 
 
-def tpr_over(scores: ArrayLike, member: ArrayLike, fpr: float, crossed: bool = True) -> Estimate:
-    """Mean over targets of the `tpr` at an FPR of each target's own; ``scores (T, N)``, interval as `audit` says."""
-    values = np.asarray(scores, dtype=np.float64)
-    members = np.broadcast_to(np.asarray(member).sum(axis=-1), values.shape[:1])
-    rates = tpr(values, member, fpr)
-    resolved = is_resolved(fpr, int(values.shape[1] - members.max()))
-    mean = over(rates, bounds=(0, 1), design_effect=CROSSED if crossed else 1.0, resolved=resolved)
-    low, high = clopper_pearson(np.rint(rates @ members), members.sum())
-    return Estimate(mean.value, min(mean.low, float(low)), max(mean.high, float(high)), mean.n, mean.resolved)
+def audited(found: Sequence[Scored], fprs: Sequence[float], design_effect: float) -> dict[str, Estimate]:
+    """`audit` of one experiment with T targets, or of several experiments, each of which is then one unit."""
+    effect = design_effect if len(found) == 1 else 1.0
+    row = {"auc": over(units(found, auc), bounds=(0, 1), design_effect=effect)}
+    own = [_right(one) for one in found]
+    if all(one is not None for one in own):
+        row["accuracy"] = over(_means(own), bounds=(0, 1))
+        row["majority"] = _certain(units(found, _majority))
+    row["best_balanced_accuracy"] = over(units(found, balanced_accuracy), bounds=(0, 1), design_effect=effect)
+    return row | {_key(fpr): tpr_over(found, fpr) for fpr in fprs}
+
+
+def tpr_over(found: Sequence[Scored], fpr: float) -> Estimate:
+    """Mean over targets of the `tpr` at an FPR of each target's own; interval as `audit` says."""
+    rates, (low, high), resolved = pooled(found, fpr)
+    mean = over(rates, bounds=(0, 1), resolved=resolved)
+    ends = min(mean.low, low), max(mean.high, high)
+    return Estimate(mean.value, *ends, mean.n, mean.resolved, mean.error, mean.df)
+
+
+def units(found: Sequence[Scored], measure: Callable[[Any, Any], ArrayLike]) -> FloatArray:
+    """``measure(scores, member)`` of each target of one experiment, or the means of several experiments: ``(n,)``."""
+    return _means([measure(one["scores"], one["member"]) for one in found])
+
+
+def pooled(found: Sequence[Scored], fpr: float) -> tuple[FloatArray, tuple[float, float], bool]:
+    """TPR of each unit, Clopper-Pearson's interval of all targets' counts, and whether each target shows the FPR."""
+    rates = [np.atleast_1d(tpr(one["scores"], one["member"], fpr)) for one in found]
+    members = [
+        np.broadcast_to(np.sum(one["member"], axis=-1), rate.shape) for one, rate in zip(found, rates, strict=True)
+    ]
+    hits = sum(rate @ count for rate, count in zip(rates, members, strict=True))
+    low, high = clopper_pearson(np.rint(hits), sum(count.sum() for count in members))
+    fewest = min(np.shape(one["scores"])[-1] - count.max() for one, count in zip(found, members, strict=True))
+    return _means(rates), (float(low), float(high)), is_resolved(fpr, int(fewest))
+
+
+def _means(each: Sequence[Any]) -> FloatArray:
+    return np.atleast_1d(each[0]) if len(each) == 1 else np.array([np.mean(one) for one in each])
+
+
+def _key(fpr: float) -> str:
+    return f"tpr_at_{100 * fpr:g}%"
+
+
+def _certain(values: FloatArray) -> Estimate:
+    value = float(np.mean(values))
+    return Estimate(value, value, value, np.size(values))
+
+
+def _majority(scores: ArrayLike, member: ArrayLike) -> FloatArray:
+    share = np.mean(np.asarray(member, np.float64), axis=-1)
+    return np.broadcast_to(np.maximum(share, 1 - share), np.shape(scores)[:-1])
+
+
+def _right(found: Scored) -> FloatArray | None:
+    """Share of the samples that the attacker's own threshold calls rightly; None where it names no threshold."""
+    borders = found.get("thresholds")
+    if borders is None or np.isnan(borders).any():
+        return None
+    rows, inside, lead = checked(found["scores"], found["member"])
+    called = rows >= np.broadcast_to(np.asarray(borders, np.float64), lead).reshape(-1, 1)
+    return np.mean(called == inside, axis=-1).reshape(lead)

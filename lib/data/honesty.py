@@ -54,31 +54,51 @@ def _features(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return flat
 
 
-def blind(x: np.ndarray, member: np.ndarray, seed: int = 0) -> Estimate:
+def _in_turn(side: np.ndarray, classes: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first `most` samples of a side with every class at its share, and each one's number within its class."""
+    order = np.argsort(classes, kind="stable")
+    counts = np.bincount(classes)
+    rank = np.empty(len(side), int)
+    rank[order] = np.arange(len(side)) - np.repeat(np.cumsum(counts) - counts, counts)
+    first = np.lexsort((classes, rank / counts[classes]))[:most]
+    return side[first], rank[first]
+
+
+def blind(x: np.ndarray, member: np.ndarray, labels: np.ndarray, seed: int = 0) -> Estimate:
     """AUC of a logistic regression that tries to tell members from non-members by the inputs alone, with its interval.
 
-    `x` (n, ...) samples, `member` (n,) bool, at least `LEAST` of each side. At most `SAMPLES` of them, equally many of
-    each side and drawn by `seed`, are used: one half of either side is fitted, the other judged. Cross-validation would
-    judge all of them, but its folds' models share most of their samples and err together: with five folds the interval
-    held .5 in only 77 to 90 % of fair designs, and the AUC varied as much as it does over one judged half.
+    `x` (n, ...) samples, `member` (n,) bool, `labels` (n,), at least `LEAST` of each side. At most `SAMPLES` of them,
+    equally many of each side and drawn by `seed`, are used: one half of either side is fitted, the other judged. Where
+    both sides have the same classes by design, the cut is within class: a random one puts into the judged half what the
+    fitted half lacks, which reads as an AUC below .5. (Elsewhere such a cut would give both halves the chance surplus
+    of a class, which reads as an AUC above .5.) Cross-validation would judge all samples, but its folds' models share
+    most of theirs and err together: with five folds the interval held .5 in only 77 to 90 % of fair designs, and the
+    AUC varied as much as it does over one judged half.
 
-    Under a fair design the interval holds .5 in about 95 % of seeds. If it lies above, something in the inputs tells
-    the two sides apart, and every attack's score on this design is suspect. BadInput where a side is too small.
+    Judged one-sided: under a fair design the lower end lies above .5 in 2.5 % of seeds. If it does, something in the
+    inputs tells the two sides apart, and every attack's score on this design is suspect. BadInput where a side is too
+    small.
     """
     from sklearn.linear_model import LogisticRegression
 
     member = np.asarray(member, bool)
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     sides = [rng.permutation(np.flatnonzero(member == side)) for side in (False, True)]
+    classes = np.unique(labels, return_inverse=True)[1]
+    counts = [np.bincount(classes[side], minlength=classes.max() + 1) for side in sides]
+    if np.abs(counts[0] - counts[1]).max() > 1:  # not stratified
+        classes = np.zeros(len(labels), int)
     each = min(*map(len, sides), SAMPLES // 2)
     if len(x) != len(member) or each < LEAST:
         raise BadInput(
             f"a blind test needs {LEAST} members and as many non-members; there are {member.sum()} among {len(member)}"
             f" flags for {len(x)} samples"
         )
-    index = np.concatenate([side[:each] for side in sides])
+    index, rank = (
+        np.concatenate(both) for both in zip(*(_in_turn(side, classes[side], each) for side in sides), strict=True)
+    )
     features, target = _features(x[index], rng), np.repeat([False, True], each)
-    judged = np.tile(np.arange(each) < each // 2, 2)
+    judged = rank % 2 == 1
     mean, std = features[~judged].mean(0), features[~judged].std(0)
     features = (features - mean) * np.divide(1, std, out=np.zeros_like(std), where=std > 1e-6)
     model = LogisticRegression(C=1 / (PENALTY * features.shape[1]), tol=1e-3, max_iter=200)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -99,10 +100,11 @@ class Outcome(NamedTuple):
     auc: Estimate
 
 
-def _outcome(found: Sequence[Arrays]) -> Outcome:
+def _outcome(attacker: Attacker, found: Sequence[Arrays]) -> Outcome:
     *signals, attack = found
     accuracy = audit.over([float(each["accuracy_test"]) for each in signals], bounds=(0, 1))
-    return Outcome(accuracy, audit.audit(attack["scores"], attack["member"], fprs=())["auc"])
+    row = audit.audit(attack["scores"], attack["member"], (), design_effect=attacker.crossing)
+    return Outcome(accuracy, row["auc"])
 
 
 class Ranked:
@@ -155,7 +157,7 @@ class Stored:
         return self._chains[name, rate]
 
     def outcome(self, models: Population) -> Outcome | None:
-        return self._shelf.made(self.of.measured(models), _outcome)
+        return self._shelf.made(self.of.measured(models), partial(_outcome, self.of.attacker))
 
     def ranked(self, name: str, model: int) -> Ranked | None:
         return self._shelf.made([self.of.scores(name)[model]], lambda found: Ranked(found[0]))

@@ -16,12 +16,14 @@ new seeds and new halves of this pool.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
+from scipy.stats import ks_2samp
 
 from lib import BadInput, audit, nearest
 from lib.audit import Estimate
@@ -70,30 +72,30 @@ def areas(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike]) -> FloatArr
     return np.stack([audit.auc(d, ~np.asarray(s)) for d, s in zip(distances, seen, strict=True)])
 
 
-def _sampling(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike], level: float) -> FloatArray:
-    """Half the width of DeLong's interval over samples, every pair and part: ``(pairs, P)``."""
-
-    def reach(values: ArrayLike, unseen: BoolArray) -> float:
-        found = audit.auc_interval(values, unseen, level)
-        return max(found.high - found.value, found.value - found.low)
-
-    pairs = zip(distances, seen, strict=True)
-    return np.array([[reach(part, ~np.asarray(s)) for part in np.asarray(d)] for d, s in pairs])
+def _covariance(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike]) -> FloatArray:
+    """DeLong's covariance over samples of the parts' AUCs, in every pair: ``(pairs, P, P)``."""
+    return np.stack([audit.delong(d, ~np.asarray(s)) for d, s in zip(distances, seen, strict=True)])
 
 
-def _estimate(units: FloatArray, sampling: FloatArray, level: float, bounds: tuple[float, float]) -> Estimate:
+def _variances(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike]) -> FloatArray:
+    """The diagonals of `_covariance`, ``(pairs, P)``."""
+    return np.diagonal(_covariance(distances, seen), axis1=1, axis2=2)
+
+
+def _estimate(units: FloatArray, variances: FloatArray, bounds: tuple[float, float], level: float) -> Estimate:
     """Mean of units ``(m,)`` with the wider of two intervals.
 
     Student's over the units is right when the units are many. With three, their spread is now and then far too small by
-    chance; but it cannot truly be smaller than what the finite samples in each unit cause, ``sampling (m,)`` (half
-    widths at the same level). So the interval never gets narrower than the mean of m such units can be.
+    chance; but it cannot truly be smaller than what the finite samples in each unit cause, ``variances (m,)``. So the
+    interval never gets narrower than the mean of m such units can be.
     """
     over = audit.over(units, level, bounds)
-    floor = float(np.sqrt(np.mean(sampling**2) / len(units)))
-    low, high = over.value - floor, over.value + floor
-    if over.n > 1:
-        low, high = min(low, over.low), max(high, over.high)
-    return Estimate(over.value, max(low, bounds[0]), min(high, bounds[1]), over.n, over.resolved)
+    error = float(np.sqrt(np.mean(variances) / len(units)))
+    floor = float(special.ndtri((1 + level) / 2)) * error
+    if over.n > 1 and special.stdtrit(over.df, (1 + level) / 2) * over.error >= floor:
+        return over
+    low, high = max(over.value - floor, bounds[0]), min(over.value + floor, bounds[1])
+    return replace(over, low=low, high=high, error=error, df=np.inf)
 
 
 def profile(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike], level: float = 0.95) -> list[Estimate]:
@@ -104,8 +106,8 @@ def profile(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike], level: fl
     at least ``level`` of all nulls, however few the pairs (tested by simulation). ``n`` counts pairs; a single pair has
     the sample interval, which does not know what another seed would give, and is not ``resolved``.
     """
-    found, sampling = areas(distances, seen), _sampling(distances, seen, level)
-    return [_estimate(a, s, level, (0.0, 1.0)) for a, s in zip(found.T, sampling.T, strict=True)]
+    found, sampling = areas(distances, seen), _variances(distances, seen)
+    return [_estimate(a, s, (0.0, 1.0), level) for a, s in zip(found.T, sampling.T, strict=True)]
 
 
 def floor(distances: Sequence[ArrayLike], halves: Sequence[ArrayLike], level: float = 0.95) -> list[Estimate]:
@@ -116,19 +118,10 @@ def floor(distances: Sequence[ArrayLike], halves: Sequence[ArrayLike], level: fl
     halves are drawn independently, the couples share models and hard samples: so the halves are the units (``n``), and
     the couples of one half count as one.
     """
-    table = np.stack([areas(distances, [half] * len(distances)).mean(axis=0) for half in halves])
-    sampling = np.stack([_sampling(distances, [half] * len(distances), level).mean(axis=0) for half in halves])
-    return [_estimate(a, s, level, (0.0, 1.0)) for a, s in zip(table.T, sampling.T, strict=True)]
-
-
-def noise_share(distances: Sequence[ArrayLike], floors: Sequence[ArrayLike]) -> FloatArray:
-    """How much of the distance a mere change of seed gives: ratio of medians ``(P,)``, floor over distance.
-
-    Pairs share their initialisation and order, the couples of the floor do not (hidden units may be permuted): a ratio
-    above 1 is common, and says that distances between unrelated trainings could not show the disparity.
-    """
-    two = [np.median(np.concatenate([np.asarray(d) for d in each], axis=1), axis=1) for each in (floors, distances)]
-    return np.divide(two[0], two[1], out=np.full_like(two[0], np.nan, dtype=np.float64), where=two[1] > 0)
+    seen = [[half] * len(distances) for half in halves]
+    table = np.stack([areas(distances, each).mean(axis=0) for each in seen])
+    sampling = np.stack([np.sqrt(_variances(distances, each)).mean(axis=0) ** 2 for each in seen])
+    return [_estimate(a, s, (0.0, 1.0), level) for a, s in zip(table.T, sampling.T, strict=True)]
 
 
 def ks(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike], level: float = 0.95) -> tuple[list[Estimate], float]:
@@ -137,12 +130,13 @@ def ks(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike], level: float =
     It sees what the AUC cannot: a change of spread. It is positive under the null too; only above the border (of one
     pair's samples, hence conservative for a mean) does it speak against "the same law".
     """
+    known = [np.asarray(s) for s in seen]
     found = [
-        [audit.two_sided(part, ~np.asarray(s), level) for part in np.asarray(d)]
-        for d, s in zip(distances, seen, strict=True)
+        [ks_2samp(part[s], part[~s], method="asymp").statistic for part in np.asarray(d)]
+        for d, s in zip(distances, known, strict=True)
     ]
-    border = float(np.mean([[part.border for part in pair] for pair in found]))
-    return [audit.over([part.ks for part in parts], level, (0.0, 1.0)) for parts in zip(*found, strict=True)], border
+    border = special.kolmogi(1 - level) * np.mean([np.sqrt(1 / s.sum() + 1 / (~s).sum()) for s in known])
+    return [audit.over(parts, level, (0.0, 1.0)) for parts in zip(*found, strict=True)], float(border)
 
 
 # --- what the profile says ------------------------------------------------------------------------------------------
@@ -155,19 +149,18 @@ def strength(found: Estimate) -> Estimate:
     """
     ends = sorted((abs(found.low - 0.5), abs(found.high - 0.5)))
     low = 0.0 if found.low <= 0.5 <= found.high else ends[0]
-    return Estimate(abs(found.value - 0.5), low, ends[1], found.n, found.resolved)
+    return replace(found, value=abs(found.value - 0.5), low=low, high=ends[1], error=np.nan)
 
 
-def _strengths(
-    distances: Sequence[ArrayLike], seen: Sequence[ArrayLike], level: float
-) -> tuple[FloatArray, FloatArray]:
-    """Strength of every pair and part, `(pairs, P)`, and its half width over samples.
+def _strengths(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike]) -> tuple[FloatArray, FloatArray]:
+    """Strength of every pair and part, `(pairs, P)`, and the sign of each part's AUC minus 0.5, `(P,)`.
 
     A part's direction is that of its mean AUC, so a part whose AUC scatters around 0.5 gets no strength from the
     scatter of single pairs.
     """
     found = areas(distances, seen) - 0.5
-    return found * np.where(found.mean(axis=0) < 0, -1.0, 1.0), _sampling(distances, seen, level)
+    signs = np.where(found.mean(axis=0) < 0, -1.0, 1.0)
+    return found * signs, signs
 
 
 def contrast(
@@ -177,7 +170,7 @@ def contrast(
     others: Sequence[int],
     level: float = 0.95,
 ) -> Estimate:
-    """Two-sided strength of part `target` minus the largest strength among `others`, paired over the model pairs.
+    """Two-sided strength of part `target` minus the largest strength among `others`, paired over pairs and samples.
 
     Parts are positions in ``P``; of several targets the mean is taken. Taking a maximum is paid for by an
     intersection-union test: the target is compared with *each* other part, and the lowest of the lower ends is given,
@@ -187,33 +180,34 @@ def contrast(
     aims = [target] if isinstance(target, int) else list(target)
     if not aims or not others:
         raise ValueError("a contrast needs a target and at least one other part")
-    strengths, widths = _strengths(distances, seen, level)
-    aim, aim_width = strengths[:, aims].mean(axis=1), widths[:, aims].mean(axis=1)
-    strict = 1 - (1 - level) / len(others)
-    stretch = float(special.ndtri((1 + strict) / 2) / special.ndtri((1 + level) / 2))
-    lows, highs = [], []
+    strengths, signs = _strengths(distances, seen)
+    covariance = _covariance(distances, seen) * np.outer(signs, signs)
+    near, far = [], []
     for other in others:
-        # Distances of neighbouring parts go up and down together, so independent sampling errors are the wider choice.
-        gap, width = aim - strengths[:, other], np.hypot(aim_width, widths[:, other])
-        lows.append(_estimate(gap, width, level, (-0.5, 0.5)))
-        highs.append(_estimate(gap, width * stretch, strict, (-0.5, 0.5)))
-    value = min(each.value for each in lows)
-    n, resolved = lows[0].n, lows[0].resolved
-    return Estimate(value, min(each.low for each in lows), min(each.high for each in highs), n, resolved)
+        weights = np.zeros(len(signs))
+        weights[aims] += 1 / len(aims)
+        weights[other] -= 1
+        gap, variances = strengths @ weights, np.einsum("i,pij,j->p", weights, covariance, weights)
+        near.append(_estimate(gap, variances, (-0.5, 0.5), level))
+        far.append(_estimate(gap, variances, (-0.5, 0.5), 1 - (1 - level) / len(others)))
+    return replace(audit.least(near), high=min(each.high for each in far))
 
 
 def versus(first: Halved, second: Halved, part: int, level: float = 0.95) -> Estimate:
     """Two-sided strength of one part in the first setting minus that in the second, paired over the model pairs.
 
     A setting is what `read` returns: the same pairs under another measure, or pairs with the same seeds and halves
-    trained another way. Raises ValueError where the numbers of pairs differ.
+    trained another way. Where both have the same halves, they are paired over the samples too. Raises ValueError where
+    the numbers of pairs differ.
     """
-    (one, one_width), (two, two_width) = (_strengths(*setting, level) for setting in (first, second))
+    (one, one_signs), (two, two_signs) = (_strengths(*setting) for setting in (first, second))
     if len(one) != len(two):
         raise ValueError(f"settings are compared pair by pair, and there are {len(one)} and {len(two)}")
-    # One half and one sample's difficulty serve both settings, so independent sampling errors are the wider choice.
-    width = np.hypot(one_width[:, part], two_width[:, part])
-    return _estimate(one[:, part] - two[:, part], width, level, (-0.5, 0.5))
+    variances = [
+        audit.delong_difference(one_signs[part] * a[part], two_signs[part] * b[part], ~s, ~o)
+        for a, b, s, o in (map(np.asarray, pair) for pair in zip(first[0], second[0], first[1], second[1], strict=True))
+    ]
+    return _estimate(one[:, part] - two[:, part], np.array(variances), (-0.5, 0.5), level)
 
 
 def onset(
@@ -262,8 +256,8 @@ def cka(result: Arrays, seen: bool = True, level: float = 0.95) -> list[Estimate
     spread = [audit.over(part, level) for part in pseudo]
     reach = [(each.high - each.low) / 2 for each in spread]
     return [
-        Estimate(float(v), float(v - r), min(1.0, float(v + r)), blocks, blocks > 1)
-        for v, r in zip(value[:, 0], reach, strict=True)
+        replace(each, value=float(v), low=float(v - r), high=min(1.0, float(v + r)))
+        for v, r, each in zip(value[:, 0], reach, spread, strict=True)
     ]
 
 

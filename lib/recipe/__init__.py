@@ -8,7 +8,6 @@ An experiment is a small graph of steps. `Data`, `Design`, `Model`, `Objective` 
     results = lab.realize(Attack(LiRA(), private))
 """
 
-# ruff: noqa: F403
 from lib.recipe.attacks import *
 from lib.recipe.core import *
 from lib.recipe.criteria import *

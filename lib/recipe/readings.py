@@ -111,6 +111,7 @@ class Cost(Step):
 class SelfAudit(Step):
     """Is the tool itself honest? Duplicates across the split, and a blind classifier on the inputs (AUC .5)."""
 
+    revision: ClassVar[int] = 2  # the blind classifier's halves are cut within class and side
     place: ClassVar = "host"
     travels: ClassVar = False  # it needs scikit-learn
 

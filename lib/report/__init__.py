@@ -10,25 +10,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lib.report.figures import against_paper, curves, density, histograms, profile, roc, tradeoff
-    from lib.report.ledger import Claim, Claims, Judgement, claims, claims_of, judge, verdict, verdicts_possible
-    from lib.report.lineage import Provenance, provenance
-    from lib.report.render import clean, html, index, publish, refresh_readme, results_table
-    from lib.report.tables import Table, rows, table
+    from lib.report.figures import *
+    from lib.report.ledger import *
+    from lib.report.lineage import *
+    from lib.report.render import *
+    from lib.report.tables import *
 
 ROOMS = {
     "figures": ("against_paper", "curves", "density", "histograms", "profile", "roc", "tradeoff"),
-    "ledger": ("Claim", "Claims", "Judgement", "claims", "claims_of", "judge", "verdict", "verdicts_possible"),
+    "ledger": ("Claim", "Claims", "Judgement", "claims", "claims_of", "judge", "verdict"),
     "lineage": ("Provenance", "provenance"),
     "render": ("clean", "html", "index", "publish", "refresh_readme", "results_table"),
     "tables": ("Table", "rows", "table"),
 }
-
-__all__ = [
-    "Claim", "Claims", "Judgement", "Provenance", "Table", "against_paper", "claims", "claims_of", "clean", "curves",
-    "density", "histograms", "html", "index", "judge", "profile", "provenance", "publish", "refresh_readme",
-    "results_table", "roc", "rows", "table", "tradeoff", "verdict", "verdicts_possible",
-]  # fmt: skip
+__all__ = sorted(name for names in ROOMS.values() for name in names)
 
 
 def __getattr__(name: str) -> Any:
@@ -41,4 +36,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from lib.audit import Roc
 
+__all__ = ["against_paper", "curves", "density", "histograms", "profile", "roc", "tradeoff"]
+
 Mark: TypeAlias = Callable[["Axes", pd.DataFrame, Look], None]
 GUESS: dict[str, Any] = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}  # no difference
 HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.5, "markersize": 7, "linestyle": "none"}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from markupsafe import Markup
 
 from lib import BadInput, nearest
 from lib.report.markup import html_table, text_table
@@ -15,16 +17,21 @@ if TYPE_CHECKING:
 
     from lib.audit import Estimate
 
-Verdict = Literal["holds", "fails", "undecided", "below resolution"]
+__all__ = ["Claim", "Claims", "Judgement", "claims", "claims_of", "judge", "verdict"]
+
+Verdict = Literal["holds", "fails", "undecided", "below resolution", "inert"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-ICONS: dict[Verdict, str] = {"holds": "✓", "fails": "✗", "undecided": "◐", "below resolution": "○"}
+ICONS: dict[Verdict, str] = {"holds": "✓", "fails": "✗", "undecided": "◐", "below resolution": "○", "inert": "∅"}
 MEANING: dict[Verdict, str] = {
     "holds": "the whole 95 % interval is on the claimed side of the border",
     "fails": "the whole 95 % interval is on the other side",
     "undecided": "the 95 % interval spans the border",
-    "below resolution": "too few points to measure this quantity",
+    "below resolution": "too few points to measure this quantity, or an interval wider than the claim's margin",
+    "inert": "what was varied did nothing: a check of the treatment failed",
 }
 MIME = "application/vnd.leakatlas.claims+json"
+POPULATIONS = "application/vnd.leakatlas.populations+json"  # of `provenance`
+RESERVED = ("claims", "notes", "checks", "regime")  # arguments of `judge`
 
 
 @dataclass(frozen=True)
@@ -35,46 +42,54 @@ class Claim:
     text: str  # what the paper says, as one sentence that could be wrong
     quantity: str  # what is measured
     above: float | None = None  # holds where the quantity is larger than this ...
-    below: float | None = None  # ... or smaller than this; exactly one of the two
+    below: float | None = None  # ... or smaller than this ...
+    within: float | None = None  # ... or, for "no difference", nearer to zero than this; exactly one of the three
     paper: str = ""  # locator: figure, table, section
     control: str = ""  # what could explain the finding away, and is measured beside it
+    margin: float | None = None  # the smallest effect worth having; `within` is its own margin
 
     def __post_init__(self) -> None:
-        if not self.name.isidentifier() or self.name in ("claims", "notes"):
-            raise BadInput(f"a claim is named by an identifier other than 'claims' and 'notes', not '{self.name}'")
-        if (self.above is None) == (self.below is None):
-            raise BadInput(f"claim '{self.name}' needs exactly one border: above= or below=")
+        if not self.name.isidentifier() or self.name in RESERVED:
+            raise BadInput(f"a claim is named by an identifier other than {', '.join(RESERVED)}, not '{self.name}'")
+        if sum(side is not None for side in (self.above, self.below, self.within)) != 1:
+            raise BadInput(f"claim '{self.name}' needs exactly one border: above=, below= or within=")
         if not math.isfinite(self.border):
             raise BadInput(f"claim '{self.name}' needs a finite border, not {self.border}")
+        for size in (self.within, self.margin):
+            if size is not None and not 0 < size < math.inf:
+                raise BadInput(f"claim '{self.name}' needs a margin above 0, not {size}")
 
     @property
     def border(self) -> float:
-        return float(self.above if self.above is not None else self.below)  # type: ignore[arg-type]
+        return float(next(side for side in (self.above, self.below, self.within) if side is not None))
 
     @property
     def rule(self) -> str:
         """The rule as one line: `AUC of stage 4 > 0.5`."""
         border = f"{self.border:g}".replace("-", "−")
-        return f"{self.quantity} {'>' if self.above is not None else '<'}\u00a0{border}"
+        quantity = self.quantity if self.within is None else f"|{self.quantity}|"
+        return f"{quantity} {'>' if self.above is not None else '<'}\u00a0{border}"
+
+    def p(self, estimate: Estimate) -> float:
+        """Two-sided p of "the truth lies at the border" (`Estimate.p`), of a `within` at the harder of its two."""
+        borders = (self.border,) if self.within is None else (-self.border, self.border)
+        return max(estimate.p(border) for border in borders)
+
+    def power(self, estimate: Estimate) -> float:
+        """Half the width of the interval over the margin: above 1 the claim cannot be decided by design. NaN: none."""
+        margin = self.margin if self.within is None else self.within
+        return math.nan if margin is None else (estimate.high - estimate.low) / 2 / margin
 
 
 @dataclass(frozen=True)
 class Claims:
-    """The claims of one notebook, in order."""
+    """The claims of one notebook, in order; `regime` has the least value of what the networks must have learnt."""
 
     items: tuple[Claim, ...]
+    regime: Mapping[str, float] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Claim]:
         return iter(self.items)
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __getitem__(self, name: str) -> Claim:
-        for item in self.items:
-            if item.name == name:
-                return item
-        raise BadInput(f"there is no claim '{name}'{nearest(name, self.names)}")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -83,43 +98,49 @@ class Claims:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         head = ("Claim", "Counts as holding if", "Paper", "Control")
         rows = [(item.text, item.rule, item.paper, item.control) for item in self.items]
-        return {"text/html": str(html_table(head, rows)), "text/plain": text_table(head, rows)}
+        least = " and ".join(f"{name} at least {value:g}" for name, value in self.regime.items())
+        caption = f"Regime in which they are meant: {least}" if least else ""
+        return {"text/html": str(html_table(head, rows, caption)), "text/plain": text_table(head, rows, caption)}
 
 
-def claims(*items: Claim) -> Claims:
-    """The claims of a notebook; stands with the parameters, before anything is computed."""
+def claims(*items: Claim, regime: Mapping[str, float] | None = None) -> Claims:
+    """The claims of a notebook; stands with the parameters, before anything is computed.
+
+    `regime`: what the networks must have learnt for the claims to be about what they say, as least values by name
+    (`{"member accuracy": 0.95}`); `judge` takes what was measured.
+    """
     names = [item.name for item in items]
     for name in names:
         if names.count(name) > 1:
             raise BadInput(f"two claims are named '{name}'")
-    return Claims(tuple(items))
+    return Claims(tuple(items), dict(regime or {}))
 
 
-def verdict(claim: Claim, estimate: Estimate) -> Verdict:
-    """Where the 95 % interval of the measured quantity lies. Touching the border is not enough."""
+def verdict(claim: Claim, estimate: Estimate, checks: Iterable[Estimate | bool] = ()) -> Verdict:
+    """Where the 95 % interval of the measured quantity lies. Touching the border is not enough.
+
+    `checks` that the treatment did something: True, or an estimate whose whole interval lies above 0.
+    """
     numbers = (estimate.value, estimate.low, estimate.high)
     if not estimate.resolved or any(math.isnan(number) for number in numbers):
         return "below resolution"
     if estimate.low > estimate.high:
         raise ValueError(f"claim '{claim.name}': the interval [{estimate.low}, {estimate.high}] is upside down")
-    over, under = estimate.low > claim.border, estimate.high < claim.border
-    if claim.above is not None:
-        return "holds" if over else "fails" if under else "undecided"
-    return "holds" if under else "fails" if over else "undecided"
+    if not all(map(_passes, checks)):
+        return "inert"
+    border = claim.border
+    over, under = estimate.low > border, estimate.high < border
+    if claim.within is not None:
+        holds, fails = under and estimate.low > -border, over or estimate.high < -border
+    else:
+        holds, fails = (over, under) if claim.above is not None else (under, over)
+    if holds or fails:
+        return "holds" if holds else "fails"
+    return "below resolution" if claim.power(estimate) > 1 else "undecided"
 
 
-def verdicts_possible(claim: Claim) -> set[Verdict]:
-    """The verdicts that synthetic estimates around the border get; a claim that can be judged reaches all four."""
-    from lib.audit import Estimate
-
-    step = max(abs(claim.border), 1.0) / 10
-    synthetic = [
-        Estimate(claim.border + 2 * step, claim.border + step, claim.border + 3 * step, 1000),
-        Estimate(claim.border - 2 * step, claim.border - 3 * step, claim.border - step, 1000),
-        Estimate(claim.border, claim.border - step, claim.border + step, 1000),
-        Estimate(claim.border + 2 * step, claim.border + step, claim.border + 3 * step, 3, resolved=False),
-    ]
-    return {verdict(claim, estimate) for estimate in synthetic}
+def _passes(check: Estimate | bool) -> bool:
+    return check if isinstance(check, bool) else check.resolved and check.low > 0
 
 
 @dataclass(frozen=True)
@@ -138,13 +159,17 @@ class Judgement:
         return {"text/html": self._repr_html_(), "text/plain": str(self), MIME: [dict(row) for row in self.rows]}
 
     def _repr_html_(self) -> str:
-        return str(html_table(HEAD, [columns(row) for row in self.rows]))
+        from lib.report.tables import MODERATED
+
+        caption = f"{MODERATED}." if any(row["moderated"] for row in self.rows) else ""
+        return str(html_table(HEAD, [columns(row) for row in self.rows], caption))
 
     def __str__(self) -> str:
         lines = []
         for row in self.rows:
             lines.append(f"{ICONS[row['verdict']]} {row['verdict'].upper()}: {row['text']}")
             lines.append(f"    measured {measured(row)}; rule: {row['rule']}")
+            lines += [f"    {each}" for each in (weight(row), *outside(row)) if each]
             lines += [f"    {key}: {row[key]}" for key in ("paper", "control", "note") if row[key]]
         return "\n".join(lines)
 
@@ -156,13 +181,33 @@ HEAD = ("Verdict", "Claim", "Measured", "Counts as holding if", "Control")
 
 def badge(row: Mapping[str, Any]) -> Any:
     """Icon and word; the word carries the meaning, the icon and (where styles are kept) the colour repeat it."""
-    from markupsafe import Markup
-
     name: Verdict = row["verdict"]
-    kind = name.replace(" ", "-")
-    return Markup('<span class="verdict {}" title="{}">{}&nbsp;<b>{}</b></span>').format(
-        kind, MEANING[name], ICONS[name], Markup(name.replace(" ", "&nbsp;"))
-    )
+    shown = name.replace(" ", "-"), MEANING[name], ICONS[name], name.replace(" ", "\u00a0")
+    word = Markup('<span class="verdict {}" title="{}">{}&nbsp;<b>{}</b></span>').format(*shown)
+    return word + _small(*outside(row))
+
+
+def _small(*lines: str) -> Markup:
+    return Markup("").join(Markup("<br><small>{}</small>").format(line) for line in lines if line)
+
+
+def outside(row: Mapping[str, Any]) -> list[str]:
+    """What qualifies a verdict: checks of the treatment that fail, a regime that is not met, q below .05."""
+    q = row.get("q")
+    return [
+        *(f"no effect: {check}" for check in row.get("inert", ())),
+        *(f"outside the regime: {what}" for what in row.get("outside", ())),
+        *(["stands alone"] if q is not None and q < 0.05 and row["verdict"] in ("holds", "fails") else []),
+    ]
+
+
+def weight(row: Mapping[str, Any]) -> str:
+    """Units, half-width over margin, p and (in an index) q: `n = 10, half-width 0.6 of the margin, p = 0.004`."""
+    told = [f"n = {row['n']:,}".replace(",", " ")] if row["n"] else []
+    if row.get("power") is not None:
+        told.append(f"half-width {row['power']:.2g} of the margin")
+    told += [f"{name} = {row[name]:.2g}" for name in ("p", "q") if row.get(name) is not None]
+    return ", ".join([*told, "moderated variance"] if row.get("moderated") else told)
 
 
 def measured(row: Mapping[str, Any]) -> str:
@@ -174,65 +219,61 @@ def measured(row: Mapping[str, Any]) -> str:
 
 def columns(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """One row of the table of claims, as HTML cells."""
-    from markupsafe import Markup
-
-    text = Markup("{}").format(row["text"])
-    if row["paper"]:
-        text += Markup("<br><small>{}</small>").format(row["paper"])
-    if row["note"]:
-        text += Markup("<br><small><i>Note:</i> {}</small>").format(row["note"])
+    note = Markup("<i>Note:</i> {}").format(row["note"]) if row["note"] else ""
+    text = Markup("{}").format(row["text"]) + _small(row["paper"], note)
     value, interval = measured(row).split(" ", 1)
     number = Markup("{} <small>{}</small>").format(value, interval.replace(" ", "\u00a0"))
-    if row["n"]:
-        number += Markup("<br><small>n&nbsp;=&nbsp;{}</small>").format(f"{row['n']:,}".replace(",", " "))
-    return badge(row), text, number, row["rule"], row["control"]
+    return badge(row), text, number + _small(weight(row).replace(" = ", "\u00a0=\u00a0")), row["rule"], row["control"]
 
 
-def judge(claims: Claims, /, notes: Mapping[str, str] | None = None, **estimates: Estimate) -> Judgement:
-    """Every claim with its verdict. Each claim needs its estimate.
+def judge(
+    claims: Claims,
+    /,
+    notes: Mapping[str, str] | None = None,
+    checks: Mapping[str, Mapping[str, Estimate | bool]] | None = None,
+    regime: Mapping[str, Estimate | float] | None = None,
+    **estimates: Estimate,
+) -> Judgement:
+    """Every claim with its verdict. Each claim needs its estimate, and what its regime names.
 
     `notes` say why we think a claim does not hold, and are left out where it does, as it may in another profile.
+    `checks` tell by claim, in words, what its treatment must have done (see `verdict`): where one fails the claim is
+    inert. `regime` has what the networks learnt; below what the claims declare, verdicts are outside the regime.
     """
-    notes = notes or {}
-    for given, what in ((estimates, "claim"), (notes, "claim to note on")):
-        for name in given:
-            if name not in claims.names:
-                raise BadInput(f"there is no {what} '{name}'{nearest(name, claims.names)}")
-    missing = [name for name in claims.names if name not in estimates]
+    notes, checks, regime = notes or {}, checks or {}, regime or {}
+    given = {"claim": estimates, "claim to note on": notes, "claim to check": checks, "declared regime": regime}
+    for what, named in given.items():
+        known = tuple(claims.regime) if named is regime else claims.names
+        for name in named:
+            if name not in known:
+                raise BadInput(f"there is no {what} '{name}'{nearest(name, known)}")
+    missing = [name for name in (*claims.names, *claims.regime) if name not in estimates and name not in regime]
     if missing:
-        raise BadInput(f"not judged: {', '.join(missing)}; every claim needs its estimate")
+        raise BadInput(f"not judged: {', '.join(missing)}; every claim needs its estimate, every regime its value")
+    learnt = {name: value if isinstance(value, int | float) else value.value for name, value in regime.items()}
+    beyond = [
+        f"{name} {learnt[name]:.3f}, not {least:g}"
+        for name, least in claims.regime.items()
+        if not learnt[name] >= least
+    ]
     rows = []
     for claim in claims:
-        estimate = estimates[claim.name]
-        found = verdict(claim, estimate)
+        estimate, of_it = estimates[claim.name], checks.get(claim.name, {})
+        found = verdict(claim, estimate, of_it.values())
+        numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+        numbers |= {"p": claim.p(estimate), "power": claim.power(estimate)}
         rows.append(
-            {
-                "name": claim.name,
-                "text": claim.text,
-                "quantity": claim.quantity,
-                "rule": claim.rule,
-                "verdict": found,
-                "value": _finite(estimate.value),
-                "low": _finite(estimate.low),
-                "high": _finite(estimate.high),
-                "n": int(estimate.n),
-                "paper": claim.paper,
-                "control": claim.control,
-                "note": notes.get(claim.name, "") if found != "holds" else "",
-            }
+            {name: getattr(claim, name) for name in ("name", "text", "quantity", "rule", "paper", "control")}
+            | {"verdict": found, "n": int(estimate.n), "moderated": estimate.moderated, "outside": beyond}
+            | {name: float(number) if math.isfinite(number) else None for name, number in numbers.items()}
+            | {"inert": [words for words, check in of_it.items() if not _passes(check)]}
+            | {"note": notes.get(claim.name, "") if found != "holds" else ""}
         )
     return Judgement(tuple(rows))
 
 
-def _finite(number: float) -> float | None:
-    """JSON knows no NaN."""
-    return float(number) if math.isfinite(number) else None
-
-
 def claims_of(notebook: NotebookNode) -> list[dict[str, Any]]:
-    """The judged claims that an executed notebook shows, in order."""
-    found: list[dict[str, Any]] = []
-    for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
-            found += [dict(row) for row in output.get("data", {}).get(MIME, ())]
-    return found
+    """The judged claims that an executed notebook shows, in order, each with the populations behind the notebook."""
+    outputs = [output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", ())]
+    behind = {"populations": sorted({name for data in outputs for name in data.get(POPULATIONS, ())})}
+    return [dict(row) | behind for data in outputs for row in data.get(MIME, ())]

@@ -1,29 +1,40 @@
-"""Where the numbers of a notebook come from: keys, seeds, devices, versions, and the tool's audit of itself."""
+"""Where the numbers of a notebook come from: keys, seeds, devices, versions, how intervals are widened, self-audits."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from markupsafe import Markup
 
+from lib.report.ledger import POPULATIONS
 from lib.report.markup import html_table, text_table
 from lib.report.tables import plain
 
-HEAD = ("", "")
+__all__ = ["Provenance", "provenance"]
+
+
+PARTS = ("data", "design", "model")  # of a training: what makes its population
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """Lines of (what, value); `keys` are the looked-up steps' short keys by kind."""
+    """Lines of (what, value); `keys` are the looked-up steps' short keys by kind.
+
+    `populations`: a digest for each data set, design and architecture that is trained from scratch. Notebooks that have
+    one in common look at the same members, so that both find something counts once.
+    """
 
     lines: tuple[tuple[str, str], ...]
     keys: Mapping[str, tuple[str, ...]]
+    populations: tuple[str, ...] = ()
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/html": self._repr_html_(), "text/plain": str(self)}
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        shown = {"text/html": self._repr_html_(), "text/plain": str(self)}
+        return shown | {POPULATIONS: list(self.populations)}
 
     def _repr_html_(self) -> str:
         rows = [(Markup("<b>{}</b>").format(name), Markup("{}").format(value)) for name, value in self.lines]
@@ -35,24 +46,19 @@ class Provenance:
 
     def __str__(self) -> str:
         keys = "\n".join(f"{kind}: {' '.join(keys)}" for kind, keys in self.keys.items())
-        return text_table(HEAD, self.lines).strip() + "\n" + keys
+        return text_table(("", ""), self.lines).strip() + "\n" + keys
 
     __repr__ = __str__
 
 
 def provenance(results: Any, **extra: Any) -> Provenance:
     """What `lab.realize` returned, as a reader needs it to trust or to repeat it. `extra` adds lines."""
-    steps = list(results.steps)
-    asked = {step.key: step for step in [*steps, *getattr(results, "trainings", [])]}
-    steps = list(asked.values())
+    steps = list({step.key: step for step in [*results.steps, *getattr(results, "trainings", [])]}.values())
     metas = {step.key: dict(results.meta(step) or {}) for step in steps}
-    kinds = Counter(type(step).__name__ for step in steps)
+    kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(type(step).__name__ for step in steps).items())
     trained = [metas[step.key].get("seconds") or 0.0 for step in steps if type(step).__name__ == "Train"]
     lines: list[tuple[str, str]] = [
-        (
-            "Steps behind this page",
-            f"{len(steps)}: {', '.join(f'{n} {kind}' for kind, n in kinds.items())}" if steps else "none",
-        ),
+        ("Steps behind this page", f"{len(steps)}: {kinds}" if steps else "none"),
         ("Seeds", _list(_seeds(steps))),
         ("Precision", _list(getattr(step, "precision", None) for step in steps)),
         ("Device", _list(meta.get("device") for meta in metas.values())),
@@ -61,13 +67,15 @@ def provenance(results: Any, **extra: Any) -> Provenance:
         ("Revisions", _list(f"{type(step).__name__} {step.revision}" for step in steps if step.revision != 1)),
         ("Computed", _finished(metas.values())),
         *((name[:1].upper() + name[1:], plain(value)) for name, value in extra.items()),
+        *_widened(steps),
         *_audits(results, steps),
         *_ties(results, steps),
     ]
     keys: dict[str, list[str]] = {}
     for step in steps:
         keys.setdefault(type(step).__name__, []).append(step.key[:10])
-    return Provenance(tuple(line for line in lines if line[1]), {kind: tuple(short) for kind, short in keys.items()})
+    short = {kind: tuple(each) for kind, each in keys.items()}
+    return Provenance(tuple(line for line in lines if line[1]), short, _populations(steps))
 
 
 def _list(values: Iterable[Any]) -> str:
@@ -100,22 +108,35 @@ def _finished(metas: Iterable[Mapping[str, Any]]) -> str:
     return "" if not days else days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
 
 
+def _populations(steps: Iterable[Any]) -> tuple[str, ...]:
+    """One digest for each data set, design and architecture of trainings from scratch."""
+    roots = [step for step in steps if type(step).__name__ == "Train" and getattr(step, "parent", None) is None]
+    of = {" ".join(str(getattr(getattr(step, name, None), "key", "")) for name in PARTS) for step in roots}
+    return tuple(sorted(sha256(each.encode()).hexdigest()[:10] for each in of))
+
+
+def _widened(steps: Iterable[Any]) -> Iterable[tuple[str, str]]:
+    """Whose intervals are widened because the targets are each other's shadows."""
+    wide = [step for step in steps if getattr(step, "design_effect", 1) > 1]
+    found = {f"{s.design_effect:g} for {type(s.attacker).__name__} {getattr(s.attacker, 'mode', '')}" for s in wide}
+    if found:
+        times = ", ".join(sorted(found))
+        said = "TPRs need none; above 2 with fewer than five targets: below resolution"
+        yield "Targets are each other's shadows", f"variance of mean AUC and best accuracy times {times}; {said}"
+
+
 def _audits(results: Any, steps: Iterable[Any]) -> Iterable[tuple[str, str]]:
     """Is the tool itself honest? One line for each population that was audited."""
     for step in steps:
         if type(step).__name__ != "SelfAudit":
             continue
-        try:
-            arrays = results[step]
-        except KeyError:
-            continue
-        said = []
+        arrays, said = results[step], []
         if "duplicates" in arrays:
             doubled = int(sum(arrays["duplicates"]))
             said.append(f"✗ {doubled} duplicates across splits" if doubled else "✓ no duplicate across a split")
         if "blind" in arrays:
             value, low, high = (float(number) for number in arrays["blind"])
-            fair = low <= 0.5 <= high
+            fair = low <= 0.5  # below, it tells nothing: it was fitted to lie above
             said.append(
                 f"{'✓' if fair else '✗'} a blind classifier on the inputs {'cannot' if fair else 'can'} tell members "
                 f"from non-members: AUC {value:.3f} [{low:.3f}, {high:.3f}]"

@@ -1,4 +1,4 @@
-"""One table, three faces: HTML that also reads well where styles are stripped, markdown, plain text."""
+"""The same table as HTML that also reads well where styles are stripped, as markdown and as plain text."""
 
 from __future__ import annotations
 

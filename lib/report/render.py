@@ -26,6 +26,8 @@ from lib.report.markup import html_table, markdown_table
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
+__all__ = ["clean", "html", "index", "publish", "published", "refresh_readme", "results_table"]
+
 PAGE = Path(__file__).with_name("page")
 HIGHLIGHT = "layers/own01_direction_or_length"  # whose first figure stands in the README
 LIMIT = 1_000_000  # bytes of a published notebook; GitHub stops drawing large ones
@@ -191,7 +193,32 @@ def entries(run_folder: Path) -> list[dict[str, Any]]:
         if entry["status"] == "executed" and ledger_.exists():
             entry["claims"] = files.from_json(files.text(ledger_), ledger_, list[dict[str, Any]])
         found.append(entry)
-    return sorted(found, key=_order)
+    return _weighed(sorted(found, key=_order))
+
+
+def _weighed(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each claim with its q: the false discovery rate among all claims of the profile at its p (Benjamini-Hochberg)."""
+    rows = [row for entry in found for row in entry["claims"] if row.get("p") is not None]
+    if rows:
+        from scipy.stats import false_discovery_control
+
+        for row, q in zip(rows, false_discovery_control([row["p"] for row in rows]), strict=True):
+            row["q"] = float(q)
+    return found
+
+
+def _weight(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How many claims, how many of them may be wrong by chance, and on how many populations they rest."""
+    said = [f"{len(rows)} claim{'' if len(rows) == 1 else 's'}"]
+    if tested := sum(row.get("p") is not None for row in rows):
+        alone = sum(row.get("q", 1) < 0.05 and row["verdict"] in ("holds", "fails") for row in rows)
+        said.append(f"at most {0.025 * tested:.1f} wrong signs expected by chance")
+        said.append(f"{alone} stand alone (q < .05 among all claims of this profile)")
+    if populations := {name for row in rows for name in row.get("populations", ())}:
+        said.append(f"{len(populations)} distinct populations behind them (data, members, architecture)")
+    if beyond := sum(bool(row.get("outside")) for row in rows):
+        said.append(f"{beyond} outside their regime")
+    return "; ".join(said)
 
 
 def _order(entry: Mapping[str, Any]) -> tuple[int, str]:
@@ -218,56 +245,42 @@ def _papers(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def index(run_folder: Path) -> None:
     """Writes `index.html`, which needs nothing but itself and the pages, and `index.md`, both whole or not at all."""
-    import jinja2
-
     run_folder = Path(run_folder)
     found = entries(run_folder)
-    executed = [entry for entry in found if entry["status"] == "executed"]
-    for entry in executed:
+    for entry in found:
         entry["paper"] = entry.get("paper") or _papers(entry["claims"])
         entry["thumbnail"] = _thumbnail(run_folder / f"{entry['notebook']}.ipynb")
         entry["table"] = html_table(ledger.HEAD, [ledger.columns(row) for row in entry["claims"]])
+    for kind in ("html", "md"):
+        _write(run_folder / f"index.{kind}", _contents(found, run_folder.name, kind))
+
+
+def _contents(found: Sequence[dict[str, Any]], profile: str, kind: str) -> str:
+    """The index as `html` or as `md`, from one template each."""
+    import jinja2
+
+    loader = jinja2.FileSystemLoader(PAGE)
+    pages = jinja2.Environment(loader=loader, autoescape=kind == "html", undefined=jinja2.ChainableUndefined)
+    executed = [entry for entry in found if entry["status"] == "executed"]
+    for entry in executed:
+        entry["markdown"] = markdown_table(ledger.HEAD, [_markdown_row(row) for row in entry["claims"]])
     rows = [row for entry in executed for row in entry["claims"]]
-    loader = jinja2.Environment(loader=jinja2.FileSystemLoader(PAGE), autoescape=True, undefined=jinja2.StrictUndefined)
-    text = loader.get_template("contents.html.j2").render(
-        _page(profile=run_folder.name)
-        | {
-            "groups": _grouped(executed),
-            "failed": [entry for entry in found if entry["status"] != "executed"],
-            "tally": _tally(rows),
-            "claims": len(rows),
-            "notebooks": len(executed),
-        }
-    )
-    _write(run_folder / "index.html", text)
-    _write(run_folder / "index.md", _index_md(found, run_folder.name))
-
-
-def _index_md(found: Sequence[dict[str, Any]], profile: str) -> str:
-    """The index where only markdown is drawn."""
-    rows = [row for entry in found for row in entry["claims"]]
-    counts = ", ".join(f"{icon} {count} {name}" for name, icon, count, _ in _tally(rows))
-    lines = [f"# Leak Atlas: claim by claim, profile `{profile}`", "", f"{len(rows)} claims: {counts}.", ""]
-    failed = [entry for entry in found if entry["status"] != "executed"]
-    if failed:
-        lines += ["## Not executed", "", *(f"- **{entry['notebook']}**: {entry['error']}" for entry in failed), ""]
-    for group, members in _grouped(entry for entry in found if entry["status"] == "executed").items():
-        lines += [f"## {group}", ""]
-        for entry in members:
-            lines += [f"### [{entry['title']}]({entry['notebook']}.ipynb)", ""]
-            lines += [f"*{entry['setting']}*", ""] if entry.get("setting") else []
-            if entry["claims"]:
-                head = ("Verdict", "Claim", "Measured", "Counts as holding if", "Control")
-                lines += [markdown_table(head, [_markdown_row(row) for row in entry["claims"]]), ""]
-    lines += ["## How to read a verdict", ""]
-    lines += [f"- {icon} **{name}**: {meaning}." for name, icon, _, meaning in _tally(())]
-    return "\n".join(lines) + "\n"
+    told = {
+        "profile": profile,
+        "groups": _grouped(executed),
+        "failed": [entry for entry in found if entry["status"] != "executed"],
+        "tally": _tally(rows),
+        "claims": _weight(rows),
+        "notebooks": len(executed),
+    }
+    return pages.get_template(f"contents.{kind}.j2").render(_page(**told))
 
 
 def _markdown_row(row: Mapping[str, Any]) -> tuple[str, ...]:
     text = row["text"] + (f" ({row['paper']})" if row["paper"] else "") + (f". *{row['note']}*" if row["note"] else "")
-    icon = ledger.ICONS[row["verdict"]]
-    return f"{icon} {row['verdict']}", text, ledger.measured(row), row["rule"], row["control"]
+    verdict = "; ".join([f"{ledger.ICONS[row['verdict']]} {row['verdict']}", *ledger.outside(row)])
+    told = f"{ledger.measured(row)}; {ledger.weight(row)}".removesuffix("; ")
+    return verdict, text, told, row["rule"], row["control"]
 
 
 def _thumbnail(notebook: Path, width: int = 480) -> str:
@@ -325,8 +338,7 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
 
     run_folder = Path(run_folder)
     place = Path(reports_folder) / run_folder.name
-    new: dict[str, dict[str, Any]] = {}
-    texts: dict[str, str] = {}
+    new, texts = dict[str, dict[str, Any]](), dict[str, str]()
     for entry in entries(run_folder):
         name = entry["notebook"]
         if entry["status"] != "executed":
@@ -340,13 +352,13 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
     if not new:
         raise BadInput(f"the run '{run_folder.name}' holds no executed notebook; `make reproduce` executes them")
     kept = {entry["notebook"]: entry for entry in _published(place)}
-    both = sorted((kept | new).values(), key=_order)
+    both = _weighed(sorted((kept | new).values(), key=_order))
     for name, text in texts.items():
         _write(place / f"{name}.ipynb", text)
         if name == HIGHLIGHT:
             _write(place / "highlight.png", _first_figure(json.loads(text)))
     _write(place / "results.json", json.dumps(both, indent=1, ensure_ascii=False) + "\n")
-    _write(place / "index.md", _index_md(both, run_folder.name))
+    _write(place / "index.md", _contents(both, run_folder.name, "md"))
     return sorted(new)
 
 

@@ -166,7 +166,7 @@ report.table(
 
 # %%
 shallow, deep, early = models[0], models[-1], shown[:-1]
-earlier = {m: audit.largest(disparity.versus(read[deep, m], read[shallow, m], part, level=1 - 0.05 / len(early)) for part in early) for m in names}
+earlier = {m: audit.largest(disparity.versus(read[deep, m], read[shallow, m], part) for part in early) for m in names}
 report.judge(
     claims,
     earlier_in_the_deeper=earlier["euclidean"],

@@ -128,7 +128,8 @@ results = lab.realize(asked, compared, self_audit(ordinary))
 parts = results[compared[0]].parts
 areas = {name: [audit.auc(results[a]["scores"], results[a]["member"]) for a in each] for name, each in asked.items()}
 # The two models of a complement pair share the half of the pool that is known, so they count as little more than one.
-tells = {name: [audit.over(part, bounds=(0, 1), design_effect=audit.CROSSED) for part in zip(*found, strict=True)] for name, found in areas.items()}
+shared = 2.0
+tells = {name: [audit.over(part, bounds=(0, 1), design_effect=shared) for part in zip(*found, strict=True)] for name, found in areas.items()}
 euclidean, direction = (disparity.profile(*disparity.read([results[c] for c in compared], measure)) for measure in ("euclidean", "direction"))
 profiles = {"Euclidean distance (the paper's)": euclidean, "direction (1 − cosine)": direction}
 
@@ -136,7 +137,7 @@ profiles = {"Euclidean distance (the paper's)": euclidean, "direction (1 − cos
 def more(one, other, part):
     """AUC of the classifier on a part in one state minus that in another, paired over models."""
     i = parts.index(part)
-    return audit.paired_difference([a[i] for a in areas[one]], [a[i] for a in areas[other]], design_effect=audit.CROSSED)
+    return audit.paired_difference([a[i] for a in areas[one]], [a[i] for a in areas[other]], design_effect=shared)
 
 
 first = next((part for part in parts if part.startswith("stage") and more("ordinary", "untrained", part).low > 0), "no stage")

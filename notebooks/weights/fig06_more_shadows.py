@@ -115,8 +115,9 @@ rows = [
     for d in defences
     for way, key in {"no defence": "no defence", **{way: (d, way) for way in (scratch, inside)}}.items()
 ]
+effect = max(found.design_effects.values())
 areas = {key: audit.auc(each["scores"], each["member"]) for key, each in found.attacks.items()}
-gained = {way: audit.paired_difference(areas[way, strong], areas[way, weak], design_effect=audit.CROSSED) for way in models}
+gained = {way: audit.paired_difference(areas[way, strong], areas[way, weak], design_effect=effect) for way in models}
 news = f"{many} models instead of {few} move LiRA's AUC by {min(one.value for one in gained.values()):+.3f} to {max(one.value for one in gained.values()):+.3f}"
 report.tradeoff(rows, xlabel="test accuracy", ylabel="AUC of LiRA", title=news)
 
@@ -135,7 +136,7 @@ report.table(table, caption=f"Mean over {few} targets. {pool // 2:,} non-members
 # %%
 pairs = {d: ((d, inside), (d, scratch)) for d in defences}
 moved = {d: [areas[one, a] - areas[other, a] for a in (strong, weak)] for d, (one, other) in pairs.items()}
-shifts = [audit.paired_difference(*both[::sign], design_effect=audit.CROSSED) for both in moved.values() for sign in (1, -1)]
+shifts = [audit.paired_difference(*both[::sign], design_effect=effect) for both in moved.values() for sign in (1, -1)]
 report.judge(
     claims,
     more_leak=audit.least(gained.values()),

@@ -76,6 +76,67 @@ def test_too_few_non_members_say_so() -> None:
     assert both.more_leaky(*WAYS, "LiRA", 0.01).resolved and both.more_leaky(*WAYS, "LiRA").resolved
 
 
+def test_repeated_experiments_are_the_units() -> None:
+    """Three victims with shadows of their own: one attack each, of one target; or three seeds of four targets."""
+    for targets in (1, 4):
+        each = {
+            way: [made(shift, targets, seed=9 * i) for i in range(3)]
+            for way, shift in zip(WAYS, (1.0, 0.0), strict=True)
+        }
+        results = {f"{way} {i}": found for way, all_ in each.items() for i, found in enumerate(all_)}
+        results |= {f"{way} signals {i}": {"accuracy_test": 0.6 + 0.1 * i} for way in WAYS for i in range(3)}
+        signals = {way: [[f"{way} signals {i}"] * targets for i in range(3)] for way in WAYS}
+        both = audit.Comparison.of(results, signals, {(way, "A"): [f"{way} {i}" for i in range(3)] for way in WAYS})
+        areas = [[audit.auc(one["scores"], one["member"]).mean() for one in each[way]] for way in WAYS]
+        assert both.leak("plain", "A")["auc"] == audit.over(areas[0], bounds=(0, 1))
+        assert both.more_leaky(*WAYS, "A") == audit.paired_difference(*areas)
+        assert both.accuracy("plain").value == pytest.approx(0.7) and both.accuracy("plain").n == 3
+        assert both.more_leaky(*WAYS, "A", 0.05).n == 3
+
+
+class Online(str):
+    """An attack whose targets are each other's shadows."""
+
+    design_effect = 2.3
+
+
+def test_an_attack_tells_its_own_widening() -> None:
+    one, other = made(1.0), made(0.5)
+    attacks = {("plain", "LiRA"): Online("one"), ("defended", "LiRA"): Online("other")}
+    both = audit.Comparison.of({"one": one, "other": other}, {}, attacks)
+    areas = [audit.auc(each["scores"], each["member"]) for each in (one, other)]
+    assert both.more_leaky(*WAYS, "LiRA") == audit.paired_difference(*areas, design_effect=2.3)
+    assert both.leak("plain", "LiRA")["auc"] == audit.over(areas[0], bounds=(0, 1), design_effect=2.3)
+
+
+def test_a_declared_family_moderates_its_differences() -> None:
+    ways = [f"way {i}" for i in range(8)]
+    attacks = {(way, "LiRA"): made(0.5, targets=4, seed=i) for i, way in enumerate(ways)}
+    pairs = [(way, ways[0]) for way in ways[1:]]
+    plain, family = (audit.Comparison({}, attacks, family=declared) for declared in ((), pairs))
+    found = [family.more_leaky(*pair, "LiRA") for pair in pairs]
+    own = [plain.more_leaky(*pair, "LiRA") for pair in pairs]
+    assert [f.value for f in found] == [o.value for o in own] and all(f.moderated for f in found)
+    assert np.ptp([f.error for f in found]) < np.ptp([o.error for o in own])
+    assert family.more_leaky(ways[0], ways[1], "LiRA") == -found[0]
+    assert not family.more_leaky(ways[1], ways[2], "LiRA").moderated, "not of the family"
+
+
+def test_rows_are_what_a_notebook_shows() -> None:
+    one, other = (made(shift) | {"thresholds": np.zeros(8)} for shift in (1.0, 0.0))
+    first, second = compared(one, other).rows(numbers=("auc", "accuracy", "majority", "tpr_at_1%"))
+    assert list(first) == [
+        "way",
+        "test accuracy",
+        "LiRA, AUC",
+        "LiRA, accuracy at its own threshold",
+        "LiRA, accuracy of a majority guess",
+        "LiRA, TPR at 1 % FPR (1.5 % expected)",
+    ]
+    assert (first["way"], second["way"]) == WAYS and first["LiRA, AUC"].low > second["LiRA, AUC"].high
+    assert first["LiRA, accuracy of a majority guess"].value == 0.5
+
+
 def separated(area: float, samples: int = 200) -> dict[str, np.ndarray]:
     """One target whose members are above all others by a share that makes its AUC `area`, exactly."""
     member = np.arange(samples) < samples // 2

@@ -6,7 +6,7 @@ import pytest
 from lib import BadInput
 from lib.data import designs, honesty, readers
 from lib.data.designs import Role
-from lib.recipe import RandomHalves
+from lib.recipe import Halves, RandomHalves
 
 ROLES = np.array([Role.MEMBER] * 4 + [Role.NONMEMBER] * 3 + [Role.TEST, Role.DEV, Role.UNUSED])
 
@@ -42,29 +42,30 @@ def test_contents_compares_all_bytes() -> None:
     assert len(np.unique(honesty.contents(x))) == 300
 
 
-def _fair(name: str, pixels: int | None, pool: int, seeds: int) -> list[honesty.Estimate]:
+def _fair(name: str, pixels: int | None, pool: int, seeds: int, stratified: bool = False) -> list[honesty.Estimate]:
     samples = readers.load(name, pixels)
     out = []
     for seed in range(seeds):
-        design = RandomHalves(pool, 0, seed)
+        design = (Halves if stratified else RandomHalves)(pool, 0, seed)
         index = designs.pool(design, samples.labels, samples.train)
-        role = designs.roles(design, samples.labels, samples.train, [0])[0, index]
-        out.append(honesty.blind(samples.x[index], role == Role.MEMBER, seed))
+        role = designs.roles(design, samples.labels, samples.train, [1])[0, index]
+        out.append(honesty.blind(samples.x[index], role == Role.MEMBER, samples.labels[index], seed))
     return out
 
 
+@pytest.mark.parametrize("stratified", [False, True])
 @pytest.mark.parametrize("name, pixels, seeds", [("fashion-mnist-small", 14, 100), ("digits-bits", None, 100)])
-def test_a_fair_design_looks_fair(name: str, pixels: int | None, seeds: int) -> None:
-    found = _fair(name, pixels, 600, seeds)
+def test_a_fair_design_looks_fair(name: str, pixels: int | None, seeds: int, stratified: bool) -> None:
+    found = _fair(name, pixels, 600, seeds, stratified)
     values = np.array([one.value for one in found])
     assert abs(values.mean() - 0.5) < 3 * values.std() / np.sqrt(seeds), "no bias to either side"
-    held = np.mean([one.low <= 0.5 <= one.high for one in found])
-    assert 0.90 <= held <= 0.99
+    assert np.mean([one.low > 0.5 for one in found]) <= 0.07, "judged one-sided"
+    assert np.mean([one.low <= 0.5 <= one.high for one in found]) >= 0.90
     assert np.mean([one.high - one.low for one in found]) < 0.14
 
 
 def test_fair_text_looks_fair() -> None:
-    assert sum(one.low <= 0.5 <= one.high for one in _fair("wordnet-glosses", None, 400, 12)) >= 10
+    assert sum(one.low <= 0.5 for one in _fair("wordnet-glosses", None, 400, 12)) >= 11
 
 
 @pytest.mark.parametrize("pixels", [16, None])
@@ -73,32 +74,33 @@ def test_rigged_designs_are_caught(pixels: int | None) -> None:
     x, labels = samples.x[:2000], samples.labels[:2000]
     rng = np.random.default_rng(0)
     member = rng.permutation(2000) < 1000
-    assert honesty.blind(x, labels < 5).low > 0.5, "members of some classes only"
-    assert honesty.blind(x, rng.random(2000) < np.where(labels < 3, 0.75, 0.4)).low > 0.5, "more of some classes"
+    assert honesty.blind(x, labels < 5, labels).low > 0.5, "members of some classes only"
+    more = rng.random(2000) < np.where(labels < 3, 0.75, 0.4)
+    assert honesty.blind(x, more, labels).low > 0.5, "more of some classes"
     marked = x.copy()
     marked[member, 0, 0, 0] = rng.integers(0, 3, member.sum())
-    assert honesty.blind(marked, member).low > 0.5, "a mark in one pixel"
+    assert honesty.blind(marked, member, labels).low > 0.5, "a mark in one pixel"
     bright = np.where(member[:, None, None, None], np.minimum(x, 250) + 3, x).astype(np.uint8)
-    assert honesty.blind(bright, member).low > 0.5, "members a little brighter"
+    assert honesty.blind(bright, member, labels).low > 0.5, "members a little brighter"
 
 
 def test_wide_inputs_are_projected() -> None:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 256, (400, 32, 32, 3), np.uint8)
-    member = np.arange(400) % 2 == 0
-    assert honesty.blind(x, member).low < 0.5
+    member, labels = np.arange(400) % 2 == 0, np.arange(400) // 2 % 10
+    assert honesty.blind(x, member, labels).low < 0.5
     x[member] = x[member] // 2 + 64
     x[member, :16] = np.minimum(x[member, :16], 150)
-    assert honesty.blind(x, member).low > 0.5
+    assert honesty.blind(x, member, labels).low > 0.5
 
 
 def test_blind_is_deterministic_and_constant_inputs_say_nothing() -> None:
     samples = readers.load("digits-bits")
-    member = np.arange(500) % 2 == 0
-    assert honesty.blind(samples.x[:500], member, 3) == honesty.blind(samples.x[:500], member, 3)
-    assert honesty.blind(np.zeros((100, 8), np.uint8), np.arange(100) < 50).value == 0.5
+    given = samples.x[:500], np.arange(500) % 2 == 0, samples.labels[:500]
+    assert honesty.blind(*given, 3) == honesty.blind(*given, 3)
+    assert honesty.blind(np.zeros((100, 8), np.uint8), np.arange(100) < 50, np.zeros(100)).value == 0.5
 
 
 def test_too_few() -> None:
     with pytest.raises(BadInput, match="needs 10 members"):
-        honesty.blind(np.zeros((30, 4), np.uint8), np.arange(30) < 9)
+        honesty.blind(np.zeros((30, 4), np.uint8), np.arange(30) < 9, np.zeros(30))

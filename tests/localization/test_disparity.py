@@ -62,9 +62,9 @@ def test_profile_is_never_narrower_than_the_samples_allow() -> None:
     rng = np.random.default_rng(0)
     (distance,), (seen,) = simulated(rng, np.zeros(1), 1)
     (found,) = disparity.profile([distance] * 4, [seen] * 4)  # four pairs that agree by construction
-    one = audit.auc_interval(distance[0], ~seen)
+    error = np.sqrt(audit.delong(distance, ~seen).item())
     assert found.n == 4 and found.resolved
-    assert found.high - found.value == pytest.approx((one.high - one.value) / 2)
+    assert found.high - found.value == pytest.approx(stats.norm.ppf(0.975) * error / 2)
 
 
 def test_a_single_pair_is_not_resolved() -> None:
@@ -203,11 +203,6 @@ def test_a_survey_is_what_its_parts_say() -> None:
         assert profile == disparity.profile(*halved)
         control = disparity.floor(disparity.measured(floors[name], measure), halved[1])
         assert survey.controls[name, measure] == control
-
-
-def test_noise_share_is_the_ratio_of_medians() -> None:
-    share = disparity.noise_share([np.array([[1.0, 2.0, 3.0], [0, 0, 0]])], [np.array([[3.0, 3.0, 9.0], [1, 1, 1]])])
-    assert share[0] == 1.5 and np.isnan(share[1])
 
 
 # --- direction or length

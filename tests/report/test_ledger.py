@@ -1,4 +1,4 @@
-"""A claim is judged by its interval alone, and every claim can come out four ways."""
+"""A claim is judged by its interval, its margin and the checks of its treatment."""
 
 import json
 import math
@@ -6,10 +6,11 @@ from typing import Any
 
 import nbformat
 import pytest
+from scipy import stats
 
 from lib import BadInput, report
 from lib.audit import Estimate
-from lib.report.ledger import MIME, VERDICTS, verdict
+from lib.report.ledger import MIME, POPULATIONS, verdict
 
 ABOVE = report.Claim("onset", "Stage 4 is loudest", "contrast", above=0.1, paper="Fig. 1", control="two seeds")
 BELOW = report.Claim("silent", "Early stages are silent", "strength", below=0.1)
@@ -37,10 +38,73 @@ def test_four_verdicts_on_both_sides(estimate, above, below):
     assert verdict(BELOW, estimate) == below
 
 
-@pytest.mark.parametrize("border", [0.0, 0.5, -2.0, 1e-6, 150.0])
-@pytest.mark.parametrize("side", ["above", "below"])
-def test_every_claim_can_come_out_four_ways(side, border):
-    assert report.verdicts_possible(report.Claim("x", "t", "q", **{side: border})) == set(VERDICTS)
+SAME = report.Claim("same", "Both are alike", "difference", within=0.02)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "found"),
+    [
+        (Estimate(0.0, -0.01, 0.01, 9), "holds"),
+        (Estimate(0.05, 0.03, 0.07, 9), "fails"),
+        (Estimate(-0.05, -0.07, -0.03, 9), "fails"),
+        (Estimate(0.015, 0.005, 0.025, 9), "undecided"),
+        (Estimate(0.0, -0.03, 0.03, 9), "below resolution"),  # so wide an interval never fits inside
+        (Estimate(0.0, -0.02, 0.01, 9), "undecided"),  # touching is not enough
+    ],
+)
+def test_a_claim_of_no_difference(estimate, found):
+    assert verdict(SAME, estimate) == found
+    assert SAME.rule == "|difference| <\u00a00.02"
+
+
+def test_what_cannot_be_decided_by_design_is_below_resolution():
+    small = report.Claim("x", "t", "q", above=0.0, margin=0.02)
+    assert verdict(small, Estimate(0.01, -0.005, 0.025, 9)) == "undecided"
+    assert verdict(small, Estimate(0.01, -0.02, 0.04, 9)) == "below resolution"
+    assert verdict(small, Estimate(0.1, 0.05, 0.15, 9)) == "holds", "a large effect is decided all the same"
+    judged = report.judge(report.claims(small), x=Estimate(0.01, -0.02, 0.04, 9))
+    assert judged.rows[0]["power"] == pytest.approx(1.5) and "half-width 1.5 of the margin" in str(judged)
+
+
+@pytest.mark.parametrize(
+    ("check", "found"),
+    [
+        (True, "holds"),
+        (False, "inert"),
+        (Estimate(0.2, 0.1, 0.3, 9), "holds"),
+        (Estimate(0.2, -0.1, 0.5, 9), "inert"),
+        (Estimate(0.2, 0.1, 0.3, 1, resolved=False), "inert"),
+    ],
+)
+def test_a_treatment_that_did_nothing_makes_its_claim_inert(check, found):
+    judged = report.judge(report.claims(ABOVE), checks={"onset": {"alpha acts": check}}, onset=RIGHT_OF_BORDER)
+    assert judged["onset"] == found
+    assert ("no effect: alpha acts" in judged._repr_html_()) == (found == "inert") == ("no effect" in str(judged))
+
+
+def test_too_few_points_come_before_an_inert_treatment():
+    unresolved = Estimate(0.3, 0.2, 0.4, 1, resolved=False)
+    assert verdict(ABOVE, unresolved, [False]) == "below resolution"
+
+
+def test_a_verdict_outside_its_regime_says_so():
+    claims = report.claims(ABOVE, regime={"member accuracy": 0.95})
+    assert "member accuracy at least 0.95" in claims._repr_mimebundle_()["text/plain"]
+    for learnt, said in ((Estimate(0.8, 0.7, 0.9, 9), True), (0.97, False), (math.nan, True)):
+        judged = report.judge(claims, regime={"member accuracy": learnt}, onset=RIGHT_OF_BORDER)
+        assert judged["onset"] == "holds"
+        assert ("outside the regime: member accuracy" in judged._repr_html_()) == said
+    with pytest.raises(BadInput, match="not judged: member accuracy"):
+        report.judge(claims, onset=RIGHT_OF_BORDER)
+    with pytest.raises(BadInput, match="no declared regime 'member acuracy'; did you mean"):
+        report.judge(claims, regime={"member acuracy": 1.0}, onset=RIGHT_OF_BORDER)
+
+
+def test_a_claim_has_a_p_of_its_own_border():
+    found = Estimate(0.3, 0.2, 0.4, 9)
+    assert ABOVE.p(found) == found.p(0.1) < 0.05
+    assert SAME.p(Estimate(0.01, 0.0, 0.02, 9)) == pytest.approx(0.05), "of the nearer border"
+    assert math.isnan(ABOVE.p(Estimate(0.3, 0.2, 0.4, 1, resolved=False)))
 
 
 def test_an_interval_upside_down_is_an_error():
@@ -49,10 +113,13 @@ def test_an_interval_upside_down_is_an_error():
 
 
 def test_a_claim_has_one_border_and_a_name():
-    for wrong in ({}, {"above": 0.0, "below": 1.0}, {"above": math.nan}):
+    for wrong in ({}, {"above": 0.0, "below": 1.0}, {"below": 0.0, "within": 1.0}, {"above": math.nan}):
         with pytest.raises(BadInput, match="border"):
             report.Claim("x", "t", "q", **wrong)
-    for name in ("two words", "notes"):
+    for wrong in ({"within": 0.0}, {"above": 0.0, "margin": -1.0}):
+        with pytest.raises(BadInput, match="margin"):
+            report.Claim("x", "t", "q", **wrong)
+    for name in ("two words", "notes", "checks"):
         with pytest.raises(BadInput, match="identifier"):
             report.Claim(name, "t", "q", above=0.0)
     with pytest.raises(BadInput, match="two claims"):
@@ -96,10 +163,11 @@ def test_claims_come_back_from_a_notebook():
             "claims", outputs=[nbformat.v4.new_output("display_data", claims._repr_mimebundle_())]
         ),
         nbformat.v4.new_code_cell("j", outputs=[nbformat.v4.new_output("execute_result", judged._repr_mimebundle_())]),
+        nbformat.v4.new_code_cell("p", outputs=[nbformat.v4.new_output("execute_result", {POPULATIONS: ["b", "a"]})]),
     ]
     node = nbformat.reads(nbformat.writes(nbformat.v4.new_notebook(cells=cells)), as_version=4)
     rows = report.claims_of(node)
-    assert rows == list(judged)
+    assert rows == [row | {"populations": ["a", "b"]} for row in judged]
     assert rows[0] == {
         "name": "onset",
         "text": "Stage 4 is loudest",
@@ -110,6 +178,12 @@ def test_claims_come_back_from_a_notebook():
         "low": 0.2,
         "high": 0.4,
         "n": 9,
+        "p": pytest.approx(2 * stats.norm.sf(2 * stats.norm.ppf(0.975))),
+        "power": None,
+        "moderated": False,
+        "inert": [],
+        "outside": [],
+        "populations": ["a", "b"],
         "paper": "Fig. 1",
         "control": "two seeds",
         "note": "",

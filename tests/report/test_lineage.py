@@ -6,6 +6,8 @@ import numpy as np
 
 from lib import report
 from lib.audit import Estimate
+from lib.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, population
+from lib.report.ledger import POPULATIONS
 
 
 @dataclass(frozen=True)
@@ -76,3 +78,39 @@ def test_a_dishonest_population_is_named():
 def test_nothing_known_is_nothing_said():
     assert dict(report.provenance(Results(meta={})).lines) == {"Steps behind this page": "none"}
     assert "Self-audit of digits" in dict(report.provenance(Results(SelfAudit("c"), meta={})).lines)
+
+
+def test_a_blind_classifier_below_one_half_tells_nothing():
+    unlucky = {"blind": np.array([0.4, 0.35, 0.45])}
+    line = dict(report.provenance(Results(SelfAudit("c"), arrays=unlucky, meta={})).lines)["Self-audit of digits"]
+    assert "✓ a blind classifier on the inputs cannot tell" in line
+
+
+def test_populations_are_data_members_and_architecture():
+    def populations(**changed):
+        given = {
+            "data": Data("fashion-mnist-small", 16),
+            "model": Model("atm-t", 4),
+            "schedule": Schedule(1, 8),
+            "design": RandomHalves(40),
+        }
+        given |= changed
+        first = population(given["data"], given["design"], given["model"], given["schedule"], models=4)
+        results = Results(*first.train(Schedule(1, 8, lr=0.2)), *first, meta={})
+        return report.provenance(results)._repr_mimebundle_()[POPULATIONS]
+
+    one = populations()
+    assert len(one) == 1 and populations(schedule=Schedule(2, 8)) == one
+    for changed in ({"design": RandomHalves(40, seed=1)}, {"model": Model("atm-t", 8)}):
+        assert len({*one, *populations(**changed)}) == 2
+
+
+def test_a_widening_is_told():
+    chain = population(Data("fashion-mnist-small", 16), RandomHalves(40), Model("atm-t", 4), Schedule(1, 8), models=6)
+    arrays = {"scores": np.arange(12.0).reshape(6, 2)}
+    said = {
+        name: dict(report.provenance(Results(chain.attack(attacker), arrays=arrays, meta={})).lines)
+        for name, attacker in {"LiRA": LiRA(), "RMIA": RMIA()}.items()
+    }
+    assert "2.3 for LiRA" in said["LiRA"]["Targets are each other's shadows"]
+    assert "Targets are each other's shadows" not in said["RMIA"]

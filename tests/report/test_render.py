@@ -101,7 +101,7 @@ def test_clean_drops_the_machine_and_keeps_the_results():
         assert word not in text
     assert "…/a.parquet and lib/x.py" in text and "100 %" in text and "1 %\\r" not in text
     assert "a live control" in text and "IntSlider" not in text
-    assert report.claims_of(node) == list(JUDGED)
+    assert [row | {"populations": []} for row in JUDGED] == report.claims_of(node)
     assert node.cells[1].metadata.tags == ["parameters"]
     assert "papermill" in before.metadata, "the notebook that was given stays as it is"
     nbformat.validate(node)
@@ -139,7 +139,7 @@ def test_index_tells_every_verdict_and_every_failure(run):
     render.index(run)
     page = (run / "index.html").read_text()
     assert not re.search(r"<script|<link|src=\"http", page)
-    assert "2 notebooks, 8 claims" in page
+    assert "2 notebooks, 8 claims; at most 0.2 wrong signs expected by chance; 4 stand alone" in page
     for word in ("<b>2</b> <span>✓ holds", "<b>2</b> <span>✗ fails", "<b>2</b> <span>◐ undecided"):
         assert word in page
     assert "<b>weights/fig03</b>: Failed: too few samples" in page
@@ -170,7 +170,7 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
     reports = paths.reports()
     assert render.publish(run, reports) == ["layers/fig01", "time/plane"]
     node = nbformat.read(reports / "quick/layers/fig01.ipynb", as_version=4)
-    assert "papermill" not in node.metadata and report.claims_of(node) == list(JUDGED)
+    assert "papermill" not in node.metadata and [row | {"populations": []} for row in JUDGED] == report.claims_of(node)
     assert sorted(p.name for p in reports.rglob("*") if p.is_file()) == [
         "fig01.ipynb",
         "index.md",
@@ -250,3 +250,21 @@ def test_command(run, capsys, monkeypatch, tmp_path):
 def test_command_without_any_run(own_outputs, capsys):
     assert __main__.main(["quick"]) == 2
     assert "make reproduce" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- many claims
+
+
+def test_q_is_that_of_all_claims_of_a_profile():
+    found = [{"claims": [{"p": 0.001}, {"p": None}]}, {"claims": [{"p": 0.04}, {"p": 0.02}, {}]}]
+    weighed = [row.get("q") for entry in render._weighed(found) for row in entry["claims"]]
+    assert weighed == [pytest.approx(0.003), None, pytest.approx(0.04), pytest.approx(0.03), None]
+
+
+def test_the_index_counts_what_findings_rest_on():
+    row = {"verdict": "holds", "p": 0.01, "q": 0.02, "populations": ["a"], "outside": []}
+    rows = [row, row | {"populations": ["a", "b"], "q": 0.2}, row | {"verdict": "undecided", "outside": ["x"]}]
+    said = render._weight(rows)
+    assert said.startswith("3 claims; at most 0.1 wrong signs expected by chance; 1 stand alone")
+    assert "2 distinct populations" in said and "1 outside their regime" in said
+    assert render._weight([]) == "0 claims"

@@ -1,0 +1,302 @@
+"""Planted results: what `lab.realize` would give if effects were as large, and of the sign, that a plant says.
+
+Every step gets arrays of the names and shapes that its kind stores, drawn at random around an effect of its *way*: the
+step less seeds and rows, so that the models of one population share their effects. Nothing is trained.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import zlib
+from collections.abc import Callable
+from functools import cache, singledispatchmethod
+from typing import Any
+
+import numpy as np
+
+from lib import lab, recipe, report
+from lib.data import designs, readers
+from lib.data.designs import Role
+from lib.lab import Result, trainings
+from lib.lab.plans import steps_of
+from lib.recipe import Recipe, Step
+
+NOISE = 0.002  # of one model around its way
+OWN = (1.0, 0.15, 0.01)
+
+
+def way(value: Any) -> str:
+    """What a recipe is, without the seeds and rows in which models of one population differ."""
+    if isinstance(value, tuple):
+        return f"({','.join(map(way, value))})"
+    return _way(value) if isinstance(value, Recipe) else repr(value)
+
+
+@cache
+def _way(of: Recipe) -> str:
+    told = (f.name for f in dataclasses.fields(of) if f.name not in ("row", "seed"))
+    text = ",".join(f"{name}={way(getattr(of, name))}" for name in told)
+    return f"{type(of).__name__}:{zlib.crc32(text.encode()):08x}"
+
+
+def chain(value: Any) -> str:
+    """The kinds of steps that lead here, whatever their numbers, objectives, data and architectures."""
+    if isinstance(value, tuple):
+        return ",".join(sorted({chain(each) for each in value}))
+    parents = [getattr(value, f.name) for f in dataclasses.fields(value) if f.name in ("parent", "of", "candidates")]
+    return f"{type(value).__name__}({','.join(chain(each) for each in parents if each is not None)})"
+
+
+@cache
+def _parts(model: recipe.Model, data: recipe.Data, parts: str = "stages") -> tuple[str, ...]:
+    from lib.localization.layers import part_names
+
+    return part_names(_net(model, data), parts)
+
+
+@cache
+def _net(model: recipe.Model, data: recipe.Data) -> Any:
+    from lib import models
+
+    return models.build(model, data.channels, data.classes, 0, data.size)
+
+
+@cache
+def _table(data: recipe.Data, design: Any, row: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    samples = readers.load(data.name, data.pixels)
+    index = designs.used(design, samples.labels, samples.train)
+    return designs.roles(design, samples.labels, samples.train, (row,))[0, index], index, samples.labels[index]
+
+
+def words(names: tuple[str, ...]) -> np.ndarray:
+    return np.frombuffer("\n".join(names).encode(), np.uint8)
+
+
+class Planted:
+    """Stands for `lab.Results`. `number` chooses the plant: odd ones turn the effects of the even one before around.
+
+    `loud` says which parts of a network tell anything: by depth from 0 to 1, True where an effect is wanted.
+    """
+
+    def __init__(self, steps: list[Step], number: int, loud: Callable[[float], bool]) -> None:
+        self.steps, self.number, self.loud = steps, number, loud
+        self._made: dict[str, Result] = {}
+
+    def __getitem__(self, step: Step) -> Result:
+        if step.key not in self._made:
+            self._made[step.key] = Result(self.plant(step), self.meta(step))
+        return self._made[step.key]
+
+    def meta(self, step: Step) -> dict[str, Any]:
+        return {"device": "planted"}
+
+    @property
+    def trainings(self) -> list[recipe.Train]:
+        return trainings(self.steps)
+
+    def effect(self, of: Any, what: str) -> float:
+        """In [0, 1], the same for all models of a way; `OWN` tells how much of it alike chains do not share."""
+        told = f"{what} {self.number // 2}"
+        own, alike = (zlib.crc32(f"{name} {told}".encode()) / 2**32 for name in (way(of), chain(of)))
+        share = OWN[self.number // 2 % len(OWN)]
+        draw = share * own + (1 - share) * alike
+        return 1 - draw if self.number % 2 else draw
+
+    def draws(self, step: Step) -> np.random.Generator:
+        return np.random.default_rng([int(step.key[:12], 16), self.number])
+
+    def shifts(self, of: Any, what: str, depth: int) -> np.ndarray:
+        """How far members lie from non-members in each part, in standard deviations: up to 1 where it is loud."""
+        signs = [1 - 2 * (zlib.crc32(f"{what} {self.number // 2} {i}".encode()) % 2) for i in range(depth)]
+        size = [sign * self.effect(of, f"{what} {i}") for i, sign in enumerate(signs)]
+        return np.array([s if self.loud(i / max(1, depth - 1)) else 0.0 for i, s in enumerate(size)])
+
+    @singledispatchmethod
+    def plant(self, step: Step) -> dict[str, np.ndarray]:
+        raise NotImplementedError(f"no plant for a {type(step).__name__}")
+
+    @plant.register
+    def _(self, step: recipe.Signals) -> dict[str, np.ndarray]:
+        rng, own = self.draws(step), step.of.training
+        role, index, labels = _table(own.data, own.design, own.row)
+        least = {r: 0.4 if r == Role.MEMBER else 0.1 for r in Role}
+        share = {r: min(1.0, least[r] + 0.8 * self.effect(step.of, r.name) + NOISE * rng.normal()) for r in Role}
+        right = rng.random(len(role)) < np.array([share[Role(r)] for r in role])
+        logits = 0.1 * rng.normal(size=(len(role), own.data.classes)).astype(np.float32)
+        sure = 1 + 4 * np.array([self.effect(step.of, f"sure {Role(r).name}") for r in role])
+        logits[np.arange(len(role)), np.where(right, labels, (labels + 1) % own.data.classes)] += sure
+        views = np.repeat(sure[:, None], step.views, axis=1)
+        arrays = {"logits": logits, "views": views, "labels": labels, "index": index, "role": role}
+        return arrays | {f"accuracy_{r.name.lower()}": np.array(share[r]) for r in Role}
+
+    @plant.register
+    def _(self, step: recipe.Attack) -> dict[str, np.ndarray]:
+        rng = self.draws(step)
+        found = [_table(t.training.data, t.training.design, t.training.row) for t in step.targets]
+        pool = np.isin(found[0][0], (Role.MEMBER, Role.NONMEMBER))
+        member = np.stack([role[pool] == Role.MEMBER for role, *_ in found])
+        shift = 2 * self.effect(step.targets[0], "leak") + 0.5 * self.effect(step, "attacker")
+        scores = rng.normal(size=member.shape) + (shift + 0.02 * rng.normal(size=(len(member), 1))) * member
+        return {
+            "scores": scores,
+            "member": member,
+            "thresholds": np.full(len(member), shift / 2),
+            "index": found[0][1][pool],
+        }
+
+    def _pair(self, step: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Samples of the pool, and which of them each model saw."""
+        (role_a, index, _), (role_b, *_) = (
+            _table(s.training.data, s.training.design, s.training.row) for s in (step.a, step.b)
+        )
+        pool = np.isin(role_a, (Role.MEMBER, Role.NONMEMBER))
+        return index[pool], role_a[pool] == Role.MEMBER, role_b[pool] == Role.MEMBER
+
+    @plant.register
+    def _(self, step: recipe.Distance) -> dict[str, np.ndarray]:
+        rng, own = self.draws(step), step.a.training
+        index, seen_a, seen_b = self._pair(step)
+        names = _parts(own.model, own.data, step.parts)
+
+        def values(what: str) -> np.ndarray:
+            shifts = self.shifts((step.a, step.b), what, len(names))[:, None] * (seen_a & ~seen_b)
+            size = 3 * self.effect((step.a, step.b), f"{what} size")
+            return np.exp(size + rng.normal(size=(len(names), len(index))) + 2 * shifts).astype(np.float32)
+
+        measures = {what: values(what) for what in ("euclidean", "direction", "length_a", "length_b")}
+        return measures | {"parts": words(names), "index": index, "seen_a": seen_a, "seen_b": seen_b}
+
+    @plant.register
+    def _(self, step: recipe.Similarity) -> dict[str, np.ndarray]:
+        rng, own = self.draws(step), step.a.training
+        index, seen_a, seen_b = (each[::2] for each in self._pair(step))
+        names = _parts(own.model, own.data, step.parts)
+        shifts = self.shifts((step.a, step.b), "aligned", len(names))[:, None] * ~seen_b
+        block_seen = np.arange(20) % 2 == 0
+        hsic = 1 + 0.05 * rng.random((len(names), 20, 3))
+        hsic[..., 0] *= 0.5 + 0.4 * self.effect((step.a, step.b), "cka")
+        aligned = np.exp(rng.normal(size=shifts.shape) + 2 * shifts).astype(np.float32)
+        arrays = {"aligned": aligned, "hsic": hsic, "block_seen": block_seen, "parts": words(names)}
+        return arrays | {"index": index, "seen_a": seen_a, "seen_b": seen_b}
+
+    @plant.register
+    def _(self, step: recipe.StageProbe) -> dict[str, np.ndarray]:
+        names, rng = _parts(step.of.training.model, step.of.training.data), self.draws(step)
+        names = tuple(name for name in names if name.startswith("stage"))
+        rise, bend = (2 * self.effect(step.of, f"probe {what}") - 1 for what in ("rises", "bends"))
+        level = 0.5 + 0.4 * rise * (np.linspace(0, 1, len(names)) ** 4 ** (bend * np.sign(rise)) - 0.5)
+        return {"accuracy": np.array(level) + NOISE * rng.normal(size=len(names)), "parts": words(names)}
+
+    @plant.register
+    def _(self, step: recipe.StageMembership) -> dict[str, np.ndarray]:
+        rng, own = self.draws(step), step.of.training
+        role, index, _ = _table(own.data, own.design, own.row)
+        pool = np.flatnonzero(np.isin(role, (Role.MEMBER, Role.NONMEMBER)))[::2]
+        member, names = role[pool] == Role.MEMBER, _parts(own.model, own.data)
+        shifts = self.shifts(step.of, "membership", len(names))
+        scores = rng.normal(size=(len(names), len(pool))) + 2 * shifts[:, None] * member
+        return {"scores": scores, "member": member, "index": index[pool], "parts": words(names)}
+
+    @plant.register
+    def _(self, step: recipe.Score) -> dict[str, np.ndarray]:
+        """A mixture of what all scores share, what this criterion has, and chance."""
+        from lib.localization.scores import kinds
+
+        net = _net(step.of.training.model, step.of.training.data)
+        named, rng = kinds(net), self.draws(step)
+        shared, own = (np.random.default_rng([zlib.crc32(w.encode()), self.number // 2]) for w in ("all", way(step)))
+        mix = [self.effect(step, what) for what in ("shared", "own", "chance")]
+        maps = {}
+        for name, tensor in net.state_dict().items():
+            if name in named:
+                shape = tuple(tensor.shape)
+                drawn = sum(m * g.normal(size=shape) for m, g in zip(mix, (shared, own, rng), strict=True))
+                level = 3 * self.effect(step, f"{named[name]}")
+                maps[name] = np.exp(drawn + level).astype(np.float32)
+        return maps | self._history(step, rng) | {"scored/kinds": words(tuple(f"{n} {k}" for n, k in named.items()))}
+
+    def _history(self, step: Any, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        if not hasattr(step.criterion, "steps"):
+            return {}
+        time = np.linspace(0, 1, step.criterion.steps)
+        names = ("ce", "accuracy", "kl", "accuracy_reference")
+        ends = {name: (self.effect(step, f"{name} first"), self.effect(step, f"{name} last")) for name in names}
+        return {
+            f"history/{n}": np.interp(time, (0, 1), e) + NOISE * rng.normal(size=len(time)) for n, e in ends.items()
+        }
+
+    @plant.register
+    def _(self, step: recipe.Shuffled) -> dict[str, np.ndarray]:
+        (score,) = step.parents()
+        rng = self.draws(step)
+        return {n: a if "/" in n else rng.permutation(a.ravel()).reshape(a.shape) for n, a in self[score].items()}
+
+    @plant.register
+    def _(self, step: recipe.Choose) -> dict[str, np.ndarray]:
+        size = len(step.candidates)
+        chosen = min(size - 1, int(size * self.effect(step, "chosen")))
+        return {"chosen": np.array(chosen), "accuracy": np.full(size, 0.5), "leak": np.full(size, 0.1)}
+
+    @plant.register
+    def _(self, step: recipe.Anatomy) -> dict[str, np.ndarray]:
+        names = _parts(step.model, step.data)
+        counts = [10 + int(1e4 * self.effect(step, name)) for name in names]
+        return {"parts": words(names)} | {what: np.array(counts) for what in ("parameters", "activations", "flops")}
+
+    @plant.register
+    def _(self, step: recipe.Cost) -> dict[str, np.ndarray]:
+        names = ("first_seconds", "seconds", "peak_bytes", "flops", "flops_once", "saved_bytes")
+        found = {name: np.array(1 + 1e6 * self.effect(step.of, name)) for name in names}
+        return found | {"epochs": np.array(step.of.schedule.epochs)}
+
+    @plant.register
+    def _(self, step: recipe.SelfAudit) -> dict[str, np.ndarray]:
+        return {"duplicates": np.zeros(1), "blind": np.array([0.5, 0.45, 0.55])}
+
+
+LOUD: tuple[Callable[[float], bool], ...] = (
+    lambda depth: True,
+    lambda depth: depth >= 0.75,
+    lambda depth: 0.5 <= depth < 0.75,
+    lambda depth: depth < 0.5,
+    lambda depth: False,
+)
+
+
+SHOWN = ("against_paper", "curves", "density", "histograms", "profile", "provenance", "roc", "table", "tradeoff")
+
+
+def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
+    """What a notebook's own cells judge when its results are planted; it draws nothing."""
+    judged: dict[str, str] = {}
+    judge = report.judge
+
+    def told(*given: Any, **estimates: Any) -> Any:
+        found = judge(*given, **estimates)
+        judged.update({row["name"]: row["verdict"] for row in found})
+        return found
+
+    loud = LOUD[number // 2 % len(LOUD)]
+    with monkeypatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
+        patch.setattr(lab, "realize", lambda *asked, **how: Planted(steps_of(asked), number, loud))
+        patch.setattr(report, "judge", told)
+        for name in SHOWN:
+            patch.setattr(report, name, lambda *given, **how: None)
+        space: dict[str, Any] = {"__name__": "__main__"}
+        for cell in cells:
+            exec(cell, space)
+    assert all(claim.control for claim in space["claims"]), "a claim names its control"
+    return judged
+
+
+def reached(cells: list[Any], plants: int, unreachable: set[str], monkeypatch: Any) -> dict[str, set[str]]:
+    """Each claim's verdicts over the plants, until all but the `unreachable` have held and have failed."""
+    found: dict[str, set[str]] = {}
+    for number in range(plants):
+        for name, verdict in verdicts(cells, number, monkeypatch).items():
+            found.setdefault(name, set()).add(verdict)
+        if all({"holds", "fails"} <= each for name, each in found.items() if name not in unreachable):
+            break
+    return found
