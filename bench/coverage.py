@@ -86,7 +86,7 @@ def over_targets(rng: np.random.Generator, runs: int = 250) -> Iterator[Row]:
                 inside = [held(audit.over(each, design_effect=wide), areas.mean()) for each in areas]
                 row = f"AUC of {name}, {models} targets, shift {shift:g}, design effect {wide:g}"
                 yield row, float(np.mean(inside)), f"measured effect {effect:.2f}"
-            truth = np.mean([one.value for one in rates])
+            truth = float(np.mean([one.value for one in rates]))
             row = f"TPR of {name} at 5 % FPR, {models} targets, shift {shift:g}"
             yield row, float(np.mean([held(one, truth) for one in rates])), ""
 
