@@ -110,6 +110,7 @@ UNDECIDABLE = {
     "weights/fig01_sparsity magnitude_no_better": RARE,
     "weights/fig05a_cinic10 hamp_leak": RARE,
     "weights/fig06_more_shadows same_order": RARE,
+    "weights/fig07_text score_beats_chance": RARE,
     "weights/tab03_cifar10 resnet10_tpr": ZERO,
     "weights/tab03_cifar10 vit_tpr": ZERO,
 }
