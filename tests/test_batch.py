@@ -108,6 +108,9 @@ UNDECIDABLE = {
     "layers/fig15_roc relaxloss_01": ZERO,
     "layers/own02_stage_membership_probe stage_3_is_silent_by_distance": SILENT,
     "weights/fig01_sparsity magnitude_no_better": RARE,
+    "weights/fig05a_cinic10 hamp_leak": RARE,
+    "weights/fig06_more_shadows same_order": RARE,
+    "weights/fig07_text score_beats_chance": RARE,
     "weights/tab03_cifar10 resnet10_tpr": ZERO,
     "weights/tab03_cifar10 vit_tpr": ZERO,
 }

@@ -52,10 +52,7 @@ def text_table(
 ) -> str:
     """Columns padded with spaces, for a terminal."""
     lines = [[str(cell) for cell in row] for row in (head, *rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-
-    def pad(cell: str, column: int) -> str:
-        return cell.rjust(widths[column]) if column in numeric else cell.ljust(widths[column])
-
-    out = ["  ".join(pad(cell, i) for i, cell in enumerate(line)).rstrip() for line in lines]
-    return "\n".join(out + ([caption] if caption else []))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    sides = [">" if i in numeric else "<" for i in range(len(head))]
+    cells = [[f"{cell:{side}{width}}" for cell, side, width in zip(line, sides, widths, strict=True)] for line in lines]
+    return "\n".join(["  ".join(line).rstrip() for line in cells] + ([caption] if caption else []))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -90,17 +90,18 @@ class Table:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/html": self._repr_html_(), "text/markdown": self._repr_markdown_(), "text/plain": str(self)}
 
-    def _repr_html_(self) -> str:
+    def _drawn(self, draw: Callable[..., str], cell: Callable[[Any], str]) -> str:
         head, rows, numeric = self._parts()
-        return str(html_table(head, [[_cell(value) for value in row] for row in rows], self.caption, numeric))
+        return str(draw(head, [[cell(value) for value in row] for row in rows], self.caption, numeric))
+
+    def _repr_html_(self) -> str:
+        return self._drawn(html_table, _cell)
 
     def _repr_markdown_(self) -> str:
-        head, rows, numeric = self._parts()
-        return markdown_table(head, [[plain(value) for value in row] for row in rows], self.caption, numeric)
+        return self._drawn(markdown_table, plain)
 
     def __str__(self) -> str:
-        head, rows, numeric = self._parts()
-        return text_table(head, [[plain(value) for value in row] for row in rows], self.caption, numeric)
+        return self._drawn(text_table, plain)
 
     __repr__ = __str__
 
