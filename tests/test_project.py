@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import yaml
@@ -131,6 +132,20 @@ def test_a_room_imports_only_rooms_above_it() -> None:
         if own != "lib":
             for module in imported(path):
                 assert room(module) <= room(own), f"{own} imports {module}, a room below it"
+
+
+def test_no_two_modules_import_each_other() -> None:
+    modules = {}
+    for path in (paths.ROOT / "lib").rglob("*.py"):
+        name = ".".join(path.relative_to(paths.ROOT).with_suffix("").parts).removesuffix(".__init__")
+        modules[name] = path
+    graph = {}
+    for name, path in modules.items():
+        text = re.sub(r"if TYPE_CHECKING:\n((?:    .*\n|\n)+)", "", path.read_text())
+        used = {node.module for node in ast.parse(text).body if isinstance(node, ast.ImportFrom) and node.module}
+        # A package's own __init__ gathers its modules, which may import the package to be complete.
+        graph[name] = {one for one in used & modules.keys() if one != name and not name.startswith(f"{one}.")}
+    list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 
 def unlike(one: Notebook) -> Iterator[str]:
