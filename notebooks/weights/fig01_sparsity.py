@@ -151,7 +151,7 @@ names |= {("Taylor", 0.0): "dense", (after, 0.0): "dense, fine-tuned"}
 accuracies, tests, spreads = ({key: audit.over(found[key]) for key in variants} for found in (right, held_out, gaps))
 leaks = {key: audit.over(areas[key], bounds=(0, 1), design_effect=effect) for key in variants}
 points = [{"series": k[0], "test accuracy": accuracies[k], "AUC of RMIA": leaks[k]} for k in variants]
-points.append(points[0] | {"series": stopped})
+points += [points[0] | {"series": stopped}]
 taylor, magnitude = (f"{excess[name, claimed].value:+.3f}".replace("-", "−") for name in (after, "magnitude, fine-tuned"))
 title = f"AUC at {100 * claimed:g} % against the dense network at equal accuracy: Taylor {taylor}, magnitude {magnitude}"
 report.tradeoff(points, "test accuracy", "AUC of RMIA", hue="series", title=title)
