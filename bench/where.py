@@ -1,0 +1,119 @@
+"""python -m bench.where [STORE]: where the core-seconds of a store went, by kind of step, by network and by notebook.
+
+Seconds are those that each step took when it was computed, as its entry says; a busy machine makes all of them longer,
+so read the shares. GFLOP/s are counted operations over these seconds; the share of the peak is what that is of one
+core's matrix product in float32, measured here: the rest is overhead of small operations, memory and Python.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from lib import store
+from lib.lab.declare import declare, notebooks, parameters
+from lib.lab.plans import steps_of
+from lib.recipe import Step
+
+
+def peak(rounds: int = 20) -> float:
+    """GFLOP/s of one core on a product of two matrices of 1,024 x 1,024 in float32."""
+    import torch
+
+    torch.set_num_threads(1)
+    a = torch.rand(1024, 1024)
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.perf_counter()
+        a @ a
+        best = min(best, time.perf_counter() - start)
+    return 2 * 1024**3 / best / 1e9
+
+
+def network(key: str, records: dict[str, dict[str, Any]]) -> str:
+    """The architecture and width behind a step, found through its parents; "" where there is none."""
+    seen, todo = set[str](), [records.get(key, {})]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict):
+            if item.get("kind") == "Model":
+                return f"{item.get('name', 'resnet18')} {item.get('width', 64)}"
+            if (parent := item.get("step")) and parent not in seen:
+                seen.add(parent)
+                todo.append(records.get(parent, {}))
+            todo += item.values()
+        elif isinstance(item, list):
+            todo += item
+    return ""
+
+
+def spent() -> pd.DataFrame:
+    """A row for each entry of the store: kind, network, core-seconds and counted operations."""
+    heads = {key: store.describe(key) for key in store.listing()}
+    records = {key: head["record"] for key, head in heads.items()}
+    shared = defaultdict(list)  # a training writes its epochs and readings too, all with the seconds of the whole
+    for key, head in heads.items():
+        shared[head["meta"].get("finished"), head["meta"]["seconds"]].append(key)
+    rows = []
+    for (_, seconds), keys in shared.items():
+        key = next((key for key in keys if records[key]["kind"] == "Train"), keys[0])
+        kind, operations = records[key]["kind"], heads[key]["meta"].get("operations", 0.0)
+        rows.append(
+            {"key": key, "kind": kind, "network": network(key, records), "core_s": seconds, "operations": operations}
+        )
+    return pd.DataFrame(rows)
+
+
+def table(found: pd.DataFrame, by: list[str], fastest: float) -> pd.DataFrame:
+    """Core-seconds, share, GFLOP/s and share of the peak of each group, dearest first."""
+    out = found.groupby(by).agg(steps=("key", "size"), core_s=("core_s", "sum"), operations=("operations", "sum"))
+    out["share"] = 100 * out.core_s / found.core_s.sum()
+    out["GFLOP/s"] = out.operations / out.core_s / 1e9
+    out["% of peak"] = 100 * out["GFLOP/s"] / fastest
+    return out.drop(columns="operations").sort_values("core_s", ascending=False)
+
+
+def behind(steps: Iterable[Step]) -> set[str]:
+    """Keys of all steps that some steps rest on, and their own."""
+    found, todo = set[str](), list(steps)
+    while todo:
+        step = todo.pop()
+        if step.key not in found:
+            found.add(step.key)
+            todo += step.parents()
+    return found
+
+
+def by_notebook(found: pd.DataFrame, profile: str = "quick") -> pd.DataFrame:
+    """Core-seconds behind each notebook: all, and those that no other notebook of the profile needs."""
+    needs = {one.name: behind(steps_of(declare(one, parameters(one, profile)))) for one in notebooks()}
+    cost = dict(zip(found.key, found.core_s, strict=True))
+    askers = defaultdict[str, int](int)
+    for keys in needs.values():
+        for key in keys:
+            askers[key] += 1
+    rows = {
+        name: {
+            "core_s": sum(cost.get(key, 0.0) for key in keys),
+            "alone_s": sum(cost.get(key, 0.0) for key in keys if askers[key] == 1),
+        }
+        for name, keys in needs.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").sort_values("alone_s", ascending=False)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        os.environ["LEAK_ATLAS_STORE"] = sys.argv[1]
+    pd.set_option("display.width", 120, "display.max_rows", 200, "display.float_format", "{:,.1f}".format)
+    entries, top = spent(), peak()
+    print(f"{len(entries)} steps, {entries.core_s.sum():,.0f} core-seconds; peak of one core {top:.0f} GFLOP/s\n")
+    print(table(entries, ["kind"], top), "\n")
+    print(table(entries, ["kind", "network"], top).head(30), "\n")
+    print(by_notebook(entries))
