@@ -5,12 +5,12 @@ Which weights a score selects is read from its stored maps, at any rate; what re
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from lib import BadInput, audit, nearest, selection
@@ -21,18 +21,15 @@ from lib.localization.disparity import Arrays
 from lib.recipe import SNIP, Attacker, Criterion, LiRA, Objective, Population, Schedule, Score, Step
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
     from lib.report.sheet import Sheet
 
 # Rates that can be looked at, ten a decade: from one weight in 2,000 to every second.
-GRID = tuple(
-    round(digits * 10.0**power, 6)
-    for power in (-4, -3, -2, -1)
-    for digits in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-    if 5e-4 <= digits * 10.0**power <= 0.5
-)
+DECADE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+GRID = tuple(rate for power in (-4, -3, -2, -1) for digits in DECADE if 5e-4 <= (rate := float(f"{digits}e{power}")) <= 0.5)
+Outcome: TypeAlias = Mapping[str, Estimate]  # "accuracy" on test samples and "auc" of the attack, over the models
+
 # Colour and marker of a layer type. None of them is A's or B's colour.
 KINDS = {
     "conv": ("#0f8a66", "o"),
@@ -92,17 +89,10 @@ class Rewinding:
         ]
 
 
-class Outcome(NamedTuple):
-    """Test accuracy and AUC of the attack, over the models."""
-
-    accuracy: Estimate
-    auc: Estimate
-
-
 def _outcome(found: Sequence[Arrays]) -> Outcome:
     *signals, attack = found
     accuracy = audit.over([float(each["accuracy_test"]) for each in signals], bounds=(0, 1))
-    return Outcome(accuracy, audit.audit(attack["scores"], attack["member"], fprs=())["auc"])
+    return {"accuracy": accuracy, "auc": audit.audit(attack["scores"], attack["member"], fprs=())["auc"]}
 
 
 class Ranked:
@@ -206,13 +196,13 @@ def told(sides: Sequence[Side], rate: float, references: Mapping[str, Outcome]) 
         out.append(f"A and B have {both} of their weights in common; by chance {low} to {high}.")
     if references:
         beside = "; ".join(f"{name}, {_told(one)}" for name, one in references.items())
-        models = next(iter(references.values())).accuracy.n
+        models = next(iter(references.values()))["accuracy"].n
         out.append(f"Beside them: {beside}. All are means over {models} models with 95 % intervals.")
     return out
 
 
 def _told(found: Outcome) -> str:
-    return f"test accuracy {found.accuracy:.3f}, attack AUC {found.auc:.3f}"
+    return f"test accuracy {found['accuracy']:.3f}, attack AUC {found['auc']:.3f}"
 
 
 def rows(sides: Sequence[Side], rate: float) -> list[dict[str, Any]]:
@@ -230,120 +220,79 @@ def rows(sides: Sequence[Side], rate: float) -> list[dict[str, Any]]:
 
 # --- drawing --------------------------------------------------------------------------------------------------------
 
-SHOWN_RATES, NUMBERS = (0.001, 0.01, 0.1, 1.0), {"accuracy": "test accuracy", "auc": "AUC of the attack"}
+TICKS = (0.001, 0.01, 0.1, 1.0)
+NUMBERS = {"test accuracy, 95 % intervals": "accuracy", "AUC of the attack, 95 % intervals": "auc"}
 
 
-class Drawing:
-    """Accuracy and AUC over the rate and, for each side below, the share of each tensor that it selects at one rate.
+def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Sequence[float]) -> Sheet:
+    """Accuracy and AUC over the rate, and below an axis of tensors for each side; `move` lays a rate over it."""
+    from lib.report import figures
+    from lib.report.sheet import FLOOR, QUIET, Look, stages_of
 
-    What stays is drawn once; what moves with the rate is laid over it, so that a slider can be followed.
-    """
+    low, high = min([GRID[0], *rates]), max([GRID[-1], *rates])
+    tensors = {f"{side.letter}: what {side.name} selects of each tensor; grey: 95 % of chance": side.ranked
+               for side in sides if side.ranked}  # fmt: skip
+    apart = 0.09 * (len(sides) - 1)  # so that none is covered
+    found = pd.DataFrame([
+        {"panel": panel, "side": side.letter, "_x": rate * (1 + apart * (i or -1)), "value": one[number]}
+        for panel, number in NUMBERS.items() for i, side in enumerate(sides) for rate, one in sorted(side.outcomes.items())
+    ], columns=["panel", "side", "_x", "value"])  # fmt: skip
 
-    def __init__(self, sides: Sequence[Side], references: Mapping[str, Outcome], rates: Sequence[float]) -> None:
-        from lib.report import sheet
-
-        self._sides, self._references = sides, references
-        self._low, self._high = min(GRID[0], *rates), max(GRID[-1], *rates)
-        self._moving: list[Artist] = []
-        self._still: Any = None  # the pixels of what stays
-        self._shown = [side for side in sides if side.ranked]
-        layout: Any = [list(NUMBERS), *([side.letter] * len(NUMBERS) for side in self._shown)]
-        self.sheet = sheet.Sheet(figsize=(8.7, 2.5 + 1.5 * len(self._shown)))
-        heights = (2, *[1.15] * len(self._shown))
-        self._axes: dict[str, Axes] = self.sheet.subplot_mosaic(layout, height_ratios=heights)
-        for number in NUMBERS:
-            self._outcomes(self._axes[number], number)
-        for side in self._shown:
-            self._tensors(self._axes[side.letter], side, names=side is self._shown[-1])
-        key = self._axes["auc"].get_legend_handles_labels()
-        sheet.finish(self.sheet, {label: artist for artist, label in zip(*key, strict=True)})
-
-    def at(self, rate: float) -> Sheet:
-        """The sheet at a rate."""
-        for artist in self._moving:
-            artist.remove()
-        before = {artist for ax in self._axes.values() for artist in ax.get_children()}
-        self._move(rate)
-        self._moving = [each for ax in self._axes.values() for each in ax.get_children() if each not in before]
-        for artist in self._moving:
-            artist.set_in_layout(False)
-        self.told = told(self._sides, rate, self._references)
-        self.sheet.finding = " ".join(self.told)
-        return self.sheet
-
-    def picture(self, rate: float) -> bytes:
-        """The sheet at a rate as a PNG, in a tenth of the time of drawing it anew."""
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from PIL import Image
-
-        canvas = FigureCanvasAgg(self.sheet)
-        if self._still is None:
-            canvas.draw()
-            self._still = canvas.copy_from_bbox(self.sheet.bbox)
-        canvas.restore_region(self._still)
-        self.at(rate)
-        for artist in self._moving:
-            artist.draw(canvas.get_renderer())
-        buffer = io.BytesIO()
-        Image.fromarray(np.asarray(canvas.buffer_rgba())).save(buffer, "PNG", compress_level=1)
-        return buffer.getvalue()
-
-    def _outcomes(self, ax: Axes, number: str) -> None:
-        from lib.report import figures
-        from lib.report.sheet import FLOOR, QUIET, Look
-
-        ax.set(xscale="log", xlim=(0.8 * self._low, 1.25 * self._high), xlabel="rewind rate r, share of all weights")
-        for (name, found), dash in zip(self._references.items(), ("-", (0, (4, 2))), strict=False):
-            one: Estimate = getattr(found, number)
-            ax.axhspan(one.low, one.high, color=FLOOR, alpha=0.6, linewidth=0, zorder=0)
-            ax.axhline(one.value, color=QUIET, linewidth=1.2, linestyle=dash, label=name, zorder=1)
-        for i, side in enumerate(self._sides):
-            aside = 0.91 + 0.18 * i if len(self._sides) > 1 else 1.0  # alone, none is covered
-            look = Look(f"{side.letter}: {side.name}", COLOURS[side.letter], "os"[i], ("-", "--")[i])
-            if made := [{"_x": at * aside, "value": getattr(one, number)} for at, one in sorted(side.outcomes.items())]:
-                figures.points(ax, figures.spans(made), look)
+    def outcomes(ax: Axes, number: str) -> None:
+        for (name, beside), dash in zip(references.items(), ("-", (0, (4, 2))), strict=False):
+            ax.axhspan(beside[number].low, beside[number].high, color=FLOOR, alpha=0.6, linewidth=0, zorder=0)
+            ax.axhline(beside[number].value, color=QUIET, linewidth=1.2, linestyle=dash, label=name, zorder=1)
         if number == "auc":
             ax.axhline(0.5, **figures.GUESS)
-        ticks = [each for each in SHOWN_RATES if self._low <= each <= self._high]
+        ax.set(xscale="log", xlim=(0.8 * low, 1.25 * high), xlabel="rewind rate r, share of all weights")
+        ticks = [each for each in TICKS if low <= each <= high]
         ax.set_xticks(ticks, [percent(each) for each in ticks])
-        ax.minorticks_off()
-        ax.set_title(f"{NUMBERS[number]}, 95 % intervals")
 
-    def _tensors(self, ax: Axes, side: Side, names: bool) -> None:
-        """A logarithmic axis, tensors in the order of the network; what has hardly any share lies at the bottom."""
-        from lib.report.sheet import FLOOR
-
-        own, bottom = side.ranked, self._low / 20
-        assert own is not None
-        parts = [name.partition(".")[0] for name in own.ranks]
-        starts = [i for i, part in enumerate(parts) if not i or part != parts[i - 1]]
-        centres = [(a + b - 1) / 2 for a, b in zip(starts, [*starts[1:], len(parts)], strict=True)]
-        ax.set(yscale="log", ylim=(bottom, 1.3), xlim=(-0.7, len(parts) - 0.3))
-        ax.set_xticks(centres, [parts[i] if names else "" for i in starts])
-        ax.set_yticks([bottom, *SHOWN_RATES], [f"≤ {percent(bottom)}", *map(percent, SHOWN_RATES)])
-        ax.minorticks_off()
+    def shares(ax: Axes, own: Ranked) -> None:
+        """Tensors in the order of the network; what has hardly any share lies at the bottom of the axis."""
+        stages, bottom = np.array(stages_of(list(own.ranks))), low / 20
+        spans = {name: np.flatnonzero(stages == name) for name in dict.fromkeys(stages)}
+        ax.set(yscale="log", ylim=(bottom, 1.3), xlim=(-0.7, len(stages) - 0.3))
+        ax.set_xticks([places.mean() for places in spans.values()], list(spans), minor=False)
+        ax.set_yticks([bottom, *TICKS], [f"≤ {percent(bottom)}", *map(percent, TICKS)])
         ax.grid(axis="x", visible=False)
         ax.tick_params(axis="x", length=0)
-        ax.vlines([start - 0.5 for start in starts[1:]], bottom, 1.3, color=FLOOR, linewidth=1)
+        ax.vlines([places[0] - 0.5 for places in spans.values()][1:], bottom, 1.3, color=FLOOR, linewidth=1)
         for kind in dict.fromkeys(own.kinds.values()):
             ax.plot([], [], KINDS[kind][1], color=KINDS[kind][0], markeredgecolor="white", label=kind)
-        ax.legend(loc="lower right", bbox_to_anchor=(1.01, 1.0), ncols=len(KINDS), handletextpad=0.1, columnspacing=1)
-        title = f"{side.letter}: what {side.name} selects of each tensor; grey: 95 % of chance"
-        ax.set_title(title, color=COLOURS[side.letter])
 
-    def _move(self, rate: float) -> None:
-        from lib.report.sheet import FAINT, INK
+    def dress(panel: str, ax: Axes) -> None:
+        if panel in NUMBERS:
+            outcomes(ax, NUMBERS[panel])
+        else:
+            shares(ax, tensors[panel])
+            ax.set_title(panel, color=COLOURS[panel[0]])
+        ax.minorticks_off()
 
-        for number in NUMBERS:
-            self._axes[number].axvline(rate, color=INK, linewidth=1.1, zorder=2)
-        for side in self._shown:
-            own, ax, bottom = side.ranked, self._axes[side.letter], self._low / 20
-            assert own is not None
-            low, high = np.maximum(own.chance(rate), bottom)
-            ax.vlines(range(len(low)), low, high, color=FAINT, alpha=0.45, linewidth=7)
-            ax.axhline(rate, color=INK, linewidth=1.1)
-            found = list(enumerate(own.by_tensor(rate)))
-            for kind in dict.fromkeys(own.kinds.values()):
-                of = [(i, max(each.share, bottom)) for i, each in found if own.kinds[each.of] == kind]
-                colour, marker = KINDS[kind]
-                ax.plot(*zip(*of, strict=True), marker, color=colour, markeredgecolor="white", clip_on=False)
+    looks = {side.letter: Look(f"{side.letter}: {side.name}", COLOURS[side.letter], "os"[i], ("-", "--")[i])
+             for i, side in enumerate(sides)}  # fmt: skip
+    panels = [[*NUMBERS], [*NUMBERS], *([panel] * len(NUMBERS) for panel in tensors)]
+    return figures.draw(
+        [(figures.spans(found), figures.points)], looks, hue="side", facet="panel", panels=panels, height=1.3,
+        dress=dress, words={},
+    )  # fmt: skip
+
+
+def move(fig: Sheet, sides: Sequence[Side], rate: float) -> None:
+    """Lays a rate, and what is selected at it, over a `sheet` of these sides."""
+    from lib.report.sheet import FAINT, INK
+
+    over: dict[str, Any] = {"animated": True, "in_layout": False}
+    for artist in fig.moving:
+        artist.remove()
+    top, below = fig.axes[: len(NUMBERS)], fig.axes[len(NUMBERS) :]
+    fig.moving = [ax.axvline(rate, color=INK, linewidth=1.1, zorder=2, **over) for ax in top]
+    for ax, own in zip(below, [side.ranked for side in sides if side.ranked], strict=True):
+        bottom, found = ax.get_ylim()[0], list(enumerate(own.by_tensor(rate)))
+        chance = np.maximum(own.chance(rate), bottom)
+        fig.moving.append(ax.vlines(range(len(found)), *chance, color=FAINT, alpha=0.45, linewidth=7, **over))
+        fig.moving.append(ax.axhline(rate, color=INK, linewidth=1.1, **over))
+        for kind in dict.fromkeys(own.kinds.values()):
+            of = [(i, max(each.share, bottom)) for i, each in found if own.kinds[each.of] == kind]
+            look = {"color": KINDS[kind][0], "markeredgecolor": "white", "clip_on": False, **over}
+            fig.moving += ax.plot(*zip(*of, strict=True), KINDS[kind][1], **look)

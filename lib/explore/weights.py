@@ -20,7 +20,7 @@ import ipywidgets as widgets
 from lib import BadInput, audit
 from lib.explore import base, rewinding
 from lib.explore.base import WRAP, View, markup
-from lib.explore.rewinding import Drawing, Rewinding, Stored, percent
+from lib.explore.rewinding import Rewinding, Stored, percent
 from lib.recipe import Random
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Explorer(base.Explorer):
     def __init__(self, study: Rewinding, a: str, b: str | None, rate: float, rates: Iterable[float]) -> None:
         super().__init__()
         self._stored = Stored(study, [*rewinding.GRID, *rates, rate])
-        self._drawn: tuple[Any, Drawing] | None = None
+        self._chosen: Any = None  # for which the sheet is drawn
         names, wide = list(study.criteria), {"width": "300px"}
         models = [(f"model {i}", i) for i in range(len(study.ordinary))]
         listed = widgets.Dropdown
@@ -95,28 +95,26 @@ class Explorer(base.Explorer):
         models = [*study.references().values(), *(self._stored.chain(name, self.rate.value) for name in names)]
         return [[study.scores(name) for name in names], [study.measured(each) for each in models]]
 
-    def settle(self, wrong: str = "") -> None:
-        chosen = [(letter, each.value) for letter, each in self.scores.items() if each.value != NONE], self.model.value
-        if self._drawn is None or self._drawn[0] != chosen:  # otherwise only the rate has moved
-            self._sides = [self._stored.side(*named, self.model.value) for named in chosen[0]]
-            self._references = self._stored.references()
-            self._drawn = chosen, Drawing(self._sides, self._references, self._stored.rates)
-        super().settle(wrong)
-
     def forget(self) -> None:
-        self._drawn = None
+        self._chosen = None
 
     def fit(self) -> None:
+        chosen = {letter: each.value for letter, each in self.scores.items() if each.value != NONE}, self.model.value
+        if chosen != self._chosen:  # otherwise only the rate has moved
+            self._chosen, self._references = chosen, self._stored.references()
+            self._sides = [self._stored.side(*named, self.model.value) for named in chosen[0].items()]
+            self._sheet = rewinding.sheet(self._sides, self._references, self._stored.rates)
         base.offer(self.rate, self._marks(self._sides[0].outcomes), self.rate.value)
 
     def look(self) -> View:
-        assert self._drawn
-        rate, sides, drawing = self.rate.value, self._sides, self._drawn[1]
+        rate, sides, found = self.rate.value, self._sides, self._references
         missing = [f"The score of {side.letter} ({side.name}) is not stored." for side in sides if not side.ranked]
-        png = drawing.picture(rate)
+        said = rewinding.told(sides, rate, found)
+        rewinding.move(self._sheet, sides, rate)
+        self._sheet.finding = " ".join(said)
         self.cells.value = CELLS + self.table._repr_html_() if len(missing) < len(sides) else ""
-        trained = len(self._references) == len(self._stored.of.references()) and all(rate in s.outcomes for s in sides)
-        return View(drawing.sheet, drawing.told, missing, trained and not missing, png)
+        trained = len(found) == len(self._stored.of.references()) and all(rate in side.outcomes for side in sides)
+        return View(self._sheet, said, missing, trained and not missing)
 
     @property
     def table(self) -> Table:

@@ -159,46 +159,55 @@ def columns(count: int, widest: int) -> int:
 def panels_of(
     keys: Sequence[Any], height: float, widest: int = 4, share: bool = False
 ) -> tuple[dict[Any, Axes], Sheet]:
-    """One axes per key: a row that wraps, or rows and columns where the keys are pairs."""
-    pairs = bool(keys) and all(isinstance(key, tuple) and len(key) == 2 for key in keys)
-    downs, acrosses = (list(dict.fromkeys(part)) for part in (zip(*keys, strict=True) if pairs else ((), ())))
-    across = len(acrosses) or columns(len(keys), widest)
-    places = [(downs.index(k[0]), acrosses.index(k[1])) if pairs else divmod(i, across) for i, k in enumerate(keys)]
-    layout = np.full((max(down for down, _ in places) + 1, across), -1)
-    layout[tuple(zip(*places, strict=True))] = range(len(keys))
-    alone, grown = len(keys) == 1, min(layout.shape) > 1 and pairs
+    """One axes per key: a row that wraps, rows and columns where the keys are pairs, or the places of a mosaic.
+
+    A mosaic is a list of rows; a key that stands in several places has one large panel.
+    """
+    pairs, layout = all(isinstance(key, tuple) and len(key) == 2 for key in keys), list(keys)
+    if pairs:
+        downs, acrosses = (list(dict.fromkeys(part)) for part in zip(*keys, strict=True))
+        layout = [[(row, name) if (row, name) in keys else "" for name in acrosses] for row in downs]
+    elif not isinstance(keys[0], list):
+        across = columns(len(keys), widest)
+        filled = [*keys, *[""] * (-len(keys) % across)]
+        layout = [filled[i : i + across] for i in range(0, len(filled), across)]
+    alone, grown = layout == [[keys[0]]], pairs and min(len(layout), len(layout[0])) > 1
     fig = Sheet(figsize=(0.8 * WIDTH if alone else WIDTH, len(layout) * height + (0.6 if alone else 0)))
-    axes = fig.subplot_mosaic(layout.tolist(), empty_sentinel=-1, sharex=share, sharey=share)
-    for i, (key, (down, left)) in enumerate(zip(keys, places, strict=True)):
+    number = {key: i for i, key in enumerate(dict.fromkeys(key for row in layout for key in row if key != ""))}
+    places = [[number.get(key, -1) for key in row] for row in layout]
+    made = fig.subplot_mosaic(places, empty_sentinel=-1, sharex=share, sharey=share)
+    axes = {key: made[i] for key, i in number.items()}
+    for key, ax in axes.items():
         row, name = key if grown else ("", ", ".join(str(part) for part in key if part) if pairs else key)
-        axes[i].set_title(proper(str(name)) if name is not None and not (grown and down) else "")
-        if grown and left == 0:
-            fit(axes[i].set_ylabel(proper(str(row)), fontweight="bold", fontsize=9.5, color=INK), 0.72 * height)
+        ax.set_title(proper(str(name)) if name is not None and not (grown and row != downs[0]) else "")
+        if grown and name == acrosses[0]:
+            fit(ax.set_ylabel(proper(str(row)), fontweight="bold", fontsize=9.5, color=INK), 0.72 * height)
         if share:
-            axes[i].label_outer()
-    return {key: axes[i] for i, key in enumerate(keys)}, fig
+            ax.label_outer()
+    return axes, fig
 
 
 def name_parts(ax: Axes, names: Sequence[str], panels: int = 1) -> None:
     """Names under the axis; blocks (`stage4.1`) get their stage's name once, under their own; long names lean."""
-    groups = [name.split(".", 1)[0] for name in names]
-    heads = [name.partition(".")[2].removeprefix("block") for name in names]
-    shown = [head or name for head, name in zip(heads, names, strict=True)]
-    ax.set_xticks(range(len(names)), shown)
+    owners, shown = stages_of(names), [name.partition(".")[2].removeprefix("block") or name for name in names]
+    room = ax.figure.get_figure(root=True).get_size_inches()[0] / panels * 0.8  # type: ignore[union-attr]
+    long = 0.066 * sum(len(name) + 1 for name in shown) > room
+    lean: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if long else {}
+    ax.set_xticks(range(len(names)), shown, **lean)
     ax.set_xlim(-0.45, len(names) - 0.55)
     ax.grid(axis="x", visible=False)
-    for group in dict.fromkeys(group for group, head in zip(groups, heads, strict=True) if head):
-        places = [i for i, own in enumerate(groups) if own == group]
+    for owner in dict.fromkeys(own for own, name in zip(owners, names, strict=True) if own != name):
+        places = [i for i, own in enumerate(owners) if own == owner]
         ax.annotate(
-            group, (np.mean(places), 0), (0, -17), xycoords=("data", "axes fraction"), textcoords="offset points",
+            owner, (np.mean(places), 0), (0, -17), xycoords=("data", "axes fraction"), textcoords="offset points",
             ha="center", va="top", fontsize=8.5, color=QUIET, annotation_clip=False,
         )  # fmt: skip
         ax.axvline(places[0] - 0.5, color=WASH, linewidth=0.8, zorder=0)
-    room = ax.figure.get_figure(root=True).get_size_inches()[0] / panels * 0.8  # type: ignore[union-attr]
-    if 0.066 * sum(len(name) + 1 for name in shown) > room:
-        ax.tick_params(axis="x", labelrotation=30)
-        for label in ax.get_xticklabels():
-            label.set(ha="right", rotation_mode="anchor")
+
+
+def stages_of(parts: Sequence[str]) -> list[str]:
+    """The stage of each part: `stage4` of `stage4.1`."""
+    return [name.partition(".")[0] for name in parts]
 
 
 def finish(fig: Sheet, key: Mapping[str, Any], title: str = "", xlabel: str = "", ylabel: str = "") -> Sheet:
@@ -252,12 +261,5 @@ def note_above(ax: Axes, note: str) -> None:
     """A quiet line, if there is one, between the panel's name and the panel."""
     if note:
         ax.set_title(name := ax.get_title(loc="left"), pad=19 if name else 6)
-        ax.annotate(
-            proper(note),
-            (0, 1),
-            (0, 5),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            color=QUIET,
-            fontsize=8.5,
-        )
+        offset: dict[str, Any] = {"xytext": (0, 5), "xycoords": "axes fraction", "textcoords": "offset points"}
+        ax.annotate(proper(note), (0, 1), color=QUIET, fontsize=8.5, **offset)
