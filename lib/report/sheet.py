@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from lib.report.tables import is_estimate
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.text import Text
 
@@ -39,10 +40,13 @@ class Sheet(Figure):
     """A Figure that belongs to no window system: shown where a cell returns it, once, as a small sharp PNG.
 
     Twice the dots at the same size on the page, in a palette of few colours; its title is its description for
-    those who cannot see it.
+    those who cannot see it. What moves with a slider are animated artists in `moving`; `still` are the pixels of the
+    rest, once they are drawn.
     """
 
     finding = ""
+    moving: Sequence[Artist] = ()
+    still: Any = None
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
         wide = round(self.get_size_inches()[0] * self.dpi)
