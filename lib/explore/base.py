@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import html
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -38,6 +38,11 @@ def markup(name: str = "") -> widgets.HTML:
     if name:
         made.add_class(name)
     return made
+
+
+def stages_of(parts: Iterable[str]) -> list[str]:
+    """The stage of each part: `stage4` of `stage4.1`."""
+    return [name.partition(".")[0] for name in parts]
 
 
 def status(*lines: str) -> str:

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from lib import BadInput, audit, nearest, selection
 from lib.audit import Estimate
-from lib.explore.base import COLOURS, Shelf
+from lib.explore.base import COLOURS, Shelf, stages_of
 from lib.localization import score_maps
 from lib.localization.disparity import Arrays
 from lib.recipe import SNIP, Attacker, Criterion, LiRA, Objective, Population, Schedule, Score, Step
@@ -226,8 +225,10 @@ NUMBERS = {"test accuracy, 95 % intervals": "accuracy", "AUC of the attack, 95 %
 
 def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Sequence[float]) -> Sheet:
     """Accuracy and AUC over the rate, and below an axis of tensors for each side; `move` lays a rate over it."""
+    import pandas as pd
+
     from lib.report import figures
-    from lib.report.sheet import FLOOR, QUIET, Look, stages_of
+    from lib.report.sheet import FLOOR, QUIET, Look
 
     low, high = min([GRID[0], *rates]), max([GRID[-1], *rates])
     tensors = {f"{side.letter}: what {side.name} selects of each tensor; grey: 95 % of chance": side.ranked
@@ -250,7 +251,7 @@ def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Seque
 
     def shares(ax: Axes, own: Ranked) -> None:
         """Tensors in the order of the network; what has hardly any share lies at the bottom of the axis."""
-        stages, bottom = np.array(stages_of(list(own.ranks))), low / 20
+        stages, bottom = np.array(stages_of(own.ranks)), low / 20
         spans = {name: np.flatnonzero(stages == name) for name in dict.fromkeys(stages)}
         ax.set(yscale="log", ylim=(bottom, 1.3), xlim=(-0.7, len(stages) - 0.3))
         ax.set_xticks([places.mean() for places in spans.values()], list(spans), minor=False)

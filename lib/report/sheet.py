@@ -193,7 +193,8 @@ def panels_of(
 
 def name_parts(ax: Axes, names: Sequence[str], panels: int = 1) -> None:
     """Names under the axis; blocks (`stage4.1`) get their stage's name once, under their own; long names lean."""
-    owners, shown = stages_of(names), [name.partition(".")[2].removeprefix("block") or name for name in names]
+    owners = [name.partition(".")[0] for name in names]
+    shown = [name.partition(".")[2].removeprefix("block") or name for name in names]
     room = ax.figure.get_figure(root=True).get_size_inches()[0] / panels * 0.8  # type: ignore[union-attr]
     long = 0.066 * sum(len(name) + 1 for name in shown) > room
     lean: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if long else {}
@@ -207,11 +208,6 @@ def name_parts(ax: Axes, names: Sequence[str], panels: int = 1) -> None:
             ha="center", va="top", fontsize=8.5, color=QUIET, annotation_clip=False,
         )  # fmt: skip
         ax.axvline(places[0] - 0.5, color=WASH, linewidth=0.8, zorder=0)
-
-
-def stages_of(parts: Sequence[str]) -> list[str]:
-    """The stage of each part: `stage4` of `stage4.1`."""
-    return [name.partition(".")[0] for name in parts]
 
 
 def finish(fig: Sheet, key: Mapping[str, Any], title: str = "", xlabel: str = "", ylabel: str = "") -> Sheet:
