@@ -11,6 +11,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import ipywidgets as widgets
@@ -24,6 +25,7 @@ from lib.explore.setting import FACTORS, Setting, bounds, choices, names, takes,
 from lib.explore.side_by_side import MEASURES, SHOWN, Side
 from lib.recipe import CrossEntropy, Objective
 
+
 def heading(letter: str, text: str, style: str = "") -> str:
     return f'<b style="color:{COLOURS[letter]};{style}">{letter}</b>{html.escape(text)}'
 
@@ -32,10 +34,18 @@ def heading(letter: str, text: str, style: str = "") -> str:
 
 
 class Explorer(base.Explorer):
-    """Controls, pictures and sentences; `settings` are what is compared, by letter. Made by `explorer`."""
+    """Two columns of factors, their profiles on one axis, and the samples of the part that is clicked.
+
+    `moments` are the epochs before the last that can be looked at; `objectives` what a probe may train with, by the
+    words that offer it. Nothing is computed before the button is clicked. `settings` are what is compared, by letter.
+    """
 
     def __init__(
-        self, first: Setting, second: Setting, moments: Iterable[int], objectives: Mapping[str, Objective]
+        self,
+        first: Setting,
+        second: Setting,
+        moments: Iterable[int] = (),
+        objectives: Mapping[str, Objective] = MappingProxyType({"cross-entropy": CrossEntropy()}),
     ) -> None:
         super().__init__()
         self.settings = {"A": first, "B": second}
@@ -127,8 +137,8 @@ class Explorer(base.Explorer):
         if key not in self._sides and (found := self._shelf.results(setting.distances(moment, parts))):
             at_end = moment is None and parts == "stages"
             floors = self._shelf.results(setting.floors()) if at_end else None
-            anatomy = self._shelf.results([setting.anatomy()]) or [None]
-            self._sides[key] = Side(letter, name, found, measure, floors or (), anatomy[0])
+            (anatomy,) = self._shelf.results([setting.anatomy()]) or (None,)
+            self._sides[key] = Side(letter, name, found, measure, floors or (), anatomy)
         return self._sides.get(key)
 
     def look(self) -> View:
@@ -181,19 +191,9 @@ class Explorer(base.Explorer):
         classes = registry.find(setting.data.name).classes
         for title, ends in (("largest", found[: -SHOWN - 1 : -1]), ("smallest", found[:SHOWN])):
             out += f"<div><b>{title} {measure}</b></div>"
-            out += side_by_side.gallery(ends, data.x, [classes[i] for i in data.labels[ends["index"]]], COLOURS[side.letter])
+            labels = [classes[i] for i in data.labels[ends["index"]]]
+            out += side_by_side.gallery(ends, data.x, labels, COLOURS[side.letter])
         return f'<div style="line-height:1.5;width:460px">{out}</div>'
 
 
-def explorer(
-    first: Setting,
-    second: Setting,
-    moments: Iterable[int] = (),
-    objectives: Mapping[str, Objective] | None = None,
-) -> Explorer:
-    """Two columns of factors, their profiles on one axis, and the samples of the part that is clicked.
-
-    `moments` are the epochs before the last that can be looked at; `objectives` what a probe may train with, by the
-    words that offer it (cross-entropy alone, by default). Nothing is computed before the button is clicked.
-    """
-    return Explorer(first, second, moments, objectives or {"cross-entropy": CrossEntropy()})
+explorer = Explorer

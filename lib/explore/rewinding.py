@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 # Rates that can be looked at, ten a decade: from one weight in 2,000 to every second.
 DECADE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-GRID = tuple(rate for power in (-4, -3, -2, -1) for digits in DECADE if 5e-4 <= (rate := float(f"{digits}e{power}")) <= 0.5)
+GRID = (*(5e-4, 6e-4, 8e-4), *(float(f"{digits}e{power}") for power in (-3, -2) for digits in DECADE),
+        *(0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5))  # fmt: skip
+Key = TypeVar("Key")
 Outcome: TypeAlias = Mapping[str, Estimate]  # "accuracy" on test samples and "auc" of the attack, over the models
 
 # Colour and marker of a layer type. None of them is A's or B's colour.
@@ -134,61 +137,48 @@ class Stored:
     """What is stored of a rewinding at some rates, each read and counted once. Nothing is computed."""
 
     def __init__(self, of: Rewinding, rates: Iterable[float]) -> None:
-        self.of, self.rates = of, sorted(set(rates))
+        self.of, self.rates, self.chain = of, sorted(set(rates)), cache(of.rewound)
         self._shelf = Shelf()
-        self._chains: dict[tuple[str, float], Population] = {}
 
-    def chain(self, name: str, rate: float) -> Population:
-        if (name, rate) not in self._chains:
-            self._chains[name, rate] = self.of.rewound(name, rate)
-        return self._chains[name, rate]
-
-    def outcome(self, models: Population) -> Outcome | None:
-        return self._shelf.made(self.of.measured(models), _outcome)
+    def outcomes(self, models: Mapping[Key, Population]) -> dict[Key, Outcome]:
+        found = {key: self._shelf.made(self.of.measured(each), _outcome) for key, each in models.items()}
+        return {key: one for key, one in found.items() if one}
 
     def ranked(self, name: str, model: int) -> Ranked | None:
         return self._shelf.made([self.of.scores(name)[model]], lambda found: Ranked(found[0]))
 
     def side(self, letter: str, name: str, model: int) -> Side:
-        found = {rate: self.outcome(self.chain(name, rate)) for rate in self.rates}
-        return Side(letter, name, {r: one for r, one in found.items() if one}, self.ranked(name, model))
+        outcomes = self.outcomes({rate: self.chain(name, rate) for rate in self.rates})
+        return Side(letter, name, outcomes, self.ranked(name, model))
 
     def references(self) -> dict[str, Outcome]:
-        found = {name: self.outcome(models) for name, models in self.of.references().items()}
-        return {name: one for name, one in found.items() if one}
+        return self.outcomes(self.of.references())
 
 
 # --- in words -------------------------------------------------------------------------------------------------------
 
 
 def agree(a: Ranked, b: Ranked, rate: float) -> tuple[float, float, float]:
-    """The share of either selection that is in both, and the middle 95 % of what chance gives; NaN of no weight."""
+    """The share of either selection that is in both, and the middle 95 % of what chance gives; both select weights."""
     from scipy import stats
 
     count = round(rate * a.size)
-    chosen = zip(a.chosen(rate).values(), b.chosen(rate).values(), strict=True)
-    both = sum(int((one & two).sum()) for one, two in chosen)
-    if not count:
-        return (float("nan"),) * 3
     low, high = stats.hypergeom.interval(0.95, a.size, count, count)
-    return both / count, float(low) / count, float(high) / count
+    return score_maps.overlap(a.chosen(rate), b.chosen(rate)), float(low) / count, float(high) / count
 
 
 def told(sides: Sequence[Side], rate: float, references: Mapping[str, Outcome]) -> list[str]:
     """The numbers in sentences."""
     out = []
     for side in sides:
-        found, own = side.outcomes.get(rate), side.ranked
-        text = f"{side.letter} ({side.name}) at {percent(rate)}: "
-        text += _told(found) if found else "what comes of rewinding these weights is not trained yet"
+        known, own = side.outcomes.get(rate), side.ranked
+        text = _told(known) if known else "what comes of rewinding these weights is not trained yet"
         if own and (count := round(rate * own.size)):
             most = max(own.by_tensor(rate), key=lambda each: each.share)
             kind = max(own.by_kind(rate), key=lambda each: each.selected)
-            text += (
-                f". Of its {count:,} weights {percent(kind.selected / count)} are {kind.of}; "
-                f"it takes the most of {most.of.removesuffix('.weight')}, {percent(most.share)}"
-            )
-        out.append(f"{text}.")
+            text += f". Of its {count:,} weights {percent(kind.selected / count)} are {kind.of}; "
+            text += f"it takes the most of {most.of.removesuffix('.weight')}, {percent(most.share)}"
+        out.append(f"{side.letter} ({side.name}) at {percent(rate)}: {text}.")
     ranked = [side.ranked for side in sides if side.ranked]
     if len(ranked) == 2 and round(rate * ranked[0].size):
         both, low, high = map(percent, agree(ranked[0], ranked[1], rate))
@@ -206,14 +196,12 @@ def _told(found: Outcome) -> str:
 
 def rows(sides: Sequence[Side], rate: float) -> list[dict[str, Any]]:
     """By layer type, in percent: its share of all weights, how much of it is selected, its part of the selection."""
-    stored = [(side.letter, side.ranked) for side in sides if side.ranked]
     made: dict[str, dict[str, Any]] = {}
-    for letter, own in stored:
-        count = round(rate * own.size)
+    for letter, own in [(side.letter, side.ranked) for side in sides if side.ranked]:
         for each in own.by_kind(rate):
             row = made.setdefault(each.of, {"layer type": each.of, "of all weights, %": 100 * each.weights / own.size})
             row[f"{letter} selects of it, %"] = 100 * each.share
-            row[f"of {letter}'s selection, %"] = 100 * each.selected / count if count else float("nan")
+            row[f"of {letter}'s selection, %"] = 100 * each.selected / (round(rate * own.size) or float("nan"))
     return list(made.values())
 
 
@@ -234,10 +222,13 @@ def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Seque
     tensors = {f"{side.letter}: what {side.name} selects of each tensor; grey: 95 % of chance": side.ranked
                for side in sides if side.ranked}  # fmt: skip
     apart = 0.09 * (len(sides) - 1)  # so that none is covered
-    found = pd.DataFrame([
+    made = [
         {"panel": panel, "side": side.letter, "_x": rate * (1 + apart * (i or -1)), "value": one[number]}
-        for panel, number in NUMBERS.items() for i, side in enumerate(sides) for rate, one in sorted(side.outcomes.items())
-    ], columns=["panel", "side", "_x", "value"])  # fmt: skip
+        for panel, number in NUMBERS.items()
+        for i, side in enumerate(sides)
+        for rate, one in sorted(side.outcomes.items())
+    ]
+    found = figures.spans(pd.DataFrame(made, columns=["panel", "side", "_x", "value"]))
 
     def outcomes(ax: Axes, number: str) -> None:
         for (name, beside), dash in zip(references.items(), ("-", (0, (4, 2))), strict=False):
@@ -274,7 +265,7 @@ def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Seque
              for i, side in enumerate(sides)}  # fmt: skip
     panels = [[*NUMBERS], [*NUMBERS], *([panel] * len(NUMBERS) for panel in tensors)]
     return figures.draw(
-        [(figures.spans(found), figures.points)], looks, hue="side", facet="panel", panels=panels, height=1.3,
+        [(found, figures.points)], looks=looks, hue="side", facet="panel", panels=panels, height=1.3,
         dress=dress, words={},
     )  # fmt: skip
 

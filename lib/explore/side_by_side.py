@@ -10,7 +10,7 @@ import html
 import io
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,11 +111,8 @@ class Side:
 def merged(sides: Sequence[Side]) -> list[str]:
     """All parts of the sides, stage by stage, each stage's blocks those of the side that has more."""
     stages = sorted(dict.fromkeys(own for side in sides for own in stages_of(side.parts)), key="head".__eq__)
-    found: dict[str, list[str]] = {}
-    for stage in stages:
-        own = [[name for name in side.parts if stages_of([name]) == [stage]] for side in sides]
-        found[stage] = max(own, key=len)
-    return [name for blocks in found.values() for name in blocks]
+    blocks = [[[name for name in side.parts if stages_of([name]) == [stage]] for side in sides] for stage in stages]
+    return [name for each in blocks for name in max(each, key=len)]
 
 
 def told(sides: Sequence[Side], part: str) -> list[str]:
@@ -193,7 +190,8 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
 
     left = [PROFILE] * 3 + [GAP if _paired(sides) else PROFILE]
     panels = [[left[i], left[i], right[i * len(sides) // 4]] for i in range(4)]
-    fig = figures.draw(layers, looks, hue="side", facet="panel", panels=panels, height=0.95, dress=dress, words={})
+    how: dict[str, Any] = {"hue": "side", "facet": "panel", "panels": panels, "height": 0.95, "words": {}}
+    fig = figures.draw(layers, looks=looks, dress=dress, **how)
     fig.finding = " ".join(told(sides, part))
     return fig
 

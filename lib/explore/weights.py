@@ -45,8 +45,8 @@ def trend(study: Rewinding, rate: float, rates: Iterable[float] = rewinding.GRID
         if None in models:
             raise BadInput(f"{name} is not stored: hand the study's steps to lab.realize first")
         for r in sorted({*rates, rate}):
-            found = [{each.of: each.share for each in one.by_kind(r)} for one in models if one]
-            means = {kind: audit.over([one[kind] for one in found], bounds=(0, 1)) for kind in found[0]}
+            by_kind = zip(*(one.by_kind(r) for one in models if one), strict=True)
+            means = {own[0].of: audit.over([each.share for each in own], bounds=(0, 1)) for own in by_kind}
             made += [{"layer type": kind, "score": name, "r": r, "value": one} for kind, one in means.items()]
             if r == rate:
                 favourites.append(max(means, key=lambda kind: means[kind].value))
@@ -59,9 +59,15 @@ def trend(study: Rewinding, rate: float, rates: Iterable[float] = rewinding.GRID
 
 
 class Explorer(base.Explorer):
-    """A slider over r, two scores and a model; pictures, sentences and a table. Made by `explorer`."""
+    """A slider over the rewind rate that begins at `rate`, for the scores `a` and `b` (None: one score alone).
 
-    def __init__(self, study: Rewinding, a: str, b: str | None, rate: float, rates: Iterable[float]) -> None:
+    `rates` may be chosen beside those of `rewinding.GRID`. Nothing is computed before the button is clicked. Raises
+    BadInput on a score that the study does not offer.
+    """
+
+    def __init__(self, study: Rewinding, a: str, b: str | None, rate: float, rates: Iterable[float] = ()) -> None:
+        for name in filter(None, (a, b)):
+            study.scores(name)
         super().__init__()
         self._stored = Stored(study, [*rewinding.GRID, *rates, rate])
         self._chosen: Any = None  # for which the sheet is drawn
@@ -127,12 +133,4 @@ class Explorer(base.Explorer):
         return report.table(rewinding.rows(here, rate), caption=caption)
 
 
-def explorer(study: Rewinding, a: str, b: str | None, rate: float, rates: Iterable[float] = ()) -> Explorer:
-    """A slider over the rewind rate that begins at `rate`, for the scores `a` and `b` (None: one score alone).
-
-    `rates` may be chosen beside those of `rewinding.GRID`. Nothing is computed before the button is clicked. Raises
-    BadInput on a score that the study does not offer.
-    """
-    for name in filter(None, (a, b)):
-        study.scores(name)
-    return Explorer(study, a, b, rate, rates)
+explorer = Explorer

@@ -99,8 +99,8 @@ def keyed(ax: Axes, label: str, **style: Any) -> None:
 
 def draw(
     layers: Sequence[tuple[pd.DataFrame, Mark]],
-    looks: Mapping[Any, Look],
     *,
+    looks: Mapping[Any, Look] | None = None,
     hue: str | None = None,
     facet: str | None = None,
     panels: Sequence[Any] = (),
@@ -121,6 +121,7 @@ def draw(
     series; where one panel is all, their names stand in it: at the "ends" of their lines, or beside their "points"
     (`names`). `words` are what the figure says beside its numbers: its title, which is the finding, xlabel and ylabel.
     """
+    looks = looks or looks_of(levels(layers[0][0], hue))
     grid, fig = sheet.panels_of(panels or levels(layers[0][0], facet), height, widest, share)
     for panel, ax in grid.items():
         for table, mark in layers:
@@ -214,8 +215,8 @@ def histograms(
     found = {panel: shares(pair, names) for panel, pair in panels.items()}
     table = pd.concat([each.assign(panel=[panel] * len(each)) for panel, each in found.items()])
     return draw(
-        [(table, stairs)], outlined(names), hue="who", facet="panel", height=1.75, dress=lambda panel, ax: bare(ax),
-        notes=notes, words={"title": title, "xlabel": xlabel, "ylabel": "share of samples"},
+        [(table, stairs)], looks=outlined(names), hue="who", facet="panel", height=1.75, notes=notes,
+        dress=lambda panel, ax: bare(ax), words={"title": title, "xlabel": xlabel, "ylabel": "share of samples"},
     )  # fmt: skip
 
 
@@ -283,8 +284,7 @@ def density(
         ax.locator_params(axis="y", numticks=4)
         ax.minorticks_off()
 
-    looks = looks_of([None])
-    fig = draw([(table, cells)], looks, facet="panel", height=2.1, dress=dress, notes=notes, words=words)
+    fig = draw([(table, cells)], facet="panel", height=2.1, dress=dress, notes=notes, words=words)
     if meshes:
         norm = LogNorm(1, max(10, *(mesh.get_array().max() for mesh in meshes)))
         for mesh in meshes:
@@ -316,7 +316,6 @@ def profile(
     the same data differ by.
     """
     tables = [spans(each) for each in (frame, floor) if each is not None]
-    looks = looks_of(levels(tables[0], hue))
     tables[1:] = [table.drop(columns=hue or [], errors="ignore") for table in tables[1:]]
     across = sheet.columns(len(levels(tables[0], facet)), 4)
     parts, shown = places(tables, x, hue, 0.8 * sheet.WIDTH / across), limits(null, *tables)
@@ -327,8 +326,8 @@ def profile(
 
     ordered = [each.assign(_x=each["_at"]).sort_values("_x") for each in tables]
     return draw(
-        list(zip(ordered, (points, steps), strict=False)), looks, hue=hue, facet=facet, height=2.9, share=True,
-        dress=dress, null=null, names="ends", words={"ylabel": "AUC", **words},
+        list(zip(ordered, (points, steps), strict=False)), hue=hue, facet=facet, height=2.9, share=True, dress=dress,
+        null=null, names="ends", words={"ylabel": "AUC", **words},
     )  # fmt: skip
 
 
@@ -367,8 +366,8 @@ def tradeoff(
             keyed(ax, chosen, color="none", **RING)
 
     fig = draw(
-        layers, looks, hue=hue, facet=facet, panels=levels(table, facet), height=3.1, widest=3, share=True, dress=dress,
-        null=null, names="points", words={"xlabel": x, "ylabel": y, **words},
+        layers, looks=looks, hue=hue, facet=facet, panels=levels(table, facet), height=3.1, widest=3, share=True,
+        dress=dress, null=null, names="points", words={"xlabel": x, "ylabel": y, **words},
     )  # fmt: skip
     corner: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 9, "style": "italic", "color": QUIET}
     fig.axes[0].text(0.99, 0.015, "better ↘", transform=fig.axes[0].transAxes, **corner)
@@ -379,19 +378,18 @@ def against_paper(
     frame: Frame,
     x: str = "setting",
     *,
-    paper: str = "paper",
     hue: str | None = None,
     facet: str | None = None,
     source: str = "paper",
     **words: str,
 ) -> Sheet:
-    """Measured, with its interval, beside the number that the paper prints (hollow); one line for each setting.
+    """Measured, with its interval, beside the number in column `paper`, if any (hollow); one line for each setting.
 
     `source` names the paper's setting in the legend: "paper (TinyImageNet, width 64)".
     """
     table = spans(frame)
     printed = table.drop(columns=["_y_low", "_y_high"])
-    printed["_y"] = pd.to_numeric(table[paper], errors="coerce") if paper in table else np.nan
+    printed["_y"] = pd.to_numeric(table.get("paper", np.nan), errors="coerce")
     looks = {name: look._replace(label=look.label or "measured, 95 % interval", dash="none")
              for name, look in looks_of(levels(table, hue)).items()}  # fmt: skip
     height = 0.55 + 0.36 * table[x].nunique() * max(1.0, 0.7 * len(looks))
@@ -407,15 +405,14 @@ def against_paper(
 
     turned = {"_y": "_x", "_y_low": "_x_low", "_y_high": "_x_high", "_at": "_y"}
     return draw(
-        [(table.rename(columns=turned), points), (printed.rename(columns=turned), marker(**HOLLOW))], looks, hue=hue,
-        facet=facet, height=height, widest=3, dress=dress, words=words,
+        [(table.rename(columns=turned), points), (printed.rename(columns=turned), marker(**HOLLOW))], looks=looks,
+        hue=hue, facet=facet, height=height, widest=3, dress=dress, words=words,
     )  # fmt: skip
 
 
 def curves(
     frame: Frame,
     x: str,
-    y: str = "value",
     *,
     hue: str | None = None,
     facet: str | None = None,
@@ -428,7 +425,7 @@ def curves(
 
     `null` draws the value that means "no difference"; `diagonal` draws y = x, which means it for ROC curves.
     """
-    table = spans(frame, y)
+    table = spans(frame)
     table = table.assign(_x=table[x].astype(float)).sort_values("_x", kind="stable")
     shown = limits(null, table)
 
@@ -440,8 +437,8 @@ def curves(
             ax.plot(ends, ends, **GUESS)
 
     return draw(
-        [(table, band)], looks_of(levels(table, hue)), hue=hue, facet=facet, height=2.9, widest=3, share=True,
-        dress=dress, null=null, names="ends", words={"xlabel": x, "ylabel": y, **words},
+        [(table, band)], hue=hue, facet=facet, height=2.9, widest=3, share=True, dress=dress, null=null,
+        names="ends", words={"xlabel": x, "ylabel": "value", **words},
     )  # fmt: skip
 
 
@@ -475,7 +472,7 @@ def roc(found: Mapping[Any, Roc], *, title: str = "") -> Sheet:
         ax.set(xlim=(start - margin, 1 + margin), ylim=(start - margin, 1.05 if log else 1 + margin), box_aspect=1)
 
     return draw(
-        [(table, band)], looks_of(levels(table, "series")), hue="series", facet="panel",
+        [(table, band)], hue="series", facet="panel",
         panels=[(row, scale) for row in finest for scale in scales], height=3.8 if len(finest) == 1 else 3.0,
         dress=dress, words={"title": title, "xlabel": "false positive rate", "ylabel": "true positive rate"},
     )  # fmt: skip

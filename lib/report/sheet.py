@@ -147,9 +147,7 @@ def looks_of(series: Sequence[Any]) -> dict[Any, Look]:
 def readable(colour: Any) -> tuple[float, ...]:
     """The colour, darkened until it can be read as text on white."""
     rgb = np.array(to_rgb(colour))
-    while rgb @ [0.2126, 0.7152, 0.0722] > 0.42:
-        rgb = rgb * 0.93
-    return tuple(rgb)
+    return tuple(rgb * min(1.0, 0.42 / (rgb @ [0.2126, 0.7152, 0.0722] + 1e-9)))
 
 
 # ---------------------------------------------------------------- the sheet
@@ -178,7 +176,7 @@ def panels_of(
     alone, grown = layout == [[keys[0]]], pairs and min(len(layout), len(layout[0])) > 1
     fig = Sheet(figsize=(0.8 * WIDTH if alone else WIDTH, len(layout) * height + (0.6 if alone else 0)))
     number = {key: i for i, key in enumerate(dict.fromkeys(key for row in layout for key in row if key != ""))}
-    places = [[number.get(key, -1) for key in row] for row in layout]
+    places: list[Any] = [[number.get(key, -1) for key in row] for row in layout]
     made = fig.subplot_mosaic(places, empty_sentinel=-1, sharex=share, sharey=share)
     axes = {key: made[i] for key, i in number.items()}
     for key, ax in axes.items():
