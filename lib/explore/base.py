@@ -98,15 +98,12 @@ class Shelf:
     def results(self, steps: Sequence[Step]) -> list[Arrays] | None:
         """The arrays of each step; None where one is not there."""
         for step in steps:
-            if step.key not in self._read:
-                if not store.has(step.key):
-                    return None
+            if step.key not in self._read and store.has(step.key):
                 try:
                     self._read[step.key] = store.read(step.key).arrays
                 except store.Corrupt:
                     store.discard(step.key)  # so that it is computed again when it is asked for
-                    return None
-        return [self._read[step.key] for step in steps]
+        return [self._read[step.key] for step in steps] if all(step.key in self._read for step in steps) else None
 
 
 class Offer(widgets.VBox):
@@ -230,14 +227,12 @@ class Explorer(widgets.VBox):
             self._quiet = before
 
     def _changed(self, took: Callable[[Any], None], change: dict[str, Any]) -> None:
-        if self._quiet:
-            return
-        wrong = ""
-        try:
-            took(change["new"])
-        except BadInput as error:
-            wrong = str(error)
-        self.settle(wrong)
+        if not self._quiet:
+            try:
+                took(change["new"])
+            except BadInput as error:
+                return self.settle(str(error))
+            self.settle()
 
     def _computed(self, wrong: str) -> None:
         self.forget()

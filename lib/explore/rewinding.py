@@ -245,7 +245,7 @@ def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Seque
         stages, bottom = np.array(stages_of(own.ranks)), low / 20
         spans = {name: np.flatnonzero(stages == name) for name in dict.fromkeys(stages)}
         ax.set(yscale="log", ylim=(bottom, 1.3), xlim=(-0.7, len(stages) - 0.3))
-        ax.set_xticks([places.mean() for places in spans.values()], list(spans), minor=False)
+        ax.set_xticks([places.mean() for places in spans.values()], list(spans))
         ax.set_yticks([bottom, *TICKS], [f"≤ {percent(bottom)}", *map(percent, TICKS)])
         ax.grid(axis="x", visible=False)
         ax.tick_params(axis="x", length=0)

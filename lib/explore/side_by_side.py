@@ -75,8 +75,8 @@ class Side:
         if part in self.parts:
             return self.parts.index(part)
         stage, _, number = part.partition(".")
-        own = [i for i, name in enumerate(stages_of(self.parts)) if name == stage]
-        return own[min(int(number or len(own)), len(own) - 1)] if own else len(self.parts) - 1
+        own = [i for i, name in enumerate(stages_of(self.parts)) if name == stage] or [len(self.parts) - 1]
+        return own[min(int(number or len(own)), len(own) - 1)]
 
     def samples(self, part: str, pair: int) -> pd.DataFrame:
         """The samples of one pair by their values at a part: `index` in the data set, `value`, and seen by `both`?"""

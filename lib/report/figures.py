@@ -317,7 +317,8 @@ def profile(
     """
     tables = [spans(each) for each in (frame, floor) if each is not None]
     tables[1:] = [table.drop(columns=hue or [], errors="ignore") for table in tables[1:]]
-    across = sheet.columns(len(levels(tables[0], facet)), 4)
+    panels = levels(tables[0], facet)
+    across = sheet.columns(len(panels), 4)
     parts, shown = places(tables, x, hue, 0.8 * sheet.WIDTH / across), limits(null, *tables)
 
     def dress(panel: Any, ax: Axes) -> None:
@@ -326,8 +327,8 @@ def profile(
 
     ordered = [each.assign(_x=each["_at"]).sort_values("_x") for each in tables]
     return draw(
-        list(zip(ordered, (points, steps), strict=False)), hue=hue, facet=facet, height=2.9, share=True, dress=dress,
-        null=null, names="ends", words={"ylabel": "AUC", **words},
+        list(zip(ordered, (points, steps), strict=False)), looks=looks_of(levels(tables[0], hue)), hue=hue, facet=facet,
+        panels=panels, height=2.9, share=True, dress=dress, null=null, names="ends", words={"ylabel": "AUC", **words},
     )  # fmt: skip
 
 

@@ -53,16 +53,14 @@ class Sheet(Figure):
         data = {"image/png": base64.b64encode(self.png()).decode(), "text/plain": f"Figure: {self.finding}"}
         return data, {"image/png": {"width": wide, "alt": self.finding}}
 
-    def png(self, sharper: float = SHARPER) -> bytes:
+    def png(self) -> bytes:
         """The picture; the same figure gives the same bytes."""
         from PIL import Image
 
         raw, small = io.BytesIO(), io.BytesIO()
-        self.savefig(raw, format="png", dpi=self.dpi * sharper)
-        picture = Image.open(raw).convert("RGB")
-        picture.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
-            small, "PNG", optimize=True
-        )
+        self.savefig(raw, format="png", dpi=self.dpi * SHARPER)
+        few: dict[str, Any] = {"colors": COLOURS, "method": Image.Quantize.MEDIANCUT, "dither": Image.Dither.NONE}
+        Image.open(raw).convert("RGB").quantize(**few).save(small, "PNG", optimize=True)
         return small.getvalue()
 
 
@@ -131,10 +129,8 @@ class Look(NamedTuple):
 def looks_of(series: Sequence[Any]) -> dict[Any, Look]:
     """A look for each series; quantities go from light to dark, names get colours that differ."""
     ordered = len(series) > 1 and all(isinstance(name, int | float | np.number) for name in series)
-    if ordered or len(series) > len(MARKERS):
-        colours: Any = sns.color_palette(SEQUENTIAL, len(series))
-    else:
-        colours = sns.color_palette(n_colors=len(series))
+    many = ordered or len(series) > len(MARKERS)
+    colours: Any = sns.color_palette(SEQUENTIAL if many else None, len(series))
     return {
         name: Look(
             "" if name is None else proper(str(name)), colours[i], MARKERS[i % len(MARKERS)],
@@ -208,7 +204,7 @@ def name_parts(ax: Axes, names: Sequence[str], panels: int = 1) -> None:
         ax.axvline(places[0] - 0.5, color=WASH, linewidth=0.8, zorder=0)
 
 
-def finish(fig: Sheet, key: Mapping[str, Any], title: str = "", xlabel: str = "", ylabel: str = "") -> Sheet:
+def finish(fig: Sheet, key: Mapping[str, Any], title: str = "", xlabel: str = "", ylabel: str = "") -> None:
     """The finding on top, the key (artists by their labels) under it, both flush left; the panels keep their size."""
     fig.finding = proper(title)
     width, body = fig.get_size_inches()
@@ -232,7 +228,6 @@ def finish(fig: Sheet, key: Mapping[str, Any], title: str = "", xlabel: str = ""
     if key:
         names.set_bbox_to_anchor((0.006, 1 - (top + 0.04) / height))
     fig.set_layout_engine("constrained", rect=(0, 0, 1, 1 - (top + below) / height), w_pad=0.05, h_pad=0.05)
-    return fig
 
 
 # ---------------------------------------------------------------- words

@@ -38,7 +38,7 @@ SHAPES = {"stem.conv.weight": (8, 1, 3, 3), "stem.norm.weight": (8,), "stage1.0.
 KINDS = ["conv", "norm", "conv", "norm", "linear"]
 SIZE = sum(int(np.prod(shape)) for shape in SHAPES.values())
 FAVOURITES = {"vulnerability": "head.fc.weight", "magnitude": "stem.norm.weight", "SNIP": "head.fc.weight"}
-RATES, MODELS, N = [0.001, 0.05], 4, 60
+RATES, MODELS, N = [0.001, 0.05], 6, 60
 
 
 def study(models: int = MODELS, **fields: Any) -> Rewinding:
@@ -226,7 +226,7 @@ def test_what_is_there_costs_nothing(app: Explorer) -> None:
 
 def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(app: Explorer, asked: list[Any]) -> None:
     app.rate.value = 0.02
-    assert "4 already there, 12 to train" in app.offer.cost.value  # nothing of `put` is a training
+    assert "6 already there, 18 to train" in app.offer.cost.value  # nothing of `put` is a training
     app.scores["B"].value = NONE
     assert app.offer.made and not app.offer.train.disabled
     app.offer.train.click()
