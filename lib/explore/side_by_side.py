@@ -9,7 +9,7 @@ import base64
 import html
 import io
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,7 +124,7 @@ def says_difference(sides: Sequence[Side], part: str) -> str:
     """B minus A in a sentence; nothing where they cannot be compared pair by pair."""
     if not _paired(sides):
         return ""
-    gap = disparity.versus(sides[1].read, sides[0].read, sides[0].place(part))
+    gap = _gaps(*sides)[sides[0].place(part)]
     side = "further from" if gap.value > 0 else "closer to"
     sure = "" if gap.low > 0 or gap.high < 0 else ", which may be chance"
     return f"At {part}, B is {abs(gap.value):.3f} {side} 0.5 than A{sure} (B - A: {gap.low:+.3f} to {gap.high:+.3f})."
@@ -132,6 +132,12 @@ def says_difference(sides: Sequence[Side], part: str) -> str:
 
 def _paired(sides: Sequence[Side]) -> bool:
     return len(sides) == 2 and sides[0].parts == sides[1].parts and sides[0].profile[0].n == sides[1].profile[0].n
+
+
+@lru_cache(maxsize=4)
+def _gaps(first: Side, second: Side) -> list[Estimate]:
+    """By part, how much further from 0.5 the second side's AUC is."""
+    return [disparity.versus(second.read, first.read, i) for i in range(len(first.parts))]
 
 
 # --- drawing --------------------------------------------------------------------------------------------------------
@@ -174,8 +180,7 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
         halves = figures.shares([pool["value"][pool["both"] == known] for known in (True, False)], names)
         layers.append((halves.rename(columns={"who": "side"}).assign(panel=right[-1]), figures.stairs))
     if _paired(sides):
-        gaps = [disparity.versus(sides[1].read, sides[0].read, i) for i in range(len(sides[0].parts))]
-        layers.append((along(sides[0], gaps, GAP), figures.points))
+        layers.append((along(sides[0], _gaps(*sides), GAP), figures.points))
 
     def dress(panel: str, ax: Axes) -> None:
         if panel in right:

@@ -126,7 +126,8 @@ def draw(
     for panel, ax in grid.items():
         for table, mark in layers:
             rows, own = only(table, facet, panel), hue in table or hue is None
-            for name, look in looks.items() if own else [(None, looks.get(None, Look("", QUIET, "o", "-")))]:
+            series = looks.items() if own else [(None, looks.get(None, Look("", QUIET, "o", "-")))]
+            for name, look in series if len(rows) else ():
                 if len(found := only(rows, hue, name) if own else rows):
                     mark(ax, found, look)
         dress(panel, ax)
