@@ -11,7 +11,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from types import MappingProxyType
+from typing import Any
 
 import ipywidgets as widgets
 from IPython.display import HTML
@@ -19,42 +20,10 @@ from IPython.display import HTML
 from lib import BadInput, registry
 from lib.data import readers
 from lib.explore import base, side_by_side
-from lib.explore.base import AUTO, COLOURS, WRAP, Shelf, View, markup, offer, status
-from lib.explore.setting import FACTORS, Parts, Setting, bounds, choices, differing, takes, word
-from lib.explore.side_by_side import MEASURES, Side
+from lib.explore.base import AUTO, COLOURS, WRAP, Shelf, View, markup, offer, stages_of, status
+from lib.explore.setting import FACTORS, Setting, bounds, choices, names, takes, word
+from lib.explore.side_by_side import MEASURES, SHOWN, Side
 from lib.recipe import CrossEntropy, Objective
-
-if TYPE_CHECKING:
-    pass
-
-
-def _side(
-    shelf: Shelf, letter: str, setting: Setting, name: str, moment: int | None, parts: Parts, measure: str
-) -> Side | None:
-    """What is stored of a setting at one epoch; None where that is not everything that a profile needs."""
-    found = shelf.results(setting.distances(moment, parts))
-    if found is None:
-        return None
-    floors = shelf.results(setting.floors()) if moment is None and parts == "stages" else None
-    anatomy = shelf.results([setting.anatomy()])
-    return Side(letter, name, found, measure, floors or (), anatomy[0] if anatomy else None)
-
-
-def _names(first: Setting, second: Setting) -> tuple[str, str]:
-    """What tells two settings apart, in a few words each."""
-    factors = differing(first, second) or ["architecture"]
-
-    def told(setting: Setting) -> str:
-        alone = ("architecture", "training", "data set", "augmentation")
-        return ", ".join(word(setting[f]) if f in alone else f"{f} {word(setting[f])}" for f in factors[:3])
-
-    return told(first), told(second)
-
-
-def _images(setting: Setting) -> side_by_side.Images:
-    """The images as the networks see them; BadInput where the data set is not here."""
-    found = readers.load(setting.data.name, setting.data.pixels)
-    return side_by_side.Images(found.x, found.labels, registry.find(setting.data.name).classes)
 
 
 def heading(letter: str, text: str, style: str = "") -> str:
@@ -65,15 +34,23 @@ def heading(letter: str, text: str, style: str = "") -> str:
 
 
 class Explorer(base.Explorer):
-    """Controls, pictures and sentences; `settings` are what is compared, by letter. Made by `explorer`."""
+    """Two columns of factors, their profiles on one axis, and the samples of the part that is clicked.
+
+    `moments` are the epochs before the last that can be looked at; `objectives` what a probe may train with, by the
+    words that offer it. Nothing is computed before the button is clicked. `settings` are what is compared, by letter.
+    """
 
     def __init__(
-        self, first: Setting, second: Setting, moments: Iterable[int], objectives: Mapping[str, Objective]
+        self,
+        first: Setting,
+        second: Setting,
+        moments: Iterable[int] = (),
+        objectives: Mapping[str, Objective] = MappingProxyType({"cross-entropy": CrossEntropy()}),
     ) -> None:
         super().__init__()
         self.settings = {"A": first, "B": second}
         self._begun, self._moments = dict(self.settings), tuple(moments)
-        self._offered = {factor: choices(factor, objectives) for factor in FACTORS}  # values of lists, by their words
+        self._offered = choices(objectives)
         self._shelf, self._sides = Shelf(), dict[Any, Side]()
         self.told = {letter: markup() for letter in COLOURS}  # of a side: what it is
         self.samples = {letter: markup("leak-atlas-samples") for letter in COLOURS}
@@ -101,7 +78,7 @@ class Explorer(base.Explorer):
     # -- making --
 
     def _control(self, letter: str, factor: str) -> Any:
-        offered = self._offered[factor]
+        offered = self._offered.get(factor)
         look = {"style": {"description_width": "112px"}, "layout": widgets.Layout(width="224px")}
         look |= {"description": factor, "tooltip": f"{factor} of {letter}"}
         made = widgets.BoundedIntText(**look) if offered is None else widgets.Dropdown(options=list(offered), **look)
@@ -115,7 +92,7 @@ class Explorer(base.Explorer):
     # -- what happens --
 
     def _take(self, letter: str, factor: str, value: Any) -> None:
-        offered = self._offered[factor]
+        offered = self._offered.get(factor)
         try:
             self.settings[letter] = self.settings[letter].but(factor, offered[value] if offered else value)
         except BadInput as error:
@@ -137,7 +114,7 @@ class Explorer(base.Explorer):
         offer(self.epoch, [f"epoch {m}" if m else "end" for m in common[0] if m in common[1]], "end")
 
     def _fit(self, control: Any, setting: Setting, factor: str) -> None:
-        offered, value = self._offered[factor], setting[factor]
+        offered, value = self._offered.get(factor), setting[factor]
         if offered is None:
             low, high = bounds(setting, factor)
             value = high if value is None else value
@@ -152,15 +129,23 @@ class Explorer(base.Explorer):
 
     # -- what is shown --
 
-    def look(self) -> View:
-        names = dict(zip(COLOURS, _names(*self.settings.values()), strict=True))
+    def _side(self, letter: str, name: str) -> Side | None:
+        """What is stored of a side at this choice; None where that is not everything that a profile needs."""
+        setting, measure, parts = self.settings[letter], self.measure.value, self.parts.value
         moment = None if self.epoch.value == "end" else int(self.epoch.value.split()[1])
+        key = letter, name, setting, moment, parts, measure
+        if key not in self._sides and (found := self._shelf.results(setting.distances(moment, parts))):
+            at_end = moment is None and parts == "stages"
+            floors = self._shelf.results(setting.floors()) if at_end else None
+            (anatomy,) = self._shelf.results([setting.anatomy()]) or (None,)
+            self._sides[key] = Side(letter, name, found, measure, floors or (), anatomy)
+        return self._sides.get(key)
+
+    def look(self) -> View:
         sides, missing = list[Side](), list[str]()
-        for letter, name in names.items():
-            key = (letter, self.settings[letter], name, moment, cast(Parts, self.parts.value), self.measure.value)
+        for letter, name in zip(self.settings, names(*self.settings.values()), strict=True):
             self.told[letter].value = heading(letter, f" {name}", "font-size:17px")
-            if side := self._sides.get(key) or _side(self._shelf, *key):
-                self._sides[key] = side
+            if side := self._side(letter, name):
                 sides.append(side)
             else:
                 missing.append(f"{letter} ({name}) is not stored at this choice.")
@@ -168,20 +153,22 @@ class Explorer(base.Explorer):
         self.part.layout.display = None if sides else "none"
         if not sides:
             return View(None, [], missing, False)
-        names_here = side_by_side.merged(sides)
-        stages = [name for name in names_here if name.startswith("stage")] or names_here
-        same = [name for name in names_here if name.partition(".")[0] == str(self.part.value).partition(".")[0]]
-        part = offer(self.part, names_here, (same or stages)[-1])
-        fig = side_by_side.sheet(sides, part)
-        self.part.style.button_width = "auto"
-        if self.parts.value == "stages":  # each button under its label
-            axis = fig.axes[0].get_window_extent()
-            self.part.style.button_width = f"{axis.width / len(self.part.options) - 4:.1f}px"
-            self.part.layout.margin = f"0 0 0 {axis.x0:.0f}px"
+        offered = side_by_side.merged(sides)
+        stages = [name for name in offered if name.startswith("stage")] or offered
+        same = [name for name in offered if stages_of([name]) == stages_of([str(self.part.value)])]
+        part = offer(self.part, offered, (same or stages)[-1])
         for side in sides:
             self.samples[side.letter].value = self._gallery(side, part)
         said = [*side_by_side.told(sides, part), side_by_side.says_difference(sides, part)]
-        return View(fig, said, missing, not missing)
+        return View(side_by_side.sheet(sides, part), said, missing, not missing)
+
+    def settle(self, wrong: str = "") -> None:
+        super().settle(wrong)
+        if self.view.sheet:
+            axis = self.view.sheet.axes[0].get_window_extent()
+            each = f"{axis.width / len(self.part.options) - 4:.1f}px" if self.parts.value == "stages" else "auto"
+            self.part.style.button_width = each  # each stage's under its label
+            self.part.layout.margin = f"0 0 0 {axis.x0:.0f}px"
 
     @property
     def gallery(self) -> HTML:
@@ -189,30 +176,24 @@ class Explorer(base.Explorer):
         return HTML("".join(each.value for each in self.samples.values()))
 
     def _gallery(self, side: Side, part: str) -> str:
-        (count, share), measure = side.far(part, self.pair.value), side_by_side.quantity(side.measure)
-        colour, at = COLOURS[side.letter], side.parts[side.place(part)]
+        measure, setting = side_by_side.quantity(side.measure), self.settings[side.letter]
+        found = side.samples(part, self.pair.value)
+        farthest = found.tail(max(1, len(found) // 10))
         told = (
-            f" {side.name}, {at}: of the {count} samples with the largest {measure}, {100 * share:.0f} % were seen by "
+            f" {side.name}, {side.parts[side.place(part)]}: of the {len(farthest)} samples with the largest {measure}, "
+            f"{100 * (1 - farthest['both'].mean()):.0f} % were seen by M_all only."
         )
-        out = [heading(side.letter, told + "M_all only."), "<br>", html.escape(side.says_held(part))]
+        out = heading(side.letter, told) + f"<br>{html.escape(side.says_held(part))}"
         try:
-            images = _images(self.settings[side.letter])
+            data = readers.load(setting.data.name, setting.data.pixels)
         except BadInput as error:
-            return "".join(out) + status(f"No images: {error}")
-        for title, ends in zip(("largest", "smallest"), side.samples(part, self.pair.value), strict=True):
-            out.append(f"<div><b>{title} {measure}</b></div>" + side_by_side.gallery(ends, images, colour))
-        return f'<div style="line-height:1.5;width:460px">{"".join(out)}</div>'
+            return out + status(f"No images: {error}")
+        classes = registry.find(setting.data.name).classes
+        for title, ends in (("largest", found[: -SHOWN - 1 : -1]), ("smallest", found[:SHOWN])):
+            out += f"<div><b>{title} {measure}</b></div>"
+            labels = [classes[i] for i in data.labels[ends["index"]]]
+            out += side_by_side.gallery(ends, data.x, labels, COLOURS[side.letter])
+        return f'<div style="line-height:1.5;width:460px">{out}</div>'
 
 
-def explorer(
-    first: Setting,
-    second: Setting,
-    moments: Iterable[int] = (),
-    objectives: Mapping[str, Objective] | None = None,
-) -> Explorer:
-    """Two columns of factors, their profiles on one axis, and the samples of the part that is clicked.
-
-    `moments` are the epochs before the last that can be looked at; `objectives` what a probe may train with, by the
-    words that offer it (cross-entropy alone, by default). Nothing is computed before the button is clicked.
-    """
-    return Explorer(first, second, moments, objectives or {"cross-entropy": CrossEntropy()})
+explorer = Explorer

@@ -5,35 +5,33 @@ Which weights a score selects is read from its stored maps, at any rate; what re
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lib import BadInput, audit, nearest, selection
 from lib.audit import Estimate
-from lib.explore.base import COLOURS, Shelf
+from lib.explore.base import COLOURS, Shelf, stages_of
 from lib.localization import score_maps
 from lib.localization.disparity import Arrays
 from lib.recipe import SNIP, Attacker, Criterion, LiRA, Objective, Population, Schedule, Score, Step
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
     from lib.report.sheet import Sheet
 
 # Rates that can be looked at, ten a decade: from one weight in 2,000 to every second.
-GRID = tuple(
-    round(digits * 10.0**power, 6)
-    for power in (-4, -3, -2, -1)
-    for digits in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-    if 5e-4 <= digits * 10.0**power <= 0.5
-)
+DECADE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+GRID = (*(5e-4, 6e-4, 8e-4), *(float(f"{digits}e{power}") for power in (-3, -2) for digits in DECADE),
+        *(0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5))  # fmt: skip
+Key = TypeVar("Key")
+Outcome: TypeAlias = Mapping[str, Estimate]  # "accuracy" on test samples and "auc" of the attack, over the models
+
 # Colour and marker of a layer type. None of them is A's or B's colour.
 KINDS = {
     "conv": ("#0f8a66", "o"),
@@ -93,18 +91,11 @@ class Rewinding:
         ]
 
 
-class Outcome(NamedTuple):
-    """Test accuracy and AUC of the attack, over the models."""
-
-    accuracy: Estimate
-    auc: Estimate
-
-
 def _outcome(attacker: Attacker, found: Sequence[Arrays]) -> Outcome:
     *signals, attack = found
     accuracy = audit.over([float(each["accuracy_test"]) for each in signals], bounds=(0, 1))
     row = audit.audit(attack["scores"], attack["member"], (), design_effect=attacker.crossing)
-    return Outcome(accuracy, row["auc"])
+    return {"accuracy": accuracy, "auc": row["auc"]}
 
 
 class Ranked:
@@ -147,205 +138,154 @@ class Stored:
     """What is stored of a rewinding at some rates, each read and counted once. Nothing is computed."""
 
     def __init__(self, of: Rewinding, rates: Iterable[float]) -> None:
-        self.of, self.rates = of, sorted(set(rates))
+        self.of, self.rates, self.chain = of, sorted(set(rates)), cache(of.rewound)
         self._shelf = Shelf()
-        self._chains: dict[tuple[str, float], Population] = {}
 
-    def chain(self, name: str, rate: float) -> Population:
-        if (name, rate) not in self._chains:
-            self._chains[name, rate] = self.of.rewound(name, rate)
-        return self._chains[name, rate]
-
-    def outcome(self, models: Population) -> Outcome | None:
-        return self._shelf.made(self.of.measured(models), partial(_outcome, self.of.attacker))
+    def outcomes(self, models: Mapping[Key, Population]) -> dict[Key, Outcome]:
+        found = {key: self._shelf.made(self.of.measured(each), _outcome) for key, each in models.items()}
+        return {key: one for key, one in found.items() if one}
 
     def ranked(self, name: str, model: int) -> Ranked | None:
         return self._shelf.made([self.of.scores(name)[model]], lambda found: Ranked(found[0]))
 
     def side(self, letter: str, name: str, model: int) -> Side:
-        found = {rate: self.outcome(self.chain(name, rate)) for rate in self.rates}
-        return Side(letter, name, {r: one for r, one in found.items() if one}, self.ranked(name, model))
+        outcomes = self.outcomes({rate: self.chain(name, rate) for rate in self.rates})
+        return Side(letter, name, outcomes, self.ranked(name, model))
 
     def references(self) -> dict[str, Outcome]:
-        found = {name: self.outcome(models) for name, models in self.of.references().items()}
-        return {name: one for name, one in found.items() if one}
+        return self.outcomes(self.of.references())
 
 
 # --- in words -------------------------------------------------------------------------------------------------------
 
 
 def agree(a: Ranked, b: Ranked, rate: float) -> tuple[float, float, float]:
-    """The share of either selection that is in both, and the middle 95 % of what chance gives; NaN of no weight."""
+    """The share of either selection that is in both, and the middle 95 % of what chance gives; both select weights."""
     from scipy import stats
 
     count = round(rate * a.size)
-    chosen = zip(a.chosen(rate).values(), b.chosen(rate).values(), strict=True)
-    both = sum(int((one & two).sum()) for one, two in chosen)
-    if not count:
-        return (float("nan"),) * 3
     low, high = stats.hypergeom.interval(0.95, a.size, count, count)
-    return both / count, float(low) / count, float(high) / count
+    return score_maps.overlap(a.chosen(rate), b.chosen(rate)), float(low) / count, float(high) / count
 
 
 def told(sides: Sequence[Side], rate: float, references: Mapping[str, Outcome]) -> list[str]:
     """The numbers in sentences."""
     out = []
     for side in sides:
-        found, own = side.outcomes.get(rate), side.ranked
-        text = f"{side.letter} ({side.name}) at {percent(rate)}: "
-        text += _told(found) if found else "what comes of rewinding these weights is not trained yet"
+        known, own = side.outcomes.get(rate), side.ranked
+        text = _told(known) if known else "what comes of rewinding these weights is not trained yet"
         if own and (count := round(rate * own.size)):
             most = max(own.by_tensor(rate), key=lambda each: each.share)
             kind = max(own.by_kind(rate), key=lambda each: each.selected)
-            text += (
-                f". Of its {count:,} weights {percent(kind.selected / count)} are {kind.of}; "
-                f"it takes the most of {most.of.removesuffix('.weight')}, {percent(most.share)}"
-            )
-        out.append(f"{text}.")
+            text += f". Of its {count:,} weights {percent(kind.selected / count)} are {kind.of}; "
+            text += f"it takes the most of {most.of.removesuffix('.weight')}, {percent(most.share)}"
+        out.append(f"{side.letter} ({side.name}) at {percent(rate)}: {text}.")
     ranked = [side.ranked for side in sides if side.ranked]
     if len(ranked) == 2 and round(rate * ranked[0].size):
         both, low, high = map(percent, agree(ranked[0], ranked[1], rate))
         out.append(f"A and B have {both} of their weights in common; by chance {low} to {high}.")
     if references:
         beside = "; ".join(f"{name}, {_told(one)}" for name, one in references.items())
-        models = next(iter(references.values())).accuracy.n
+        models = next(iter(references.values()))["accuracy"].n
         out.append(f"Beside them: {beside}. All are means over {models} models with 95 % intervals.")
     return out
 
 
 def _told(found: Outcome) -> str:
-    return f"test accuracy {found.accuracy:.3f}, attack AUC {found.auc:.3f}"
+    return f"test accuracy {found['accuracy']:.3f}, attack AUC {found['auc']:.3f}"
 
 
 def rows(sides: Sequence[Side], rate: float) -> list[dict[str, Any]]:
     """By layer type, in percent: its share of all weights, how much of it is selected, its part of the selection."""
-    stored = [(side.letter, side.ranked) for side in sides if side.ranked]
     made: dict[str, dict[str, Any]] = {}
-    for letter, own in stored:
-        count = round(rate * own.size)
+    for letter, own in [(side.letter, side.ranked) for side in sides if side.ranked]:
         for each in own.by_kind(rate):
             row = made.setdefault(each.of, {"layer type": each.of, "of all weights, %": 100 * each.weights / own.size})
             row[f"{letter} selects of it, %"] = 100 * each.share
-            row[f"of {letter}'s selection, %"] = 100 * each.selected / count if count else float("nan")
+            row[f"of {letter}'s selection, %"] = 100 * each.selected / (round(rate * own.size) or float("nan"))
     return list(made.values())
 
 
 # --- drawing --------------------------------------------------------------------------------------------------------
 
-SHOWN_RATES, NUMBERS = (0.001, 0.01, 0.1, 1.0), {"accuracy": "test accuracy", "auc": "AUC of the attack"}
+TICKS = (0.001, 0.01, 0.1, 1.0)
+NUMBERS = {"test accuracy, 95 % intervals": "accuracy", "AUC of the attack, 95 % intervals": "auc"}
 
 
-class Drawing:
-    """Accuracy and AUC over the rate and, for each side below, the share of each tensor that it selects at one rate.
+def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Sequence[float]) -> Sheet:
+    """Accuracy and AUC over the rate, and below an axis of tensors for each side; `move` lays a rate over it."""
+    import pandas as pd
 
-    What stays is drawn once; what moves with the rate is laid over it, so that a slider can be followed.
-    """
+    from lib.report import figures
+    from lib.report.sheet import FLOOR, QUIET, Look
 
-    def __init__(self, sides: Sequence[Side], references: Mapping[str, Outcome], rates: Sequence[float]) -> None:
-        from lib.report import sheet
+    low, high = min([GRID[0], *rates]), max([GRID[-1], *rates])
+    tensors = {f"{side.letter}: what {side.name} selects of each tensor; grey: 95 % of chance": side.ranked
+               for side in sides if side.ranked}  # fmt: skip
+    apart = 0.09 * (len(sides) - 1)  # so that none is covered
+    made = [
+        {"panel": panel, "side": side.letter, "_x": rate * (1 + apart * (i or -1)), "value": one[number]}
+        for panel, number in NUMBERS.items()
+        for i, side in enumerate(sides)
+        for rate, one in sorted(side.outcomes.items())
+    ]
+    found = figures.spans(pd.DataFrame(made, columns=["panel", "side", "_x", "value"]))
 
-        self._sides, self._references = sides, references
-        self._low, self._high = min(GRID[0], *rates), max(GRID[-1], *rates)
-        self._moving: list[Artist] = []
-        self._still: Any = None  # the pixels of what stays
-        self._shown = [side for side in sides if side.ranked]
-        layout: Any = [list(NUMBERS), *([side.letter] * len(NUMBERS) for side in self._shown)]
-        self.sheet = sheet.Sheet(figsize=(8.7, 2.5 + 1.5 * len(self._shown)))
-        heights = (2, *[1.15] * len(self._shown))
-        self._axes: dict[str, Axes] = self.sheet.subplot_mosaic(layout, height_ratios=heights)
-        for number in NUMBERS:
-            self._outcomes(self._axes[number], number)
-        for side in self._shown:
-            self._tensors(self._axes[side.letter], side, names=side is self._shown[-1])
-        key = self._axes["auc"].get_legend_handles_labels()
-        sheet.finish(self.sheet, {label: artist for artist, label in zip(*key, strict=True)})
-
-    def at(self, rate: float) -> Sheet:
-        """The sheet at a rate."""
-        for artist in self._moving:
-            artist.remove()
-        before = {artist for ax in self._axes.values() for artist in ax.get_children()}
-        self._move(rate)
-        self._moving = [each for ax in self._axes.values() for each in ax.get_children() if each not in before]
-        for artist in self._moving:
-            artist.set_in_layout(False)
-        self.told = told(self._sides, rate, self._references)
-        self.sheet.finding = " ".join(self.told)
-        return self.sheet
-
-    def picture(self, rate: float) -> bytes:
-        """The sheet at a rate as a PNG, in a tenth of the time of drawing it anew."""
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from PIL import Image
-
-        canvas = FigureCanvasAgg(self.sheet)
-        if self._still is None:
-            canvas.draw()
-            self._still = canvas.copy_from_bbox(self.sheet.bbox)
-        canvas.restore_region(self._still)
-        self.at(rate)
-        for artist in self._moving:
-            artist.draw(canvas.get_renderer())
-        buffer = io.BytesIO()
-        Image.fromarray(np.asarray(canvas.buffer_rgba())).save(buffer, "PNG", compress_level=1)
-        return buffer.getvalue()
-
-    def _outcomes(self, ax: Axes, number: str) -> None:
-        from lib.report import figures
-        from lib.report.sheet import FLOOR, QUIET, Look
-
-        ax.set(xscale="log", xlim=(0.8 * self._low, 1.25 * self._high), xlabel="rewind rate r, share of all weights")
-        for (name, found), dash in zip(self._references.items(), ("-", (0, (4, 2))), strict=False):
-            one: Estimate = getattr(found, number)
-            ax.axhspan(one.low, one.high, color=FLOOR, alpha=0.6, linewidth=0, zorder=0)
-            ax.axhline(one.value, color=QUIET, linewidth=1.2, linestyle=dash, label=name, zorder=1)
-        for i, side in enumerate(self._sides):
-            aside = 0.91 + 0.18 * i if len(self._sides) > 1 else 1.0  # alone, none is covered
-            look = Look(f"{side.letter}: {side.name}", COLOURS[side.letter], "os"[i], ("-", "--")[i])
-            if made := [{"_x": at * aside, "value": getattr(one, number)} for at, one in sorted(side.outcomes.items())]:
-                figures.points(ax, figures.spans(made), look)
+    def outcomes(ax: Axes, number: str) -> None:
+        for (name, beside), dash in zip(references.items(), ("-", (0, (4, 2))), strict=False):
+            ax.axhspan(beside[number].low, beside[number].high, color=FLOOR, alpha=0.6, linewidth=0, zorder=0)
+            ax.axhline(beside[number].value, color=QUIET, linewidth=1.2, linestyle=dash, label=name, zorder=1)
         if number == "auc":
             ax.axhline(0.5, **figures.GUESS)
-        ticks = [each for each in SHOWN_RATES if self._low <= each <= self._high]
+        ax.set(xscale="log", xlim=(0.8 * low, 1.25 * high), xlabel="rewind rate r, share of all weights")
+        ticks = [each for each in TICKS if low <= each <= high]
         ax.set_xticks(ticks, [percent(each) for each in ticks])
-        ax.minorticks_off()
-        ax.set_title(f"{NUMBERS[number]}, 95 % intervals")
 
-    def _tensors(self, ax: Axes, side: Side, names: bool) -> None:
-        """A logarithmic axis, tensors in the order of the network; what has hardly any share lies at the bottom."""
-        from lib.report.sheet import FLOOR
-
-        own, bottom = side.ranked, self._low / 20
-        assert own is not None
-        parts = [name.partition(".")[0] for name in own.ranks]
-        starts = [i for i, part in enumerate(parts) if not i or part != parts[i - 1]]
-        centres = [(a + b - 1) / 2 for a, b in zip(starts, [*starts[1:], len(parts)], strict=True)]
-        ax.set(yscale="log", ylim=(bottom, 1.3), xlim=(-0.7, len(parts) - 0.3))
-        ax.set_xticks(centres, [parts[i] if names else "" for i in starts])
-        ax.set_yticks([bottom, *SHOWN_RATES], [f"≤ {percent(bottom)}", *map(percent, SHOWN_RATES)])
-        ax.minorticks_off()
+    def shares(ax: Axes, own: Ranked) -> None:
+        """Tensors in the order of the network; what has hardly any share lies at the bottom of the axis."""
+        stages, bottom = np.array(stages_of(own.ranks)), low / 20
+        spans = {name: np.flatnonzero(stages == name) for name in dict.fromkeys(stages)}
+        ax.set(yscale="log", ylim=(bottom, 1.3), xlim=(-0.7, len(stages) - 0.3))
+        ax.set_xticks([places.mean() for places in spans.values()], list(spans))
+        ax.set_yticks([bottom, *TICKS], [f"≤ {percent(bottom)}", *map(percent, TICKS)])
         ax.grid(axis="x", visible=False)
         ax.tick_params(axis="x", length=0)
-        ax.vlines([start - 0.5 for start in starts[1:]], bottom, 1.3, color=FLOOR, linewidth=1)
+        ax.vlines([places[0] - 0.5 for places in spans.values()][1:], bottom, 1.3, color=FLOOR, linewidth=1)
         for kind in dict.fromkeys(own.kinds.values()):
             ax.plot([], [], KINDS[kind][1], color=KINDS[kind][0], markeredgecolor="white", label=kind)
-        ax.legend(loc="lower right", bbox_to_anchor=(1.01, 1.0), ncols=len(KINDS), handletextpad=0.1, columnspacing=1)
-        title = f"{side.letter}: what {side.name} selects of each tensor; grey: 95 % of chance"
-        ax.set_title(title, color=COLOURS[side.letter])
 
-    def _move(self, rate: float) -> None:
-        from lib.report.sheet import FAINT, INK
+    def dress(panel: str, ax: Axes) -> None:
+        if panel in NUMBERS:
+            outcomes(ax, NUMBERS[panel])
+        else:
+            shares(ax, tensors[panel])
+            ax.set_title(panel, color=COLOURS[panel[0]])
+        ax.minorticks_off()
 
-        for number in NUMBERS:
-            self._axes[number].axvline(rate, color=INK, linewidth=1.1, zorder=2)
-        for side in self._shown:
-            own, ax, bottom = side.ranked, self._axes[side.letter], self._low / 20
-            assert own is not None
-            low, high = np.maximum(own.chance(rate), bottom)
-            ax.vlines(range(len(low)), low, high, color=FAINT, alpha=0.45, linewidth=7)
-            ax.axhline(rate, color=INK, linewidth=1.1)
-            found = list(enumerate(own.by_tensor(rate)))
-            for kind in dict.fromkeys(own.kinds.values()):
-                of = [(i, max(each.share, bottom)) for i, each in found if own.kinds[each.of] == kind]
-                colour, marker = KINDS[kind]
-                ax.plot(*zip(*of, strict=True), marker, color=colour, markeredgecolor="white", clip_on=False)
+    looks = {side.letter: Look(f"{side.letter}: {side.name}", COLOURS[side.letter], "os"[i], ("-", "--")[i])
+             for i, side in enumerate(sides)}  # fmt: skip
+    panels = [[*NUMBERS], [*NUMBERS], *([panel] * len(NUMBERS) for panel in tensors)]
+    return figures.draw(
+        [(found, figures.points)], looks=looks, hue="side", facet="panel", panels=panels, height=1.3,
+        dress=dress, words={},
+    )  # fmt: skip
+
+
+def move(fig: Sheet, sides: Sequence[Side], rate: float) -> None:
+    """Lays a rate, and what is selected at it, over a `sheet` of these sides."""
+    from lib.report.sheet import FAINT, INK
+
+    over: dict[str, Any] = {"animated": True, "in_layout": False}
+    for artist in fig.moving:
+        artist.remove()
+    top, below = fig.axes[: len(NUMBERS)], fig.axes[len(NUMBERS) :]
+    fig.moving = [ax.axvline(rate, color=INK, linewidth=1.1, zorder=2, **over) for ax in top]
+    for ax, own in zip(below, [side.ranked for side in sides if side.ranked], strict=True):
+        bottom, found = ax.get_ylim()[0], list(enumerate(own.by_tensor(rate)))
+        chance = np.maximum(own.chance(rate), bottom)
+        fig.moving.append(ax.vlines(range(len(found)), *chance, color=FAINT, alpha=0.45, linewidth=7, **over))
+        fig.moving.append(ax.axhline(rate, color=INK, linewidth=1.1, **over))
+        for kind in dict.fromkeys(own.kinds.values()):
+            of = [(i, max(each.share, bottom)) for i, each in found if own.kinds[each.of] == kind]
+            look = {"color": KINDS[kind][0], "markeredgecolor": "white", "clip_on": False, **over}
+            fig.moving += ax.plot(*zip(*of, strict=True), KINDS[kind][1], **look)

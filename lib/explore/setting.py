@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, Literal, get_args, get_type_hints
 
 from lib import BadInput, recipe, registry
@@ -27,8 +28,7 @@ FACTORS: dict[str, str] = {
     "pool": "design.pool",
     "epochs": "schedule.epochs",
 }
-_CHANNELS = {"by width": None, **{str(2**power): 2**power for power in range(4, 12)}}
-_STRIDES = {str(stride): stride for stride in (1, 2, 4)}
+STRIDES = (1, 2, 4)  # of stage 4, and sides of a patch
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,7 @@ class Setting:
 
     def __getitem__(self, factor: str) -> Any:
         """The factor's value."""
-        owner, _, name = FACTORS[factor].partition(".")
-        return getattr(getattr(self, owner), name) if name else getattr(self, owner)
+        return attrgetter(FACTORS[factor])(self)
 
     def but(self, factor: str, value: Any) -> Setting:
         """This setting with another value of one factor.
@@ -100,30 +99,26 @@ def _can(make: Callable[[], Any]) -> bool:
 
 def takes(setting: Setting, factor: str) -> bool:
     """Whether a factor that is offered as a list has more than one value at this architecture."""
-    tried = (1, 2, 4) if factor in ("stage-4 stride", "patch") else (16,) if factor.endswith("channels") else ()
+    tried = STRIDES if factor in ("stage-4 stride", "patch") else (16,) if factor.endswith("channels") else ()
     return all(_can(partial(setting.but, factor, value)) for value in tried)
 
 
-def choices(factor: str, objectives: Mapping[str, Objective]) -> dict[str, Any] | None:
-    """Words and values of a factor that is chosen from a list; None for a number.
+def choices(objectives: Mapping[str, Objective]) -> dict[str, dict[str, Any]]:
+    """Words and values of each factor that is chosen from a list; all others are numbers.
 
     Architectures and data sets are those that the recipes know.
     """
-    match factor:
-        case "architecture":
-            names = get_args(get_type_hints(Model)["name"])
-            return {name: name for name in names if Model(name).reads == "images"}
-        case "data set":
-            return {name: name for name, entry in registry.ENTRIES.items() if entry.kind == "images"}
-        case "stage-4 stride" | "patch":
-            return _STRIDES
-        case "stage-3 channels" | "stage-4 channels":
-            return _CHANNELS
-        case "augmentation":
-            return {"none": None, **{word(Augment(padding)): Augment(padding) for padding in (1, 2, 4)}}
-        case "training":
-            return dict(objectives)
-    return None
+    names = [name for name in get_args(get_type_hints(Model)["name"]) if Model(name).reads == "images"]
+    strides = {str(stride): stride for stride in STRIDES}
+    channels = {"by width": None, **{str(2**power): 2**power for power in range(4, 12)}}
+    return {
+        "architecture": {name: name for name in names},
+        "data set": {name: name for name, entry in registry.ENTRIES.items() if entry.kind == "images"},
+        **dict.fromkeys(("stage-4 stride", "patch"), strides),
+        **dict.fromkeys(("stage-3 channels", "stage-4 channels"), channels),
+        "augmentation": {"none": None, **{word(Augment(padding)): Augment(padding) for padding in (1, 2, 4)}},
+        "training": dict(objectives),
+    }
 
 
 def bounds(setting: Setting, factor: str) -> tuple[int, int]:
@@ -142,3 +137,10 @@ def word(value: Any) -> str:
 def differing(first: Setting, second: Setting) -> list[str]:
     """The factors in which two settings differ."""
     return [factor for factor in FACTORS if first[factor] != second[factor]]
+
+
+def names(*settings: Setting) -> list[str]:
+    """What tells two settings apart, in a few words each."""
+    factors = (differing(*settings) or ["architecture"])[:3]
+    alone = ("architecture", "training", "data set", "augmentation")
+    return [", ".join(word(s[f]) if f in alone else f"{f} {word(s[f])}" for f in factors) for s in settings]

@@ -20,7 +20,7 @@ import ipywidgets as widgets
 from lib import BadInput, audit
 from lib.explore import base, rewinding
 from lib.explore.base import WRAP, View, markup
-from lib.explore.rewinding import Drawing, Rewinding, Stored, percent
+from lib.explore.rewinding import Rewinding, Stored, percent
 from lib.recipe import Random
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def trend(study: Rewinding, rate: float, rates: Iterable[float] = rewinding.GRID
         if None in models:
             raise BadInput(f"{name} is not stored: hand the study's steps to lab.realize first")
         for r in sorted({*rates, rate}):
-            found = [{each.of: each.share for each in one.by_kind(r)} for one in models if one]
-            means = {kind: audit.over([one[kind] for one in found], bounds=(0, 1)) for kind in found[0]}
+            by_kind = zip(*(one.by_kind(r) for one in models if one), strict=True)
+            means = {own[0].of: audit.over([each.share for each in own], bounds=(0, 1)) for own in by_kind}
             made += [{"layer type": kind, "score": name, "r": r, "value": one} for kind, one in means.items()]
             if r == rate:
                 favourites.append(max(means, key=lambda kind: means[kind].value))
@@ -59,12 +59,18 @@ def trend(study: Rewinding, rate: float, rates: Iterable[float] = rewinding.GRID
 
 
 class Explorer(base.Explorer):
-    """A slider over r, two scores and a model; pictures, sentences and a table. Made by `explorer`."""
+    """A slider over the rewind rate that begins at `rate`, for the scores `a` and `b` (None: one score alone).
 
-    def __init__(self, study: Rewinding, a: str, b: str | None, rate: float, rates: Iterable[float]) -> None:
+    `rates` may be chosen beside those of `rewinding.GRID`. Nothing is computed before the button is clicked. Raises
+    BadInput on a score that the study does not offer.
+    """
+
+    def __init__(self, study: Rewinding, a: str, b: str | None, rate: float, rates: Iterable[float] = ()) -> None:
+        for name in filter(None, (a, b)):
+            study.scores(name)
         super().__init__()
         self._stored = Stored(study, [*rewinding.GRID, *rates, rate])
-        self._drawn: tuple[Any, Drawing] | None = None
+        self._chosen: Any = None  # for which the sheet is drawn
         names, wide = list(study.criteria), {"width": "300px"}
         models = [(f"model {i}", i) for i in range(len(study.ordinary))]
         listed = widgets.Dropdown
@@ -95,28 +101,26 @@ class Explorer(base.Explorer):
         models = [*study.references().values(), *(self._stored.chain(name, self.rate.value) for name in names)]
         return [[study.scores(name) for name in names], [study.measured(each) for each in models]]
 
-    def settle(self, wrong: str = "") -> None:
-        chosen = [(letter, each.value) for letter, each in self.scores.items() if each.value != NONE], self.model.value
-        if self._drawn is None or self._drawn[0] != chosen:  # otherwise only the rate has moved
-            self._sides = [self._stored.side(*named, self.model.value) for named in chosen[0]]
-            self._references = self._stored.references()
-            self._drawn = chosen, Drawing(self._sides, self._references, self._stored.rates)
-        super().settle(wrong)
-
     def forget(self) -> None:
-        self._drawn = None
+        self._chosen = None
 
     def fit(self) -> None:
+        chosen = {letter: each.value for letter, each in self.scores.items() if each.value != NONE}, self.model.value
+        if chosen != self._chosen:  # otherwise only the rate has moved
+            self._chosen, self._references = chosen, self._stored.references()
+            self._sides = [self._stored.side(*named, self.model.value) for named in chosen[0].items()]
+            self._sheet = rewinding.sheet(self._sides, self._references, self._stored.rates)
         base.offer(self.rate, self._marks(self._sides[0].outcomes), self.rate.value)
 
     def look(self) -> View:
-        assert self._drawn
-        rate, sides, drawing = self.rate.value, self._sides, self._drawn[1]
+        rate, sides, found = self.rate.value, self._sides, self._references
         missing = [f"The score of {side.letter} ({side.name}) is not stored." for side in sides if not side.ranked]
-        png = drawing.picture(rate)
+        said = rewinding.told(sides, rate, found)
+        rewinding.move(self._sheet, sides, rate)
+        self._sheet.finding = " ".join(said)
         self.cells.value = CELLS + self.table._repr_html_() if len(missing) < len(sides) else ""
-        trained = len(self._references) == len(self._stored.of.references()) and all(rate in s.outcomes for s in sides)
-        return View(drawing.sheet, drawing.told, missing, trained and not missing, png)
+        trained = len(found) == len(self._stored.of.references()) and all(rate in side.outcomes for side in sides)
+        return View(self._sheet, said, missing, trained and not missing)
 
     @property
     def table(self) -> Table:
@@ -129,12 +133,4 @@ class Explorer(base.Explorer):
         return report.table(rewinding.rows(here, rate), caption=caption)
 
 
-def explorer(study: Rewinding, a: str, b: str | None, rate: float, rates: Iterable[float] = ()) -> Explorer:
-    """A slider over the rewind rate that begins at `rate`, for the scores `a` and `b` (None: one score alone).
-
-    `rates` may be chosen beside those of `rewinding.GRID`. Nothing is computed before the button is clicked. Raises
-    BadInput on a score that the study does not offer.
-    """
-    for name in filter(None, (a, b)):
-        study.scores(name)
-    return Explorer(study, a, b, rate, rates)
+explorer = Explorer

@@ -12,7 +12,7 @@ axes) for each series. A new figure is a call of `draw`, a new look a new mark.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -38,15 +38,6 @@ GUESS: dict[str, Any] = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 
 HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.5, "markersize": 7, "linestyle": "none"}
 RING: dict[str, Any] = {"markeredgecolor": INK, "markeredgewidth": 1.4, "markersize": 9, "linestyle": "none"}
 FEW = 1000  # points that can be seen one by one
-
-
-class Words(TypedDict, total=False):
-    """What a figure says beside its numbers; `title` is the finding."""
-
-    title: str
-    xlabel: str
-    ylabel: str
-
 
 # ---------------------------------------------------------------- marks
 
@@ -110,33 +101,39 @@ def keyed(ax: Axes, label: str, **style: Any) -> None:
 
 def draw(
     layers: Sequence[tuple[pd.DataFrame, Mark]],
-    looks: Mapping[Any, Look],
     *,
+    looks: Mapping[Any, Look] | None = None,
     hue: str | None = None,
     facet: str | None = None,
-    panels: Sequence[Any] = (None,),
+    panels: Sequence[Any] = (),
     height: float,
     widest: int = 4,
     share: bool = False,
     dress: Callable[[Any, Axes], None],
+    notes: Mapping[Any, str] | None = None,
     null: float | None = None,
     names: str = "",
-    **words: Unpack[Words],
+    words: Mapping[str, str],
 ) -> Sheet:
-    """One panel for each of `panels` (values of `facet`), in it the marks of all layers, series by series.
+    """One panel for each value of `facet`, in it the marks of all layers, series by series.
 
-    A layer is a table and its mark; one without the column `hue` is drawn in the look of None. `dress` gives a panel
-    its scales and limits. `null` is the y that means "no difference". A key above names the series; where one panel is
-    all, their names stand in it: at the "ends" of their lines, or beside their "points" (`names`).
+    A layer is a table and its mark; one without the column `hue` is drawn in the look of None. `panels` lays the values
+    out otherwise than the first table has them, as a mosaic for example (`sheet.panels_of`). `dress` gives a panel its
+    scales and limits, `notes` a quiet line above. `null` is the y that means "no difference". A key above names the
+    series; where one panel is all, their names stand in it: at the "ends" of their lines, or beside their "points"
+    (`names`). `words` are what the figure says beside its numbers: its title, which is the finding, xlabel and ylabel.
     """
-    grid, fig = sheet.panels_of(panels, height, widest, share)
+    looks = looks or looks_of(levels(layers[0][0], hue))
+    grid, fig = sheet.panels_of(panels or levels(layers[0][0], facet), height, widest, share)
     for panel, ax in grid.items():
         for table, mark in layers:
             rows, own = only(table, facet, panel), hue in table or hue is None
-            for name, look in looks.items() if own else [(None, looks.get(None, Look("", QUIET, "o", "-")))]:
+            series = looks.items() if own else [(None, looks.get(None, Look("", QUIET, "o", "-")))]
+            for name, look in series if len(rows) else ():
                 if len(found := only(rows, hue, name) if own else rows):
                     mark(ax, found, look)
         dress(panel, ax)
+        sheet.note_above(ax, (notes or {}).get(panel, ""))
         if null is not None and ax.get_ylim()[0] <= null <= ax.get_ylim()[1]:
             ax.axhline(null, **GUESS)
     direct = names if len(grid) == 1 and len(looks) > 1 else ""
@@ -218,17 +215,11 @@ def histograms(
 
     A note (an AUC with its interval, say) stands above its panel. The farthest 0.1 % are counted in the last bin.
     """
-    looks = outlined(names)
-    tables = [(panel, shares(pair, names)) for panel, pair in panels.items()]
-    table = pd.concat([each.assign(panel=[panel] * len(each)) for panel, each in tables])
-
-    def dress(panel: Any, ax: Axes) -> None:
-        bare(ax)
-        sheet.note_above(ax, (notes or {}).get(panel, ""))
-
+    found = {panel: shares(pair, names) for panel, pair in panels.items()}
+    table = pd.concat([each.assign(panel=[panel] * len(each)) for panel, each in found.items()])
     return draw(
-        [(table, stairs)], looks, hue="who", facet="panel", panels=list(panels), height=1.75, dress=dress,
-        title=title, xlabel=xlabel, ylabel="share of samples",
+        [(table, stairs)], looks=outlined(names), hue="who", facet="panel", height=1.75, notes=notes,
+        dress=lambda panel, ax: bare(ax), words={"title": title, "xlabel": xlabel, "ylabel": "share of samples"},
     )  # fmt: skip
 
 
@@ -264,7 +255,7 @@ def density(
     *,
     counted: str = "points",
     notes: Mapping[Any, str] | None = None,
-    **words: Unpack[Words],
+    **words: str,
 ) -> Sheet:
     """Two numbers of each of many things, `x (n,)` against `y (n,)`, none negative, on logarithmic axes.
 
@@ -295,9 +286,8 @@ def density(
         ax.locator_params(axis="x", numticks=3)
         ax.locator_params(axis="y", numticks=4)
         ax.minorticks_off()
-        sheet.note_above(ax, (notes or {}).get(panel, ""))
 
-    fig = draw([(table, cells)], looks_of([None]), facet="panel", panels=list(panels), height=2.1, dress=dress, **words)
+    fig = draw([(table, cells)], facet="panel", height=2.1, dress=dress, notes=notes, words=words)
     if meshes:
         norm = LogNorm(1, max(10, *(mesh.get_array().max() for mesh in meshes)))
         for mesh in meshes:
@@ -321,7 +311,7 @@ def profile(
     facet: str | None = None,
     null: float | None = 0.5,
     floor: Frame | None = None,
-    **words: Unpack[Words],
+    **words: str,
 ) -> Sheet:
     """An estimate and its interval for each part of a network (or any other ordered thing), a line through each series.
 
@@ -329,8 +319,8 @@ def profile(
     the same data differ by.
     """
     tables = [spans(each) for each in (frame, floor) if each is not None]
-    panels, looks = levels(tables[0], facet), looks_of(levels(tables[0], hue))
     tables[1:] = [table.drop(columns=hue or [], errors="ignore") for table in tables[1:]]
+    panels = levels(tables[0], facet)
     across = sheet.columns(len(panels), 4)
     parts, shown = places(tables, x, hue, 0.8 * sheet.WIDTH / across), limits(null, *tables)
 
@@ -338,11 +328,10 @@ def profile(
         sheet.name_parts(ax, parts, across)
         ax.set_ylim(shown)
 
-    named: Words = {"ylabel": "AUC", **words}
     ordered = [each.assign(_x=each["_at"]).sort_values("_x") for each in tables]
     return draw(
-        list(zip(ordered, (points, steps), strict=False)), looks, hue=hue, facet=facet, panels=panels, height=2.9,
-        share=True, dress=dress, null=null, names="ends", **named,
+        list(zip(ordered, (points, steps), strict=False)), looks=looks_of(levels(tables[0], hue)), hue=hue, facet=facet,
+        panels=panels, height=2.9, share=True, dress=dress, null=null, names="ends", words={"ylabel": "AUC", **words},
     )  # fmt: skip
 
 
@@ -355,7 +344,7 @@ def tradeoff(
     facet: str | None = "attack",
     chosen: str | None = None,
     null: float | None = 0.5,
-    **words: Unpack[Words],
+    **words: str,
 ) -> Sheet:
     """Two measurements against each other, both with intervals (columns of Estimates, or `x_low`, `x_high`, ...).
 
@@ -380,10 +369,9 @@ def tradeoff(
         if chosen:
             keyed(ax, chosen, color="none", **RING)
 
-    named: Words = {"xlabel": x, "ylabel": y, **words}
     fig = draw(
-        layers, looks, hue=hue, facet=facet, panels=levels(table, facet), height=3.1, widest=3, share=True, dress=dress,
-        null=null, names="points", **named,
+        layers, looks=looks, hue=hue, facet=facet, panels=levels(table, facet), height=3.1, widest=3, share=True,
+        dress=dress, null=null, names="points", words={"xlabel": x, "ylabel": y, **words},
     )  # fmt: skip
     corner: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 9, "style": "italic", "color": QUIET}
     fig.axes[0].text(0.99, 0.015, "better ↘", transform=fig.axes[0].transAxes, **corner)
@@ -394,19 +382,18 @@ def against_paper(
     frame: Frame,
     x: str = "setting",
     *,
-    paper: str = "paper",
     hue: str | None = None,
     facet: str | None = None,
     source: str = "paper",
-    **words: Unpack[Words],
+    **words: str,
 ) -> Sheet:
-    """Measured, with its interval, beside the number that the paper prints (hollow); one line for each setting.
+    """Measured, with its interval, beside the number in column `paper`, if any (hollow); one line for each setting.
 
     `source` names the paper's setting in the legend: "paper (TinyImageNet, width 64)".
     """
     table = spans(frame)
     printed = table.drop(columns=["_y_low", "_y_high"])
-    printed["_y"] = pd.to_numeric(table[paper], errors="coerce") if paper in table else np.nan
+    printed["_y"] = pd.to_numeric(table.get("paper", np.nan), errors="coerce")
     looks = {name: look._replace(label=look.label or "measured, 95 % interval", dash="none")
              for name, look in looks_of(levels(table, hue)).items()}  # fmt: skip
     height = 0.55 + 0.36 * table[x].nunique() * max(1.0, 0.7 * len(looks))
@@ -422,28 +409,27 @@ def against_paper(
 
     turned = {"_y": "_x", "_y_low": "_x_low", "_y_high": "_x_high", "_at": "_y"}
     return draw(
-        [(table.rename(columns=turned), points), (printed.rename(columns=turned), marker(**HOLLOW))], looks, hue=hue,
-        facet=facet, panels=levels(table, facet), height=height, widest=3, dress=dress, **words,
+        [(table.rename(columns=turned), points), (printed.rename(columns=turned), marker(**HOLLOW))], looks=looks,
+        hue=hue, facet=facet, height=height, widest=3, dress=dress, words=words,
     )  # fmt: skip
 
 
 def curves(
     frame: Frame,
     x: str,
-    y: str = "value",
     *,
     hue: str | None = None,
     facet: str | None = None,
     null: float | None = None,
     diagonal: bool = False,
     log: str = "",
-    **words: Unpack[Words],
+    **words: str,
 ) -> Sheet:
     """Lines over a quantity (epoch, strength, false positive rate), each in its band. `log` is "", "x", "y" or "xy".
 
     `null` draws the value that means "no difference"; `diagonal` draws y = x, which means it for ROC curves.
     """
-    table = spans(frame, y)
+    table = spans(frame)
     table = table.assign(_x=table[x].astype(float)).sort_values("_x", kind="stable")
     shown = limits(null, table)
 
@@ -454,10 +440,9 @@ def curves(
             ends = np.geomspace(*ax.get_xlim(), 200) if "x" in log else np.array(ax.get_xlim())
             ax.plot(ends, ends, **GUESS)
 
-    named: Words = {"xlabel": x, "ylabel": y, **words}
     return draw(
-        [(table, band)], looks_of(levels(table, hue)), hue=hue, facet=facet, panels=levels(table, facet), height=2.9,
-        widest=3, share=True, dress=dress, null=null, names="ends", **named,
+        [(table, band)], hue=hue, facet=facet, height=2.9, widest=3, share=True, dress=dress, null=null,
+        names="ends", words={"xlabel": x, "ylabel": "value", **words},
     )  # fmt: skip
 
 
@@ -491,7 +476,7 @@ def roc(found: Mapping[Any, Roc], *, title: str = "") -> Sheet:
         ax.set(xlim=(start - margin, 1 + margin), ylim=(start - margin, 1.05 if log else 1 + margin), box_aspect=1)
 
     return draw(
-        [(table, band)], looks_of(levels(table, "series")), hue="series", facet="panel",
+        [(table, band)], hue="series", facet="panel",
         panels=[(row, scale) for row in finest for scale in scales], height=3.8 if len(finest) == 1 else 3.0,
-        dress=dress, title=title, xlabel="false positive rate", ylabel="true positive rate",
+        dress=dress, words={"title": title, "xlabel": "false positive rate", "ylabel": "true positive rate"},
     )  # fmt: skip

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from lib.report.tables import is_estimate
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.text import Text
 
@@ -39,26 +40,27 @@ class Sheet(Figure):
     """A Figure that belongs to no window system: shown where a cell returns it, once, as a small sharp PNG.
 
     Twice the dots at the same size on the page, in a palette of few colours; its title is its description for
-    those who cannot see it.
+    those who cannot see it. What moves with a slider are animated artists in `moving`; `still` are the pixels of the
+    rest, once they are drawn.
     """
 
     finding = ""
+    moving: Sequence[Artist] = ()
+    still: Any = None
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
         wide = round(self.get_size_inches()[0] * self.dpi)
         data = {"image/png": base64.b64encode(self.png()).decode(), "text/plain": f"Figure: {self.finding}"}
         return data, {"image/png": {"width": wide, "alt": self.finding}}
 
-    def png(self, sharper: float = SHARPER) -> bytes:
+    def png(self) -> bytes:
         """The picture; the same figure gives the same bytes."""
         from PIL import Image
 
         raw, small = io.BytesIO(), io.BytesIO()
-        self.savefig(raw, format="png", dpi=self.dpi * sharper)
-        picture = Image.open(raw).convert("RGB")
-        picture.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
-            small, "PNG", optimize=True
-        )
+        self.savefig(raw, format="png", dpi=self.dpi * SHARPER)
+        few: dict[str, Any] = {"colors": COLOURS, "method": Image.Quantize.MEDIANCUT, "dither": Image.Dither.NONE}
+        Image.open(raw).convert("RGB").quantize(**few).save(small, "PNG", optimize=True)
         return small.getvalue()
 
 
@@ -127,10 +129,8 @@ class Look(NamedTuple):
 def looks_of(series: Sequence[Any]) -> dict[Any, Look]:
     """A look for each series; quantities go from light to dark, names get colours that differ."""
     ordered = len(series) > 1 and all(isinstance(name, int | float | np.number) for name in series)
-    if ordered or len(series) > len(MARKERS):
-        colours: Any = sns.color_palette(SEQUENTIAL, len(series))
-    else:
-        colours = sns.color_palette(n_colors=len(series))
+    many = ordered or len(series) > len(MARKERS)
+    colours: Any = sns.color_palette(SEQUENTIAL if many else None, len(series))
     return {
         name: Look(
             "" if name is None else proper(str(name)), colours[i], MARKERS[i % len(MARKERS)],
@@ -143,9 +143,7 @@ def looks_of(series: Sequence[Any]) -> dict[Any, Look]:
 def readable(colour: Any) -> tuple[float, ...]:
     """The colour, darkened until it can be read as text on white."""
     rgb = np.array(to_rgb(colour))
-    while rgb @ [0.2126, 0.7152, 0.0722] > 0.42:
-        rgb = rgb * 0.93
-    return tuple(rgb)
+    return tuple(rgb * min(1.0, 0.42 / (rgb @ [0.2126, 0.7152, 0.0722] + 1e-9)))
 
 
 # ---------------------------------------------------------------- the sheet
@@ -159,49 +157,54 @@ def columns(count: int, widest: int) -> int:
 def panels_of(
     keys: Sequence[Any], height: float, widest: int = 4, share: bool = False
 ) -> tuple[dict[Any, Axes], Sheet]:
-    """One axes per key: a row that wraps, or rows and columns where the keys are pairs."""
-    pairs = bool(keys) and all(isinstance(key, tuple) and len(key) == 2 for key in keys)
-    downs, acrosses = (list(dict.fromkeys(part)) for part in (zip(*keys, strict=True) if pairs else ((), ())))
-    across = len(acrosses) or columns(len(keys), widest)
-    places = [(downs.index(k[0]), acrosses.index(k[1])) if pairs else divmod(i, across) for i, k in enumerate(keys)]
-    layout = np.full((max(down for down, _ in places) + 1, across), -1)
-    layout[tuple(zip(*places, strict=True))] = range(len(keys))
-    alone, grown = len(keys) == 1, min(layout.shape) > 1 and pairs
+    """One axes per key: a row that wraps, rows and columns where the keys are pairs, or the places of a mosaic.
+
+    A mosaic is a list of rows; a key that stands in several places has one large panel.
+    """
+    pairs, layout = all(isinstance(key, tuple) and len(key) == 2 for key in keys), list(keys)
+    if pairs:
+        downs, acrosses = (list(dict.fromkeys(part)) for part in zip(*keys, strict=True))
+        layout = [[(row, name) if (row, name) in keys else "" for name in acrosses] for row in downs]
+    elif not isinstance(keys[0], list):
+        across = columns(len(keys), widest)
+        filled = [*keys, *[""] * (-len(keys) % across)]
+        layout = [filled[i : i + across] for i in range(0, len(filled), across)]
+    alone, grown = layout == [[keys[0]]], pairs and min(len(layout), len(layout[0])) > 1
     fig = Sheet(figsize=(0.8 * WIDTH if alone else WIDTH, len(layout) * height + (0.6 if alone else 0)))
-    axes = fig.subplot_mosaic(layout.tolist(), empty_sentinel=-1, sharex=share, sharey=share)
-    for i, (key, (down, left)) in enumerate(zip(keys, places, strict=True)):
+    number = {key: i for i, key in enumerate(dict.fromkeys(key for row in layout for key in row if key != ""))}
+    places: list[Any] = [[number.get(key, -1) for key in row] for row in layout]
+    made = fig.subplot_mosaic(places, empty_sentinel=-1, sharex=share, sharey=share)
+    axes = {key: made[i] for key, i in number.items()}
+    for key, ax in axes.items():
         row, name = key if grown else ("", ", ".join(str(part) for part in key if part) if pairs else key)
-        axes[i].set_title(proper(str(name)) if name is not None and not (grown and down) else "")
-        if grown and left == 0:
-            fit(axes[i].set_ylabel(proper(str(row)), fontweight="bold", fontsize=9.5, color=INK), 0.72 * height)
+        ax.set_title(proper(str(name)) if name is not None and not (grown and row != downs[0]) else "")
+        if grown and name == acrosses[0]:
+            fit(ax.set_ylabel(proper(str(row)), fontweight="bold", fontsize=9.5, color=INK), 0.72 * height)
         if share:
-            axes[i].label_outer()
-    return {key: axes[i] for i, key in enumerate(keys)}, fig
+            ax.label_outer()
+    return axes, fig
 
 
 def name_parts(ax: Axes, names: Sequence[str], panels: int = 1) -> None:
     """Names under the axis; blocks (`stage4.1`) get their stage's name once, under their own; long names lean."""
-    groups = [name.split(".", 1)[0] for name in names]
-    heads = [name.partition(".")[2].removeprefix("block") for name in names]
-    shown = [head or name for head, name in zip(heads, names, strict=True)]
-    ax.set_xticks(range(len(names)), shown)
+    owners = [name.partition(".")[0] for name in names]
+    shown = [name.partition(".")[2].removeprefix("block") or name for name in names]
+    room = ax.figure.get_figure(root=True).get_size_inches()[0] / panels * 0.8  # type: ignore[union-attr]
+    long = 0.066 * sum(len(name) + 1 for name in shown) > room
+    lean: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if long else {}
+    ax.set_xticks(range(len(names)), shown, **lean)
     ax.set_xlim(-0.45, len(names) - 0.55)
     ax.grid(axis="x", visible=False)
-    for group in dict.fromkeys(group for group, head in zip(groups, heads, strict=True) if head):
-        places = [i for i, own in enumerate(groups) if own == group]
+    for owner in dict.fromkeys(own for own, name in zip(owners, names, strict=True) if own != name):
+        places = [i for i, own in enumerate(owners) if own == owner]
         ax.annotate(
-            group, (np.mean(places), 0), (0, -17), xycoords=("data", "axes fraction"), textcoords="offset points",
+            owner, (np.mean(places), 0), (0, -17), xycoords=("data", "axes fraction"), textcoords="offset points",
             ha="center", va="top", fontsize=8.5, color=QUIET, annotation_clip=False,
         )  # fmt: skip
         ax.axvline(places[0] - 0.5, color=WASH, linewidth=0.8, zorder=0)
-    room = ax.figure.get_figure(root=True).get_size_inches()[0] / panels * 0.8  # type: ignore[union-attr]
-    if 0.066 * sum(len(name) + 1 for name in shown) > room:
-        ax.tick_params(axis="x", labelrotation=30)
-        for label in ax.get_xticklabels():
-            label.set(ha="right", rotation_mode="anchor")
 
 
-def finish(fig: Sheet, key: Mapping[str, Any], title: str = "", xlabel: str = "", ylabel: str = "") -> Sheet:
+def finish(fig: Sheet, key: Mapping[str, Any], title: str = "", xlabel: str = "", ylabel: str = "") -> None:
     """The finding on top, the key (artists by their labels) under it, both flush left; the panels keep their size."""
     fig.finding = proper(title)
     width, body = fig.get_size_inches()
@@ -225,7 +228,6 @@ def finish(fig: Sheet, key: Mapping[str, Any], title: str = "", xlabel: str = ""
     if key:
         names.set_bbox_to_anchor((0.006, 1 - (top + 0.04) / height))
     fig.set_layout_engine("constrained", rect=(0, 0, 1, 1 - (top + below) / height), w_pad=0.05, h_pad=0.05)
-    return fig
 
 
 # ---------------------------------------------------------------- words
@@ -252,12 +254,5 @@ def note_above(ax: Axes, note: str) -> None:
     """A quiet line, if there is one, between the panel's name and the panel."""
     if note:
         ax.set_title(name := ax.get_title(loc="left"), pad=19 if name else 6)
-        ax.annotate(
-            proper(note),
-            (0, 1),
-            (0, 5),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            color=QUIET,
-            fontsize=8.5,
-        )
+        offset: dict[str, Any] = {"xytext": (0, 5), "xycoords": "axes fraction", "textcoords": "offset points"}
+        ax.annotate(proper(note), (0, 1), color=QUIET, fontsize=8.5, **offset)

@@ -114,9 +114,9 @@ def shown(app: Explorer, letter: str) -> list[tuple[str, np.ndarray]]:
 
 def test_every_architecture_and_image_set_is_offered() -> None:
     names = get_args(get_type_hints(Model)["name"])
-    assert list(choices("architecture", {}) or {}) == [name for name in names if name != "transformer"]
-    offered = choices("data set", {}) or {}
-    assert "cifar100" in offered and "digits-bits" not in offered
+    offered = choices({})
+    assert list(offered["architecture"]) == [name for name in names if name != "transformer"]
+    assert "cifar100" in offered["data set"] and "digits-bits" not in offered["data set"]
 
 
 def test_a_factor_changes_alone() -> None:
@@ -159,33 +159,24 @@ def test_all_epochs_of_a_setting_are_asked_at_once() -> None:
 # --- sides ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_samples_are_those_at_both_ends() -> None:
+def test_the_samples_are_those_of_one_pair_in_order() -> None:
     given = result(0, STAGES)
     given["euclidean"][2, [7, 300, 41]] = [90.0, 95.0, -90.0]
     given["seen_b"][[7, 300]] = [True, False]
-    largest, smallest = Side("A", "", [result(1, STAGES), given], "euclidean").samples("stage2", 1)
-    assert [(s.index, s.value, s.both) for s in largest[:2]] == [
-        (given["index"][300], 95.0, False),
-        (given["index"][7], 90.0, True),
-    ]
-    assert smallest[0].index == given["index"][41] and len(largest) == len(smallest) == SHOWN
+    found = Side("A", "", [result(1, STAGES), given], "euclidean").samples("stage2", 1)
+    assert list(found.tail(2).itertuples(index=False, name=None)) == [
+        (given["index"][7], 90.0, True), (given["index"][300], 95.0, False)
+    ]  # fmt: skip
+    assert found["index"][0] == given["index"][41] and len(found) == N and found["value"].is_monotonic_increasing
 
 
 def test_samples_that_m_all_has_not_seen_are_left_out() -> None:
     given = result(0, STAGES)
     given["euclidean"][1, 3], given["seen_a"][3] = 99.0, False
-    side = Side("A", "", [given], "euclidean")
-    largest, _ = side.samples("stage1", 0)
-    assert given["index"][3] not in [sample.index for sample in largest]
+    found = Side("A", "", [given], "euclidean").samples("stage1", 0)
+    assert given["index"][3] not in list(found["index"])
     order = np.argsort(np.delete(given["euclidean"][1], 3))
-    assert largest[0].index == np.delete(given["index"], 3)[order[-1]]
-
-
-def test_the_farthest_tenth_is_counted() -> None:
-    given = result(0, STAGES)
-    given["euclidean"][1] = np.arange(N)
-    given["seen_b"] = np.arange(N) < N - 30
-    assert Side("A", "", [given], "euclidean").far("stage1", 0) == (40, 0.75)
+    assert list(found["index"]) == list(np.delete(given["index"], 3)[order])
 
 
 def test_blocks_find_their_like_on_the_other_side() -> None:
@@ -241,6 +232,9 @@ def test_a_click_on_a_part_shows_its_samples(app: Explorer, parts: str) -> None:
             data = readers.load("fashion-mnist-small", 16)
             found = shown(app, letter)
             assert len(found) == 2 * SHOWN
+            unseen = 100 * (1 - given["seen_b"][order[-N // 10 :]].mean())
+            told = f"the {N // 10} samples with the largest Euclidean distance, {unseen:.0f} % were seen by M_all only"
+            assert told in text(app.samples[letter].value)
             for (alt, pixels), i in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(pixels, data.x[given["index"][i], :, :, 0])
                 assert f", {values[i]:.3g}, seen by {'both' if given['seen_b'][i] else 'M_all only'}" in alt

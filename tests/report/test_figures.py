@@ -177,6 +177,14 @@ def test_facets_may_have_different_parts():
     assert [label.get_text() for label in fig.axes[0].get_xticklabels()] == five
 
 
+def test_series_and_facets_stand_in_the_order_of_the_rows():
+    late = [row | {"variant": "late", "net": "a"} for row in series()[2:]]  # has not the first parts
+    rows = [row | {"value": 0.5, "low": 0.5, "high": 0.5} for row in late + series(variant="early", net="b")]
+    fig = report.profile(rows, hue="variant", facet="net", null=None)
+    assert [ax.get_title(loc="left") for ax in fig.axes] == ["a", "b"]
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["late", "early"]
+
+
 def test_interval_from_estimates_and_from_columns_is_the_same():
     held = pd.DataFrame({"part": STAGES, "value": [near(0.5 + i / 50) for i in range(5)]})
     spread = report.rows(STAGES, held["value"])
