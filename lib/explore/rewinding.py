@@ -142,7 +142,7 @@ class Stored:
         self._shelf = Shelf()
 
     def outcomes(self, models: Mapping[Key, Population]) -> dict[Key, Outcome]:
-        found = {key: self._shelf.made(self.of.measured(each), _outcome) for key, each in models.items()}
+        found = {key: self._shelf.made(self.of.measured(each), partial(_outcome, self.of.attacker)) for key, each in models.items()}
         return {key: one for key, one in found.items() if one}
 
     def ranked(self, name: str, model: int) -> Ranked | None:
