@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -142,7 +142,8 @@ class Stored:
         self._shelf = Shelf()
 
     def outcomes(self, models: Mapping[Key, Population]) -> dict[Key, Outcome]:
-        found = {key: self._shelf.made(self.of.measured(each), partial(_outcome, self.of.attacker)) for key, each in models.items()}
+        made = partial(_outcome, self.of.attacker)
+        found = {key: self._shelf.made(self.of.measured(each), made) for key, each in models.items()}
         return {key: one for key, one in found.items() if one}
 
     def ranked(self, name: str, model: int) -> Ranked | None:
