@@ -87,8 +87,7 @@ class RMIA(Attacker):
     temperature: float = 1.0
     views: int = 1
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
         if self.views > 1 and self.temperature != 1:
             raise BadInput("RMIA over several views is stored for temperature 1 alone; set views=1 or temperature=1.0")
 
@@ -157,8 +156,7 @@ class Attack(Step):
     targets: tuple[State, ...]
     shadows: tuple[State, ...] = ()  # empty: the targets are each other's shadows (an adaptive attacker)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
         if not self.targets:
             raise BadInput("an attack needs a target or more")
         name, own = type(self.attacker).__name__, self.targets[0].training
@@ -209,18 +207,9 @@ class Attack(Step):
         return Learnt(self.attacker, self.helpers(target))
 
     def parents(self) -> Iterator[Step]:
-        seen: dict[str, Step] = {}
-        for target in self.targets:
-            for step in self.attacker.asks(target):
-                seen.setdefault(step.key, step)
-            if self.attacker.learns:
-                learnt = self.learnt(target)
-                seen.setdefault(learnt.key, learnt)
-        if not self.attacker.learns:
-            for shadow in self.shadows:
-                for step in self.attacker.asks(shadow):
-                    seen.setdefault(step.key, step)
-        yield from seen.values()
+        learnt = [self.learnt(target) for target in self.targets] if self.attacker.learns else []
+        asked = self.targets if self.attacker.learns else (*self.targets, *self.shadows)
+        yield from dict.fromkeys((*(step for state in asked for step in self.attacker.asks(state)), *learnt))
 
 
 def _samples(state: State) -> tuple[int, int | None, int]:

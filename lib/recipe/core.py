@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import types
 import typing
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, ClassVar, Literal, dataclass_transform
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, dataclass_transform
 
 from lib import BadInput, nearest
 
-__all__ = ["KINDS", "Count", "Recipe", "Step", "load"]
+__all__ = ["KINDS", "Amount", "Count", "Positive", "Recipe", "Share", "Step", "Whole", "Within", "load"]
 
 KINDS: dict[str, type[Recipe]] = {}
 
@@ -21,13 +22,25 @@ KINDS: dict[str, type[Recipe]] = {}
 Count = Callable[..., float]
 
 
+class Within(NamedTuple):
+    """The least and the largest value of a field, as `Annotated[int, Within(1)]` declares them."""
+
+    least: float
+    most: float = math.inf
+
+
+Whole = Annotated[int, Within(0)]
+Positive = Annotated[int, Within(1)]
+Amount = Annotated[float, Within(0)]
+Share = Annotated[float, Within(0, 1)]
+
 _FIELDS: dict[type, list[tuple[str, Any, Any]]] = {}
 
 
 def _fields(cls: type[Recipe]) -> list[tuple[str, Any, Any]]:
     """Name, declared type and default of each field; asked once a kind, since plans make recipes by the 100,000."""
     if cls not in _FIELDS:
-        kinds = typing.get_type_hints(cls)
+        kinds = typing.get_type_hints(cls, include_extras=True)
         made = ((f, f.default_factory() if callable(f.default_factory) else f.default) for f in dataclasses.fields(cls))  # type: ignore[arg-type]
         _FIELDS[cls] = [(item.name, kinds[item.name], default) for item, default in made]
     return _FIELDS[cls]
@@ -36,6 +49,13 @@ def _fields(cls: type[Recipe]) -> list[tuple[str, Any, Any]]:
 def _fit(owner: str, name: str, value: Any, kind: Any) -> Any:
     """The value as its declared type, so that 1 and 1.0 have one key; BadInput where it does not fit."""
     options = typing.get_args(kind)
+    if typing.get_origin(kind) is Annotated:
+        (least, most), number = options[1], _fit(owner, name, value, options[0])
+        if least <= number <= most:
+            return number
+        raise BadInput(
+            f"{owner}.{name} cannot be {value!r}: give {least} {'or more' if most == math.inf else f'to {most}'}"
+        )
     if isinstance(kind, types.UnionType):
         if value is None and type(None) in options:
             return None
@@ -79,6 +99,10 @@ class Recipe:
             value = getattr(self, name)
             if type(value) is not kind:  # what is fits; a subclass, another number or a collection is looked at
                 object.__setattr__(self, name, _fit(type(self).__name__, name, value, kind))
+        self.verify()
+
+    def verify(self) -> None:
+        """BadInput where fields contradict each other; asked whenever one is made."""
 
     def record(self) -> dict[str, Any]:
         """Kind, revision and the fields that differ from their defaults; steps stand as their keys."""
@@ -139,7 +163,7 @@ def load(record: dict[str, Any], step: Callable[[str], Step]) -> Recipe:
 
     def value(item: Any) -> Any:
         if isinstance(item, dict):
-            return step(item["step"]) if "step" in item else load(item, step)
+            return load(item, step) if "kind" in item else step(item["step"])
         return tuple(value(part) for part in item) if isinstance(item, list) else item
 
     kind = KINDS.get(record["kind"])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from lib import BadInput, registry
-from lib.recipe.core import Recipe
+from lib.recipe.core import Positive, Recipe, Within
 
 __all__ = ["Augment", "Data", "Model", "Schedule"]
 
@@ -15,18 +15,17 @@ class Data(Recipe):
 
     name: str = "fashion-mnist-small"
     pixels: int | None = None  # side of the image after area resize; None leaves it as it is
-    words: int = 10_000  # of text: the vocabulary, padding (0) and the word for unknown ones (1) included
-    length: int = 64  # of text: words kept of each sample
+    words: Annotated[int, Within(3)] = (
+        10_000  # of text: the vocabulary, padding (0) and the word for unknown ones (1) included
+    )
+    length: Positive = 64  # of text: words kept of each sample
     joined: bool = False  # train and test part are one pool, as SAMIA has it; no test part is left
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
         kind = registry.find(self.name).kind
         for own, owner, usual in (("pixels", "images", None), ("words", "text", 10_000), ("length", "text", 64)):
             if kind != owner and getattr(self, own) != usual:
                 raise BadInput(f"{self.name} holds {kind}, not {owner}: leave {own} out")
-        if self.words < 3 or self.length < 1:
-            raise BadInput(f"text needs 3 words and a length of 1 at least, not {self.words} and {self.length}")
 
     @property
     def kind(self) -> registry.Kind:
@@ -74,8 +73,7 @@ class Model(Recipe):
     stage3_channels: int | None = None  # output channels of stage 3; None: four (16; ATM: five) times
     patch: int = 4  # ViT: side of its patches, pixels; ATM, 1, 2, 4: stride of the 7x7 patch embedding
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
         staged = ("resnet", "vgg", "atm")
         for own, families, usual in (
             ("stem", ("resnet",), "conv3"),
