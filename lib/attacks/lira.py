@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from lib.attacks.case import Case, Scored, infer
-from lib.attacks.shadows import Moments, checked, chosen, equal_counts, known_entries, medians, moments, require
+from lib.attacks.shadows import Moments, checked, chosen, medians, moments, require
 from lib.audit import BoolArray, FloatArray
 from lib.recipe import LiRA
 
@@ -67,25 +67,18 @@ def lira(
     variance: Variance = "pooled",
     centre: Centre = "mean",
     prior: float = 4.0,
-    balanced: bool = False,
 ) -> FloatArray:
     """LiRA scores ``(N,)`` from scaled confidences (`signals.scaled_confidence`), larger = more likely member.
 
     ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M, N)``; query a must be the same view of a sample in every
-    model. NaN among the shadows = not evaluated. ``prior`` is the weight of ``shrunk`` in pseudo-shadows. ``balanced``
-    cuts all samples to equally many IN and OUT shadows (`shadows.equal_counts`). ValueError where shapes do not match,
-    a name is unknown, or a sample has too few shadows: 2 a side for ``per_sample``, else 1; offline needs OUT only.
+    model. NaN among the shadows = not evaluated, or left out on purpose (see `shadows.equal_counts`). ``prior`` is the
+    weight of ``shrunk`` in pseudo-shadows. ValueError where shapes do not match, a name is unknown, or a sample has too
+    few shadows: 2 a side for ``per_sample``, else 1; offline needs OUT only.
     """
-    if mode not in ("online", "offline_cdf", "offline_pdf"):
-        raise ValueError(f"mode is online, offline_cdf or offline_pdf, not {mode!r}")
-    if variance not in ("per_sample", "pooled", "shrunk", "code"):
-        raise ValueError(f"variance is per_sample, pooled, shrunk or code, not {variance!r}")
-    if centre not in ("mean", "median"):
-        raise ValueError(f"centre is mean or median, not {centre!r}")
+    LiRA(mode, variance, centre)  # refuses an unknown name
     if not prior >= 0:
         raise ValueError(f"prior is a weight, at least 0, not {prior}")
     phi, others, inside = checked(target, shadows, member)
-    keep = equal_counts(inside, known_entries(others)) if balanced else np.ones_like(inside)
 
     def side(use: BoolArray, name: str) -> tuple[FloatArray, FloatArray]:
         values = chosen(others, use)
@@ -93,13 +86,13 @@ def lira(
         spread = _spread(found, variance, prior, name)
         return (medians(values) if centre == "median" else found.mean), spread
 
-    out_mean, out_spread = side(~inside & keep, "OUT")
+    out_mean, out_spread = side(~inside, "OUT")
     if mode == "offline_cdf":
         # The upper tail keeps its digits where the CDF has long rounded to 1: where low false positive rates live.
         return -special.log_ndtr((out_mean - phi) / out_spread).mean(axis=1)
     if mode == "offline_pdf":
         return -_log_density(phi, out_mean, out_spread).mean(axis=1)
-    in_mean, in_spread = side(inside & keep, "IN")
+    in_mean, in_spread = side(inside, "IN")
     out_spread = in_spread if variance == "code" else out_spread
     return (_log_density(phi, in_mean, in_spread) - _log_density(phi, out_mean, out_spread)).mean(axis=1)
 
@@ -107,5 +100,6 @@ def lira(
 @infer.register(LiRA)
 def _(attacker: LiRA, case: Case) -> Scored:
     mine, others = case.read(lambda arrays, which: arrays["views"][which], case.pool)
-    options = {"mode": attacker.mode, "variance": attacker.variance, "centre": attacker.centre}
-    return Scored(lira(mine, others, case.member, **options))  # type: ignore[arg-type]
+    return Scored(
+        lira(mine, others, case.member, mode=attacker.mode, variance=attacker.variance, centre=attacker.centre)
+    )
