@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lib import store
+from lib.audit import FloatArray
 from lib.compute import Arrays, Of, compute
 from lib.data.designs import Role
 from lib.recipe import Memorization, ShuffledRanking
-
-FloatArray = NDArray[np.float64]
 
 
 def memorization(right: FloatArray, member: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -57,13 +58,9 @@ def _fit(owner: str, name: str, value: Any, kind: Any) -> Any:
             f"{owner}.{name} cannot be {value!r}: give {least} {'or more' if most == math.inf else f'to {most}'}"
         )
     if isinstance(kind, types.UnionType):
-        if value is None and type(None) in options:
-            return None
-        kinds = [option for option in options if option is not type(None)]
-        if len(kinds) == 1:
-            return _fit(owner, name, value, kinds[0])
-        if isinstance(value, tuple(kinds)):
-            return value
+        for option in options:
+            with contextlib.suppress(BadInput):
+                return _fit(owner, name, value, option)
     elif typing.get_origin(kind) is Literal:
         if value in options:
             return value
@@ -71,12 +68,9 @@ def _fit(owner: str, name: str, value: Any, kind: Any) -> Any:
     elif typing.get_origin(kind) is tuple:
         if isinstance(value, list | tuple):
             return tuple(_fit(owner, name, item, options[0]) for item in value)
-    elif kind is float:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return float(value)
-    elif kind is int:
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
+    elif kind in (int, float):
+        if isinstance(value, int | kind) and not isinstance(value, bool):
+            return kind(value)
     elif isinstance(value, kind):
         return value
     wanted = getattr(kind, "__name__", str(kind))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeVar
 
 from lib import BadInput
 from lib.recipe.attacks import Attack, Attacker
@@ -21,6 +21,9 @@ __all__ = [
     "Pair", "Population", "Setup", "choose", "left_out", "model_seed", "population", "probe_pairs", "seed_floors",
     "selena", "self_audit",
 ]  # fmt: skip
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,9 @@ class Population:
     def prune(
         self, sparsity: float, by: Sequence[Score] | None = None, scope: Literal["global", "layer"] = "global"
     ) -> Population:
-        if by is None:
-            return self._map(lambda state: state.prune(sparsity, scope=scope))
-        return self._each(by, lambda state, score: state.prune(sparsity, score, scope))
+        return self._each(by or [None] * len(self), lambda state, score: state.prune(sparsity, score, scope))
 
-    def _each(self, by: Sequence[Score], change: Callable[[State, Score], State]) -> Population:
+    def _each(self, by: Sequence[T], change: Callable[[State, T], State]) -> Population:
         """Each model by its own score."""
         if len(by) != len(self):
             raise BadInput(f"{len(self)} models go by as many scores, not by {len(by)}: take population.score(...)")

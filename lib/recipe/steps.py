@@ -76,14 +76,9 @@ class State(Step, ABC):
         ranking: Step | None = None,
     ) -> Train:
         """Go on from here on the same members, with a fresh optimizer and the same order seed."""
+        goal = objective or CrossEntropy()
         return dataclasses.replace(
-            self.training,
-            schedule=schedule,
-            objective=objective or CrossEntropy(),
-            parent=self,
-            teachers=teachers,
-            diet=diet,
-            ranking=ranking,
+            self.training, schedule=schedule, objective=goal, parent=self, teachers=teachers, diet=diet, ranking=ranking
         )
 
     def at(self, when: int | Literal["init"]) -> State:
