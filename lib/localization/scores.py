@@ -18,20 +18,8 @@ from lib.data.designs import Role
 from lib.data.resident import Resident
 from lib.models import Net
 from lib.models.transformer import Attention
-from lib.recipe import (
-    SNIP,
-    At,
-    Change,
-    Criterion,
-    CrossEntropy,
-    Magnitude,
-    Random,
-    Schedule,
-    Score,
-    Shuffled,
-    Taylor,
-    Vulnerability,
-)
+from lib.recipe import At, CrossEntropy, Schedule, Score, Shuffled
+from lib.recipe.criteria import SNIP, Change, Criterion, Magnitude, Random, Taylor, Vulnerability
 from lib.subject import Subject
 from lib.training.answers import logits as answered
 from lib.training.defences import turns

@@ -24,20 +24,11 @@ def _conv(before: int, after: int, size: int, stride: int = 1) -> nn.Conv2d:
     return nn.Conv2d(before, after, size, stride, padding=size // 2, bias=False)
 
 
-class Shortcut(nn.Module):
-    """A 1x1 convolution where a block changes the shape of its map."""
-
-    def __init__(self, before: int, after: int, stride: int) -> None:
-        super().__init__()
-        self.conv = _conv(before, after, 1, stride)
-        self.norm = nn.BatchNorm2d(after)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.norm(self.conv(x))
-
-
 def _shortcut(before: int, after: int, stride: int) -> nn.Module:
-    return nn.Identity() if before == after and stride == 1 else Shortcut(before, after, stride)
+    """A 1x1 convolution where a block changes the shape of its map."""
+    if before == after and stride == 1:
+        return nn.Identity()
+    return nn.Sequential(OrderedDict(conv=_conv(before, after, 1, stride), norm=nn.BatchNorm2d(after)))
 
 
 class Basic(nn.Module):

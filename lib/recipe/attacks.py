@@ -24,12 +24,8 @@ class Attacker(Recipe):
     compares: ClassVar[bool] = False  # whether it needs a population that nobody trained on: test or dev samples
     learns: ClassVar[bool] = False  # whether it learns something from shadows that serves every target (`Learnt`)
     place: ClassVar[Literal["device", "host"]] = "host"  # where it learns
+    meets: ClassVar[bool] = False  # whether it needs shadows that trained on the target's samples
     crossing: ClassVar[float] = 1.0  # design effect of the AUC over targets that are each other's shadows, at most
-
-    @property
-    def meets(self) -> bool:
-        """Whether it needs shadows that trained on the target's samples."""
-        return False
 
     def least(self, meets: bool) -> int:
         """Shadows that it needs; `meets` says whether half of them trained on a sample, or none (`Design.meets`)."""
@@ -64,7 +60,7 @@ class LiRA(Attacker):
     views: int = 1
 
     @property
-    def meets(self) -> bool:
+    def meets(self) -> bool:  # type: ignore[override]
         return self.mode == "online"
 
     def least(self, meets: bool) -> int:
@@ -166,7 +162,7 @@ class Attack(Step):
             if self.attacker.by_sample and _samples(state) != _samples(self.targets[0]):
                 raise BadInput(
                     f"{name} asks shadows about the target's own samples, but designs draw others "
-                    f"({_told(self.targets[0])} and {_told(state)}): give both one pool, test and seed"
+                    f"({own.design} and {state.training.design}): give both one pool, test and seed"
                 )
         if self.attacker.meets and not own.design.meets:
             raise BadInput(
@@ -221,8 +217,3 @@ def _samples(state: State) -> tuple[int, int | None, int]:
 def _pair(state: State) -> tuple[object, int]:
     design = state.training.design
     return (type(design.drawn), *_samples(state)), design.pair(state.training.row)
-
-
-def _told(state: State) -> str:
-    design = state.training.design
-    return f"{type(design).__name__}(pool={design.pool}, test={design.test}, seed={design.seed})"

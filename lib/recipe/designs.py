@@ -44,6 +44,12 @@ class Design(Recipe):
         """How many of the data set's test samples it keeps for accuracy."""
         return available if self.test is None else self.test
 
+    def serve(self, kind: Recipe, roles: tuple[str, ...]) -> None:
+        """BadInput where the design has no samples of the roles that a kind looks at."""
+        for role in roles:
+            if not getattr(self, role):
+                raise BadInput(f"{type(kind).__name__} needs non-members to look at: give the design {role} samples")
+
     def check(self, train: int, test: int) -> None:
         """BadInput where the design does not fit a data set of `train` and `test` samples."""
         name = type(self).__name__

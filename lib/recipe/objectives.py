@@ -31,16 +31,8 @@ class Objective(Recipe):
     needs: ClassVar[tuple[str, ...]] = ()  # samples of the design, beside the members, that it looks at: "reference"
     taught: ClassVar[bool] = False  # whether it learns from teachers
     by_sample: ClassVar[bool] = False  # whether it needs a network in which samples do not share statistics
-
-    @property
-    def looks(self) -> int:
-        """Samples that the network is only asked about for each one that it learns from."""
-        return 0
-
-    @property
-    def batches(self) -> int | None:
-        """Batches of an epoch that the network learns from; None: as many as cover the members."""
-        return None
+    looks: ClassVar[int] = 0  # samples that the network is only asked about for each one that it learns from
+    batches: ClassVar[int | None] = None  # of an epoch that the network learns from; None: what covers the members
 
     @property
     def passes(self) -> float:
@@ -109,11 +101,11 @@ class AdversarialRegularization(Objective):
     attack_lr: float = 1e-3  # Adam's, of h; SELENA's code: 1e-3 Texas, 1e-4 Purchase and CIFAR-100 with far more steps
 
     @property
-    def looks(self) -> int:
+    def looks(self) -> int:  # type: ignore[override]
         return 2 * self.steps
 
     @property
-    def batches(self) -> int | None:
+    def batches(self) -> int | None:  # type: ignore[override]
         return 1 if self.form == "one_step" else None
 
     def units(self, classes: int) -> tuple[tuple[int, ...], ...]:
@@ -134,16 +126,14 @@ class CSKD(Objective):
     The teacher is the same network on another member of the same class, without a gradient.
     """
 
+    looks: ClassVar = 1
+
     temperature: float = 4.0  # T; the official code's
     weight: float = 1.0  # the official code's; 3 for fine-grained images
 
     def verify(self) -> None:
         if self.temperature <= 0:
             raise BadInput(f"CSKD.temperature cannot be {self.temperature}: give a positive one")
-
-    @property
-    def looks(self) -> int:
-        return 1
 
 
 class PAST(Objective):
@@ -156,12 +146,9 @@ class PAST(Objective):
     """
 
     needs: ClassVar = ("reference",)
+    looks: ClassVar = 1
 
     weight: Amount = 1e-3  # lambda; not known: search 1e-4 to 1e-1 with Adam at 1e-3
-
-    @property
-    def looks(self) -> int:
-        return 1
 
     @property
     def passes(self) -> float:

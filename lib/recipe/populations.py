@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Literal, TypeVar
 
@@ -86,13 +87,8 @@ class Population:
         self, schedule: Schedule, sub_schedule: Schedule | None = None, *, sub_models: int = 25, leave_out: int = 10
     ) -> Population:
         """SELENA from here on: each model goes on with the labels of sub-models of its own (see `left_out`)."""
-        return self._map(
-            lambda state: state.train(
-                schedule,
-                Distillation(),
-                left_out(state.origin(), sub_schedule, sub_models=sub_models, leave_out=leave_out),
-            )
-        )
+        own = partial(left_out, schedule=sub_schedule, sub_models=sub_models, leave_out=leave_out)
+        return self._map(lambda state: state.train(schedule, Distillation(), own(state.origin())))
 
     def cwrf(
         self,
@@ -149,13 +145,9 @@ class Setup:
     def trained(self, objective: Objective | None = None, schedule: Schedule | None = None) -> Population:
         """One training from scratch for each of the design's first rows, each with its own initialisation."""
         what, goal = schedule or self.schedule, objective or CrossEntropy()
+        first = Train(self.data, self.design, 0, self.model, what, goal, precision=self.precision)
         seeds = (model_seed(self.seed, row) for row in range(self.models))
-        return Population(
-            tuple(
-                Train(self.data, self.design, row, self.model, what, goal, seed, self.precision)
-                for row, seed in enumerate(seeds)
-            )
-        )
+        return Population(tuple(replace(first, row=row, seed=seed) for row, seed in enumerate(seeds)))
 
 
 def population(
@@ -206,13 +198,9 @@ def selena(
     model, a shadow too, has its own split and sub-models. Inside PPTP: `population.rewind(...).hold(...).distil(...)`.
     """
     plain = population(data, design, model, schedule, models=models, seed=seed, precision=precision)
-    return plain._map(
-        lambda state: replace(
-            state.training,
-            objective=Distillation(),
-            teachers=left_out(state.training, sub_schedule, sub_models=sub_models, leave_out=leave_out),
-        )
-    )
+    own = partial(left_out, schedule=sub_schedule, sub_models=sub_models, leave_out=leave_out)
+    whole = (state.training for state in plain)
+    return Population(tuple(replace(one, objective=Distillation(), teachers=own(one)) for one in whole))
 
 
 @dataclass(frozen=True)

@@ -118,9 +118,7 @@ class Train(State):
             raise BadInput("teachers and Distillation() come together: train(schedule, Distillation(), teachers=...)")
         if any(teacher.training.data != self.data for teacher in self.teachers):
             raise BadInput("teachers need the same data as their student")
-        for role in self.objective.needs:
-            if not getattr(self.design, role):
-                raise BadInput(f"{name} needs non-members to look at: give the design {role} samples")
+        self.design.serve(self.objective, self.objective.needs)
         if self.objective.by_sample and self.model.shares_statistics:
             raise BadInput(f"{name} needs a network without BatchNorm, unlike a {self.model.name}: take a vit")
         if self.schedule.patience is not None and not self.design.dev:
@@ -244,10 +242,7 @@ class Score(Step):
     criterion: Criterion = field(default_factory=Vulnerability)
 
     def verify(self) -> None:
-        for role in self.criterion.needs:
-            if not getattr(self.of.training.design, role):
-                name = type(self.criterion).__name__
-                raise BadInput(f"{name} needs non-members to look at: give the design {role} samples")
+        self.of.training.design.serve(self.criterion, self.criterion.needs)
 
     def parents(self) -> Iterator[Step]:
         yield self.of
