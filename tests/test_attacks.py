@@ -12,16 +12,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from lib import audit
+from lib.attacks import lira as likelihood
 from lib.attacks import networks, signals
-from lib.attacks.lira import lira
+from lib.attacks import rmia as ratios
 from lib.attacks.networks import Inputs, features, trained
-from lib.attacks.rmia import base, log_ratio, rmia
+from lib.attacks.rmia import base, log_ratio
 from lib.attacks.shadows import equal_counts
 from lib.attacks.threshold import best_thresholds, class_thresholds, global_threshold
-from lib.recipe import Network
+from lib.recipe import RMIA, LiRA, Network
 
 quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
@@ -34,6 +36,24 @@ def complement_pairs(rng: np.random.Generator, pairs: int, samples: int) -> np.n
 
 def without_pair(models: int, target: int) -> np.ndarray:
     return np.arange(models) // 2 != target // 2
+
+
+def lira(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, prior: float = 4.0, **options: str) -> np.ndarray:
+    return likelihood.lira(target, shadows, member, LiRA(**options), prior=prior)  # type: ignore[arg-type]
+
+
+def rmia(
+    target: ArrayLike,
+    shadows: ArrayLike,
+    member: ArrayLike,
+    target_z: ArrayLike,
+    shadows_z: ArrayLike,
+    member_z: ArrayLike | None = None,
+    tie_break: bool = True,
+    **options: str | float,
+) -> np.ndarray:
+    own = RMIA(**options)  # type: ignore[arg-type]
+    return ratios.rmia(target, shadows, member, target_z, shadows_z, own, member_z=member_z, tie_break=tie_break)
 
 
 def agree(a: np.ndarray, b: np.ndarray) -> bool:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_expit
 
 from lib.attacks.case import Case, Scored, infer
-from lib.attacks.shadows import checked, chosen, known_entries, present
+from lib.attacks.shadows import checked, chosen, present
 from lib.attacks.signals import log_confidence
 from lib.audit import BoolArray, FloatArray
 from lib.compute import Arrays
@@ -55,7 +55,7 @@ def _compared(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, mode: Mo
     own, others, inside = checked(target, shadows, member)
     if any(np.any(values > 0) or np.any(np.isneginf(values)) for values in (own, others)):
         raise ValueError("expected log confidences, which are finite and never above 0 (signals.log_confidence)")
-    known = known_entries(others)
+    known = np.asarray(~np.isnan(others).any(axis=2))
     return own, _log_mean(others, known if mode == "online" else known & ~inside)
 
 
@@ -65,11 +65,9 @@ def rmia(
     member: ArrayLike,
     target_z: ArrayLike,
     shadows_z: ArrayLike,
+    attacker: RMIA,
     *,
     member_z: ArrayLike | None = None,
-    gamma: float = 2.0,
-    mode: Mode = "online",
-    a: float = 0.3,
     tie_break: bool = True,
 ) -> FloatArray:
     """RMIA scores ``(N,)``: the share of population samples z with ratio(x) / ratio(z) > gamma, strictly.
@@ -82,18 +80,16 @@ def rmia(
     For one query the score is a step function of ratio(x): z and gamma cannot change the ranking, but they round it to
     at most Z + 1 levels. ``tie_break`` therefore orders equal shares by the log ratio (mean over queries), adding its
     rank among these N samples, scaled below 1/Z; False gives the plain share. NaN among the shadows as in `lira`.
-    ValueError on shapes that do not match, values above 0, gamma <= 0, and samples without a reference model.
+    ValueError on shapes that do not match, values above 0, and samples without a reference model.
     """
-    if not gamma > 0:
-        raise ValueError(f"gamma must be positive, not {gamma}")
     others_z = np.asarray(shadows_z, np.float64)
     inside_z = np.zeros(others_z.shape[:2], dtype=np.bool_) if member_z is None else np.asarray(member_z)
-    x = log_ratio(target, shadows, member, mode, a)
-    z = log_ratio(target_z, others_z, inside_z, mode, a)
+    x = log_ratio(target, shadows, member, attacker.mode, attacker.a)
+    z = log_ratio(target_z, others_z, inside_z, attacker.mode, attacker.a)
     if x.shape[1] != z.shape[1]:
         raise ValueError(f"x has {x.shape[1]} queries, z has {z.shape[1]}")
     size, queries = z.shape
-    bar = x - np.log(gamma)
+    bar = x - np.log(attacker.gamma)
     if queries == 1:
         wins = np.searchsorted(np.sort(z[:, 0]), bar[:, 0], side="left").astype(np.float64)
     else:
@@ -130,8 +126,7 @@ def _(attacker: RMIA, case: Case) -> Scored:
         return log_confidence(arrays["logits"][which], case.labels[which], attacker.temperature)
 
     (mine, others), (z, others_z) = case.read(signal, case.pool), case.read(signal, case.population)
-    mode, gamma, a = attacker.mode, attacker.gamma, attacker.a
-    return Scored(rmia(mine, others, case.member, z, others_z, mode=mode, gamma=gamma, a=a))
+    return Scored(rmia(mine, others, case.member, z, others_z, attacker))
 
 
 @infer.register(BASE)

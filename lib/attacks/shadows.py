@@ -36,11 +36,6 @@ def checked(target: ArrayLike, shadows: ArrayLike, member: ArrayLike) -> tuple[F
     return own.reshape(len(own), -1), others.reshape(*inside.shape, -1), inside
 
 
-def known_entries(shadows: FloatArray) -> BoolArray:
-    """Which (shadow, sample) entries were evaluated, ``(M, N)`` of ``(M, N, A)``."""
-    return np.asarray(~np.isnan(shadows).any(axis=2))
-
-
 def equal_counts(member: BoolArray, known: BoolArray | None = None) -> BoolArray:
     """Which (shadow, sample) entries to keep so that every sample has the same number of members as of non-members.
 

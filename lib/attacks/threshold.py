@@ -29,34 +29,28 @@ def best_thresholds(
     neighbouring values; of equally good ones the middle one is taken, so the order of the samples plays no part. A
     group that lacks members or non-members gets NaN and 0. One sort: O(K log K).
     """
-    order = np.lexsort((signal, group))
-    s, m, g = signal[order], member[order].astype(np.int64), group[order]
-    size = np.bincount(g, minlength=groups)
-    start = np.cumsum(size) - size
-    ins = np.bincount(g, weights=m, minlength=groups).astype(np.int64)
-    outs = size - ins
-    # Cut i calls everything from position i of its group on a member. Whole numbers compare without rounding.
-    first = np.arange(s.size) == start[g]
-    ins_below = np.cumsum(m) - m
-    ins_below -= ins_below[np.minimum(start, s.size - 1)][g]
-    outs_below = np.arange(s.size) - start[g] - ins_below
-    worth = (ins[g] - ins_below) * outs[g] + outs_below * ins[g]
-    worth[~first & (s == np.roll(s, 1))] = -1
-    best = np.zeros(groups, dtype=np.int64)
-    np.maximum.at(best, g, worth)
+    ends = np.bincount(group, minlength=groups).cumsum()[:-1]
+    each = [_best(signal[own], member[own]) for own in np.split(np.lexsort((signal, group)), ends)]
+    tau, accuracy = zip(*each, strict=True)
+    return np.array(tau), np.array(accuracy)
 
-    usable = (ins > 0) & (outs > 0)
-    ties = np.flatnonzero((worth == best[g]) & usable[g])
-    number = np.bincount(g[ties], minlength=groups)
-    pick = ties[(np.cumsum(number) - number + number // 2)[usable]]
-    below = s[np.where(first[pick], pick, pick - 1)]
+
+def _best(signal: FloatArray, member: BoolArray) -> tuple[float, float]:
+    """Threshold and balanced accuracy of one group, whose signals are in rising order."""
+    ins, outs = int(member.sum()), int((~member).sum())
+    if not ins or not outs:
+        return np.nan, 0.0
+    # Cut i calls everything from position i on a member. Whole numbers compare without rounding.
+    ins_below: np.ndarray = np.cumsum(member) - member
+    worth = (ins - ins_below) * outs + (np.arange(len(signal)) - ins_below) * ins
+    worth[1:][signal[1:] == signal[:-1]] = -1
+    ties = np.flatnonzero(worth == worth.max())
+    pick = ties[len(ties) // 2]
+    below, above = signal[max(pick - 1, 0)], signal[pick]
     with np.errstate(invalid="ignore"):
-        middle = 0.5 * below + 0.5 * s[pick]
-    tau, accuracy = np.full(groups, np.nan), np.zeros(groups)
+        middle = 0.5 * below + 0.5 * above
     # Between neighbouring floats, and beside an infinite value, the midpoint falls on the wrong one.
-    tau[usable] = np.where((middle > below) & (middle < np.inf), middle, s[pick])
-    accuracy[usable] = best[usable] / (2 * ins[usable] * outs[usable])
-    return tau, accuracy
+    return float(middle if below < middle < np.inf else above), worth[pick] / (2 * ins * outs)
 
 
 def _chosen(

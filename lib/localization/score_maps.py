@@ -126,14 +126,16 @@ def agreement(
     found: list[Agreement] = []
     for kind in ("all", *dict.fromkeys(groups[name] for name in a)):
         x, y, w = (flat({name: each[name] for name in a}, groups, kind) for each in (a, b, magnitude))
-        found.append(_agreement(kind, total, x, y, w, shuffles, np.random.default_rng([seed, len(found)])))
+        low, high = _null(x, y, w, shuffles, np.random.default_rng([seed, len(found)]))
+        ranks = [stats.rankdata(each) for each in (x, y, w)]
+        nulls = [(float(least), float(most)) for least, most in zip(low, high, strict=True)]
+        alike = _pearson(x, y), _pearson(*ranks[:2]), _partial(x, y, w), _partial(*ranks)
+        found.append(Agreement(kind, len(x), len(x) / total, *alike, *nulls))
     return tuple(found)
 
 
-def _agreement(
-    kind: str, total: int, x: FloatArray, y: FloatArray, w: FloatArray, shuffles: int, draws: np.random.Generator
-) -> Agreement:
-    ranks = [stats.rankdata(each) for each in (x, y, w)]
+def _null(x: FloatArray, y: FloatArray, w: FloatArray, shuffles: int, draws: np.random.Generator) -> FloatArray:
+    """The least and the largest of Pearson and Spearman (columns), in 95 % of the shuffles."""
     few = draws.choice(len(x), SAMPLE, replace=False) if len(x) > SAMPLE else np.arange(len(x))
     scale, other = w[few], y[few]
     gradient = np.divide(x[few], scale, out=np.zeros_like(scale), where=scale > 0)
@@ -142,17 +144,7 @@ def _agreement(
     for _ in range(shuffles):
         again = draws.permutation(gradient) * scale
         shuffled.append((_pearson(again, other), _pearson(stats.rankdata(again), rank)))
-    low, high = np.quantile(shuffled, [0.025, 0.975], axis=0)
-    return Agreement(
-        kind,
-        len(x),
-        len(x) / total,
-        _pearson(x, y),
-        _pearson(ranks[0], ranks[1]),
-        _partial(x, y, w),
-        _partial(*ranks),
-        *((float(a), float(b)) for a, b in zip(low, high, strict=True)),
-    )
+    return np.quantile(shuffled, [0.025, 0.975], axis=0)
 
 
 def _pearson(x: FloatArray, y: FloatArray) -> float:

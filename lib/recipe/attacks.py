@@ -84,6 +84,8 @@ class RMIA(Attacker):
     views: int = 1
 
     def verify(self) -> None:
+        if not self.gamma > 0:
+            raise BadInput(f"RMIA.gamma cannot be {self.gamma}: give a positive one")
         if self.views > 1 and self.temperature != 1:
             raise BadInput("RMIA over several views is stored for temperature 1 alone; set views=1 or temperature=1.0")
 
