@@ -16,7 +16,7 @@ from lib.attacks.rmia import rmia
 from lib.data import designs, honesty, readers
 from lib.data.designs import Role
 from lib.localization import disparity
-from lib.recipe import Halves, LiRA, RandomHalves
+from lib.recipe import RMIA, Halves, LiRA, RandomHalves
 
 Row = tuple[str, float | np.floating, str]
 
@@ -63,11 +63,11 @@ def over_targets(rng: np.random.Generator, runs: int = 250) -> Iterator[Row]:
     """Populations whose models are each other's shadows; the truth is the mean over all runs on the pool."""
 
     def online(values: np.ndarray, member: np.ndarray, t: int, others: np.ndarray, z: np.ndarray) -> np.ndarray:
-        return lira(values[t], values[others], member[others])
+        return lira(values[t], values[others], member[others], LiRA())
 
     def ratios(values: np.ndarray, member: np.ndarray, t: int, others: np.ndarray, z: np.ndarray) -> np.ndarray:
         values, z = special.log_expit(values), special.log_expit(z)
-        return rmia(values[t], values[others], member[others], z[t], z[others])
+        return rmia(values[t], values[others], member[others], z[t], z[others], RMIA())
 
     level = rng.normal(size=400)
     for name, attack, effects in (("online LiRA", online, (1.0, LiRA().crossing)), ("RMIA", ratios, (1.0,))):

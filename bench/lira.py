@@ -14,6 +14,7 @@ from scipy.stats import norm
 from bench.ratios import Ratio, compare
 from lib.attacks.lira import lira
 from lib.attacks.rmia import rmia
+from lib.recipe import RMIA, LiRA
 
 SHADOWS, SAMPLES, QUERIES, POPULATION = 64, 5000, 2, 2000
 
@@ -40,14 +41,14 @@ def main() -> dict[str, Ratio]:
     results: dict[str, Ratio] = {}
     for variance in ("per_sample", "code"):
         slow = partial(peer, phi, shadows, member, variance == "code")
-        fast = partial(lira, phi, shadows, member, variance=variance, centre="median")
+        fast = partial(lira, phi, shadows, member, LiRA(variance=variance, centre="median"))
         np.testing.assert_allclose(fast(), slow(), rtol=1e-8, atol=1e-8)
         results |= compare(f"LiRA, {variance}", slow, fast, 2)
 
     x, others = -rng.exponential(size=SAMPLES), -rng.exponential(size=(8, SAMPLES))
     z, others_z = -rng.exponential(size=POPULATION), -rng.exponential(size=(8, POPULATION))
     slow = partial(every_pair, x, others, z, others_z)
-    fast = partial(rmia, x, others, member[:8], z, others_z, tie_break=False)
+    fast = partial(rmia, x, others, member[:8], z, others_z, RMIA(), tie_break=False)
     np.testing.assert_allclose(fast(), slow(), rtol=0, atol=1e-12)
     return results | compare("RMIA", slow, fast, 5, loops=10)
 

@@ -10,6 +10,7 @@ momentum or weight decay, and BatchNorm's running statistics have no gradients a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -55,8 +56,7 @@ def hold(state: Mapping[str, Tensor], until: str) -> dict[str, Tensor]:
 
     Raises BadInput on an unknown place.
     """
-    first = _first(state, until)
-    front = list(state.items())[:first]
+    front = islice(state.items(), _first(state, until))
     return {name: torch.ones_like(value, dtype=torch.bool) for name, value in front}
 
 

@@ -58,13 +58,9 @@ def packed(gone: Mapping[str, Tensor]) -> Arrays:
 
 
 def _unpacked(arrays: Arrays, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    found = {}
-    for name, array in arrays.items():
-        if name.startswith("gone/"):
-            own = values[name.removeprefix("gone/")]
-            bits = np.unpackbits(array, count=own.numel()).astype(bool)
-            found[name.removeprefix("gone/")] = torch.from_numpy(bits).view(own.shape)
-    return found
+    masked = {name: value for name, value in values.items() if f"gone/{name}" in arrays}
+    bits = {name: np.unpackbits(arrays[f"gone/{name}"], count=value.numel()) for name, value in masked.items()}
+    return {name: torch.from_numpy(bits[name].astype(bool)).view(value.shape) for name, value in masked.items()}
 
 
 class Subject:

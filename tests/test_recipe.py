@@ -30,6 +30,7 @@ from lib.recipe import (
     Signals,
     Train,
     VictimAttacker,
+    Window,
     left_out,
     load,
     population,
@@ -101,7 +102,10 @@ def test_a_chain_comes_back_from_its_records() -> None:
     chain = base().rewind("stage4").hold("stage4").train(Schedule(2), RelaxLoss(0.5))
     known = {step.key: step for step in (*attack.targets, base(), base().rewind("stage4"))}
     known[chain.parent.key] = chain.parent  # type: ignore[union-attr]
-    for step in (attack, chain):
+    diet = base().train(Schedule(2), diet=Window(step=7), ranking=Signals(base()))
+    for parent in diet.parents():
+        known[parent.key] = parent
+    for step in (attack, chain, diet):
         assert load(json.loads(json.dumps(step.record())), known.__getitem__).key == step.key
 
 
@@ -122,14 +126,19 @@ def test_a_chain_comes_back_from_its_records() -> None:
         (lambda: base(objective=Distillation(), teachers=(base(data=Data("mnist"), row=1),)), "same data"),
         (lambda: base(objective=AdversarialRegularization()), "reference samples"),
         (lambda: base().train(Schedule(1), AdversarialRegularization()), "reference samples"),
-        (lambda: AdversarialRegularization(steps=0), "at least one step"),
+        (lambda: AdversarialRegularization(steps=0), "steps cannot be 0: give 1 or more"),
         (lambda: base(objective=PAST()), "reference samples"),
         (lambda: base(objective=DPSGD()), "take a vit"),
         (lambda: DPSGD(clip=0), "positive clip"),
         (lambda: DPSGD(delta=1), "between 0 and 1"),
-        (lambda: HAMP(entropy=1.1), "0 to 1"),
+        (lambda: HAMP(entropy=1.1), "HAMP.entropy cannot be 1.1: give 0 to 1"),
         (lambda: CCL(alpha=-1), "0 to 1"),
         (lambda: PAST(-1), "0 or more"),
+        (lambda: PAST(float("nan")), "takes float"),
+        (lambda: AdversarialRegularization(width=8), "16 or more"),
+        (lambda: Window(step=-1), "0 or more"),
+        (lambda: RandomHalves(100, dev=-1), "RandomHalves.dev cannot be -1: give 0 or more"),
+        (lambda: DPSGD(noise="1e-3"), "write 1.0e-3"),  # type: ignore[arg-type]
         (lambda: LeftOut(RandomHalves(100), 5, 5), "1 to 4"),
         (lambda: LeftOut(RandomHalves(100), 5, 0), "1 to 4"),
         (lambda: CSKD(temperature=0), "temperature"),

@@ -132,19 +132,18 @@ def _(step: Learnt, of: Of) -> Arrays:
 def _(step: Attack, of: Of) -> Arrays:
     learns = step.attacker.learns
     read = answers(step.attacker, step.targets if learns else (*step.targets, *step.shadows))
-    found, members, index = [], [], []
+    cases = []
     for target in step.targets:
         shadows = () if learns or not step.attacker.shadowed else step.helpers(target)
         learnt = store.read(step.learnt(target).key).arrays if learns else {}
-        case = _case(read, read[target.key], shadows, learnt)
-        found.append(infer(step.attacker, case))
-        members.append(case.target["role"][case.pool] == Role.MEMBER)
-        index.append(case.target["index"][case.pool])
+        cases.append(_case(read, read[target.key], shadows, learnt))
+    index = [case.target["index"][case.pool] for case in cases]
     if len({len(own) for own in index}) > 1:
         raise BadInput("targets of one attack need pools of one size: attack them one by one")
+    found = [infer(step.attacker, case) for case in cases]
     return {
         "scores": np.stack([one.scores for one in found]),
-        "member": np.stack(members),
+        "member": np.stack([case.target["role"][case.pool] == Role.MEMBER for case in cases]),
         "thresholds": np.asarray([one.threshold for one in found]),
         "index": index[0] if all(np.array_equal(own, index[0]) for own in index) else np.stack(index),
     }

@@ -16,26 +16,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from lib.attacks.case import Case, Scored, infer
-from lib.attacks.shadows import Moments, checked, chosen, equal_counts, known_entries, medians, moments, require
+from lib.attacks.shadows import Moments, checked, chosen, medians, moments, require
 from lib.audit import BoolArray, FloatArray
 from lib.recipe import LiRA
-
-Mode = Literal["online", "offline_cdf", "offline_pdf"]
-Variance = Literal["per_sample", "pooled", "shrunk", "code"]
-Centre = Literal["mean", "median"]
 
 # Keeps a sample whose shadows agree to the last bit from dividing by zero; the official code adds the same.
 TINY = 1e-30
 
 
-def _spread(found: Moments, variance: Variance, prior: float, side: str) -> FloatArray:
+def _spread(found: Moments, variance: str, prior: float, side: str) -> FloatArray:
     """Standard deviations, broadcastable to (N, A)."""
     require(found, side, 2 if variance == "per_sample" else 1)
     own = found.squares / found.number
@@ -58,48 +52,32 @@ def _log_density(phi: FloatArray, mean: FloatArray, spread: FloatArray) -> Float
     return -0.5 * np.square((phi - mean) / spread) - np.log(spread) - 0.5 * np.log(2 * np.pi)
 
 
-def lira(
-    target: ArrayLike,
-    shadows: ArrayLike,
-    member: ArrayLike,
-    *,
-    mode: Mode = "online",
-    variance: Variance = "pooled",
-    centre: Centre = "mean",
-    prior: float = 4.0,
-    balanced: bool = False,
-) -> FloatArray:
+def lira(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, attacker: LiRA, *, prior: float = 4.0) -> FloatArray:
     """LiRA scores ``(N,)`` from scaled confidences (`signals.scaled_confidence`), larger = more likely member.
 
     ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M, N)``; query a must be the same view of a sample in every
-    model. NaN among the shadows = not evaluated. ``prior`` is the weight of ``shrunk`` in pseudo-shadows. ``balanced``
-    cuts all samples to equally many IN and OUT shadows (`shadows.equal_counts`). ValueError where shapes do not match,
-    a name is unknown, or a sample has too few shadows: 2 a side for ``per_sample``, else 1; offline needs OUT only.
+    model. NaN among the shadows = not evaluated, or left out on purpose (see `shadows.equal_counts`). ``prior`` is the
+    weight of ``shrunk`` in pseudo-shadows. ValueError where shapes do not match or a sample has too few shadows: 2 a
+    side for ``per_sample``, else 1; offline needs OUT only.
     """
-    if mode not in ("online", "offline_cdf", "offline_pdf"):
-        raise ValueError(f"mode is online, offline_cdf or offline_pdf, not {mode!r}")
-    if variance not in ("per_sample", "pooled", "shrunk", "code"):
-        raise ValueError(f"variance is per_sample, pooled, shrunk or code, not {variance!r}")
-    if centre not in ("mean", "median"):
-        raise ValueError(f"centre is mean or median, not {centre!r}")
+    variance = attacker.variance
     if not prior >= 0:
         raise ValueError(f"prior is a weight, at least 0, not {prior}")
     phi, others, inside = checked(target, shadows, member)
-    keep = equal_counts(inside, known_entries(others)) if balanced else np.ones_like(inside)
 
     def side(use: BoolArray, name: str) -> tuple[FloatArray, FloatArray]:
         values = chosen(others, use)
         found = moments(values)
         spread = _spread(found, variance, prior, name)
-        return (medians(values) if centre == "median" else found.mean), spread
+        return (medians(values) if attacker.centre == "median" else found.mean), spread
 
-    out_mean, out_spread = side(~inside & keep, "OUT")
-    if mode == "offline_cdf":
+    out_mean, out_spread = side(~inside, "OUT")
+    if attacker.mode == "offline_cdf":
         # The upper tail keeps its digits where the CDF has long rounded to 1: where low false positive rates live.
         return -special.log_ndtr((out_mean - phi) / out_spread).mean(axis=1)
-    if mode == "offline_pdf":
+    if attacker.mode == "offline_pdf":
         return -_log_density(phi, out_mean, out_spread).mean(axis=1)
-    in_mean, in_spread = side(inside & keep, "IN")
+    in_mean, in_spread = side(inside, "IN")
     out_spread = in_spread if variance == "code" else out_spread
     return (_log_density(phi, in_mean, in_spread) - _log_density(phi, out_mean, out_spread)).mean(axis=1)
 
@@ -107,5 +85,4 @@ def lira(
 @infer.register(LiRA)
 def _(attacker: LiRA, case: Case) -> Scored:
     mine, others = case.read(lambda arrays, which: arrays["views"][which], case.pool)
-    options = {"mode": attacker.mode, "variance": attacker.variance, "centre": attacker.centre}
-    return Scored(lira(mine, others, case.member, **options))  # type: ignore[arg-type]
+    return Scored(lira(mine, others, case.member, attacker))

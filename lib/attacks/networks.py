@@ -27,18 +27,14 @@ Inputs = Literal["posterior", "posterior_label"]
 def features(logits: ArrayLike, labels: ArrayLike, inputs: Inputs) -> Tensor:
     """What the net sees, float32: posteriors ``(N, C)``, then the label's one-hot ``(N, 2C)`` where it is asked.
 
-    ``logits (N, C)``, integer ``labels (N,)`` in 0..C-1; softmax in float64. ValueError on other names or labels.
+    ``logits (N, C)``, integer ``labels (N,)`` in 0..C-1; softmax in float64. torch refuses other labels: RuntimeError.
     """
-    if inputs not in ("posterior", "posterior_label"):
-        raise ValueError(f"inputs is posterior or posterior_label, not {inputs!r}")
     z = torch.as_tensor(np.asarray(logits, np.float64))
     posterior = z.softmax(dim=1).float()
     if inputs == "posterior":
         return posterior
-    y = np.asarray(labels)
-    if y.min(initial=0) < 0 or y.max(initial=0) >= z.shape[1]:
-        raise ValueError(f"labels must be integers in 0..{z.shape[1] - 1}")
-    return torch.cat([posterior, F.one_hot(torch.as_tensor(y, dtype=torch.int64), z.shape[1]).float()], dim=1)
+    label = torch.as_tensor(np.asarray(labels), dtype=torch.int64)
+    return torch.cat([posterior, F.one_hot(label, z.shape[1]).float()], dim=1)
 
 
 def trained(shadows: ArrayLike, member: ArrayLike, labels: ArrayLike, attacker: Network) -> dict[str, np.ndarray]:

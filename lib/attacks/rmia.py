@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_expit
 
 from lib.attacks.case import Case, Scored, infer
-from lib.attacks.shadows import checked, chosen, equal_counts, known_entries, present
+from lib.attacks.shadows import checked, chosen, present
 from lib.attacks.signals import log_confidence
 from lib.audit import BoolArray, FloatArray
 from lib.compute import Arrays
@@ -23,13 +23,6 @@ Mode = Literal["online", "offline"]
 
 # Entries of the (sample, z) comparison held at once when several queries vote.
 BLOCK = 2**24
-
-
-def _checked(target: ArrayLike, shadows: ArrayLike, member: ArrayLike) -> tuple[FloatArray, FloatArray, BoolArray]:
-    own, others, inside = checked(target, shadows, member)
-    if any(np.any(values > 0) or np.any(np.isneginf(values)) for values in (own, others)):
-        raise ValueError("expected log confidences, which are finite and never above 0 (signals.log_confidence)")
-    return own, others, inside
 
 
 def _log_mean(values: FloatArray, use: BoolArray) -> FloatArray:
@@ -47,28 +40,23 @@ def _log_mean(values: FloatArray, use: BoolArray) -> FloatArray:
     return np.asarray(top + np.log1p(np.sum(gaps, axis=2, where=valid) / number))
 
 
-def log_ratio(
-    target: ArrayLike, shadows: ArrayLike, member: ArrayLike, mode: Mode, a: float, balanced: bool
-) -> FloatArray:
+def log_ratio(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, mode: Mode, a: float) -> FloatArray:
     """log of target's confidence over the average model's, (N, A)."""
-    own, others, inside = _checked(target, shadows, member)
-    use = _used(inside, others, mode, balanced)
-    if mode == "online":
-        return own - _log_mean(others, use)
-    out = _log_mean(others, use)
-    if a == 1:
+    own, out = _compared(target, shadows, member, mode)
+    if mode == "online" or a == 1:
         return own - out
     # log(((1 + a) p + 1 - a) / 2) = log(1 + (1 + a) / 2 (p - 1)), which keeps its digits where p is close to 1.
     return np.asarray(own - np.log1p((1 + a) / 2 * np.expm1(out)))
 
 
-def _used(inside: BoolArray, others: FloatArray, mode: Mode, balanced: bool) -> BoolArray:
-    """Which (shadow, sample) entries are averaged: all online, the OUT ones offline; `balanced`: equally many each."""
-    if mode not in ("online", "offline"):
-        raise ValueError(f"mode is online or offline, not {mode!r}")
-    known = known_entries(others)
-    use = equal_counts(inside, known) if balanced else known
-    return use if mode == "online" else use & ~inside
+def _compared(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, mode: Mode) -> tuple[FloatArray, FloatArray]:
+    """log of the target's confidence and of the mean over the shadows, (N, A): all of them online, OUT ones offline."""
+    RMIA(mode)  # refuses an unknown name
+    own, others, inside = checked(target, shadows, member)
+    if any(np.any(values > 0) or np.any(np.isneginf(values)) for values in (own, others)):
+        raise ValueError("expected log confidences, which are finite and never above 0 (signals.log_confidence)")
+    known = np.asarray(~np.isnan(others).any(axis=2))
+    return own, _log_mean(others, known if mode == "online" else known & ~inside)
 
 
 def rmia(
@@ -77,12 +65,9 @@ def rmia(
     member: ArrayLike,
     target_z: ArrayLike,
     shadows_z: ArrayLike,
+    attacker: RMIA,
     *,
     member_z: ArrayLike | None = None,
-    gamma: float = 2.0,
-    mode: Mode = "online",
-    a: float = 0.3,
-    balanced: bool = False,
     tie_break: bool = True,
 ) -> FloatArray:
     """RMIA scores ``(N,)``: the share of population samples z with ratio(x) / ratio(z) > gamma, strictly.
@@ -94,19 +79,17 @@ def rmia(
 
     For one query the score is a step function of ratio(x): z and gamma cannot change the ranking, but they round it to
     at most Z + 1 levels. ``tie_break`` therefore orders equal shares by the log ratio (mean over queries), adding its
-    rank among these N samples, scaled below 1/Z; False gives the plain share. ``balanced`` (online) as in `lira`.
-    ValueError on shapes that do not match, values above 0, gamma <= 0, and samples without a reference model.
+    rank among these N samples, scaled below 1/Z; False gives the plain share. NaN among the shadows as in `lira`.
+    ValueError on shapes that do not match, values above 0, and samples without a reference model.
     """
-    if not gamma > 0:
-        raise ValueError(f"gamma must be positive, not {gamma}")
     others_z = np.asarray(shadows_z, np.float64)
     inside_z = np.zeros(others_z.shape[:2], dtype=np.bool_) if member_z is None else np.asarray(member_z)
-    x = log_ratio(target, shadows, member, mode, a, balanced)
-    z = log_ratio(target_z, others_z, inside_z, mode, a, False)
+    x = log_ratio(target, shadows, member, attacker.mode, attacker.a)
+    z = log_ratio(target_z, others_z, inside_z, attacker.mode, attacker.a)
     if x.shape[1] != z.shape[1]:
         raise ValueError(f"x has {x.shape[1]} queries, z has {z.shape[1]}")
     size, queries = z.shape
-    bar = x - np.log(gamma)
+    bar = x - np.log(attacker.gamma)
     if queries == 1:
         wins = np.searchsorted(np.sort(z[:, 0]), bar[:, 0], side="left").astype(np.float64)
     else:
@@ -125,22 +108,14 @@ def rmia(
 
 
 def base(
-    target: ArrayLike,
-    shadows: ArrayLike,
-    member: ArrayLike,
-    *,
-    mode: Mode = "online",
-    strength: float = 0.33,
-    balanced: bool = False,
+    target: ArrayLike, shadows: ArrayLike, member: ArrayLike, *, mode: Mode = "online", strength: float = 0.33
 ) -> FloatArray:
     """BASE scores ``(N,)``: log p - log mean p over the shadows, averaged over queries; RMIA's ranking without z.
 
     Arrays and errors as `rmia`. Online uses all shadows; offline log p - strength * log mean p over the OUT ones.
     """
-    own, others, inside = _checked(target, shadows, member)
-    weight = 1.0 if mode == "online" else strength
-    average = _log_mean(others, _used(inside, others, mode, balanced))
-    return np.asarray((own - weight * average).mean(axis=1))
+    own, average = _compared(target, shadows, member, mode)
+    return np.asarray((own - (1.0 if mode == "online" else strength) * average).mean(axis=1))
 
 
 @infer.register(RMIA)
@@ -151,8 +126,7 @@ def _(attacker: RMIA, case: Case) -> Scored:
         return log_confidence(arrays["logits"][which], case.labels[which], attacker.temperature)
 
     (mine, others), (z, others_z) = case.read(signal, case.pool), case.read(signal, case.population)
-    options = {"gamma": attacker.gamma, "mode": attacker.mode, "a": attacker.a}
-    return Scored(rmia(mine, others, case.member, z, others_z, **options))  # type: ignore[arg-type]
+    return Scored(rmia(mine, others, case.member, z, others_z, attacker))
 
 
 @infer.register(BASE)

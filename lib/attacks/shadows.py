@@ -36,15 +36,11 @@ def checked(target: ArrayLike, shadows: ArrayLike, member: ArrayLike) -> tuple[F
     return own.reshape(len(own), -1), others.reshape(*inside.shape, -1), inside
 
 
-def known_entries(shadows: FloatArray) -> BoolArray:
-    """Which (shadow, sample) entries were evaluated, ``(M, N)`` of ``(M, N, A)``."""
-    return np.asarray(~np.isnan(shadows).any(axis=2))
-
-
 def equal_counts(member: BoolArray, known: BoolArray | None = None) -> BoolArray:
     """Which (shadow, sample) entries to keep so that every sample has the same number of members as of non-members.
 
-    The first k of each, k the smallest count that occurs; entries that are not ``known`` are neither kept nor counted.
+    Attacks leave out what is NaN: give them ``np.where(kept, shadows (M, N), np.nan)``. The first k of each are kept, k
+    the smallest count that occurs; entries that are not ``known`` are neither kept nor counted.
     With fixed-half designs from which only the target was taken out, a sample has one member shadow less exactly when
     the target holds it: the counts give the answer away (AUC near .43 on noise with 8 models), and every attack that
     weighs the two sides picks it up, the wrong way round.

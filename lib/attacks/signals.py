@@ -70,12 +70,6 @@ def confidence(logits: ArrayLike, labels: ArrayLike, temperature: float = 1.0) -
     return np.asarray(special.expit(scaled_confidence(logits, labels, temperature)))
 
 
-def top_confidence(logits: ArrayLike) -> FloatArray:
-    """The largest posterior, whatever the label. Larger = more likely member."""
-    z = _checked(logits)
-    return np.asarray(special.expit(_margin(z, z.argmax(axis=-1)[..., None])))
-
-
 def _log_posteriors(z: FloatArray) -> tuple[FloatArray, FloatArray]:
     """log p and log(1 - p) of every class ``(..., C)``, with all their digits."""
     log_p = z - _logsumexp(z)[..., None]
@@ -114,17 +108,9 @@ def correctness(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
     return (z.argmax(axis=-1) == _columns(z, labels)[..., 0]).astype(np.float64)
 
 
-def top_k(logits: ArrayLike, k: int = 3) -> FloatArray:
-    """The k largest posteriors in falling order ``(..., k)``, zeros after the last class (ML-Leaks' features)."""
-    z = _checked(logits)
-    p = np.sort(np.exp(z - _logsumexp(z)[..., None]), axis=-1)[..., ::-1][..., :k]
-    return np.pad(p, [(0, 0)] * (p.ndim - 1) + [(0, k - p.shape[-1])])
-
-
 SCORES: dict[str, Callable[[ArrayLike, ArrayLike], FloatArray]] = {
     "scaled_confidence": scaled_confidence,
     "confidence": confidence,
-    "top_confidence": lambda logits, labels: top_confidence(logits),
     "loss": log_confidence,
     "entropy": lambda logits, labels: -entropy(logits),
     "modified_entropy": lambda logits, labels: -modified_entropy(logits, labels),

@@ -6,7 +6,7 @@ The gap attack is `global_threshold` on ``correctness``.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,13 +20,6 @@ from lib.recipe import Threshold
 Sign = Literal["fixed", "shadows"]
 
 
-class Decision(NamedTuple):
-    """Scores ``(N,)`` and the threshold that the shadows chose for them: a member iff ``scores >= threshold``."""
-
-    scores: FloatArray
-    threshold: float
-
-
 def best_thresholds(
     signal: FloatArray, member: BoolArray, group: NDArray[np.intp], groups: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -36,57 +29,42 @@ def best_thresholds(
     neighbouring values; of equally good ones the middle one is taken, so the order of the samples plays no part. A
     group that lacks members or non-members gets NaN and 0. One sort: O(K log K).
     """
-    order = np.lexsort((signal, group))
-    s, m, g = signal[order], member[order].astype(np.int64), group[order]
-    size = np.bincount(g, minlength=groups)
-    start = np.cumsum(size) - size
-    ins = np.bincount(g, weights=m, minlength=groups).astype(np.int64)
-    outs = size - ins
-    # Cut i calls everything from position i of its group on a member. Whole numbers compare without rounding.
-    first = np.arange(s.size) == start[g]
-    ins_below = np.cumsum(m) - m
-    ins_below -= ins_below[np.minimum(start, s.size - 1)][g]
-    outs_below = np.arange(s.size) - start[g] - ins_below
-    worth = (ins[g] - ins_below) * outs[g] + outs_below * ins[g]
-    worth[~first & (s == np.roll(s, 1))] = -1
-    best = np.zeros(groups, dtype=np.int64)
-    np.maximum.at(best, g, worth)
+    ends = np.bincount(group, minlength=groups).cumsum()[:-1]
+    each = [_best(signal[own], member[own]) for own in np.split(np.lexsort((signal, group)), ends)]
+    tau, accuracy = zip(*each, strict=True)
+    return np.array(tau), np.array(accuracy)
 
-    usable = (ins > 0) & (outs > 0)
-    ties = np.flatnonzero((worth == best[g]) & usable[g])
-    number = np.bincount(g[ties], minlength=groups)
-    pick = ties[(np.cumsum(number) - number + number // 2)[usable]]
-    below = s[np.where(first[pick], pick, pick - 1)]
+
+def _best(signal: FloatArray, member: BoolArray) -> tuple[float, float]:
+    """Threshold and balanced accuracy of one group, whose signals are in rising order."""
+    ins, outs = int(member.sum()), int((~member).sum())
+    if not ins or not outs:
+        return np.nan, 0.0
+    # Cut i calls everything from position i on a member. Whole numbers compare without rounding.
+    ins_below: np.ndarray = np.cumsum(member) - member
+    worth = (ins - ins_below) * outs + (np.arange(len(signal)) - ins_below) * ins
+    worth[1:][signal[1:] == signal[:-1]] = -1
+    ties = np.flatnonzero(worth == worth.max())
+    pick = ties[len(ties) // 2]
+    below, above = signal[max(pick - 1, 0)], signal[pick]
     with np.errstate(invalid="ignore"):
-        middle = 0.5 * below + 0.5 * s[pick]
-    tau, accuracy = np.full(groups, np.nan), np.zeros(groups)
+        middle = 0.5 * below + 0.5 * above
     # Between neighbouring floats, and beside an infinite value, the midpoint falls on the wrong one.
-    tau[usable] = np.where((middle > below) & (middle < np.inf), middle, s[pick])
-    accuracy[usable] = best[usable] / (2 * ins[usable] * outs[usable])
-    return tau, accuracy
+    return float(middle if below < middle < np.inf else above), worth[pick] / (2 * ins * outs)
 
 
-def _pooled(shadows: ArrayLike, member: ArrayLike, labels: ArrayLike) -> tuple[FloatArray, BoolArray, NDArray[np.intp]]:
-    """Every evaluated (shadow, sample) as one long sample: signal, membership, label."""
+def _chosen(
+    shadows: ArrayLike, member: ArrayLike, labels: ArrayLike, groups: int, sign: Sign
+) -> tuple[float, float, FloatArray]:
+    """Sign, global threshold and thresholds of the groups that labels name (global where a group is empty)."""
+    Threshold(sign=sign)  # refuses an unknown name
     values, inside = np.asarray(shadows, np.float64), np.asarray(member)
     if inside.dtype != np.bool_ or inside.ndim != 2 or values.shape[:2] != inside.shape or values.ndim > 3:
         raise ValueError(f"need shadows (M, N[, A]) and Boolean member (M, N), got {values.shape} and {inside.shape}")
     values = values.reshape(*inside.shape, -1).mean(axis=2)
     known = ~np.isnan(values)
-    return values[known], inside[known], np.broadcast_to(np.asarray(labels), inside.shape)[known]
-
-
-def _mean_query(target: ArrayLike) -> FloatArray:
-    own = np.asarray(target, np.float64)
-    return own.reshape(len(own), -1).mean(axis=1)
-
-
-def _chosen(
-    values: FloatArray, inside: BoolArray, sign: Sign, group: NDArray[np.intp], groups: int
-) -> tuple[float, float, FloatArray]:
-    """Sign, global threshold and group thresholds (global where a group is empty)."""
-    if sign not in ("fixed", "shadows"):
-        raise ValueError(f"sign is 'fixed' or 'shadows', not {sign!r}")
+    # Every evaluated (shadow, sample) is one of a long sample.
+    values, group, inside = values[known], np.broadcast_to(labels, inside.shape)[known], inside[known]
     if inside.all() or not inside.any():
         raise ValueError("the shadows need at least one member and one non-member")
     everyone = np.zeros(values.size, dtype=np.intp)
@@ -99,16 +77,20 @@ def _chosen(
     return turn, tau_all, np.where(np.isnan(tau_group), tau_all, tau_group)
 
 
-def global_threshold(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, *, sign: Sign = "fixed") -> Decision:
+def _mean_query(target: ArrayLike) -> FloatArray:
+    own = np.asarray(target, np.float64)
+    return own.reshape(len(own), -1).mean(axis=1)
+
+
+def global_threshold(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, *, sign: Sign = "fixed") -> Scored:
     """One threshold for all: the score is the signal itself (Yeom et al. 2018).
 
     ``target (N[, A])``; ``shadows (M, N'[, A])`` with ``member (M, N')`` may be of other samples; NaN there = not
     evaluated. ``sign="shadows"`` is the adaptive attacker of a defence under which members may have the *larger* loss:
     the shadows say which way the signal points.
     """
-    values, inside, _ = _pooled(shadows, member, 0)
-    turn, tau, _ = _chosen(values, inside, sign, np.zeros(values.size, dtype=np.intp), 1)
-    return Decision(turn * _mean_query(target), tau)
+    turn, tau, _ = _chosen(shadows, member, np.intp(0), 1, sign)
+    return Scored(turn * _mean_query(target), tau)
 
 
 def class_thresholds(
@@ -119,7 +101,7 @@ def class_thresholds(
     *,
     shadow_labels: ArrayLike | None = None,
     sign: Sign = "fixed",
-) -> Decision:
+) -> Scored:
     """A threshold per class (Song & Mittal 2021): score = signal - tau_label, threshold 0.
 
     As `global_threshold`, with ``labels (N,)``, and ``shadow_labels (N',)`` where the shadows saw other samples. A
@@ -128,9 +110,8 @@ def class_thresholds(
     """
     own = np.asarray(labels)
     theirs = own if shadow_labels is None else np.asarray(shadow_labels)
-    values, inside, group = _pooled(shadows, member, theirs)
-    turn, _, tau = _chosen(values, inside, sign, group, int(max(own.max(), theirs.max())) + 1)
-    return Decision(turn * _mean_query(target) - tau[own], 0.0)
+    turn, _, tau = _chosen(shadows, member, theirs, int(max(own.max(), theirs.max())) + 1, sign)
+    return Scored(turn * _mean_query(target) - tau[own], 0.0)
 
 
 @infer.register(Threshold)
@@ -143,6 +124,6 @@ def _(attacker: Threshold, case: Case) -> Scored:
 
     mine, (others, member, labels) = signal(case.target, case.pool), case.known(signal)
     if not attacker.by_class:
-        return Scored(*global_threshold(mine, others, member, sign=attacker.sign))
+        return global_threshold(mine, others, member, sign=attacker.sign)
     own = case.labels[case.pool]
-    return Scored(*class_thresholds(mine, own, others, member, shadow_labels=labels, sign=attacker.sign))
+    return class_thresholds(mine, own, others, member, shadow_labels=labels, sign=attacker.sign)

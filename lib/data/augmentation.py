@@ -76,24 +76,13 @@ def _normalised(data: Resident, pixels: Tensor) -> Tensor:
     return rows.view(pixels.shape).permute(0, 3, 1, 2)
 
 
-class Views(NamedTuple):
-    """Fixed views for queries: offsets from the middle in pixels, and mirroring; view 0 is the plain image."""
+def views(n: int, crop: int = 4) -> list[tuple[int, int, bool]]:
+    """Fixed views for queries, each `(dy, dx, flip)`: offsets from the middle in pixels, and whether it is mirrored.
 
-    dy: tuple[int, ...]
-    dx: tuple[int, ...]
-    flip: tuple[bool, ...]
-
-    def __len__(self) -> int:
-        return len(self.dy)
-
-
-def views(n: int, crop: int = 4) -> Views:
-    """1: the plain image; 2: and its mirror image; 18: mirror x nine shifts by -crop, 0 or crop pixels.
-
-    Shifted-in pixels are black, as in training. Raises BadInput for another `n`.
+    1: the plain image; 2: and its mirror image; 18: mirror x nine shifts by -crop, 0 or crop pixels. View 0 is the
+    plain image. Shifted-in pixels are black, as in training. Raises BadInput for another `n`.
     """
     if n not in (1, 2, 18):
         raise BadInput(f"an attack queries 1, 2 or 18 views, not {n}")
     steps = (0, -crop, crop) if n == 18 else (0,)
-    every = [(dy, dx, flip) for dy in steps for dx in steps for flip in ((False,) if n == 1 else (False, True))]
-    return Views(*(tuple(column) for column in zip(*every, strict=True)))
+    return [(dy, dx, flip) for dy in steps for dx in steps for flip in ((False,) if n == 1 else (False, True))]

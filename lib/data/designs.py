@@ -7,14 +7,16 @@ drawn once and are the same for all rows.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import singledispatch
+from typing import NamedTuple
 
 import numpy as np
 
 from lib import BadInput
+from lib.data.formats import places
 from lib.recipe import Design, Folds, Halves, LeftOut, RandomHalves, SharedTest, Subsets, VictimAttacker
 
 
@@ -60,22 +62,19 @@ def quotas(available: np.ndarray, count: int, rng: np.random.Generator) -> np.nd
     `available` (C,) samples in each class, with `count` at most their sum. Every class gives the same number, or all it
     has where that is less; the remainder is one more from each of some classes, drawn at random. Returns (C,) int64.
     """
-    low, high = 0, int(available.max(initial=0))
-    while low < high:  # the largest level that does not give more than `count`
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if np.minimum(available, middle).sum() <= count else (low, middle - 1)
-    given = np.minimum(available, low).astype(np.int64)
-    can_give_more = np.flatnonzero(available > low)
+    levels = range(1, int(available.max(initial=0)) + 1)
+    # The largest level that does not give more than `count`.
+    level = bisect_right(levels, count, key=lambda each: np.minimum(available, each).sum())
+    given = np.minimum(available, level).astype(np.int64)
+    can_give_more = np.flatnonzero(available > level)
     given[rng.permutation(can_give_more)[: count - given.sum()]] += 1
     return given
 
 
 def _take(label: np.ndarray, given: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Ascending places in `label` (n,) of `given[c]` random samples of each class c, numbered from 0."""
-    sizes = np.bincount(label, minlength=len(given))
     order = np.lexsort((rng.random(len(label)), label))
-    rank = np.arange(len(label)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.sort(order[rank < given[label[order]]])
+    return np.sort(order[places(label[order]) < given[label[order]]])
 
 
 def _draw(indices: np.ndarray, labels: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -85,8 +84,7 @@ def _draw(indices: np.ndarray, labels: np.ndarray, count: int, rng: np.random.Ge
     return indices[_take(label, given, rng)]
 
 
-@dataclass(frozen=True)
-class Sets:
+class Sets(NamedTuple):
     """The samples of a design, each set ascending, and the labels `(N,)` of all samples."""
 
     pool: np.ndarray

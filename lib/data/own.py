@@ -5,7 +5,6 @@ import re
 import zipfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,10 +18,9 @@ LIMIT = 2**35  # bytes that an .npz unpacks to
 BATCH = 1024  # images whose pixels are measured at once
 
 
-class _Found(NamedTuple):
-    x: np.ndarray  # (N, ...) values, or (N,) of picture files
-    y: np.ndarray  # (N,) classes, as numbers or names
-    train: int | None = None  # the first samples that are the train part; None if that is to be drawn
+# Values (N, ...), or (N,) of picture files; (N,) classes, as numbers or names; the first samples that are the train
+# part, None if that is to be drawn.
+_Found = tuple[np.ndarray, np.ndarray, int | None]
 
 
 @np.errstate(over="ignore")  # a number that is too large becomes infinite, and is refused
@@ -146,7 +144,7 @@ def _folder(path: Path) -> _Found:
             raise BadInput(f"{path}: the folder {place.name!a} has no pictures; fill or remove it")
     y = np.array([names[-2] for names, _ in rows], str)
     train = sum(names[0] == "train" for names, _ in rows) if split else None
-    return _Found(np.array([file for _, file in rows], object), y, train)
+    return np.array([file for _, file in rows], object), y, train
 
 
 def _npz(path: Path) -> _Found:
@@ -156,10 +154,10 @@ def _npz(path: Path) -> _Found:
         raise BadInput(f"{path} unpacks to {size:,} bytes; {LIMIT:,} are the most")
     with np.load(path, allow_pickle=False) as arrays:
         if {"x", "y"} <= set(arrays):
-            return _Found(arrays["x"], arrays["y"])
+            return arrays["x"], arrays["y"], None
         if {"x_train", "y_train", "x_test", "y_test"} <= set(arrays):
             x, y = (np.concatenate([arrays[f"{one}_train"], arrays[f"{one}_test"]]) for one in "xy")
-            return _Found(x, y, len(arrays["y_train"]))
+            return x, y, len(arrays["y_train"])
         raise BadInput(f"{path} holds {[*arrays]}; name them x, y or x_train, y_train, x_test, y_test")
 
 
@@ -174,4 +172,4 @@ def _csv(path: Path, label: str) -> _Found:
         raise BadInput(f"{path} has no column {label!r}; --label names the one with the classes") from error
     if y.isna().any():
         raise BadInput(f"{path}: {y.isna().sum()} samples have no label")
-    return _Found(frame.to_numpy(np.float32), y.to_numpy() if y.dtype.kind in "biu" else y.to_numpy(str))
+    return frame.to_numpy(np.float32), y.to_numpy() if y.dtype.kind in "biu" else y.to_numpy(str), None

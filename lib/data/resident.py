@@ -1,7 +1,7 @@
 """A data set as integer tensors that stay on the device of the training."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import torch
@@ -11,8 +11,6 @@ from torch.nn import functional
 from lib import BadInput, registry
 from lib.data import readers, words
 from lib.recipe import Data
-
-_LOADED: dict[tuple[str, str], "Resident"] = {}
 
 
 @dataclass(eq=False)
@@ -86,28 +84,20 @@ def _settle(device: torch.device) -> None:
         torch.cuda.current_stream(device).synchronize()
 
 
-def resident(data: Data, device: str | torch.device = "cpu") -> Resident:
+@cache
+def resident(data: Data, device: str = "cpu") -> Resident:
     """The data set of a recipe on `device`, loaded once per process.
 
     Raises BadInput where the files are missing, with what to do about it.
     """
-    place = torch.device(device)
-    name = (data.key, str(place))
-    if name not in _LOADED:
-        entry = registry.find(data.name)
-        read = readers.load(data.name, data.pixels)
-        x = read.x
-        if entry.kind == "text":
-            x = words.encoded(x, read.train, data.words, data.length)
-        elif entry.kind == "numbers":
-            mean, std = (of(x[: read.train], axis=0, dtype=np.float64) for of in (np.mean, np.std))
-            x = ((x - mean) / np.where(std > 0, std, 1)).astype(np.float32)
-        _LOADED[name] = Resident(
-            samples=torch.tensor(x, device=place),
-            labels=torch.tensor(read.labels, dtype=torch.int64, device=place),
-            mean=torch.tensor(entry.mean, dtype=torch.float32, device=place),
-            std=torch.tensor(entry.std, dtype=torch.float32, device=place),
-            train=read.train,
-            classes=len(entry.classes),
-        )
-    return _LOADED[name]
+    entry = registry.find(data.name)
+    read = readers.load(data.name, data.pixels)
+    x = read.x
+    if entry.kind == "text":
+        x = words.encoded(x, read.train, data.words, data.length)
+    elif entry.kind == "numbers":
+        mean, std = (of(x[: read.train], axis=0, dtype=np.float64) for of in (np.mean, np.std))
+        x = ((x - mean) / np.where(std > 0, std, 1)).astype(np.float32)
+    labels = torch.tensor(read.labels, dtype=torch.int64, device=device)
+    pixels = [torch.tensor(moment, dtype=torch.float32, device=device) for moment in (entry.mean, entry.std)]
+    return Resident(torch.tensor(x, device=device), labels, pixels[0], pixels[1], read.train, len(entry.classes))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -39,7 +40,12 @@ def part_names(net: Net, parts: Parts = "stages") -> tuple[str, ...]:
 
 
 def walk(nets: tuple[Net, ...], images: Tensor, parts: Parts) -> Iterator[tuple[str, list[Tensor]]]:
-    """Name and output of each part, in every network at once: only one part's maps exist at a time."""
+    """Name and output of each part, in every network at once: only one part's maps exist at a time.
+
+    BadInput where the networks have different parts, or maps of different shapes.
+    """
+    if len({part_names(net, parts) for net in nets}) > 1:
+        raise BadInput("features are compared of two networks with the same parts")
     ends = [name for name, _ in nets[0].blocks()]
     names = [name if parts == "blocks" else name.partition(".")[0] for name in ends]
     maps = [images for _ in nets]
@@ -48,6 +54,8 @@ def walk(nets: tuple[Net, ...], images: Tensor, parts: Parts) -> Iterator[tuple[
         for which, step in enumerate(unit):
             maps[which] = step(maps[which])
         if names[i] not in names[i + 1 :]:
+            if len(shapes := {tuple(each.shape[1:]) for each in maps}) > 1:
+                raise BadInput(f"features are compared of maps of one shape, not {' and '.join(map(str, shapes))}")
             yield names[i], maps
 
 
@@ -73,8 +81,6 @@ def distances(
 
     Features and their products are float32, sums float64. Raises BadInput where the networks have different parts.
     """
-    if part_names(a, parts) != part_names(b, parts):
-        raise BadInput("feature distances need two networks with the same parts")
     columns = []
     with scoring(a), scoring(b):
         for rows in index.to(data.device).split(batch):
@@ -86,8 +92,6 @@ def distances(
 
 def _compare(p: Tensor, q: Tensor) -> Tensor:
     """Distance, 1 - cosine and both lengths `(4, B)` in float64, of feature maps `(B, ...)`."""
-    if p.shape != q.shape:
-        raise BadInput(f"feature distances need maps of one shape, not {tuple(p.shape[1:])} and {tuple(q.shape[1:])}")
     d = p[0].numel()
     axes = tuple(range(1, p.ndim))
     step = max(1, CHUNK.get(p.device.type, WHOLE) // d)
@@ -109,7 +113,7 @@ def probe(
     """Accuracy on samples `held_out` of a linear SVM fitted to each part's features of samples `fitted` (PPTP, Fig. 8).
 
     Returns `(P,)` over `part_names(net)`. The paper names no settings; ours, the same for every part: features wider
-    than `dimensions` are mixed down to that many (`Mixer`), standardised by the fitted samples, and scaled so that the
+    than `dimensions` are mixed down to that many (`mixing`), standardised by the fitted samples, and scaled so that the
     mean squared norm is 1 whatever the width; squared hinge loss, one class against the rest, C = 1. So C means the
     same strength of regularisation in narrow and in wide parts, and no part has a C of its own to shine by.
     """
@@ -132,39 +136,30 @@ def features(
 
 
 def mixing(dimensions: int, seed: int) -> Callable[[str, Tensor], Tensor]:
-    """Maps, flattened, and mixed by a `Mixer` of the part's own where they are wider than `dimensions`."""
-    mixers: dict[str, Mixer] = {}
+    """Reads maps as rows of features; more than `dimensions` are mixed: sums of features with random signs.
 
-    def read(name: str, maps: Tensor) -> Tensor:
-        if name not in mixers:
-            mixers[name] = Mixer(maps[0].numel(), dimensions, seed, maps.device)
-        return mixers[name](maps)
-
-    return read
-
-
-class Mixer:
-    """Sums of features with random signs: each feature enters one of `kept` sums, and each sum has equally many.
-
-    Inner products are kept in the mean, with the same variance of about 2 / kept as under a Gaussian projection where
-    no single feature dominates. But a Gaussian matrix from a stage's 65,536 features to 4,096 takes 1 GB and 0.5 GFLOP
-    a sample, more than the forward pass; this takes a permutation.
+    Each feature enters one of the sums, and each sum has equally many. Inner products are kept in the mean, with the
+    same variance of about 2 / dimensions as under a Gaussian projection where no single feature dominates. But a
+    Gaussian matrix from a stage's 65,536 features to 4,096 takes 1 GB and 0.5 GFLOP a sample, more than the forward
+    pass; this takes a permutation.
     """
 
-    def __init__(self, width: int, kept: int, seed: int, device: torch.device) -> None:
-        self.kept = kept if width > kept else None
-        if self.kept:
-            generator = torch.Generator().manual_seed(seed)
-            self.order = torch.randperm(width, generator=generator).to(device)
-            self.sign = (1 - 2 * torch.randint(2, (width,), generator=generator)).to(device, torch.float32)
-            self.padding = -width % kept
+    @cache
+    def drawn(width: int, device: torch.device) -> tuple[Tensor, Tensor]:
+        generator = torch.Generator().manual_seed(seed)
+        order, sign = torch.randperm(width, generator=generator), torch.randint(2, (width,), generator=generator)
+        return order.to(device), (1 - 2 * sign).to(device, torch.float32)
 
-    def __call__(self, maps: Tensor) -> Tensor:
+    def read(name: str, maps: Tensor) -> Tensor:
         flat = maps.flatten(1)
-        if not self.kept:
+        width = flat.shape[1]
+        if width <= dimensions:
             return flat
-        mixed = torch.nn.functional.pad(flat.mul(self.sign)[:, self.order], (0, self.padding))
-        return mixed.view(len(flat), -1, self.kept).sum(dim=1)
+        order, sign = drawn(width, maps.device)
+        mixed = torch.nn.functional.pad(flat.mul(sign)[:, order], (0, -width % dimensions))
+        return mixed.view(len(flat), -1, dimensions).sum(dim=1)
+
+    return read
 
 
 def _svm(features: NDArray[np.float32], labels: NDArray[np.int64], n: int, seed: int, name: str) -> float:

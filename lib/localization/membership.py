@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lib import BadInput
+from lib.audit import BoolArray, FloatArray
 from lib.compute import Arrays, Of, compute, text
 from lib.data.designs import Role
 from lib.data.resident import Resident
 from lib.localization.layers import features, halved, mixing, part_names, pixels
 from lib.models import Net
 from lib.recipe import StageMembership
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 
 def membership(

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lib import store
+from lib.audit import FloatArray
 from lib.compute import Arrays, Of, compute
 from lib.data.designs import Role
 from lib.recipe import Memorization, ShuffledRanking
-
-FloatArray = NDArray[np.float64]
 
 
 def memorization(right: FloatArray, member: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
@@ -19,15 +18,16 @@ def memorization(right: FloatArray, member: NDArray[np.bool_]) -> tuple[FloatArr
     `member (M, n)` says which models trained on it. A side without models makes the score NaN; a side with one model
     has no variance, and makes the error infinite.
     """
-    means, errors = [], []
-    for side in (member, ~member):
+
+    @np.errstate(invalid="ignore", divide="ignore")
+    def moments(side: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
         number = side.sum(axis=0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(side, right, 0.0).sum(axis=0) / number
-            squares = np.where(side, np.square(right - mean), 0.0).sum(axis=0)
-            errors.append(np.where(number > 1, squares / (number - 1) / number, np.inf))
-        means.append(mean)
-    return means[0] - means[1], np.sqrt(errors[0] + errors[1])
+        mean = np.where(side, right, 0.0).sum(axis=0) / number
+        squares = np.where(side, np.square(right - mean), 0.0).sum(axis=0)
+        return mean, np.where(number > 1, squares / (number - 1) / number, np.inf)
+
+    (mean_in, error_in), (mean_out, error_out) = moments(member), moments(~member)
+    return mean_in - mean_out, np.sqrt(error_in + error_out)
 
 
 @compute.register(Memorization)

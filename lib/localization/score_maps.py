@@ -4,18 +4,18 @@ Fig. 3). numpy and scipy alone."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from lib import BadInput
+from lib.audit import FloatArray
 
 # Weights that a null looks at: ranks of ten million numbers, ten times over, would take minutes.
 SAMPLE = 200_000
 
-FloatArray = NDArray[np.float64]
 Maps = Mapping[str, NDArray]
 
 
@@ -26,8 +26,7 @@ def maps(result: Maps) -> dict[str, NDArray]:
 
 def kinds(result: Maps) -> dict[str, str]:
     """The layer type of each scored tensor: conv, linear, norm, attention or embedding."""
-    lines = bytes(result["scored/kinds"]).decode().split("\n")
-    return {name: kind for name, kind in (line.rsplit(" ", 1) for line in lines)}
+    return dict(line.rsplit(" ", 1) for line in bytes(result["scored/kinds"]).decode().split("\n"))
 
 
 def flat(score: Maps, groups: Mapping[str, str], kind: str = "all") -> FloatArray:
@@ -51,8 +50,7 @@ def reached(score: Maps, signals: Maps, part: float = 0.2) -> tuple[float, float
     return members / float(signals["accuracy_member"]), (start - others) / (start - chance) if start > chance else 1.0
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(NamedTuple):
     """How much of something was selected."""
 
     of: str  # a tensor's name, or a layer type
@@ -75,12 +73,16 @@ def shares(chosen: Maps, groups: Mapping[str, str] | None = None) -> tuple[Share
     return tuple(Share(of, weights, selected) for of, (weights, selected) in counts.items())
 
 
+def _shapes(maps: Maps) -> dict[str, tuple[int, ...]]:
+    return {name: np.shape(array) for name, array in maps.items()}
+
+
 def overlap(chosen: Maps, other: Maps) -> float:
     """Of the weights that the masks `chosen` select, how many `other` selects too; by chance, `other`'s own share.
 
     Raises BadInput where the masks do not belong together or `chosen` selects nothing.
     """
-    if {name: np.shape(mask) for name, mask in chosen.items()} != {n: np.shape(mask) for n, mask in other.items()}:
+    if _shapes(chosen) != _shapes(other):
         raise BadInput("an overlap is of two selections from the same weights: masks differ in names or shapes")
     count = sum(int(mask.sum()) for mask in chosen.values())
     if not count:
@@ -88,8 +90,7 @@ def overlap(chosen: Maps, other: Maps) -> float:
     return sum(int((mask & other[name]).sum()) for name, mask in chosen.items()) / count
 
 
-@dataclass(frozen=True)
-class Agreement:
+class Agreement(NamedTuple):
     """How two scores of the same weights go together; each correlation NaN where a score does not vary.
 
     `null` and `null_spearman` are the middle 95 % of what is left of `pearson` and `spearman` when the first score's
@@ -119,21 +120,22 @@ def agreement(
     """
     if shuffles < 1:
         raise BadInput(f"a null takes one shuffle or more, not {shuffles}")
-    shapes = {name: np.shape(array) for name, array in a.items()}
-    if any({name: np.shape(array) for name, array in each.items()} != shapes for each in (b, magnitude)):
+    if not _shapes(a) == _shapes(b) == _shapes(magnitude):
         raise BadInput("two scores and a magnitude of the same weights are needed: maps differ in names or shapes")
     total = sum(np.size(array) for array in a.values())
     found: list[Agreement] = []
     for kind in ("all", *dict.fromkeys(groups[name] for name in a)):
         x, y, w = (flat({name: each[name] for name in a}, groups, kind) for each in (a, b, magnitude))
-        found.append(_agreement(kind, total, x, y, w, shuffles, np.random.default_rng([seed, len(found)])))
+        low, high = _null(x, y, w, shuffles, np.random.default_rng([seed, len(found)]))
+        ranks = [stats.rankdata(each) for each in (x, y, w)]
+        nulls = [(float(least), float(most)) for least, most in zip(low, high, strict=True)]
+        alike = _pearson(x, y), _pearson(*ranks[:2]), _partial(x, y, w), _partial(*ranks)
+        found.append(Agreement(kind, len(x), len(x) / total, *alike, *nulls))
     return tuple(found)
 
 
-def _agreement(
-    kind: str, total: int, x: FloatArray, y: FloatArray, w: FloatArray, shuffles: int, draws: np.random.Generator
-) -> Agreement:
-    ranks = [stats.rankdata(each) for each in (x, y, w)]
+def _null(x: FloatArray, y: FloatArray, w: FloatArray, shuffles: int, draws: np.random.Generator) -> FloatArray:
+    """The least and the largest of Pearson and Spearman (columns), in 95 % of the shuffles."""
     few = draws.choice(len(x), SAMPLE, replace=False) if len(x) > SAMPLE else np.arange(len(x))
     scale, other = w[few], y[few]
     gradient = np.divide(x[few], scale, out=np.zeros_like(scale), where=scale > 0)
@@ -142,18 +144,7 @@ def _agreement(
     for _ in range(shuffles):
         again = draws.permutation(gradient) * scale
         shuffled.append((_pearson(again, other), _pearson(stats.rankdata(again), rank)))
-    low, high = np.quantile(shuffled, [0.025, 0.975], axis=0)
-    return Agreement(
-        kind,
-        len(x),
-        len(x) / total,
-        _pearson(x, y),
-        _pearson(ranks[0], ranks[1]),
-        _partial(x, y, w),
-        _partial(*ranks),
-        (float(low[0]), float(high[0])),
-        (float(low[1]), float(high[1])),
-    )
+    return np.quantile(shuffled, [0.025, 0.975], axis=0)
 
 
 def _pearson(x: FloatArray, y: FloatArray) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import singledispatch
 
 import numpy as np
@@ -17,22 +18,11 @@ from lib.data.designs import Role
 from lib.data.resident import Resident
 from lib.models import Net
 from lib.models.transformer import Attention
-from lib.recipe import (
-    SNIP,
-    At,
-    Change,
-    Criterion,
-    CrossEntropy,
-    Magnitude,
-    Random,
-    Schedule,
-    Score,
-    Shuffled,
-    Taylor,
-    Vulnerability,
-)
+from lib.recipe import At, CrossEntropy, Schedule, Score, Shuffled
+from lib.recipe.criteria import SNIP, Change, Criterion, Magnitude, Random, Taylor, Vulnerability
 from lib.subject import Subject
 from lib.training.answers import logits as answered
+from lib.training.defences import turns
 from lib.training.held import holding
 from lib.training.update import Task, Update, float32
 
@@ -75,14 +65,8 @@ class Scoring(Update):
     def __init__(
         self, net: Net, data: Resident, members: Tensor, criterion: Taylor, reference: Tensor, goal: Tensor | None
     ) -> None:
-        schedule = Schedule(
-            batch=criterion.batch,
-            optimizer=criterion.optimizer,
-            lr=criterion.lr,
-            momentum=0.0,
-            weight_decay=0.0,
-            decay="constant",
-        )
+        own = criterion.batch, criterion.optimizer, criterion.lr
+        schedule = Schedule(1, *own, momentum=0.0, weight_decay=0.0, decay="constant")
         with holding(net, {}) as hold:
             super().__init__(CrossEntropy(), Task(net, hold, data, members, schedule, "fp32", 0), reference)
         self.criterion = criterion
@@ -90,25 +74,19 @@ class Scoring(Update):
         self.sizes = min(criterion.batch, self.n), min(criterion.batch, len(reference))
         self.order = torch.zeros(4, 1, criterion.steps * sum(self.sizes), dtype=torch.int64, device=data.device)
         self.ahead = torch.arange(sum(self.sizes), device=data.device)
-        own = dict(net.named_parameters())
-        self.weights = {name: own[name] for name in kinds(net)}
+        self.weights = {name: net.get_parameter(name) for name in kinds(net)}
         self.sums = {name: torch.zeros_like(weight) for name, weight in self.weights.items()}
         self.history = torch.zeros(4, criterion.steps, device=data.device)
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
         """All steps': the members and the reference samples of each, one behind the other."""
         rest = len(self.samples) - self.n
-        members = self._turns(self.n, self.sizes[0], augmentation.generator(seed, epoch, MEMBERS))
-        reference = self.n + self._turns(rest, self.sizes[1], augmentation.generator(seed, epoch, REFERENCE))
-        order = torch.cat([members, reference], dim=1).flatten()
+        steps, (one, other) = self.criterion.steps, self.sizes
+        members = turns(self.n, steps * one, augmentation.generator(seed, epoch, MEMBERS)).view(steps, one)
+        reference = turns(rest, steps * other, augmentation.generator(seed, epoch, REFERENCE)).view(steps, other)
+        order = torch.cat([members, self.n + reference], dim=1).flatten()
         still = torch.zeros_like(order)
         return augmentation.Tables(order, still, still, still.bool())
-
-    def _turns(self, n: int, size: int, draws: torch.Generator) -> Tensor:
-        """`(steps, size)` of n samples, as permutations one after another."""
-        count = self.criterion.steps * size
-        turns = [torch.randperm(n, generator=draws) for _ in range(-(-count // max(n, 1)))]
-        return torch.cat([*turns, torch.zeros(0, dtype=torch.int64)])[:count].view(self.criterion.steps, size)
 
     def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
         super().begin(epoch, rate, tables)
@@ -187,8 +165,7 @@ def snip(net: Net, data: Resident, members: Tensor, criterion: SNIP, *, seed: in
     label = data.labels[order]
     turn = functional.one_hot(label, data.classes).cumsum(dim=0).gather(1, label[:, None])[:, 0]
     batch = order[turn.argsort(stable=True)[: criterion.batch]]
-    own = dict(net.named_parameters())
-    weights = [own[name] for name in kinds(net)]
+    weights = [net.get_parameter(name) for name in kinds(net)]
     net.eval()
     with float32():
         loss = functional.cross_entropy(net(augmentation.plain(data, batch)).float(), data.labels[batch])
@@ -198,7 +175,7 @@ def snip(net: Net, data: Resident, members: Tensor, criterion: SNIP, *, seed: in
     return {name: (each / total).cpu().contiguous() for name, each in zip(kinds(net), found, strict=True)}
 
 
-Maps = dict[str, NDArray[np.float32]]
+Maps = Mapping[str, NDArray[np.float32] | Tensor]
 
 
 @singledispatch
@@ -212,25 +189,20 @@ def weigh(criterion: Criterion, own: Subject, init: Subject | None) -> tuple[Map
 
 @weigh.register(Taylor)
 def _(criterion: Taylor, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
-    members, reference = own.samples(Role.MEMBER), own.samples(Role.REFERENCE)
-    start = init.net if init else None
-    found, history = taylor(
-        own.net, own.data, members, criterion, seed=own.training.seed, reference=reference, init=start
-    )
-    return {name: value.numpy() for name, value in found.items()}, history
+    members, reference, start = own.samples(Role.MEMBER), own.samples(Role.REFERENCE), init.net if init else None
+    return taylor(own.net, own.data, members, criterion, seed=own.training.seed, reference=reference, init=start)
 
 
 @weigh.register(SNIP)
 def _(criterion: SNIP, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
-    found = snip(own.net, own.data, own.samples(Role.MEMBER), criterion, seed=own.training.seed)
-    return {name: value.numpy() for name, value in found.items()}, {}
+    return snip(own.net, own.data, own.samples(Role.MEMBER), criterion, seed=own.training.seed), {}
 
 
 @weigh.register(Magnitude)
 @weigh.register(Change)
 def _(criterion: Magnitude | Change, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
     state, start = own.weights.values, init.weights.values if init else {}
-    return {name: (state[name] - start.get(name, 0)).abs().numpy() for name in kinds(own.net)}, {}
+    return {name: (state[name] - start.get(name, 0)).abs() for name in kinds(own.net)}, {}
 
 
 @weigh.register(Random)
@@ -246,7 +218,8 @@ def _(step: Score, of: Of) -> Arrays:
     named = [f"{name} {kind}" for name, kind in kinds(own.net).items()]
     init = of(At(step.of.origin(), "init")) if step.criterion.compares else None
     maps, history = weigh(step.criterion, own, init)
-    return maps | {f"history/{name}": value.numpy() for name, value in history.items()} | {"scored/kinds": text(named)}
+    found = {**maps, **{f"history/{name}": value for name, value in history.items()}, "scored/kinds": text(named)}
+    return {name: np.asarray(value) for name, value in found.items()}
 
 
 @compute.register(Shuffled)

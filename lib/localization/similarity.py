@@ -7,6 +7,8 @@ and leaves a residual for each sample. Feature maps are never stored: see `lib.l
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -44,10 +46,8 @@ def similarity(
 
     Reduced in float64. Raises BadInput where the networks differ in parts or shapes, and on groups below 8 samples.
     """
-    if part_names(a, parts) != part_names(b, parts):
-        raise BadInput("feature similarity needs two networks with the same parts")
     names = part_names(a, parts)
-    sums = {name: _Moments() for name in names}
+    sums: dict[str, list[Any]] = {name: [0, 0, 0, 0] for name in names}
     rotations: dict[str, tuple[Tensor, Tensor, Tensor]] = {}
     terms: list[Tensor] = []
     groups: list[bool] = []
@@ -60,19 +60,17 @@ def similarity(
                 chosen = index[torch.as_tensor(place)].to(data.device)
                 for i, (name, maps) in enumerate(walk((a, b), augmentation.plain(data, chosen), parts)):
                     p, q = (each.double() for each in maps)
-                    if p.shape != q.shape:
-                        shapes = f"{tuple(p.shape[1:])} and {tuple(q.shape[1:])}"
-                        raise BadInput(f"feature similarity needs maps of one shape, not {shapes}")
                     column.append(_hsic(p.flatten(1), q.flatten(1)))
                     p, q = pixels(p), pixels(q)
                     if index is fitted:
-                        sums[name].add(p, q)
+                        more = _moments(p.flatten(0, 1), q.flatten(0, 1))
+                        sums[name] = [total + own for total, own in zip(sums[name], more, strict=True)]
                     else:
                         residuals[i, place] = _residual(p, q, *rotations[name]).cpu().numpy()
                 terms.append(torch.stack(column))
                 groups.append(which)
             if index is fitted:
-                rotations = {name: each.rotation() for name, each in sums.items()}
+                rotations = {name: _rotation(*each) for name, each in sums.items()}
     hsic = torch.stack(terms, dim=1).cpu().numpy()
     return {"hsic": hsic, "block_seen": np.array(groups), "aligned": residuals}
 
@@ -109,25 +107,18 @@ def _centred(features: Tensor) -> Tensor:
     return gram.fill_diagonal_(0)
 
 
-class _Moments:
-    """What a rotation is fitted to, as sums over samples and pixels."""
+def _moments(p: Tensor, q: Tensor) -> tuple[int, Tensor, Tensor, Tensor]:
+    """What a rotation is fitted to: number of rows `(n, c)`, their sums, and the sum of their products."""
+    return len(p), p.sum(0), q.sum(0), q.T @ p
 
-    def __init__(self) -> None:
-        self.rows = 0
-        self.p = self.q = self.cross = torch.zeros(())
 
-    def add(self, p: Tensor, q: Tensor) -> None:
-        p, q = p.flatten(0, 1), q.flatten(0, 1)
-        self.rows += len(p)
-        self.p, self.q, self.cross = self.p.to(p) + p.sum(0), self.q.to(q) + q.sum(0), self.cross.to(p) + q.T @ p
-
-    def rotation(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Means `(c,)` of p and q, and the orthogonal `(c, c)` that turns q best into p."""
-        p, q = self.p / self.rows, self.q / self.rows
-        cross = self.cross - self.rows * torch.outer(q, p)
-        # Directions that no fitted sample used (dead units) have no best rotation: they stay as they are.
-        u, _, v = torch.linalg.svd(cross + 1e-9 * torch.linalg.matrix_norm(cross) * torch.eye(len(p)).to(cross))
-        return p, q, u @ v
+def _rotation(n: int, p: Tensor, q: Tensor, cross: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Means `(c,)` of p and q, and the orthogonal `(c, c)` that turns q best into p."""
+    p, q = p / n, q / n
+    cross = cross - n * torch.outer(q, p)
+    # Directions that no fitted sample used (dead units) have no best rotation: they stay as they are.
+    u, _, v = torch.linalg.svd(cross + 1e-9 * torch.linalg.matrix_norm(cross) * torch.eye(len(p)).to(cross))
+    return p, q, u @ v
 
 
 def _residual(p: Tensor, q: Tensor, mean_p: Tensor, mean_q: Tensor, rotation: Tensor) -> Tensor:

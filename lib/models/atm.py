@@ -10,21 +10,20 @@ The official training applies no weight decay to the position encodings; here th
 
 import math
 from collections import OrderedDict
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from lib import BadInput
-from lib.models.net import Net, Stage, widths
+from lib.models.net import Net, NormHead, Stage, assembled, widths
 from lib.recipe import Model
 
 Grids = tuple[Tensor, Tensor]
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(NamedTuple):
     """Layers and width of the MLPs' inner part (times the channels) by stage; layers that share offsets."""
 
     depths: tuple[int, int, int, int]
@@ -174,18 +173,6 @@ class Stem(nn.Sequential):
         super().__init__(OrderedDict(conv=nn.Conv2d(channels, width, 7, patch, padding=(8 - patch) // 2)))
 
 
-class Head(nn.Module):
-    """Global average pool, LayerNorm and a linear layer."""
-
-    def __init__(self, features: int, classes: int) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(features)
-        self.fc = nn.Linear(features, classes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.fc(self.norm(x.mean(dim=(2, 3))))
-
-
 def atm(model: Model, channels: int, classes: int) -> Net:
     """Stem, four stages of blocks, head; no dropout and no dropped paths; initialised from torch's global generator.
 
@@ -200,19 +187,16 @@ def atm(model: Model, channels: int, classes: int) -> Net:
                 f"stage {number} of an {model.name} needs a multiple of {max(4, share)} channels, not {after}"
             )
 
-    parts: OrderedDict[str, nn.Module] = OrderedDict(stem=Stem(channels, outputs[0], model.patch))
-    before = outputs[0]
-    stages = zip(outputs, SHARES, variant.depths, variant.ratios, strict=True)
-    for number, (after, share, depth, ratio) in enumerate(stages, 1):
+    stem, before = Stem(channels, outputs[0], model.patch), outputs[0]
+    stages: list[Stage] = []
+    for after, share, depth, ratio in zip(outputs, SHARES, variant.depths, variant.ratios, strict=True):
         blocks: list[Block] = []
         for length in runs(depth, variant.run):
             first = blocks[0] if blocks else None
-            blocks.append(Block(before, after, number > 1 and first is None, ratio, length, share, first))
+            blocks.append(Block(before, after, bool(stages) and first is None, ratio, length, share, first))
             before = after
-        parts[f"stage{number}"] = Stage(*blocks)
-    parts["head"] = Head(before, classes)
-
-    net = Net(parts)
+        stages.append(Stage(*blocks))
+    net = assembled(stem, stages, NormHead(before, classes, lambda x: x.mean(dim=(2, 3))))  # global average
     for module in net.modules():
         if isinstance(module, nn.Linear):
             nn.init.trunc_normal_(module.weight, std=0.02)

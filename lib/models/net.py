@@ -1,8 +1,9 @@
 """A network as an ordered list of named parts."""
 
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
 
-from torch import nn
+from torch import Tensor, nn
 
 from lib import BadInput
 from lib.recipe import Model
@@ -34,6 +35,36 @@ class Net(nn.Sequential):
                     yield f"{name}.{number}", block
             else:
                 yield name, part
+
+
+class NormHead(nn.Module):
+    """LayerNorm and a linear layer on what `pool` makes of a map."""
+
+    def __init__(self, features: int, classes: int, pool: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(features)
+        self.fc = nn.Linear(features, classes)
+        self.pool = pool
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.fc(self.norm(self.pool(x)))
+
+
+def assembled(stem: nn.Module | None, stages: Iterable[nn.Module], head: nn.Module) -> Net:
+    """The network of these parts: stem, stage1, stage2, ..., head."""
+    parts = OrderedDict[str, nn.Module]() if stem is None else OrderedDict(stem=stem)
+    parts |= {f"stage{number}": stage for number, stage in enumerate(stages, 1)}
+    return Net(parts | {"head": head})
+
+
+def he_normal(net: Net) -> Net:
+    """The network with convolutions drawn He normal over the fan-out, their biases zero."""
+    for module in net.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+    return net
 
 
 def widths(model: Model, factors: tuple[int, ...]) -> list[int]:

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lib import BadInput
-from lib.models.net import Net, Stage, widths
+from lib.models.net import Net, Stage, assembled, he_normal, widths
 from lib.recipe import Model
 
 DEPTHS: dict[str, tuple[int, int, int, int]] = {
@@ -24,20 +24,11 @@ def _conv(before: int, after: int, size: int, stride: int = 1) -> nn.Conv2d:
     return nn.Conv2d(before, after, size, stride, padding=size // 2, bias=False)
 
 
-class Shortcut(nn.Module):
-    """A 1x1 convolution where a block changes the shape of its map."""
-
-    def __init__(self, before: int, after: int, stride: int) -> None:
-        super().__init__()
-        self.conv = _conv(before, after, 1, stride)
-        self.norm = nn.BatchNorm2d(after)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.norm(self.conv(x))
-
-
 def _shortcut(before: int, after: int, stride: int) -> nn.Module:
-    return nn.Identity() if before == after and stride == 1 else Shortcut(before, after, stride)
+    """A 1x1 convolution where a block changes the shape of its map."""
+    if before == after and stride == 1:
+        return nn.Identity()
+    return nn.Sequential(OrderedDict(conv=_conv(before, after, 1, stride), norm=nn.BatchNorm2d(after)))
 
 
 class Basic(nn.Module):
@@ -84,12 +75,8 @@ class Stem(nn.Sequential):
     """A 3x3 convolution, and a 3x3 max-pool of stride 2 where `pool` is set."""
 
     def __init__(self, channels: int, width: int, pool: bool) -> None:
-        parts: OrderedDict[str, nn.Module] = OrderedDict(
-            conv=_conv(channels, width, 3), norm=nn.BatchNorm2d(width), relu=nn.ReLU()
-        )
-        if pool:
-            parts["pool"] = nn.MaxPool2d(3, stride=2, padding=1)
-        super().__init__(parts)
+        parts = OrderedDict(conv=_conv(channels, width, 3), norm=nn.BatchNorm2d(width), relu=nn.ReLU())
+        super().__init__(parts | ({"pool": nn.MaxPool2d(3, stride=2, padding=1)} if pool else {}))
 
 
 class Head(nn.Module):
@@ -112,17 +99,9 @@ def resnet(model: Model, channels: int, classes: int) -> Net:
     if any(after % block.expansion for after in outputs):
         raise BadInput(f"channels of a {model.name}'s stages must be multiples of {block.expansion}, not {outputs}")
 
-    parts: OrderedDict[str, nn.Module] = OrderedDict(stem=Stem(channels, model.width, model.stem == "conv3-pool"))
-    before = model.width
-    strides = (1, 2, 2, model.stage4_stride)
-    for number, (depth, after, stride) in enumerate(zip(DEPTHS[model.name], outputs, strides, strict=True), 1):
-        blocks = [block(before, after, stride), *(block(after, after, 1) for _ in range(depth - 1))]
-        parts[f"stage{number}"] = Stage(*blocks)
+    stem = Stem(channels, model.width, model.stem == "conv3-pool")
+    stages, before = [], model.width
+    for depth, after, stride in zip(DEPTHS[model.name], outputs, (1, 2, 2, model.stage4_stride), strict=True):
+        stages.append(Stage(block(before, after, stride), *(block(after, after, 1) for _ in range(depth - 1))))
         before = after
-    parts["head"] = Head(before, classes)
-
-    net = Net(parts)
-    for module in net.modules():
-        if isinstance(module, nn.Conv2d):
-            nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-    return net
+    return he_normal(assembled(stem, stages, Head(before, classes)))

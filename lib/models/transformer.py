@@ -4,8 +4,6 @@ Maps are `(B, tokens, channels)`. Where texts differ in length, the places after
 no token attends to them. So the map itself tells how long each text is, and parts pass nothing else on.
 """
 
-from collections import OrderedDict
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -13,7 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lib import BadInput
 from lib.models.atm import MLP
-from lib.models.net import Net
+from lib.models.net import Net, assembled
 from lib.recipe import Model
 
 LAYERS, HEADS, RATIO = 2, 4, 4
@@ -101,10 +99,8 @@ def transformer(model: Model, words: int, classes: int, length: int) -> Net:
     if model.width < HEADS or model.width % HEADS:
         raise BadInput(f"a transformer's width is a multiple of its {HEADS} heads, not {model.width}")
     stem = Stem(words, length, model.width)
-    parts: OrderedDict[str, nn.Module] = OrderedDict(stem=stem)
-    for number in range(1, LAYERS + 1):
-        parts[f"stage{number}"] = Block(model.width, HEADS, RATIO * model.width, ragged=True)
-    parts["head"] = Head(model.width, classes)
+    stages = [Block(model.width, HEADS, RATIO * model.width, ragged=True) for _ in range(LAYERS)]
+    net = assembled(stem, stages, Head(model.width, classes))
     for tensor in stem.parameters():
         nn.init.normal_(tensor, std=0.02)
-    return Net(parts)
+    return net

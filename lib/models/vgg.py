@@ -1,11 +1,9 @@
 """VGG with BatchNorm for small images (Simonyan and Zisserman, ICLR 2015; one linear layer after the convolutions)."""
 
-from collections import OrderedDict
-
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lib.models.net import Net, Stage, widths
+from lib.models.net import Net, Stage, assembled, he_normal, widths
 from lib.models.resnet import Head
 from lib.recipe import Model
 
@@ -39,17 +37,9 @@ def vgg(model: Model, channels: int, classes: int) -> Net:
 
     Raises BadInput where a stage would have no channels.
     """
-    parts: OrderedDict[str, nn.Module] = OrderedDict()
-    before = channels
-    for number, (depth, after) in enumerate(zip(DEPTHS[model.name], widths(model, (1, 2, 4, 8, 8)), strict=True), 1):
+    stages, before = [], channels
+    for depth, after in zip(DEPTHS[model.name], widths(model, (1, 2, 4, 8, 8)), strict=True):
         inputs = [before, *[after] * (depth - 1)]
-        parts[f"stage{number}"] = Stage(*(Unit(each, after, i == depth) for i, each in enumerate(inputs, 1)))
+        stages.append(Stage(*(Unit(each, after, i == depth) for i, each in enumerate(inputs, 1))))
         before = after
-    parts["head"] = Head(before, classes)
-
-    net = Net(parts)
-    for module in net.modules():
-        if isinstance(module, nn.Conv2d):
-            nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-            nn.init.zeros_(module.bias)  # type: ignore[arg-type]  # every convolution here has one
-    return net
+    return he_normal(assembled(None, stages, Head(before, classes)))

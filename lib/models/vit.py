@@ -6,13 +6,11 @@ for CIFAR: 512 channels, MLPs of 512, 8 heads of 64, patches of 4 pixels. That o
 none, as in the other architectures, so what is random in a training does not depend on the architecture.
 """
 
-from collections import OrderedDict
-
 import torch
 from torch import Tensor, nn
 
 from lib import BadInput
-from lib.models.net import Net
+from lib.models.net import Net, NormHead, assembled
 from lib.models.transformer import Block
 from lib.recipe import Model
 
@@ -33,18 +31,6 @@ class Stem(nn.Module):
         return torch.cat([self.token.expand(len(x), -1, -1), tokens], dim=1) + self.positions
 
 
-class Head(nn.Module):
-    """LayerNorm and a linear layer on the class token."""
-
-    def __init__(self, channels: int, classes: int) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(channels)
-        self.fc = nn.Linear(channels, classes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.fc(self.norm(x[:, 0]))
-
-
 def vit(model: Model, channels: int, classes: int, pixels: int) -> Net:
     """Stem, six stages of a block each, head, for images of `pixels` x `pixels`; 8 times the model's width in channels.
 
@@ -57,10 +43,8 @@ def vit(model: Model, channels: int, classes: int, pixels: int) -> Net:
         raise BadInput(f"a vit's width is that of a head, at least 1, not {model.width}")
     width = HEADS * model.width
     stem = Stem(channels, width, model.patch, (pixels // model.patch) ** 2)
-    parts: OrderedDict[str, nn.Module] = OrderedDict(stem=stem)
-    for number in range(1, DEPTH + 1):
-        parts[f"stage{number}"] = Block(width, HEADS, width)
-    parts["head"] = Head(width, classes)
+    stages = [Block(width, HEADS, width) for _ in range(DEPTH)]
+    net = assembled(stem, stages, NormHead(width, classes, lambda tokens: tokens[:, 0]))
     nn.init.normal_(stem.token, std=0.02)
     nn.init.normal_(stem.positions, std=0.02)
-    return Net(parts)
+    return net

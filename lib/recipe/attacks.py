@@ -24,12 +24,8 @@ class Attacker(Recipe):
     compares: ClassVar[bool] = False  # whether it needs a population that nobody trained on: test or dev samples
     learns: ClassVar[bool] = False  # whether it learns something from shadows that serves every target (`Learnt`)
     place: ClassVar[Literal["device", "host"]] = "host"  # where it learns
+    meets: ClassVar[bool] = False  # whether it needs shadows that trained on the target's samples
     crossing: ClassVar[float] = 1.0  # design effect of the AUC over targets that are each other's shadows, at most
-
-    @property
-    def meets(self) -> bool:
-        """Whether it needs shadows that trained on the target's samples."""
-        return False
 
     def least(self, meets: bool) -> int:
         """Shadows that it needs; `meets` says whether half of them trained on a sample, or none (`Design.meets`)."""
@@ -64,7 +60,7 @@ class LiRA(Attacker):
     views: int = 1
 
     @property
-    def meets(self) -> bool:
+    def meets(self) -> bool:  # type: ignore[override]
         return self.mode == "online"
 
     def least(self, meets: bool) -> int:
@@ -87,8 +83,9 @@ class RMIA(Attacker):
     temperature: float = 1.0
     views: int = 1
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
+        if not self.gamma > 0:
+            raise BadInput(f"RMIA.gamma cannot be {self.gamma}: give a positive one")
         if self.views > 1 and self.temperature != 1:
             raise BadInput("RMIA over several views is stored for temperature 1 alone; set views=1 or temperature=1.0")
 
@@ -157,8 +154,7 @@ class Attack(Step):
     targets: tuple[State, ...]
     shadows: tuple[State, ...] = ()  # empty: the targets are each other's shadows (an adaptive attacker)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
         if not self.targets:
             raise BadInput("an attack needs a target or more")
         name, own = type(self.attacker).__name__, self.targets[0].training
@@ -168,7 +164,7 @@ class Attack(Step):
             if self.attacker.by_sample and _samples(state) != _samples(self.targets[0]):
                 raise BadInput(
                     f"{name} asks shadows about the target's own samples, but designs draw others "
-                    f"({_told(self.targets[0])} and {_told(state)}): give both one pool, test and seed"
+                    f"({own.design} and {state.training.design}): give both one pool, test and seed"
                 )
         if self.attacker.meets and not own.design.meets:
             raise BadInput(
@@ -209,18 +205,9 @@ class Attack(Step):
         return Learnt(self.attacker, self.helpers(target))
 
     def parents(self) -> Iterator[Step]:
-        seen: dict[str, Step] = {}
-        for target in self.targets:
-            for step in self.attacker.asks(target):
-                seen.setdefault(step.key, step)
-            if self.attacker.learns:
-                learnt = self.learnt(target)
-                seen.setdefault(learnt.key, learnt)
-        if not self.attacker.learns:
-            for shadow in self.shadows:
-                for step in self.attacker.asks(shadow):
-                    seen.setdefault(step.key, step)
-        yield from seen.values()
+        learnt = [self.learnt(target) for target in self.targets] if self.attacker.learns else []
+        asked = self.targets if self.attacker.learns else (*self.targets, *self.shadows)
+        yield from dict.fromkeys((*(step for state in asked for step in self.attacker.asks(state)), *learnt))
 
 
 def _samples(state: State) -> tuple[int, int | None, int]:
@@ -232,8 +219,3 @@ def _samples(state: State) -> tuple[int, int | None, int]:
 def _pair(state: State) -> tuple[object, int]:
     design = state.training.design
     return (type(design.drawn), *_samples(state)), design.pair(state.training.row)
-
-
-def _told(state: State) -> str:
-    design = state.training.design
-    return f"{type(design).__name__}(pool={design.pool}, test={design.test}, seed={design.seed})"

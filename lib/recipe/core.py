@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
+import math
 import sys
 import types
 import typing
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, ClassVar, Literal, dataclass_transform
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, dataclass_transform
 
 from lib import BadInput, nearest
 
-__all__ = ["KINDS", "Count", "Recipe", "Step", "load"]
+__all__ = ["KINDS", "Amount", "Count", "Positive", "Recipe", "Share", "Step", "Whole", "Within", "load"]
 
 KINDS: dict[str, type[Recipe]] = {}
 
@@ -24,21 +26,26 @@ Count = Callable[..., float]
 
 MOST = {int: 2.0**53, float: sys.float_info.max}  # of these and below JSON keeps every digit
 
+
+class Within(NamedTuple):
+    """The least and the largest value of a field, as `Annotated[int, Within(1)]` declares them."""
+
+    least: float
+    most: float = math.inf
+
+
+Whole = Annotated[int, Within(0)]
+Positive = Annotated[int, Within(1)]
+Amount = Annotated[float, Within(0)]
+Share = Annotated[float, Within(0, 1)]
+
 _FIELDS: dict[type, list[tuple[str, Any, Any]]] = {}
-
-
-def at_least(recipe: Recipe, **least: float) -> None:
-    """BadInput where a field of a recipe is smaller than it may be; None is no number."""
-    for name, border in least.items():
-        value = getattr(recipe, name)
-        if value is not None and value < border:
-            raise BadInput(f"{type(recipe).__name__}.{name} takes {border:g} or more, not {value!r}")
 
 
 def _fields(cls: type[Recipe]) -> list[tuple[str, Any, Any]]:
     """Name, declared type and default of each field; asked once a kind, since plans make recipes by the 100,000."""
     if cls not in _FIELDS:
-        kinds = typing.get_type_hints(cls)
+        kinds = typing.get_type_hints(cls, include_extras=True)
         made = ((f, f.default_factory() if callable(f.default_factory) else f.default) for f in dataclasses.fields(cls))  # type: ignore[arg-type]
         _FIELDS[cls] = [(item.name, kinds[item.name], default) for item, default in made]
     return _FIELDS[cls]
@@ -47,14 +54,17 @@ def _fields(cls: type[Recipe]) -> list[tuple[str, Any, Any]]:
 def _fit(owner: str, name: str, value: Any, kind: Any) -> Any:
     """The value as its declared type, so that 1 and 1.0 have one key; BadInput where it does not fit."""
     options = typing.get_args(kind)
-    if isinstance(kind, types.UnionType):
-        if value is None and type(None) in options:
-            return None
-        kinds = [option for option in options if option is not type(None)]
-        if len(kinds) == 1:
-            return _fit(owner, name, value, kinds[0])
-        if isinstance(value, tuple(kinds)):
-            return value
+    if typing.get_origin(kind) is Annotated:
+        (least, most), number = options[1], _fit(owner, name, value, options[0])
+        if least <= number <= most:
+            return number
+        raise BadInput(
+            f"{owner}.{name} cannot be {value!r}: give {least} {'or more' if most == math.inf else f'to {most}'}"
+        )
+    if typing.get_origin(kind) in (types.UnionType, typing.Union):
+        for option in options:
+            with contextlib.suppress(BadInput):
+                return _fit(owner, name, value, option)
     elif typing.get_origin(kind) is Literal:
         if value in options:
             return value
@@ -88,6 +98,10 @@ class Recipe:
             # What is fits, unless it is no finite number; a subclass, another number or a collection is looked at.
             if type(value) is not kind or (kind in MOST and not abs(value) <= MOST[kind]):
                 object.__setattr__(self, name, _fit(type(self).__name__, name, value, kind))
+        self.verify()
+
+    def verify(self) -> None:
+        """BadInput where fields contradict each other; asked whenever one is made."""
 
     def record(self) -> dict[str, Any]:
         """Kind, revision and the fields that differ from their defaults; steps stand as their keys."""
@@ -152,7 +166,7 @@ def load(record: dict[str, Any], step: Callable[[str], Step]) -> Recipe:
 
     def value(item: Any) -> Any:
         if isinstance(item, dict):
-            return step(item["step"]) if "step" in item else load(item, step)
+            return load(item, step) if "kind" in item else step(item["step"])
         return tuple(value(part) for part in item) if isinstance(item, list) else item
 
     kind = KINDS.get(record["kind"])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from lib import BadInput
-from lib.recipe.core import Recipe
+from lib.recipe.core import Amount, Positive, Recipe, Share, Whole
 
 __all__ = ["SNIP", "Change", "Criterion", "Learnability", "Magnitude", "Random", "Taylor", "Vulnerability"]
 
@@ -29,18 +28,12 @@ class Taylor(Criterion):
     text tells. The steps' weights are thrown away.
     """
 
-    steps: int = 50  # T; a few tens in CWRF, number lost
-    batch: int = 128  # samples of each set; all members where there are fewer
+    steps: Positive = 50  # T; a few tens in CWRF, number lost
+    batch: Positive = 128  # samples of each set; all members where there are fewer
     form: Literal["absolute", "squared"] = "absolute"  # `squared`: (g w)^2, as Molchanov et al. print it
     optimizer: Literal["sgd", "adam"] = "adam"  # SGD without momentum
-    lr: float = 1e-3  # constant
-    draw: int = 0  # another one takes other batches of the same samples: how far does a score agree with itself?
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.steps < 1 or self.batch < 1 or self.lr < 0 or self.draw < 0:
-            name = type(self).__name__
-            raise BadInput(f"{name} takes one step and one sample or more, and a rate and a draw of 0 or more")
+    lr: Amount = 1e-3  # constant
+    draw: Whole = 0  # another one takes other batches of the same samples: how far does a score agree with itself?
 
     def passes(self, members: int, reference: int) -> float:
         return 3.0 * self.steps * min(self.batch, members)
@@ -60,13 +53,8 @@ class Vulnerability(Taylor):
     needs: ClassVar = ("reference",)
     compares: ClassVar = True
 
-    weight: float = 0.5  # lambda; lost. Between 0 and 1
+    weight: Share = 0.5  # lambda; lost. 0 is cross-entropy alone
     divergence: Literal["model||init", "init||model"] = "model||init"  # the expectation is under the first's outputs
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.weight <= 1:
-            raise BadInput(f"Vulnerability.weight cannot be {self.weight}: give 0 (cross-entropy alone) to 1")
 
     def passes(self, members: int, reference: int) -> float:
         """The initial network sees all reference samples once."""
@@ -76,12 +64,7 @@ class Vulnerability(Taylor):
 class SNIP(Criterion):
     """Lee et al. 2019: |g w| / sum |g w| on one class-balanced batch; they score the initialisation, `at("init")`."""
 
-    batch: int = 128  # theirs, for MNIST and CIFAR-10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.batch < 1:
-            raise BadInput(f"SNIP.batch cannot be {self.batch}: give one sample or more")
+    batch: Positive = 128  # theirs, for MNIST and CIFAR-10
 
     def passes(self, members: int, reference: int) -> float:
         return 3.0 * min(self.batch, members)

@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Any, ClassVar
 
 from lib import BadInput
-from lib.recipe.core import Recipe
+from lib.recipe.core import Recipe, Whole
 
 __all__ = ["Design", "Folds", "Halves", "LeftOut", "RandomHalves", "SharedTest", "Subsets", "VictimAttacker"]
 
@@ -23,9 +23,9 @@ class Design(Recipe):
 
     pool: int = 1000  # samples from which members are drawn
     test: int | None = None  # held-out samples (accuracy, and RMIA's population); None: the whole test part
-    seed: int = 0
-    dev: int = 0  # samples that a row's trainer looks at: early stopping, choice of a strength
-    reference: int = 0  # samples outside the pool that a defence may see
+    seed: Whole = 0
+    dev: Whole = 0  # samples that a row's trainer looks at: early stopping, choice of a strength
+    reference: Whole = 0  # samples outside the pool that a defence may see
 
     @property
     def drawn(self) -> Design:
@@ -44,12 +44,15 @@ class Design(Recipe):
         """How many of the data set's test samples it keeps for accuracy."""
         return available if self.test is None else self.test
 
+    def serve(self, kind: Recipe, roles: tuple[str, ...]) -> None:
+        """BadInput where the design has no samples of the roles that a kind looks at."""
+        for role in roles:
+            if not getattr(self, role):
+                raise BadInput(f"{type(kind).__name__} needs non-members to look at: give the design {role} samples")
+
     def check(self, train: int, test: int) -> None:
         """BadInput where the design does not fit a data set of `train` and `test` samples."""
         name = type(self).__name__
-        for own in ("seed", "dev", "reference", "test"):
-            if (getattr(self, own) or 0) < 0:
-                raise BadInput(f"{name}.{own} cannot be {getattr(self, own)}; give 0 or more")
         if self.pool < 2 or self.pool % 2:
             raise BadInput(f"{name}.pool cannot be {self.pool}: it is halved, so give an even number from 2")
         outside = self.dev * (not self.dev_inside) + self.reference
@@ -58,8 +61,8 @@ class Design(Recipe):
             raise BadInput(
                 f"{name}: a pool of {self.pool:,}{more} does not fit the {train:,} train samples; ask for less"
             )
-        if self.test is not None and self.test > test:
-            raise BadInput(f"{name}.test: {self.test:,} of {test:,} test samples; ask for fewer, or None for all")
+        if not 0 <= (self.test or 0) <= test:
+            raise BadInput(f"{name}.test: {self.test:,} of {test:,} test samples; ask for 0 or more, or None for all")
 
     dev_inside: ClassVar[bool] = False  # whether dev samples are taken from each row's own part of the pool
 
@@ -172,9 +175,9 @@ class LeftOut(Design):
 
     pool: int = field(init=False)  # these five are the base's
     test: int | None = field(init=False)
-    seed: int = field(init=False)
-    dev: int = field(init=False)
-    reference: int = field(init=False)
+    seed: Whole = field(init=False)
+    dev: Whole = field(init=False)
+    reference: Whole = field(init=False)
     base: Design
     models: int = 25  # K; the SELENA and PPTP papers'
     leave_out: int = 10  # L; SELENA's for all data sets, PPTP searches 3 to 10

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from lib import BadInput
-from lib.recipe.core import Recipe
+from lib.recipe.core import Positive, Recipe, Whole
 
 __all__ = ["Diet", "Window"]
 
@@ -22,14 +21,7 @@ class Window(Diet):
     lose what lies beyond that same end, although they may be larger.
     """
 
-    width: int = 500  # w, members of a class; published: 2/3, 4/9 or 2/9 of them
-    step: int = 50  # s, ranks by which the window moves in an epoch; 0 keeps it where it is
+    width: Positive = 500  # w, members of a class; published: 2/3, 4/9 or 2/9 of them
+    step: Whole = 50  # s, ranks by which the window moves in an epoch; 0 keeps it where it is
     order: Literal["high-to-low", "low-to-high"] = "low-to-high"  # of the scores
     form: Literal["paper", "code"] = "paper"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.width < 1 or self.step < 0:
-            raise BadInput(
-                f"a window has a width of 1 or more and a step of 0 or more, not {self.width} and {self.step}"
-            )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from lib import BadInput
-from lib.recipe.core import Count, Recipe
+from lib.recipe.core import Amount, Count, Positive, Recipe, Share, Within
 
 if TYPE_CHECKING:
     from lib.recipe.steps import Train
@@ -31,16 +31,8 @@ class Objective(Recipe):
     needs: ClassVar[tuple[str, ...]] = ()  # samples of the design, beside the members, that it looks at: "reference"
     taught: ClassVar[bool] = False  # whether it learns from teachers
     by_sample: ClassVar[bool] = False  # whether it needs a network in which samples do not share statistics
-
-    @property
-    def looks(self) -> int:
-        """Samples that the network is only asked about for each one that it learns from."""
-        return 0
-
-    @property
-    def batches(self) -> int | None:
-        """Batches of an epoch that the network learns from; None: as many as cover the members."""
-        return None
+    looks: ClassVar[int] = 0  # samples that the network is only asked about for each one that it learns from
+    batches: ClassVar[int | None] = None  # of an epoch that the network learns from; None: what covers the members
 
     @property
     def passes(self) -> float:
@@ -72,14 +64,9 @@ class HAMP(Objective):
     default, so that its divergence is C times smaller: a `weight` of the code is one of C times as much here.
     """
 
-    entropy: float = 0.95  # gamma, share of ln C; published: .95 CIFAR-10, .5 CIFAR-100, .8 Purchase, .6 Texas
+    entropy: Share = 0.95  # gamma, share of ln C; published: .95 CIFAR-10, .5 CIFAR-100, .8 Purchase, .6 Texas
     weight: float = 0.01  # alpha; published, times C: .01 CIFAR-10, .5 CIFAR-100, 1 Purchase and Texas
     form: Literal["paper", "code"] = "paper"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.entropy <= 1:
-            raise BadInput(f"HAMP.entropy is a share of the largest entropy, 0 to 1, not {self.entropy}")
 
 
 class CCL(Objective):
@@ -90,14 +77,9 @@ class CCL(Objective):
     which a beta of .05 makes twenty times as strong.
     """
 
-    alpha: float = 0.5  # the published example's, as is beta; 1 leaves cross-entropy
+    alpha: Share = 0.5  # the published example's, as is beta; 1 leaves cross-entropy
     beta: float = 0.05
     form: Literal["exponential", "quadratic"] = "exponential"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.alpha <= 1:
-            raise BadInput(f"CCL.alpha mixes two terms: give 0 to 1, not {self.alpha}")
 
 
 class AdversarialRegularization(Objective):
@@ -111,22 +93,19 @@ class AdversarialRegularization(Objective):
     needs: ClassVar = ("reference",)
 
     alpha: float = 3.0  # weight of the gain; SELENA's code: 3 Purchase, 2 Texas, 6 CIFAR-100; PPTP searches 1 to 5
-    steps: int = 3  # attack steps before each classifier step; PPTP, Table 4
+    steps: Positive = 3  # attack steps before each classifier step; PPTP, Table 4
     form: Literal["epoch", "one_step"] = "epoch"
-    width: int = 1024  # units of h's first layer, in all codes; the others keep their share of it
+    width: Annotated[int, Within(16)] = (
+        1024  # units of h's first layer, in all codes; the others keep their share of it
+    )
     attack_lr: float = 1e-3  # Adam's, of h; SELENA's code: 1e-3 Texas, 1e-4 Purchase and CIFAR-100 with far more steps
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.steps < 1 or self.width < 16:
-            raise BadInput(f"h takes at least one step and 16 units, not {self.steps} and {self.width}")
-
     @property
-    def looks(self) -> int:
+    def looks(self) -> int:  # type: ignore[override]
         return 2 * self.steps
 
     @property
-    def batches(self) -> int | None:
+    def batches(self) -> int | None:  # type: ignore[override]
         return 1 if self.form == "one_step" else None
 
     def units(self, classes: int) -> tuple[tuple[int, ...], ...]:
@@ -147,17 +126,14 @@ class CSKD(Objective):
     The teacher is the same network on another member of the same class, without a gradient.
     """
 
+    looks: ClassVar = 1
+
     temperature: float = 4.0  # T; the official code's
     weight: float = 1.0  # the official code's; 3 for fine-grained images
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
         if self.temperature <= 0:
             raise BadInput(f"CSKD.temperature cannot be {self.temperature}: give a positive one")
-
-    @property
-    def looks(self) -> int:
-        return 1
 
 
 class PAST(Objective):
@@ -170,17 +146,9 @@ class PAST(Objective):
     """
 
     needs: ClassVar = ("reference",)
+    looks: ClassVar = 1
 
-    weight: float = 1e-3  # lambda; not known: search 1e-4 to 1e-1 with Adam at 1e-3
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.weight < 0:
-            raise BadInput(f"PAST.weight cannot be {self.weight}: a penalty is 0 or more")
-
-    @property
-    def looks(self) -> int:
-        return 1
+    weight: Amount = 1e-3  # lambda; not known: search 1e-4 to 1e-1 with Adam at 1e-3
 
     @property
     def passes(self) -> float:
@@ -199,17 +167,13 @@ class DPSGD(Objective):
 
     by_sample: ClassVar = True
 
-    noise: float = 1.0  # noise multiplier sigma: deviation over `clip`; not in the paper, .5 to 1 is usual
+    noise: Amount = 1.0  # noise multiplier sigma: deviation over `clip`; not in the paper, .5 to 1 is usual
     clip: float = 1.0  # largest norm of a sample's gradient; not in the paper
     delta: float = 1e-5  # of (epsilon, delta); not in the paper
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.noise < 0 or self.clip <= 0 or not 0 < self.delta < 1:
-            raise BadInput(
-                f"DPSGD takes noise from 0, a positive clip and a delta between 0 and 1, "
-                f"not {self.noise}, {self.clip} and {self.delta}"
-            )
+    def verify(self) -> None:
+        if self.clip <= 0 or not 0 < self.delta < 1:
+            raise BadInput(f"DPSGD takes a positive clip and a delta between 0 and 1, not {self.clip} and {self.delta}")
 
     def beside(self, step: Train, count: Count) -> float:
         """The weights' gradients are made twice: summed, and sample by sample."""

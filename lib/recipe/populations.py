@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeVar
 
 from lib import BadInput
 from lib.recipe.attacks import Attack, Attacker
@@ -21,6 +22,9 @@ __all__ = [
     "Pair", "Population", "Setup", "choose", "left_out", "model_seed", "population", "probe_pairs", "seed_floors",
     "selena", "self_audit",
 ]  # fmt: skip
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -62,11 +66,9 @@ class Population:
     def prune(
         self, sparsity: float, by: Sequence[Score] | None = None, scope: Literal["global", "layer"] = "global"
     ) -> Population:
-        if by is None:
-            return self._map(lambda state: state.prune(sparsity, scope=scope))
-        return self._each(by, lambda state, score: state.prune(sparsity, score, scope))
+        return self._each(by or [None] * len(self), lambda state, score: state.prune(sparsity, score, scope))
 
-    def _each(self, by: Sequence[Score], change: Callable[[State, Score], State]) -> Population:
+    def _each(self, by: Sequence[T], change: Callable[[State, T], State]) -> Population:
         """Each model by its own score."""
         if len(by) != len(self):
             raise BadInput(f"{len(self)} models go by as many scores, not by {len(by)}: take population.score(...)")
@@ -85,13 +87,8 @@ class Population:
         self, schedule: Schedule, sub_schedule: Schedule | None = None, *, sub_models: int = 25, leave_out: int = 10
     ) -> Population:
         """SELENA from here on: each model goes on with the labels of sub-models of its own (see `left_out`)."""
-        return self._map(
-            lambda state: state.train(
-                schedule,
-                Distillation(),
-                left_out(state.origin(), sub_schedule, sub_models=sub_models, leave_out=leave_out),
-            )
-        )
+        own = partial(left_out, schedule=sub_schedule, sub_models=sub_models, leave_out=leave_out)
+        return self._map(lambda state: state.train(schedule, Distillation(), own(state.origin())))
 
     def cwrf(
         self,
@@ -133,26 +130,6 @@ def model_seed(seed: int, index: int) -> int:
     return 10_000 * seed + index
 
 
-def population(
-    data: Data,
-    design: Design,
-    model: Model,
-    schedule: Schedule,
-    objective: Objective | None = None,
-    *,
-    models: int,
-    seed: int = 0,
-    precision: Literal["fp32", "bf16"] = "fp32",
-) -> Population:
-    """One training from scratch for each of the design's first `models` rows, each with its own initialisation."""
-    return Population(
-        tuple(
-            Train(data, design, row, model, schedule, objective or CrossEntropy(), model_seed(seed, row), precision)
-            for row in range(models)
-        )
-    )
-
-
 @dataclass(frozen=True)
 class Setup:
     """What the trainings of an experiment share: whatever a figure varies is given to `trained` or to `replace`."""
@@ -166,17 +143,26 @@ class Setup:
     precision: Literal["fp32", "bf16"] = "fp32"
 
     def trained(self, objective: Objective | None = None, schedule: Schedule | None = None) -> Population:
-        """The population from scratch."""
-        return population(
-            self.data,
-            self.design,
-            self.model,
-            schedule or self.schedule,
-            objective,
-            models=self.models,
-            seed=self.seed,
-            precision=self.precision,
-        )
+        """One training from scratch for each of the design's first rows, each with its own initialisation."""
+        what, goal = schedule or self.schedule, objective or CrossEntropy()
+        first = Train(self.data, self.design, 0, self.model, what, goal, precision=self.precision)
+        seeds = (model_seed(self.seed, row) for row in range(self.models))
+        return Population(tuple(replace(first, row=row, seed=seed) for row, seed in enumerate(seeds)))
+
+
+def population(
+    data: Data,
+    design: Design,
+    model: Model,
+    schedule: Schedule,
+    objective: Objective | None = None,
+    *,
+    models: int,
+    seed: int = 0,
+    precision: Literal["fp32", "bf16"] = "fp32",
+) -> Population:
+    """One training from scratch for each of the design's first `models` rows, each with its own initialisation."""
+    return Setup(data, design, model, schedule, models, seed, precision).trained(objective)
 
 
 def left_out(
@@ -189,18 +175,8 @@ def left_out(
     """
     design = LeftOut(whole.design, sub_models, leave_out)
     first = model_seed(10_000 + whole.seed, 0)
-    return tuple(
-        Train(
-            whole.data,
-            design,
-            sub_models * whole.row + number,
-            whole.model,
-            schedule or whole.schedule,
-            seed=first + number,
-            precision=whole.precision,
-        )
-        for number in range(sub_models)
-    )
+    start = Train(whole.data, design, 0, whole.model, schedule or whole.schedule, precision=whole.precision)
+    return tuple(replace(start, row=sub_models * whole.row + k, seed=first + k) for k in range(sub_models))
 
 
 def selena(
@@ -222,9 +198,9 @@ def selena(
     model, a shadow too, has its own split and sub-models. Inside PPTP: `population.rewind(...).hold(...).distil(...)`.
     """
     plain = population(data, design, model, schedule, models=models, seed=seed, precision=precision)
-    teachers = (left_out(s.training, sub_schedule, sub_models=sub_models, leave_out=leave_out) for s in plain)
-    students = zip(plain, teachers, strict=True)
-    return Population(tuple(replace(s.training, objective=Distillation(), teachers=own) for s, own in students))
+    own = partial(left_out, schedule=sub_schedule, sub_models=sub_models, leave_out=leave_out)
+    whole = (state.training for state in plain)
+    return Population(tuple(replace(one, objective=Distillation(), teachers=own(one)) for one in whole))
 
 
 @dataclass(frozen=True)
@@ -257,11 +233,9 @@ def probe_pairs(
 ) -> tuple[Pair, ...]:
     """Pair p trains rows 2p and 2p+1 of `design` with one seed, so that nothing but the data tells the two apart."""
 
-    def one(row: int) -> Train:
-        chosen = objective or CrossEntropy()
-        return Train(data, design, row, model, schedule, chosen, model_seed(seed, row // 2), precision)
-
-    return tuple(Pair(one(2 * p), one(2 * p + 1)) for p in range(pairs))
+    start = Train(data, design, 0, model, schedule, objective or CrossEntropy(), precision=precision)
+    whole = (replace(start, row=2 * p, seed=model_seed(seed, p)) for p in range(pairs))
+    return tuple(Pair(one, replace(one, row=one.row + 1)) for one in whole)
 
 
 def seed_floors(pairs: tuple[Pair, ...]) -> tuple[Distance, ...]:

@@ -17,11 +17,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Distance(Step):
-    """Per-sample feature distances between two states, part by part, over the pool (PPTP, section 3.2).
-
-    Result, each `(parts, n)`: `euclidean`, `direction` (1 - cosine), `length_a`, `length_b` (norms over root d).
-    """
+class Compared(Step):
+    """What is read off two states part by part, over the pool."""
 
     a: State
     b: State
@@ -31,20 +28,20 @@ class Distance(Step):
         return _walk(self.a, count) * 2
 
 
-class Similarity(Step):
+class Distance(Compared):
+    """Per-sample feature distances between two states, part by part, over the pool (PPTP, section 3.2).
+
+    Result, each `(parts, n)`: `euclidean`, `direction` (1 - cosine), `length_a`, `length_b` (norms over root d).
+    """
+
+
+class Similarity(Compared):
     """How alike two states' features are up to a rotation of channels: the control of `Distance`.
 
     A random half of the pool (the design's seed draws it) fits the rotations, the other half, m samples, is judged.
     Result: `aligned (parts, m)`, the distance that the best rotation leaves; `hsic (parts, blocks, 3)` and `block_seen
     (blocks,)`, of which `lib.localization.disparity.cka` makes debiased CKA; `seen_a`, `seen_b` and `index` `(m,)`.
     """
-
-    a: State
-    b: State
-    parts: Literal["stages", "blocks"] = "stages"
-
-    def operations(self, count: Count) -> float:
-        return _walk(self.a, count) * 2
 
 
 class StageProbe(Step):
@@ -76,8 +73,7 @@ class Anatomy(Step):
     data: Data
     model: Model
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
         readable(self.data, self.model)
 
 
@@ -96,8 +92,7 @@ class Cost(Step):
     of: Train
     epochs: int = 4  # that are measured, the first of which warms up
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
         if min(self.epochs, self.of.schedule.epochs) < 2:
             raise BadInput("a cost needs two epochs or more: the first only warms up")
 
@@ -135,8 +130,7 @@ class Memorization(Step):
     models: tuple[State, ...]
     measure: Literal["accuracy", "confidence"] = "accuracy"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
         if len({(model.training.data, model.training.design) for model in self.models}) != 1:
             raise BadInput("Memorization compares models of one pool: give a population of one data set and design")
 
@@ -157,5 +151,6 @@ class ShuffledRanking(Step):
 
 
 def _walk(state: State, count: Count) -> float:
+    """The pool's way through the network."""
     own = state.training
     return count("flops", own.data, own.model) * own.design.pool

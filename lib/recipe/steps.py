@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Any, ClassVar, Literal
 
 from lib import BadInput
-from lib.recipe.core import Count, Step
+from lib.recipe.core import Amount, Count, Share, Step
 from lib.recipe.criteria import Criterion, Vulnerability
 from lib.recipe.designs import Design
 from lib.recipe.diets import Diet
@@ -27,17 +27,23 @@ class State(Step, ABC):
 
     @property
     @abstractmethod
-    def pruned(self) -> bool:
-        """Whether weights were pruned somewhere before this state; they stay so down the whole chain."""
-
-    @abstractmethod
-    def origin(self) -> Train:
-        """The training from scratch at the root of this chain."""
+    def before(self) -> State | None:
+        """The state that this one is made of; None: it is trained from scratch."""
 
     @property
-    @abstractmethod
+    def pruned(self) -> bool:
+        """Whether weights were pruned somewhere before this state; they stay so down the whole chain."""
+        return self.before is not None and self.before.pruned
+
+    def origin(self) -> Train:
+        """The training from scratch at the root of this chain."""
+        return self.before.origin() if self.before else self.training
+
+    @property
     def training(self) -> Train:
         """The nearest training at or before this state: it tells data, design, row and architecture."""
+        assert self.before
+        return self.before.training
 
     def rewind(self, start: str, fresh: bool = False) -> Rewind:
         return Rewind(self, start, fresh)
@@ -70,14 +76,9 @@ class State(Step, ABC):
         ranking: Step | None = None,
     ) -> Train:
         """Go on from here on the same members, with a fresh optimizer and the same order seed."""
+        goal = objective or CrossEntropy()
         return dataclasses.replace(
-            self.training,
-            schedule=schedule,
-            objective=objective or CrossEntropy(),
-            parent=self,
-            teachers=tuple(teachers),
-            diet=diet,
-            ranking=ranking,
+            self.training, schedule=schedule, objective=goal, parent=self, teachers=teachers, diet=diet, ranking=ranking
         )
 
     def at(self, when: int | Literal["init"]) -> State:
@@ -107,8 +108,7 @@ class Train(State):
     diet: Diet | None = None  # which samples each epoch holds; None: every member once
     ranking: Step | None = None  # what a diet goes by: a step that gives `score (n,)` of the samples `index (n,)`
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
         readable(self.data, self.model)
         self.design.check(*self.data.parts)
         name = type(self.objective).__name__
@@ -118,9 +118,7 @@ class Train(State):
             raise BadInput("teachers and Distillation() come together: train(schedule, Distillation(), teachers=...)")
         if any(teacher.training.data != self.data for teacher in self.teachers):
             raise BadInput("teachers need the same data as their student")
-        for role in self.objective.needs:
-            if not getattr(self.design, role):
-                raise BadInput(f"{name} needs non-members to look at: give the design {role} samples")
+        self.design.serve(self.objective, self.objective.needs)
         if self.objective.by_sample and self.model.shares_statistics:
             raise BadInput(f"{name} needs a network without BatchNorm, unlike a {self.model.name}: take a vit")
         if self.schedule.patience is not None and not self.design.dev:
@@ -135,8 +133,8 @@ class Train(State):
         return super().record() | ({"gone": "kept"} if self.pruned else {})
 
     @property
-    def pruned(self) -> bool:
-        return self.parent is not None and self.parent.pruned
+    def before(self) -> State | None:
+        return self.parent
 
     @property
     def held_until(self) -> str | None:
@@ -167,9 +165,6 @@ class Train(State):
             found += count("flops", self.data, teacher.training.model) * max(unseen, 0)
         return found
 
-    def origin(self) -> Train:
-        return self.parent.origin() if self.parent else self
-
     @property
     def training(self) -> Train:
         return self
@@ -181,21 +176,13 @@ class At(State):
     of: Train
     when: int | str = "init"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
         last = self.of.schedule.epochs
         if self.when != "init" and not (isinstance(self.when, int) and 1 <= self.when <= last):
             raise BadInput(f"there is no epoch {self.when!r}: ask for 'init' or 1 to {last}")
 
     @property
-    def pruned(self) -> bool:
-        return self.of.pruned
-
-    def origin(self) -> Train:
-        return self.of.origin()
-
-    @property
-    def training(self) -> Train:
+    def before(self) -> State:
         return self.of
 
 
@@ -210,15 +197,13 @@ class Edit(State):
     parent: State
 
     @property
-    def pruned(self) -> bool:
-        return self.parent.pruned
+    def before(self) -> State:
+        return self.parent
 
-    def origin(self) -> Train:
-        return self.parent.origin()
-
-    @property
-    def training(self) -> Train:
-        return self.parent.training
+    def verify(self) -> None:
+        by = getattr(self, "by", None)
+        if by and by.of.origin() != self.origin():
+            raise BadInput(f"{type(self).__name__} goes by a score of another model: score a state of the same chain")
 
 
 class Rewind(Edit):
@@ -256,12 +241,8 @@ class Score(Step):
     of: State
     criterion: Criterion = field(default_factory=Vulnerability)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for role in self.criterion.needs:
-            if not getattr(self.of.training.design, role):
-                name = type(self.criterion).__name__
-                raise BadInput(f"{name} needs non-members to look at: give the design {role} samples")
+    def verify(self) -> None:
+        self.of.training.design.serve(self.criterion, self.criterion.needs)
 
     def parents(self) -> Iterator[Step]:
         yield self.of
@@ -301,11 +282,7 @@ class RewindWeights(Edit):
     """
 
     by: Score
-    share: float  # CWRF's rewind rate r
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _own(self, self.by, self.share)
+    share: Share  # CWRF's rewind rate r
 
     def parents(self) -> Iterator[Step]:
         yield from (self.parent, self.by, At(self.origin(), "init"))
@@ -319,12 +296,8 @@ class HoldWeights(Edit):
     """
 
     by: Score
-    share: float
+    share: Share
     rest: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _own(self, self.by, self.share)
 
 
 class Prune(Edit):
@@ -336,7 +309,7 @@ class Prune(Edit):
     with the survivors of the trained net is `train.at("init").prune(0.85, train.score(Learnability()))`.
     """
 
-    sparsity: float
+    sparsity: Share
     by: Score | None = None
     scope: Literal["global", "layer"] = "global"  # `layer`: each tensor as sparse as all (NNI's LevelPruner)
     largest: bool = False  # those with the largest go instead: CWRF's A1
@@ -344,17 +317,6 @@ class Prune(Edit):
     @property
     def pruned(self) -> bool:
         return True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _own(self, self.by, self.sparsity)
-
-
-def _own(edit: Edit, by: Score | None, share: float) -> None:
-    if not 0 <= share <= 1:
-        raise BadInput(f"{type(edit).__name__} takes a share of the weights between 0 and 1, not {share}")
-    if by and by.of.origin() != edit.origin():
-        raise BadInput(f"{type(edit).__name__} goes by a score of another model: score a state of the same chain")
 
 
 class Signals(Step):
@@ -366,8 +328,7 @@ class Signals(Step):
     of: State
     views: int = 1  # 1: plain; 2: and mirrored; 18: mirror x 9 shifts
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
         data = self.of.training.data
         if self.views != 1 and data.kind != "images":
             raise BadInput(f"{data.name} holds {data.kind}, which have one view: ask for views=1, not {self.views}")
@@ -391,12 +352,11 @@ class Choose(State):
     place: ClassVar = "host"
 
     candidates: tuple[State, ...]
-    slack: float = 0.02  # of accuracy, absolute
+    slack: Amount = 0.02  # of accuracy, absolute
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.candidates or self.slack < 0:
-            raise BadInput("Choose takes one candidate or more, and a slack of 0 or more")
+    def verify(self) -> None:
+        if not self.candidates:
+            raise BadInput("Choose takes one candidate or more")
         # One seed too: what follows may rewind to the initialisation, which has to be that of all.
         same = {(t.data, t.design, t.row, t.model, t.seed) for c in self.candidates for t in (c.training, c.origin())}
         if len(same) > 1:
@@ -411,12 +371,9 @@ class Choose(State):
     def parents(self) -> Iterator[Step]:
         yield from (Signals(state) for state in self.candidates)
 
-    def origin(self) -> Train:
-        return self.candidates[0].origin()
-
     @property
-    def training(self) -> Train:
-        return self.candidates[0].training
+    def before(self) -> State:
+        return self.candidates[0]
 
 
 def readable(data: Data, model: Model) -> None:

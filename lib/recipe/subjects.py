@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from lib import BadInput, registry
-from lib.recipe.core import Recipe, at_least
+from lib.recipe.core import Amount, Positive, Recipe, Whole, Within
 
 __all__ = ["Augment", "Data", "Model", "Schedule"]
 
@@ -14,20 +14,17 @@ class Data(Recipe):
     """A data set by name; its pinned digest enters the key."""
 
     name: str = "fashion-mnist-small"
-    pixels: int | None = None  # side of the image after area resize; None leaves it as it is
-    words: int = 10_000  # of text: the vocabulary, padding (0) and the word for unknown ones (1) included
-    length: int = 64  # of text: words kept of each sample
+    pixels: Positive | None = None  # side of the image after area resize; None leaves it as it is
+    words: Annotated[int, Within(3)] = 10_000  # of text: the vocabulary, padding (0) and unknown ones (1) included
+    length: Positive = 64  # of text: words kept of each sample
     joined: bool = False  # train and test part are one pool, as SAMIA has it; no test part is left
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
         kind = registry.find(self.name).kind
         for own, owner, usual in (("pixels", "images", None), ("words", "text", 10_000), ("length", "text", 64)):
             if kind != owner and getattr(self, own) != usual:
                 raise BadInput(f"{self.name} holds {kind}, not {owner}: leave {own} out")
-        at_least(self, pixels=1, words=3, length=1)
-        if self.pixels and self.pixels > registry.find(self.name).shape[0]:
-            side = registry.find(self.name).shape[0]
+        if self.pixels and self.pixels > (side := registry.find(self.name).shape[0]):
             raise BadInput(f"Data.pixels cannot be {self.pixels}: images of {self.name} can be reduced to 1 to {side}")
 
     @property
@@ -69,16 +66,14 @@ class Model(Recipe):
         "atm-xt", "atm-t", "atm-s", "atm-b",
         "vit", "transformer",
     ] = "resnet18"  # fmt: skip  # VGG with BatchNorm; ATM: Active Token Mixer; transformer: reads text
-    width: int = 64  # channels of stage 1; of a ViT, of each of its 8 heads
+    width: Positive = 64  # channels of stage 1; of a ViT, of each of its 8 heads
     stem: Literal["conv3", "conv3-pool"] = "conv3"  # ResNet: 3x3 convolution, without or with a 3x3/2 max-pool
-    stage4_stride: int = 2  # ResNet; 1, 2, 4: the stage-4 map is as wide as stage 3's, half, a quarter
-    stage4_channels: int | None = None  # output channels of stage 4; None: eight (bottlenecks: 32) times the width
-    stage3_channels: int | None = None  # output channels of stage 3; None: four (16; ATM: five) times
-    patch: int = 4  # ViT: side of its patches, pixels; ATM, 1, 2, 4: stride of the 7x7 patch embedding
+    stage4_stride: Positive = 2  # ResNet; 1, 2, 4: the stage-4 map is as wide as stage 3's, half, a quarter
+    stage4_channels: Positive | None = None  # output channels of stage 4; None: eight (bottlenecks: 32) times the width
+    stage3_channels: Positive | None = None  # output channels of stage 3; None: four (16; ATM: five) times
+    patch: Positive = 4  # ViT: side of its patches, pixels; ATM, 1, 2, 4: stride of the 7x7 patch embedding
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(self, width=1, stage4_stride=1, stage4_channels=1, stage3_channels=1, patch=1)
+    def verify(self) -> None:
         staged = ("resnet", "vgg", "atm")
         for own, families, usual in (
             ("stem", ("resnet",), "conv3"),
@@ -105,36 +100,27 @@ class Model(Recipe):
 class Augment(Recipe):
     """Random crop after zero padding, random horizontal flip."""
 
-    crop: int = 4  # padding, pixels
+    crop: Whole = 4  # padding, pixels
     flip: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(self, crop=0)
 
 
 class Schedule(Recipe):
     """Epochs, optimizer and learning rate."""
 
-    epochs: int = 100
-    batch: int = 128
+    epochs: Positive = 100
+    batch: Annotated[int, Within(2)] = 128
     optimizer: Literal["sgd", "adam"] = "sgd"
-    lr: float = 0.1
-    momentum: float = 0.9  # of SGD
+    lr: Amount = 0.1
+    momentum: Amount = 0.9  # of SGD
     nesterov: bool = False
-    weight_decay: float = 5e-4  # added to the gradient (L2), under Adam too
+    weight_decay: Amount = 5e-4  # added to the gradient (L2), under Adam too
     decay: Literal["constant", "cosine", "steps"] = "cosine"  # by the epoch
-    milestones: tuple[int, ...] = ()  # epochs at which `steps` multiplies the rate by `factor`
-    factor: float = 0.1
-    warmup: int = 0  # first epochs at `factor` times the rate
+    milestones: tuple[Positive, ...] = ()  # epochs at which `steps` multiplies the rate by `factor`
+    factor: Amount = 0.1
+    warmup: Whole = 0  # first epochs at `factor` times the rate
     augment: Augment | None = None
-    patience: int | None = None  # stop after more than this many epochs without a better dev accuracy; keep the best
+    patience: Whole | None = None  # stop after more than this many epochs without a better dev accuracy; keep the best
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        least = {name: 0.0 for name in ("lr", "momentum", "weight_decay", "factor", "warmup", "patience")}
-        at_least(self, epochs=1, batch=2, **least)
+    def verify(self) -> None:
         if self.momentum >= 1:
-            raise BadInput(f"Schedule.momentum lies below 1, unlike {self.momentum}")
-        if any(epoch < 1 for epoch in self.milestones):
-            raise BadInput(f"Schedule.milestones are epochs from 1 on, not {list(self.milestones)}")
+            raise BadInput(f"Schedule.momentum cannot be {self.momentum}: give 0 or more, below 1")

@@ -38,13 +38,12 @@ def logits(net: Net, data: Resident, index: Tensor, views: int = 1) -> tuple[Ten
     cannot saturate. Views are those of `lib.data.augmentation.views`; column 0 is the plain image. Both on the CPU.
     """
     crop = max(1, data.shape[0] // 8) if data.pictures else 0  # the papers' 4 pixels at 32
-    table = augmentation.views(views, crop)
     index = index.to(data.device)
     n = len(index)
     first = torch.empty(0)
     columns: list[Tensor] = []
     with scoring(net):
-        for dy, dx, flip in zip(*table, strict=True):
+        for dy, dx, flip in augmentation.views(views, crop):
             z = torch.cat([net(x) for x in _views(data, index, dy, dx, flip, crop)])[:n].float()
             first = z if not columns else first
             columns.append(scaled_confidence(z, data.labels[index]))

@@ -37,13 +37,8 @@ def anatomy(model: Model, channels: int, classes: int, size: int) -> dict[str, n
             with FlopCounterMode(display=False) as counter:
                 x = block(x)
             rows.append((name, sum(p.numel() for p in block.parameters()), x.numel(), counter.get_total_flops()))
-    names, parameters, activations, operations = zip(*rows, strict=True)
-    return {
-        "parts": np.array(names),
-        "parameters": np.array(parameters, dtype=np.int64),
-        "activations": np.array(activations, dtype=np.int64),
-        "flops": np.array(operations, dtype=np.int64),
-    }
+    columns = zip(("parts", "parameters", "activations", "flops"), zip(*rows, strict=True), strict=True)
+    return {name: np.array(column) for name, column in columns}
 
 
 def flops(model: Model, channels: int, classes: int, size: int) -> tuple[int, int]:

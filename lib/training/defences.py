@@ -36,7 +36,8 @@ def _private(objective: DPSGD, task: Task) -> Update:
 
 def turns(n: int, count: int, draws: torch.Generator) -> Tensor:
     """`(count,)` of n samples, as permutations one after another."""
-    return torch.cat([torch.randperm(n, generator=draws) for _ in range(-(-count // n))])[:count]
+    rounds = max(1, -(-count // max(1, n)))
+    return torch.cat([torch.randperm(n, generator=draws) for _ in range(rounds)])[:count]
 
 
 def joined(*tables: augmentation.Tables) -> augmentation.Tables:

@@ -20,18 +20,18 @@ class Held:
                 raise BadInput(f"the network has no tensor '{name}' to hold")
             if mask.dtype != torch.bool or mask.shape != own[name].shape:
                 raise BadInput(f"the mask of '{name}' must be Boolean of shape {tuple(own[name].shape)}")
-        whole = {name for name, mask in held.items() if bool(mask.all())}
         self.net = net
-        self.whole = whole
-        self.still = [own[name] for name in whole if isinstance(own[name], nn.Parameter) and own[name].requires_grad]
+        self.whole = {name for name, mask in held.items() if bool(mask.all())}
+        self.still = [
+            own[name] for name in self.whole if isinstance(own[name], nn.Parameter) and own[name].requires_grad
+        ]
         self.fixed = [
             module
             for name, module in net.named_modules()
-            if isinstance(module, nn.BatchNorm2d) and {f"{name}.running_mean", f"{name}.running_var"} <= whole
+            if isinstance(module, nn.BatchNorm2d) and {f"{name}.running_mean", f"{name}.running_var"} <= self.whole
         ]
-        untouched = {id(tensor) for tensor in self.still}
-        for module in self.fixed:
-            untouched |= {id(buffer) for buffer in module.buffers()}
+        buffers = [buffer for module in self.fixed for buffer in module.buffers()]
+        untouched = {id(tensor) for tensor in (*self.still, *buffers)}
         self.pinned = [
             (own[name], mask.to(own[name].device), own[name].detach().clone())
             for name, mask in held.items()

@@ -2,8 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, ParamSpec, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -24,7 +23,6 @@ from lib.training.update import Task, Update
 Tensors = dict[str, Tensor]
 Mode = Literal["eager", "graph"]
 Lane = torch.cuda.Stream | None
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -36,8 +34,7 @@ class Diverged(RuntimeError):
         self.epoch = epoch
 
 
-@dataclass
-class Trajectory:
+class Trajectory(NamedTuple):
     """What a training returns.
 
     `states`: by "init", epoch number (from 1) or "last", whatever was wanted and "last" always; contiguous CPU tensors
@@ -48,7 +45,7 @@ class Trajectory:
     """
 
     states: dict[int | str, Tensors]
-    history: dict[str, np.ndarray] = field(default_factory=dict)
+    history: dict[str, np.ndarray]
 
 
 # A running training: each `next` takes a step, and the last one returns the trajectory.
@@ -160,18 +157,12 @@ def _row(step: Update, epoch: int, learning_rate: float) -> dict[str, float]:
     return row | step.measures()
 
 
-def _finished(start: Callable[P, Training]) -> Callable[P, Trajectory]:
-    def fit(*args: P.args, **options: P.kwargs) -> Trajectory:
-        ((_, outcome),) = fit_many([start(*args, **options)])
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
-    return fit
-
-
-# Trains from the start to the end; arguments and errors are those of `training`.
-fit = _finished(training)
+def fit(*args: Any, **options: Any) -> Trajectory:
+    """Trains from the start to the end; arguments and errors are those of `training`."""
+    ((_, outcome),) = fit_many([training(*args, **options)])
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
 def fit_many(trainings: Iterable[Generator[None, None, T]], streams: int = 1) -> Iterator[tuple[int, T | Exception]]:
@@ -181,9 +172,7 @@ def fit_many(trainings: Iterable[Generator[None, None, T]], streams: int = 1) ->
     taken from `trainings` when a stream is free, and its network may be made then. The result of a training does not
     depend on the others. Any generator that pauses as a `Training` does may be given.
     """
-    lanes: list[Lane] = [None]
-    if torch.cuda.is_available():
-        lanes = [torch.cuda.Stream() for _ in range(streams)]
+    lanes: list[Lane] = [torch.cuda.Stream() for _ in range(streams)] if torch.cuda.is_available() else [None]
     return _in_turn(enumerate(trainings), lanes)
 
 

@@ -1,5 +1,6 @@
 """Data sets as tensors that stay."""
 
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,7 +23,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int | None]]:
         return SimpleNamespace(x=x, labels=np.array([3, 1, 2, 0]), train=3)
 
     monkeypatch.setattr(readers, "load", load)
-    monkeypatch.setattr(resident, "_LOADED", {})
+    monkeypatch.setattr(resident, "resident", cache(resident.resident.__wrapped__))
     return asked
 
 

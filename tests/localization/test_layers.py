@@ -11,7 +11,7 @@ from lib import BadInput
 from lib.data import augmentation
 from lib.data.resident import Resident
 from lib.localization import layers
-from lib.localization.layers import Mixer, distances, part_names, probe
+from lib.localization.layers import distances, mixing, part_names, probe
 from lib.models import Net, build
 from lib.recipe import Model
 from lib.training.answers import scoring
@@ -167,7 +167,7 @@ def test_probe_of_mixed_features_still_reads(caplog: pytest.LogCaptureFixture) -
 def test_mixing_keeps_inner_products_in_the_mean() -> None:
     generator = torch.Generator().manual_seed(0)
     x, y = torch.randn(2, 1000, generator=generator).relu()
-    mixed = [Mixer(1000, 64, seed, x.device)(torch.stack([x, y])) for seed in range(400)]
+    mixed = [mixing(64, seed)("stem", torch.stack([x, y])) for seed in range(400)]
     assert mixed[0].shape == (2, 64)
     products = torch.stack([m[0] @ m[1] for m in mixed]).double()
     error = float(products.std() / 20)
@@ -179,4 +179,4 @@ def test_mixing_keeps_inner_products_in_the_mean() -> None:
 
 def test_narrow_features_are_not_mixed() -> None:
     x = torch.randn(3, 2, 2, 2)
-    assert torch.equal(Mixer(8, 8, 0, x.device)(x), x.flatten(1))
+    assert torch.equal(mixing(8, 0)("stem", x), x.flatten(1))
