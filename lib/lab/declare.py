@@ -69,12 +69,10 @@ class Notebook:
 
 def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
     """All notebooks whose name matches one of the patterns; BadInput where a pattern matches none."""
-    files = ((path.relative_to(paths.NOTEBOOKS), path) for path in sorted(paths.NOTEBOOKS.rglob("*.py")))
-    # JupyterLab keeps copies of what it opens in hidden folders
     every = [
-        Notebook(str(name.with_suffix("")), path)
-        for name, path in files
-        if not any(part.startswith(".") for part in name.parts)
+        Notebook(str(path.relative_to(paths.NOTEBOOKS).with_suffix("")), path)
+        for path in sorted(paths.NOTEBOOKS.rglob("*.py"))
+        if "/." not in f"/{path.relative_to(paths.NOTEBOOKS)}"  # JupyterLab keeps copies of what it opens, hidden
     ]
     chosen = []
     for pattern in only:
@@ -115,27 +113,26 @@ def parameters(notebook: Notebook, profile: str, extra: dict[str, Any] | None = 
             where = path.relative_to(paths.ROOT)
             given = files.from_yaml(files.text(path, SHORT), where, dict[str, Any] | None) or {}
             out |= {name: _typed(f"{where}", name, value, defaults) for name, value in given.items()}
-    return out | {
-        name: _typed("-p", name, value, defaults) for name, value in (extra or {}).items() if name in defaults
-    }
+    own = {name: value for name, value in (extra or {}).items() if name in defaults}
+    return out | {name: _typed("-p", name, value, defaults) for name, value in own.items()}
 
 
 def setting(given: dict[str, Any]) -> str:
     """What a reader has to know of a notebook's parameters before anything else: data, model, sizes."""
 
-    def told(name: str, words: str) -> str:
+    def told(name: str, words: str = "{}") -> str:
         value = given.get(name)
-        listed = " and ".join(str(each) for each in value) if isinstance(value, list) else value
+        listed = " and ".join(map(str, value)) if isinstance(value, list) else value
         return words.format(f"{listed:,}" if isinstance(listed, int) else listed) if listed else ""
 
-    model = told("model", "{}") or told("models", "{}")
+    model = told("model") or told("models")
     parts = (
-        f"{model} at {told('width', 'width {}')}" if model and given.get("width") else model,
-        told("data", "{}") + told("pixels", " at {0} x {0} pixels"),
+        model + (told("width", " at width {}") if model else ""),
+        told("data") + told("pixels", " at {0} x {0} pixels"),
         told("pool", "pool of {}"),
         told("epochs", "{} epochs"),
     )
-    return ", ".join(part for part in parts if part)
+    return ", ".join(filter(None, parts))
 
 
 def _typed(source: str, name: str, value: Any, defaults: dict[str, Any]) -> Any:

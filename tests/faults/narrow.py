@@ -4,10 +4,10 @@ import errno
 import os
 
 from lib import paths, store
-from lib.lab import compute
+from lib.lab import jobs
 
 ROOM = 4
-sync, run = os.fsync, compute.run
+sync, run = os.fsync, jobs.run
 
 
 def fsync(number: int) -> None:
@@ -24,4 +24,4 @@ def noted(job):
 
 
 def dask_setup(worker) -> None:
-    os.fsync, compute.run = fsync, noted
+    os.fsync, jobs.run = fsync, noted

@@ -22,9 +22,8 @@ from lib.lab import __main__ as cli
 from lib.lab import cluster
 from lib.lab.cluster import Where
 from lib.lab.exchange import dump
-from lib.lab.pace import Pace, remember
 from lib.lab.plans import plan
-from lib.lab.prices import CPU_OPERATIONS_PER_S, rate
+from lib.lab.prices import CPU_OPERATIONS_PER_S, Pace, rate, remember
 from lib.lab.run import Dispatch, Outcome, reasons, run, width
 from lib.recipe import RandomHalves, Schedule, Signals, population
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool
@@ -504,7 +503,7 @@ def test_trainings_of_a_blink_tell_nothing_of_the_pace() -> None:
 
 
 def test_a_run_counts_its_trainings_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lib.lab.pace.TELLING", 0.0)
+    monkeypatch.setattr("lib.lab.prices.TELLING", 0.0)
     run(plan([pool(4).signals()]), 1)
     found = [store.describe(state.key)["meta"] for state in pool(4)]
     assert rate("cpu") == pytest.approx(sum(one["operations"] for one in found) / sum(one["seconds"] for one in found))
