@@ -22,7 +22,6 @@ from typing import Any
 from lib import BadInput, files, nearest, one_line, paths
 from lib.command import Parser, command
 from lib.lab import cluster
-from lib.lab.cluster import Where
 from lib.lab.declare import Notebook, declare, notebooks, parameters, read_parameters, setting
 from lib.lab.plans import Plan, plan, steps_of
 from lib.lab.run import Outcome, reporter, run, width
@@ -30,6 +29,10 @@ from lib.lab.run import Outcome, reporter, run, width
 
 @command
 def main(arguments: list[str] | None = None) -> int:
+    """0 where every notebook was executed, 2 where one failed; the others are executed all the same.
+
+    Notebooks are executed on this machine, wherever models are trained.
+    """
     parser = Parser(prog="python -m lib.batch", description="Execute the notebooks of a profile.")
     parser.add_argument("--profile", default="quick", help="folder of params/ (quick)")
     parser.add_argument("--only", nargs="+", default=["*"], metavar="PATTERN", help="names or patterns, 'layers/*'")
@@ -38,41 +41,33 @@ def main(arguments: list[str] | None = None) -> int:
     cluster.options(parser)
     chosen = parser.parse_args(arguments)
     where, extra = cluster.chosen(chosen), read_parameters(chosen.extra)
-    return batch(chosen.profile, chosen.only, where, extra, chosen.plan)
-
-
-def batch(profile: str, only: list[str], where: Where, extra: dict[str, Any], plan_only: bool = False) -> int:
-    """0 where every notebook was executed, 2 where one failed; the others are executed all the same.
-
-    Notebooks are executed on this machine, wherever models are trained.
-    """
-    chosen = notebooks(only)
-    given = {one.name: parameters(one, profile, extra) for one in chosen}
-    unknown = [name for name in extra if not any(name in one.defaults for one in chosen)]
+    every = notebooks(chosen.only)
+    given = {one.name: parameters(one, chosen.profile, extra) for one in every}
+    unknown = [name for name in extra if not any(name in one.defaults for one in every)]
     if unknown:
-        known = {name for one in chosen for name in one.defaults}
+        known = {name for one in every for name in one.defaults}
         raise BadInput(f"no chosen notebook has a parameter '{unknown[0]}'{nearest(unknown[0], known)}")
-    folder = paths.runs(profile)
-    if not plan_only:
+    folder = paths.runs(chosen.profile)
+    if not chosen.plan:
         files.folder(folder, "LEAK_ATLAS_OUTPUTS moves it")
         files.folder(paths.store(), "LEAK_ATLAS_STORE moves it")
 
     asked, errors = {}, {}
-    for one in chosen:
+    for one in every:
         try:
             asked[one.name] = declare(one, given[one.name])
         except BadInput as error:
             errors[one.name] = str(error)
     todo = plan(asked.values())
     print(todo.preview(width(todo, where)), flush=True)
-    if plan_only:
+    if chosen.plan:
         return _failures(errors)
 
     cores = where.workers or os.cpu_count() or 1
     busy = bool(todo.jobs) and not where.elsewhere  # trainings need this machine's cores too
     size = max(1, cores // 2) if busy else cores
     with ProcessPoolExecutor(size, get_context("spawn"), end_with_parent) as pool:
-        run_ = Run(pool, folder, profile, {one.name: one for one in chosen}, given)
+        run_ = Run(pool, folder, chosen.profile, {one.name: one for one in every}, given)
         for name, why in errors.items():
             run_.failed(name, why)
         needs = {name: _jobs_behind(steps, todo) for name, steps in asked.items()}

@@ -145,8 +145,7 @@ def connect(where: Where, jobs: int) -> Iterator[Engine]:
     running, name = bool(where.scheduler and not where.queue), where.queue or where.scheduler or "this machine"
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(SETTINGS | {"distributed.nanny.pre-spawn-environ": ONE_THREAD}))
-        stack.enter_context(_quiet())
-        stack.enter_context(_own_environment())
+        _as_before(stack)
         if running:
             _answers(where.scheduler)
         target = (
@@ -201,16 +200,20 @@ def _here(where: Where, jobs: int) -> Any:
         raise BadInput(f"no worker process came up ({error}); if this is a script: {UNGUARDED}") from error
 
 
-@contextmanager
-def _own_environment() -> Iterator[None]:
-    """Dask sets what its workers inherit in this very process; here it is undone."""
-    before = {name: os.environ.get(name) for name in (*ONE_THREAD, "PYTHONHASHSEED")}
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            os.environ |= {name: value} if value is not None else {}
+def _as_before(stack: ExitStack) -> None:
+    """Makes Dask quiet, whose own account of a lost scheduler runs over many lines, and undoes this when `stack` ends.
+
+    So with the environment: Dask sets what its workers inherit in this very process.
+    """
+    for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
+        log = logging.getLogger(name)
+        stack.callback(log.setLevel, log.level)
+        log.setLevel(logging.CRITICAL)
+    for name in (*ONE_THREAD, "PYTHONHASHSEED"):
+        if name in os.environ:
+            stack.callback(os.environ.__setitem__, name, os.environ[name])
+        else:
+            stack.callback(os.environ.pop, name, None)
 
 
 def environment() -> dict[str, str]:
@@ -227,20 +230,6 @@ def environment() -> dict[str, str]:
             "DASK_DISTRIBUTED__ADMIN__TICK__LIMIT": "1h",
         }
     )
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Dask's own account of a lost scheduler runs over many lines; ours is one."""
-    known = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
-    before = {log: log.level for log in map(logging.getLogger, known)}
-    try:
-        for log in before:
-            log.setLevel(logging.CRITICAL)
-        yield
-    finally:
-        for log, level in before.items():
-            log.setLevel(level)
 
 
 # ---------------------------------------------------------------- a site's queue
@@ -303,8 +292,8 @@ def revisions() -> dict[str, int]:
     return {name: kind.revision for name, kind in KINDS.items()}
 
 
-def unfit(token: Path, known: dict[str, int]) -> tuple[str, bool]:
-    """Runs on a worker: why it cannot do our jobs, if it cannot, and whether it has a GPU.
+def unfit(token: Path, known: dict[str, int], dask_worker: Any) -> tuple[str, bool, bool]:
+    """Runs on a worker: why it cannot do our jobs, if it cannot; whether it sees a GPU, and whether it declares one.
 
     `token` is a file in our store, `known` are our `revisions`.
     """
@@ -312,12 +301,16 @@ def unfit(token: Path, known: dict[str, int]) -> tuple[str, bool]:
 
     import lib.recipe  # noqa: F401 (fills KINDS)
 
-    why = ""
-    if not (paths.store() / token.name).exists():
-        why = f"keeps its results in {paths.store()}, not in {token.parent}; start it with LEAK_ATLAS_STORE"
-    elif known != revisions():
-        why = "has another version of lib; start it again from this one"
-    return why, torch.cuda.is_available()
+    cuda, declared = torch.cuda.is_available(), bool(dask_worker.state.total_resources.get("GPU"))
+    hindrances = {
+        f"keeps its results in {paths.store()}, not in {token.parent}; start it with LEAK_ATLAS_STORE": (
+            not (paths.store() / token.name).exists()
+        ),
+        "has another version of lib; start it again from this one": known != revisions(),
+        "has several threads; start it with --nthreads 1 (and --nworkers)": dask_worker.state.nthreads != 1,
+        "declares a GPU that torch does not see": declared and not cuda,
+    }
+    return next((why for why, so in hindrances.items() if so), ""), cuda, declared
 
 
 def check(client: Client, name: str) -> bool:
@@ -329,21 +322,17 @@ def check(client: Client, name: str) -> bool:
     paths.store().mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(dir=paths.store(), prefix=".seen-") as file:
         found = client.run(unfit, Path(file.name), revisions(), on_error="return")
-    declared = client.scheduler_info(n_workers=-1)["workers"]
-    gpu = any(one["resources"].get("GPU") for one in declared.values())
     for worker, said in found.items():
-        own = {"nthreads": 1, "resources": {}} | declared.get(worker, {})
-        why, cuda = (f"cannot run lib ({said!r}); start it where lib and torch can be imported", False)
-        if isinstance(said, tuple):
-            why, cuda = said
-        if not why and own["nthreads"] != 1:
-            why = "has several threads; start it with --nthreads 1 (and --nworkers)"
-        elif not why and own["resources"].get("GPU") and not cuda:
-            why = "declares a GPU that torch does not see"
-        elif not why and cuda and not gpu and not all(isinstance(one, tuple) and one[1] for one in found.values()):
-            why = "has a GPU, others have none, and none declares it; start it with --resources GPU=1"
+        why = (
+            said[0] if isinstance(said, tuple) else f"cannot run lib ({said!r}); start it where it and torch are found"
+        )
         if why:
             raise BadInput(f"worker {worker} of {name} {why}")
+    seeing = [worker for worker, (_, cuda, _) in found.items() if cuda]
+    gpu = any(declared for _, _, declared in found.values())
+    if seeing and not gpu and len(seeing) < len(found):
+        why = "has a GPU, others have none, and none declares it; start it with --resources GPU=1"
+        raise BadInput(f"worker {seeing[0]} of {name} {why}")
     return gpu
 
 

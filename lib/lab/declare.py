@@ -94,11 +94,11 @@ def _of_profile(profile: str) -> Path:
     if profile not in profiles():
         raise BadInput(f"there is no profile '{profile}'{nearest(profile, profiles())}")
     folder = paths.PARAMS / profile
-    known = {folder / COMMON} | {folder / f"{one.name}.yaml" for one in notebooks()}
+    known = {COMMON, *(f"{one.name}.yaml" for one in notebooks())}
     for path in sorted(folder.rglob("*")):
-        if not path.is_dir() and not path.name.startswith(".") and path not in known:
-            names = [str(each.relative_to(folder)) for each in known]
-            raise BadInput(f"{path} belongs to no notebook{nearest(str(path.relative_to(folder)), names)}")
+        name = str(path.relative_to(folder))
+        if not path.is_dir() and not path.name.startswith(".") and name not in known:
+            raise BadInput(f"{path} belongs to no notebook{nearest(name, known)}")
         if path.is_symlink() and not path.exists():
             raise BadInput(f"{path} is a link to a file that is not there")
     return folder

@@ -19,15 +19,10 @@ from lib import BadInput, one_line, paths, store
 from lib.compute import compute
 from lib.lab.plans import Job
 from lib.lab.prices import work
-from lib.recipe import Step, Train
+from lib.recipe import Train
 
-REGISTERING = (  # where they register what they do; a package with all of its modules
-    "lib.training",
-    "lib.localization",
-    "lib.attacks",
-    "lib.lab.cost",
-    "lib.lab.readings",
-)
+# Where kinds register what they compute; a package with all of its modules.
+REGISTERING = "lib.training", "lib.localization", "lib.attacks", "lib.lab.cost", "lib.lab.readings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +66,7 @@ def doing(job: Job, broken: Outcome | None = None) -> Generator[None, None, Outc
         except store.Corrupt as error:
             store.discard(error.key)
             return Outcome(job.key, name, f"{error}; computing it again", corrupt=True)
-        operations, device = meta.get("operations", 0.0), meta["device"]
+        operations, device = meta["operations"], meta["device"]
         return Outcome(job.key, name, seconds=meta["seconds"], operations=operations, device=device, there=there)
     except store.Refused as error:
         return Outcome(job.key, name, str(error), refused=True)
@@ -99,8 +94,11 @@ def run(job: Job) -> Generator[None, None, dict[str, Any]]:
 
     What is stored already is not written again.
     """
+    import numpy
+    import torch
+
     from lib.lab.training import train
-    from lib.subject import Subject
+    from lib.subject import Subject, device_name
 
     learn_kinds()
     start = time.perf_counter()
@@ -108,26 +106,17 @@ def run(job: Job) -> Generator[None, None, dict[str, Any]]:
         made = yield from train(job.step, job.asked, job.read)
     else:
         made = {job.key: compute(job.step, Subject)}
-    meta = _meta(job.step, time.perf_counter() - start)
-    for step in reversed(job.yields):  # the training itself last: if it is there, so is what was asked of it
-        store.write(step.key, step.record(), made[step.key], meta)
-    return meta
-
-
-def _meta(step: Step, seconds: float) -> dict[str, Any]:
-    import numpy
-    import torch
-
-    from lib.subject import device_name
-
-    return {
-        "seconds": round(seconds, 3),
+    meta = {
+        "seconds": round(time.perf_counter() - start, 3),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version(), "numpy": numpy.__version__, "torch": torch.__version__},
         "threads": torch.get_num_threads(),
-        "device": device_name() if step.place == "device" else "cpu",
-        "operations": work(step),
+        "device": device_name() if job.step.place == "device" else "cpu",
+        "operations": work(job.step),
     }
+    for step in reversed(job.yields):  # the training itself last: if it is there, so is what was asked of it
+        store.write(step.key, step.record(), made[step.key], meta)
+    return meta
 
 
 def reasons(failed: Iterable[Outcome]) -> list[str]:

@@ -53,21 +53,6 @@ def rate(device: str | None = None) -> float:
 
 
 @dataclass
-class Pace:
-    """Trainings done on one device, summed: nearly all of the work."""
-
-    trainings: int = 0
-    operations: float = 0.0
-    seconds: float = 0.0
-
-    def count(self, operations: float, seconds: float) -> None:
-        if operations >= TELLING:
-            self.trainings += 1
-            self.operations += operations
-            self.seconds += seconds
-
-
-@dataclass
 class Kept:
     """What stands in the file."""
 
@@ -91,9 +76,14 @@ def rates() -> dict[str, float]:
         return {}
 
 
-def remember(paces: Mapping[str, Pace]) -> None:
-    """Keeps how fast trainings were, beside the results, for the next preview; two of them say little."""
-    new = {device: pace.operations / pace.seconds for device, pace in paces.items() if pace.trainings >= 3}
-    if new:
+def remember(done: Mapping[str, list[tuple[float, float]]]) -> None:
+    """Keeps for the next preview how fast trainings were, from operations and seconds of each, by device.
+
+    Two trainings of a device say little.
+    """
+    telling = {device: [each for each in every if each[0] >= TELLING] for device, every in done.items()}
+    sums = {device: map(sum, zip(*every, strict=True)) for device, every in telling.items() if len(every) >= 3}
+    if sums:
+        new = {device: operations / seconds for device, (operations, seconds) in sums.items()}
         with suppress(OSError):  # a full disk has been told of by those who could not store their results
             files.write(paths.store() / "rate.json", json.dumps({"rates": rates() | new}))

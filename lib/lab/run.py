@@ -20,7 +20,7 @@ from lib.lab.cluster import Engine, Where, connect, gpus
 from lib.lab.jobs import Outcome, do, doing, keep, name_of, one_thread, orphan, reasons, told
 from lib.lab.plans import Job, Plan
 from lib.lab.plans import plan as make_plan
-from lib.lab.prices import Pace, remember
+from lib.lab.prices import remember
 
 STREAMS = 4  # trainings under way at a time in one process that has a GPU; a small one leaves most of it idle
 ENOUGH = 30.0  # core-seconds of work above which starting workers pays
@@ -69,7 +69,7 @@ def run(
     store.sweep()
     where = where if isinstance(where, Where) else Where(where)
     failed: dict[str, Outcome] = {}
-    paces: dict[str, Pace] = defaultdict(Pace)
+    trained = defaultdict[str, list[tuple[float, float]]](list)  # operations and seconds, by device
 
     def took(outcome: Outcome) -> None:
         if outcome.refused:
@@ -78,7 +78,7 @@ def run(
         if outcome.error:
             failed[outcome.key] = outcome
         if outcome.name.startswith("Train "):
-            paces[outcome.device].count(outcome.operations, outcome.seconds)
+            trained[outcome.device].append((outcome.operations, outcome.seconds))
         if on_done:
             on_done(outcome)
 
@@ -89,7 +89,7 @@ def run(
             if spoilt:
                 go(make_plan(spoilt), "-again")
         finally:
-            remember(paces)
+            remember(trained)
 
     if not plan.jobs or _alone(plan, where):
         twice(lambda todo, _: _here(todo, took))
