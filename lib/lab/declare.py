@@ -143,8 +143,7 @@ def _typed(source: str, name: str, value: Any, defaults: dict[str, Any]) -> Any:
         return float(value)
     if type(value) is int and value < (least := int(name in COUNTS)):
         raise BadInput(f"{source}: {name} takes {least} or more, not {value}")
-    wrong = isinstance(default, float) or type(value) is not type(default)
-    if default is not None and value is not None and wrong:
+    if None not in (default, value) and (isinstance(default, float) or type(value) is not type(default)):
         hint = " (YAML reads 1e-3 as text; write 1.0e-3)" if isinstance(value, str) else ""
         raise BadInput(f"{source}: {name} takes {type(default).__name__}, as in {default!r}, not {value!r}{hint}")
     if isinstance(default, list) and default:

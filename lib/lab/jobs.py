@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -57,22 +57,22 @@ def doing(job: Job, broken: Outcome | None = None) -> Generator[None, None, Outc
     """
     if broken:
         return orphan(job, broken)
-    name, there = name_of(job), tuple(step.key for step in job.yields)
+    ended = partial(Outcome, job.key, name_of(job))
+    there = tuple(step.key for step in job.yields)
     try:
-        if all(store.has(key) for key in there):
-            return Outcome(job.key, name, there=there)
+        if all(map(store.has, there)):
+            return ended(there=there)
         try:
             meta = yield from run(job)
         except store.Corrupt as error:
             store.discard(error.key)
-            return Outcome(job.key, name, f"{error}; computing it again", corrupt=True)
-        operations, device = meta["operations"], meta["device"]
-        return Outcome(job.key, name, seconds=meta["seconds"], operations=operations, device=device, there=there)
+            return ended(f"{error}; computing it again", corrupt=True)
+        return ended(there=there, **{name: meta[name] for name in ("seconds", "operations", "device")})
     except store.Refused as error:
-        return Outcome(job.key, name, str(error), refused=True)
+        return ended(str(error), refused=True)
     except Exception as error:
         place = "" if isinstance(error, BadInput) else f" (trace and recipe in {keep(job, traceback.format_exc())})"
-        return Outcome(job.key, name, one_line(f"{type(error).__name__}: {error}") + place)
+        return ended(one_line(f"{type(error).__name__}: {error}") + place)
 
 
 @cache

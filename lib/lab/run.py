@@ -85,8 +85,7 @@ def run(
     def twice(go: Callable[[Plan, str], None]) -> None:
         try:
             go(plan, "")
-            spoilt = [plan.jobs[key].yields for key, outcome in failed.items() if outcome.corrupt]
-            if spoilt:
+            if spoilt := [plan.jobs[key].yields for key, outcome in failed.items() if outcome.corrupt]:
                 go(make_plan(spoilt), "-again")
         finally:
             remember(trained)
