@@ -242,17 +242,8 @@ def sweep() -> None:
     """Removes what was left unfinished: by processes of this machine that no longer live, by others long ago."""
     for place in (paths.store() / ".partial").glob("*.*.*"):
         host, process = place.name.split(".", 1)[1].rsplit(".", 1)
-        if host == socket.gethostname() and Path("/proc/self").exists():
-            left = not Path(f"/proc/{process.split('-')[0]}").exists()
-        else:
-            left = _age(place) > WEEK
-        if left:
-            shutil.rmtree(place, ignore_errors=True)
-
-
-def _age(place: Path) -> float:
-    """Seconds since something was last done here; 0 where its writer has just moved it."""
-    try:
-        return time.time() - place.stat().st_mtime
-    except OSError:
-        return 0.0
+        seen = host == socket.gethostname() and Path("/proc/self").exists()
+        with suppress(OSError):  # its writer has just moved it
+            old = time.time() - place.stat().st_mtime > WEEK
+            if not Path(f"/proc/{process.split('-')[0]}").exists() if seen else old:
+                shutil.rmtree(place, ignore_errors=True)
