@@ -14,7 +14,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from multiprocessing import parent_process
@@ -146,11 +146,11 @@ def connect(where: Where, jobs: int) -> Iterator[Engine]:
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(SETTINGS | {"distributed.nanny.pre-spawn-environ": ONE_THREAD}))
         _as_before(stack)
+        target: Any = where.scheduler
         if running:
             _answers(where.scheduler)
-        target = (
-            where.scheduler if running else stack.enter_context(queued(where) if where.queue else _here(where, jobs))
-        )
+        else:
+            target = stack.enter_context(queued(where) if where.queue else _here(where, jobs))
         client = stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False))
         if where.queue:
             print(f"waiting for the first of {where.jobs} jobs of {name}", file=sys.stderr, flush=True)
@@ -219,17 +219,14 @@ def _as_before(stack: ExitStack) -> None:
 def environment() -> dict[str, str]:
     """What workers of a queue find in their environment: our settings, and this process' store."""
     own = {name: value for name, value in os.environ.items() if name.startswith("LEAK_ATLAS_")}
-    return (
-        ONE_THREAD
-        | own
-        | {
-            "LEAK_ATLAS_STORE": str(paths.store()),
-            "LEAK_ATLAS_DATA": str(paths.data()),
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(paths.ROOT), os.environ.get("PYTHONPATH", "")])),
-            "DASK_DISTRIBUTED__WORKER__DAEMON": "False",
-            "DASK_DISTRIBUTED__ADMIN__TICK__LIMIT": "1h",
-        }
-    )
+    there = {
+        "LEAK_ATLAS_STORE": str(paths.store()),
+        "LEAK_ATLAS_DATA": str(paths.data()),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(paths.ROOT), os.environ.get("PYTHONPATH", "")])),
+        "DASK_DISTRIBUTED__WORKER__DAEMON": "False",
+        "DASK_DISTRIBUTED__ADMIN__TICK__LIMIT": "1h",
+    }
+    return ONE_THREAD | own | there
 
 
 # ---------------------------------------------------------------- a site's queue
@@ -239,7 +236,7 @@ def _processes(where: Where) -> int:
     """Workers in one job of the queue: one a GPU, or one a core."""
     import dask
 
-    if find_spec("dask_jobqueue"):
+    with suppress(ImportError):
         import dask_jobqueue  # noqa: F401 (reads the site's configuration)
     return where.gpus or dask.config.get(f"jobqueue.{where.queue}.cores", None) or 1
 
