@@ -496,6 +496,7 @@ def test_the_next_preview_knows_how_fast_trainings_were_on_this_device() -> None
 
 
 def test_trainings_of_a_blink_tell_nothing_of_the_pace() -> None:
+    paths.store().mkdir(parents=True)
     remember({"cpu": [(1e9, 0.3), (2e10, 1.0), (3e10, 1.5), (1e6, 0.2), (5e10, 2.5)]})
     assert rate("cpu") == pytest.approx(1e11 / 5)
 
