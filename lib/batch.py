@@ -12,6 +12,7 @@ import sys
 import time
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -21,7 +22,6 @@ from typing import Any
 from lib import BadInput, files, nearest, one_line, paths
 from lib.command import Parser, command
 from lib.lab import cluster
-from lib.lab.cluster import Where
 from lib.lab.declare import Notebook, declare, notebooks, parameters, read_parameters, setting
 from lib.lab.plans import Plan, plan, steps_of
 from lib.lab.run import Outcome, reporter, run, width
@@ -29,6 +29,10 @@ from lib.lab.run import Outcome, reporter, run, width
 
 @command
 def main(arguments: list[str] | None = None) -> int:
+    """0 where every notebook was executed, 2 where one failed; the others are executed all the same.
+
+    Notebooks are executed on this machine, wherever models are trained.
+    """
     parser = Parser(prog="python -m lib.batch", description="Execute the notebooks of a profile.")
     parser.add_argument("--profile", default="quick", help="folder of params/ (quick)")
     parser.add_argument("--only", nargs="+", default=["*"], metavar="PATTERN", help="names or patterns, 'layers/*'")
@@ -37,74 +41,57 @@ def main(arguments: list[str] | None = None) -> int:
     cluster.options(parser)
     chosen = parser.parse_args(arguments)
     where, extra = cluster.chosen(chosen), read_parameters(chosen.extra)
-    return batch(chosen.profile, chosen.only, where, extra, chosen.plan)
-
-
-def batch(profile: str, only: list[str], where: Where, extra: dict[str, Any], plan_only: bool = False) -> int:
-    """0 where every notebook was executed, 2 where one failed; the others are executed all the same.
-
-    Notebooks are executed on this machine, wherever models are trained.
-    """
-    chosen = notebooks(only)
-    given = {one.name: parameters(one, profile, extra) for one in chosen}
-    unknown = [name for name in extra if not any(name in one.defaults for one in chosen)]
+    every = notebooks(chosen.only)
+    given = {one.name: parameters(one, chosen.profile, extra) for one in every}
+    unknown = [name for name in extra if not any(name in one.defaults for one in every)]
     if unknown:
-        known = {name for one in chosen for name in one.defaults}
+        known = {name for one in every for name in one.defaults}
         raise BadInput(f"no chosen notebook has a parameter '{unknown[0]}'{nearest(unknown[0], known)}")
-    folder = paths.runs(profile)
-    if not plan_only:
+    folder = paths.runs(chosen.profile)
+    if not chosen.plan:
         files.folder(folder, "LEAK_ATLAS_OUTPUTS moves it")
         files.folder(paths.store(), "LEAK_ATLAS_STORE moves it")
 
     asked, errors = {}, {}
-    for one in chosen:
+    for one in every:
         try:
             asked[one.name] = declare(one, given[one.name])
         except BadInput as error:
             errors[one.name] = str(error)
     todo = plan(asked.values())
     print(todo.preview(width(todo, where)), flush=True)
-    if plan_only:
+    if chosen.plan:
         return _failures(errors)
-
-    run_ = Run(folder, profile, {one.name: one for one in chosen}, given)
-    for name, why in errors.items():
-        run_.failed(name, why)
 
     cores = where.workers or os.cpu_count() or 1
     busy = bool(todo.jobs) and not where.elsewhere  # trainings need this machine's cores too
     size = max(1, cores // 2) if busy else cores
     with ProcessPoolExecutor(size, get_context("spawn"), end_with_parent) as pool:
-        run_.pool = pool
+        run_ = Run(pool, folder, chosen.profile, {one.name: one for one in every}, given)
+        for name, why in errors.items():
+            run_.failed(name, why)
         needs = {name: _jobs_behind(steps, todo) for name, steps in asked.items()}
         # Cheapest notebook first, so that there is something to read early; longest job first would win a few seconds.
         order = sorted(asked, key=lambda name: sum(todo.jobs[key].seconds for key in needs[name]))
         todo = plan([asked[name] for name in order])
         say = reporter(todo)
-        broken: dict[str, str] = {}
 
         def done(outcome: Outcome) -> None:
             say(outcome)
             for name in order:
-                if outcome.key in needs[name]:
-                    if outcome.corrupt:  # it comes again
-                        return
-                    needs[name].discard(outcome.key)
-                    if outcome.error:
-                        broken.setdefault(name, f"{outcome.name}: {outcome.error}")
-                    if not needs[name]:
-                        ready(name)
+                if outcome.key not in needs[name] or outcome.corrupt:  # what was corrupt comes again
+                    continue
+                needs[name].discard(outcome.key)
+                if outcome.error:
+                    needs[name].clear()
+                    run_.failed(name, f"{outcome.name}: {outcome.error}")
+                elif not needs[name]:
+                    run_.execute(name)
 
-        def ready(name: str) -> None:
-            if name in broken:
-                run_.failed(name, broken[name])
-            else:
+        for name in order:
+            if not needs[name]:
                 run_.execute(name)
-
-        for name in [name for name in order if not needs[name]]:
-            ready(name)
         run(todo, where, done)
-        run_.finish()
     return run_.close()
 
 
@@ -121,29 +108,27 @@ def _jobs_behind(steps: list[Any], todo: Plan) -> set[str]:
     return found
 
 
+@dataclass
 class Run:
     """The notebooks of one batch as they are executed: pages, claims and the index appear as each is done."""
 
-    def __init__(
-        self, folder: Path, profile: str, chosen: dict[str, Notebook], given: dict[str, dict[str, Any]]
-    ) -> None:
-        self.folder, self.profile, self.chosen, self.given = folder, profile, chosen, given
-        self.pool: ProcessPoolExecutor | None = None
-        self.futures: dict[str, Future[dict[str, Any]]] = {}
-        self.errors: dict[str, str] = {}
+    pool: ProcessPoolExecutor
+    folder: Path
+    profile: str
+    chosen: dict[str, Notebook]
+    given: dict[str, dict[str, Any]]
+    errors: dict[str, str] = field(default_factory=dict)
 
     def execute(self, name: str) -> None:
-        assert self.pool is not None
         try:
             future = self.pool.submit(execute, self.folder, self.profile, self.chosen[name], self.given[name])
         except BrokenExecutor as error:
             self.failed(name, str(error))
-            return
-        self.futures[name] = future
-        future.add_done_callback(partial(self._told, name))
+        else:
+            future.add_done_callback(partial(self._told, name))
 
-    def _told(self, name: str, done: Future[dict[str, Any]]) -> None:
-        error = str(done.exception()) if done.exception() else done.result()["error"]
+    def _told(self, name: str, done: Future[str]) -> None:
+        error = str(done.exception() or "") or done.result()
         with suppress(BrokenPipeError):  # the batch ends where it prints next
             if error:
                 self.failed(name, error)
@@ -152,14 +137,11 @@ class Run:
 
     def failed(self, name: str, why: str) -> None:
         self.errors[name] = why = one_line(why)
-        note(self.folder, name, {"title": self.chosen[name].title, "status": "failed", "error": why, "seconds": 0})
+        note(self.folder, self.chosen[name], self.given[name], error=why)
         print(f"  {name}: failed", flush=True)
 
-    def finish(self) -> None:
-        for future in self.futures.values():
-            future.exception()
-
     def close(self) -> int:
+        """The page that lists all notebooks, and the exit code."""
         from lib import report
 
         try:
@@ -178,12 +160,20 @@ def _failures(errors: dict[str, str]) -> int:
     return 2 if errors else 0
 
 
-def note(folder: Path, name: str, entry: dict[str, Any]) -> None:
+def note(folder: Path, notebook: Notebook, given: dict[str, Any], seconds: float = 0.0, error: str = "") -> None:
     """Keeps what became of a notebook beside it, whole or not at all; that a disk is full is told at the end."""
-    path = folder / f"{name}.run.json"
+    entry = {
+        "notebook": notebook.name,
+        "title": notebook.title,
+        "setting": setting(notebook.defaults | given),
+        "status": "failed" if error else "executed",
+        "error": error,
+        "seconds": round(seconds, 1),
+    }
+    path = folder / f"{notebook.name}.run.json"
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.write(path, json.dumps({"notebook": name} | entry, indent=1))
+        files.write(path, json.dumps(entry, indent=1))
 
 
 def _headed(notebook: Notebook, profile: str, given: dict[str, Any]) -> Any:
@@ -207,8 +197,11 @@ def end_with_parent() -> None:
     Thread(target=watch, daemon=True).start()
 
 
-def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
-    """Executes one notebook into the run folder and renders its page. Runs in a process of its own."""
+def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any]) -> str:
+    """Executes one notebook into the run folder and renders its page; why it failed, if it did.
+
+    Runs in a process of its own.
+    """
     import nbformat
     import papermill
 
@@ -238,17 +231,10 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
         error = one_line(f"{type(failure).__name__}: {failure}")
     if working.exists():  # what a failing notebook got to is worth reading
         working.replace(final)
-    entry = {
-        "title": notebook.title,
-        "setting": setting(notebook.defaults | given),
-        "status": "failed" if error else "executed",
-        "error": error,
-        "seconds": round(time.perf_counter() - start, 1),
-    }
-    note(folder, notebook.name, entry)
+    note(folder, notebook, given, time.perf_counter() - start, error)
     if not error:
         report.index(folder)
-    return entry
+    return error
 
 
 if __name__ == "__main__":

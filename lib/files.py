@@ -7,7 +7,6 @@ import json
 import os
 import stat
 import sys
-import tomllib
 import types
 import typing
 from collections.abc import Callable
@@ -50,11 +49,6 @@ def text(path: Path, largest: int = LARGEST) -> str:
 def from_json(source: str | bytes, name: object, shape: Any) -> Any:
     """JSON text of `name` as a value of `shape` (see `shaped`). BadInput where it is not."""
     return _parsed("JSON", lambda: json.loads(source, object_pairs_hook=_once), name, shape)
-
-
-def from_toml(source: str, name: object, shape: Any) -> Any:
-    """TOML as `from_json`."""
-    return _parsed("TOML", lambda: tomllib.loads(source), name, shape)
 
 
 def from_yaml(source: str, name: object, shape: Any) -> Any:

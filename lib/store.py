@@ -18,7 +18,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +110,11 @@ def adopt(key: str, files: Mapping[str, bytes]) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         folder(key).parent.mkdir(parents=True, exist_ok=True)
-        if not _move(partial, folder(key)) and not has(key):
+        for _ in range(2):
+            if _move(partial, folder(key)) or has(key):
+                return
             discard(key)  # what something outside this room has left of an entry
-            if not _move(partial, folder(key)) and not has(key):
-                raise OSError(f"{folder(key)} is in the way")
+        raise OSError(f"{folder(key)} is in the way")
     except OSError as error:
         raise _refused(error) from error
     finally:
@@ -151,7 +154,7 @@ def read(key: str) -> Entry:
 
 def describe(key: str) -> dict[str, Any]:
     """Recipe and meta without the arrays; errors as `files`."""
-    return vars(_head(key, _text(key)))
+    return vars(_head(key, _bytes(key, ENTRY)))
 
 
 def described(kind: str = "", start: str = "") -> Iterator[dict[str, Any]]:
@@ -181,21 +184,15 @@ def checked(key: str, blobs: Mapping[str, bytes]) -> Entry:
 
 
 def _files(key: str) -> dict[str, bytes]:
-    text = _text(key)
+    return {name: _bytes(key, name) for name in (ARRAYS, ENTRY)}
+
+
+def _bytes(key: str, name: str) -> bytes:
     try:
-        return {ARRAYS: (folder(key) / ARRAYS).read_bytes(), ENTRY: text}
+        return (folder(key) / name).read_bytes()
     except OSError as error:
-        if not has(key):  # somebody found it corrupt between our two looks, and discarded it
+        if isinstance(error, FileNotFoundError) and not has(key):  # nor need it have been there when we first looked
             raise KeyError(key) from None
-        raise Corrupt(key, f"{type(error).__name__} in {folder(key)}") from error
-
-
-def _text(key: str) -> bytes:
-    try:
-        return (folder(key) / ENTRY).read_bytes()
-    except FileNotFoundError:
-        raise KeyError(key) from None
-    except OSError as error:
         raise Corrupt(key, f"{type(error).__name__} in {folder(key)}") from error
 
 
@@ -229,42 +226,24 @@ def discard(key: str) -> None:
 
 def listing(kind: str = "") -> Iterator[str]:
     """All keys in the store, sorted; or those of one kind of step, as the first bytes of their heads say, unchecked."""
-    root, mark = paths.store(), f'"kind": {json.dumps(kind)}'.encode()
-    for two in sorted(_names(root)):
-        if len(two) == 2 and two.isalnum():
-            for key in sorted(_names(root / two)):
-                head = f"{root}/{two}/{key}/{ENTRY}"
-                if os.path.exists(head) and (not kind or mark in _start(head)):
-                    yield key
+    mark = f'"kind": {json.dumps(kind)}'.encode()
+    for head in sorted(glob(f"??/*/{ENTRY}", root_dir=paths.store())):
+        if not kind or mark in _start(head):
+            yield head.split(os.sep)[1]
 
 
-def _start(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(START)
-    except OSError:  # gone since we looked
-        return b""
-
-
-def _names(place: Path) -> list[str]:
-    return os.listdir(place) if place.is_dir() else []
+def _start(head: str) -> bytes:
+    with suppress(OSError), open(paths.store() / head, "rb") as file:  # it may be gone since we looked
+        return file.read(START)
+    return b""
 
 
 def sweep() -> None:
     """Removes what was left unfinished: by processes of this machine that no longer live, by others long ago."""
     for place in (paths.store() / ".partial").glob("*.*.*"):
         host, process = place.name.split(".", 1)[1].rsplit(".", 1)
-        if host == socket.gethostname() and Path("/proc/self").exists():
-            left = not Path(f"/proc/{process.split('-')[0]}").exists()
-        else:
-            left = _age(place) > WEEK
-        if left:
-            shutil.rmtree(place, ignore_errors=True)
-
-
-def _age(place: Path) -> float:
-    """Seconds since something was last done here; 0 where its writer has just moved it."""
-    try:
-        return time.time() - place.stat().st_mtime
-    except OSError:
-        return 0.0
+        seen = host == socket.gethostname() and Path("/proc/self").exists()
+        with suppress(OSError):  # its writer has just moved it
+            old = time.time() - place.stat().st_mtime > WEEK
+            if not Path(f"/proc/{process.split('-')[0]}").exists() if seen else old:
+                shutil.rmtree(place, ignore_errors=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lib import BadInput, store
-from lib.lab.plans import plan, steps_of
+from lib.lab.plans import plan, steps_of, trainings
 from lib.recipe import At, Edit, Step, Train
 
 _planning: ContextVar[bool] = ContextVar("planning", default=False)
@@ -105,21 +105,6 @@ def _run(steps: list[Step], workers: int | None) -> None:
 
     if failed := run(todo, workers, reporter(todo)):
         raise Failed("; ".join(reasons(failed.values())))
-
-
-def trainings(steps: list[Step]) -> list[Train]:
-    """All trainings behind some steps, parents first."""
-    found: dict[str, Step] = {}
-
-    def walk(step: Step) -> None:
-        if step.key not in found:
-            for parent in step.parents():
-                walk(parent)
-            found[step.key] = step
-
-    for step in steps:
-        walk(step)
-    return [step for step in found.values() if isinstance(step, Train)]
 
 
 __all__ = ["At", "BadInput", "Failed", "Planned", "Result", "Results", "planning", "realize", "trainings"]

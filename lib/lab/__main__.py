@@ -6,6 +6,8 @@ import argparse
 import json
 import math
 import sys
+from collections import deque
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +41,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _plan(chosen: argparse.Namespace) -> int:
-    from lib.lab.cluster import Where
     from lib.lab.declare import declare, notebooks, parameters
     from lib.lab.run import width
 
     every = notebooks(chosen.only)
     found = plans.plan([declare(one, parameters(one, chosen.profile)) for one in every])
     files.write(chosen.out, json.dumps(exchange.dump(found)))
-    print(found.preview(width(found, Where())))
+    print(found.preview(width(found, cluster.Where())))
     print(f"written to {chosen.out}")
     return 0
 
@@ -83,54 +84,41 @@ def _collect(chosen: argparse.Namespace) -> int:
     if not parts:
         raise BadInput(f"there are no parts (*.tar) in {', '.join(map(str, chosen.parts))}")
     for part in parts:  # all are looked at before the first is taken
-        for _ in exchange.unpack(part):
-            pass
+        deque(exchange.unpack(part), 0)
     new = 0
-    for part in parts:
-        for key, found in exchange.unpack(part):
-            if not store.has(key):
-                store.adopt(key, found)
-                new += 1
+    for key, found in chain.from_iterable(map(exchange.unpack, parts)):
+        if not store.has(key):
+            store.adopt(key, found)
+            new += 1
     print(f"{new} new results in the store")
     return 0
 
 
 def _why(chosen: argparse.Namespace) -> int:
     """Compares the recipe with the stored recipe of its kind that differs from it in the fewest fields."""
-    for line in why(chosen.key):
-        print(line)
+    if Path(chosen.key).exists():
+        missing = [step for step in _read(Path(chosen.key)) if not store.has(step.key)]
+        firsts = {type(step).__name__: step for step in reversed(missing)}
+        lines = [line for _, step in sorted(firsts.items()) for line in _explain(step.key, step.record())]
+        print("\n".join(lines or ["everything in this plan is in the store"]))
+        return 0
+    found = list(store.described(start=chosen.key))
+    if not found:
+        raise BadInput(
+            f"no stored step begins with '{chosen.key}'; to explain a miss give a plan file (python -m lib.lab plan)"
+        )
+    for head in found:
+        print(one_line(f"{head['key'][:12]} is in the store: {json.dumps(head['record'])}"))
     return 0
 
 
-def why(asked: str) -> list[str]:
-    """Lines that say whether a step is stored, and if not, what differs from the nearest that is."""
-    if Path(asked).exists():
-        missing = [step for step in _read(Path(asked)) if not store.has(step.key)]
-        if not missing:
-            return ["everything in this plan is in the store"]
-        kinds = sorted({type(step).__name__ for step in missing})
-        firsts = [next(step for step in missing if type(step).__name__ == kind) for kind in kinds]
-        return [line for step in firsts for line in _explain(step.key, step.record())]
-    found = list(store.described(start=asked))
-    if not found:
-        raise BadInput(
-            f"no stored step begins with '{asked}'; to explain a miss give a plan file (python -m lib.lab plan)"
-        )
-    return [one_line(f"{head['key'][:12]} is in the store: {json.dumps(head['record'])}") for head in found]
-
-
 def _explain(key: str, record: dict[str, Any]) -> list[str]:
-    nearest_: tuple[list[str], str] | None = None
-    for other in store.described(record["kind"]):
-        lines = _differences(record, other["record"])
-        if nearest_ is None or len(lines) < len(nearest_[0]):
-            nearest_ = lines, other["key"]
-        if len(lines) == 1:  # none is nearer: another key has another field
-            break
     head = f"{record['kind']} {key[:12]} is not in the store"
-    if nearest_ is None:
+    others = ((_differences(record, other["record"]), other["key"]) for other in store.described(record["kind"]))
+    lines, nearest = min(others, key=lambda found: len(found[0]), default=([], ""))
+    if not nearest:
         return [f"{head}, nor any other {record['kind']}"]
-    return [f"{head}; the nearest stored is {nearest_[1][:12]}, which differs in", *nearest_[0]]
+    return [f"{head}; the nearest stored is {nearest[:12]}, which differs in", *lines]
 
 
 def _differences(asked: Any, stored: Any, where: str = "") -> list[str]:
@@ -144,9 +132,9 @@ def _differences(asked: Any, stored: Any, where: str = "") -> list[str]:
         names = list(dict.fromkeys([*asked, *stored]))
         parts = [(f"{where}.{n}".lstrip("."), asked.get(n, "default"), stored.get(n, "default")) for n in names]
         return [line for name, a, b in parts for line in _differences(a, b, name)]
-    return (
-        [] if asked == stored else [f"  {one_line(f'{where}: asked {json.dumps(asked)}, stored {json.dumps(stored)}')}"]
-    )
+    if asked == stored:
+        return []
+    return [f"  {one_line(f'{where}: asked {json.dumps(asked)}, stored {json.dumps(stored)}')}"]
 
 
 if __name__ == "__main__":

@@ -12,15 +12,15 @@ import logging
 import os
 import shlex
 import sys
-import uuid
 from collections.abc import Iterator
-from concurrent.futures import CancelledError
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from multiprocessing import parent_process
 from pathlib import Path
 from shutil import which
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lib import BadInput, paths
@@ -51,10 +51,6 @@ SETTINGS: dict[str, Any] = {
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.scheduler.http.routes": [],  # nobody asked for a dashboard
     "distributed.worker.http.routes": [],
-    "distributed.worker.memory.target": False,  # results go through the store: there is nothing to spill, and a
-    "distributed.worker.memory.spill": False,  # paused worker whose memory is its model's would pause for ever
-    "distributed.worker.memory.pause": False,
-    "distributed.worker.memory.terminate": False,
 }
 
 
@@ -131,9 +127,8 @@ def chosen(arguments: argparse.Namespace) -> Where:
         value = getattr(arguments, name)
         if value is not None and value < least:
             raise BadInput(f"--{name.replace('_', '-')} takes at least {least}, not {value}")
-    given = {"scheduler": arguments.scheduler} if arguments.scheduler else {}
-    queue = {"queue": arguments.queue or "", "jobs": arguments.jobs, "gpus": arguments.gpus_per_job}
-    return Where(arguments.workers, **given, **queue)
+    where = Where(arguments.workers, queue=arguments.queue or "", jobs=arguments.jobs, gpus=arguments.gpus_per_job)
+    return replace(where, scheduler=arguments.scheduler or where.scheduler)
 
 
 @contextmanager
@@ -147,106 +142,91 @@ def connect(where: Where, jobs: int) -> Iterator[Engine]:
     import dask
     from distributed import Client
 
+    running, name = bool(where.scheduler and not where.queue), where.queue or where.scheduler or "this machine"
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(SETTINGS | {"distributed.nanny.pre-spawn-environ": ONE_THREAD}))
-        stack.enter_context(_quiet())
-        stack.enter_context(_own_environment())
+        _as_before(stack)
         target: Any = where.scheduler
-        if where.queue:
-            target = stack.enter_context(queued(where))
-        elif not where.scheduler:
-            if parent_process():  # a worker that starts reads the main script again, and without a guard comes here
-                raise SystemExit(f"leak atlas: {UNGUARDED}")
-            preload = dask.config.get("distributed.worker.preload")
-            target = _local(
-                n_workers=min(where.local, jobs),
-                threads_per_worker=1,
-                host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",  # the scheduler opens this port in any case; it answers nothing
-                scheduler_kwargs={"dashboard": False},
-                memory_limit=0,
-                silence_logs=logging.ERROR,
-                **({"resources": {"GPU": 1}, "preload": [*preload, __name__]} if gpus() else {}),
-            )
-            stack.enter_context(target)
-        name = where.queue or where.scheduler or "this machine"
-        if where.scheduler and not where.queue:
+        if running:
             _answers(where.scheduler)
+        else:
+            target = stack.enter_context(queued(where) if where.queue else _here(where, jobs))
         client = stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False))
-        gpu = bool(gpus() or where.gpus)
-        if where.scheduler and not where.queue:
-            gpu = check(client, name)
-        elif where.queue:
+        if where.queue:
             print(f"waiting for the first of {where.jobs} jobs of {name}", file=sys.stderr, flush=True)
             client.wait_for_workers(1)
+        gpu = check(client, name) if running else bool(gpus() or where.gpus)
         yield Engine(client, gpu, name, not where.elsewhere)
 
 
 def _answers(address: str) -> None:
     """BadInput where no Dask scheduler answers at an address in time; a client would ask several times over."""
     from distributed.core import rpc
-    from distributed.utils import LoopRunner
 
     async def identity() -> str:
         async with rpc(address) as scheduler:
             return str((await scheduler.identity())["type"])
 
-    runner = LoopRunner(asynchronous=False)
     try:
-        runner.start()
-        kind = runner.run_sync(asyncio.wait_for, identity(), PATIENCE)
+        with ThreadPoolExecutor(1) as thread:  # a notebook's own thread has a loop that runs
+            kind = thread.submit(lambda: asyncio.run(asyncio.wait_for(identity(), PATIENCE))).result()
     except Exception as error:  # whatever answers there may not speak Dask's language
-        raise BadInput(
-            f"no Dask scheduler answers at {address} ({str(error) or f'silence for {PATIENCE:g} s'})"
-        ) from error
-    finally:
-        runner.stop()
+        why = str(error) or f"silence for {PATIENCE:g} s"
+        raise BadInput(f"no Dask scheduler answers at {address} ({why})") from error
     if kind != "Scheduler":
         raise BadInput(f"a {kind} answers at {address}, no Dask scheduler")
 
 
-def _local(**settings: Any) -> Any:
+def _here(where: Where, jobs: int) -> Any:
     """Workers on this machine. BadInput where none comes up."""
+    import dask
     from distributed import LocalCluster
 
+    if parent_process():  # a worker that starts reads the main script again, and without a guard comes here
+        raise SystemExit(f"leak atlas: {UNGUARDED}")
+    preload = [*dask.config.get("distributed.worker.preload"), __name__]
     try:
-        return LocalCluster(**settings)
+        return LocalCluster(
+            n_workers=min(where.local, jobs),
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",  # the scheduler opens this port in any case; it answers nothing
+            scheduler_kwargs={"dashboard": False},
+            memory_limit=0,  # results go through the store: there is nothing to spill, and a pause would not end
+            silence_logs=logging.ERROR,
+            **({"resources": {"GPU": 1}, "preload": preload} if gpus() else {}),
+        )
     except RuntimeError as error:
         raise BadInput(f"no worker process came up ({error}); if this is a script: {UNGUARDED}") from error
 
 
-@contextmanager
-def _own_environment() -> Iterator[None]:
-    """Dask sets what its workers inherit in this very process; here it is undone."""
-    before = dict(os.environ)
-    try:
-        yield
-    finally:
-        for name in (*ONE_THREAD, "PYTHONHASHSEED"):
-            os.environ.pop(name, None)
-            if name in before:
-                os.environ[name] = before[name]
+def _as_before(stack: ExitStack) -> None:
+    """Makes Dask quiet, whose own account of a lost scheduler runs over many lines, and undoes this when `stack` ends.
+
+    So with the environment: Dask sets what its workers inherit in this very process.
+    """
+    for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
+        log = logging.getLogger(name)
+        stack.callback(log.setLevel, log.level)
+        log.setLevel(logging.CRITICAL)
+    for name in (*ONE_THREAD, "PYTHONHASHSEED"):
+        if name in os.environ:
+            stack.callback(os.environ.__setitem__, name, os.environ[name])
+        else:
+            stack.callback(os.environ.pop, name, None)
 
 
 def environment() -> dict[str, str]:
     """What workers of a queue find in their environment: our settings, and this process' store."""
     own = {name: value for name, value in os.environ.items() if name.startswith("LEAK_ATLAS_")}
-    places = {"LEAK_ATLAS_STORE": str(paths.store()), "LEAK_ATLAS_DATA": str(paths.data())}
-    return ONE_THREAD | own | places
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Dask's own account of a lost scheduler runs over many lines; ours is one."""
-    known = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
-    before = {log: log.level for log in map(logging.getLogger, known)}
-    for log in before:
-        log.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        for log, level in before.items():
-            log.setLevel(level)
+    there = {
+        "LEAK_ATLAS_STORE": str(paths.store()),
+        "LEAK_ATLAS_DATA": str(paths.data()),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(paths.ROOT), os.environ.get("PYTHONPATH", "")])),
+        "DASK_DISTRIBUTED__WORKER__DAEMON": "False",
+        "DASK_DISTRIBUTED__ADMIN__TICK__LIMIT": "1h",
+    }
+    return ONE_THREAD | own | there
 
 
 # ---------------------------------------------------------------- a site's queue
@@ -256,7 +236,7 @@ def _processes(where: Where) -> int:
     """Workers in one job of the queue: one a GPU, or one a core."""
     import dask
 
-    if find_spec("dask_jobqueue"):
+    with suppress(ImportError):
         import dask_jobqueue  # noqa: F401 (reads the site's configuration)
     return where.gpus or dask.config.get(f"jobqueue.{where.queue}.cores", None) or 1
 
@@ -289,12 +269,7 @@ def request(where: Where) -> dict[str, Any]:
         extra += ["--resources", "GPU=1", "--preload", __name__]
         if where.queue == "slurm" and not any("gpu" in line for line in directives):
             directives.append(f"--gres=gpu:{where.gpus}")
-    settings = {
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(paths.ROOT), os.environ.get("PYTHONPATH", "")])),
-        "DASK_DISTRIBUTED__WORKER__DAEMON": "False",
-        "DASK_DISTRIBUTED__ADMIN__TICK__LIMIT": "1h",
-    }
-    exports = [f"export {name}={shlex.quote(value)}" for name, value in (environment() | settings).items()]
+    exports = [f"export {name}={shlex.quote(value)}" for name, value in environment().items()]
     return {
         "cores": processes,
         "processes": processes,
@@ -309,27 +284,30 @@ def request(where: Where) -> dict[str, Any]:
 # ---------------------------------------------------------------- workers that somebody else started
 
 
-class Fact(NamedTuple):
-    """What a worker says of itself."""
-
-    store: str
-    same: bool  # whether it sees the file that was put into our store
-    revisions: dict[str, int]
-    cuda: bool
-
-
 def revisions() -> dict[str, int]:
-    """The revision of each kind of recipe: where these differ, a key means different things."""
-    return {name: kind.revision for name, kind in KINDS.items()}
+    """The revision of each kind of recipe that is the library's: where these differ, a key means different things."""
+    return {name: kind.revision for name, kind in KINDS.items() if kind.__module__.startswith("lib.")}
 
 
-def fact(token: str) -> Fact:
-    """Runs on a worker."""
+def unfit(token: Path, known: dict[str, int], dask_worker: Any) -> tuple[str, bool, bool]:
+    """Runs on a worker: why it cannot do our jobs, if it cannot; whether it sees a GPU, and whether it declares one.
+
+    `token` is a file in our store, `known` are our `revisions`.
+    """
     import torch
 
     import lib.recipe  # noqa: F401 (fills KINDS)
 
-    return Fact(str(paths.store()), (paths.store() / token).exists(), revisions(), torch.cuda.is_available())
+    cuda, declared = torch.cuda.is_available(), bool(dask_worker.state.total_resources.get("GPU"))
+    hindrances = {
+        f"keeps its results in {paths.store()}, not in {token.parent}; start it with LEAK_ATLAS_STORE": (
+            not (paths.store() / token.name).exists()
+        ),
+        "has another version of lib; start it again from this one": known != revisions(),
+        "has several threads; start it with --nthreads 1 (and --nworkers)": dask_worker.state.nthreads != 1,
+        "declares a GPU that torch does not see": declared and not cuda,
+    }
+    return next((why for why, so in hindrances.items() if so), ""), cuda, declared
 
 
 def check(client: Client, name: str) -> bool:
@@ -339,30 +317,19 @@ def check(client: Client, name: str) -> bool:
     except TimeoutError:
         raise BadInput(f"{name} has no workers: dask worker {name} --nthreads 1, in an environment with lib") from None
     paths.store().mkdir(parents=True, exist_ok=True)
-    token = paths.store() / f".seen-{uuid.uuid4().hex}"
-    token.touch()
-    try:
-        facts = client.run(fact, token.name, on_error="return")
-    finally:
-        token.unlink()
-    declared = client.scheduler_info(n_workers=-1)["workers"]
-    gpu = any(one["resources"].get("GPU") for one in declared.values())
-    for worker, said in facts.items():
-        why = ""
-        if not isinstance(said, Fact):
-            why = f"cannot run lib ({said!r}); start it where lib and torch can be imported".replace("\n", " ")
-        elif not said.same:
-            why = f"keeps its results in {said.store}, not in {paths.store()}; start it with LEAK_ATLAS_STORE"
-        elif said.revisions != revisions():
-            why = "has another version of lib; start it again from this one"
-        elif declared.get(worker, {}).get("nthreads", 1) != 1:
-            why = "has several threads; start it with --nthreads 1 (and --nworkers)"
-        elif declared.get(worker, {}).get("resources", {}).get("GPU") and not said.cuda:
-            why = "declares a GPU that torch does not see"
-        elif said.cuda and not gpu and not all(isinstance(one, Fact) and one.cuda for one in facts.values()):
-            why = "has a GPU, others have none, and none declares it; start it with --resources GPU=1"
+    with NamedTemporaryFile(dir=paths.store(), prefix=".seen-") as file:
+        found = client.run(unfit, Path(file.name), revisions(), on_error="return")
+    for worker, said in found.items():
+        why = (
+            said[0] if isinstance(said, tuple) else f"cannot run lib ({said!r}); start it where it and torch are found"
+        )
         if why:
             raise BadInput(f"worker {worker} of {name} {why}")
+    seeing = [worker for worker, (_, cuda, _) in found.items() if cuda]
+    gpu = any(declared for _, _, declared in found.values())
+    if seeing and not gpu and len(seeing) < len(found):
+        why = "has a GPU, others have none, and none declares it; start it with --resources GPU=1"
+        raise BadInput(f"worker {seeing[0]} of {name} {why}")
     return gpu
 
 

@@ -69,12 +69,10 @@ class Notebook:
 
 def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
     """All notebooks whose name matches one of the patterns; BadInput where a pattern matches none."""
-    files = ((path.relative_to(paths.NOTEBOOKS), path) for path in sorted(paths.NOTEBOOKS.rglob("*.py")))
-    # JupyterLab keeps copies of what it opens in hidden folders
     every = [
-        Notebook(str(name.with_suffix("")), path)
-        for name, path in files
-        if not any(part.startswith(".") for part in name.parts)
+        Notebook(str(path.relative_to(paths.NOTEBOOKS).with_suffix("")), path)
+        for path in sorted(paths.NOTEBOOKS.rglob("*.py"))
+        if "/." not in f"/{path.relative_to(paths.NOTEBOOKS)}"  # JupyterLab keeps copies of what it opens, hidden
     ]
     chosen = []
     for pattern in only:
@@ -96,11 +94,11 @@ def _of_profile(profile: str) -> Path:
     if profile not in profiles():
         raise BadInput(f"there is no profile '{profile}'{nearest(profile, profiles())}")
     folder = paths.PARAMS / profile
-    known = {folder / COMMON} | {folder / f"{one.name}.yaml" for one in notebooks()}
+    known = {COMMON, *(f"{one.name}.yaml" for one in notebooks())}
     for path in sorted(folder.rglob("*")):
-        if not path.is_dir() and not path.name.startswith(".") and path not in known:
-            names = [str(each.relative_to(folder)) for each in known]
-            raise BadInput(f"{path} belongs to no notebook{nearest(str(path.relative_to(folder)), names)}")
+        name = str(path.relative_to(folder))
+        if not path.is_dir() and not path.name.startswith(".") and name not in known:
+            raise BadInput(f"{path} belongs to no notebook{nearest(name, known)}")
         if path.is_symlink() and not path.exists():
             raise BadInput(f"{path} is a link to a file that is not there")
     return folder
@@ -115,27 +113,26 @@ def parameters(notebook: Notebook, profile: str, extra: dict[str, Any] | None = 
             where = path.relative_to(paths.ROOT)
             given = files.from_yaml(files.text(path, SHORT), where, dict[str, Any] | None) or {}
             out |= {name: _typed(f"{where}", name, value, defaults) for name, value in given.items()}
-    return out | {
-        name: _typed("-p", name, value, defaults) for name, value in (extra or {}).items() if name in defaults
-    }
+    own = {name: value for name, value in (extra or {}).items() if name in defaults}
+    return out | {name: _typed("-p", name, value, defaults) for name, value in own.items()}
 
 
 def setting(given: dict[str, Any]) -> str:
     """What a reader has to know of a notebook's parameters before anything else: data, model, sizes."""
 
-    def told(name: str, words: str) -> str:
+    def told(name: str, words: str = "{}") -> str:
         value = given.get(name)
-        listed = " and ".join(str(each) for each in value) if isinstance(value, list) else value
+        listed = " and ".join(map(str, value)) if isinstance(value, list) else value
         return words.format(f"{listed:,}" if isinstance(listed, int) else listed) if listed else ""
 
-    model = told("model", "{}") or told("models", "{}")
+    model = told("model") or told("models")
     parts = (
-        f"{model} at {told('width', 'width {}')}" if model and given.get("width") else model,
-        told("data", "{}") + told("pixels", " at {0} x {0} pixels"),
+        model + (told("width", " at width {}") if model else ""),
+        told("data") + told("pixels", " at {0} x {0} pixels"),
         told("pool", "pool of {}"),
         told("epochs", "{} epochs"),
     )
-    return ", ".join(part for part in parts if part)
+    return ", ".join(filter(None, parts))
 
 
 def _typed(source: str, name: str, value: Any, defaults: dict[str, Any]) -> Any:
@@ -146,8 +143,7 @@ def _typed(source: str, name: str, value: Any, defaults: dict[str, Any]) -> Any:
         return float(value)
     if type(value) is int and value < (least := int(name in COUNTS)):
         raise BadInput(f"{source}: {name} takes {least} or more, not {value}")
-    wrong = isinstance(default, float) or type(value) is not type(default)
-    if default is not None and value is not None and wrong:
+    if None not in (default, value) and (isinstance(default, float) or type(value) is not type(default)):
         hint = " (YAML reads 1e-3 as text; write 1.0e-3)" if isinstance(value, str) else ""
         raise BadInput(f"{source}: {name} takes {type(default).__name__}, as in {default!r}, not {value!r}{hint}")
     if isinstance(default, list) and default:

@@ -8,6 +8,7 @@ import re
 import tarfile
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -50,13 +51,10 @@ def dump(asked: Plan) -> dict[str, Any]:
     def put(step: Step) -> None:
         if step.key not in table:
             table[step.key] = step.record()
-            for value in vars(step).values():
-                for part in value if isinstance(value, tuple) else (value,):
-                    if isinstance(part, Step):
-                        put(part)
+            for parent in Step.parents(step):  # what its record names, whatever of it has to be there first
+                put(parent)
 
-    travelling = (job for job in asked.jobs.values() if job.step.travels)
-    wanted = [step for job in travelling for step in job.yields]
+    wanted = [step for job in asked.jobs.values() if job.step.travels for step in job.yields]
     for step in wanted:
         put(step)
     return asdict(PlanFile(1, [step.key for step in wanted], table))
@@ -101,22 +99,18 @@ def pack(keys: Iterable[str], folder: Path, megabytes: float) -> int:
         old.unlink()
     for number, entries in enumerate(parts):
         path = folder / f"part-{number:03d}.tar"
+        manifest = {MANIFEST: json.dumps(asdict(Manifest(1, entries))).encode()}
         try:
             with tarfile.open(path, "w") as tar:
-                _add(tar, MANIFEST, json.dumps(asdict(Manifest(1, entries))).encode())
-                for key in entries:
-                    for name, blob in store.files(key).items():
-                        _add(tar, f"{key}/{name}", blob)
+                for place, blobs in chain([("", manifest)], ((f"{key}/", store.files(key)) for key in entries)):
+                    for name, blob in blobs.items():
+                        info = tarfile.TarInfo(place + name)
+                        info.size = len(blob)
+                        tar.addfile(info, io.BytesIO(blob))
         except OSError as error:
             path.unlink(missing_ok=True)
             raise BadInput(f"cannot write {path}: {error.strerror or error}; what is finished is kept") from error
     return len(parts)
-
-
-def _add(tar: tarfile.TarFile, name: str, blob: bytes) -> None:
-    info = tarfile.TarInfo(name)
-    info.size = len(blob)
-    tar.addfile(info, io.BytesIO(blob))
 
 
 def unpack(path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
@@ -126,9 +120,7 @@ def unpack(path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
     the manifest says, a result without a seal, one whose recipe does not have its key.
     """
     try:
-        with tarfile.open(
-            files.regular(path), "r:"
-        ) as tar:  # not compressed: what it unpacks to is no larger than the file
+        with tarfile.open(files.regular(path), "r:") as tar:  # not compressed: no larger than the file, unpacked
             raw = _member(tar, MANIFEST, files.LARGEST)
             manifest: Manifest = files.from_json(raw, f"{path}: {MANIFEST}", Manifest)
             for key, sizes in manifest.entries.items():
@@ -136,10 +128,10 @@ def unpack(path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
                     raise BadInput(f"'{key}' is no result")
                 if over := [name for name, size in sizes.items() if size > LARGEST[name]]:
                     raise BadInput(f"{over[0]} of {key[:12]} is larger than {LARGEST[over[0]] >> 20} MB")
-                found = {name: _member(tar, f"{key}/{name}", sizes[name]) for name in sizes}
-                if any(len(found[name]) != size for name, size in sizes.items()):
+                found = {name: _member(tar, f"{key}/{name}", size) for name, size in sizes.items()}
+                if {name: len(blob) for name, blob in found.items()} != sizes:
                     raise BadInput(f"files of {key[:12]} have other sizes than the manifest says")
-                _recognize(key, found)
+                _recognize(key, store.checked(key, found))
                 yield key, found
             if more := tar.next():
                 raise BadInput(f"'{more.name}' is not in the manifest")
@@ -159,9 +151,8 @@ def _member(tar: tarfile.TarFile, name: str, largest: int) -> bytes:
     return file.read()
 
 
-def _recognize(key: str, found: dict[str, bytes]) -> None:
-    """BadInput or Corrupt where these files are not the sealed result of a step that has this key."""
-    entry = store.checked(key, found)
+def _recognize(key: str, entry: store.Entry) -> None:
+    """BadInput where this is not the sealed result of a step that has this key."""
     kind = KINDS.get(str(entry.record.get("kind")))
     if kind is None or not issubclass(kind, Step) or entry.record.get("revision", 1) != kind.revision:
         raise BadInput(f"{key[:12]} is of a kind that this version of lib does not know")

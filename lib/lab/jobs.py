@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import json
+import platform
+import time
 import traceback
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, partial
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
 
 from lib import BadInput, one_line, paths, store
+from lib.compute import compute
 from lib.lab.plans import Job
+from lib.lab.prices import work
+from lib.recipe import Train
+
+# Where kinds register what they compute; a package with all of its modules.
+REGISTERING = "lib.training", "lib.localization", "lib.attacks", "lib.lab.cost", "lib.lab.readings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +57,77 @@ def doing(job: Job, broken: Outcome | None = None) -> Generator[None, None, Outc
     """
     if broken:
         return orphan(job, broken)
-    from lib.lab.work import run
-
-    name, there = name_of(job), tuple(step.key for step in job.yields)
+    ended = partial(Outcome, job.key, name_of(job))
+    there = tuple(step.key for step in job.yields)
     try:
-        if all(store.has(key) for key in there):
-            return Outcome(job.key, name, there=there)
+        if all(map(store.has, there)):
+            return ended(there=there)
         try:
             meta = yield from run(job)
         except store.Corrupt as error:
             store.discard(error.key)
-            return Outcome(job.key, name, f"{error}; computing it again", corrupt=True)
-        operations, device = meta.get("operations", 0.0), meta["device"]
-        return Outcome(job.key, name, seconds=meta["seconds"], operations=operations, device=device, there=there)
+            return ended(f"{error}; computing it again", corrupt=True)
+        return ended(there=there, **{name: meta[name] for name in ("seconds", "operations", "device")})
     except store.Refused as error:
-        return Outcome(job.key, name, str(error), refused=True)
+        return ended(str(error), refused=True)
     except Exception as error:
         place = "" if isinstance(error, BadInput) else f" (trace and recipe in {keep(job, traceback.format_exc())})"
-        return Outcome(job.key, name, one_line(f"{type(error).__name__}: {error}") + place)
+        return ended(one_line(f"{type(error).__name__}: {error}") + place)
+
+
+@cache
+def learn_kinds() -> None:
+    """Imports what registers; what needs a library that is not on this machine stays unknown."""
+    for name in REGISTERING:
+        for inside in ("", *(f".{each.name}" for each in iter_modules(getattr(import_module(name), "__path__", ())))):
+            if inside == ".private":  # Opacus takes seconds to import: `lib.training.defences` does when it is asked
+                continue
+            try:
+                import_module(name + inside)
+            except ModuleNotFoundError as error:
+                if (error.name or "").partition(".")[0] == "lib":
+                    raise
+
+
+def run(job: Job) -> Generator[None, None, dict[str, Any]]:
+    """Computes and stores what a job yields; returns when, where and how long. Pauses as `training.train` does.
+
+    What is stored already is not written again.
+    """
+    import numpy
+    import torch
+
+    from lib.lab.training import train
+    from lib.subject import Subject, device_name
+
+    learn_kinds()
+    start = time.perf_counter()
+    if isinstance(job.step, Train):
+        made = yield from train(job.step, job.asked, job.read)
+    else:
+        made = {job.key: compute(job.step, Subject)}
+    meta = {
+        "seconds": round(time.perf_counter() - start, 3),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version(), "numpy": numpy.__version__, "torch": torch.__version__},
+        "threads": torch.get_num_threads(),
+        "device": device_name() if job.step.place == "device" else "cpu",
+        "operations": work(job.step),
+    }
+    for step in reversed(job.yields):  # the training itself last: if it is there, so is what was asked of it
+        store.write(step.key, step.record(), made[step.key], meta)
+    return meta
 
 
 def reasons(failed: Iterable[Outcome]) -> list[str]:
     """One line for each thing that went wrong, however many jobs it hit; those that only lack a parent are not told."""
     every = list(failed)
-    found: dict[str, list[Outcome]] = {}
+    found: dict[str, list[str]] = {}
     for outcome in [each for each in every if not each.orphan] or every:
-        found.setdefault(outcome.error, []).append(outcome)
-    more = {error: f" (and {len(each) - 1} more)" * (len(each) > 1) for error, each in found.items()}
-    return [f"{each[0].name}: {error}{more[error]}" for error, each in found.items()]
+        found.setdefault(outcome.error, []).append(outcome.name)
+    return [
+        f"{names[0]}: {error}" + f" (and {len(names) - 1} more)" * (len(names) > 1) for error, names in found.items()
+    ]
 
 
 def told(outcome: Outcome | Exception) -> Outcome:

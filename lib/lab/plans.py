@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain
 from typing import Any
 
 from lib import BadInput, store
@@ -33,6 +35,21 @@ def steps_of(asked: Any) -> list[Step]:
     return list(found.values())
 
 
+def trainings(steps: Iterable[Step]) -> list[Train]:
+    """All trainings behind some steps, parents first."""
+    found: dict[str, Step] = {}
+
+    def walk(step: Step) -> None:
+        if step.key not in found:
+            for parent in step.parents():
+                walk(parent)
+            found[step.key] = step
+
+    for step in steps:
+        walk(step)
+    return [step for step in found.values() if isinstance(step, Train)]
+
+
 @dataclass
 class Job:
     """One unit of work: a step, and for a training what is asked of its epochs."""
@@ -57,8 +74,6 @@ class Plan:
     """Jobs in an order in which they can be done, and what the preview says."""
 
     jobs: dict[str, Job]
-    asked: int  # steps asked for, counted as often as they are asked
-    distinct: int
     models_asked: int
     models_distinct: int
     models_there: int
@@ -80,64 +95,48 @@ class Plan:
 
 def plan(asked: Iterable[Any]) -> Plan:
     """The union of everything asked for, less what the store has. `asked`: one collection of steps for each asker."""
-    wanted = [steps_of(one) for one in asked]
-    jobs: dict[str, Job] = {}
-    seen: dict[str, Step] = {}
-    there: set[str] = set()
-    stored: dict[str, bool] = {}
+    wanted = [steps_of(each) for each in asked]
+    jobs: dict[str, Job] = {}  # a job comes after those that it needs
 
+    @cache
     def is_there(step: Step) -> bool:
-        if step.key not in stored:
-            stored[step.key] = step.stored and store.has(step.key)
-        return stored[step.key]
+        return step.stored and store.has(step.key)
+
+    def job(step: Step) -> Job:
+        if step.key not in jobs:
+            needs = list(dict.fromkeys(key for parent in step.parents() for key in visit(parent)))
+            jobs[step.key] = Job(step, needs=needs)
+        return jobs[step.key]
 
     def visit(step: Step, used: bool = True) -> list[str]:
         """Keys of the jobs that `step` waits for, itself included; who goes on from a choice needs weights as well."""
-        known = step.key in seen
-        seen[step.key] = step
         behind = _behind(step) if used and isinstance(step, Choose) else ()
         weights = [key for state in behind for key in visit(state)]
         if is_there(step):
-            there.add(step.key)
             return weights
         if isinstance(step, Edit):
             return [key for parent in step.parents() for key in visit(parent)]
         if isinstance(step, At):
-            return [training(step.of, keep=step).key]
-        if isinstance(step, Signals) and isinstance(step.of, At) and not is_there(step.of):
-            return [training(step.of.of, read=step).key]
-        if isinstance(step, Train):
-            return [training(step).key]
-        if not known:
-            needs = list(dict.fromkeys(key for parent in step.parents() for key in visit(parent)))
-            jobs[step.key] = Job(step, needs=needs)
-        return [step.key, *weights]
+            made = job(step.of)
+            made.asked += [step] if step not in made.asked else []
+        elif isinstance(step, Signals) and isinstance(step.of, At) and not is_there(step.of):
+            made = job(step.of.of)
+            made.read += [step] if step not in made.read else []
+        else:
+            made = job(step)
+        return [made.key, *weights]
 
-    def training(step: Train, keep: At | None = None, read: Signals | None = None) -> Job:
-        if step.key not in jobs:
-            needs = list(dict.fromkeys(key for parent in step.parents() for key in visit(parent)))
-            jobs[step.key] = Job(step, needs=needs)
-        job = jobs[step.key]
-        if keep and keep not in job.asked:
-            job.asked.append(keep)
-        if read and read not in job.read:
-            job.read.append(read)
-        return job
-
-    for one in wanted:
-        for step in one:
-            visit(step, used=False)
-    operations = {key: sum(map(work, (job.step, *job.read))) for key, job in jobs.items()}
+    for step in chain(*wanted):
+        visit(step, used=False)
+    operations = {key: sum(map(work, (one.step, *one.read))) for key, one in jobs.items()}
     speed = rate() if any(operations.values()) else 1.0
-    for key, job in jobs.items():
-        job.seconds = operations[key] / speed + JOB_OVERHEAD_S
-    models = [_models(one) for one in wanted]
-    distinct = set().union(*models) if models else set()
+    for key, one in jobs.items():
+        one.seconds = operations[key] / speed + JOB_OVERHEAD_S
+    models = [{step.key for step in trainings(each)} for each in wanted]
+    distinct = set().union(*models)
     return Plan(
-        jobs=_ordered(jobs),
-        asked=sum(len(one) for one in wanted),
-        distinct=len({step.key for one in wanted for step in one}),
-        models_asked=sum(len(one) for one in models),
+        jobs=jobs,
+        models_asked=sum(map(len, models)),
         models_distinct=len(distinct),
         models_there=sum(key not in jobs for key in distinct),
     )
@@ -149,34 +148,3 @@ def _behind(choice: Choose) -> tuple[State, ...]:
         return (taken(choice),)
     except (KeyError, store.Corrupt):
         return choice.candidates
-
-
-def _models(steps: Iterable[Step]) -> set[str]:
-    """Keys of all trainings behind some steps, stored ones too."""
-    found: set[str] = set()
-    seen: set[str] = set()
-    todo = list(steps)
-    while todo:
-        step = todo.pop()
-        if step.key in seen:
-            continue
-        seen.add(step.key)
-        if isinstance(step, Train):
-            found.add(step.key)
-        todo.extend(step.parents())
-    return found
-
-
-def _ordered(jobs: dict[str, Job]) -> dict[str, Job]:
-    """Parents before children, in the order of asking."""
-    out: dict[str, Job] = {}
-
-    def put(job: Job) -> None:
-        if job.key not in out:
-            for key in job.needs:
-                put(jobs[key])
-            out[job.key] = job
-
-    for job in jobs.values():
-        put(job)
-    return out

@@ -1,10 +1,15 @@
-"""What a step costs: operations by what its kind says of itself, and seconds by how fast such work went here before."""
+"""What a step costs: operations as its kind counts them, and seconds by how fast trainings were here before."""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 
-from lib.lab.pace import rates
+from lib import BadInput, files, paths
 from lib.recipe import Data, Model, Step
 
 # What a counted operation takes, of a small ResNet's, on one core: an Active Token Mixer's interpolation between tokens
@@ -14,6 +19,9 @@ PACES = {"atm": 6.0, "vit": 2.0, "transformer": 2.0}
 # Operations per second before the store knows better: of one core on small nets, and a guess for a stream of a GPU;
 # seconds that any job costs.
 CPU_OPERATIONS_PER_S, GPU_OPERATIONS_PER_S, JOB_OVERHEAD_S = 3.5e10, 1e13, 0.1
+
+# Operations below which a training tells what a job costs anyway, not how fast a device is.
+TELLING = 1e10
 
 
 @cache
@@ -42,3 +50,40 @@ def rate(device: str | None = None) -> float:
 
         device = device_name()
     return rates().get(device, CPU_OPERATIONS_PER_S if device == "cpu" else GPU_OPERATIONS_PER_S)
+
+
+@dataclass
+class Kept:
+    """What stands in the file."""
+
+    rates: dict[str, float]  # operations per second by name of the device
+
+
+def rates() -> dict[str, float]:
+    """Operations per second of one training, by name of the device; a damaged file is removed, with a warning."""
+    path = paths.store() / "rate.json"
+    if not path.exists():
+        return {}
+    try:
+        found: dict[str, float] = files.from_json(files.text(path), path, Kept).rates
+        if odd := [name for name, rate in found.items() if rate <= 0]:
+            raise BadInput(f"{path}: a rate is more than 0, unlike that of '{odd[0]}'")
+        return found
+    except BadInput as error:
+        print(f"{error}: forgotten", file=sys.stderr)
+        with suppress(OSError):
+            path.unlink()
+        return {}
+
+
+def remember(done: Mapping[str, list[tuple[float, float]]]) -> None:
+    """Keeps for the next preview how fast trainings were, from operations and seconds of each, by device.
+
+    Two trainings of a device say little.
+    """
+    telling = {device: [each for each in every if each[0] >= TELLING] for device, every in done.items()}
+    sums = {device: map(sum, zip(*every, strict=True)) for device, every in telling.items() if len(every) >= 3}
+    if sums:
+        new = {device: operations / seconds for device, (operations, seconds) in sums.items()}
+        with suppress(OSError):  # a full disk has been told of by those who could not store their results
+            files.write(paths.store() / "rate.json", json.dumps({"rates": rates() | new}))

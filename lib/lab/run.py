@@ -18,9 +18,9 @@ from typing import Any
 from lib import BadInput, one_line, paths, store
 from lib.lab.cluster import Engine, Where, connect, gpus
 from lib.lab.jobs import Outcome, do, doing, keep, name_of, one_thread, orphan, reasons, told
-from lib.lab.pace import Pace, remember
 from lib.lab.plans import Job, Plan
 from lib.lab.plans import plan as make_plan
+from lib.lab.prices import remember
 
 STREAMS = 4  # trainings under way at a time in one process that has a GPU; a small one leaves most of it idle
 ENOUGH = 30.0  # core-seconds of work above which starting workers pays
@@ -28,39 +28,31 @@ SETTLE = 60.0  # seconds that a shared disk may take to show here what a worker 
 SILENCE = 30.0  # seconds without an outcome before we look whether there is anybody left to bring one
 DESERTED = 120.0  # seconds without a worker on this machine after which a run gives up; a queue may take days
 
-__all__ = ["Outcome", "do", "reasons", "reporter", "run", "width"]
+__all__ = ["Outcome", "reasons", "reporter", "run", "width"]
 
 
 class Frontier:
     """The jobs of a plan as their parents are done, in the plan's order. Of what is done only failures are kept."""
 
     def __init__(self, plan: Plan) -> None:
-        self._jobs = list(plan.jobs.values())
-        self._place = {job.key: place for place, job in enumerate(self._jobs)}
-        self._order = TopologicalSorter({job.key: job.needs for job in self._jobs})
-        self._order.prepare()
-        self._failed: dict[str, Outcome] = {}
-        self._ready = sorted(self._place[key] for key in self._order.get_ready())  # hence a heap
-
-    def __bool__(self) -> bool:
-        """Whether a job is ready."""
-        return bool(self._ready)
+        self.jobs, self.failed = list(plan.jobs.values()), dict[str, Outcome]()
+        self.place = {key: place for place, key in enumerate(plan.jobs)}
+        self.order = TopologicalSorter({key: job.needs for key, job in plan.jobs.items()})
+        self.order.prepare()
+        self.ready = sorted(map(self.place.__getitem__, self.order.get_ready()))  # hence a heap
 
     def pop(self) -> tuple[Job, Outcome | None]:
         """The next job, and one of its parents that failed."""
-        job = self._jobs[heappop(self._ready)]
-        return job, next((self._failed[key] for key in job.needs if key in self._failed), None)
-
-    def place(self, job: Job) -> int:
-        return self._place[job.key]
+        job = self.jobs[heappop(self.ready)]
+        return job, next((self.failed[key] for key in job.needs if key in self.failed), None)
 
     def settle(self, outcome: Outcome) -> None:
         """Takes note that a job is done."""
         if outcome.error:
-            self._failed[outcome.key] = outcome
-        self._order.done(outcome.key)
-        for key in self._order.get_ready():
-            heappush(self._ready, self._place[key])
+            self.failed[outcome.key] = outcome
+        self.order.done(outcome.key)
+        for key in self.order.get_ready():
+            heappush(self.ready, self.place[key])
 
 
 def run(
@@ -77,7 +69,7 @@ def run(
     store.sweep()
     where = where if isinstance(where, Where) else Where(where)
     failed: dict[str, Outcome] = {}
-    paces: dict[str, Pace] = defaultdict(Pace)
+    trained = defaultdict[str, list[tuple[float, float]]](list)  # operations and seconds, by device
 
     def took(outcome: Outcome) -> None:
         if outcome.refused:
@@ -86,18 +78,17 @@ def run(
         if outcome.error:
             failed[outcome.key] = outcome
         if outcome.name.startswith("Train "):
-            paces[outcome.device].count(outcome.operations, outcome.seconds)
+            trained[outcome.device].append((outcome.operations, outcome.seconds))
         if on_done:
             on_done(outcome)
 
     def twice(go: Callable[[Plan, str], None]) -> None:
         try:
             go(plan, "")
-            spoilt = [plan.jobs[key].yields for key, outcome in failed.items() if outcome.corrupt]
-            if spoilt:
+            if spoilt := [plan.jobs[key].yields for key, outcome in failed.items() if outcome.corrupt]:
                 go(make_plan(spoilt), "-again")
         finally:
-            remember(paces)
+            remember(trained)
 
     if not plan.jobs or _alone(plan, where):
         twice(lambda todo, _: _here(todo, took))
@@ -127,11 +118,11 @@ def _here(plan: Plan, took: Callable[[Outcome], None]) -> None:
     frontier = Frontier(plan)
 
     def ready() -> Iterator[Generator[None, None, Outcome]]:
-        while frontier:
+        while frontier.ready:
             yield doing(*frontier.pop())
 
     with one_thread():
-        while frontier:
+        while frontier.ready:
             for _, found in fit_many(ready(), STREAMS):
                 outcome = told(found)
                 took(outcome)
@@ -155,12 +146,12 @@ class Dispatch:
     def run(self) -> None:
         slots, looked = 1, -1.0
         seen = time.monotonic()  # when there was a worker or an outcome
-        while self.frontier or self.running or self.suspects:
+        while self.frontier.ready or self.running or self.suspects:
             if time.monotonic() - looked > 1:
                 slots, looked = self.engine.slots(), time.monotonic()
                 if slots:
                     seen = looked
-            while self.frontier and len(self.running) <= slots:
+            while self.frontier.ready and len(self.running) <= slots:
                 job, broken = self.frontier.pop()
                 if broken:
                     self.settle(orphan(job, broken))
@@ -190,7 +181,9 @@ class Dispatch:
         # What follows the device waits for one where workers declare them.
         needs = {"GPU": 1} if self.engine.gpu and job.step.place == "device" else None
         with self.engine.asked():
-            future = self.engine.client.submit(do, job, key=key, priority=-self.frontier.place(job), resources=needs)
+            future = self.engine.client.submit(
+                do, job, key=key, priority=-self.frontier.place[job.key], resources=needs
+            )
             future.add_done_callback(self.landed.put)
         self.running[key] = job, future
 
@@ -206,35 +199,30 @@ class Dispatch:
             error = future.exception() if future.status == "error" else None
             outcome = None if error else future.result()
         if outcome is None:  # no job raises: a worker died under it, or could not read it
-            self.lost(job, future.key, error)
-            return
-        asked = "".join(f"-{step.key[:8]}" for step in job.yields[1:])
-        if not outcome.error and not {step.key for step in job.yields} <= set(outcome.there):
+            why = one_line(f"{type(error).__name__}: {error}")
+            if type(error).__name__ == "KilledWorker":
+                if not future.key.endswith("-alone"):
+                    self.suspects.append(job)  # or it only stood beside the one that kills
+                    return
+                why = "the workers that ran it died, alone too; out of memory, perhaps"
+            outcome = Outcome(job.key, name_of(job), f"{why} (recipe in {keep(job, why + chr(10))})")
+        elif not outcome.error and not {step.key for step in job.yields} <= set(outcome.there):
+            asked = "".join(f"-{step.key[:8]}" for step in job.yields[1:])
             self.start(job, asked, self.mark)  # another plan's job of this key, which asked for other epochs
+            return
         elif not outcome.error and not _arrived(outcome.there):
-            name = self.engine.name
-            why = f"a worker of {name} says it is done, but it is not in {paths.store()}: not the same disk"
-            self.settle(Outcome(job.key, outcome.name, why))
-        else:
-            self.settle(outcome)
-
-    def lost(self, job: Job, key: str, error: Any) -> None:
-        why = one_line(f"{type(error).__name__}: {error}")
-        if type(error).__name__ == "KilledWorker":
-            if not key.endswith("-alone"):
-                self.suspects.append(job)  # or it only stood beside the one that kills
-                return
-            why = "the workers that ran it died, alone too; out of memory, perhaps"
-        self.settle(Outcome(job.key, name_of(job), f"{why} (recipe in {keep(job, f'{why}{chr(10)}')})"))
+            why = f"a worker of {self.engine.name} says it is done, but it is not in {paths.store()}: not the same disk"
+            outcome = Outcome(job.key, outcome.name, why)
+        self.settle(outcome)
 
 
 def _arrived(keys: tuple[str, ...]) -> bool:
     """Whether entries that a worker has stored are seen from here; a shared disk may take a while to tell."""
     deadline = time.monotonic() + SETTLE
-    while not all(store.has(key) for key in keys):
+    while missing := [key for key in keys if not store.has(key)]:
         if time.monotonic() > deadline:
             return False
-        for key in keys:
+        for key in missing:
             with suppress(OSError):
                 os.listdir(store.folder(key).parent)  # has NFS look again
         time.sleep(0.2)
@@ -250,8 +238,7 @@ def reporter(plan: Plan) -> Callable[[Outcome], None]:
     if sys.modules.get("ipykernel") and os.environ.get("LEAK_ATLAS_PROGRESS") != "log":
         from tqdm.auto import tqdm
 
-        bar = tqdm(total=len(plan.jobs), unit="step", leave=False)
-        bar.set_description(f"about {total / 60:.1f} core-minutes")
+        bar = tqdm(total=len(plan.jobs), unit="step", leave=False, desc=f"about {total / 60:.1f} core-minutes")
 
         def advance(outcome: Outcome) -> None:
             bar.update()
@@ -260,18 +247,17 @@ def reporter(plan: Plan) -> Callable[[Outcome], None]:
 
         return advance
 
-    done = {"seconds": 0.0, "tenth": 0, "jobs": 0}
-    known: set[str] = set()
+    done, seconds, known = 0, 0.0, set[str]()
 
     def line(outcome: Outcome) -> None:
-        done["seconds"] += plan.jobs[outcome.key].seconds if outcome.key in plan.jobs else 0
-        done["jobs"] += 1
-        tenth = int(10 * done["seconds"] / total + 1e-9)
+        nonlocal done, seconds
+        before = int(10 * seconds / total + 1e-9)
+        seconds += plan.jobs[outcome.key].seconds if outcome.key in plan.jobs else 0
+        done, tenth = done + 1, int(10 * seconds / total + 1e-9)
         if outcome.error and not outcome.orphan and outcome.error not in known:
             known.add(outcome.error)
             print(f"failed: {outcome.name}: {outcome.error}", file=sys.stderr, flush=True)
-        if tenth > done["tenth"]:
-            done["tenth"] = tenth
-            print(f"  {done['jobs']} of {len(plan.jobs)} steps, {10 * tenth} % of the work", flush=True)
+        if tenth > before:
+            print(f"  {done} of {len(plan.jobs)} steps, {10 * tenth} % of the work", flush=True)
 
     return line

@@ -4,10 +4,10 @@ import errno
 import os
 
 from lib import paths, store
-from lib.lab import work
+from lib.lab import jobs
 
 ROOM = 4
-sync, run = os.fsync, work.run
+sync, run = os.fsync, jobs.run
 
 
 def fsync(number: int) -> None:
@@ -24,4 +24,4 @@ def noted(job):
 
 
 def dask_setup(worker) -> None:
-    os.fsync, work.run = fsync, noted
+    os.fsync, jobs.run = fsync, noted

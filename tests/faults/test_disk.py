@@ -20,7 +20,7 @@ import pytest
 
 from lib import BadInput, lab, paths, store
 from lib.lab import __main__ as cli
-from lib.lab import work
+from lib.lab import jobs
 from lib.lab.exchange import dump
 from lib.lab.plans import plan
 from tests.faults import narrow, tiny
@@ -123,7 +123,7 @@ def test_the_first_refusal_of_the_disk_ends_a_run(
     command = ["run", str(tmp_path / "plan.json"), "--workers", str(workers), "--pack", str(tmp_path / "packed")]
     with monkeypatch.context() as patch, dask.config.set({"distributed.worker.preload": ["tests.faults.narrow"]}):
         patch.setattr(os, "fsync", narrow.fsync)
-        patch.setattr(work, "run", narrow.noted)
+        patch.setattr(jobs, "run", narrow.noted)
         assert cli.main(command) == 2
     error = capsys.readouterr().err.strip()
     assert error.startswith("leak atlas: cannot write to the store") and "Disk quota exceeded" in error

@@ -24,19 +24,19 @@ KILLS = int(os.environ.get("LEAK_ATLAS_KILLS", "10"))
 
 def _life(place: Path, log: Path, ready: Connection) -> None:
     """One run of the experiment in a process group of its own; notes what it starts to compute."""
-    import lib.lab.work as work
+    import lib.lab.jobs as jobs
 
     os.setsid()
     os.environ["LEAK_ATLAS_STORE"] = str(place)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    really = work.run
+    really = jobs.run
 
     def noted(job):
         with open(log, "a") as file:
             file.write(f"{job.key}\n")
         return really(job)
 
-    work.run = noted
+    jobs.run = noted
     ready.send_bytes(b"!")
     lab.realize(tiny.asked())
 

@@ -9,7 +9,7 @@ from lib.recipe import Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, pop
 
 # Children start from a process that has torch in memory and no threads: a hundredth of a second instead of three.
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["torch", "lib.lab.run", "lib.lab.work", "tests.faults.tiny"])
+SERVER.set_forkserver_preload(["torch", "lib.lab.run", "tests.faults.tiny"])
 
 
 def asked(models: int = 6, epochs: int = 1) -> list[Any]:

@@ -22,9 +22,8 @@ from lib.lab import __main__ as cli
 from lib.lab import cluster
 from lib.lab.cluster import Where
 from lib.lab.exchange import dump
-from lib.lab.pace import Pace, remember
 from lib.lab.plans import plan
-from lib.lab.prices import CPU_OPERATIONS_PER_S, rate
+from lib.lab.prices import CPU_OPERATIONS_PER_S, rate, remember
 from lib.lab.run import Dispatch, Outcome, reasons, run, width
 from lib.recipe import RandomHalves, Schedule, Signals, population
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool
@@ -486,25 +485,24 @@ def test_the_next_preview_knows_how_fast_trainings_were_on_this_device() -> None
     paths.store().mkdir(parents=True)
     (paths.store() / "rate.json").write_text('{"rate": 1.0, "from": 9}')  # as it was before devices had names
     assert rate("cpu") == CPU_OPERATIONS_PER_S
-    few, enough = Pace(2, 2e11, 20.0), Pace(3, 2.3e11, 21.0)
+    few, enough = [(1e11, 10.0)] * 2, [(1e11, 10.0), (1e11, 10.0), (3e10, 1.0)]
     remember({"cpu": few})
     assert rate("cpu") == CPU_OPERATIONS_PER_S, "two trainings say little"
     remember({"cpu": enough})
-    remember({"NVIDIA H200": Pace(3, 6e15, 30.0), "cpu": few})
+    remember({"NVIDIA H200": [(2e15, 10.0)] * 3, "cpu": few})
     assert rate("cpu") == pytest.approx(2.3e11 / 21) and rate("NVIDIA H200") == pytest.approx(2e14)
     assert rate("another") not in (rate("cpu"), rate("NVIDIA H200"))
     assert width(plan([pool(2)]), Where(8)) == 1, "so little work stays in this process"
 
 
 def test_trainings_of_a_blink_tell_nothing_of_the_pace() -> None:
-    pace = Pace()
-    for operations, seconds in ((1e9, 0.3), (2e10, 1.0), (3e10, 1.5), (1e6, 0.2), (5e10, 2.5)):
-        pace.count(operations, seconds)
-    assert pace == Pace(3, 1e11, 5.0)
+    paths.store().mkdir(parents=True)
+    remember({"cpu": [(1e9, 0.3), (2e10, 1.0), (3e10, 1.5), (1e6, 0.2), (5e10, 2.5)]})
+    assert rate("cpu") == pytest.approx(1e11 / 5)
 
 
 def test_a_run_counts_its_trainings_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lib.lab.pace.TELLING", 0.0)
+    monkeypatch.setattr("lib.lab.prices.TELLING", 0.0)
     run(plan([pool(4).signals()]), 1)
     found = [store.describe(state.key)["meta"] for state in pool(4)]
     assert rate("cpu") == pytest.approx(sum(one["operations"] for one in found) / sum(one["seconds"] for one in found))

@@ -74,7 +74,7 @@ def test_a_score_has_a_map_for_each_scored_tensor_and_is_looked_up_again(
             assert np.array_equal(values, np.abs(own[name] - init[name])) and values.any()
     if isinstance(criterion, Vulnerability):
         assert first["history/kl"].shape == first["history/accuracy_reference"].shape == (4,)
-    monkeypatch.setattr("lib.lab.work.compute", lambda *_: pytest.fail("scored twice"))
+    monkeypatch.setattr("lib.lab.jobs.compute", lambda *_: pytest.fail("scored twice"))
     assert lab.realize(score)[score].keys() == first.keys()
 
 
