@@ -105,7 +105,10 @@ accuracy = {(key, n): [float(results[s][f"accuracy_{r.name.lower()}"]) for s in 
 losses = {(key, n): [loss(results[s], role) for s in each] for key, each in signals.items() for n, role in sides.items()}
 right, held_out = ({key: found[key, "test samples"] for key in variants} for found in (accuracy, losses))
 gaps = {key: list(np.subtract(held_out[key], losses[key, "members"])) for key in variants}
-areas, effect = {key: audit.auc(results[a]["scores"], results[a]["member"]) for key, a in attacks.items()}, max(a.design_effect for a in attacks.values())
+areas, effect = (
+    {key: audit.auc(results[a]["scores"], results[a]["member"]) for key, a in attacks.items()},
+    max(a.design_effect for a in attacks.values()),
+)
 
 
 def changed(found, sparsity, since=(after, 0.0), design_effect=1.0):
