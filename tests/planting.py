@@ -41,6 +41,7 @@ def _way(of: Recipe) -> str:
     return f"{type(of).__name__}:{zlib.crc32(text.encode()):08x}"
 
 
+@cache
 def chain(value: Any) -> str:
     """The kinds of steps that lead here, whatever their numbers, objectives, data and architectures."""
     if isinstance(value, tuple):
@@ -123,9 +124,10 @@ class Planted:
         role, index, labels = _table(own.data, own.design, own.row)
         least = {r: 0.4 if r == Role.MEMBER else 0.1 for r in Role}
         share = {r: min(1.0, least[r] + 0.8 * self.effect(step.of, r.name) + NOISE * rng.normal()) for r in Role}
-        right = rng.random(len(role)) < np.array([share[Role(r)] for r in role])
+        certain = {r: 1 + 4 * self.effect(step.of, f"sure {r.name}") for r in Role}
+        chance, sure = (np.array([each[r] for r in Role])[role] for each in (share, certain))
+        right = rng.random(len(role)) < chance
         logits = 0.1 * rng.normal(size=(len(role), own.data.classes)).astype(np.float32)
-        sure = 1 + 4 * np.array([self.effect(step.of, f"sure {Role(r).name}") for r in role])
         logits[np.arange(len(role)), np.where(right, labels, (labels + 1) % own.data.classes)] += sure
         views = np.repeat(sure[:, None], step.views, axis=1)
         arrays = {"logits": logits, "views": views, "labels": labels, "index": index, "role": role}

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from markupsafe import Markup
-
 from lib.report.ledger import POPULATIONS
-from lib.report.markup import html_table, text_table
+from lib.report.markup import drawn, table
 from lib.report.tables import plain
 
 __all__ = ["Provenance", "provenance"]
@@ -37,16 +35,11 @@ class Provenance:
         return shown | {POPULATIONS: list(self.populations)}
 
     def _repr_html_(self) -> str:
-        rows = [(Markup("<b>{}</b>").format(name), Markup("{}").format(value)) for name, value in self.lines]
-        page = html_table(("Provenance", ""), rows)
-        items = Markup("").join(
-            Markup("<p><b>{}</b> <code>{}</code></p>").format(kind, " ".join(keys)) for kind, keys in self.keys.items()
-        )
-        return str(page + Markup("<details><summary>keys of all steps</summary>{}</details>").format(items))
+        return str(drawn("provenance.html", head=("Provenance", ""), lines=self.lines, keys=self.keys, numeric=()))
 
     def __str__(self) -> str:
         keys = "\n".join(f"{kind}: {' '.join(keys)}" for kind, keys in self.keys.items())
-        return text_table(("", ""), self.lines).strip() + "\n" + keys
+        return table("txt", ("", ""), self.lines).strip() + "\n" + keys
 
     __repr__ = __str__
 

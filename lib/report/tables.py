@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from lib.audit import Estimate
-from lib.report.markup import html_table, markdown_table, text_table
+from lib.report import markup
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,20 +88,17 @@ class Table:
         return head, rows, numeric
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/html": self._repr_html_(), "text/markdown": self._repr_markdown_(), "text/plain": str(self)}
+        return {"text/html": self._repr_html_(), "text/markdown": self._drawn("md"), "text/plain": str(self)}
 
-    def _drawn(self, draw: Callable[..., str], cell: Callable[[Any], str]) -> str:
+    def _drawn(self, kind: str, cell: Callable[[Any], str] = plain) -> str:
         head, rows, numeric = self._parts()
-        return str(draw(head, [[cell(value) for value in row] for row in rows], self.caption, numeric))
+        return markup.table(kind, head, [[cell(value) for value in row] for row in rows], self.caption, numeric)
 
     def _repr_html_(self) -> str:
-        return self._drawn(html_table, _cell)
-
-    def _repr_markdown_(self) -> str:
-        return self._drawn(markdown_table, plain)
+        return self._drawn("html", _cell)
 
     def __str__(self) -> str:
-        return self._drawn(text_table, plain)
+        return self._drawn("txt")
 
     __repr__ = __str__
 
