@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from markupsafe import Markup
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["Claim", "Claims", "Judgement", "claims", "claims_of", "judge", "verdict"]
 
 Verdict = Literal["holds", "fails", "undecided", "below resolution", "inert"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 ICONS: dict[Verdict, str] = {"holds": "✓", "fails": "✗", "undecided": "◐", "below resolution": "○", "inert": "∅"}
 MEANING: dict[Verdict, str] = {
     "holds": "the whole 95 % interval is on the claimed side of the border",
@@ -110,9 +109,8 @@ def claims(*items: Claim, regime: Mapping[str, float] | None = None) -> Claims:
     (`{"member accuracy": 0.95}`); `judge` takes what was measured.
     """
     names = [item.name for item in items]
-    for name in names:
-        if names.count(name) > 1:
-            raise BadInput(f"two claims are named '{name}'")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise BadInput(f"two claims are named '{twice[0]}'")
     return Claims(tuple(items), dict(regime or {}))
 
 

@@ -52,7 +52,10 @@ def provenance(results: Any, **extra: Any) -> Provenance:
     trained = [metas[step.key].get("seconds") or 0.0 for step in steps if type(step).__name__ == "Train"]
     lines: list[tuple[str, str]] = [
         ("Steps behind this page", f"{len(steps)}: {kinds}" if steps else "none"),
-        ("Seeds", _list(_seeds(steps))),
+        (
+            "Seeds",
+            _list(getattr(each, "seed", None) for step in steps for each in (step, getattr(step, "design", None))),
+        ),
         ("Precision", _list(getattr(step, "precision", None) for step in steps)),
         ("Device", _list(meta.get("device") for meta in metas.values())),
         ("Training time", _duration(sum(trained)) + f" in {len(trained)} trainings" if trained else ""),
@@ -74,12 +77,6 @@ def provenance(results: Any, **extra: Any) -> Provenance:
 def _list(values: Iterable[Any]) -> str:
     found = sorted({str(value) for value in values if value not in (None, "")}, key=lambda text: (len(text), text))
     return ", ".join(found[:24]) + (f", ... ({len(found)})" if len(found) > 24 else "")
-
-
-def _seeds(steps: Iterable[Any]) -> Iterable[int | None]:
-    for step in steps:
-        yield getattr(step, "seed", None)
-        yield getattr(getattr(step, "design", None), "seed", None)
 
 
 def _duration(seconds: float) -> str:

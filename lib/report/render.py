@@ -137,8 +137,6 @@ def html(notebook: NotebookNode, title: str, home: str = "../index.html") -> str
     """The notebook as one page that needs no network: code folded, figures inside, a way back to the index."""
     page = {"title": title, "home": home, "style": _style(), "names": SUMMARIES}
     return _exporter().from_notebook_node(clean(notebook), {"page": page})[0]
-        clean(notebook), {"page": {"title": title, "home": home, "style": _style(), "names": SUMMARIES}}
-    )[0]
 
 
 @cache
@@ -229,7 +227,7 @@ def _group(entry: Mapping[str, Any]) -> str:
 
 def _tally(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int, str]]:
     counts = Counter(row["verdict"] for row in rows)
-    return [(name, ledger.ICONS[name], counts[name], ledger.MEANING[name]) for name in ledger.VERDICTS]
+    return [(name, ledger.ICONS[name], counts[name], ledger.MEANING[name]) for name in ledger.ICONS]
 
 
 def index(run_folder: Path) -> None:
