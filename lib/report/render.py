@@ -115,18 +115,10 @@ ABSOLUTE = re.compile(
 
 def _folders() -> dict[str, str]:
     """Longest first, so that a folder inside another keeps its own name."""
-    known = {
-        paths.store(): "store",
-        paths.data(): "data",
-        paths.outputs(): "outputs",
-        paths.NOTEBOOKS: "notebooks",
-        paths.ROOT / "lib": "lib",
-        Path(sys.prefix): "env",
-        Path(tempfile.gettempdir()): "…",
-        paths.ROOT: ".",
-        Path.home(): "~",
-    }
-    named = {str(folder): name for folder, name in reversed(known.items()) if len(folder.parts) > 1}
+    inside = {paths.store(): "store", paths.data(): "data", paths.outputs(): "outputs", Path(sys.prefix): "env"}
+    inside |= {paths.NOTEBOOKS: "notebooks", paths.ROOT / "lib": "lib", paths.ROOT: "."}
+    known = {Path.home(): "~", Path(tempfile.gettempdir()): "…"} | inside
+    named = {str(folder): name for folder, name in known.items() if len(folder.parts) > 1}
     return dict(sorted(named.items(), key=lambda item: -len(item[0])))
 
 
@@ -235,7 +227,8 @@ def index(run_folder: Path) -> None:
     found = entries(run_folder)
     for entry in found:
         entry["paper"] = ", ".join(dict.fromkeys(row["paper"] for row in entry["claims"] if row["paper"]))
-        entry["thumbnail"] = _thumbnail(run_folder / f"{entry['notebook']}.ipynb")
+        page = run_folder / f"{entry['notebook']}.ipynb"
+        entry["thumbnail"] = _thumbnail(page, page.stat().st_mtime_ns) if page.exists() else ""
     for kind in ("html", "md"):
         files.write(run_folder / f"index.{kind}", _contents(found, run_folder.name, kind))
 
@@ -255,25 +248,18 @@ def _contents(found: Sequence[Mapping[str, Any]], profile: str, kind: str) -> st
     return drawn(f"contents.{kind}", profile=profile, style=style, drawn_claims=ledger.drawn_claims, **told)
 
 
-def _thumbnail(notebook: Path) -> str:
-    """The notebook's first figure, small, as base64; kept beside the notebook, because the index is written often."""
-    if not notebook.exists():
-        return ""
-    kept = notebook.with_suffix(".thumbnail")
-    if not kept.exists() or kept.stat().st_mtime_ns < notebook.stat().st_mtime_ns:
-        files.write(kept, _shrunk(_first_figure(files.notebook(notebook))))
-    return kept.read_text()
-
-
 def _first_figure(notebook: Mapping[str, Any]) -> bytes:
     """The first picture of an executed notebook as PNG; empty where it has none."""
     outputs = (output.get("data", {}) for cell in notebook["cells"] for output in cell.get("outputs", ()))
     return base64.b64decode("".join(next((data["image/png"] for data in outputs if data.get("image/png")), "")))
 
 
-def _shrunk(figure: bytes, width: int = 480) -> str:
+@cache
+def _thumbnail(notebook: Path, written: int, width: int = 480) -> str:
+    """Its first figure, small, as base64; made once for each time it was `written`, as the index is written often."""
     from PIL import Image
 
+    figure = _first_figure(files.notebook(notebook))
     if not figure:
         return ""
     image = Image.open(io.BytesIO(figure)).convert("RGB")
