@@ -111,7 +111,8 @@ class Planted:
     def shifts(self, of: Any, what: str, depth: int) -> np.ndarray:
         """How far members lie from non-members in each part, in standard deviations: up to 1 where it is loud."""
         signs = [1 - 2 * (zlib.crc32(f"{what} {self.number // 2} {i}".encode()) % 2) for i in range(depth)]
-        size = [sign * self.effect(of, f"{what} {i}") for i, sign in enumerate(signs)]
+        one = self.number >= 24  # level for all parts, so that one network is louder than another in each of them
+        size = [sign * self.effect(of, what if one else f"{what} {i}") for i, sign in enumerate(signs)]
         return np.array([s if self.loud(i / max(1, depth - 1)) else 0.0 for i, s in enumerate(size)])
 
     @singledispatchmethod

@@ -50,12 +50,10 @@ def provenance(results: Any, **extra: Any) -> Provenance:
     metas = {step.key: dict(results.meta(step) or {}) for step in steps}
     kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(type(step).__name__ for step in steps).items())
     trained = [metas[step.key].get("seconds") or 0.0 for step in steps if type(step).__name__ == "Train"]
+    seeded = [*steps, *(getattr(step, "design", None) for step in steps)]
     lines: list[tuple[str, str]] = [
         ("Steps behind this page", f"{len(steps)}: {kinds}" if steps else "none"),
-        (
-            "Seeds",
-            _list(getattr(each, "seed", None) for step in steps for each in (step, getattr(step, "design", None))),
-        ),
+        ("Seeds", _list(getattr(each, "seed", None) for each in seeded)),
         ("Precision", _list(getattr(step, "precision", None) for step in steps)),
         ("Device", _list(meta.get("device") for meta in metas.values())),
         ("Training time", _duration(sum(trained)) + f" in {len(trained)} trainings" if trained else ""),

@@ -207,14 +207,14 @@ def _weight(rows: Sequence[Mapping[str, Any]]) -> str:
     return "; ".join(said)
 
 
-def _order(entry: Mapping[str, Any]) -> tuple[int, str]:
-    group = entry["notebook"].split("/")[0]
-    return (list(GROUPS).index(group) if group in GROUPS else len(GROUPS), entry["notebook"])
-
-
 def _group(entry: Mapping[str, Any]) -> str:
     folder = entry["notebook"].rpartition("/")[0]
     return GROUPS.get(folder, folder or "More")
+
+
+def _order(entry: Mapping[str, Any]) -> tuple[int, str, str]:
+    group, known = _group(entry), list(GROUPS.values())
+    return (known.index(group) if group in known else len(known), group, entry["notebook"])
 
 
 def _tally(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int, str]]:
