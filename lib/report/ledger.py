@@ -154,13 +154,11 @@ class Judgement:
         return next(row["verdict"] for row in self.rows if row["name"] == name)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {"text/html": self._repr_html_(), "text/plain": str(self), MIME: [dict(row) for row in self.rows]}
-
-    def _repr_html_(self) -> str:
         from lib.report.tables import MODERATED
 
         caption = f"{MODERATED}." if any(row["moderated"] for row in self.rows) else ""
-        return str(drawn_claims("html", self.rows, caption))
+        page = str(drawn_claims("html", self.rows, caption))
+        return {"text/html": page, "text/plain": str(self), MIME: [dict(row) for row in self.rows]}
 
     def __str__(self) -> str:
         return str(drawn_claims("txt", self.rows))

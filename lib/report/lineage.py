@@ -31,11 +31,8 @@ class Provenance:
     populations: tuple[str, ...] = ()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        shown = {"text/html": self._repr_html_(), "text/plain": str(self)}
-        return shown | {POPULATIONS: list(self.populations)}
-
-    def _repr_html_(self) -> str:
-        return str(drawn("provenance.html", head=("Provenance", ""), lines=self.lines, keys=self.keys, numeric=()))
+        page = drawn("provenance.html", head=("Provenance", ""), lines=self.lines, keys=self.keys, numeric=())
+        return {"text/html": str(page), "text/plain": str(self), POPULATIONS: list(self.populations)}
 
     def __str__(self) -> str:
         keys = "\n".join(f"{kind}: {' '.join(keys)}" for kind, keys in self.keys.items())

@@ -175,10 +175,9 @@ def entries(run_folder: Path) -> list[dict[str, Any]]:
     for path in sorted(run_folder.rglob("*.run.json")):
         entry = asdict(files.from_json(files.text(path), path, Ran))
         ledger_ = path.with_name(path.name.removesuffix(".run.json") + ".claims.json")
-        entry["claims"] = []
-        if entry["status"] == "executed" and ledger_.exists():
-            entry["claims"] = files.from_json(files.text(ledger_), ledger_, list[dict[str, Any]])
-        found.append(entry)
+        judged = entry["status"] == "executed" and ledger_.exists()
+        claims = files.from_json(files.text(ledger_), ledger_, list[dict[str, Any]]) if judged else []
+        found.append(entry | {"claims": claims})
     return _weighed(sorted(found, key=_order))
 
 
@@ -316,9 +315,8 @@ def published(reports_folder: Path) -> list[dict[str, Any]]:
     """The published reports of all profiles, each with its `profile`, notebook by notebook."""
     places = sorted(path for path in reports_folder.glob("*") if path.is_dir())
     found = [entry | {"profile": place.name} for place in places for entry in _published(place)]
-    first = [place.name for place in places]
-    first.sort(key=lambda name: name != "quick")  # what a reader can repeat in minutes comes first
-    return sorted(found, key=lambda entry: (*_order(entry), first.index(entry["profile"])))
+    # What a reader can repeat in minutes comes first.
+    return sorted(found, key=lambda entry: (*_order(entry), entry["profile"] != "quick"))
 
 
 def results_table(reports_folder: Path) -> str:
