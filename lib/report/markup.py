@@ -26,11 +26,7 @@ def drawn(template: str, **values: Any) -> Markup:
 
 
 def table(
-    kind: str,
-    head: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    caption: str = "",
-    numeric: Sequence[int] = (),
+    kind: str, head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", numeric: Sequence[int] = ()
 ) -> str:
     """A table as "html" that also reads well where styles are stripped, as "md", or as "txt" for a terminal."""
     if kind != "txt":
