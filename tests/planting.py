@@ -41,6 +41,7 @@ def _way(of: Recipe) -> str:
     return f"{type(of).__name__}:{zlib.crc32(text.encode()):08x}"
 
 
+@cache
 def chain(value: Any) -> str:
     """The kinds of steps that lead here, whatever their numbers, objectives, data and architectures."""
     if isinstance(value, tuple):
@@ -110,7 +111,8 @@ class Planted:
     def shifts(self, of: Any, what: str, depth: int) -> np.ndarray:
         """How far members lie from non-members in each part, in standard deviations: up to 1 where it is loud."""
         signs = [1 - 2 * (zlib.crc32(f"{what} {self.number // 2} {i}".encode()) % 2) for i in range(depth)]
-        size = [sign * self.effect(of, f"{what} {i}") for i, sign in enumerate(signs)]
+        one = self.number >= 24  # level for all parts, so that one network is louder than another in each of them
+        size = [sign * self.effect(of, what if one else f"{what} {i}") for i, sign in enumerate(signs)]
         return np.array([s if self.loud(i / max(1, depth - 1)) else 0.0 for i, s in enumerate(size)])
 
     @singledispatchmethod
@@ -123,9 +125,10 @@ class Planted:
         role, index, labels = _table(own.data, own.design, own.row)
         least = {r: 0.4 if r == Role.MEMBER else 0.1 for r in Role}
         share = {r: min(1.0, least[r] + 0.8 * self.effect(step.of, r.name) + NOISE * rng.normal()) for r in Role}
-        right = rng.random(len(role)) < np.array([share[Role(r)] for r in role])
+        certain = {r: 1 + 4 * self.effect(step.of, f"sure {r.name}") for r in Role}
+        chance, sure = (np.array([each[r] for r in Role])[role] for each in (share, certain))
+        right = rng.random(len(role)) < chance
         logits = 0.1 * rng.normal(size=(len(role), own.data.classes)).astype(np.float32)
-        sure = 1 + 4 * np.array([self.effect(step.of, f"sure {Role(r).name}") for r in role])
         logits[np.arange(len(role)), np.where(right, labels, (labels + 1) % own.data.classes)] += sure
         views = np.repeat(sure[:, None], step.views, axis=1)
         arrays = {"logits": logits, "views": views, "labels": labels, "index": index, "role": role}

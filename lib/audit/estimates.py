@@ -129,8 +129,8 @@ def moderate(family: Sequence[Estimate], expected: ArrayLike) -> list[Estimate]:
     total = np.minimum(2 * half + df, most)
     reach = special.stdtrit(total, 0.975) * fitted
 
-    def moderated(one: Estimate, reach: float, error: float, df: float) -> Estimate:
-        return replace(one, low=one.value - reach, high=one.value + reach, error=error, df=df, moderated=True)
-
     each = zip(family, used, reach.tolist(), fitted.tolist(), total.tolist(), strict=True)
-    return [moderated(one, *numbers) if fits else one for one, fits, *numbers in each]
+    return [
+        replace(e, low=e.value - r, high=e.value + r, error=error, df=df, moderated=True) if fits else e
+        for e, fits, r, error, df in each
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -109,8 +110,7 @@ def tpr_over(found: Sequence[Scored], fpr: float) -> Estimate:
     """Mean over targets of the `tpr` at an FPR of each target's own; interval as `audit` says."""
     rates, (low, high), resolved = pooled(found, fpr)
     mean = over(rates, bounds=(0, 1), resolved=resolved)
-    ends = min(mean.low, low), max(mean.high, high)
-    return Estimate(mean.value, *ends, mean.n, mean.resolved, mean.error, mean.df)
+    return replace(mean, low=min(mean.low, low), high=max(mean.high, high))
 
 
 def units(found: Sequence[Scored], measure: Callable[[Any, Any], ArrayLike]) -> FloatArray:

@@ -82,7 +82,7 @@ def _variances(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike]) -> Flo
     return np.diagonal(_covariance(distances, seen), axis1=1, axis2=2)
 
 
-def _estimate(units: FloatArray, variances: FloatArray, bounds: tuple[float, float], level: float) -> Estimate:
+def _estimate(units: FloatArray, variances: FloatArray, bounds: tuple[float, float], level: float = 0.95) -> Estimate:
     """Mean of units ``(m,)`` with the wider of two intervals.
 
     Student's over the units is right when the units are many. With three, their spread is now and then far too small by
@@ -98,19 +98,19 @@ def _estimate(units: FloatArray, variances: FloatArray, bounds: tuple[float, flo
     return replace(over, low=low, high=high, error=error, df=np.inf)
 
 
-def profile(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike], level: float = 0.95) -> list[Estimate]:
+def profile(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike]) -> list[Estimate]:
     """AUC of each part over several model pairs.
 
     ``distances`` holds one ``(P, n)`` a pair, ``seen`` its Boolean ``(n,)``; see `read`. Each interval is the wider of
     Student's over the pairs and DeLong's over the samples divided by the root of the number of pairs: it covers 0.5 in
-    at least ``level`` of all nulls, however few the pairs (tested by simulation). ``n`` counts pairs; a single pair has
+    at least 95 % of all nulls, however few the pairs (tested by simulation). ``n`` counts pairs; a single pair has
     the sample interval, which does not know what another seed would give, and is not ``resolved``.
     """
     found, sampling = areas(distances, seen), _variances(distances, seen)
-    return [_estimate(a, s, (0.0, 1.0), level) for a, s in zip(found.T, sampling.T, strict=True)]
+    return [_estimate(a, s, (0.0, 1.0)) for a, s in zip(found.T, sampling.T, strict=True)]
 
 
-def floor(distances: Sequence[ArrayLike], halves: Sequence[ArrayLike], level: float = 0.95) -> list[Estimate]:
+def floor(distances: Sequence[ArrayLike], halves: Sequence[ArrayLike]) -> list[Estimate]:
     """The control of `profile`: AUC between the halves, of distances between two seeds *on the same data*.
 
     ``distances`` holds one ``(P, n)`` a couple of seeds, ``halves`` one ``(n,)`` a half of the probe. No model here
@@ -121,10 +121,10 @@ def floor(distances: Sequence[ArrayLike], halves: Sequence[ArrayLike], level: fl
     seen = [[half] * len(distances) for half in halves]
     table = np.stack([areas(distances, each).mean(axis=0) for each in seen])
     sampling = np.stack([np.sqrt(_variances(distances, each)).mean(axis=0) ** 2 for each in seen])
-    return [_estimate(a, s, (0.0, 1.0), level) for a, s in zip(table.T, sampling.T, strict=True)]
+    return [_estimate(a, s, (0.0, 1.0)) for a, s in zip(table.T, sampling.T, strict=True)]
 
 
-def ks(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike], level: float = 0.95) -> tuple[list[Estimate], float]:
+def ks(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike]) -> tuple[list[Estimate], float]:
     """Two-sample Kolmogorov-Smirnov distance of each part, mean over the pairs, and its border under the null.
 
     It sees what the AUC cannot: a change of spread. It is positive under the null too; only above the border (of one
@@ -135,8 +135,8 @@ def ks(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike], level: float =
         [ks_2samp(part[s], part[~s], method="asymp").statistic for part in np.asarray(d)]
         for d, s in zip(distances, known, strict=True)
     ]
-    border = special.kolmogi(1 - level) * np.mean([np.sqrt(1 / s.sum() + 1 / (~s).sum()) for s in known])
-    return [audit.over(parts, level, (0.0, 1.0)) for parts in zip(*found, strict=True)], float(border)
+    border = special.kolmogi(0.05) * np.mean([np.sqrt(1 / s.sum() + 1 / (~s).sum()) for s in known])
+    return [audit.over(parts, bounds=(0.0, 1.0)) for parts in zip(*found, strict=True)], float(border)
 
 
 # --- what the profile says ------------------------------------------------------------------------------------------
@@ -164,11 +164,7 @@ def _strengths(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike]) -> tup
 
 
 def contrast(
-    distances: Sequence[ArrayLike],
-    seen: Sequence[ArrayLike],
-    target: int | Sequence[int],
-    others: Sequence[int],
-    level: float = 0.95,
+    distances: Sequence[ArrayLike], seen: Sequence[ArrayLike], target: int | Sequence[int], others: Sequence[int]
 ) -> Estimate:
     """Two-sided strength of part `target` minus the largest strength among `others`, paired over pairs and samples.
 
@@ -184,16 +180,14 @@ def contrast(
     covariance = _covariance(distances, seen) * np.outer(signs, signs)
     near, far = [], []
     for other in others:
-        weights = np.zeros(len(signs))
-        weights[aims] += 1 / len(aims)
-        weights[other] -= 1
+        weights = np.mean(np.eye(len(signs))[aims], axis=0) - np.eye(len(signs))[other]
         gap, variances = strengths @ weights, np.einsum("i,pij,j->p", weights, covariance, weights)
-        near.append(_estimate(gap, variances, (-0.5, 0.5), level))
-        far.append(_estimate(gap, variances, (-0.5, 0.5), 1 - (1 - level) / len(others)))
+        near.append(_estimate(gap, variances, (-0.5, 0.5)))
+        far.append(_estimate(gap, variances, (-0.5, 0.5), 1 - 0.05 / len(others)))
     return replace(audit.least(near), high=min(each.high for each in far))
 
 
-def versus(first: Halved, second: Halved, part: int, level: float = 0.95) -> Estimate:
+def versus(first: Halved, second: Halved, part: int) -> Estimate:
     """Two-sided strength of one part in the first setting minus that in the second, paired over the model pairs.
 
     A setting is what `read` returns: the same pairs under another measure, or pairs with the same seeds and halves
@@ -207,7 +201,7 @@ def versus(first: Halved, second: Halved, part: int, level: float = 0.95) -> Est
         audit.delong_difference(one_signs[part] * a[part], two_signs[part] * b[part], ~s, ~o)
         for a, b, s, o in (map(np.asarray, pair) for pair in zip(first[0], second[0], first[1], second[1], strict=True))
     ]
-    return _estimate(one[:, part] - two[:, part], np.array(variances), (-0.5, 0.5), level)
+    return _estimate(one[:, part] - two[:, part], np.array(variances), (-0.5, 0.5))
 
 
 def onset(
@@ -230,7 +224,7 @@ def onset(
 # --- up to a rotation -----------------------------------------------------------------------------------------------
 
 
-def cka(result: Arrays, seen: bool = True, level: float = 0.95) -> list[Estimate]:
+def cka(result: Arrays, seen: bool = True) -> list[Estimate]:
     """Debiased linear CKA of each part, from one result of a `Similarity` step.
 
     Over the samples that both models saw, or (`seen` False) those that only the first one saw. 1 for features that are
@@ -253,7 +247,7 @@ def cka(result: Arrays, seen: bool = True, level: float = 0.95) -> list[Estimate
     value = ratio(whole)
     # Pseudo-values give the interval its width; their mean would undo a bias of order 1 / blocks at the price of noise.
     pseudo = blocks * value - (blocks - 1) * ratio(whole - terms)
-    spread = [audit.over(part, level) for part in pseudo]
+    spread = [audit.over(part) for part in pseudo]
     reach = [(each.high - each.low) / 2 for each in spread]
     return [
         replace(each, value=float(v), low=float(v - r), high=min(1.0, float(v + r)))

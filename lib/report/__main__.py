@@ -13,20 +13,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("profile", help="a run of `python -m lib.batch`")
     parser.add_argument("--index", action="store_true", help="only write the run's index; publish nothing")
     chosen = parser.parse_args(arguments)
-    return report(chosen.profile, chosen.index)
-
-
-def report(profile: str, index_only: bool = False) -> int:
-    folder = paths.runs(profile)
+    folder = paths.runs(chosen.profile)
     if not folder.is_dir() or folder.parent != paths.runs("."):
         there = [path.name for path in paths.runs(".").glob("*") if path.is_dir()]
-        hint = nearest(profile, there) if there else "; `make reproduce` makes one"
-        raise BadInput(f"there is no run of profile '{profile}'{hint}")
+        hint = nearest(chosen.profile, there) if there else "; `make reproduce` makes one"
+        raise BadInput(f"there is no run of profile '{chosen.profile}'{hint}")
     render.index(folder)
     print(f"index: {folder / 'index.html'}")
-    if not index_only:
+    if not chosen.index:
         names = render.publish(folder, paths.reports())
-        print(f"{len(names)} reports published: {paths.reports() / profile / 'index.md'}")
+        print(f"{len(names)} reports published: {paths.reports() / chosen.profile / 'index.md'}")
         if render.refresh_readme(paths.ROOT / "README.md", render.results_table(paths.reports())):
             print("README.md: results table refreshed")
     return 0

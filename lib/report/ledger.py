@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from markupsafe import Markup
 
 from lib import BadInput, nearest
-from lib.report.markup import html_table, text_table
+from lib.report.markup import drawn, table
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["Claim", "Claims", "Judgement", "claims", "claims_of", "judge", "verdict"]
 
 Verdict = Literal["holds", "fails", "undecided", "below resolution", "inert"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 ICONS: dict[Verdict, str] = {"holds": "✓", "fails": "✗", "undecided": "◐", "below resolution": "○", "inert": "∅"}
 MEANING: dict[Verdict, str] = {
     "holds": "the whole 95 % interval is on the claimed side of the border",
@@ -100,7 +99,7 @@ class Claims:
         rows = [(item.text, item.rule, item.paper, item.control) for item in self.items]
         least = " and ".join(f"{name} at least {value:g}" for name, value in self.regime.items())
         caption = f"Regime in which they are meant: {least}" if least else ""
-        return {"text/html": str(html_table(head, rows, caption)), "text/plain": text_table(head, rows, caption)}
+        return {f"text/{name}": table(kind, head, rows, caption) for name, kind in (("html", "html"), ("plain", "txt"))}
 
 
 def claims(*items: Claim, regime: Mapping[str, float] | None = None) -> Claims:
@@ -110,9 +109,8 @@ def claims(*items: Claim, regime: Mapping[str, float] | None = None) -> Claims:
     (`{"member accuracy": 0.95}`); `judge` takes what was measured.
     """
     names = [item.name for item in items]
-    for name in names:
-        if names.count(name) > 1:
-            raise BadInput(f"two claims are named '{name}'")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise BadInput(f"two claims are named '{twice[0]}'")
     return Claims(tuple(items), dict(regime or {}))
 
 
@@ -156,39 +154,19 @@ class Judgement:
         return next(row["verdict"] for row in self.rows if row["name"] == name)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {"text/html": self._repr_html_(), "text/plain": str(self), MIME: [dict(row) for row in self.rows]}
-
-    def _repr_html_(self) -> str:
         from lib.report.tables import MODERATED
 
         caption = f"{MODERATED}." if any(row["moderated"] for row in self.rows) else ""
-        return str(html_table(HEAD, [columns(row) for row in self.rows], caption))
+        page = str(drawn_claims("html", self.rows, caption))
+        return {"text/html": page, "text/plain": str(self), MIME: [dict(row) for row in self.rows]}
 
     def __str__(self) -> str:
-        lines = []
-        for row in self.rows:
-            lines.append(f"{ICONS[row['verdict']]} {row['verdict'].upper()}: {row['text']}")
-            lines.append(f"    measured {measured(row)}; rule: {row['rule']}")
-            lines += [f"    {each}" for each in (weight(row), *outside(row)) if each]
-            lines += [f"    {key}: {row[key]}" for key in ("paper", "control", "note") if row[key]]
-        return "\n".join(lines)
+        return str(drawn_claims("txt", self.rows))
 
     __repr__ = __str__
 
 
 HEAD = ("Verdict", "Claim", "Measured", "Counts as holding if", "Control")
-
-
-def badge(row: Mapping[str, Any]) -> Any:
-    """Icon and word; the word carries the meaning, the icon and (where styles are kept) the colour repeat it."""
-    name: Verdict = row["verdict"]
-    shown = name.replace(" ", "-"), MEANING[name], ICONS[name], name.replace(" ", "\u00a0")
-    word = Markup('<span class="verdict {}" title="{}">{}&nbsp;<b>{}</b></span>').format(*shown)
-    return word + _small(*outside(row))
-
-
-def _small(*lines: str) -> Markup:
-    return Markup("").join(Markup("<br><small>{}</small>").format(line) for line in lines if line)
 
 
 def outside(row: Mapping[str, Any]) -> list[str]:
@@ -217,13 +195,10 @@ def measured(row: Mapping[str, Any]) -> str:
     return f"{value} [{low}, {high}]"
 
 
-def columns(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """One row of the table of claims, as HTML cells."""
-    note = Markup("<i>Note:</i> {}").format(row["note"]) if row["note"] else ""
-    text = Markup("{}").format(row["text"]) + _small(row["paper"], note)
-    value, interval = measured(row).split(" ", 1)
-    number = Markup("{} <small>{}</small>").format(value, interval.replace(" ", "\u00a0"))
-    return badge(row), text, number + _small(weight(row).replace(" = ", "\u00a0=\u00a0")), row["rule"], row["control"]
+def drawn_claims(kind: str, rows: Sequence[Mapping[str, Any]], caption: str = "") -> Markup:
+    """Judged claims as "html", as "md" or as "txt"."""
+    words = {"icons": ICONS, "meaning": MEANING, "outside": outside, "weight": weight, "measured": measured}
+    return drawn(f"claims.{kind}", claims=rows, head=HEAD, numeric=(), caption=caption, **words)
 
 
 def judge(

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from markupsafe import Markup
-
 from lib.report.ledger import POPULATIONS
-from lib.report.markup import html_table, text_table
+from lib.report.markup import drawn, table
 from lib.report.tables import plain
 
 __all__ = ["Provenance", "provenance"]
@@ -33,20 +31,12 @@ class Provenance:
     populations: tuple[str, ...] = ()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        shown = {"text/html": self._repr_html_(), "text/plain": str(self)}
-        return shown | {POPULATIONS: list(self.populations)}
-
-    def _repr_html_(self) -> str:
-        rows = [(Markup("<b>{}</b>").format(name), Markup("{}").format(value)) for name, value in self.lines]
-        page = html_table(("Provenance", ""), rows)
-        items = Markup("").join(
-            Markup("<p><b>{}</b> <code>{}</code></p>").format(kind, " ".join(keys)) for kind, keys in self.keys.items()
-        )
-        return str(page + Markup("<details><summary>keys of all steps</summary>{}</details>").format(items))
+        page = drawn("provenance.html", head=("Provenance", ""), lines=self.lines, keys=self.keys, numeric=())
+        return {"text/html": str(page), "text/plain": str(self), POPULATIONS: list(self.populations)}
 
     def __str__(self) -> str:
         keys = "\n".join(f"{kind}: {' '.join(keys)}" for kind, keys in self.keys.items())
-        return text_table(("", ""), self.lines).strip() + "\n" + keys
+        return table("txt", ("", ""), self.lines).strip() + "\n" + keys
 
     __repr__ = __str__
 
@@ -57,9 +47,10 @@ def provenance(results: Any, **extra: Any) -> Provenance:
     metas = {step.key: dict(results.meta(step) or {}) for step in steps}
     kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(type(step).__name__ for step in steps).items())
     trained = [metas[step.key].get("seconds") or 0.0 for step in steps if type(step).__name__ == "Train"]
+    seeded = [*steps, *(getattr(step, "design", None) for step in steps)]
     lines: list[tuple[str, str]] = [
         ("Steps behind this page", f"{len(steps)}: {kinds}" if steps else "none"),
-        ("Seeds", _list(_seeds(steps))),
+        ("Seeds", _list(getattr(each, "seed", None) for each in seeded)),
         ("Precision", _list(getattr(step, "precision", None) for step in steps)),
         ("Device", _list(meta.get("device") for meta in metas.values())),
         ("Training time", _duration(sum(trained)) + f" in {len(trained)} trainings" if trained else ""),
@@ -81,12 +72,6 @@ def provenance(results: Any, **extra: Any) -> Provenance:
 def _list(values: Iterable[Any]) -> str:
     found = sorted({str(value) for value in values if value not in (None, "")}, key=lambda text: (len(text), text))
     return ", ".join(found[:24]) + (f", ... ({len(found)})" if len(found) > 24 else "")
-
-
-def _seeds(steps: Iterable[Any]) -> Iterable[int | None]:
-    for step in steps:
-        yield getattr(step, "seed", None)
-        yield getattr(getattr(step, "design", None), "seed", None)
 
 
 def _duration(seconds: float) -> str:

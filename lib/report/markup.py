@@ -1,56 +1,36 @@
-"""The same table as HTML that also reads well where styles are stripped, as markdown and as plain text."""
+"""Tables and pages from the templates in `page`, and tables as plain text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-Cell = str  # a `Markup` goes into HTML as it is, anything else is escaped
-
-
-def html_table(
-    head: Sequence[Cell], rows: Sequence[Sequence[Cell]], caption: Cell = "", numeric: Sequence[int] = ()
-) -> Markup:
-    """Left-aligned, columns `numeric` right-aligned with figures of one width. Words break into few lines, not many."""
-
-    def style(column: int) -> str:
-        if column in numeric:
-            side = "right;font-variant-numeric:tabular-nums;white-space:nowrap"
-        else:
-            side = f"left;min-width:{min(18, max(len(str(row[column])) for row in (head, *rows)))}ch"
-        return f"text-align:{side};vertical-align:top"
-
-    lines = ['<table class="leakatlas">']
-    if caption:
-        lines.append(f'<caption style="text-align:left;caption-side:bottom">{escape(caption)}</caption>')
-    cells = "".join(f'<th style="{style(i)}">{escape(cell)}</th>' for i, cell in enumerate(head))
-    lines.append(f"<thead><tr>{cells}</tr></thead>")
-    lines.append("<tbody>")
-    for row in rows:
-        cells = "".join(f'<td style="{style(i)}">{escape(cell)}</td>' for i, cell in enumerate(row))
-        lines.append(f"<tr>{cells}</tr>")
-    lines.append("</tbody></table>")
-    return Markup("\n".join(lines))
+PAGE = Path(__file__).with_name("page")
 
 
-def markdown_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", numeric: Sequence[int] = ()
+@cache
+def _templates() -> Any:
+    import jinja2
+
+    loader, escaped = jinja2.FileSystemLoader(PAGE), lambda name: ".html" in name
+    return jinja2.Environment(loader=loader, autoescape=escaped, undefined=jinja2.ChainableUndefined)
+
+
+def drawn(template: str, **values: Any) -> Markup:
+    """A template of `page` with its values. In HTML a `Markup` stays as it is, anything else is escaped."""
+    return Markup(_templates().get_template(f"{template}.j2").render(values))
+
+
+def table(
+    kind: str, head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", numeric: Sequence[int] = ()
 ) -> str:
-    """GitHub's kind."""
-
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
-
-    rule = "| " + " | ".join("---:" if i in numeric else "---" for i in range(len(head))) + " |"
-    text = "\n".join([line(head), rule, *map(line, rows)])
-    return f"{text}\n\n{caption}" if caption else text
-
-
-def text_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", numeric: Sequence[int] = ()
-) -> str:
-    """Columns padded with spaces, for a terminal."""
+    """A table as "html" that also reads well where styles are stripped, as "md", or as "txt" for a terminal."""
+    if kind != "txt":
+        return str(drawn(f"table.{kind}", head=head, rows=list(rows), caption=caption, numeric=numeric))
     lines = [[str(cell) for cell in row] for row in (head, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     sides = [">" if i in numeric else "<" for i in range(len(head))]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import os
 import re
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,14 +21,13 @@ from markupsafe import Markup
 
 from lib import BadInput, files, paths
 from lib.report import ledger
-from lib.report.markup import html_table, markdown_table
+from lib.report.markup import PAGE, drawn
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 __all__ = ["clean", "html", "index", "publish", "published", "refresh_readme", "results_table"]
 
-PAGE = Path(__file__).with_name("page")
 HIGHLIGHT = "layers/own01_direction_or_length"  # whose first figure stands in the README
 LIMIT = 1_000_000  # bytes of a published notebook; GitHub stops drawing large ones
 GROUPS = {
@@ -116,18 +115,10 @@ ABSOLUTE = re.compile(
 
 def _folders() -> dict[str, str]:
     """Longest first, so that a folder inside another keeps its own name."""
-    known = {
-        paths.store(): "store",
-        paths.data(): "data",
-        paths.outputs(): "outputs",
-        paths.NOTEBOOKS: "notebooks",
-        paths.ROOT / "lib": "lib",
-        Path(sys.prefix): "env",
-        Path(tempfile.gettempdir()): "…",
-        paths.ROOT: ".",
-        Path.home(): "~",
-    }
-    named = {str(folder): name for folder, name in reversed(known.items()) if len(folder.parts) > 1}
+    inside = {paths.store(): "store", paths.data(): "data", paths.outputs(): "outputs", Path(sys.prefix): "env"}
+    inside |= {paths.NOTEBOOKS: "notebooks", paths.ROOT / "lib": "lib", paths.ROOT: "."}
+    known = {Path.home(): "~", Path(tempfile.gettempdir()): "…"} | inside
+    named = {str(folder): name for folder, name in known.items() if len(folder.parts) > 1}
     return dict(sorted(named.items(), key=lambda item: -len(item[0])))
 
 
@@ -136,7 +127,8 @@ def _folders() -> dict[str, str]:
 
 def html(notebook: NotebookNode, title: str, home: str = "../index.html") -> str:
     """The notebook as one page that needs no network: code folded, figures inside, a way back to the index."""
-    return _exporter().from_notebook_node(clean(notebook), {"page": _page(title=title, home=home)})[0]
+    page = {"title": title, "home": home, "style": _style(), "names": SUMMARIES}
+    return _exporter().from_notebook_node(clean(notebook), {"page": page})[0]
 
 
 @cache
@@ -149,12 +141,8 @@ def _exporter() -> Any:
     return exporter
 
 
-def _page(**more: Any) -> dict[str, Any]:
-    return more | {"style": Markup(_style()), "names": SUMMARIES}
-
-
 @cache
-def _style() -> str:
+def _style() -> Markup:
     """Our sheet, and the colours of code by day and by night."""
     from pygments.formatters import HtmlFormatter
 
@@ -162,10 +150,8 @@ def _style() -> str:
         lines = HtmlFormatter(style=name).get_style_defs(".highlight").splitlines()
         return "\n".join(line for line in lines if line.startswith(".highlight .") and "background" not in line)
 
-    night = colours("github-dark").replace("\n", "\n  ")
-    return (
-        f"{(PAGE / 'style.css').read_text()}\n{colours('tango')}\n@media (prefers-color-scheme: dark) {{\n{night}\n}}"
-    )
+    sheet, night = (PAGE / "style.css").read_text(), colours("github-dark").replace("\n", "\n  ")
+    return Markup(f"{sheet}\n{colours('tango')}\n@media (prefers-color-scheme: dark) {{\n{night}\n}}")
 
 
 # ---------------------------------------------------------------- a run, and its index
@@ -189,10 +175,9 @@ def entries(run_folder: Path) -> list[dict[str, Any]]:
     for path in sorted(run_folder.rglob("*.run.json")):
         entry = asdict(files.from_json(files.text(path), path, Ran))
         ledger_ = path.with_name(path.name.removesuffix(".run.json") + ".claims.json")
-        entry["claims"] = []
-        if entry["status"] == "executed" and ledger_.exists():
-            entry["claims"] = files.from_json(files.text(ledger_), ledger_, list[dict[str, Any]])
-        found.append(entry)
+        judged = entry["status"] == "executed" and ledger_.exists()
+        claims = files.from_json(files.text(ledger_), ledger_, list[dict[str, Any]]) if judged else []
+        found.append(entry | {"claims": claims})
     return _weighed(sorted(found, key=_order))
 
 
@@ -221,92 +206,59 @@ def _weight(rows: Sequence[Mapping[str, Any]]) -> str:
     return "; ".join(said)
 
 
-def _order(entry: Mapping[str, Any]) -> tuple[int, str]:
-    group = entry["notebook"].split("/")[0]
-    return (list(GROUPS).index(group) if group in GROUPS else len(GROUPS), entry["notebook"])
+def _group(entry: Mapping[str, Any]) -> str:
+    folder = entry["notebook"].rpartition("/")[0]
+    return GROUPS.get(folder, folder or "More")
 
 
-def _grouped(found: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for entry in found:
-        folder = entry["notebook"].rpartition("/")[0]
-        groups.setdefault(GROUPS.get(folder, folder or "More"), []).append(entry)
-    return groups
+def _order(entry: Mapping[str, Any]) -> tuple[int, str, str]:
+    group, known = _group(entry), list(GROUPS.values())
+    return (known.index(group) if group in known else len(known), group, entry["notebook"])
 
 
 def _tally(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int, str]]:
     counts = Counter(row["verdict"] for row in rows)
-    return [(name, ledger.ICONS[name], counts[name], ledger.MEANING[name]) for name in ledger.VERDICTS]
-
-
-def _papers(rows: Sequence[Mapping[str, Any]]) -> str:
-    return ", ".join(dict.fromkeys(row["paper"] for row in rows if row["paper"]))
+    return [(name, ledger.ICONS[name], counts[name], ledger.MEANING[name]) for name in ledger.ICONS]
 
 
 def index(run_folder: Path) -> None:
     """Writes `index.html`, which needs nothing but itself and the pages, and `index.md`, both whole or not at all."""
-    run_folder = Path(run_folder)
     found = entries(run_folder)
     for entry in found:
-        entry["paper"] = entry.get("paper") or _papers(entry["claims"])
-        entry["thumbnail"] = _thumbnail(run_folder / f"{entry['notebook']}.ipynb")
-        entry["table"] = html_table(ledger.HEAD, [ledger.columns(row) for row in entry["claims"]])
+        entry["paper"] = ", ".join(dict.fromkeys(row["paper"] for row in entry["claims"] if row["paper"]))
+        page = run_folder / f"{entry['notebook']}.ipynb"
+        entry["thumbnail"] = _thumbnail(page, page.stat().st_mtime_ns) if page.exists() else ""
     for kind in ("html", "md"):
-        _write(run_folder / f"index.{kind}", _contents(found, run_folder.name, kind))
+        files.write(run_folder / f"index.{kind}", _contents(found, run_folder.name, kind))
 
 
-def _contents(found: Sequence[dict[str, Any]], profile: str, kind: str) -> str:
-    """The index as `html` or as `md`, from one template each."""
-    import jinja2
-
-    loader = jinja2.FileSystemLoader(PAGE)
-    pages = jinja2.Environment(loader=loader, autoescape=kind == "html", undefined=jinja2.ChainableUndefined)
+def _contents(found: Sequence[Mapping[str, Any]], profile: str, kind: str) -> str:
+    """The index as "html" or as "md"."""
     executed = [entry for entry in found if entry["status"] == "executed"]
-    for entry in executed:
-        entry["markdown"] = markdown_table(ledger.HEAD, [_markdown_row(row) for row in entry["claims"]])
     rows = [row for entry in executed for row in entry["claims"]]
     told = {
-        "profile": profile,
-        "groups": _grouped(executed),
+        "groups": {name: list(each) for name, each in groupby(executed, _group)},
         "failed": [entry for entry in found if entry["status"] != "executed"],
         "tally": _tally(rows),
         "claims": _weight(rows),
         "notebooks": len(executed),
     }
-    return pages.get_template(f"contents.{kind}.j2").render(_page(**told))
-
-
-def _markdown_row(row: Mapping[str, Any]) -> tuple[str, ...]:
-    text = row["text"] + (f" ({row['paper']})" if row["paper"] else "") + (f". *{row['note']}*" if row["note"] else "")
-    verdict = "; ".join([f"{ledger.ICONS[row['verdict']]} {row['verdict']}", *ledger.outside(row)])
-    told = f"{ledger.measured(row)}; {ledger.weight(row)}".removesuffix("; ")
-    return verdict, text, told, row["rule"], row["control"]
-
-
-def _thumbnail(notebook: Path, width: int = 480) -> str:
-    """The notebook's first figure, small, as base64; kept beside the notebook, because the index is written often."""
-    if not notebook.exists():
-        return ""
-    kept = notebook.with_suffix(".thumbnail")
-    if not kept.exists() or kept.stat().st_mtime_ns < notebook.stat().st_mtime_ns:
-        _write(kept, _shrunk(files.notebook(notebook), width))
-    return kept.read_text()
+    style = _style() if kind == "html" else ""
+    return drawn(f"contents.{kind}", profile=profile, style=style, drawn_claims=ledger.drawn_claims, **told)
 
 
 def _first_figure(notebook: Mapping[str, Any]) -> bytes:
     """The first picture of an executed notebook as PNG; empty where it has none."""
-    for cell in notebook["cells"]:
-        for output in cell.get("outputs", ()):
-            data = output.get("data", {}).get("image/png")
-            if data:
-                return base64.b64decode("".join(data))
-    return b""
+    outputs = (output.get("data", {}) for cell in notebook["cells"] for output in cell.get("outputs", ()))
+    return base64.b64decode("".join(next((data["image/png"] for data in outputs if data.get("image/png")), "")))
 
 
-def _shrunk(notebook: Mapping[str, Any], width: int) -> str:
+@cache
+def _thumbnail(notebook: Path, written: int, width: int = 480) -> str:
+    """Its first figure, small, as base64; made once for each time it was `written`, as the index is written often."""
     from PIL import Image
 
-    figure = _first_figure(notebook)
+    figure = _first_figure(files.notebook(notebook))
     if not figure:
         return ""
     image = Image.open(io.BytesIO(figure)).convert("RGB")
@@ -314,16 +266,6 @@ def _shrunk(notebook: Mapping[str, Any], width: int) -> str:
     small = io.BytesIO()
     image.quantize(64, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
     return base64.b64encode(small.getvalue()).decode()
-
-
-def _write(path: Path, content: str | bytes) -> None:
-    """Whole or not at all, also where several processes write the same."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content.encode() if isinstance(content, str) else content)
-    os.chmod(partial, 0o644)
-    os.replace(partial, path)
 
 
 # ---------------------------------------------------------------- what is committed
@@ -336,8 +278,7 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
     """
     import nbformat
 
-    run_folder = Path(run_folder)
-    place = Path(reports_folder) / run_folder.name
+    place = reports_folder / run_folder.name
     new, texts = dict[str, dict[str, Any]](), dict[str, str]()
     for entry in entries(run_folder):
         name = entry["notebook"]
@@ -354,11 +295,12 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
     kept = {entry["notebook"]: entry for entry in _published(place)}
     both = _weighed(sorted((kept | new).values(), key=_order))
     for name, text in texts.items():
-        _write(place / f"{name}.ipynb", text)
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        files.write(place / f"{name}.ipynb", text)
         if name == HIGHLIGHT:
-            _write(place / "highlight.png", _first_figure(json.loads(text)))
-    _write(place / "results.json", json.dumps(both, indent=1, ensure_ascii=False) + "\n")
-    _write(place / "index.md", _contents(both, run_folder.name, "md"))
+            (place / "highlight.png").write_bytes(_first_figure(json.loads(text)))
+    files.write(place / "results.json", json.dumps(both, indent=1, ensure_ascii=False) + "\n")
+    files.write(place / "index.md", _contents(both, run_folder.name, "md"))
     return sorted(new)
 
 
@@ -371,32 +313,17 @@ def _published(place: Path) -> list[dict[str, Any]]:
 
 def published(reports_folder: Path) -> list[dict[str, Any]]:
     """The published reports of all profiles, each with its `profile`, notebook by notebook."""
-    places = sorted(path for path in Path(reports_folder).glob("*") if path.is_dir())
+    places = sorted(path for path in reports_folder.glob("*") if path.is_dir())
     found = [entry | {"profile": place.name} for place in places for entry in _published(place)]
-    first = [place.name for place in places]
-    first.sort(key=lambda name: name != "quick")  # what a reader can repeat in minutes comes first
-    return sorted(found, key=lambda entry: (*_order(entry), first.index(entry["profile"])))
+    # What a reader can repeat in minutes comes first.
+    return sorted(found, key=lambda entry: (*_order(entry), entry["profile"] != "quick"))
 
 
-def results_table(reports_folder: Path, link: str = "outputs/reports") -> str:
+def results_table(reports_folder: Path) -> str:
     """One line for each published report: its first claim with what was measured, and how many claims held."""
-    rows, profiles = [], dict[str, None]()
-    for entry in published(reports_folder):
-        claims = entry["claims"]
-        if not claims:
-            continue
-        first, profile = claims[0], entry["profile"]
-        profiles[profile] = None
-        tally = " ".join(f"{icon}\u00a0{count}" for _, icon, count, _ in _tally(claims) if count)
-        title = f"[{entry['title']}]({link}/{profile}/{entry['notebook']}.ipynb)"
-        verdict = f"{ledger.ICONS[first['verdict']]}\u00a0{first['verdict']}"
-        rows.append((title, profile, first["paper"], first["text"], ledger.measured(first), verdict, tally))
-    if not rows:
-        return "*No reports are published yet.*"
-    head = ("Report", "Profile", "Paper", "Its first claim", "Measured", "Verdict", "All claims")
-    legend = ", ".join(f"{ledger.ICONS[name]} {name}" for name in ledger.VERDICTS)
-    lists = ", ".join(f"[{profile}]({link}/{profile}/index.md)" for profile in profiles)
-    return markdown_table(head, rows, f"{legend}. Every claim with its rule and control: {lists}.")
+    found = [entry for entry in published(reports_folder) if entry["claims"]]
+    words = {"icons": ledger.ICONS, "measured": ledger.measured, "tally": _tally, "numeric": ()}
+    return str(drawn("results.md", found=found, **words))
 
 
 def refresh_readme(readme: Path, table: str) -> bool:
@@ -407,5 +334,5 @@ def refresh_readme(readme: Path, table: str) -> bool:
         raise BadInput(f"{readme.name} has no place for the results: a line {MARKS[0]} and, below, a line {MARKS[1]}")
     fresh = f"{text[: begin + len(MARKS[0])]}\n{table}\n{text[end:]}"
     if fresh != text:
-        _write(readme, fresh)
+        files.write(readme, fresh)
     return fresh != text

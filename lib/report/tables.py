@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from lib.audit import Estimate
-from lib.report.markup import html_table, markdown_table, text_table
+from lib.report import markup
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,10 +57,6 @@ class Printed(float):
     """A number that is shown with the digits it came with."""
 
 
-def _printed(value: Any) -> Any:
-    return Printed(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
 def _cell(value: Any) -> Markup:
     """A cell as HTML: the interval in small type, so that the eye finds the estimate first."""
     if not is_estimate(value):
@@ -77,31 +73,25 @@ class Table:
     frame: pd.DataFrame
     caption: str = ""
 
-    def _parts(self) -> tuple[list[str], list[list[Any]], list[int]]:
-        head = [str(name) for name in self.frame.columns]
-        rows = [list(row) for row in self.frame.itertuples(index=False, name=None)]
-        for i, name in enumerate(head):
-            if name.startswith("paper"):  # as printed there, with no digit more
-                for row in rows:
-                    row[i] = _printed(row[i])
-        numeric = [i for i in range(len(head)) if all(not isinstance(row[i], str) for row in rows)]
-        return head, rows, numeric
-
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/html": self._repr_html_(), "text/markdown": self._repr_markdown_(), "text/plain": str(self)}
+        return {"text/html": self._repr_html_(), "text/markdown": self._drawn("md"), "text/plain": str(self)}
 
-    def _drawn(self, draw: Callable[..., str], cell: Callable[[Any], str]) -> str:
-        head, rows, numeric = self._parts()
-        return str(draw(head, [[cell(value) for value in row] for row in rows], self.caption, numeric))
+    def _drawn(self, kind: str, cell: Callable[[Any], str] = plain) -> str:
+        columns = {str(name): list(values) for name, values in self.frame.items()}
+        numeric = [i for i, each in enumerate(columns.values()) if not any(isinstance(value, str) for value in each)]
+        for name, each in columns.items():
+            if name.startswith("paper"):  # as printed there, with no digit more
+                columns[name] = [
+                    Printed(x) if isinstance(x, int | float) and not isinstance(x, bool) else x for x in each
+                ]
+        rows = [[cell(value) for value in row] for row in zip(*columns.values(), strict=True)]
+        return markup.table(kind, list(columns), rows, self.caption, numeric)
 
     def _repr_html_(self) -> str:
-        return self._drawn(html_table, _cell)
-
-    def _repr_markdown_(self) -> str:
-        return self._drawn(markdown_table, plain)
+        return self._drawn("html", _cell)
 
     def __str__(self) -> str:
-        return self._drawn(text_table, plain)
+        return self._drawn("txt")
 
     __repr__ = __str__
 
@@ -114,17 +104,15 @@ def table(rows: pd.DataFrame | Sequence[Mapping[str, Any]], paper: str = "", cap
     import pandas as pd
 
     frame = rows.reset_index(drop=True) if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows), dtype=object)
-    notes = [caption] if caption else []
-    if paper:
-        notes.append(f"Paper: {paper}")
-    cells = [value for name in frame.columns for value in frame[name]]
-    if any(is_estimate(value) for value in cells):
-        notes.append("[ ]: 95 % interval")
-    if any(is_estimate(value) and not value.resolved for value in cells):
-        notes.append(LEGEND)
-    if any(is_estimate(value) and value.moderated for value in cells):
-        notes.append(MODERATED)
-    return Table(frame, ". ".join(note.rstrip(".") for note in notes) + ("." if notes else ""))
+    estimates = [value for name in frame.columns for value in frame[name] if is_estimate(value)]
+    notes = [
+        caption,
+        f"Paper: {paper}" if paper else "",
+        "[ ]: 95 % interval" if estimates else "",
+        "" if all(each.resolved for each in estimates) else LEGEND,
+        MODERATED if any(each.moderated for each in estimates) else "",
+    ]
+    return Table(frame, " ".join(f"{note.rstrip('.')}." for note in notes if note))
 
 
 def rows(names: Sequence[str], estimates: Iterable[Estimate], /, **labels: Any) -> list[dict[str, Any]]:

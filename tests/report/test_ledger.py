@@ -79,7 +79,11 @@ def test_what_cannot_be_decided_by_design_is_below_resolution():
 def test_a_treatment_that_did_nothing_makes_its_claim_inert(check, found):
     judged = report.judge(report.claims(ABOVE), checks={"onset": {"alpha acts": check}}, onset=RIGHT_OF_BORDER)
     assert judged["onset"] == found
-    assert ("no effect: alpha acts" in judged._repr_html_()) == (found == "inert") == ("no effect" in str(judged))
+    assert (
+        ("no effect: alpha acts" in judged._repr_mimebundle_()["text/html"])
+        == (found == "inert")
+        == ("no effect" in str(judged))
+    )
 
 
 def test_too_few_points_come_before_an_inert_treatment():
@@ -93,7 +97,7 @@ def test_a_verdict_outside_its_regime_says_so():
     for learnt, said in ((Estimate(0.8, 0.7, 0.9, 9), True), (0.97, False), (math.nan, True)):
         judged = report.judge(claims, regime={"member accuracy": learnt}, onset=RIGHT_OF_BORDER)
         assert judged["onset"] == "holds"
-        assert ("outside the regime: member accuracy" in judged._repr_html_()) == said
+        assert ("outside the regime: member accuracy" in judged._repr_mimebundle_()["text/html"]) == said
     with pytest.raises(BadInput, match="not judged: member accuracy"):
         report.judge(claims, onset=RIGHT_OF_BORDER)
     with pytest.raises(BadInput, match="no declared regime 'member acuracy'; did you mean"):

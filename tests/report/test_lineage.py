@@ -65,7 +65,7 @@ def test_provenance_lines():
     assert lines["Revisions"] == "SelfAudit 2"
     assert lines["Test accuracy, M_all"] == "0.700 [0.600, 0.800]"
     assert "✓ no duplicate" in lines["Self-audit of digits"] and "cannot tell" in lines["Self-audit of digits"]
-    assert "aaaaaaaaaa" in shown._repr_html_() and "aaaaaaaaaa" in str(shown)
+    assert "aaaaaaaaaa" in shown._repr_mimebundle_()["text/html"] and "aaaaaaaaaa" in str(shown)
     assert "secret" not in str(shown._repr_mimebundle_())
 
 

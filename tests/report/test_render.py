@@ -268,3 +268,11 @@ def test_the_index_counts_what_findings_rest_on():
     assert said.startswith("3 claims; at most 0.1 wrong signs expected by chance; 1 stand alone")
     assert "2 distinct populations" in said and "1 outside their regime" in said
     assert render._weight([]) == "0 claims"
+
+
+def test_notebooks_of_one_folder_stand_together():
+    names = ("zeta", "layers/z", "other/x", "alpha", "layers/sub/y", "layers/a")
+    found = sorted(({"notebook": name, "status": "executed", "claims": []} for name in names), key=render._order)
+    text = render._contents(found, "quick", "md")
+    assert text.count("\n## More") == 1 == text.count(f"\n## {render.GROUPS['layers']}")
+    assert all(f"]({name}.ipynb)" in text for name in names)
