@@ -1,0 +1,10 @@
+"""Folders of tests have long names: what a message says is read here before it is cut to a line's length."""
+
+import pytest
+
+import lib
+
+
+@pytest.fixture(autouse=True)
+def long_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lib, "LINE", 2000)
