@@ -58,13 +58,16 @@ def _fit(owner: str, name: str, value: Any, kind: Any) -> Any:
         (least, most), number = options[1], _fit(owner, name, value, options[0])
         if least <= number <= most:
             return number
-        raise BadInput(
-            f"{owner}.{name} cannot be {value!r}: give {least} {'or more' if most == math.inf else f'to {most}'}"
-        )
+        upper = "or more" if most == math.inf else f"to {most:g}"
+        raise BadInput(f"{owner}.{name} takes {least:g} {upper}, not {value!r}")
     if typing.get_origin(kind) in (types.UnionType, typing.Union):
-        for option in options:
+        *others, last = [option for option in options if option is not type(None)]
+        if value is None and type(None) in options:
+            return None
+        for option in others:
             with contextlib.suppress(BadInput):
                 return _fit(owner, name, value, option)
+        return _fit(owner, name, value, last)
     elif typing.get_origin(kind) is Literal:
         if value in options:
             return value

@@ -158,7 +158,7 @@ def victims(models: int):
     ("make", "words"),
     [
         (lambda: Choose(()), "one candidate or more"),
-        (lambda: Choose((pool()[0],), slack=-0.1), "slack cannot be -0.1: give 0 or more"),
+        (lambda: Choose((pool()[0],), slack=-0.1), "slack takes 0 or more, not -0.1"),
         (lambda: Choose((pool()[0], pool()[1])), "differ in what is defended"),
         (lambda: Choose((pool()[0], pool(seed=1)[0])), "seed"),
         (lambda: Choose((pool()[0], victims(1)[0])), "differ in what is defended"),

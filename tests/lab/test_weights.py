@@ -269,14 +269,14 @@ def test_chains_travel_and_keep_their_keys() -> None:
     ("make", "words"),
     [
         (lambda a, b: a.rewind_weights(b.score(Random()), 0.1), "another model"),
-        (lambda a, b: a.hold_weights(a.score(Random()), 1.1), "share cannot be 1.1: give 0 to 1"),
-        (lambda a, b: a.prune(-0.1), "sparsity cannot be -0.1: give 0 to 1"),
+        (lambda a, b: a.hold_weights(a.score(Random()), 1.1), "share takes 0 to 1, not 1.1"),
+        (lambda a, b: a.prune(-0.1), "sparsity takes 0 to 1, not -0.1"),
         (lambda a, b: pool(2).remove(pool(4).score(Random()), 0.1), "2 models go by as many scores"),
         (lambda a, b: Score(population(DATA, RandomHalves(80), MODEL, SHORT, models=1)[0]), "reference samples"),
         (lambda a, b: Vulnerability(weight=1.5), "weight"),
-        (lambda a, b: Learnability(0), "steps cannot be 0: give 1 or more"),
-        (lambda a, b: Learnability(draw=-1), "draw cannot be -1: give 0 or more"),
-        (lambda a, b: SNIP(0), "batch cannot be 0: give 1 or more"),
+        (lambda a, b: Learnability(0), "steps takes 1 or more, not 0"),
+        (lambda a, b: Learnability(draw=-1), "draw takes 0 or more, not -1"),
+        (lambda a, b: SNIP(0), "batch takes 1 or more, not 0"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(make, words: str) -> None:
