@@ -105,10 +105,8 @@ accuracy = {(key, n): [float(results[s][f"accuracy_{r.name.lower()}"]) for s in 
 losses = {(key, n): [loss(results[s], role) for s in each] for key, each in signals.items() for n, role in sides.items()}
 right, held_out = ({key: found[key, "test samples"] for key in variants} for found in (accuracy, losses))
 gaps = {key: list(np.subtract(held_out[key], losses[key, "members"])) for key in variants}
-areas, effect = (
-    {key: audit.auc(results[a]["scores"], results[a]["member"]) for key, a in attacks.items()},
-    max(a.design_effect for a in attacks.values()),
-)
+areas = {key: audit.auc(results[a]["scores"], results[a]["member"]) for key, a in attacks.items()}
+effect = max(a.design_effect for a in attacks.values())
 
 
 def changed(found, sparsity, since=(after, 0.0), design_effect=1.0):
@@ -154,10 +152,9 @@ names |= {("Taylor", 0.0): "dense", (after, 0.0): "dense, fine-tuned"}
 accuracies, tests, spreads = ({key: audit.over(found[key]) for key in variants} for found in (right, held_out, gaps))
 leaks = {key: audit.over(areas[key], bounds=(0, 1), design_effect=effect) for key in variants}
 points = [{"series": k[0], "test accuracy": accuracies[k], "AUC of RMIA": leaks[k]} for k in variants]
-points += [points[0] | {"series": stopped}]
 taylor, magnitude = (f"{excess[name, claimed].value:+.3f}".replace("-", "−") for name in (after, "magnitude, fine-tuned"))
 title = f"AUC at {100 * claimed:g} % against the dense network at equal accuracy: Taylor {taylor}, magnitude {magnitude}"
-report.tradeoff(points, "test accuracy", "AUC of RMIA", hue="series", title=title)
+report.tradeoff([*points, points[0] | {"series": stopped}], "test accuracy", "AUC of RMIA", hue="series", title=title)
 
 # %%
 columns = {"test accuracy": accuracies, "test loss": tests, "gap": spreads, "AUC of RMIA": leaks, "AUC, minus stopped": excess}
