@@ -19,10 +19,12 @@ from lib import audit
 from lib.attacks import lira as likelihood
 from lib.attacks import networks, signals
 from lib.attacks import rmia as ratios
+from lib.attacks.case import Case, infer
 from lib.attacks.networks import Inputs, features, trained
 from lib.attacks.rmia import base, log_ratio
 from lib.attacks.shadows import equal_counts
 from lib.attacks.threshold import best_thresholds, class_thresholds, global_threshold
+from lib.data.designs import Role
 from lib.recipe import RMIA, LiRA, Network
 
 quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -530,6 +532,25 @@ def test_bad_ratios_are_named() -> None:
         rmia(x, others, inside, z, others_z, gamma=0.0)
     with pytest.raises(ValueError, match="queries"):
         rmia(x, others, inside, np.repeat(z, 2, axis=1), np.repeat(others_z, 2, axis=2))
+
+
+def test_a_shadow_that_trained_on_the_population_is_no_reference_for_it() -> None:
+    """A design without test samples: its dev samples are the population, and may be members of a shadow."""
+    rng = np.random.default_rng(0)
+    roles = rng.choice([Role.MEMBER, Role.NONMEMBER], size=(5, 60)).astype(np.int8)
+    roles[0, 40:], roles[1] = Role.DEV, Role.NONMEMBER  # one shadow knows none of them
+    logits = rng.normal(size=(5, 60, 4))
+    logits[2:] += 9 * (roles[2:, :, None] == Role.MEMBER) * np.eye(4)[np.arange(60) % 4]
+    one = [{"logits": z, "labels": np.arange(60) % 4, "role": role} for z, role in zip(logits, roles, strict=True)]
+    found = infer(RMIA("offline"), Case(one[0], one[1:], roles[1:], {})).scores
+    p = signals.log_confidence(logits, np.arange(60) % 4)
+    inside = roles[1:] == Role.MEMBER
+    expected = rmia(
+        p[0, :40], p[1:, :40], inside[:, :40], p[0, 40:], p[1:, 40:], member_z=inside[:, 40:], mode="offline"
+    )
+    np.testing.assert_array_equal(found, expected)
+    unaware = rmia(p[0, :40], p[1:, :40], inside[:, :40], p[0, 40:], p[1:, 40:], mode="offline")
+    assert not np.array_equal(found, unaware)
 
 
 # --- attack networks ---------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from lib.attacks.shadows import checked, chosen, present
 from lib.attacks.signals import log_confidence
 from lib.audit import BoolArray, FloatArray
 from lib.compute import Arrays
+from lib.data.designs import Role
 from lib.recipe import BASE, RMIA
 
 Mode = Literal["online", "offline"]
@@ -126,7 +127,8 @@ def _(attacker: RMIA, case: Case) -> Scored:
         return log_confidence(arrays["logits"][which], case.labels[which], attacker.temperature)
 
     (mine, others), (z, others_z) = case.read(signal, case.pool), case.read(signal, case.population)
-    return Scored(rmia(mine, others, case.member, z, others_z, attacker))
+    trained_on_z = case.roles[:, case.population] == Role.MEMBER  # dev samples may be members of a shadow
+    return Scored(rmia(mine, others, case.member, z, others_z, attacker, member_z=trained_on_z))
 
 
 @infer.register(BASE)

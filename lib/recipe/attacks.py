@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import ClassVar, Literal
@@ -174,8 +175,9 @@ class Attack(Step):
         if self.attacker.compares and not (own.design.dev or own.design.tests(own.data.parts[1])):
             raise BadInput(f"{name} needs a population that nobody trained on: give the design test or dev samples")
         if self.attacker.shadowed:
+            pairs, needed = Counter(map(_pair, self.shadows or self.targets)), self.attacker.least(own.design.meets)
             for target in self.targets:
-                found, needed = len(self.helpers(target)), self.attacker.least(own.design.meets)
+                found = pairs.total() - pairs[_pair(target)]
                 if found < needed:
                     raise BadInput(
                         f"{name}: row {target.training.row} has {found} shadows outside its own pair, "
