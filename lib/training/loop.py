@@ -40,8 +40,8 @@ class Trajectory(NamedTuple):
     `states`: by "init", epoch number (from 1) or "last", whatever was wanted and "last" always; contiguous CPU tensors
     by state-dict name. With a patience "last" is the best epoch on dev, and epochs that were not reached are missing.
     `history`: `(epochs,)` arrays `loss` (the objective's mean over the samples), `accuracy` (on the training batches as
-    they came), `rate` (learning rate), where there is a dev set `dev_accuracy`, and of a DPSGD `epsilon`: what its
-    steps have spent, a guarantee only if the weights that they began with and the masks owe nothing to the members.
+    they came), `rate` (learning rate), with a patience `dev_accuracy`, and of a DPSGD `epsilon`: what its steps have
+    spent, a guarantee only if the weights that they began with and the masks owe nothing to the members.
     """
 
     states: dict[int | str, Tensors]
@@ -115,13 +115,12 @@ def training(
             while data.device.type == "cuda" and not torch.cuda.current_stream(data.device).query():
                 yield
             rows.append(_row(step, epoch, rate(schedule, epoch)))
-            if dev is not None:
-                rows[-1]["dev_accuracy"] = answers.accuracy(net, data, dev)
             if epoch + 1 in wanted:
                 states[epoch + 1] = _copy(net)
             if on_epoch:
                 on_epoch(epoch + 1)
-            if schedule.patience is not None:
+            if schedule.patience is not None and dev is not None:
+                rows[-1]["dev_accuracy"] = answers.accuracy(net, data, dev)
                 since = epoch - int(np.argmax([row["dev_accuracy"] for row in rows]))  # the first of several best
                 if since > schedule.patience:
                     break

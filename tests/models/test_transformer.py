@@ -11,6 +11,7 @@ from torch.nn import functional
 from lib import BadInput
 from lib.localization.layers import pixels, walk
 from lib.models import Net, build, skeleton
+from lib.models.transformer import Attention
 from lib.recipe import Model
 from lib.training.cost import anatomy
 
@@ -116,3 +117,14 @@ def test_opacus_sees_each_samples_gradient(model: Model, channels: int, size: in
 def test_impossible_networks_are_refused(width: int, size: int | None, words: str) -> None:
     with pytest.raises(BadInput, match=words):
         build(Model("transformer", width=width), 50, 3, 0, size)
+
+
+@pytest.mark.parametrize("lengths", [None, (3, 12, 7)])
+def test_attention_is_torchs_own(lengths: tuple[int, ...] | None) -> None:
+    own = Attention(16, 4)
+    x = torch.randn(3, 12, 16, generator=torch.Generator().manual_seed(0))
+    mask = None if lengths is None else texts(*lengths) != 0
+    q, k, v = own.qkv(x).unflatten(-1, (3, 4, -1)).permute(2, 0, 3, 1, 4).unbind()
+    seen = None if mask is None else mask[:, None, None]
+    found = functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+    torch.testing.assert_close(own(x, mask), own.project(found.transpose(1, 2).flatten(2)))
