@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,10 @@ class Notebook:
     @cached_property
     def text(self) -> Any:
         """The notebook, with a cell of text at its head; BadInput where the file is none."""
-        import jupytext
-
-        source = files.text(self.path)
         try:
-            found = jupytext.reads(source, "py:percent")
+            found = _read(files.text(self.path))
+        except BadInput:
+            raise
         except Exception as error:  # its header is YAML
             raise BadInput(f"{self.path} is not a notebook: {error}") from error
         if not any(cell.cell_type == "markdown" and cell.source.strip() for cell in found.cells):
@@ -65,6 +64,14 @@ class Notebook:
         except (ValueError, SyntaxError, RecursionError) as error:
             raise BadInput(f"{self.path}: the parameters cell takes one 'name = literal' a line: {error}") from error
         return out
+
+
+@cache
+def _read(source: str) -> Any:
+    """The notebook of a text; a plan asks for each several times."""
+    import jupytext
+
+    return jupytext.reads(source, "py:percent")
 
 
 def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
@@ -105,16 +112,22 @@ def _of_profile(profile: str) -> Path:
 
 
 def parameters(notebook: Notebook, profile: str, extra: dict[str, Any] | None = None) -> dict[str, Any]:
-    """What a profile sets for a notebook, checked against the notebook's own names and types."""
+    """What a profile sets for a notebook, checked against the notebook's own names and types.
+
+    What stands in the common file is for the notebooks that have the parameter, and a notebook's own file may differ.
+    """
     folder, defaults = _of_profile(profile), notebook.defaults
-    out: dict[str, Any] = {}
+    out: dict[str, tuple[str, Any]] = {}  # where a value stands, and the value
     for path in (folder / COMMON, folder / f"{notebook.name}.yaml"):
         if path.exists():
-            where = path.relative_to(paths.ROOT)
+            where = str(path.relative_to(paths.ROOT))
             given = files.from_yaml(files.text(path, SHORT), where, dict[str, Any] | None) or {}
-            out |= {name: _typed(f"{where}", name, value, defaults) for name, value in given.items()}
-    own = {name: value for name, value in (extra or {}).items() if name in defaults}
-    return out | {name: _typed("-p", name, value, defaults) for name, value in own.items()}
+            known = {name for one in notebooks() for name in one.defaults} if path.name == COMMON else defaults
+            for name in given.keys() - known:
+                raise BadInput(f"{where}: unknown parameter '{name}'{nearest(name, list(known))}")
+            out |= {name: (where, value) for name, value in given.items()}
+    out |= {name: ("-p", value) for name, value in (extra or {}).items()}
+    return {name: _typed(where, name, value, defaults) for name, (where, value) in out.items() if name in defaults}
 
 
 def setting(given: dict[str, Any]) -> str:
@@ -136,8 +149,6 @@ def setting(given: dict[str, Any]) -> str:
 
 
 def _typed(source: str, name: str, value: Any, defaults: dict[str, Any]) -> Any:
-    if name not in defaults:
-        raise BadInput(f"{source}: unknown parameter '{name}'{nearest(name, list(defaults))}")
     default = defaults[name]
     if isinstance(default, float) and type(value) in (int, float) and abs(value) <= sys.float_info.max:
         return float(value)

@@ -175,5 +175,5 @@ def load(record: dict[str, Any], step: Callable[[str], Step]) -> Recipe:
     kind = KINDS.get(record["kind"])
     if kind is None or record.get("revision", 1) != kind.revision:
         raise BadInput(f"'{record['kind']}' of revision {record.get('revision', 1)} is unknown to this version of lib")
-    fields = {k: value(v) for k, v in record.items() if k not in ("kind", "revision", "digest", "gone")}
+    fields = {k: value(v) for k, v in record.items() if k not in ("kind", "revision", "digest", "gone", "attention")}
     return kind(**fields)

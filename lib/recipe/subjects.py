@@ -86,6 +86,10 @@ class Model(Recipe):
                 owners = " and ".join(families)
                 raise BadInput(f"{own} belongs to the {owners} architectures: leave it out of a {self.name}")
 
+    def record(self) -> dict[str, Any]:
+        """Attention was torch's own kernel in older versions, which rounds differently."""
+        return super().record() | ({"attention": "written out"} if self.name in ("vit", "transformer") else {})
+
     @property
     def shares_statistics(self) -> bool:
         """Whether samples of a batch meet in BatchNorm."""
@@ -120,6 +124,11 @@ class Schedule(Recipe):
     warmup: Whole = 0  # first epochs at `factor` times the rate
     augment: Augment | None = None
     patience: Whole | None = None  # stop after more than this many epochs without a better dev accuracy; keep the best
+
+    def record(self) -> dict[str, Any]:
+        """Adam has no momentum of SGD's kind: what is said of it makes no other training."""
+        ours = {"momentum", "nesterov"} if self.optimizer == "adam" else set[str]()
+        return {name: value for name, value in super().record().items() if name not in ours}
 
     def verify(self) -> None:
         if self.momentum >= 1:

@@ -29,7 +29,7 @@ epochs = 16  # epochs (paper: not stated)
 batch = 32  # samples a step (paper: not stated)
 lr = 0.003  # learning rate of Adam without weight decay, cosine to 0 (paper: neither optimizer nor rate stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
-pairs = 4  # pairs of networks a size, each with its own seed and its own half (paper: one)
+pairs = 8  # pairs of networks a size, each with its own seed and its own half (paper: one)
 margin = 0.02  # an AUC closer to 0.5 than this counts as no disparity
 seed = 0  # seed of halves, initialisations and orders
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -162,7 +162,7 @@ report.judge(
 
 # %% [markdown]
 # **Caveat.** In `quick`, at 16 pixels, the maps of stages 3 and 4 have 2x2 and 1x1 pixels: little is left to mix, so a late stage is not quite what it is at 64.
-# And its 200 samples and four pairs cannot decide on a disparity of a few hundredths in stage 3.
+# And its 200 samples can hardly decide on a disparity of a few hundredths in stage 3.
 
 # %%
 report.provenance(results)

@@ -31,7 +31,7 @@ dev = 500  # samples outside the pool on which strengths and rates are chosen (p
 reference = 500  # non-members outside the pool, for the score alone (paper: lost)
 test = 1000  # test samples (paper: not stated)
 slack = 0.02  # dev accuracy that a choice may give up to leak less (paper: names no rule)
-rates = [0.01, 0.05]  # r, share of the weights: the first at every strength, the others at the greatest (paper: a grid that is lost)
+rates = [0.05]  # r, share of the weights: the first at every strength, the others at the greatest (paper: a grid that is lost)
 balance = 0.5  # lambda of the score, set beforehand (paper: lost)
 score_steps = 30  # updates of the score (paper: lost; "tens")
 relax_alphas = [0.3, 1.0]  # RelaxLoss target losses, nats, weakest first (paper: not stated for text)
@@ -43,7 +43,7 @@ retrain_epochs = 4  # epochs of every retraining (paper: lost)
 stops = [7, 6, 5, 4]  # epochs after which the ordinary training may be stopped, last first (our control)
 batch = 80  # samples a step, and a step of the score (paper: lost)
 lr = 0.01  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-shadows = 8  # models in complement pairs; each is attacked by the others, less its pair (paper: 8)
+shadows = 10  # models in complement pairs; each is attacked by the others, less its pair (paper: 8)
 seed = 0  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 

@@ -24,15 +24,16 @@ data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 models = ["resnet10", "vit"]  # architectures (paper: resnet18 and vit)
 width = [8, 4]  # of each: channels of stage 1, channels of a head (paper: 64, and lost)
-pools = [500]  # pools, of which each model draws half
-lrs = [0.0003, 0.001, 0.003]  # learning rates of Adam, cosine to 0
+patch = 8  # side of the patches of a ViT, pixels (paper: lost)
+pools = [600]  # pools, of which each model draws half
+lrs = [0.001, 0.005]  # learning rates of Adam, cosine to 0
 epochs = [12, 16]  # of each network: epochs
-batches = [32, 64]  # of each network: samples a step
+batches = [64, 64]  # of each network: samples a step
 dev = 300  # samples outside the pool that other notebooks choose on
 reference = 300  # non-members outside the pool that other notebooks use
 test = 600  # test samples (paper: all)
 near = 0.02  # distance from the paper's accuracy that counts as reached
-runs = 6  # networks at each point
+runs = 10  # networks at each point
 seed = 0  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -64,7 +65,12 @@ for net, channels, longest, batch in zip(models, width, epochs, batches, strict=
     for pool in pools:
         design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
         for lr in lrs:
-            subject = recipe.Data(data, pixels), design, recipe.Model(net, channels), recipe.Schedule(longest, batch, "adam", lr=lr)
+            subject = (
+                recipe.Data(data, pixels),
+                design,
+                recipe.Model(net, channels, patch=patch if net == "vit" else 4),
+                recipe.Schedule(longest, batch, "adam", lr=lr),
+            )
             grid[net, pool, lr] = recipe.population(*subject, models=runs, seed=seed, precision=precision).signals()
 
 # %%

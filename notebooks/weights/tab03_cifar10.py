@@ -25,11 +25,12 @@ data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 models = ["resnet10", "vit"]  # architectures (paper: resnet18 and vit)
 width = [8, 4]  # of each: channels of stage 1 (paper: 64), channels of a head (paper: 64)
-pool = 500  # samples from which each model draws half (paper: lost)
+patch = 8  # side of the patches of a ViT, pixels (paper: lost)
+pool = 600  # samples from which each model draws half (paper: lost)
 dev = 300  # samples outside the pool on which r is chosen (paper: searches a grid, tells no rule)
 reference = 300  # non-members outside the pool, for the score and for PAST (paper: lost)
 test = 600  # test samples (paper: all)
-rates = [0.001, 0.05]  # r, share of the weights, smallest first (paper: a grid; lost)
+rates = [0.05]  # r, share of the weights, smallest first (paper: a grid; lost)
 slack = 0.05  # dev accuracy that a choice may give up to leak less (paper: names no rule)
 balance = 0.5  # lambda of the score, chosen beforehand (paper: lost)
 score_steps = 30  # updates of the score (paper: lost; "tens")
@@ -37,10 +38,10 @@ relax_alpha = 0.3  # RelaxLoss target loss, nats (paper: as its authors, who hav
 past_weight = 0.003  # PAST: weight of the penalty (lost)
 noise = 0.5  # DP-SGD: noise multiplier (paper: lost)
 epochs = [12, 16]  # of each network: epochs from scratch (paper: lost)
-retrain_epochs = [5, 4]  # of each network: epochs of retraining (paper: lost)
-batches = [32, 64]  # of each network: samples a step (paper: lost)
-lrs = [0.003, 0.003]  # of each network: learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-shadows = [6, 6]  # of each network: models in complement pairs; each is attacked by the others, less its pair (paper: 8)
+retrain_epochs = [5, 6]  # of each network: epochs of retraining (paper: lost)
+batches = [64, 64]  # of each network: samples a step (paper: lost)
+lrs = [0.005, 0.005]  # of each network: learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
+shadows = [10, 10]  # of each network: models in complement pairs; each is attacked by the others, less its pair (paper: 8)
 seed = 0  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -84,7 +85,7 @@ def trained(net, objective=None, more=0):
     at = models.index(net)
     design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
     schedule = recipe.Schedule(epochs[at] + more, batches[at], "adam", lr=lrs[at])
-    subject = recipe.Data(data, pixels), design, recipe.Model(net, width[at]), schedule, objective
+    subject = recipe.Data(data, pixels), design, recipe.Model(net, width[at], patch=patch if net == "vit" else 4), schedule, objective
     return recipe.population(*subject, models=shadows[at], seed=seed, precision=precision)
 
 

@@ -259,9 +259,7 @@ def test_early_stopping_keeps_the_best_on_dev(net: Net, data: Resident, monkeypa
     assert equal(dict(net.state_dict()), found.states[2])
 
 
-def test_nobody_looks_at_dev_without_a_patience(
-    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_looks_at_dev_without_a_patience(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "accuracy", lambda *_: pytest.fail("an evaluation that nobody asked for"))
     found = fit(copy.deepcopy(net), data, MEMBERS, SHORT, seed=0, samples=DEV)
     assert "dev_accuracy" not in found.history
