@@ -89,18 +89,11 @@ claims
 
 # %%
 own = {"resnet": {"stem": stem}, "vgg": {}, "atm": {"patch": patch}}
-shared = {"nesterov": True, "augment": Augment(augment) if augment else None}
-schedules = {f: Schedule(durations[f], batches[f], optimizers[f], rates[f], weight_decay=0.0 if f == "atm" else 5e-4, **shared) for f in families}
+also = {"nesterov": True, "augment": Augment(augment) if augment else None}
+schedules = {f: Schedule(durations[f], batches[f], optimizers[f], rates[f], weight_decay=0.0 if f == "atm" else 5e-4, **also) for f in families}
+halves, shared = {f: Halves(pools[f], seed=seed) for f in families}, {"pairs": pairs, "seed": seed, "precision": precision}
 probes = {
-    name: probe_pairs(
-        Data(data, pixels),
-        Halves(pools[family], seed=seed),
-        Model(name, width, **own[family]),
-        schedules[family],
-        pairs=pairs,
-        seed=seed,
-        precision=precision,
-    )
+    name: probe_pairs(Data(data, pixels), halves[family], Model(name, width, **own[family]), schedules[family], **shared)
     for family, names in families.items()
     for name in names
 }
