@@ -41,7 +41,7 @@ class Entry:
     classes: tuple[str, ...]  # the label is the index
     train: int  # samples in the train part, which come first
     test: int
-    format: str  # the module in lib/data/formats that reads its files
+    format: str  # which of the readers in lib/data/formats.py takes its files
     files: tuple[File, ...]  # what is read, or the one archive that holds it
     source: str  # where it is from, one line
     licence: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
 import json
 import os
 import shutil
@@ -23,6 +22,7 @@ import numpy as np
 
 from lib import BadInput, paths, reason, registry
 from lib.data import pictures, sources
+from lib.data.formats import READERS
 from lib.registry import Entry, Kind
 
 __all__ = ["EMBEDDED", "Samples", "blank", "load", "prepare", "preparing", "there", "write"]
@@ -91,7 +91,7 @@ def blank(kind: Kind, shape: tuple[int, ...], into: Path | None = None) -> np.nd
 
 def _read(entry: Entry, source: Path, into: Path | None = None) -> tuple[np.ndarray, np.ndarray]:
     x = blank(entry.kind, (entry.size, *entry.shape), into)
-    return x, importlib.import_module(f"lib.data.formats.{entry.format}").read(entry, source, x)
+    return x, READERS[entry.format](entry, source, x)
 
 
 # ---------------------------------------------------------------- prepared
