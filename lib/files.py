@@ -149,15 +149,13 @@ def shaped(value: Any, shape: Any, name: str) -> Any:
         return value
     if origin is dict and isinstance(value, dict) and all(isinstance(own, inner[0]) for own in value):
         return {own: shaped(part, inner[1], f"{name}: {own}") for own, part in value.items()}
-    if origin is list and isinstance(value, list):
-        return [shaped(part, inner[0], f"{name}: {place}") for place, part in enumerate(value)]
+    if origin in (list, tuple) and isinstance(value, list):
+        return origin(shaped(part, inner[0], f"{name}: {place}") for place, part in enumerate(value))
     if shape is float and type(value) in (int, float) and abs(value) <= sys.float_info.max:
         return float(value)
-    if origin is types.UnionType and value is None and type(None) in inner:
-        return None
     if origin is types.UnionType:
-        return shaped(value, inner[0], name)
-    if origin is None and isinstance(shape, type) and type(value) is shape and shape is not float:
+        return None if value is None and type(None) in inner else shaped(value, inner[0], name)
+    if type(value) is shape and shape is not float:
         return value
     takes = " or ".join(map(repr, inner)) if origin is Literal else getattr(origin or shape, "__name__", str(shape))
     raise BadInput(f"{name} takes {takes}, not {str(value)[:80]!r}")

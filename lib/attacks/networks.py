@@ -97,4 +97,4 @@ def _(attacker: Network, case: Case) -> Arrays:
 @infer.register(Network)
 def _(attacker: Network, case: Case) -> Scored:
     pool = case.pool
-    return Scored(scores(case.learnt, case.target["logits"][pool], case.labels[pool], attacker), 0.0)
+    return Scored(scores(case.learnt, case.target["logits"][pool], case.target["labels"][pool], attacker), 0.0)

@@ -12,7 +12,7 @@ import numpy as np
 from lib.audit.estimates import Estimate, moderate
 from lib.audit.rates import FloatArray, auc, tpr_label
 from lib.audit.samples import delong_difference
-from lib.audit.targets import HEADLINE_FPRS, Scored, audited, over, paired_difference, pooled, units
+from lib.audit.targets import HEADLINE_FPRS, Scored, audit, over, paired_difference, pooled, units
 
 __all__ = ["Comparison"]
 
@@ -70,7 +70,7 @@ class Comparison:
 
     def leak(self, way: Hashable, attacker: str, fprs: Sequence[float] = HEADLINE_FPRS) -> dict[str, Estimate]:
         """As `audit`: AUC, accuracies, TPRs."""
-        return audited(self._found(way, attacker), fprs, self._design_effect(attacker, way))
+        return audit(self.attacks[way, attacker], fprs, self._design_effect(attacker, way))
 
     def rows(
         self,

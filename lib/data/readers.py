@@ -23,6 +23,7 @@ import numpy as np
 from lib import BadInput, paths, reason, registry
 from lib.data import pictures, sources
 from lib.data.formats import READERS
+from lib.recipe import Data
 from lib.registry import Entry, Kind
 
 __all__ = ["EMBEDDED", "Samples", "blank", "load", "prepare", "preparing", "there", "write"]
@@ -51,15 +52,8 @@ def load(name: str, pixels: int | None = None) -> Samples:
     it. BadInput for an unknown name, a set that is not there (with how to get it), damaged files, or `pixels` that do
     not fit.
     """
-    entry = registry.find(name)
-    if pixels is not None:
-        if entry.kind != "images":
-            raise BadInput(f"{name} holds {entry.kind}, not images; leave `pixels` out")
-        if not 1 <= pixels <= entry.shape[0]:
-            raise BadInput(f"{name}: pixels cannot be {pixels}; its images can be reduced to 1 to {entry.shape[0]}")
-        if pixels == entry.shape[0]:
-            pixels = None
-    return _load(entry, pixels, paths.data())
+    entry = registry.find(Data(name, pixels).name)  # a recipe refuses what does not fit
+    return _load(entry, None if (pixels,) == entry.shape[:1] else pixels, paths.data())
 
 
 @cache
