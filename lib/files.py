@@ -87,19 +87,18 @@ def folder(path: Path, hint: str) -> None:
 
 
 def _parsed(language: str, parse: Callable[[], Any], name: object, shape: Any) -> Any:
-    deep = f"nested more than {DEEPEST} levels deep"
     try:
         value = parse()
+        level = [value]
+        for _ in range(DEEPEST):
+            lists = [own.values() if isinstance(own, dict) else own for own in level if isinstance(own, dict | list)]
+            level = list(chain.from_iterable(lists))
+        if level:
+            raise RecursionError
+    except RecursionError as error:
+        raise BadInput(f"{name} is nested more than {DEEPEST} levels deep") from error
     except Exception as error:  # a parser may raise anything on what was made to break it
-        raise BadInput(
-            f"{name} is {deep if isinstance(error, RecursionError) else f'not {language}: {error}'}"
-        ) from error
-    level = [value]
-    for _ in range(DEEPEST):
-        lists = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
-        level = list(chain.from_iterable(lists))
-    if level:
-        raise BadInput(f"{name} is {deep}")
+        raise BadInput(f"{name} is not {language}: {error}") from error
     return shaped(value, shape, str(name))
 
 

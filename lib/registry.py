@@ -32,7 +32,7 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Entry:
-    """The facts about one data set; `lib/registry.toml` tells more of its fields. ValueError where they do not fit."""
+    """The facts about one data set; `lib/registry.toml` tells more of its fields. BadInput where they do not fit."""
 
     name: str
     title: str
@@ -54,12 +54,14 @@ class Entry:
 
     def __post_init__(self) -> None:
         if len(self.shape) != _AXES[self.kind] or min(self.train, self.test, *self.shape) < 1:
-            raise ValueError(f"{self.train} train and {self.test} test {self.kind} of shape {self.shape} cannot be")
+            parts = f"{self.train} train and {self.test} test {self.kind}"
+            raise BadInput(f"{self.name}: {parts} of shape {self.shape} cannot be")
         channels = self.shape[-1] if self.kind == "images" else 0
         if not len(self.mean) == len(self.std) == channels or min(self.std, default=1) <= 0:
-            raise ValueError(f"mean {self.mean} and deviation {self.std} do not fit {channels} channels of pixels")
+            moments = f"mean {self.mean} and deviation {self.std}"
+            raise BadInput(f"{self.name}: {moments} do not fit {channels} channels of pixels")
         if not 1 < len(self.classes) == len(set(self.classes)):
-            raise ValueError("classes are two or more, each named once")
+            raise BadInput(f"{self.name}: classes are two or more, each named once")
 
     @property
     def digest(self) -> str:
@@ -99,12 +101,8 @@ def _entry(name: str, table: dict[str, Any], classes: dict[str, list[str]]) -> E
     return entry
 
 
-def _known() -> dict[str, Entry]:
-    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-    return {name: _entry(name, one, table["classes"]) for name, one in table["sets"].items()}
-
-
-ENTRIES: dict[str, Entry] = _known()  # those that the library knows
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+ENTRIES = {name: _entry(name, one, _TABLE["classes"]) for name, one in _TABLE["sets"].items()}  # known to the library
 
 
 def folder(name: str) -> Path:

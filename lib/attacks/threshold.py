@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lib.attacks.case import Case, Scored, infer
+from lib.attacks.shadows import paired
 from lib.attacks.signals import score
 from lib.audit import BoolArray, FloatArray
 from lib.compute import Arrays
@@ -66,9 +67,7 @@ def threshold(
     defence under which members may have the *larger* loss: the shadows say which way the signal points. ValueError
     where shapes do not match or a side is missing.
     """
-    values, inside = np.asarray(shadows, np.float64), np.asarray(member)
-    if inside.dtype != np.bool_ or inside.ndim != 2 or values.shape[:2] != inside.shape or values.ndim > 3:
-        raise ValueError(f"need shadows (M, N[, A]) and Boolean member (M, N), got {values.shape} and {inside.shape}")
+    values, inside = paired(shadows, member)
     values = values.reshape(*inside.shape, -1).mean(axis=2)
     known = ~np.isnan(values)
     # Every evaluated (shadow, sample) is one of a long sample.

@@ -88,7 +88,8 @@ class Comparison:
             for name in attackers or dict.fromkeys(key[1] for key in self.attacks):
                 if (way, name) in self.attacks:
                     rates = {number: float(number[7:-1]) / 100 for number in numbers if number.startswith("tpr_at_")}
-                    leak, outside = self.leak(way, name, list(rates.values())), self._non_members(way, name)
+                    leak = self.leak(way, name, list(rates.values()))
+                    outside = min(np.sum(~np.asarray(one["member"]), axis=-1).min() for one in self._found(way, name))
                     said = LABELS | {number: tpr_label(fpr, outside) for number, fpr in rates.items()}
                     out[-1] |= {f"{name}, {said[number]}": leak[number] for number in numbers if number in leak}
         return out
@@ -133,9 +134,6 @@ class Comparison:
     def _design_effect(self, attacker: str, *ways: Hashable) -> float:
         """Of a list of attacks 1, as experiments are independent."""
         return max(self.design_effects.get((way, attacker), 1.0) for way in ways)
-
-    def _non_members(self, way: Hashable, attacker: str) -> int:
-        return min(int(np.sum(~np.asarray(one["member"]), axis=-1).min()) for one in self._found(way, attacker))
 
     def _areas(self, way: Hashable, attacker: str) -> FloatArray:
         return units(self._found(way, attacker), auc)

@@ -40,9 +40,6 @@ class Samples:
     labels: np.ndarray  # (N,) int64
     train: int
 
-    def __len__(self) -> int:
-        return len(self.labels)
-
 
 def load(name: str, pixels: int | None = None) -> Samples:
     """The data set of that name; with `pixels`, its images at that side by exact area average (`pictures.resize`).

@@ -200,7 +200,7 @@ def _(step: StageProbe, of: Of) -> Arrays:
     own = of(step.of)
     halves = own.samples(Role.MEMBER), own.samples(Role.TEST)
     accuracy = probe(own.net, own.data, *halves, step.dimensions, own.training.seed)
-    return {"accuracy": np.asarray(accuracy), "parts": text(part_names(own.net)[: len(accuracy)])}
+    return {"accuracy": accuracy, "parts": text(part_names(own.net))}
 
 
 def halved(samples: NDArray[np.int64], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
