@@ -34,18 +34,21 @@ def main() -> dict[str, Ratio]:
         inside = np.broadcast_to(inside, values.shape)
         return np.array([sklearn_row(*case) for case in zip(values, inside, strict=True)])
 
+    def ours(values: np.ndarray, inside: np.ndarray) -> dict[str, audit.Estimate]:
+        return audit.audit({"scores": values, "member": inside})
+
     for values, inside in ((scores, own), (shared, member)):
         expected = theirs(values, inside)
         found = [audit.auc(values, inside), audit.balanced_accuracy(values, inside)]
         found += [audit.tpr(values, inside, f) for f in audit.HEADLINE_FPRS]
         np.testing.assert_allclose(np.stack(found, axis=1), expected, rtol=0, atol=1e-12)
-        means = [estimate.value for estimate in audit.audit(values, inside).values()]
+        means = [estimate.value for estimate in ours(values, inside).values()]
         np.testing.assert_allclose(means, expected.mean(axis=0), rtol=0, atol=1e-12)
 
     many = np.tile(shared, (10, 1))
     return {
-        **compare("audit", lambda: theirs(shared, member), lambda: audit.audit(shared, member), 8, loops=5),
-        **compare("audit, own members", lambda: theirs(scores, own), lambda: audit.audit(scores, own), 8, loops=5),
+        **compare("audit", lambda: theirs(shared, member), lambda: ours(shared, member), 8, loops=5),
+        **compare("audit, own members", lambda: theirs(scores, own), lambda: ours(scores, own), 8, loops=5),
         **compare(
             "audit, TPR at 0.1 % FPR",
             lambda: [sklearn_tpr(row, member) for row in many],

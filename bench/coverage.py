@@ -80,7 +80,7 @@ def over_targets(rng: np.random.Generator, runs: int = 250) -> Iterator[Row]:
                 scores = np.stack([attack(values, member, t, others, z) for t, others in enumerate(apart)])
                 found.append((scores, member))
             areas = np.array([audit.auc(*one) for one in found])
-            rates = [audit.audit(*one, fprs=(0.05,))["tpr_at_5%"] for one in found]
+            rates = [audit.audit({"scores": s, "member": m}, (0.05,))["tpr_at_5%"] for s, m in found]
             effect = areas.mean(1).var(ddof=1) / (areas.var(1, ddof=1).mean() / models)
             for wide in effects:
                 inside = [held(audit.over(each, design_effect=wide), areas.mean()) for each in areas]

@@ -87,19 +87,18 @@ def folder(path: Path, hint: str) -> None:
 
 
 def _parsed(language: str, parse: Callable[[], Any], name: object, shape: Any) -> Any:
-    deep = f"nested more than {DEEPEST} levels deep"
     try:
         value = parse()
+        level = [value]
+        for _ in range(DEEPEST):
+            lists = [own.values() if isinstance(own, dict) else own for own in level if isinstance(own, dict | list)]
+            level = list(chain.from_iterable(lists))
+        if level:
+            raise RecursionError
+    except RecursionError as error:
+        raise BadInput(f"{name} is nested more than {DEEPEST} levels deep") from error
     except Exception as error:  # a parser may raise anything on what was made to break it
-        raise BadInput(
-            f"{name} is {deep if isinstance(error, RecursionError) else f'not {language}: {error}'}"
-        ) from error
-    level = [value]
-    for _ in range(DEEPEST):
-        lists = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
-        level = list(chain.from_iterable(lists))
-    if level:
-        raise BadInput(f"{name} is {deep}")
+        raise BadInput(f"{name} is not {language}: {error}") from error
     return shaped(value, shape, str(name))
 
 
@@ -149,15 +148,13 @@ def shaped(value: Any, shape: Any, name: str) -> Any:
         return value
     if origin is dict and isinstance(value, dict) and all(isinstance(own, inner[0]) for own in value):
         return {own: shaped(part, inner[1], f"{name}: {own}") for own, part in value.items()}
-    if origin is list and isinstance(value, list):
-        return [shaped(part, inner[0], f"{name}: {place}") for place, part in enumerate(value)]
+    if origin in (list, tuple) and isinstance(value, list):
+        return origin(shaped(part, inner[0], f"{name}: {place}") for place, part in enumerate(value))
     if shape is float and type(value) in (int, float) and abs(value) <= sys.float_info.max:
         return float(value)
-    if origin is types.UnionType and value is None and type(None) in inner:
-        return None
     if origin is types.UnionType:
-        return shaped(value, inner[0], name)
-    if origin is None and isinstance(shape, type) and type(value) is shape and shape is not float:
+        return None if value is None and type(None) in inner else shaped(value, inner[0], name)
+    if type(value) is shape and shape is not float:
         return value
     takes = " or ".join(map(repr, inner)) if origin is Literal else getattr(origin or shape, "__name__", str(shape))
     raise BadInput(f"{name} takes {takes}, not {str(value)[:80]!r}")

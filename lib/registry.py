@@ -10,9 +10,9 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple
 
-from lib import BadInput, nearest, paths, reason
+from lib import BadInput, files, nearest, paths, reason
 
 __all__ = ["DESCRIPTION", "ENTRIES", "NAME", "Entry", "File", "Kind", "find", "folder", "names"]
 
@@ -32,7 +32,7 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Entry:
-    """The facts about one data set; `lib/registry.toml` tells more of its fields. ValueError where they do not fit."""
+    """The facts about one data set; `lib/registry.toml` tells more of its fields. BadInput where they do not fit."""
 
     name: str
     title: str
@@ -41,7 +41,7 @@ class Entry:
     classes: tuple[str, ...]  # the label is the index
     train: int  # samples in the train part, which come first
     test: int
-    format: str  # the module in lib/data/formats that reads its files
+    format: str  # which of the readers in lib/data/formats.py takes its files
     files: tuple[File, ...]  # what is read, or the one archive that holds it
     source: str  # where it is from, one line
     licence: str
@@ -53,16 +53,15 @@ class Entry:
     note: str = ""
 
     def __post_init__(self) -> None:
-        for field, hint in get_type_hints(Entry).items():
-            if not _fits(getattr(self, field), hint):
-                raise ValueError(f"{field} cannot be {getattr(self, field)!r}")
         if len(self.shape) != _AXES[self.kind] or min(self.train, self.test, *self.shape) < 1:
-            raise ValueError(f"{self.train} train and {self.test} test {self.kind} of shape {self.shape} cannot be")
+            parts = f"{self.train} train and {self.test} test {self.kind}"
+            raise BadInput(f"{self.name}: {parts} of shape {self.shape} cannot be")
         channels = self.shape[-1] if self.kind == "images" else 0
         if not len(self.mean) == len(self.std) == channels or min(self.std, default=1) <= 0:
-            raise ValueError(f"mean {self.mean} and deviation {self.std} do not fit {channels} channels of pixels")
+            moments = f"mean {self.mean} and deviation {self.std}"
+            raise BadInput(f"{self.name}: {moments} do not fit {channels} channels of pixels")
         if not 1 < len(self.classes) == len(set(self.classes)):
-            raise ValueError("classes are two or more, each named once")
+            raise BadInput(f"{self.name}: classes are two or more, each named once")
 
     @property
     def digest(self) -> str:
@@ -91,32 +90,19 @@ class Entry:
         return self.train + self.test
 
 
-def _fits(value: Any, hint: Any) -> bool:
-    if get_origin(hint) is Literal:
-        return value in get_args(hint)
-    if get_origin(hint) is tuple:
-        return type(value) is tuple and all(_fits(one, get_args(hint)[0]) for one in value)
-    return type(value) is hint or (hint is float and type(value) is int)
-
-
 def _entry(name: str, table: dict[str, Any], classes: dict[str, list[str]]) -> Entry:
-    """One table of TOML as an entry; TypeError or ValueError where it is none."""
-    values: dict[str, Any] = {
-        field: tuple(value) if isinstance(value, list) else value for field, value in table.items()
-    }
-    for field in {"files", "downloads"} & set(values):
-        values[field] = tuple(File(*map(str, row)) for row in values[field])
-    if isinstance(values.get("classes"), str):
-        values["classes"] = tuple(classes[values["classes"]])
-    return Entry(name=name, **values)
+    """One table of TOML as an entry; KeyError, TypeError or ValueError where it is none."""
+    values = table | {"name": name}
+    for field in {"files", "downloads"} & set(table):
+        values[field] = [File(*map(str, row)) for row in table[field]]
+    if isinstance(table.get("classes"), str):
+        values["classes"] = classes[table["classes"]]
+    entry: Entry = files.shaped(values, Entry, "it")
+    return entry
 
 
-def _known() -> dict[str, Entry]:
-    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-    return {name: _entry(name, one, table["classes"]) for name, one in table["sets"].items()}
-
-
-ENTRIES: dict[str, Entry] = _known()  # those that the library knows
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+ENTRIES = {name: _entry(name, one, _TABLE["classes"]) for name, one in _TABLE["sets"].items()}  # known to the library
 
 
 def folder(name: str) -> Path:

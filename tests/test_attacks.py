@@ -19,13 +19,13 @@ from lib import audit
 from lib.attacks import lira as likelihood
 from lib.attacks import networks, signals
 from lib.attacks import rmia as ratios
-from lib.attacks.case import Case, infer
+from lib.attacks.case import Case, Scored, infer
 from lib.attacks.networks import Inputs, features, trained
 from lib.attacks.rmia import base, log_ratio
 from lib.attacks.shadows import equal_counts
-from lib.attacks.threshold import best_thresholds, class_thresholds, global_threshold
+from lib.attacks.threshold import best_thresholds, threshold
 from lib.data.designs import Role
-from lib.recipe import RMIA, LiRA, Network
+from lib.recipe import RMIA, LiRA, Network, Threshold
 
 quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
@@ -56,6 +56,22 @@ def rmia(
 ) -> np.ndarray:
     own = RMIA(**options)  # type: ignore[arg-type]
     return ratios.rmia(target, shadows, member, target_z, shadows_z, own, member_z=member_z, tie_break=tie_break)
+
+
+def global_threshold(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, **options: str) -> Scored:
+    return threshold(target, 0, shadows, 0, member, Threshold(by_class=False, **options))  # type: ignore[arg-type]
+
+
+def class_thresholds(
+    target: ArrayLike,
+    labels: ArrayLike,
+    shadows: ArrayLike,
+    member: ArrayLike,
+    shadow_labels: ArrayLike | None = None,
+    **options: str,
+) -> Scored:
+    attacker = Threshold(**options)  # type: ignore[arg-type]
+    return threshold(target, labels, shadows, labels if shadow_labels is None else shadow_labels, member, attacker)
 
 
 def agree(a: np.ndarray, b: np.ndarray) -> bool:
@@ -395,7 +411,7 @@ def test_too_few_shadows_are_named() -> None:
 def test_arrays_that_do_not_belong_together_are_named(attack: Callable[..., np.ndarray]) -> None:
     phi, shadows, inside = -np.ones(5), -np.ones((4, 5)), np.zeros((4, 5), dtype=bool)
     for bad in ((phi[1:], shadows, inside), (phi, shadows[1:], inside), (phi, shadows[..., None], inside)):
-        with pytest.raises(ValueError, match="target"):
+        with pytest.raises(ValueError, match=r"need .*shadows \(M, N.*got \("):
             attack(*bad)
     with pytest.raises(ValueError, match="Boolean"):
         attack(phi, shadows, inside.astype(int))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce, singledispatch
+from operator import or_
 from typing import NamedTuple
 
 import numpy as np
@@ -28,10 +29,6 @@ class Case(NamedTuple):
     shadows: Sequence[Arrays]
     roles: np.ndarray
     learnt: Arrays
-
-    @property
-    def labels(self) -> np.ndarray:
-        return self.target["labels"]
 
     @property
     def pool(self) -> BoolArray:
@@ -88,13 +85,9 @@ def learn(attacker: Attacker, case: Case) -> Arrays:
 
 def answers(attacker: Attacker, states: Sequence[State]) -> dict[str, Arrays]:
     """What the states answered to all that the attacker asks, aligned by sample, by the states' keys."""
-    read: dict[str, Arrays] = {}
-    for state in states:
-        if state.key not in read:
-            read[state.key] = {}
-            for step in attacker.asks(state):
-                read[state.key] |= store.read(step.key).arrays
-    return dict(zip(read, aligned(list(read.values())), strict=True))
+    asked = {state.key: attacker.asks(state) for state in states}
+    read = [reduce(or_, (store.read(step.key).arrays for step in steps)) for steps in asked.values()]
+    return dict(zip(asked, aligned(read), strict=True))
 
 
 def aligned(read: list[Arrays]) -> list[Arrays]:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.attacks.case import Case, Scored, infer, learn
+from lib.attacks.shadows import paired
 from lib.audit import FloatArray
 from lib.compute import Arrays
 from lib.recipe import Network
@@ -45,13 +46,9 @@ def trained(shadows: ArrayLike, member: ArrayLike, labels: ArrayLike, attacker: 
     Adam. The same seed gives the same bits on one machine with one thread. ValueError where shapes do not match or a
     side is missing.
     """
-    others, inside, theirs = np.asarray(shadows, np.float64), np.asarray(member), np.asarray(labels)
-    fit = others.ndim == 3 and inside.shape == others.shape[:2] and theirs.shape == others.shape[1:2]
-    if not fit or inside.dtype != np.bool_:
-        raise ValueError(
-            "need shadows (M, N, C), Boolean member (M, N) and labels (N,); "
-            f"got {others.shape}, {inside.dtype} {inside.shape} and {theirs.shape}"
-        )
+    (others, inside), theirs = paired(shadows, member), np.asarray(labels)
+    if others.ndim != 3 or theirs.shape != others.shape[1:2]:
+        raise ValueError(f"need shadows (M, N, C) and labels (N,), got {others.shape} and {theirs.shape}")
     known = ~np.isnan(others).any(axis=2)
     x = features(others[known], np.broadcast_to(theirs, inside.shape)[known], attacker.inputs)
     y = torch.as_tensor(inside[known])
@@ -97,4 +94,4 @@ def _(attacker: Network, case: Case) -> Arrays:
 @infer.register(Network)
 def _(attacker: Network, case: Case) -> Scored:
     pool = case.pool
-    return Scored(scores(case.learnt, case.target["logits"][pool], case.labels[pool], attacker), 0.0)
+    return Scored(scores(case.learnt, case.target["logits"][pool], case.target["labels"][pool], attacker), 0.0)

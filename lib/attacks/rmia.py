@@ -92,16 +92,15 @@ def rmia(
     size, queries = z.shape
     bar = x - np.log(attacker.gamma)
     if queries == 1:
-        wins = np.searchsorted(np.sort(z[:, 0]), bar[:, 0], side="left").astype(np.float64)
+        wins = np.searchsorted(np.sort(z[:, 0]), bar[:, 0], side="left")
     else:
-        wins = np.empty(len(x))
-        step = max(1, BLOCK // size)
-        for start in range(0, len(x), step):
-            rows = bar[start : start + step]
+        blocks = []
+        for rows in np.array_split(bar, 1 + len(x) * size // BLOCK):
             votes = np.zeros((len(rows), size), dtype=np.int16)
             for query in range(queries):
                 votes += rows[:, query, None] > z[:, query]
-            wins[start : start + step] = np.sum(2 * votes > queries, axis=1)
+            blocks.append(np.sum(2 * votes > queries, axis=1))
+        wins = np.concatenate(blocks)
     if not tie_break:
         return wins / size
     levels, rank = np.unique(x.mean(axis=1), return_inverse=True)
@@ -124,7 +123,7 @@ def _(attacker: RMIA, case: Case) -> Scored:
     def signal(arrays: Arrays, which: np.ndarray) -> FloatArray:
         if attacker.views > 1:
             return np.asarray(log_expit(arrays["views"][which]))
-        return log_confidence(arrays["logits"][which], case.labels[which], attacker.temperature)
+        return log_confidence(arrays["logits"][which], case.target["labels"][which], attacker.temperature)
 
     (mine, others), (z, others_z) = case.read(signal, case.pool), case.read(signal, case.population)
     trained_on_z = case.roles[:, case.population] == Role.MEMBER  # dev samples may be members of a shadow
@@ -134,6 +133,6 @@ def _(attacker: RMIA, case: Case) -> Scored:
 @infer.register(BASE)
 def _(attacker: BASE, case: Case) -> Scored:
     def signal(arrays: Arrays, which: np.ndarray) -> FloatArray:
-        return log_confidence(arrays["logits"][which], case.labels[which])
+        return log_confidence(arrays["logits"][which], case.target["labels"][which])
 
     return Scored(base(*case.read(signal, case.pool), case.member))

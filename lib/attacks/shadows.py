@@ -18,19 +18,23 @@ class Moments(NamedTuple):
     squares: FloatArray
 
 
+def paired(shadows: ArrayLike, member: ArrayLike) -> tuple[FloatArray, BoolArray]:
+    """Shadows' signals (M, N, ...) and membership (M, N); ValueError where they do not belong together."""
+    others, inside = np.asarray(shadows, np.float64), np.asarray(member)
+    if inside.dtype != np.bool_ or inside.ndim != 2 or others.shape[:2] != inside.shape:
+        found = f"{others.shape} and {inside.dtype} {inside.shape}"
+        raise ValueError(f"need shadows (M, N, ...) and Boolean member (M, N), got {found}")
+    return others, inside
+
+
 def checked(target: ArrayLike, shadows: ArrayLike, member: ArrayLike) -> tuple[FloatArray, FloatArray, BoolArray]:
     """The three arrays as (N, A), (M, N, A) and (M, N); ValueError where they do not belong together.
 
     NaN among the shadows means "not evaluated" and is left out later; NaN in the target is an error.
     """
-    own, others, inside = np.asarray(target, np.float64), np.asarray(shadows, np.float64), np.asarray(member)
-    if inside.dtype != np.bool_:
-        raise ValueError(f"member must be Boolean, not {inside.dtype}")
-    if own.ndim not in (1, 2) or others.shape[1:] != own.shape or inside.shape != others.shape[:2]:
-        raise ValueError(
-            "need target (N[, A]), shadows (M, N[, A]) and member (M, N); "
-            f"got {own.shape}, {others.shape} and {inside.shape}"
-        )
+    own, (others, inside) = np.asarray(target, np.float64), paired(shadows, member)
+    if own.ndim not in (1, 2) or others.shape[1:] != own.shape:
+        raise ValueError(f"need target (N[, A]) and shadows (M, N[, A]), got {own.shape} and {others.shape}")
     if np.isnan(own).any():
         raise ValueError("the target's signals hold NaN")
     return own.reshape(len(own), -1), others.reshape(*inside.shape, -1), inside

@@ -1,23 +1,20 @@
 """Threshold attacks on one signal (Yeom et al. 2018; Song & Mittal 2021), thresholds chosen on shadows alone.
 
 Signals come in the orientation "larger = more likely member" (`signals.score`); several queries are averaged first.
-The gap attack is `global_threshold` on ``correctness``.
+The gap attack is one threshold on ``correctness``.
 """
 
 from __future__ import annotations
-
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lib.attacks.case import Case, Scored, infer
+from lib.attacks.shadows import paired
 from lib.attacks.signals import score
 from lib.audit import BoolArray, FloatArray
 from lib.compute import Arrays
 from lib.recipe import Threshold
-
-Sign = Literal["fixed", "shadows"]
 
 
 def best_thresholds(
@@ -53,65 +50,41 @@ def _best(signal: FloatArray, member: BoolArray) -> tuple[float, float]:
     return float(middle if below < middle < np.inf else above), worth[pick] / (2 * ins * outs)
 
 
-def _chosen(
-    shadows: ArrayLike, member: ArrayLike, labels: ArrayLike, groups: int, sign: Sign
-) -> tuple[float, float, FloatArray]:
-    """Sign, global threshold and thresholds of the groups that labels name (global where a group is empty)."""
-    Threshold(sign=sign)  # refuses an unknown name
-    values, inside = np.asarray(shadows, np.float64), np.asarray(member)
-    if inside.dtype != np.bool_ or inside.ndim != 2 or values.shape[:2] != inside.shape or values.ndim > 3:
-        raise ValueError(f"need shadows (M, N[, A]) and Boolean member (M, N), got {values.shape} and {inside.shape}")
-    values = values.reshape(*inside.shape, -1).mean(axis=2)
-    known = ~np.isnan(values)
-    # Every evaluated (shadow, sample) is one of a long sample.
-    values, group, inside = values[known], np.broadcast_to(labels, inside.shape)[known], inside[known]
-    if inside.all() or not inside.any():
-        raise ValueError("the shadows need at least one member and one non-member")
-    everyone = np.zeros(values.size, dtype=np.intp)
-    options = []
-    for turn in (1.0, -1.0) if sign == "shadows" else (1.0,):
-        tau, accuracy = best_thresholds(turn * values, inside, everyone, 1)
-        options.append((float(accuracy[0]), turn, float(tau[0])))
-    _, turn, tau_all = max(options)  # an even score keeps the sign: +1 is the larger
-    tau_group, _ = best_thresholds(turn * values, inside, group, groups)
-    return turn, tau_all, np.where(np.isnan(tau_group), tau_all, tau_group)
-
-
-def _mean_query(target: ArrayLike) -> FloatArray:
-    own = np.asarray(target, np.float64)
-    return own.reshape(len(own), -1).mean(axis=1)
-
-
-def global_threshold(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, *, sign: Sign = "fixed") -> Scored:
-    """One threshold for all: the score is the signal itself (Yeom et al. 2018).
-
-    ``target (N[, A])``; ``shadows (M, N'[, A])`` with ``member (M, N')`` may be of other samples; NaN there = not
-    evaluated. ``sign="shadows"`` is the adaptive attacker of a defence under which members may have the *larger* loss:
-    the shadows say which way the signal points.
-    """
-    turn, tau, _ = _chosen(shadows, member, np.intp(0), 1, sign)
-    return Scored(turn * _mean_query(target), tau)
-
-
-def class_thresholds(
+def threshold(
     target: ArrayLike,
     labels: ArrayLike,
     shadows: ArrayLike,
+    shadow_labels: ArrayLike,
     member: ArrayLike,
-    *,
-    shadow_labels: ArrayLike | None = None,
-    sign: Sign = "fixed",
+    attacker: Threshold,
 ) -> Scored:
-    """A threshold per class (Song & Mittal 2021): score = signal - tau_label, threshold 0.
+    """One threshold for all, and the signal itself for a score (Yeom et al. 2018); or a threshold for each class.
 
-    As `global_threshold`, with ``labels (N,)``, and ``shadow_labels (N',)`` where the shadows saw other samples. A
-    class that the shadows lack on either side takes the global threshold. With few samples per class tau overfits:
-    report the global attack beside it.
+    ``target (N[, A])``, ``labels (N,)``; ``shadows (M, N'[, A])`` with ``shadow_labels (N',)`` and ``member (M, N')``
+    may be of other samples; NaN there = not evaluated. By class (Song & Mittal 2021) the score is signal - tau_label,
+    its threshold 0; a class that the shadows lack on either side takes the threshold of all. With few samples per class
+    tau overfits: report the attack with one threshold beside it. ``sign="shadows"`` is the adaptive attacker of a
+    defence under which members may have the *larger* loss: the shadows say which way the signal points. ValueError
+    where shapes do not match or a side is missing.
     """
-    own = np.asarray(labels)
-    theirs = own if shadow_labels is None else np.asarray(shadow_labels)
-    turn, _, tau = _chosen(shadows, member, theirs, int(max(own.max(), theirs.max())) + 1, sign)
-    return Scored(turn * _mean_query(target) - tau[own], 0.0)
+    values, inside = paired(shadows, member)
+    values = values.reshape(*inside.shape, -1).mean(axis=2)
+    known = ~np.isnan(values)
+    # Every evaluated (shadow, sample) is one of a long sample.
+    values, group, inside = values[known], np.broadcast_to(shadow_labels, inside.shape)[known], inside[known]
+    if inside.all() or not inside.any():
+        raise ValueError("the shadows need at least one member and one non-member")
+    options = []
+    for turn in (1.0, -1.0) if attacker.sign == "shadows" else (1.0,):
+        (tau,), (accuracy,) = best_thresholds(turn * values, inside, np.zeros_like(group), 1)
+        options.append((accuracy, turn, tau))
+    _, turn, overall = max(options)  # an even score keeps the sign: +1 is the larger
+    own, classes = np.asarray(target, np.float64), np.asarray(labels)
+    scores = turn * own.reshape(len(own), -1).mean(axis=1)
+    if not attacker.by_class:
+        return Scored(scores, overall)
+    taus, _ = best_thresholds(turn * values, inside, group, int(max(classes.max(), group.max())) + 1)
+    return Scored(scores - np.where(np.isnan(taus), overall, taus)[classes], 0.0)
 
 
 @infer.register(Threshold)
@@ -122,8 +95,5 @@ def _(attacker: Threshold, case: Case) -> Scored:
         found[known] = score(attacker.signal, arrays["logits"][which][known], arrays["labels"][which][known])
         return found
 
-    mine, (others, member, labels) = signal(case.target, case.pool), case.known(signal)
-    if not attacker.by_class:
-        return global_threshold(mine, others, member, sign=attacker.sign)
-    own = case.labels[case.pool]
-    return class_thresholds(mine, own, others, member, shadow_labels=labels, sign=attacker.sign)
+    others, member, labels = case.known(signal)
+    return threshold(signal(case.target, case.pool), case.target["labels"][case.pool], others, labels, member, attacker)

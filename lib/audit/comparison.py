@@ -12,7 +12,7 @@ import numpy as np
 from lib.audit.estimates import Estimate, moderate
 from lib.audit.rates import FloatArray, auc, tpr_label
 from lib.audit.samples import delong_difference
-from lib.audit.targets import HEADLINE_FPRS, Scored, audited, over, paired_difference, pooled, units
+from lib.audit.targets import HEADLINE_FPRS, Scored, audit, over, paired_difference, pooled, units
 
 __all__ = ["Comparison"]
 
@@ -70,7 +70,7 @@ class Comparison:
 
     def leak(self, way: Hashable, attacker: str, fprs: Sequence[float] = HEADLINE_FPRS) -> dict[str, Estimate]:
         """As `audit`: AUC, accuracies, TPRs."""
-        return audited(self._found(way, attacker), fprs, self._design_effect(attacker, way))
+        return audit(self.attacks[way, attacker], fprs, self._design_effect(attacker, way))
 
     def rows(
         self,
@@ -88,7 +88,8 @@ class Comparison:
             for name in attackers or dict.fromkeys(key[1] for key in self.attacks):
                 if (way, name) in self.attacks:
                     rates = {number: float(number[7:-1]) / 100 for number in numbers if number.startswith("tpr_at_")}
-                    leak, outside = self.leak(way, name, list(rates.values())), self._non_members(way, name)
+                    leak = self.leak(way, name, list(rates.values()))
+                    outside = min(np.sum(~np.asarray(one["member"]), axis=-1).min() for one in self._found(way, name))
                     said = LABELS | {number: tpr_label(fpr, outside) for number, fpr in rates.items()}
                     out[-1] |= {f"{name}, {said[number]}": leak[number] for number in numbers if number in leak}
         return out
@@ -133,9 +134,6 @@ class Comparison:
     def _design_effect(self, attacker: str, *ways: Hashable) -> float:
         """Of a list of attacks 1, as experiments are independent."""
         return max(self.design_effects.get((way, attacker), 1.0) for way in ways)
-
-    def _non_members(self, way: Hashable, attacker: str) -> int:
-        return min(int(np.sum(~np.asarray(one["member"]), axis=-1).min()) for one in self._found(way, attacker))
 
     def _areas(self, way: Hashable, attacker: str) -> FloatArray:
         return units(self._found(way, attacker), auc)

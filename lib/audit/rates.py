@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-__all__ = ["BoolArray", "FloatArray", "auc", "balanced_accuracy", "expected_fpr", "is_resolved", "resolution"]
-__all__ += ["tie_mass", "tpr", "tpr_label"]
+__all__ = ["BoolArray", "FloatArray", "auc", "balanced_accuracy", "is_resolved", "resolution", "tie_mass"]
+__all__ += ["tpr", "tpr_label"]
 
 
 def checked(scores: ArrayLike, member: ArrayLike) -> tuple[FloatArray, BoolArray, tuple[int, ...]]:
@@ -134,18 +134,14 @@ def is_resolved(fpr: float, non_members: int) -> bool:
     return bool(false_positives(fpr, np.asarray(non_members)) >= 1)
 
 
-def expected_fpr(fpr: float, non_members: int) -> float:
-    """The mean true FPR of the threshold of `tpr`: with k false positives allowed, (k + 1) / (non-members + 1)."""
-    return float(false_positives(fpr, np.asarray(non_members)) + 1) / (non_members + 1)
-
-
 def tpr_label(fpr: float, non_members: int) -> str:
     """The honest name of a TPR: "TPR at 0.1 % FPR"; with few false positives also what FPR to expect of new samples.
 
     "TPR at zero false positives" where it is nothing else; the expected FPR where it is more than a tenth too large,
     which is below about ten false positives.
     """
-    if not is_resolved(fpr, non_members):
+    allowed = int(false_positives(fpr, np.asarray(non_members)))
+    if not allowed:
         return "TPR at zero false positives"
-    mean = expected_fpr(fpr, non_members)
+    mean = (allowed + 1) / (non_members + 1)  # of the true FPR of the threshold
     return f"TPR at {100 * fpr:g} % FPR" + (f" ({100 * mean:.2g} % expected)" if mean > 1.1 * fpr else "")

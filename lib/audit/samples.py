@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lib.audit.estimates import Estimate
-from lib.audit.rates import FloatArray, balanced_accuracy, checked, is_resolved, mann_whitney, single, tpr
+from lib.audit.rates import FloatArray, checked, is_resolved, mann_whitney, single, tpr
 
-__all__ = ["auc_interval", "best_accuracy_interval", "clopper_pearson", "delong", "delong_difference", "tpr_at_fpr"]
+__all__ = ["auc_interval", "clopper_pearson", "delong", "delong_difference", "tpr_at_fpr"]
 
 
 def clopper_pearson(k: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
@@ -95,15 +95,3 @@ def auc_interval(scores: ArrayLike, member: ArrayLike, level: float = 0.95) -> E
         return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), n, error=error)
     ends = special.expit(special.logit(value) + np.array([-1, 1]) * reach / (value * (1 - value)))
     return Estimate(value, float(ends[0]), float(ends[1]), n, error=error)
-
-
-def best_accuracy_interval(scores: ArrayLike, member: ArrayLike, level: float = 0.95) -> Estimate:
-    """`balanced_accuracy` of one vector at its best threshold, with an interval over samples.
-
-    Massart's uniform bound on both empirical distributions, which holds although the threshold was picked on the same
-    samples.
-    """
-    pos, neg = single(scores, member)
-    value = float(balanced_accuracy(scores, member))
-    reach = sum(np.sqrt(np.log(4 / (1 - level)) / (2 * side.size)) for side in (pos, neg)) / 2
-    return Estimate(value, max(0.5, value - reach), min(1.0, value + reach), pos.size + neg.size)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from lib.audit.estimates import Estimate
 from lib.audit.rates import FloatArray, auc, balanced_accuracy, checked, is_resolved, tpr
-from lib.audit.samples import auc_interval, best_accuracy_interval, clopper_pearson, tpr_at_fpr
+from lib.audit.samples import clopper_pearson
 
 __all__ = ["HEADLINE_FPRS", "audit", "over", "paired_difference", "tpr_over"]
 
@@ -60,50 +60,31 @@ def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95, design_ef
 
 
 def audit(
-    scores: ArrayLike,
-    member: ArrayLike,
-    fprs: Sequence[float] = HEADLINE_FPRS,
-    thresholds: ArrayLike | None = None,
-    design_effect: float = 1.0,
+    found: Scored | Sequence[Scored], fprs: Sequence[float] = HEADLINE_FPRS, design_effect: float = 1.0
 ) -> dict[str, Estimate]:
-    """One row of every table: AUC, accuracies and TPR at low FPRs.
+    """One row of every table: AUC, accuracies and TPR at low FPRs, of what an `Attack` stores.
 
-    ``scores (T, N)`` of T targets gives means with Student's intervals over the targets: what new targets on this pool
-    of samples would have given. ``design_effect`` widens the AUC's and the best accuracy's where the targets are each
-    other's shadows (`Attack.design_effect`; simulated for online LiRA: 1.1 to 2.3 and 1.2 to 1.9); a TPR needs none.
-    A TPR's interval is never narrower than the Clopper-Pearson interval of the pooled counts, or T zeros would claim
-    certainty. ``scores (N,)`` of a single target gives intervals over samples instead; ``(1, N)`` asks about new
-    targets, which one cannot tell: [0, 1], not resolved.
+    Means with Student's intervals over its T targets: what new targets on this pool of samples would have given. Of one
+    target that cannot be told: [0, 1], not resolved (`auc_interval` and `tpr_at_fpr` are over its samples). Several
+    experiments, each with its own targets, are a unit each. ``design_effect`` widens the AUC's and the best accuracy's
+    interval where the targets are each other's shadows (`Attack.design_effect`; simulated for online LiRA: 1.1 to 2.3
+    and 1.2 to 1.9); a TPR needs none. A TPR's interval is never narrower than the Clopper-Pearson interval of the
+    pooled counts, or T zeros would claim certainty.
 
-    Keys: ``auc``; ``accuracy`` at the attacker's own ``thresholds (T,)``, where it names them, beside ``majority``,
-    what a guess of the larger side reaches; ``best_balanced_accuracy``, at the threshold that is best on these very
-    scores (an oracle's); ``tpr_at_1%``, ``tpr_at_0.1%``, ``tpr_at_0.001%``. `tpr_label` has a TPR's honest name.
+    Keys: ``auc``; ``accuracy`` at the attacker's own thresholds, where it names them, beside ``majority``, what a guess
+    of the larger side reaches; ``best_balanced_accuracy``, at the threshold that is best on these very scores (an
+    oracle's); ``tpr_at_1%``, ``tpr_at_0.1%``, ``tpr_at_0.001%``. `tpr_label` has a TPR's honest name.
     """
-    values = np.asarray(scores, dtype=np.float64)
-    if values.ndim > 2 or not values.ndim:
-        raise ValueError(f"audit takes scores (T, N) or (N,), not {values.shape}")
-    found = {"scores": values, "member": member, "thresholds": thresholds}
-    if values.ndim == 2:
-        return audited([found], fprs, design_effect)
-    row = {"auc": auc_interval(values, member)}
-    if (right := _right(found)) is not None:
-        low, high = clopper_pearson(round(float(right) * values.size), values.size)
-        row["accuracy"] = Estimate(float(right), float(low), float(high), values.size)
-        row["majority"] = _certain(_majority(values, member))
-    row["best_balanced_accuracy"] = best_accuracy_interval(values, member)
-    return row | {_key(fpr): tpr_at_fpr(values, member, fpr) for fpr in fprs}
-
-
-def audited(found: Sequence[Scored], fprs: Sequence[float], design_effect: float) -> dict[str, Estimate]:
-    """`audit` of one experiment with T targets, or of several experiments, each of which is then one unit."""
-    effect = design_effect if len(found) == 1 else 1.0
-    row = {"auc": over(units(found, auc), bounds=(0, 1), design_effect=effect)}
-    own = [_right(one) for one in found]
+    each = [found] if isinstance(found, Mapping) else list(found)
+    effect = design_effect if len(each) == 1 else 1.0
+    row = {"auc": over(units(each, auc), bounds=(0, 1), design_effect=effect)}
+    own = [_right(one) for one in each]
     if all(one is not None for one in own):
-        row["accuracy"] = over(_means(own), bounds=(0, 1))
-        row["majority"] = _certain(units(found, _majority))
-    row["best_balanced_accuracy"] = over(units(found, balanced_accuracy), bounds=(0, 1), design_effect=effect)
-    return row | {_key(fpr): tpr_over(found, fpr) for fpr in fprs}
+        row["accuracy"], guess = over(_means(own), bounds=(0, 1)), units(each, _majority)
+        certain = float(guess.mean())
+        row["majority"] = Estimate(certain, certain, certain, guess.size)
+    row["best_balanced_accuracy"] = over(units(each, balanced_accuracy), bounds=(0, 1), design_effect=effect)
+    return row | {f"tpr_at_{100 * fpr:g}%": tpr_over(each, fpr) for fpr in fprs}
 
 
 def tpr_over(found: Sequence[Scored], fpr: float) -> Estimate:
@@ -132,15 +113,6 @@ def pooled(found: Sequence[Scored], fpr: float) -> tuple[FloatArray, tuple[float
 
 def _means(each: Sequence[Any]) -> FloatArray:
     return np.atleast_1d(each[0]) if len(each) == 1 else np.array([np.mean(one) for one in each])
-
-
-def _key(fpr: float) -> str:
-    return f"tpr_at_{100 * fpr:g}%"
-
-
-def _certain(values: FloatArray) -> Estimate:
-    value = float(np.mean(values))
-    return Estimate(value, value, value, np.size(values))
 
 
 def _majority(scores: ArrayLike, member: ArrayLike) -> FloatArray:

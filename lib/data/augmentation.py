@@ -34,11 +34,9 @@ def tables(seed: int, epoch: int, n: int, augment: Augment | None, stream: int =
     """The tables of one epoch: they depend on the arguments alone, not on who else draws."""
     draws = generator(seed, epoch, stream)
     perm = torch.randperm(n, generator=draws)
-    if augment is None:
-        still = torch.zeros(n, dtype=torch.int64)
-        return Tables(perm, still, still, torch.zeros(n, dtype=torch.bool))
-    dy, dx = torch.randint(2 * augment.crop + 1, (2, n), generator=draws).unbind()
-    flip = torch.rand(n, generator=draws) < 0.5 if augment.flip else torch.zeros(n, dtype=torch.bool)
+    crop, flips = (augment.crop, augment.flip) if augment else (0, False)
+    dy, dx = torch.randint(2 * crop + 1, (2, n), generator=draws).unbind()
+    flip = torch.rand(n, generator=draws) < 0.5 if flips else torch.zeros(n, dtype=torch.bool)
     return Tables(perm, dy, dx, flip)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from lib import BadInput
 from lib.audit import Estimate, auc_interval
 from lib.data.designs import Role
+from lib.data.formats import places
 
 SAMPLES = 2000  # of each population at most, so that the blind classifier takes less than a second
 DIMENSIONS = 1024  # wider inputs are projected at random to this many
@@ -36,8 +37,6 @@ def duplicates(x: np.ndarray, roles: np.ndarray) -> int:
     if len(x) != len(roles):
         raise BadInput(f"{len(x)} samples and {len(roles)} roles do not belong together")
     inside, outside = roles == Role.MEMBER, np.isin(roles, (Role.NONMEMBER, Role.TEST))
-    if not inside.any() or not outside.any():
-        return 0
     number = contents(x)
     both = np.intersect1d(number[inside], number[outside])
     return int(np.isin(number[inside | outside], both).sum())
@@ -56,11 +55,8 @@ def _features(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _in_turn(side: np.ndarray, classes: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     """The first `most` samples of a side with every class at its share, and each one's number within its class."""
-    order = np.argsort(classes, kind="stable")
-    counts = np.bincount(classes)
-    rank = np.empty(len(side), int)
-    rank[order] = np.arange(len(side)) - np.repeat(np.cumsum(counts) - counts, counts)
-    first = np.lexsort((classes, rank / counts[classes]))[:most]
+    rank = places(classes)
+    first = np.lexsort((classes, rank / np.bincount(classes)[classes]))[:most]
     return side[first], rank[first]
 
 

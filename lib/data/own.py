@@ -73,13 +73,10 @@ def add(name: str, path: Path, label: str = "label", seed: int = 0) -> Entry:
         moments = _moments(out[:train]) if kind == "images" else ((), ())
         files = tuple(File(*each) for each in readers.write(ready, out, labels).items())
         sizes = (train, len(x) - train)
-        try:
-            entry = Entry(name, name, kind, shape, classes, *sizes, "own", files, "your own", "", *moments, note=note)
-        except ValueError as error:
-            raise BadInput(f"{path}: {error}") from error
+        entry = Entry(name, name, kind, shape, classes, *sizes, "own", files, "your own", "", *moments, note=note)
+        facts = {field: value for field, value in asdict(entry).items() if field != "name"}
         # JSON's texts, numbers and lists are TOML's too.
-        facts = {field: json.dumps(value, ensure_ascii=False) for field, value in asdict(entry).items()}
-        text = "".join(f"{field} = {value}\n" for field, value in facts.items() if field != "name")
+        text = "".join(f"{field} = {json.dumps(value, ensure_ascii=False)}\n" for field, value in facts.items())
         (ready / registry.DESCRIPTION).write_text(text, "utf-8")
     return registry.find(name)
 

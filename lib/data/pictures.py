@@ -29,10 +29,9 @@ def opened(file: Path) -> Iterator[Image.Image]:
     from PIL import Image
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(file) as image:
-                yield image
+        bomb = warnings.catch_warnings(action="error", category=Image.DecompressionBombWarning)
+        with bomb, Image.open(file) as image:
+            yield image
     except BadInput:
         raise
     except Exception as error:  # a damaged file makes Pillow's decoders fail in many ways

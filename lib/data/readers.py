@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
 import json
 import os
 import shutil
@@ -23,6 +22,8 @@ import numpy as np
 
 from lib import BadInput, paths, reason, registry
 from lib.data import pictures, sources
+from lib.data.formats import READERS
+from lib.recipe import Data
 from lib.registry import Entry, Kind
 
 __all__ = ["EMBEDDED", "Samples", "blank", "load", "prepare", "preparing", "there", "write"]
@@ -39,9 +40,6 @@ class Samples:
     labels: np.ndarray  # (N,) int64
     train: int
 
-    def __len__(self) -> int:
-        return len(self.labels)
-
 
 def load(name: str, pixels: int | None = None) -> Samples:
     """The data set of that name; with `pixels`, its images at that side by exact area average (`pictures.resize`).
@@ -51,15 +49,8 @@ def load(name: str, pixels: int | None = None) -> Samples:
     it. BadInput for an unknown name, a set that is not there (with how to get it), damaged files, or `pixels` that do
     not fit.
     """
-    entry = registry.find(name)
-    if pixels is not None:
-        if entry.kind != "images":
-            raise BadInput(f"{name} holds {entry.kind}, not images; leave `pixels` out")
-        if not 1 <= pixels <= entry.shape[0]:
-            raise BadInput(f"{name}: pixels cannot be {pixels}; its images can be reduced to 1 to {entry.shape[0]}")
-        if pixels == entry.shape[0]:
-            pixels = None
-    return _load(entry, pixels, paths.data())
+    entry = registry.find(Data(name, pixels).name)  # a recipe refuses what does not fit
+    return _load(entry, None if (pixels,) == entry.shape[:1] else pixels, paths.data())
 
 
 @cache
@@ -91,7 +82,7 @@ def blank(kind: Kind, shape: tuple[int, ...], into: Path | None = None) -> np.nd
 
 def _read(entry: Entry, source: Path, into: Path | None = None) -> tuple[np.ndarray, np.ndarray]:
     x = blank(entry.kind, (entry.size, *entry.shape), into)
-    return x, importlib.import_module(f"lib.data.formats.{entry.format}").read(entry, source, x)
+    return x, READERS[entry.format](entry, source, x)
 
 
 # ---------------------------------------------------------------- prepared

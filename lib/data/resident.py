@@ -1,7 +1,8 @@
 """A data set as integer tensors that stay on the device of the training."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 import torch
@@ -29,8 +30,7 @@ class Resident:
     std: Tensor
     train: int
     classes: int
-    _padded: dict[int, Tensor] = field(default_factory=dict, repr=False)
-    _windows: dict[int, Tensor] = field(default_factory=dict, repr=False)
+    _made: dict[tuple[str, int], Tensor] = field(default_factory=dict, repr=False)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -49,39 +49,38 @@ class Resident:
     def device(self) -> torch.device:
         return self.samples.device
 
-    @cached_property
-    def row(self) -> tuple[Tensor, Tensor]:
-        """Factor and subtrahend `(width * channels,)` that normalise one row of a uint8 image."""
-        width = self.shape[1]
-        made = (1 / (255 * self.std)).repeat(width), (self.mean / self.std).repeat(width)
-        _settle(self.device)
-        return made
+    def _once(self, name: str, crop: int, make: Callable[[], Tensor]) -> Tensor:
+        """What is made at the first call. A CUDA device is waited for: trainings on other streams will read it."""
+        if (name, crop) not in self._made:
+            self._made[name, crop] = make()
+            if self.device.type == "cuda":
+                torch.cuda.current_stream(self.device).synchronize()
+        return self._made[name, crop]
+
+    @property
+    def row(self) -> Tensor:
+        """Factor and subtrahend that normalise one row of a uint8 image: `(2, width * channels)`."""
+        return self._once(
+            "row", 0, lambda: torch.stack([1 / (255 * self.std), self.mean / self.std]).repeat(1, self.shape[1])
+        )
 
     def padded(self, crop: int) -> Tensor:
-        """The images with `crop` zero pixels on each side, made at the first call."""
+        """The images with `crop` zero pixels on each side."""
         if crop == 0:
             return self.samples
-        if crop not in self._padded:
-            self._padded[crop] = functional.pad(self.samples, (0, 0, crop, crop, crop, crop))
-            _settle(self.device)
-        return self._padded[crop]
+        return self._once("padded", crop, lambda: functional.pad(self.samples, (0, 0, crop, crop, crop, crop)))
 
     def window(self, crop: int) -> Tensor:
         """Where the pixels of a crop lie in a padded image, counted from the crop's first: `(2, height * width)` int64,
-        as they are and mirrored; made at the first call."""
-        if crop not in self._windows:
+        as they are and mirrored."""
+
+        def made() -> Tensor:
             height, width, _ = self.shape
             row = torch.arange(height, device=self.device)[:, None] * (width + 2 * crop)
             column = torch.arange(width, device=self.device)
-            self._windows[crop] = torch.stack([row + column, row + column.flip(0)]).flatten(1)
-            _settle(self.device)
-        return self._windows[crop]
+            return torch.stack([row + column, row + column.flip(0)]).flatten(1)
 
-
-def _settle(device: torch.device) -> None:
-    """Wait until what was asked of a CUDA device is there: trainings on other streams will read it."""
-    if device.type == "cuda":
-        torch.cuda.current_stream(device).synchronize()
+        return self._once("window", crop, made)
 
 
 @cache

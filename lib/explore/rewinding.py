@@ -94,7 +94,7 @@ class Rewinding:
 def _outcome(attacker: Attacker, found: Sequence[Arrays]) -> Outcome:
     *signals, attack = found
     accuracy = audit.over([float(each["accuracy_test"]) for each in signals], bounds=(0, 1))
-    row = audit.audit(attack["scores"], attack["member"], (), design_effect=attacker.crossing)
+    row = audit.audit(attack, (), attacker.crossing)
     return {"accuracy": accuracy, "auc": row["auc"]}
 
 

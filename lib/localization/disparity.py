@@ -26,10 +26,8 @@ from scipy import special
 from scipy.stats import ks_2samp
 
 from lib import BadInput, audit, nearest
-from lib.audit import Estimate
+from lib.audit import BoolArray, Estimate, FloatArray
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 Arrays = Mapping[str, NDArray]
 Halved = tuple[Sequence[ArrayLike], Sequence[ArrayLike]]  # distances and seen, one of each a pair: what `read` returns
 
@@ -290,47 +288,27 @@ def survey(
 # --- direction or length --------------------------------------------------------------------------------------------
 
 
-def split(direction: ArrayLike, length_a: ArrayLike, length_b: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """The squared Euclidean distance as the sum of what length and what direction contribute, sample by sample.
-
-    By the law of cosines, with lengths and distance over root d and direction = 1 - cosine,
-    ``euclidean**2 == (length_a - length_b)**2 + 2 * length_a * length_b * direction``. Returns the two terms, shaped as
-    the inputs.
-    """
-    turn, a, b = (np.asarray(each, np.float64) for each in (direction, length_a, length_b))
-    return (a - b) ** 2, 2 * a * b * turn
-
-
 def carriers(direction: ArrayLike, length_a: ArrayLike, length_b: ArrayLike, seen: ArrayLike) -> dict[str, FloatArray]:
     """Which effect carries the gap in mean squared distance between D_h2 and D_h1: four shares, each ``(P,)``.
 
-    All are relative to the mean squared distance of the whole pool, and sum exactly to the relative gap:
+    By the law of cosines, with lengths and distance over root d and direction = 1 - cosine, of every sample
+    ``euclidean**2 == (length_a - length_b)**2 + 2 * length_a * length_b * direction``. All shares are relative to the
+    mean squared distance of the whole pool, and sum exactly to the relative gap:
 
     - ``length``: the lengths in the two models differ more on D_h2;
     - ``scale``: features on D_h2 are shorter or longer, so the same angle spans more or less;
     - ``direction``: the angle itself is wider;
     - ``joint``: angle and scale go together in one half more than in the other.
 
-    The last three split the gap of the direction term ``scale * angle`` of `split` at the mean of both halves (Kitagawa
-    1955), so no order of the effects has to be chosen.
+    The last three split the gap of the second term, scale times angle, at the mean of both halves (Kitagawa 1955), so
+    no order of the effects has to be chosen.
     """
-    turn, known = np.asarray(direction, np.float64), np.asarray(seen, bool)
-    scale = 2 * np.asarray(length_a, np.float64) * np.asarray(length_b, np.float64)
-    lengths, chord = split(direction, length_a, length_b)
-    whole = (lengths + chord).mean(axis=-1)
-
-    def means(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return values[..., ~known].mean(axis=-1), values[..., known].mean(axis=-1)
-
-    def gap(values: FloatArray) -> FloatArray:
-        new, old = means(values)
-        return new - old
-
-    scaled, turned = gap(scale) * sum(means(turn)) / 2, gap(turn) * sum(means(scale)) / 2
-    shares = {
-        "length": gap(lengths),
-        "scale": scaled,
-        "direction": turned,
-        "joint": gap(chord) - scaled - turned,
-    }
+    angle, a, b = (np.asarray(each, np.float64) for each in (direction, length_a, length_b))
+    known, scale = np.asarray(seen, bool), 2 * a * b
+    terms = (a - b) ** 2, scale * angle, scale, angle
+    new, old = (np.stack([term[..., half].mean(axis=-1) for term in terms]) for half in (~known, known))
+    (length, chord, wider, turned), (*_, scale, angle) = new - old, (new + old) / 2
+    whole = (terms[0] + terms[1]).mean(axis=-1)
+    scaled, turned = wider * angle, turned * scale
+    shares = {"length": length, "scale": scaled, "direction": turned, "joint": chord - scaled - turned}
     return {name: np.divide(share, whole, out=np.zeros_like(whole), where=whole > 0) for name, share in shares.items()}

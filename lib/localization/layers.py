@@ -176,10 +176,9 @@ def _svm(features: NDArray[np.float32], labels: NDArray[np.int64], n: int, seed:
     scale = spread[alive] * np.sqrt(alive.sum())
     x = ((features - features[:n].mean(axis=0, dtype=np.float64)) / scale).astype(np.float64)
     machine = LinearSVC(C=1.0, dual="auto", max_iter=5000, tol=1e-3, random_state=seed)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         machine.fit(x[:n], labels[:n])
-    if any(issubclass(each.category, ConvergenceWarning) for each in caught):
+    if machine.n_iter_ >= machine.max_iter:
         logging.getLogger(__name__).warning("the SVM on %s had not converged after 5,000 passes", name)
     return float(machine.score(x[n:], labels[n:]))
 
@@ -201,7 +200,7 @@ def _(step: StageProbe, of: Of) -> Arrays:
     own = of(step.of)
     halves = own.samples(Role.MEMBER), own.samples(Role.TEST)
     accuracy = probe(own.net, own.data, *halves, step.dimensions, own.training.seed)
-    return {"accuracy": np.asarray(accuracy), "parts": text(part_names(own.net)[: len(accuracy)])}
+    return {"accuracy": accuracy, "parts": text(part_names(own.net))}
 
 
 def halved(samples: NDArray[np.int64], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

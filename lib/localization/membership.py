@@ -44,15 +44,12 @@ def membership(
 
     found = features(net, data, index, read)
     labels = data.labels[index.to(data.device)].cpu().numpy()
-    return np.stack([_scored(found.pop(name), channels[name], labels, member, known) for name in net.parts()])
-
-
-def _scored(
-    rows: NDArray[np.float32], channels: int, labels: NDArray[np.int64], member: BoolArray, known: BoolArray
-) -> FloatArray:
-    active, pooled, whole = np.split(rows, [1, 1 + channels], axis=1)
-    described = np.column_stack([active, geometry(pooled, labels, known), geometry(whole, labels, known)])
-    return classified(described, member, known)
+    scores = []
+    for name in net.parts():
+        active, pooled, whole = np.split(found.pop(name), [1, 1 + channels[name]], axis=1)
+        described = np.column_stack([active, geometry(pooled, labels, known), geometry(whole, labels, known)])
+        scores.append(classified(described, member, known))
+    return np.stack(scores)
 
 
 def geometry(x: NDArray[np.floating], labels: NDArray[np.integer], known: BoolArray) -> FloatArray:

@@ -140,8 +140,7 @@ def taylor(
     initialised. Batches depend on `seed` and `criterion.draw` alone. `net` is trained away from where it was: give a
     copy. All float32, on the CPU. Raises BadInput where something is missing, and where the updates diverge.
     """
-    none = torch.zeros(0, dtype=torch.int64, device=data.device)
-    others, goal = none, None
+    others, goal = members[:0].to(data.device), None
     if isinstance(criterion, Vulnerability):
         if reference is None or not len(reference) or init is None:
             raise BadInput("a vulnerability score needs reference samples and the initial network")

@@ -33,6 +33,10 @@ def gaussian(shift: float, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarra
     return np.random.default_rng(seed).normal(size=2 * n) + shift * member, member
 
 
+def row(scores: np.ndarray, member: np.ndarray, design_effect: float = 1.0, **more: np.ndarray) -> dict[str, Estimate]:
+    return audit.audit({"scores": scores, "member": member} | more, design_effect=design_effect)
+
+
 # --- rates -------------------------------------------------------------------------------------------------------
 
 
@@ -70,9 +74,8 @@ def test_intervals_hold_their_value_and_stay_in_range(case: tuple[np.ndarray, np
     assert rates == sorted(rates) and rates[-1] == 1
     for estimate in (
         audit.auc_interval(scores, member),
-        audit.best_accuracy_interval(scores, member),
         audit.tpr_at_fpr(scores, member, 0.1),
-        *audit.audit(np.stack([scores, -scores]), member).values(),
+        *row(np.stack([scores, -scores]), member).values(),
     ):
         assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
 
@@ -231,14 +234,12 @@ def test_clopper_pearson_values() -> None:
 
 
 def test_intervals_over_samples_cover() -> None:
-    truth = {"auc": stats.norm.cdf(1 / np.sqrt(2)), "best": stats.norm.cdf(0.5)}
-    truth |= {"tpr": stats.norm.sf(stats.norm.isf(0.02) - 1)}
+    truth = {"auc": stats.norm.cdf(1 / np.sqrt(2)), "tpr": stats.norm.sf(stats.norm.isf(0.02) - 1)}
     hit = dict.fromkeys(truth, 0)
     for seed in range(300):
         scores, member = gaussian(1.0, 250, seed)
         found = {
             "auc": audit.auc_interval(scores, member),
-            "best": audit.best_accuracy_interval(scores, member),
             "tpr": audit.tpr_at_fpr(scores, member, 0.02),
         }
         for name, estimate in found.items():
@@ -283,24 +284,26 @@ def test_audit_of_targets() -> None:
     rng = np.random.default_rng(0)
     member = rng.random((5, 4000)) < 0.5
     scores = rng.normal(size=member.shape) + member
-    row = audit.audit(scores, member)
-    assert row["auc"] == audit.over(audit.auc(scores, member))
-    wide = audit.audit(scores, member, design_effect=2.3)
+    found = row(scores, member)
+    assert found["auc"] == audit.over(audit.auc(scores, member))
+    wide = row(scores, member, design_effect=2.3)
     assert wide["auc"] == audit.over(audit.auc(scores, member), design_effect=2.3)
-    assert wide["tpr_at_1%"] == row["tpr_at_1%"], "a TPR depends on no other target's"
-    assert list(row) == ["auc", "best_balanced_accuracy", "tpr_at_1%", "tpr_at_0.1%", "tpr_at_0.001%"]
-    assert all(estimate.n == 5 for estimate in row.values())
-    assert row["auc"].low < stats.norm.cdf(1 / np.sqrt(2)) < row["auc"].high
-    assert row["tpr_at_0.1%"].resolved and not row["tpr_at_0.001%"].resolved
-    single = audit.audit(member[:1].astype(float), member[:1])
-    assert not single["auc"].resolved and (single["auc"].low, single["auc"].high) == (0, 1)
-    by_sample = audit.audit(rng.normal(size=4000) + member[0], member[0])
-    assert by_sample["auc"].n == 4000 and by_sample["auc"].resolved
+    assert wide["tpr_at_1%"] == found["tpr_at_1%"], "a TPR depends on no other target's"
+    assert list(found) == ["auc", "best_balanced_accuracy", "tpr_at_1%", "tpr_at_0.1%", "tpr_at_0.001%"]
+    assert all(estimate.n == 5 for estimate in found.values())
+    assert found["auc"].low < stats.norm.cdf(1 / np.sqrt(2)) < found["auc"].high
+    assert found["tpr_at_0.1%"].resolved and not found["tpr_at_0.001%"].resolved
+    for one in (slice(1), 0):
+        single = row(member[one].astype(float), member[one])
+        assert not single["auc"].resolved and (single["auc"].low, single["auc"].high) == (0, 1)
+    halves = [{"scores": scores[part], "member": member[part]} for part in (slice(2), slice(2, 5))]
+    areas = [audit.auc(half["scores"], half["member"]).mean() for half in halves]
+    assert audit.audit(halves, design_effect=2.3)["auc"] == audit.over(areas, bounds=(0, 1)), "each is a unit"
 
 
 def test_no_true_positive_in_any_target_is_not_certainty() -> None:
     scores, member = np.zeros((4, 1000)), np.arange(1000) < 500
-    found = audit.audit(scores, member)["tpr_at_1%"]
+    found = row(scores, member)["tpr_at_1%"]
     assert (found.value, found.low) == (0, 0) and found.high == pytest.approx(1 - 0.025 ** (1 / 2000))
 
 
@@ -322,14 +325,12 @@ def test_an_attackers_own_threshold_stands_beside_the_oracles_and_the_majority()
     rng = np.random.default_rng(0)
     member = np.arange(1000) < 700
     scores = rng.normal(size=(6, 1000)) + 2.0 * member
-    row = audit.audit(scores, member, thresholds=np.full(6, 1.0))
+    found = row(scores, member, thresholds=np.full(6, 1.0))
     by_hand = ((scores >= 1.0) == member).mean(axis=1)
-    assert row["accuracy"].value == pytest.approx(by_hand.mean())
-    assert (row["majority"].value, row["majority"].low) == (pytest.approx(0.7), pytest.approx(0.7))
-    assert row["best_balanced_accuracy"].value >= audit.balanced_accuracy(scores, member, np.full(6, 1.0)).mean()
-    one = audit.audit(scores[0], member, thresholds=1.0)["accuracy"]
-    assert one.value == pytest.approx(by_hand[0]) and one.low < by_hand[0] < one.high
-    assert "accuracy" not in audit.audit(scores, member, thresholds=np.full(6, np.nan)), "LiRA names no threshold"
+    assert found["accuracy"] == audit.over(by_hand, bounds=(0, 1))
+    assert (found["majority"].value, found["majority"].low) == (pytest.approx(0.7), pytest.approx(0.7))
+    assert found["best_balanced_accuracy"].value >= audit.balanced_accuracy(scores, member, np.full(6, 1.0)).mean()
+    assert "accuracy" not in row(scores, member, thresholds=np.full(6, np.nan)), "LiRA names no threshold"
 
 
 def test_four_targets_that_are_each_others_shadows_are_not_resolved() -> None:

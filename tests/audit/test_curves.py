@@ -32,8 +32,9 @@ def test_points_and_intervals_are_those_of_the_tables(one: bool) -> None:
     assert (found.low <= found.tpr).all() and (found.tpr <= found.high).all()
     assert (np.diff(found.tpr) >= 0).all() and (found.low >= 0).all() and (found.high <= 1).all()
     place = len(found.fpr) // 2
-    point = audit.audit(scores, member, fprs=[found.fpr[place]])
-    same = point[f"tpr_at_{100 * found.fpr[place]:g}%"]
+    fpr = found.fpr[place]
+    row = audit.audit({"scores": scores, "member": member}, [fpr])
+    same = audit.tpr_at_fpr(scores, member, fpr) if one else row[f"tpr_at_{100 * fpr:g}%"]
     assert (same.value, same.low, same.high) == (found.tpr[place], found.low[place], found.high[place])
     with pytest.raises(ValueError, match=r"\(T, N\) or \(N,\)"):
         audit.roc_band(np.stack([scores, scores])[None], np.stack([member, member])[None])

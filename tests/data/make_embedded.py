@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lib.data.formats import idx
+from lib.data.formats import idx_array
 from lib.data.readers import EMBEDDED
 
 FASHION = {"train": 600, "test": 200}  # images of each class
@@ -36,7 +36,7 @@ LEXICOGRAPHER = {
 
 def _idx(folder: Path, name: str) -> np.ndarray:
     plain = folder / name
-    return idx.array(plain.read_bytes() if plain.exists() else gzip.decompress((folder / f"{name}.gz").read_bytes()))
+    return idx_array(plain.read_bytes() if plain.exists() else gzip.decompress((folder / f"{name}.gz").read_bytes()))
 
 
 def _first_of_each_class(labels: np.ndarray, count: int) -> np.ndarray:

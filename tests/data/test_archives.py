@@ -309,7 +309,7 @@ def test_texts_come_back(tmp_path_factory: pytest.TempPathFactory, texts: list[t
         registry.find("dbpedia14"), classes=("Company", "Artist"), train=2 * len(texts), test=2 * len(texts)
     )
     x = readers.blank("text", (entry.size,))
-    readers.write(at, x, dbpedia.read(entry, at, x))
+    readers.write(at, x, dbpedia(entry, at, x))
     found = readers._texts(at)
     assert np.load(at / "labels.npy").tolist() == ([0] * len(texts) + [1] * len(texts)) * 2
     assert found.tolist() == [f"{title.strip()} {content.strip()}".strip() for title, content in texts] * 4

@@ -15,7 +15,7 @@ from PIL import Image
 from lib import BadInput, registry
 from lib.data import readers
 from lib.data.__main__ import main
-from lib.data.formats import tiny as module
+from lib.data.formats import ANNOTATIONS
 from lib.registry import Entry, File
 from tests.data.test_readers import no_network, serve
 
@@ -60,7 +60,7 @@ def tiny_files() -> tuple[dict[str, bytes], list[int], list[int]]:
         labels.append(label)
         files[f"val/images/val_{i}.JPEG"] = jpeg(values[-1])
         rows.append(f"val_{i}.JPEG\t{WNIDS[label]}\t0\t3\t63\t60\n")
-    files[module.ANNOTATIONS] = "".join(rows).encode()
+    files[ANNOTATIONS] = "".join(rows).encode()
     return dict(reversed(files.items())), values, labels
 
 
@@ -164,11 +164,11 @@ TRAIN = f"train/{WNIDS[1]}/images/{WNIDS[1]}_5.JPEG"
 @pytest.mark.parametrize(
     "name, data, message",
     [
-        (module.ANNOTATIONS, None, "val/val_annotations.txt in .* is missing or damaged"),
-        (module.ANNOTATIONS, b"val_0.JPEG\n", "val/val_annotations.txt in .* is missing or damaged"),
-        (module.ANNOTATIONS, b"\xff\t\xff\n", "val/val_annotations.txt in .* is missing or damaged"),
-        (module.ANNOTATIONS, f"val_0.JPEG\t{WNIDS[0]}\n".encode() * 6, r"has 1 val samples, expected 6"),
-        (module.ANNOTATIONS, b"", r"has 0 val samples, expected 6, 2 of each class \(not so in 3 classes\)"),
+        (ANNOTATIONS, None, "val/val_annotations.txt in .* is missing or damaged"),
+        (ANNOTATIONS, b"val_0.JPEG\n", "val/val_annotations.txt in .* is missing or damaged"),
+        (ANNOTATIONS, b"\xff\t\xff\n", "val/val_annotations.txt in .* is missing or damaged"),
+        (ANNOTATIONS, f"val_0.JPEG\t{WNIDS[0]}\n".encode() * 6, r"has 1 val samples, expected 6"),
+        (ANNOTATIONS, b"", r"has 0 val samples, expected 6, 2 of each class \(not so in 3 classes\)"),
         (TRAIN, None, r"has 32 train samples, expected 33, 11 of each class \(not so in 1 classes\)"),
         (f"train/n00000000/images/{WNIDS[0]}_0.JPEG", jpeg(0), r"has 34 train samples, expected 33"),
         ("val/images/val_3.JPEG", None, "val/images/val_3.JPEG is missing, damaged or no picture"),

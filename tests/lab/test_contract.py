@@ -162,7 +162,8 @@ def test_attackers_that_learn_across_samples_take_shadows_of_another_draw_sample
     loss = np.log(np.exp(z).sum(axis=1)) - z[np.arange(80), own["labels"][chosen]]
     np.testing.assert_allclose(found["scores"][0], -loss, rtol=1e-9)
     # The threshold is the one of the shadows' own samples, each against its own membership.
-    from lib.attacks import signals, threshold
+    from lib.attacks import signals
+    from lib.attacks.threshold import threshold
 
     shown, inside = [], []
     for one in other.signals():
@@ -170,7 +171,7 @@ def test_attackers_that_learn_across_samples_take_shadows_of_another_draw_sample
         own_pool = np.isin(arrays["role"], (Role.MEMBER, Role.NONMEMBER))
         shown.append(signals.score("loss", arrays["logits"][own_pool], arrays["labels"][own_pool]))
         inside.append(arrays["role"][own_pool] == Role.MEMBER)
-    expected = threshold.global_threshold(found["scores"][0], np.stack(shown), np.stack(inside)).threshold
+    expected = threshold(found["scores"][0], 0, np.stack(shown), 0, np.stack(inside), attacks[0].attacker).threshold
     assert found["thresholds"][0] == pytest.approx(expected)
 
 

@@ -1,10 +1,12 @@
 """Streamed feature distances against closed forms and against an implementation that stores every map."""
 
 import logging
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from sklearn import svm
 from torch import nn
 
 from lib import BadInput
@@ -162,6 +164,15 @@ def test_probe_of_mixed_features_still_reads(caplog: pytest.LogCaptureFixture) -
     assert found.shape == (6,) and np.all((found >= 0) & (found <= 1))
     np.testing.assert_array_equal(found, again)
     assert not caplog.records
+
+
+def test_an_svm_that_does_not_converge_is_told(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hasty = partial(svm.LinearSVC, max_iter=2)
+    monkeypatch.setattr(svm, "LinearSVC", lambda max_iter, **given: hasty(**given))
+    probe(used(0), written(), torch.arange(0, 180), torch.arange(180, 240))
+    assert "the SVM on stage4 had not converged" in caplog.text
 
 
 def test_mixing_keeps_inner_products_in_the_mean() -> None:
