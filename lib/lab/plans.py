@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -10,8 +11,10 @@ from typing import Any
 
 from lib import BadInput, store
 from lib.compute import taken
-from lib.lab.prices import JOB_OVERHEAD_S, rate, work
+from lib.lab.prices import pricing
 from lib.recipe import At, Choose, Edit, Pair, Population, Signals, State, Step, Train
+
+BUSY = 1.5  # processes for each core of this machine from which a preview says what they make of it
 
 
 def steps_of(asked: Any) -> list[Step]:
@@ -65,6 +68,11 @@ class Job:
         return self.step.key
 
     @property
+    def computed(self) -> list[Step]:
+        """What takes time: an epoch's weights are there anyway."""
+        return [self.step, *self.read]
+
+    @property
     def yields(self) -> list[Step]:
         return [self.step, *self.asked, *self.read]
 
@@ -86,10 +94,13 @@ class Plan:
     def preview(self, workers: int) -> str:
         """What would be trained and how long it takes, before anything is."""
         trainings = sum(isinstance(job.step, Train) for job in self.jobs.values())
+        minutes = self.seconds / 60 / max(workers, 1)
+        crowd = (os.getloadavg()[0] + workers) / (os.cpu_count() or 1)  # who wants a core, for each that is here
+        busy = f", {minutes * crowd:.1f} if this machine stays as busy as it is" if crowd > BUSY else ""
         return (
             f"models: {self.models_asked} asked for, {self.models_distinct} distinct, "
             f"{self.models_there} already there, {trainings} to train; with all that follows {len(self.jobs)} steps, "
-            f"about {self.seconds / 60 / max(workers, 1):.1f} minutes on {workers} worker{'s' * (workers != 1)}"
+            f"about {minutes:.1f} minutes on {workers} worker{'s' * (workers != 1)}{busy}"
         )
 
 
@@ -128,10 +139,9 @@ def plan(asked: Iterable[Any]) -> Plan:
 
     for step in chain(*wanted):
         visit(step, used=False)
-    operations = {key: sum(map(work, (one.step, *one.read))) for key, one in jobs.items()}
-    speed = rate() if any(operations.values()) else 1.0
-    for key, one in jobs.items():
-        one.seconds = operations[key] / speed + JOB_OVERHEAD_S
+    price = pricing()
+    for one in jobs.values():
+        one.seconds = sum(map(price, one.computed))
     models = [{step.key for step in trainings(each)} for each in wanted]
     distinct = set().union(*models)
     return Plan(

@@ -671,17 +671,17 @@ def test_what_a_run_has_left_is_checked(
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", "{}", '{"rates": 1}', '{"rates": {"cpu": "x"}}', '{"rates": {"cpu": NaN}}', '{"rates": {"cpu": 0}}',
-     '{"rates": {"cpu": -1}}', '{"rates": {"cpu": 1e999}}', 100_000 * "[", b"\xff"],
+    ["", "{", "[]", "{}", '{"rates": {"cpu": 1}}', '{"factors": {"cpu": 1}}', 100_000 * "[", b"\xff"]
+    + [f'{{"factors": {{"cpu": {{"Train": {factor}}}}}}}' for factor in ('"x"', "NaN", "0", "-1", "1e999")],
     ids=lambda content: repr(content)[:30],
 )  # fmt: skip
 def test_a_bad_file_of_paces_is_forgotten_with_a_warning(content: str | bytes, capsys: Any) -> None:
     paths.store().mkdir(parents=True)
     (paths.store() / "rate.json").write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert prices.rates() == {}
+    assert prices.factors() == {}
     warning = capsys.readouterr().err.strip()
     assert "rate.json" in warning and warning.endswith("forgotten") and len(warning.splitlines()) == 1
-    assert prices.rates() == {} and not capsys.readouterr().err
+    assert prices.factors() == {} and not capsys.readouterr().err
 
 
 def test_a_bad_head_is_forgotten_with_a_warning(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
