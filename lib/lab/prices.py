@@ -7,7 +7,6 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, partial
 from statistics import median
 from typing import NamedTuple
@@ -29,6 +28,7 @@ CORE, GPU = Pace(1 / 3.5e10, 1 / 1.5e11, 1.9e-5, 1.4e-9), Pace(1e-13, 1e-13, 4e-
 BESIDE = 40  # kernels of a batch that are not its network's: gathering it, the loss, the optimizer
 ANSWERED = 250  # samples of a batch that is not learnt from
 JOB = 0.02  # seconds that any job costs
+FILE = "prices.json"  # in the store
 TELLING = 3  # jobs of a sort that tell how long it takes; fewer may be those that load torch and data
 
 
@@ -85,7 +85,7 @@ def _sort(step: Step) -> str:
 def pricing() -> Callable[[Step], float]:
     """A function that says how many core-seconds a step takes on this machine."""
     known = factors()
-    usual = {device: median(each.values()) for device, each in known.items()}
+    usual = {device: median(each.values()) for device, each in known.items() if each}
 
     def price(step: Step) -> float:
         device = _device(step)
@@ -94,23 +94,16 @@ def pricing() -> Callable[[Step], float]:
     return price
 
 
-@dataclass
-class Kept:
-    """What stands in the file."""
-
-    factors: dict[str, dict[str, float]]  # by name of the device and sort of step
-
-
 def factors() -> dict[str, dict[str, float]]:
     """Seconds over what was expected, by device and sort of step; a damaged file is removed, with a warning."""
-    path = paths.store() / "rate.json"
+    path = paths.store() / FILE
     if not path.exists():
         return {}
     try:
-        found: dict[str, dict[str, float]] = files.from_json(files.text(path), path, Kept).factors
+        found: dict[str, dict[str, float]] = files.from_json(files.text(path), path, dict[str, dict[str, float]])
         if odd := [sort for each in found.values() for sort, factor in each.items() if factor <= 0]:
             raise BadInput(f"{path}: a factor is more than 0, unlike that of '{odd[0]}'")
-        return {device: each for device, each in found.items() if each}
+        return found
     except BadInput as error:
         print(f"{error}: forgotten", file=sys.stderr)
         with suppress(OSError):
@@ -130,4 +123,4 @@ def remember(done: Iterable[tuple[list[Step], str, float]]) -> None:
             known.setdefault(device, {})[sort] = max(seconds, 1e-3) / expected
     if known:
         with suppress(OSError):  # a full disk has been told of by those who could not store their results
-            files.write(paths.store() / "rate.json", json.dumps({"factors": known}))
+            files.write(paths.store() / FILE, json.dumps(known))

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from importlib.util import find_spec
@@ -80,9 +80,7 @@ def _short(jobs: list[Job]) -> bool:
 
 
 def run(
-    plan: Plan,
-    where: Where | int | None = None,
-    on_done: Callable[[Outcome], None] | None = None,
+    plan: Plan, where: Where | int | None = None, on_done: Callable[[Outcome], None] = lambda _: None
 ) -> dict[str, Outcome]:
     """Does what a plan holds, tells `on_done` of each outcome as it comes, and returns those that failed, by key.
 
@@ -98,27 +96,22 @@ def run(
     def took(outcome: Outcome) -> None:
         if outcome.refused:
             raise BadInput(f"{outcome.error}; what is finished is kept, and the same command goes on from there")
-        failed.pop(outcome.key, None)  # of before its input was made again
-        if outcome.error:
-            failed[outcome.key] = outcome
-        if outcome.device and outcome.key in plan.jobs:
+        if outcome.device:
             spent.append((plan.jobs[outcome.key].computed, outcome.device, outcome.seconds))
-        if on_done:
-            on_done(outcome)
+        on_done(outcome)
 
-    def twice(go: Callable[[Plan, str], None]) -> None:
-        try:
-            go(plan, "")
-            if spoilt := [plan.jobs[key].yields for key, outcome in failed.items() if outcome.corrupt]:
-                go(make_plan(spoilt), "-again")
-        finally:
-            remember(spent)
-
-    if not plan.jobs or _alone(plan, where):
-        twice(lambda todo, _: _here(todo, took))
-    else:
-        with connect(where, len(plan.jobs)) as engine:
-            twice(lambda todo, mark: Dispatch(todo, engine, mark, took).run())
+    try:
+        with nullcontext() if not plan.jobs or _alone(plan, where) else connect(where, len(plan.jobs)) as engine:
+            for mark in ("", "-again"):
+                frontier = Frontier(plan, took)
+                if engine:
+                    Dispatch(frontier, engine, mark).run()
+                else:
+                    _here(frontier)
+                failed = {key: outcome for key, outcome in failed.items() if not outcome.corrupt} | frontier.failed
+                plan = make_plan(plan.jobs[key].yields for key, outcome in failed.items() if outcome.corrupt)
+    finally:
+        remember(spent)
     return failed
 
 
@@ -135,9 +128,8 @@ def width(plan: Plan, where: Where) -> int:
     return where.width()
 
 
-def _here(plan: Plan, took: Callable[[Outcome], None]) -> None:
+def _here(frontier: Frontier) -> None:
     """In this process: one after the other, on a GPU a few at a time."""
-    frontier = Frontier(plan, took)
     with one_thread():
         while frontier.ready:
             for outcome in do(frontier, STREAMS):
@@ -159,9 +151,8 @@ class Dispatch:
     dies takes few jobs with it that only waited there.
     """
 
-    def __init__(self, plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None]) -> None:
-        self.engine, self.mark = engine, mark
-        self.frontier = Frontier(plan, took)
+    def __init__(self, frontier: Frontier, engine: Engine, mark: str = "") -> None:
+        self.frontier, self.engine, self.mark = frontier, engine, mark
         self.running: dict[str, tuple[list[Job], Any]] = {}  # futures are kept: Dask forgets what nobody wants
         self.suspects: list[Job] = []  # a worker died under them, or under another job beside them
         self.landed: SimpleQueue[Any] = SimpleQueue()

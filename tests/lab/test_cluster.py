@@ -410,7 +410,7 @@ def test_what_another_plans_task_of_a_key_has_not_done_is_sent_again() -> None:
         put(state)
     told: list[str] = []
     engine = cluster.Engine(Foreign(), False, "here")
-    Dispatch(plan([states.signals()]), engine, "", lambda outcome: told.append(outcome.key)).run()
+    Dispatch(Frontier(plan([states.signals()]), lambda outcome: told.append(outcome.key)), engine).run()
     assert len(sent[0]) > 1 and sorted(told) == sorted(one.key for one in states.signals())
 
 
@@ -437,7 +437,7 @@ def test_a_machine_whose_workers_do_not_come_back_is_given_up(
     for local, words in ((True, "all workers of here died and none came back"), (False, "lost the scheduler")):
         engine = cluster.Engine(Deserted(200), False, "here", local)
         with pytest.raises(BadInput, match=words):
-            Dispatch(plan([pool(2)]), engine, "", lambda _: None).run()
+            Dispatch(Frontier(plan([pool(2)]), lambda _: None), engine).run()
         assert "waiting: here has no workers left" in capsys.readouterr().err
 
 
@@ -542,12 +542,11 @@ def test_parts_have_the_size_that_was_asked(tmp_path: Path) -> None:
     plan_ = plan_file(tmp_path / "plan.json", pool(4).signals())
     for size, parts in (("0.001", 4), ("15", 1)):
         assert cli.main(["run", plan_, "--workers", "1", "--part-mb", size, "--pack", str(tmp_path / size)]) == 0
-        assert len(list((tmp_path / size).glob("*.tar"))) == parts
+        assert len(list((tmp_path / size).glob("*.zip"))) == parts
 
 
 def test_the_next_preview_knows_how_long_steps_of_a_sort_took_on_this_device() -> None:
     paths.store().mkdir(parents=True)
-    (paths.store() / "rate.json").write_text('{"rates": {"cpu": 9}}')  # as it was before sorts had factors
     train, wider = pool(1)[0], Model("resnet10", width=4)
     other = population(DATA, RandomHalves(80, test=40), wider, Schedule(2, 32), models=1)[0]
     cold, cold_other = pricing()(train), pricing()(other)
