@@ -12,7 +12,6 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
@@ -21,8 +20,7 @@ from bench.scale import fresh_store
 from lib import paths, store
 from lib.lab import prices
 from lib.lab.declare import declare, notebooks, parameters
-from lib.lab.plans import plan, steps_of
-from lib.recipe import Step
+from lib.lab.plans import behind, plan, steps_of
 
 
 def peak(rounds: int = 20) -> float:
@@ -96,20 +94,10 @@ def table(found: pd.DataFrame, by: list[str], fastest: float) -> pd.DataFrame:
     return out.drop(columns="operations").sort_values("core_s", ascending=False)
 
 
-def behind(steps: Iterable[Step]) -> set[str]:
-    """Keys of all steps that some steps rest on, and their own."""
-    found, todo = set[str](), list(steps)
-    while todo:
-        step = todo.pop()
-        if step.key not in found:
-            found.add(step.key)
-            todo += step.parents()
-    return found
-
-
 def by_notebook(found: pd.DataFrame, profile: str = "quick") -> pd.DataFrame:
     """Core-seconds behind each notebook: all, and those that no other notebook of the profile needs."""
-    needs = {one.name: behind(steps_of(declare(one, parameters(one, profile)))) for one in notebooks()}
+    asked = {one.name: steps_of(declare(one, parameters(one, profile))) for one in notebooks()}
+    needs = {name: {step.key for step in behind(steps)} for name, steps in asked.items()}
     cost, expected, warm = (dict(zip(found.key, found[name], strict=True)) for name in ("core_s", "priced", "warm"))
     askers = defaultdict[str, int](int)
     for keys in needs.values():

@@ -6,15 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from lib import BadInput, files, store
+from lib.lab.plans import Plan, behind
 from lib.recipe import Step, load
 from lib.recipe.core import KINDS, digest
-
-if TYPE_CHECKING:
-    from lib.lab.plans import Plan
 
 PLAN = 2**30  # bytes of the largest plan
 LARGEST = {store.ARRAYS: 2**30, store.ENTRY: 2**24}  # bytes of the files of one result
@@ -34,18 +32,9 @@ def dump(asked: Plan) -> dict[str, Any]:
 
     Attacks and self-audits stay at home: they are cheap (an attack net takes a second), and need more than torch.
     """
-    table: dict[str, Any] = {}
-
-    def put(step: Step) -> None:
-        if step.key not in table:
-            table[step.key] = step.record()
-            for parent in Step.parents(step):  # what its record names, whatever of it has to be there first
-                put(parent)
-
     wanted = [step for job in asked.jobs.values() if job.step.travels for step in job.yields]
-    for step in wanted:
-        put(step)
-    return asdict(PlanFile(1, [step.key for step in wanted], table))
+    named = behind(wanted, Step.parents)  # what records name, whatever of it has to be there first
+    return asdict(PlanFile(1, [step.key for step in wanted], {step.key: step.record() for step in named}))
 
 
 def undump(text: str, name: object = "the plan") -> list[Step]:

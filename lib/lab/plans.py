@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
+from operator import methodcaller
 from typing import Any
 
 from lib import BadInput, store
@@ -38,19 +39,24 @@ def steps_of(asked: Any) -> list[Step]:
     return list(found.values())
 
 
-def trainings(steps: Iterable[Step]) -> list[Train]:
-    """All trainings behind some steps, parents first."""
+def behind(steps: Iterable[Step], parents: Callable[[Step], Iterable[Step]] = methodcaller("parents")) -> list[Step]:
+    """Some steps and all that they rest on, each once, parents first."""
     found: dict[str, Step] = {}
 
     def walk(step: Step) -> None:
         if step.key not in found:
-            for parent in step.parents():
+            for parent in parents(step):
                 walk(parent)
             found[step.key] = step
 
     for step in steps:
         walk(step)
-    return [step for step in found.values() if isinstance(step, Train)]
+    return list(found.values())
+
+
+def trainings(steps: Iterable[Step]) -> list[Train]:
+    """All trainings behind some steps, parents first."""
+    return [step for step in behind(steps) if isinstance(step, Train)]
 
 
 @dataclass
@@ -121,8 +127,8 @@ def plan(asked: Iterable[Any]) -> Plan:
 
     def visit(step: Step, used: bool = True) -> list[str]:
         """Keys of the jobs that `step` waits for, itself included; who goes on from a choice needs weights as well."""
-        behind = _behind(step) if used and isinstance(step, Choose) else ()
-        weights = [key for state in behind for key in visit(state)]
+        open_ = _open(step) if used and isinstance(step, Choose) else ()
+        weights = [key for state in open_ for key in visit(state)]
         if is_there(step):
             return weights
         if isinstance(step, Edit):
@@ -152,7 +158,7 @@ def plan(asked: Iterable[Any]) -> Plan:
     )
 
 
-def _behind(choice: Choose) -> tuple[State, ...]:
+def _open(choice: Choose) -> tuple[State, ...]:
     """Whose weights a choice may stand for: while it is open, or cannot be read, all candidates'."""
     try:
         return (taken(choice),)

@@ -51,9 +51,12 @@ class Frontier:
 
     def bundle(self, workers: int) -> list[Job]:
         """What one of so many workers does next: a job, or some short ones of which the last may be a training."""
-        share, found = len(self.ready) / workers, list[Job]()
-        while not found or (len(found) < share and _short(found)):
-            found.append(self.jobs[heappop(self.ready)])
+        share, seconds, found = len(self.ready) / workers, 0.0, list[Job]()
+        for job in self:
+            found.append(job)
+            seconds += job.seconds
+            if len(found) >= share or seconds >= BUNDLE or isinstance(job.step, Train):
+                break  # a training ends a bundle, so that all plans name its task alike
         return found
 
     def again(self, job: Job) -> None:
@@ -72,11 +75,6 @@ class Frontier:
                 self.settle(orphan(job, broken))
             else:
                 self.again(job)
-
-
-def _short(jobs: list[Job]) -> bool:
-    """Whether a task of these jobs may have another; a training ends it, so that all plans name its task alike."""
-    return sum(job.seconds for job in jobs) < BUNDLE and not isinstance(jobs[-1].step, Train)
 
 
 def run(
