@@ -28,6 +28,9 @@ from lib.recipe import Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Thr
 SHADOWS = 256
 MILLISECOND = 1.0  # allowed for planning a step, and for looking one up
 WHOLE = 2 * 2**30 / 100_000  # bytes of memory allowed for a step, its recipe, plan and outcome: 100,000 in 2 GiB
+SCHEDULING = (
+    1.5  # ms of processor time allowed to the process that plans, for sending a step to a worker and hearing of it
+)
 GROWTH = 4096.0  # bytes of memory allowed for a step that is done, its outcome included, once the first two fifths are
 
 
@@ -110,9 +113,9 @@ def running(steps: int, workers: int) -> dict[str, Ratio]:
             if finished == count * len(fifths) // 5:
                 fifths.append(memory())
 
-        start = time.perf_counter()
+        start, own = time.perf_counter(), time.process_time()
         run(plan, workers, done)
-        seconds = time.perf_counter() - start
+        seconds, own = time.perf_counter() - start, time.process_time() - own
         assert finished == count
         curve = " ".join(f"{size / 2**20:.0f}" for size in (at_first, *fifths))
         print(
@@ -122,6 +125,7 @@ def running(steps: int, workers: int) -> dict[str, Ratio]:
         whole, late = (fifths[5] - at_first) / count, (fifths[5] - fifths[2]) / (0.6 * count)
         found = allowed("memory for a step, planned to done", WHOLE, [max(whole, 1.0)], "bytes")
         found |= allowed("memory for a step while they run", GROWTH, [max(late, 1.0)], "bytes")
+        found |= allowed("scheduling a step", SCHEDULING, [1000 * own / count], "ms")
         keys = list(store.listing())
         assert len(keys) == count
 

@@ -1,7 +1,8 @@
 """python -m bench.where [STORE]: where the core-seconds of a store went, by kind of step, by network and by notebook.
 
-Seconds are those that each step took when it was computed, as its entry says; a busy machine makes all of them longer,
-so read the shares. GFLOP/s are counted operations over these seconds; the share of the peak is what that is of one
+Seconds are those of a core that each step took when it was computed, as its entry says. `priced` is what a plan of
+`quick` expects of the same steps over them: on a machine of which nothing is known, and once this store has seen a run
+(`warm`). GFLOP/s are counted operations over these seconds; the share of the peak is what that is of one
 core's matrix product in float32, measured here: the rest is overhead of small operations, memory and Python.
 """
 
@@ -11,15 +12,15 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
-from lib import store
+from bench.scale import fresh_store
+from lib import paths, store
+from lib.lab import prices
 from lib.lab.declare import declare, notebooks, parameters
-from lib.lab.plans import steps_of
-from lib.recipe import Step
+from lib.lab.plans import behind, plan, steps_of
 
 
 def peak(rounds: int = 20) -> float:
@@ -67,33 +68,37 @@ def spent() -> pd.DataFrame:
         rows.append(
             {"key": key, "kind": kind, "network": network(key, records), "core_s": seconds, "operations": operations}
         )
-    return pd.DataFrame(rows)
+    found = pd.DataFrame(rows)
+    known = paths.store() / prices.FILE
+    for name, kept in (("priced", "{}"), ("warm", known.read_text() if known.exists() else "{}")):
+        found[name] = found.key.map(priced(kept))
+    return found
+
+
+def priced(kept: str, profile: str = "quick") -> dict[str, float]:
+    """Core-seconds that a plan of a whole profile expects of each job; `kept` is what a store knows of prices."""
+    with fresh_store() as empty:
+        (empty / prices.FILE).write_text(kept)
+        jobs = plan([declare(one, parameters(one, profile)) for one in notebooks()]).jobs
+    return {key: job.seconds for key, job in jobs.items()}
 
 
 def table(found: pd.DataFrame, by: list[str], fastest: float) -> pd.DataFrame:
     """Core-seconds, share, GFLOP/s and share of the peak of each group, dearest first."""
     out = found.groupby(by).agg(steps=("key", "size"), core_s=("core_s", "sum"), operations=("operations", "sum"))
+    shared = found.dropna(subset="priced").groupby(by)[["core_s", "priced", "warm"]].sum()  # what the profile asks for
+    out = out.join(shared[["priced", "warm"]].div(shared.core_s, axis="index"))
     out["share"] = 100 * out.core_s / found.core_s.sum()
     out["GFLOP/s"] = out.operations / out.core_s / 1e9
     out["% of peak"] = 100 * out["GFLOP/s"] / fastest
     return out.drop(columns="operations").sort_values("core_s", ascending=False)
 
 
-def behind(steps: Iterable[Step]) -> set[str]:
-    """Keys of all steps that some steps rest on, and their own."""
-    found, todo = set[str](), list(steps)
-    while todo:
-        step = todo.pop()
-        if step.key not in found:
-            found.add(step.key)
-            todo += step.parents()
-    return found
-
-
 def by_notebook(found: pd.DataFrame, profile: str = "quick") -> pd.DataFrame:
     """Core-seconds behind each notebook: all, and those that no other notebook of the profile needs."""
-    needs = {one.name: behind(steps_of(declare(one, parameters(one, profile)))) for one in notebooks()}
-    cost = dict(zip(found.key, found.core_s, strict=True))
+    asked = {one.name: steps_of(declare(one, parameters(one, profile))) for one in notebooks()}
+    needs = {name: {step.key for step in behind(steps)} for name, steps in asked.items()}
+    cost, expected, warm = (dict(zip(found.key, found[name], strict=True)) for name in ("core_s", "priced", "warm"))
     askers = defaultdict[str, int](int)
     for keys in needs.values():
         for key in keys:
@@ -102,6 +107,8 @@ def by_notebook(found: pd.DataFrame, profile: str = "quick") -> pd.DataFrame:
         name: {
             "core_s": sum(cost.get(key, 0.0) for key in keys),
             "alone_s": sum(cost.get(key, 0.0) for key in keys if askers[key] == 1),
+            "priced": sum(expected.get(key, 0.0) for key in keys) / max(sum(cost.get(key, 0.0) for key in keys), 1e-9),
+            "warm": sum(warm.get(key, 0.0) for key in keys) / max(sum(cost.get(key, 0.0) for key in keys), 1e-9),
         }
         for name, keys in needs.items()
     }
@@ -111,7 +118,7 @@ def by_notebook(found: pd.DataFrame, profile: str = "quick") -> pd.DataFrame:
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         os.environ["LEAK_ATLAS_STORE"] = sys.argv[1]
-    pd.set_option("display.width", 120, "display.max_rows", 200, "display.float_format", "{:,.1f}".format)
+    pd.set_option("display.width", 120, "display.max_rows", 200, "display.float_format", "{:,.2f}".format)
     entries, top = spent(), peak()
     print(f"{len(entries)} steps, {entries.core_s.sum():,.0f} core-seconds; peak of one core {top:.0f} GFLOP/s\n")
     print(table(entries, ["kind"], top), "\n")

@@ -6,7 +6,8 @@
 An entry is written beside its place and moved there in one rename, and leaves it in one rename, so that existence means
 completeness whatever is killed when. Two processes that compute the same key do the same work; the second result is
 thrown away whole. Every bit of both files is under a digest; entries that were written before there were seals are read
-as they are, with their arrays checked.
+as they are, with their arrays checked. What took long is on the disk before it moves. What took seconds need not be: a
+machine that loses its power may tear it, which its digests tell when it is read, and it is computed again.
 """
 
 import hashlib
@@ -34,6 +35,7 @@ from lib.files import from_json
 ARRAYS, ENTRY = "arrays.safetensors", "entry.json"
 START = 256  # bytes of a head that hold the key and the kind of its step
 BLANK = 64 * "0"  # stands for the seal while the seal is computed
+LONG = 30.0  # seconds of computing from which an entry is waited for until the disk has it
 WEEK = 7 * 86400.0  # seconds after which no other machine is still writing an entry
 
 
@@ -96,19 +98,24 @@ def write(key: str, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray],
     head |= {"sha256": hashlib.sha256(blob).hexdigest(), "seal": BLANK}
     unsealed = json.dumps(head, indent=1)
     seal = hashlib.sha256(unsealed.encode()).hexdigest()
-    adopt(key, {ARRAYS: blob, ENTRY: f"{seal}".join(unsealed.rsplit(BLANK, 1)).encode()})
+    head_file = seal.join(unsealed.rsplit(BLANK, 1)).encode()
+    adopt(key, {ARRAYS: blob, ENTRY: head_file}, safe=meta.get("seconds", LONG) >= LONG)
 
 
-def adopt(key: str, files: Mapping[str, bytes]) -> None:
-    """Moves the files of an entry to their place in one rename; Refused where the store cannot be written."""
+def adopt(key: str, files: Mapping[str, bytes], safe: bool = True) -> None:
+    """Moves the files of an entry to their place in one rename, `safe` from a loss of power once this returns.
+
+    Raises Refused where the store cannot be written.
+    """
     partial = _aside(key)
     try:
         partial.mkdir(parents=True, exist_ok=True)
         for name, blob in files.items():
             with open(partial / name, "wb") as file:
                 file.write(blob)
-                file.flush()
-                os.fsync(file.fileno())
+                if safe:
+                    file.flush()
+                    os.fsync(file.fileno())
         folder(key).parent.mkdir(parents=True, exist_ok=True)
         for _ in range(2):
             if _move(partial, folder(key)) or has(key):

@@ -80,9 +80,9 @@ def _light(step: Step) -> bool:
 
 
 def _collect(chosen: argparse.Namespace) -> int:
-    parts = [part for given in chosen.parts for part in (sorted(given.glob("*.tar")) if given.is_dir() else [given])]
+    parts = [part for given in chosen.parts for part in (sorted(given.glob("*.zip")) if given.is_dir() else [given])]
     if not parts:
-        raise BadInput(f"there are no parts (*.tar) in {', '.join(map(str, chosen.parts))}")
+        raise BadInput(f"there are no parts (*.zip) in {', '.join(map(str, chosen.parts))}")
     for part in parts:  # all are looked at before the first is taken
         deque(exchange.unpack(part), 0)
     new = 0

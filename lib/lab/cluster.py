@@ -15,13 +15,14 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from multiprocessing import parent_process
 from pathlib import Path
 from shutil import which
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest.mock import patch
 
 from lib import BadInput, paths
 from lib.recipe.core import KINDS
@@ -33,12 +34,8 @@ QUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "sge": "SGECluster", "ls
 UNGUARDED = "a script calls lab.realize below `if __name__ == '__main__':`, because each worker process reads it again"
 PATIENCE = 30.0  # seconds to wait for a running scheduler's answer, and for its first worker
 
-ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OMP_WAIT_POLICY": "PASSIVE",
-    "MKL_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+ONE_THREAD["OMP_WAIT_POLICY"] = "PASSIVE"
 SETTINGS: dict[str, Any] = {
     "distributed.worker.daemon": False,  # a step may need child processes
     "distributed.admin.tick.limit": "1h",  # a training holds its worker's loop now and then
@@ -51,6 +48,7 @@ SETTINGS: dict[str, Any] = {
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.scheduler.http.routes": [],  # nobody asked for a dashboard
     "distributed.worker.http.routes": [],
+    "distributed.nanny.pre-spawn-environ": ONE_THREAD,
 }
 
 
@@ -127,8 +125,8 @@ def chosen(arguments: argparse.Namespace) -> Where:
         value = getattr(arguments, name)
         if value is not None and value < least:
             raise BadInput(f"--{name.replace('_', '-')} takes at least {least}, not {value}")
-    where = Where(arguments.workers, queue=arguments.queue or "", jobs=arguments.jobs, gpus=arguments.gpus_per_job)
-    return replace(where, scheduler=arguments.scheduler or where.scheduler)
+    scheduler, queue = arguments.scheduler or Where().scheduler, arguments.queue or ""
+    return Where(arguments.workers, scheduler, queue, arguments.jobs, arguments.gpus_per_job)
 
 
 @contextmanager
@@ -142,25 +140,29 @@ def connect(where: Where, jobs: int) -> Iterator[Engine]:
     import dask
     from distributed import Client
 
-    running, name = bool(where.scheduler and not where.queue), where.queue or where.scheduler or "this machine"
+    name = where.queue or where.scheduler or "this machine"
     with ExitStack() as stack:
-        stack.enter_context(dask.config.set(SETTINGS | {"distributed.nanny.pre-spawn-environ": ONE_THREAD}))
-        _as_before(stack)
-        target: Any = where.scheduler
-        if running:
-            _answers(where.scheduler)
+        stack.enter_context(dask.config.set(SETTINGS))
+        stack.enter_context(patch.dict(os.environ))  # where Dask sets what its workers inherit
+        for each in [each for each in logging.root.manager.loggerDict if each.startswith("distributed")]:
+            log = logging.getLogger(each)  # its account of a lost scheduler runs over many lines
+            stack.callback(log.setLevel, log.level)
+            log.setLevel(logging.CRITICAL)
+        target: Any
+        if where.queue:
+            target = stack.enter_context(queued(where))
         else:
-            target = stack.enter_context(queued(where) if where.queue else _here(where, jobs))
+            target = _answers(where.scheduler) if where.scheduler else stack.enter_context(_here(where, jobs))
         client = stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False))
         if where.queue:
             print(f"waiting for the first of {where.jobs} jobs of {name}", file=sys.stderr, flush=True)
             client.wait_for_workers(1)
-        gpu = check(client, name) if running else bool(gpus() or where.gpus)
+        gpu = check(client, name) if target == where.scheduler else bool(gpus() or where.gpus)
         yield Engine(client, gpu, name, not where.elsewhere)
 
 
-def _answers(address: str) -> None:
-    """BadInput where no Dask scheduler answers at an address in time; a client would ask several times over."""
+def _answers(address: str) -> str:
+    """The address; BadInput where no Dask scheduler answers at it in time. A client would ask again and again."""
     from distributed.core import rpc
 
     async def identity() -> str:
@@ -175,6 +177,7 @@ def _answers(address: str) -> None:
         raise BadInput(f"no Dask scheduler answers at {address} ({why})") from error
     if kind != "Scheduler":
         raise BadInput(f"a {kind} answers at {address}, no Dask scheduler")
+    return address
 
 
 def _here(where: Where, jobs: int) -> Any:
@@ -184,7 +187,6 @@ def _here(where: Where, jobs: int) -> Any:
 
     if parent_process():  # a worker that starts reads the main script again, and without a guard comes here
         raise SystemExit(f"leak atlas: {UNGUARDED}")
-    preload = [*dask.config.get("distributed.worker.preload"), __name__]
     try:
         return LocalCluster(
             n_workers=min(where.local, jobs),
@@ -194,31 +196,18 @@ def _here(where: Where, jobs: int) -> Any:
             scheduler_kwargs={"dashboard": False},
             memory_limit=0,  # results go through the store: there is nothing to spill, and a pause would not end
             silence_logs=logging.ERROR,
-            **({"resources": {"GPU": 1}, "preload": preload} if gpus() else {}),
+            resources={"GPU": 1} if gpus() else {},
+            preload=[*dask.config.get("distributed.worker.preload"), __name__],
         )
     except RuntimeError as error:
         raise BadInput(f"no worker process came up ({error}); if this is a script: {UNGUARDED}") from error
 
 
-def _as_before(stack: ExitStack) -> None:
-    """Makes Dask quiet, whose own account of a lost scheduler runs over many lines, and undoes this when `stack` ends.
-
-    So with the environment: Dask sets what its workers inherit in this very process.
-    """
-    for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
-        log = logging.getLogger(name)
-        stack.callback(log.setLevel, log.level)
-        log.setLevel(logging.CRITICAL)
-    for name in (*ONE_THREAD, "PYTHONHASHSEED"):
-        if name in os.environ:
-            stack.callback(os.environ.__setitem__, name, os.environ[name])
-        else:
-            stack.callback(os.environ.pop, name, None)
+# ---------------------------------------------------------------- a site's queue
 
 
 def environment() -> dict[str, str]:
     """What workers of a queue find in their environment: our settings, and this process' store."""
-    own = {name: value for name, value in os.environ.items() if name.startswith("LEAK_ATLAS_")}
     there = {
         "LEAK_ATLAS_STORE": str(paths.store()),
         "LEAK_ATLAS_DATA": str(paths.data()),
@@ -226,10 +215,7 @@ def environment() -> dict[str, str]:
         "DASK_DISTRIBUTED__WORKER__DAEMON": "False",
         "DASK_DISTRIBUTED__ADMIN__TICK__LIMIT": "1h",
     }
-    return ONE_THREAD | own | there
-
-
-# ---------------------------------------------------------------- a site's queue
+    return ONE_THREAD | {name: value for name, value in os.environ.items() if name.startswith("LEAK_ATLAS_")} | there
 
 
 def _processes(where: Where) -> int:
@@ -251,8 +237,9 @@ def queued(where: Where) -> Any:
     import dask_jobqueue
 
     kind = getattr(dask_jobqueue, QUEUES[where.queue])
-    if not which(kind.job_cls.submit_command.split()[0]):
-        raise BadInput(f"--{where.queue}: there is no command '{kind.job_cls.submit_command.split()[0]}' here")
+    command = kind.job_cls.submit_command.split()[0]
+    if not which(command):
+        raise BadInput(f"--{where.queue}: there is no command '{command}' here")
     cluster = kind(**request(where))
     cluster.adapt(minimum_jobs=where.jobs, maximum_jobs=where.jobs)
     return cluster
@@ -264,21 +251,20 @@ def request(where: Where) -> dict[str, Any]:
 
     processes = _processes(where)
     site = dask.config.get(f"jobqueue.{where.queue}")
-    extra, directives = list(site["worker-extra-args"]), list(site.get("job-extra-directives") or [])
-    if where.gpus:
-        extra += ["--resources", "GPU=1", "--preload", __name__]
-        if where.queue == "slurm" and not any("gpu" in line for line in directives):
-            directives.append(f"--gres=gpu:{where.gpus}")
     exports = [f"export {name}={shlex.quote(value)}" for name, value in environment().items()]
-    return {
+    found = {
         "cores": processes,
         "processes": processes,
         "memory": site["memory"] or f"{4 * processes}GB",
-        "worker_extra_args": extra,
-        "job_extra_directives": directives,
         "job_script_prologue": [*(site["job-script-prologue"] or []), *exports],
         "scheduler_options": {"dashboard": False, "dashboard_address": "127.0.0.1:0"} | site["scheduler-options"],
     }
+    if where.gpus:
+        found["worker_extra_args"] = [*site["worker-extra-args"], "--resources", "GPU=1", "--preload", __name__]
+        directives = site.get("job-extra-directives") or []
+        if where.queue == "slurm" and not any("gpu" in line for line in directives):
+            found["job_extra_directives"] = [*directives, f"--gres=gpu:{where.gpus}"]
+    return found
 
 
 # ---------------------------------------------------------------- workers that somebody else started
@@ -299,15 +285,16 @@ def unfit(token: Path, known: dict[str, int], dask_worker: Any) -> tuple[str, bo
     import lib.recipe  # noqa: F401 (fills KINDS)
 
     cuda, declared = torch.cuda.is_available(), bool(dask_worker.state.total_resources.get("GPU"))
-    hindrances = {
-        f"keeps its results in {paths.store()}, not in {token.parent}; start it with LEAK_ATLAS_STORE": (
-            not (paths.store() / token.name).exists()
-        ),
-        "has another version of lib; start it again from this one": known != revisions(),
-        "has several threads; start it with --nthreads 1 (and --nworkers)": dask_worker.state.nthreads != 1,
-        "declares a GPU that torch does not see": declared and not cuda,
-    }
-    return next((why for why, so in hindrances.items() if so), ""), cuda, declared
+    why = ""
+    if not (paths.store() / token.name).exists():
+        why = f"keeps its results in {paths.store()}, not in {token.parent}; start it with LEAK_ATLAS_STORE"
+    elif known != revisions():
+        why = "has another version of lib; start it again from this one"
+    elif dask_worker.state.nthreads != 1:
+        why = "has several threads; start it with --nthreads 1 (and --nworkers)"
+    elif declared and not cuda:
+        why = "declares a GPU that torch does not see"
+    return why, cuda, declared
 
 
 def check(client: Client, name: str) -> bool:
@@ -320,17 +307,15 @@ def check(client: Client, name: str) -> bool:
     with NamedTemporaryFile(dir=paths.store(), prefix=".seen-") as file:
         found = client.run(unfit, Path(file.name), revisions(), on_error="return")
     for worker, said in found.items():
-        why = (
-            said[0] if isinstance(said, tuple) else f"cannot run lib ({said!r}); start it where it and torch are found"
-        )
-        if why:
-            raise BadInput(f"worker {worker} of {name} {why}")
-    seeing = [worker for worker, (_, cuda, _) in found.items() if cuda]
-    gpu = any(declared for _, _, declared in found.values())
-    if seeing and not gpu and len(seeing) < len(found):
+        if isinstance(said, BaseException):
+            said = f"cannot run lib ({said!r}); start it where it and torch are found", False, False
+        if said[0]:
+            raise BadInput(f"worker {worker} of {name} {said[0]}")
+    seeing, declaring = ([worker for worker, said in found.items() if said[which]] for which in (1, 2))
+    if seeing and not declaring and len(seeing) < len(found):
         why = "has a GPU, others have none, and none declares it; start it with --resources GPU=1"
         raise BadInput(f"worker {seeing[0]} of {name} {why}")
-    return gpu
+    return bool(declaring)
 
 
 # ---------------------------------------------------------------- a GPU for each worker

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import io
-import json
 import re
-import tarfile
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from lib import BadInput, files, store
+from lib.lab.plans import Plan, behind
 from lib.recipe import Step, load
 from lib.recipe.core import KINDS, digest
 
-if TYPE_CHECKING:
-    from lib.lab.plans import Plan
-
 PLAN = 2**30  # bytes of the largest plan
-MANIFEST = "manifest.json"  # the first file of a part
 LARGEST = {store.ARRAYS: 2**30, store.ENTRY: 2**24}  # bytes of the files of one result
 
 
@@ -33,31 +27,14 @@ class PlanFile:
     recipes: dict[str, dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Manifest:
-    """What follows in a part: by key the files of each result, with their sizes in bytes."""
-
-    format: Literal[1]
-    entries: dict[str, dict[str, int]]
-
-
 def dump(asked: Plan) -> dict[str, Any]:
     """A plan as JSON: recipes by key, and what each job has to yield.
 
     Attacks and self-audits stay at home: they are cheap (an attack net takes a second), and need more than torch.
     """
-    table: dict[str, Any] = {}
-
-    def put(step: Step) -> None:
-        if step.key not in table:
-            table[step.key] = step.record()
-            for parent in Step.parents(step):  # what its record names, whatever of it has to be there first
-                put(parent)
-
     wanted = [step for job in asked.jobs.values() if job.step.travels for step in job.yields]
-    for step in wanted:
-        put(step)
-    return asdict(PlanFile(1, [step.key for step in wanted], table))
+    named = behind(wanted, Step.parents)  # what records name, whatever of it has to be there first
+    return asdict(PlanFile(1, [step.key for step in wanted], {step.key: step.record() for step in named}))
 
 
 def undump(text: str, name: object = "the plan") -> list[Step]:
@@ -82,31 +59,28 @@ def undump(text: str, name: object = "the plan") -> list[Step]:
 
 
 def pack(keys: Iterable[str], folder: Path, megabytes: float) -> int:
-    """Results as tar files of at most `megabytes` (2^20 bytes), larger where one result is.
+    """Results as zip files of at most `megabytes` (2^20 bytes), larger where one result is.
 
-    Each begins with its `Manifest`. Returns the number of parts. BadInput where the folder does not take them.
+    Returns the number of parts. BadInput where the folder does not take them.
     """
-    parts: list[dict[str, dict[str, int]]] = []
+    parts: list[list[str]] = []
     size = float("inf")
     for key in keys:
-        sizes = {name: (store.folder(key) / name).stat().st_size for name in LARGEST}
-        if size + sum(sizes.values()) > megabytes * 2**20:
-            parts, size = [*parts, {}], 0
-        parts[-1][key] = sizes
-        size += sum(sizes.values())
+        own = sum((store.folder(key) / name).stat().st_size for name in LARGEST)
+        if size + own > megabytes * 2**20:
+            parts, size = [*parts, []], 0
+        parts[-1].append(key)
+        size += own
     files.folder(folder, "--pack names another folder")
-    for old in folder.glob("part-*.tar"):
+    for old in folder.glob("part-*.zip"):
         old.unlink()
-    for number, entries in enumerate(parts):
-        path = folder / f"part-{number:03d}.tar"
-        manifest = {MANIFEST: json.dumps(asdict(Manifest(1, entries))).encode()}
+    for number, part in enumerate(parts):
+        path = folder / f"part-{number:03d}.zip"
         try:
-            with tarfile.open(path, "w") as tar:
-                for place, blobs in chain([("", manifest)], ((f"{key}/", store.files(key)) for key in entries)):
-                    for name, blob in blobs.items():
-                        info = tarfile.TarInfo(place + name)
-                        info.size = len(blob)
-                        tar.addfile(info, io.BytesIO(blob))
+            with ZipFile(path, "w") as packed:
+                for key in part:
+                    for name, blob in store.files(key).items():
+                        packed.writestr(f"{key}/{name}", blob)
         except OSError as error:
             path.unlink(missing_ok=True)
             raise BadInput(f"cannot write {path}: {error.strerror or error}; what is finished is kept") from error
@@ -116,39 +90,29 @@ def pack(keys: Iterable[str], folder: Path, megabytes: float) -> int:
 def unpack(path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
     """Key and files of each result in a part, checked one by one; nothing is written.
 
-    BadInput, which names the part, where anything in it is not what `pack` writes: a link, another name or size than
-    the manifest says, a result without a seal, one whose recipe does not have its key.
+    BadInput, which names the part, where anything in it is not what `pack` writes: another file, a compressed or large
+    one, half a result, a result without a seal, one whose recipe does not have its key.
     """
+    found: dict[str, dict[str, ZipInfo]] = {}
     try:
-        with tarfile.open(files.regular(path), "r:") as tar:  # not compressed: no larger than the file, unpacked
-            raw = _member(tar, MANIFEST, files.LARGEST)
-            manifest: Manifest = files.from_json(raw, f"{path}: {MANIFEST}", Manifest)
-            for key, sizes in manifest.entries.items():
-                if not re.fullmatch("[0-9a-f]{64}", key) or sizes.keys() != LARGEST.keys():
-                    raise BadInput(f"'{key}' is no result")
-                if over := [name for name, size in sizes.items() if size > LARGEST[name]]:
-                    raise BadInput(f"{over[0]} of {key[:12]} is larger than {LARGEST[over[0]] >> 20} MB")
-                found = {name: _member(tar, f"{key}/{name}", size) for name, size in sizes.items()}
-                if {name: len(blob) for name, blob in found.items()} != sizes:
-                    raise BadInput(f"files of {key[:12]} have other sizes than the manifest says")
-                _recognize(key, store.checked(key, found))
-                yield key, found
-            if more := tar.next():
-                raise BadInput(f"'{more.name}' is not in the manifest")
-    except (BadInput, OSError, ValueError, tarfile.TarError, RecursionError, store.Corrupt) as error:
+        with ZipFile(files.regular(path)) as packed:
+            for member in packed.infolist():
+                key, _, name = member.filename.partition("/")
+                if not re.fullmatch("[0-9a-f]{64}", key) or name not in LARGEST or name in found.get(key, ()):
+                    raise BadInput(f"'{member.filename}' is no file of a result")
+                stored = (member.compress_type, member.compress_size) == (ZIP_STORED, member.file_size)
+                if not stored or member.file_size > LARGEST[name]:
+                    raise BadInput(f"{name} of {key[:12]} is compressed, or larger than {LARGEST[name] >> 20} MB")
+                found.setdefault(key, {})[name] = member
+            for key, own in found.items():
+                if own.keys() != LARGEST.keys():
+                    raise BadInput(f"{key[:12]} is half a result")
+                blobs = {name: packed.read(member) for name, member in own.items()}
+                _recognize(key, store.checked(key, blobs))
+                yield key, blobs
+    except Exception as error:  # a reader may raise anything on what was made to break it
         why = getattr(error, "strerror", None) or error
         raise BadInput(f"cannot take {path}: {why}; pack this part again and bring it") from error
-
-
-def _member(tar: tarfile.TarFile, name: str, largest: int) -> bytes:
-    """The next file of an archive, which has to be `name`."""
-    member = tar.next()
-    if member is None or member.name != name:
-        raise BadInput(f"{'it ends' if member is None else repr(member.name)} where '{name}' should be")
-    file = tar.extractfile(member) if member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) else None
-    if file is None or member.sparse is not None or member.size > largest:
-        raise BadInput(f"'{name}' is no plain file of at most {largest} bytes")
-    return file.read()
 
 
 def _recognize(key: str, entry: store.Entry) -> None:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from importlib import import_module
 from pkgutil import iter_modules
+from resource import RUSAGE_CHILDREN, getrusage
 from typing import Any
 
 from lib import BadInput, one_line, paths, store
@@ -32,31 +33,27 @@ class Outcome:
     key: str
     name: str
     error: str = ""
-    seconds: float = 0.0
-    operations: float = 0.0
-    device: str = ""  # its name
+    seconds: float = 0.0  # of a core, or on a GPU of the clock
+    device: str = ""  # its name; empty where nothing was computed
     corrupt: bool = False  # an input did not match its digest; it is forgotten, so a second try makes it again
     refused: bool = False  # the disk does not take what is to be stored: no other job has better luck
     there: tuple[str, ...] = ()  # keys of all entries that the job was asked for and that are stored now
     orphan: bool = False  # nothing is wrong with it but that a parent failed
 
 
-def do(job: Job) -> Outcome:
-    """One job from its start to its end."""
+def do(jobs: Iterable[Job], streams: int = 1) -> Iterator[Outcome]:
+    """Jobs from their start to their end, on a GPU `streams` at a time; what comes after a refusal is not begun."""
     from lib.training.loop import fit_many
 
-    with one_thread():
-        ((_, outcome),) = fit_many([doing(job)])
-    return told(outcome)
+    for _, outcome in fit_many(map(doing, jobs), streams):
+        assert isinstance(outcome, Outcome), outcome  # no job raises
+        yield outcome
+        if outcome.refused:
+            return
 
 
-def doing(job: Job, broken: Outcome | None = None) -> Generator[None, None, Outcome]:
-    """One job, which pauses where others may go on beside it. `broken` is a parent that failed.
-
-    A failure is an outcome too: siblings go on, children say which parent failed.
-    """
-    if broken:
-        return orphan(job, broken)
+def doing(job: Job) -> Generator[None, None, Outcome]:
+    """One job, which pauses where others may go on beside it. A failure is an outcome too: siblings go on."""
     ended = partial(Outcome, job.key, name_of(job))
     there = tuple(step.key for step in job.yields)
     try:
@@ -67,7 +64,7 @@ def doing(job: Job, broken: Outcome | None = None) -> Generator[None, None, Outc
         except store.Corrupt as error:
             store.discard(error.key)
             return ended(f"{error}; computing it again", corrupt=True)
-        return ended(there=there, **{name: meta[name] for name in ("seconds", "operations", "device")})
+        return ended(there=there, seconds=meta["seconds"], device=meta["device"])
     except store.Refused as error:
         return ended(str(error), refused=True)
     except Exception as error:
@@ -101,22 +98,30 @@ def run(job: Job) -> Generator[None, None, dict[str, Any]]:
     from lib.subject import Subject, device_name
 
     learn_kinds()
-    start = time.perf_counter()
+    device = device_name() if job.step.place == "device" else "cpu"
+    clock = _core_seconds if device == "cpu" else time.perf_counter
+    start = clock()
     if isinstance(job.step, Train):
         made = yield from train(job.step, job.asked, job.read)
     else:
         made = {job.key: compute(job.step, Subject)}
     meta = {
-        "seconds": round(time.perf_counter() - start, 3),
+        "seconds": round(clock() - start, 3),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version(), "numpy": numpy.__version__, "torch": torch.__version__},
         "threads": torch.get_num_threads(),
-        "device": device_name() if job.step.place == "device" else "cpu",
+        "device": device,
         "operations": work(job.step),
     }
     for step in reversed(job.yields):  # the training itself last: if it is there, so is what was asked of it
         store.write(step.key, step.record(), made[step.key], meta)
     return meta
+
+
+def _core_seconds() -> float:
+    """Processor time of this process and of its children that have ended: other work on a core does not count."""
+    children = getrusage(RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def reasons(failed: Iterable[Outcome]) -> list[str]:
@@ -128,12 +133,6 @@ def reasons(failed: Iterable[Outcome]) -> list[str]:
     return [
         f"{names[0]}: {error}" + f" (and {len(names) - 1} more)" * (len(names) > 1) for error, names in found.items()
     ]
-
-
-def told(outcome: Outcome | Exception) -> Outcome:
-    """What `fit_many` has brought of a job."""
-    assert isinstance(outcome, Outcome), outcome  # no job raises
-    return outcome
 
 
 def orphan(job: Job, broken: Outcome) -> Outcome:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
+from operator import methodcaller
 from typing import Any
 
 from lib import BadInput, store
 from lib.compute import taken
-from lib.lab.prices import JOB_OVERHEAD_S, rate, work
+from lib.lab.prices import pricing
 from lib.recipe import At, Choose, Edit, Pair, Population, Signals, State, Step, Train
+
+BUSY = 1.5  # processes for each core of this machine from which a preview says what they make of it
 
 
 def steps_of(asked: Any) -> list[Step]:
@@ -35,19 +39,24 @@ def steps_of(asked: Any) -> list[Step]:
     return list(found.values())
 
 
-def trainings(steps: Iterable[Step]) -> list[Train]:
-    """All trainings behind some steps, parents first."""
+def behind(steps: Iterable[Step], parents: Callable[[Step], Iterable[Step]] = methodcaller("parents")) -> list[Step]:
+    """Some steps and all that they rest on, each once, parents first."""
     found: dict[str, Step] = {}
 
     def walk(step: Step) -> None:
         if step.key not in found:
-            for parent in step.parents():
+            for parent in parents(step):
                 walk(parent)
             found[step.key] = step
 
     for step in steps:
         walk(step)
-    return [step for step in found.values() if isinstance(step, Train)]
+    return list(found.values())
+
+
+def trainings(steps: Iterable[Step]) -> list[Train]:
+    """All trainings behind some steps, parents first."""
+    return [step for step in behind(steps) if isinstance(step, Train)]
 
 
 @dataclass
@@ -63,6 +72,11 @@ class Job:
     @property
     def key(self) -> str:
         return self.step.key
+
+    @property
+    def computed(self) -> list[Step]:
+        """What takes time: an epoch's weights are there anyway."""
+        return [self.step, *self.read]
 
     @property
     def yields(self) -> list[Step]:
@@ -86,10 +100,13 @@ class Plan:
     def preview(self, workers: int) -> str:
         """What would be trained and how long it takes, before anything is."""
         trainings = sum(isinstance(job.step, Train) for job in self.jobs.values())
+        minutes = self.seconds / 60 / max(workers, 1)
+        crowd = (os.getloadavg()[0] + workers) / (os.cpu_count() or 1)  # who wants a core, for each that is here
+        busy = f", {minutes * crowd:.1f} if this machine stays as busy as it is" if crowd > BUSY else ""
         return (
             f"models: {self.models_asked} asked for, {self.models_distinct} distinct, "
             f"{self.models_there} already there, {trainings} to train; with all that follows {len(self.jobs)} steps, "
-            f"about {self.seconds / 60 / max(workers, 1):.1f} minutes on {workers} worker{'s' * (workers != 1)}"
+            f"about {minutes:.1f} minutes on {workers} worker{'s' * (workers != 1)}{busy}"
         )
 
 
@@ -110,8 +127,8 @@ def plan(asked: Iterable[Any]) -> Plan:
 
     def visit(step: Step, used: bool = True) -> list[str]:
         """Keys of the jobs that `step` waits for, itself included; who goes on from a choice needs weights as well."""
-        behind = _behind(step) if used and isinstance(step, Choose) else ()
-        weights = [key for state in behind for key in visit(state)]
+        open_ = _open(step) if used and isinstance(step, Choose) else ()
+        weights = [key for state in open_ for key in visit(state)]
         if is_there(step):
             return weights
         if isinstance(step, Edit):
@@ -128,10 +145,9 @@ def plan(asked: Iterable[Any]) -> Plan:
 
     for step in chain(*wanted):
         visit(step, used=False)
-    operations = {key: sum(map(work, (one.step, *one.read))) for key, one in jobs.items()}
-    speed = rate() if any(operations.values()) else 1.0
-    for key, one in jobs.items():
-        one.seconds = operations[key] / speed + JOB_OVERHEAD_S
+    price = pricing()
+    for one in jobs.values():
+        one.seconds = sum(map(price, one.computed))
     models = [{step.key for step in trainings(each)} for each in wanted]
     distinct = set().union(*models)
     return Plan(
@@ -142,7 +158,7 @@ def plan(asked: Iterable[Any]) -> Plan:
     )
 
 
-def _behind(choice: Choose) -> tuple[State, ...]:
+def _open(choice: Choose) -> tuple[State, ...]:
     """Whose weights a choice may stand for: while it is open, or cannot be read, all candidates'."""
     try:
         return (taken(choice),)

@@ -1,41 +1,45 @@
-"""What a step costs: operations as its kind counts them, and seconds by how fast trainings were here before."""
+"""What a step costs: core-seconds as they are counted, corrected by how long steps of its sort took here before."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from statistics import median
+from typing import NamedTuple
 
 from lib import BadInput, files, paths
-from lib.recipe import Data, Model, Step
+from lib.recipe import Data, Model, State, Step, Train
 
-# What a counted operation takes, of a small ResNet's, on one core: an Active Token Mixer's interpolation between tokens
-# is not counted, nor are norms and softmax, and at a few channels they are most of the time.
-PACES = {"atm": 6.0, "vit": 2.0, "transformer": 2.0}
 
-# Operations per second before the store knows better: of one core on small nets, and a guess for a stream of a GPU;
-# seconds that any job costs.
-CPU_OPERATIONS_PER_S, GPU_OPERATIONS_PER_S, JOB_OVERHEAD_S = 3.5e10, 1e13, 0.1
+class Pace(NamedTuple):
+    """Seconds that a device takes. The core's are measured on eight small networks, the GPU's are a guess."""
 
-# Operations below which a training tells what a job costs anyway, not how fast a device is.
-TELLING = 1e10
+    operation: float  # one that is not a network's: of small arrays
+    flop: float
+    kernel: float  # a call of one
+    number: float  # that a kernel hands on
+
+
+CORE, GPU = Pace(1 / 3.5e10, 1 / 1.5e11, 1.9e-5, 1.4e-9), Pace(1e-13, 1e-13, 4e-6, 2e-12)
+BESIDE = 40  # kernels of a batch that are not its network's: gathering it, the loss, the optimizer
+ANSWERED = 250  # samples of a batch that is not learnt from
+JOB = 0.02  # seconds that any job costs
+FILE = "prices.json"  # in the store
+TELLING = 3  # jobs of a sort that tell how long it takes; fewer may be those that load torch and data
 
 
 @cache
 def counted(what: str, data: Data, model: Model, start: str | None = None) -> float:
-    """`parameters`, `activations` or forward `flops` of one sample, from part `start` on.
-
-    Operations are those of a small ResNet's pace (`PACES`).
-    """
+    """`parameters`, or of one sample `activations` or forward `flops`, `kernels`, `numbers`, from part `start` on."""
     from lib.training.cost import anatomy
 
     counts = anatomy(model, data.channels, data.classes, data.size)
     parts = [str(part).split(".")[0] for part in counts["parts"]]
-    found = float(sum(counts[what][parts.index(start.split(".")[0]) if start else 0 :]))
-    return found * (PACES.get(model.name.partition("-")[0], 1.0) if what == "flops" else 1.0)
+    return float(sum(counts[what][parts.index(start.split(".")[0]) if start else 0 :]))
 
 
 def work(step: Step) -> float:
@@ -43,31 +47,62 @@ def work(step: Step) -> float:
     return step.operations(counted)
 
 
-def rate(device: str | None = None) -> float:
-    """Operations per second of one training on a device of this name (the one here), as the last runs measured it."""
-    if device is None:
-        from lib.subject import device_name  # asks torch, which is here if operations can be counted
-
-        device = device_name()
-    return rates().get(device, CPU_OPERATIONS_PER_S if device == "cpu" else GPU_OPERATIONS_PER_S)
-
-
-@dataclass
-class Kept:
-    """What stands in the file."""
-
-    rates: dict[str, float]  # operations per second by name of the device
+@cache
+def _sample(pace: Pace, batch: int, what: str, data: Data, model: Model, start: str | None = None) -> float:
+    """As `counted`, but instead of a sample's flops the operations that take as long as its share of a batch."""
+    if what != "flops":
+        return counted(what, data, model, start)
+    flops, kernels, numbers = (counted(each, data, model, start) for each in ("flops", "kernels", "numbers"))
+    seconds = flops * pace.flop + (kernels + BESIDE) / batch * pace.kernel + numbers * pace.number
+    return seconds / pace.operation
 
 
-def rates() -> dict[str, float]:
-    """Operations per second of one training, by name of the device; a damaged file is removed, with a warning."""
-    path = paths.store() / "rate.json"
+def _device(step: Step) -> str:
+    if step.place == "host":
+        return "cpu"
+    from lib.subject import device_name  # asks torch, which is here if such a step can be done
+
+    return device_name()
+
+
+def _expected(step: Step, device: str) -> float:
+    """Seconds of a step on a device of which nothing is known."""
+    pace = CORE if device == "cpu" else GPU
+    batch = step.schedule.batch if isinstance(step, Train) else ANSWERED
+    return step.operations(partial(_sample, pace, batch)) * pace.operation + JOB
+
+
+def _sort(step: Step) -> str:
+    """Steps of one sort err alike: of one kind, on one network, trainings with batches of one size."""
+    behind: Step | None = step
+    while behind and not isinstance(behind, State):
+        behind = next(Step.parents(behind), None)
+    net = f" {behind.training.model.name}-{behind.training.model.width}" if isinstance(behind, State) else ""
+    batch = f" {step.schedule.batch} {step.precision}" if isinstance(step, Train) else ""
+    return f"{type(step).__name__}{net}{batch}"
+
+
+def pricing() -> Callable[[Step], float]:
+    """A function that says how many core-seconds a step takes on this machine."""
+    known = factors()
+    usual = {device: median(each.values()) for device, each in known.items() if each}
+
+    def price(step: Step) -> float:
+        device = _device(step)
+        return _expected(step, device) * known.get(device, {}).get(_sort(step), usual.get(device, 1.0))
+
+    return price
+
+
+def factors() -> dict[str, dict[str, float]]:
+    """Seconds over what was expected, by device and sort of step; a damaged file is removed, with a warning."""
+    path = paths.store() / FILE
     if not path.exists():
         return {}
     try:
-        found: dict[str, float] = files.from_json(files.text(path), path, Kept).rates
-        if odd := [name for name, rate in found.items() if rate <= 0]:
-            raise BadInput(f"{path}: a rate is more than 0, unlike that of '{odd[0]}'")
+        found: dict[str, dict[str, float]] = files.from_json(files.text(path), path, dict[str, dict[str, float]])
+        if odd := [sort for each in found.values() for sort, factor in each.items() if factor <= 0]:
+            raise BadInput(f"{path}: a factor is more than 0, unlike that of '{odd[0]}'")
         return found
     except BadInput as error:
         print(f"{error}: forgotten", file=sys.stderr)
@@ -76,14 +111,16 @@ def rates() -> dict[str, float]:
         return {}
 
 
-def remember(done: Mapping[str, list[tuple[float, float]]]) -> None:
-    """Keeps for the next preview how fast trainings were, from operations and seconds of each, by device.
-
-    Two trainings of a device say little.
-    """
-    telling = {device: [each for each in every if each[0] >= TELLING] for device, every in done.items()}
-    sums = {device: map(sum, zip(*every, strict=True)) for device, every in telling.items() if len(every) >= 3}
-    if sums:
-        new = {device: operations / seconds for device, (operations, seconds) in sums.items()}
+def remember(done: Iterable[tuple[list[Step], str, float]]) -> None:
+    """Keeps for the next preview how long jobs took: their steps, their device and their seconds."""
+    found = defaultdict[tuple[str, str], list[tuple[float, float]]](list)
+    for steps, device, seconds in done:
+        found[device, _sort(steps[0])].append((seconds, sum(_expected(step, device) for step in steps)))
+    known = factors()
+    for (device, sort), each in found.items():
+        if len(each) >= TELLING:
+            seconds, expected = map(sum, zip(*each, strict=True))
+            known.setdefault(device, {})[sort] = max(seconds, 1e-3) / expected
+    if known:
         with suppress(OSError):  # a full disk has been told of by those who could not store their results
-            files.write(paths.store() / "rate.json", json.dumps({"rates": rates() | new}))
+            files.write(paths.store() / FILE, json.dumps(known))

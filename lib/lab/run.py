@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from importlib.util import find_spec
@@ -17,12 +16,14 @@ from typing import Any
 
 from lib import BadInput, one_line, paths, store
 from lib.lab.cluster import Engine, Where, connect, gpus
-from lib.lab.jobs import Outcome, do, doing, keep, name_of, one_thread, orphan, reasons, told
+from lib.lab.jobs import Outcome, do, keep, name_of, one_thread, orphan, reasons
 from lib.lab.plans import Job, Plan
 from lib.lab.plans import plan as make_plan
 from lib.lab.prices import remember
+from lib.recipe import Step, Train
 
 STREAMS = 4  # trainings under way at a time in one process that has a GPU; a small one leaves most of it idle
+BUNDLE = 0.3  # seconds of short jobs that go to a worker as one task: what Dask takes for a task is little of it
 ENOUGH = 30.0  # core-seconds of work above which starting workers pays
 SETTLE = 60.0  # seconds that a shared disk may take to show here what a worker has written there
 SILENCE = 30.0  # seconds without an outcome before we look whether there is anybody left to bring one
@@ -32,33 +33,52 @@ __all__ = ["Outcome", "reasons", "reporter", "run", "width"]
 
 
 class Frontier:
-    """The jobs of a plan as their parents are done, in the plan's order. Of what is done only failures are kept."""
+    """The jobs of a plan as their parents are done, in the plan's order. Of what is done only failures are kept.
 
-    def __init__(self, plan: Plan) -> None:
-        self.jobs, self.failed = list(plan.jobs.values()), dict[str, Outcome]()
+    `took` is told of each job that is done; one whose parent failed is done with that.
+    """
+
+    def __init__(self, plan: Plan, took: Callable[[Outcome], None]) -> None:
+        self.jobs, self.took, self.failed = list(plan.jobs.values()), took, dict[str, Outcome]()
         self.place = {key: place for place, key in enumerate(plan.jobs)}
         self.order = TopologicalSorter({key: job.needs for key, job in plan.jobs.items()})
         self.order.prepare()
         self.ready = sorted(map(self.place.__getitem__, self.order.get_ready()))  # hence a heap
 
-    def pop(self) -> tuple[Job, Outcome | None]:
-        """The next job, and one of its parents that failed."""
-        job = self.jobs[heappop(self.ready)]
-        return job, next((self.failed[key] for key in job.needs if key in self.failed), None)
+    def __iter__(self) -> Iterator[Job]:
+        while self.ready:
+            yield self.jobs[heappop(self.ready)]
+
+    def bundle(self, workers: int) -> list[Job]:
+        """What one of so many workers does next: a job, or some short ones of which the last may be a training."""
+        share, seconds, found = len(self.ready) / workers, 0.0, list[Job]()
+        for job in self:
+            found.append(job)
+            seconds += job.seconds
+            if len(found) >= share or seconds >= BUNDLE or isinstance(job.step, Train):
+                break  # a training ends a bundle, so that all plans name its task alike
+        return found
+
+    def again(self, job: Job) -> None:
+        """A job that was taken has not been done."""
+        heappush(self.ready, self.place[job.key])
 
     def settle(self, outcome: Outcome) -> None:
         """Takes note that a job is done."""
+        self.took(outcome)
         if outcome.error:
             self.failed[outcome.key] = outcome
         self.order.done(outcome.key)
         for key in self.order.get_ready():
-            heappush(self.ready, self.place[key])
+            job = self.jobs[self.place[key]]
+            if broken := next((self.failed[parent] for parent in job.needs if parent in self.failed), None):
+                self.settle(orphan(job, broken))
+            else:
+                self.again(job)
 
 
 def run(
-    plan: Plan,
-    where: Where | int | None = None,
-    on_done: Callable[[Outcome], None] | None = None,
+    plan: Plan, where: Where | int | None = None, on_done: Callable[[Outcome], None] = lambda _: None
 ) -> dict[str, Outcome]:
     """Does what a plan holds, tells `on_done` of each outcome as it comes, and returns those that failed, by key.
 
@@ -69,32 +89,27 @@ def run(
     store.sweep()
     where = where if isinstance(where, Where) else Where(where)
     failed: dict[str, Outcome] = {}
-    trained = defaultdict[str, list[tuple[float, float]]](list)  # operations and seconds, by device
+    spent: list[tuple[list[Step], str, float]] = []
 
     def took(outcome: Outcome) -> None:
         if outcome.refused:
             raise BadInput(f"{outcome.error}; what is finished is kept, and the same command goes on from there")
-        failed.pop(outcome.key, None)  # of before its input was made again
-        if outcome.error:
-            failed[outcome.key] = outcome
-        if outcome.name.startswith("Train "):
-            trained[outcome.device].append((outcome.operations, outcome.seconds))
-        if on_done:
-            on_done(outcome)
+        if outcome.device:
+            spent.append((plan.jobs[outcome.key].computed, outcome.device, outcome.seconds))
+        on_done(outcome)
 
-    def twice(go: Callable[[Plan, str], None]) -> None:
-        try:
-            go(plan, "")
-            if spoilt := [plan.jobs[key].yields for key, outcome in failed.items() if outcome.corrupt]:
-                go(make_plan(spoilt), "-again")
-        finally:
-            remember(trained)
-
-    if not plan.jobs or _alone(plan, where):
-        twice(lambda todo, _: _here(todo, took))
-    else:
-        with connect(where, len(plan.jobs)) as engine:
-            twice(lambda todo, mark: Dispatch(todo, engine, mark, took).run())
+    try:
+        with nullcontext() if not plan.jobs or _alone(plan, where) else connect(where, len(plan.jobs)) as engine:
+            for mark in ("", "-again"):
+                frontier = Frontier(plan, took)
+                if engine:
+                    Dispatch(frontier, engine, mark).run()
+                else:
+                    _here(frontier)
+                failed = {key: outcome for key, outcome in failed.items() if not outcome.corrupt} | frontier.failed
+                plan = make_plan(plan.jobs[key].yields for key, outcome in failed.items() if outcome.corrupt)
+    finally:
+        remember(spent)
     return failed
 
 
@@ -111,35 +126,32 @@ def width(plan: Plan, where: Where) -> int:
     return where.width()
 
 
-def _here(plan: Plan, took: Callable[[Outcome], None]) -> None:
+def _here(frontier: Frontier) -> None:
     """In this process: one after the other, on a GPU a few at a time."""
-    from lib.training.loop import fit_many
-
-    frontier = Frontier(plan)
-
-    def ready() -> Iterator[Generator[None, None, Outcome]]:
-        while frontier.ready:
-            yield doing(*frontier.pop())
-
     with one_thread():
         while frontier.ready:
-            for _, found in fit_many(ready(), STREAMS):
-                outcome = told(found)
-                took(outcome)
+            for outcome in do(frontier, STREAMS):
                 frontier.settle(outcome)
+
+
+def bundle(jobs: list[Job]) -> list[Outcome]:
+    """On a worker: jobs one after the other, until the disk refuses one."""
+    with one_thread():
+        return list(do(jobs))
 
 
 class Dispatch:
     """Sends jobs to workers as their parents are done, not many more than there are workers.
 
-    A task has no parents for Dask: two plans on one scheduler may see a different part of the same chain as missing,
-    and a Dask key must mean the same task to both. A worker that dies takes few jobs with it that only waited there.
+    A task holds a job, or a bundle of short ones. It has no parents for Dask: two plans on one scheduler may see a
+    different part of the same chain as missing, and a Dask key must mean the same task to both. The key is that of the
+    last job: another plan's task of this key has done that one, and what else was in ours is sent again. A worker that
+    dies takes few jobs with it that only waited there.
     """
 
-    def __init__(self, plan: Plan, engine: Engine, mark: str, took: Callable[[Outcome], None]) -> None:
-        self.engine, self.mark, self.took = engine, mark, took
-        self.frontier = Frontier(plan)
-        self.running: dict[str, tuple[Job, Any]] = {}  # futures are kept: Dask forgets what nobody wants
+    def __init__(self, frontier: Frontier, engine: Engine, mark: str = "") -> None:
+        self.frontier, self.engine, self.mark = frontier, engine, mark
+        self.running: dict[str, tuple[list[Job], Any]] = {}  # futures are kept: Dask forgets what nobody wants
         self.suspects: list[Job] = []  # a worker died under them, or under another job beside them
         self.landed: SimpleQueue[Any] = SimpleQueue()
 
@@ -152,13 +164,9 @@ class Dispatch:
                 if slots:
                     seen = looked
             while self.frontier.ready and len(self.running) <= slots:
-                job, broken = self.frontier.pop()
-                if broken:
-                    self.settle(orphan(job, broken))
-                else:
-                    self.start(job, self.mark)
+                self.start(self.frontier.bundle(slots + 1), self.mark)
             if not self.running and self.suspects:
-                self.start(self.suspects.pop(0), self.mark, "-alone")
+                self.start([self.suspects.pop(0)], self.mark, "-alone")
             if self.running:
                 try:
                     self.land(self.landed.get(timeout=SILENCE))
@@ -176,44 +184,49 @@ class Dispatch:
             )
         print(f"waiting: {self.engine.name} has no workers left", file=sys.stderr, flush=True)
 
-    def start(self, job: Job, *marks: str) -> None:
-        key = "-".join([type(job.step).__name__, job.key]) + "".join(marks)
+    def start(self, jobs: list[Job], *marks: str) -> None:
+        key = "-".join([type(jobs[-1].step).__name__, jobs[-1].key]) + "".join(marks)
         # What follows the device waits for one where workers declare them.
-        needs = {"GPU": 1} if self.engine.gpu and job.step.place == "device" else None
+        needs = {"GPU": 1} if self.engine.gpu and any(job.step.place == "device" for job in jobs) else None
         with self.engine.asked():
             future = self.engine.client.submit(
-                do, job, key=key, priority=-self.frontier.place[job.key], resources=needs
+                bundle, jobs, key=key, priority=-self.frontier.place[jobs[0].key], resources=needs
             )
             future.add_done_callback(self.landed.put)
-        self.running[key] = job, future
-
-    def settle(self, outcome: Outcome) -> None:
-        self.took(outcome)
-        self.frontier.settle(outcome)
+        self.running[key] = jobs, future
 
     def land(self, future: Any) -> None:
-        job, _ = self.running.pop(future.key)
+        jobs, _ = self.running.pop(future.key)
         with self.engine.asked():
             if future.cancelled():
                 raise CancelledError
             error = future.exception() if future.status == "error" else None
-            outcome = None if error else future.result()
-        if outcome is None:  # no job raises: a worker died under it, or could not read it
+            outcomes = [] if error else future.result()
+        if error:  # no job raises: a worker died under it, or could not read it
+            killed = type(error).__name__ == "KilledWorker"
+            if len(jobs) > 1 or (killed and not future.key.endswith("-alone")):
+                self.suspects += jobs  # or they only stood beside the one that kills
+                return
             why = one_line(f"{type(error).__name__}: {error}")
-            if type(error).__name__ == "KilledWorker":
-                if not future.key.endswith("-alone"):
-                    self.suspects.append(job)  # or it only stood beside the one that kills
-                    return
+            if killed:
                 why = "the workers that ran it died, alone too; out of memory, perhaps"
-            outcome = Outcome(job.key, name_of(job), f"{why} (recipe in {keep(job, why + chr(10))})")
+            name, place = name_of(jobs[0]), keep(jobs[0], f"{why}\n")
+            outcomes = [Outcome(jobs[0].key, name, f"{why} (recipe in {place})")]
+        for job in jobs:
+            self.judge(job, next((outcome for outcome in outcomes if outcome.key == job.key), None))
+
+    def judge(self, job: Job, outcome: Outcome | None) -> None:
+        """Settles a job by what its task says of it."""
+        if outcome is None:
+            self.frontier.again(job)
         elif not outcome.error and not {step.key for step in job.yields} <= set(outcome.there):
             asked = "".join(f"-{step.key[:8]}" for step in job.yields[1:])
-            self.start(job, asked, self.mark)  # another plan's job of this key, which asked for other epochs
-            return
+            self.start([job], asked, self.mark)  # another plan's job of this key, which asked for other epochs
         elif not outcome.error and not _arrived(outcome.there):
             why = f"a worker of {self.engine.name} says it is done, but it is not in {paths.store()}: not the same disk"
-            outcome = Outcome(job.key, outcome.name, why)
-        self.settle(outcome)
+            self.frontier.settle(Outcome(job.key, outcome.name, why))
+        else:
+            self.frontier.settle(outcome)
 
 
 def _arrived(keys: tuple[str, ...]) -> bool:

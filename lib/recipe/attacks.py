@@ -117,7 +117,7 @@ class Network(Attacker):
 
     def operations(self, count: Count, samples: float, classes: int) -> float:
         units = (classes * (1 + (self.inputs == "posterior_label")), *self.hidden, 1)
-        return 6.0 * sum(a * b for a, b in pairwise(units)) * samples * self.epochs
+        return 12.0 * sum(a * b for a, b in pairwise(units)) * samples * self.epochs  # twice: so narrow they are slow
 
 
 class Learnt(Step):

@@ -18,8 +18,8 @@ __all__ = [
 
 
 # What it takes, in operations, to write a sample's gradient of one weight, measure it and add it up: measured on one
-# core, 240 to 740 for ViTs of 40,000 to 2.4 million weights, which memory is too slow for.
-PRIVATE = 500.0
+# core, 120 to 370 for ViTs of 40,000 to 2.4 million weights, which memory is too slow for.
+PRIVATE = 250.0
 
 # What an operation of wide linear layers takes, of a small net's convolutions' time: measured on one core.
 LINEAR = 1 / 3

@@ -50,6 +50,10 @@ class StageProbe(Step):
     of: State
     dimensions: int = 4096  # wider features are projected at random to this many
 
+    def operations(self, count: Count) -> float:
+        """Two milliseconds a sample, as measured: to fit the machines of all stages."""
+        return 7e7 * self.of.training.design.members(self.of.training.row)
+
 
 class StageMembership(Step):
     """Does a stage's feature tell members? An attack on each part by one who knows a random half of the pool.
@@ -62,7 +66,7 @@ class StageMembership(Step):
     dimensions: int = 4096  # wider features are mixed down to this many
 
     def operations(self, count: Count) -> float:
-        return _walk(self.of, count)
+        return _walk(self.of, count) + 9e6 * self.of.training.design.pool  # to fit and ask the attacks, as measured
 
 
 class Anatomy(Step):

@@ -13,12 +13,29 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from lib.compute import Arrays, Of, compute, text
 from lib.models import Net, blank, skeleton
 from lib.recipe import Anatomy, Model
 from lib.training.loop import training
+
+ANATOMY = "parts", "parameters", "activations", "flops"
+
+
+class Kernels(TorchDispatchMode):
+    """Counts the kernels that are called inside, and the numbers that they hand on; views cost nothing."""
+
+    kernels = numbers = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **kwargs or {})
+        if not func.is_view:
+            self.kernels += 1
+            self.numbers += sum(each.numel() for each in tree_leaves(out) if isinstance(each, Tensor))
+        return out
 
 
 @cache
@@ -34,10 +51,11 @@ def anatomy(model: Model, channels: int, classes: int, size: int) -> dict[str, n
     rows = []
     with torch.no_grad():
         for name, block in net.blocks():
-            with FlopCounterMode(display=False) as counter:
+            with FlopCounterMode(display=False) as counter, Kernels() as called:
                 x = block(x)
-            rows.append((name, sum(p.numel() for p in block.parameters()), x.numel(), counter.get_total_flops()))
-    columns = zip(("parts", "parameters", "activations", "flops"), zip(*rows, strict=True), strict=True)
+            own = sum(p.numel() for p in block.parameters())
+            rows.append((name, own, x.numel(), counter.get_total_flops(), called.kernels, called.numbers))
+    columns = zip((*ANATOMY, "kernels", "numbers"), zip(*rows, strict=True), strict=True)
     return {name: np.array(column) for name, column in columns}
 
 
@@ -50,7 +68,8 @@ def flops(model: Model, channels: int, classes: int, size: int) -> tuple[int, in
 @compute.register(Anatomy)
 def _(step: Anatomy, of: Of) -> Arrays:
     counts = anatomy(step.model, step.data.channels, step.data.classes, step.data.size)
-    return dict(counts) | {"parts": text([str(name) for name in counts["parts"]])}
+    parts = text([str(name) for name in counts["parts"]])
+    return {name: counts[name] for name in ANATOMY} | {"parts": parts}
 
 
 # --- a training, as it runs -----------------------------------------------------------------------------------------

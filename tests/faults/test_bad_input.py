@@ -3,20 +3,18 @@
 A case is a command line in a folder of its own, where some files lie; `{here}` stands for that folder.
 """
 
-import io
 import json
 import os
 import socket
 import subprocess
 import sys
-import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 import pytest
@@ -27,7 +25,7 @@ import lib.report.__main__
 from lib import LINE, BadInput, batch, files, one_line, paths, store
 from lib.command import UNREAD, command
 from lib.lab import cluster, prices
-from lib.lab.exchange import MANIFEST, Manifest, dump, pack, unpack
+from lib.lab.exchange import dump, pack, unpack
 from lib.lab.plans import plan
 from lib.recipe import Augment, Data, Model, RandomHalves, Schedule, Signals, population
 
@@ -482,25 +480,17 @@ def packed(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         patch.setenv("LEAK_ATLAS_STORE", str(here / "there"))
         store.write(STEP.key, STEP.record(), {"x": np.zeros(3)}, {})
         assert pack([STEP.key], here / "packed", 15) == 1
-    return here / "packed/part-000.tar"
+    return here / "packed/part-000.zip"
 
 
-def written(path: Path, *members: tuple[tarfile.TarInfo | str, bytes]) -> None:
-    with tarfile.open(path, "w") as tar:
+def written(path: Path, *members: tuple[ZipInfo | str, bytes], **how: Any) -> None:
+    with ZipFile(path, "w", **how) as part:
         for info, blob in members:
-            if isinstance(info, str):
-                info = tarfile.TarInfo(info)
-                info.size = len(blob)
-            tar.addfile(info, io.BytesIO(blob))
-
-
-def manifest(**entries: dict[str, int]) -> tuple[str, bytes]:
-    return MANIFEST, json.dumps(asdict(Manifest(1, entries))).encode()
+            part.writestr(info, blob)
 
 
 def part_with(path: Path, found: dict[str, bytes], key: str = STEP.key) -> None:
-    sizes = {name: len(blob) for name, blob in found.items()}
-    written(path, manifest(**{key: sizes}), *[(f"{key}/{name}", blob) for name, blob in found.items()])
+    written(path, *[(f"{key}/{name}", blob) for name, blob in found.items()])
 
 
 def sealed(head: dict[str, Any], arrays: bytes) -> dict[str, bytes]:
@@ -514,69 +504,50 @@ def sealed(head: dict[str, Any], arrays: bytes) -> dict[str, bytes]:
     }
 
 
-def link(name: str, kind: bytes) -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.type, info.linkname = kind, "/etc/passwd"
-    return info
-
-
 def spoil(how: str, path: Path) -> None:
     """Makes of a good part one that does harm."""
     key, good = next(unpack(path))
     head, arrays = json.loads(good[store.ENTRY]), good[store.ARRAYS]
     bare = {name: head[name] for name in ("key", "record", "meta", "names")}
-    first = f"{key}/{store.ARRAYS}"
-    stated = {key: {name: len(blob) for name, blob in good.items()}}
+    first, whole = f"{key}/{store.ARRAYS}", path.read_bytes()
     match how:
-        case "not a tar":
+        case "not a zip":
             path.write_bytes(b"PK\x03\x04" + bytes(600))
         case "empty":
             path.write_bytes(b"")
         case "cut":
-            path.write_bytes(path.read_bytes()[:-12_000])
+            path.write_bytes(whole[:-30])
         case "compressed":
-            with tarfile.open(path, "w:gz") as tar:
-                info = tarfile.TarInfo(MANIFEST)
-                info.size = 2**26
-                tar.addfile(info, io.BytesIO(bytes(2**26)))
-        case "no manifest":
-            written(path, *[(f"{key}/{name}", blob) for name, blob in good.items()])
-        case "a manifest of another format":
-            written(path, (MANIFEST, b'{"format": 2, "entries": {}}'))
-        case "brackets":
-            written(path, (MANIFEST, 100_000 * b"["))
+            written(path, (first, bytes(2**26)), compression=ZIP_DEFLATED)
+        case "encrypted":
+            place = whole.index(b"PK\x01\x02") + 8
+            path.write_bytes(whole[:place] + b"\x01" + whole[place + 1 :])
+        case "a size that lies" | "a size beyond the limit":
+            place = whole.index(b"PK\x01\x02") + 24
+            size = (2**31 if how.endswith("limit") else len(arrays) + 1).to_bytes(4, "little")
+            path.write_bytes(whole[:place] + size + whole[place + 4 :])
+        case "another byte":
+            path.write_bytes(whole.replace(arrays, arrays[:-1] + b"x"))
         case "a head of brackets":
             part_with(path, {store.ARRAYS: arrays, store.ENTRY: 100_000 * b"["})
-        case "more than the manifest":
-            part_with(path, good)
-            with tarfile.open(path, "a") as tar:
-                tar.addfile(tarfile.TarInfo("passwd"))
-        case "less than the manifest":
-            written(path, manifest(**stated), (first, arrays))
-        case "another size":
-            stated[key][store.ARRAYS] += 1
-            written(path, manifest(**stated), *[(f"{key}/{name}", blob) for name, blob in good.items()])
-        case "a size beyond the limit":
-            stated[key][store.ARRAYS] = 2**40
-            written(path, manifest(**stated))
+        case "more than results":
+            with ZipFile(path, "a") as part:
+                part.writestr("passwd", b"")
+        case "half a result":
+            written(path, (first, arrays))
+        case "a file twice":
+            with ZipFile(path, "a") as part, pytest.warns(UserWarning, match="Duplicate name"):
+                part.writestr(first, arrays)
         case "a link":
-            written(path, manifest(**stated), (link(first, tarfile.SYMTYPE), b""))
-        case "a hard link":
-            written(path, manifest(**stated), (link(first, tarfile.LNKTYPE), b""))
-        case "a device":
-            written(path, manifest(**stated), (link(first, tarfile.CHRTYPE), b""))
+            info = ZipInfo(first)
+            info.external_attr = 0o120777 << 16
+            written(path, (info, b"/etc/passwd"), (f"{key}/{store.ENTRY}", good[store.ENTRY]))
         case "a folder":
-            written(path, manifest(**stated), (link(first, tarfile.DIRTYPE), b""))
-        case "a hole of 20 GB":
-            info = tarfile.TarInfo(first)
-            info.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.name": first}
-            info.pax_headers |= {"GNU.sparse.size": str(20 * 2**30), "GNU.sparse.map": "0,0"}
-            info.pax_headers |= {"GNU.sparse.numblocks": "1"}
-            written(path, manifest(**stated), (info, b""))
+            written(path, (f"{key}/", b""))
         case "a key that is a name" | "a key that is a path":
             part_with(path, good, "passwd" if how.endswith("name") else "../../x")
         case "another file":
-            written(path, manifest(**{key: {"passwd": 1}}))
+            written(path, (f"{key}/passwd", b""))
         case "another key":
             part_with(path, sealed(bare | {"key": 64 * "a"}, arrays), 64 * "a")
         case "another recipe":
@@ -607,15 +578,14 @@ def spoil(how: str, path: Path) -> None:
 
 
 HARM = [
-    ("not a tar", "cannot take"), ("empty", "cannot take"), ("cut", "cannot take"), ("compressed", "cannot take"),
-    ("no manifest", "where 'manifest.json' should be"), ("a manifest of another format", "format takes 1"),
-    ("brackets", "nested more than"), ("a head of brackets", "nested more than"),
-    ("more than the manifest", "'passwd' is not in the manifest"), ("less than the manifest", "it ends where"),
-    ("another size", "other sizes than the manifest"), ("a size beyond the limit", "larger than 1024 MB"),
-    ("a link", "no plain file"), ("a hard link", "no plain file"), ("a device", "no plain file"),
-    ("a folder", "no plain file"), ("a hole of 20 GB", "no plain file"),
-    ("a key that is a name", "'passwd' is no result"), ("a key that is a path", "'../../x' is no result"),
-    ("another file", "is no result"), ("another key", "is not the key of its recipe"),
+    ("not a zip", "cannot take"), ("empty", "cannot take"), ("cut", "cannot take"), ("encrypted", "is encrypted"),
+    ("compressed", "is compressed, or larger than 1024 MB"), ("a size beyond the limit", "or larger than 1024 MB"),
+    ("a size that lies", "is compressed"), ("another byte", "Bad CRC-32"), ("a head of brackets", "nested more than"),
+    ("more than results", "'passwd' is no file of a result"), ("half a result", "is half a result"),
+    ("a file twice", "is no file of a result"), ("a link", "digest mismatch"), ("a folder", "is no file of a result"),
+    ("a key that is a name", "'passwd/arrays.safetensors' is no file of a result"),
+    ("a key that is a path", "'../../x/arrays.safetensors' is no file of a result"),
+    ("another file", "passwd' is no file of a result"), ("another key", "is not the key of its recipe"),
     ("another recipe", "is not the key of its recipe"), ("an unknown kind", "does not know"),
     ("no step", "does not know"), ("no kind", "does not know"), ("another revision", "does not know"),
     ("no seal", "has no seal"), ("a broken seal", "digest mismatch"), ("other arrays", "digest mismatch"),
@@ -627,7 +597,7 @@ HARM = [
 def test_a_part_that_does_harm_is_refused_by_name_with_all_that_came_along(
     how: str, words: str, packed: Path, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    good = packed.with_name("a-good-one.tar")
+    good = packed.with_name("a-good-one.zip")
     good.write_bytes(packed.read_bytes())
     spoil(how, packed)
     refused("lab collect packed", words, capsys, here)
@@ -671,17 +641,17 @@ def test_what_a_run_has_left_is_checked(
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", "{}", '{"rates": 1}', '{"rates": {"cpu": "x"}}', '{"rates": {"cpu": NaN}}', '{"rates": {"cpu": 0}}',
-     '{"rates": {"cpu": -1}}', '{"rates": {"cpu": 1e999}}', 100_000 * "[", b"\xff"],
+    ["", "{", "[]", '{"cpu": 1}', 100_000 * "[", b"\xff"]
+    + [f'{{"cpu": {{"Train": {factor}}}}}' for factor in ('"x"', "NaN", "0", "-1", "1e999")],
     ids=lambda content: repr(content)[:30],
 )  # fmt: skip
 def test_a_bad_file_of_paces_is_forgotten_with_a_warning(content: str | bytes, capsys: Any) -> None:
     paths.store().mkdir(parents=True)
-    (paths.store() / "rate.json").write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert prices.rates() == {}
+    (paths.store() / "prices.json").write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert prices.factors() == {}
     warning = capsys.readouterr().err.strip()
-    assert "rate.json" in warning and warning.endswith("forgotten") and len(warning.splitlines()) == 1
-    assert prices.rates() == {} and not capsys.readouterr().err
+    assert "prices.json" in warning and warning.endswith("forgotten") and len(warning.splitlines()) == 1
+    assert prices.factors() == {} and not capsys.readouterr().err
 
 
 def test_a_bad_head_is_forgotten_with_a_warning(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -124,6 +124,7 @@ def test_the_first_refusal_of_the_disk_ends_a_run(
     with monkeypatch.context() as patch, dask.config.set({"distributed.worker.preload": ["tests.faults.narrow"]}):
         patch.setattr(os, "fsync", narrow.fsync)
         patch.setattr(jobs, "run", narrow.noted)
+        patch.setattr(store, "LONG", 0.0)
         assert cli.main(command) == 2
     error = capsys.readouterr().err.strip()
     assert error.startswith("leak atlas: cannot write to the store") and "Disk quota exceeded" in error

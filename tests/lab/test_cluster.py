@@ -12,20 +12,21 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import dask
 import pytest
 from distributed import LocalCluster
 
-from lib import BadInput, batch, paths, store
+from lib import BadInput, batch, lab, paths, store
 from lib.lab import __main__ as cli
 from lib.lab import cluster
 from lib.lab.cluster import Where
 from lib.lab.exchange import dump
-from lib.lab.plans import plan
-from lib.lab.prices import CPU_OPERATIONS_PER_S, rate, remember
-from lib.lab.run import Dispatch, Outcome, reasons, run, width
-from lib.recipe import RandomHalves, Schedule, Signals, population
+from lib.lab.plans import Job, plan
+from lib.lab.prices import factors, pricing, remember
+from lib.lab.run import Dispatch, Frontier, Outcome, reasons, run, width
+from lib.recipe import Model, RandomHalves, Schedule, Signals, Step, Train, population
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool
 
 PRELOAD = {"distributed.worker.preload": ["tests.lab.watched"]}
@@ -301,7 +302,7 @@ def test_a_lost_scheduler_is_one_line_and_the_rerun_goes_on(
         until(address.exists)
         worker = subprocess.Popen(
             [f"{part}{'.dask_worker' * (part == 'distributed.cli')}" for part in dask_]
-            + ["--nthreads", "1", "--host", "127.0.0.1", "--death-timeout", "5", "--preload", "tests.lab.watched"]
+            + ["--nthreads", "1", "--host", "127.0.0.1", "--death-timeout", "60", "--preload", "tests.lab.watched"]
             + options,
             **quiet,
         )
@@ -350,6 +351,69 @@ def test_a_job_that_kills_its_workers_or_starves_is_named_and_its_siblings_go_on
     assert 1 < Counter(key for key, _ in watch.trained())[killer.key] <= 4
 
 
+def test_short_jobs_share_a_task_and_a_training_ends_it() -> None:
+    trainings, signals = pool(4), pool(4, Schedule(1, 32)).signals()
+    lab.realize([one.of for one in signals])
+    steps = plan([signals, trainings])
+    assert [type(job.step) for job in steps.jobs.values()] == 4 * [Signals] + 4 * [Train]
+
+    def bundles(workers: int, seconds: float) -> list[int]:
+        for job in steps.jobs.values():
+            job.seconds = seconds
+        frontier, found = Frontier(steps, lambda _: None), []
+        while frontier.ready:
+            found.append(len(frontier.bundle(workers)))
+        return found
+
+    assert bundles(1, 0.01) == [5, 1, 1, 1], "a training is the last of its task"
+    assert bundles(1, 0.2) == [2, 2, 1, 1, 1, 1], "short ones until they are no longer short together"
+    assert bundles(3, 0.01) == [3, 2, 1, 1, 1], "nobody waits while another has many"
+    assert bundles(8, 0.01) == 8 * [1]
+
+
+def test_a_job_of_a_bundle_that_kills_its_workers_is_found_out_and_the_others_are_done(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lib.lab.run.ENOUGH", 0.0)
+    monkeypatch.setattr("lib.lab.run.BUNDLE", 100.0)
+    signals = pool(8).signals()
+    lab.realize(list(pool(8)))
+    killer = signals[3]
+    monkeypatch.setenv("WATCHED_KILL", killer.key)
+    with dask.config.set(PRELOAD):
+        failed = run(plan([signals]), 2)
+    assert list(failed) == [killer.key] and "out of memory" in failed[killer.key].error
+    assert all(store.has(one.key) for one in signals if one != killer)
+
+
+def test_what_another_plans_task_of_a_key_has_not_done_is_sent_again() -> None:
+    """The task is known by its last job; the answer holds what the other plan had in it."""
+    sent: list[list[str]] = []
+
+    class Foreign:
+        def submit(self, do: object, jobs: list[Job], **given: Any) -> Future[list[Outcome]]:
+            sent.append([job.key for job in jobs])
+            future = Future[list[Outcome]]()
+            future.key, future.status = given["key"], "finished"
+            put(jobs[-1].step)
+            future.set_result([Outcome(jobs[-1].key, "", there=(jobs[-1].key,))])
+            return future
+
+        def nthreads(self) -> dict[str, int]:
+            return {"one": 1}
+
+    def put(step: Step) -> None:
+        store.write(step.key, step.record(), {}, {})
+
+    states = pool(8)
+    for state in states:
+        put(state)
+    told: list[str] = []
+    engine = cluster.Engine(Foreign(), False, "here")
+    Dispatch(Frontier(plan([states.signals()]), lambda outcome: told.append(outcome.key)), engine).run()
+    assert len(sent[0]) > 1 and sorted(told) == sorted(one.key for one in states.signals())
+
+
 def test_a_machine_whose_workers_do_not_come_back_is_given_up(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -373,7 +437,7 @@ def test_a_machine_whose_workers_do_not_come_back_is_given_up(
     for local, words in ((True, "all workers of here died and none came back"), (False, "lost the scheduler")):
         engine = cluster.Engine(Deserted(200), False, "here", local)
         with pytest.raises(BadInput, match=words):
-            Dispatch(plan([pool(2)]), engine, "", lambda _: None).run()
+            Dispatch(Frontier(plan([pool(2)]), lambda _: None), engine).run()
         assert "waiting: here has no workers left" in capsys.readouterr().err
 
 
@@ -478,31 +542,41 @@ def test_parts_have_the_size_that_was_asked(tmp_path: Path) -> None:
     plan_ = plan_file(tmp_path / "plan.json", pool(4).signals())
     for size, parts in (("0.001", 4), ("15", 1)):
         assert cli.main(["run", plan_, "--workers", "1", "--part-mb", size, "--pack", str(tmp_path / size)]) == 0
-        assert len(list((tmp_path / size).glob("*.tar"))) == parts
+        assert len(list((tmp_path / size).glob("*.zip"))) == parts
 
 
-def test_the_next_preview_knows_how_fast_trainings_were_on_this_device() -> None:
+def test_the_next_preview_knows_how_long_steps_of_a_sort_took_on_this_device() -> None:
     paths.store().mkdir(parents=True)
-    (paths.store() / "rate.json").write_text('{"rate": 1.0, "from": 9}')  # as it was before devices had names
-    assert rate("cpu") == CPU_OPERATIONS_PER_S
-    few, enough = [(1e11, 10.0)] * 2, [(1e11, 10.0), (1e11, 10.0), (3e10, 1.0)]
-    remember({"cpu": few})
-    assert rate("cpu") == CPU_OPERATIONS_PER_S, "two trainings say little"
-    remember({"cpu": enough})
-    remember({"NVIDIA H200": [(2e15, 10.0)] * 3, "cpu": few})
-    assert rate("cpu") == pytest.approx(2.3e11 / 21) and rate("NVIDIA H200") == pytest.approx(2e14)
-    assert rate("another") not in (rate("cpu"), rate("NVIDIA H200"))
+    train, wider = pool(1)[0], Model("resnet10", width=4)
+    other = population(DATA, RandomHalves(80, test=40), wider, Schedule(2, 32), models=1)[0]
+    cold, cold_other = pricing()(train), pricing()(other)
+    remember([([train], "cpu", 9.0)] * 2)
+    assert pricing()(train) == cold, "two of a sort say little"
+    remember([([train], "cpu", 4 * cold)] * 2 + [([train], "cpu", cold)])
+    assert pricing()(train) == pytest.approx(3 * cold)
+    assert pricing()(other) == pytest.approx(3 * cold_other), "what was never seen errs as the others do"
+    remember([([other], "cpu", cold_other)] * 3 + [([train], "NVIDIA H200", 1e-3)] * 3)
+    assert pricing()(train) == pytest.approx(3 * cold) and pricing()(other) == pytest.approx(cold_other)
+    assert set(factors()) == {"cpu", "NVIDIA H200"}
     assert width(plan([pool(2)]), Where(8)) == 1, "so little work stays in this process"
 
 
-def test_trainings_of_a_blink_tell_nothing_of_the_pace() -> None:
-    paths.store().mkdir(parents=True)
-    remember({"cpu": [(1e9, 0.3), (2e10, 1.0), (3e10, 1.5), (1e6, 0.2), (5e10, 2.5)]})
-    assert rate("cpu") == pytest.approx(1e11 / 5)
+def test_a_run_tells_how_long_its_jobs_took_with_what_is_read_off_them() -> None:
+    jobs = [plan([[Signals(state.at(1))]]).jobs[state.key] for state in pool(4)]
+    cold = jobs[0].seconds
+    run(plan([[Signals(state.at(1)) for state in pool(4)]]), 1)
+    assert list(factors()["cpu"]) == ["Train resnet10-2 32 fp32"]
+    spent = [store.describe(job.key)["meta"]["seconds"] for job in jobs]
+    store.discard(jobs[0].key)
+    store.discard(jobs[0].read[0].key)
+    (again,) = plan([jobs[0].yields]).jobs.values()
+    assert again.seconds == pytest.approx(sum(spent) / 4) and again.seconds != cold
 
 
-def test_a_run_counts_its_trainings_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lib.lab.prices.TELLING", 0.0)
-    run(plan([pool(4).signals()]), 1)
-    found = [store.describe(state.key)["meta"] for state in pool(4)]
-    assert rate("cpu") == pytest.approx(sum(one["operations"] for one in found) / sum(one["seconds"] for one in found))
+def test_a_preview_says_what_a_busy_machine_makes_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = plan([pool(2)])
+    found.jobs[pool(2)[0].key].seconds = 240.0
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    for load, words in ((0.0, "about 2.0 minutes on 2 workers"), (6.0, "2 workers, 8.0 if this machine stays as busy")):
+        monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0.0, 0.0))
+        assert words in found.preview(2) and ("busy" in found.preview(2)) == (load > 0)

@@ -309,7 +309,7 @@ def test_a_plan_runs_where_there_is_torch_and_little_else(tmp_path: Path) -> Non
     command = [sys.executable, "-c", script, str(tmp_path / "plan.json"), "--pack", str(tmp_path / "packed")]
     done = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, timeout=120, env=dict(os.environ))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert store.has(pair.distance().key) and list((tmp_path / "packed").glob("*.tar"))
+    assert store.has(pair.distance().key) and list((tmp_path / "packed").glob("*.zip"))
 
 
 def test_an_attacker_need_not_know_the_defence() -> None:
@@ -364,10 +364,10 @@ def test_what_an_attacker_learns_is_stored_and_shared_by_all_targets_with_the_sa
 
 
 def test_a_damaged_part_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "part-000.tar").write_bytes(b"not a tar")
+    (tmp_path / "part-000.zip").write_bytes(b"not a zip")
     assert cli.main(["collect", str(tmp_path)]) == 2
     assert cli.main(["collect", str(tmp_path / "nothing")]) == 2
-    assert cli.main(["run", str(tmp_path / "part-000.tar")]) == 2
+    assert cli.main(["run", str(tmp_path / "part-000.zip")]) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 3
 
 

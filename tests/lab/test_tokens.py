@@ -77,7 +77,7 @@ def test_plans_travel_and_count() -> None:
     text = json.dumps(dump(plan([steps])))
     assert [step.key for step in undump(text)][-1] in {step.key for step in steps}
     operations = 12 * 8 * 8 * 2 * 8 + 4 * 8 * 8 * 8  # of a layer: matrices, and tokens by tokens
-    assert counted("flops", GLOSSES, WORDS) == 2 * (2 * operations + 2 * 8 * 14)
+    assert counted("flops", GLOSSES, WORDS) == 2 * operations + 2 * 8 * 14
     assert work(chain[0].training) == 6 * 60 * 3 * counted("flops", GLOSSES, WORDS)
     held = chain.rewind("stage2").hold("stage2").train(ADAM)
     assert work(held[0].training) < work(chain[0].training)
