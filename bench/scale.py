@@ -23,7 +23,7 @@ from bench.ratios import Ratio
 from lib import store
 from lib.lab import plans
 from lib.lab.run import Outcome, run
-from lib.recipe import Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Threshold, population
+from lib.recipe import Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Setup, Threshold
 
 SHADOWS = 256
 MILLISECOND = 1.0  # allowed for planning a step, and for looking one up
@@ -36,7 +36,7 @@ GROWTH = 4096.0  # bytes of memory allowed for a step that is done, its outcome 
 
 def recipes(steps: int) -> list[Any]:
     """About so many real steps: each configuration is a defence on edits of one population, with two attacks."""
-    pool = population(Data(), RandomHalves(1000), Model("resnet18"), Schedule(100), models=SHADOWS)
+    pool = Setup(Data(), RandomHalves(1000), Model("resnet18"), Schedule(100), SHADOWS).trained()
     asked = []
     for configuration in range(max(1, round(steps / (2 * SHADOWS + 2)))):
         schedule = Schedule(20, lr=0.001 * (configuration + 1))

@@ -138,13 +138,13 @@ def test_every_claim_can_hold_and_can_fail(one, monkeypatch: pytest.MonkeyPatch)
 def test_a_claim_that_cannot_fail_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     text = """
 from lib import audit, lab, report
-from lib.recipe import Data, Model, RandomHalves, RelaxLoss, RMIA, Schedule, population
+from lib.recipe import Data, Model, RandomHalves, RelaxLoss, RMIA, Schedule, Setup
 claims = report.claims(
     report.Claim("right", "It leaks less", "AUC", above=0.0, control="paired"),
     report.Claim("always", "It leaks less", "AUC", above=-2.0, control="paired"),
 )
 given = Data("fashion-mnist-small", 8), RandomHalves(200), Model("resnet10", 4), Schedule(1, 8)
-attacks = {(way, "RMIA"): population(*given, way, models=6).attack(RMIA()) for way in (None, RelaxLoss(0.3))}
+attacks = {(way, "RMIA"): Setup(*given, 6).trained(way).attack(RMIA()) for way in (None, RelaxLoss(0.3))}
 results = lab.realize(attacks)
 both = audit.Comparison.of(results, {}, attacks)
 gap = both.more_leaky(*(way for way, _ in attacks), "RMIA")

@@ -29,11 +29,11 @@ from lib.recipe import (
     Objective,
     RandomHalves,
     Schedule,
+    Setup,
     Signals,
     State,
     Step,
     Threshold,
-    population,
 )
 from lib.subject import Subject, weights
 from lib.training.objectives import loss
@@ -42,7 +42,7 @@ DATA, MODEL, SHORT = Data(pixels=8), Model("resnet10", width=2), Schedule(2, 32)
 
 
 def pool(objective: Objective | None = None, models: int = 6):
-    return population(DATA, RandomHalves(80, test=40, reference=20), MODEL, SHORT, objective, models=models)
+    return Setup(DATA, RandomHalves(80, test=40, reference=20), MODEL, SHORT, models).trained(objective)
 
 
 # A defence that looks at the batch alone: a class and a loss.
@@ -146,7 +146,7 @@ def _(design: Thirds, row: int, sets: Sets, out: np.ndarray) -> None:
 
 
 def test_a_design_is_a_class_and_a_table() -> None:
-    models = population(DATA, Thirds(90, test=40), MODEL, SHORT, models=2)
+    models = Setup(DATA, Thirds(90, test=40), MODEL, SHORT, 2).trained()
     read = lab.realize(models.signals())[models.signals()[0]]
     assert (read["role"] == Role.MEMBER).sum() == 30 and (read["role"] == Role.NONMEMBER).sum() == 60
 
@@ -165,7 +165,7 @@ def test_a_folder_of_images_becomes_a_data_set(tmp_path: Path, monkeypatch: pyte
             pixels = rng.integers(0, 255, (12, 12, 3), np.uint8)
             Image.fromarray(pixels).save(tmp_path / "mine" / label / f"{number}.png")
     assert data_command(["add", "pets", str(tmp_path / "mine")]) == 0
-    models = population(Data("pets"), RandomHalves(40), MODEL, SHORT, models=6)
+    models = Setup(Data("pets"), RandomHalves(40), MODEL, SHORT, 6).trained()
     assert lab.realize(models.attack(LiRA()))[models.attack(LiRA())]["scores"].shape == (6, 40)
 
 

@@ -27,15 +27,13 @@ from lib.recipe import (
     RelaxLoss,
     Rewind,
     Schedule,
+    Setup,
     Signals,
     Train,
     VictimAttacker,
     Window,
     left_out,
     load,
-    population,
-    probe_pairs,
-    selena,
 )
 
 MODEL = Model("resnet10", width=8)
@@ -98,7 +96,7 @@ def test_a_recipe_comes_back_from_its_json(lr: float, epochs: int, nesterov: boo
 
 
 def test_a_chain_comes_back_from_its_records() -> None:
-    attack = Attack(LiRA(variance="shrunk"), tuple(population(Data(), RandomHalves(100), MODEL, Schedule(3), models=6)))
+    attack = Attack(LiRA(variance="shrunk"), tuple(Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 6).trained()))
     chain = base().rewind("stage4").hold("stage4").train(Schedule(2), RelaxLoss(0.5))
     known = {step.key: step for step in (*attack.targets, base(), base().rewind("stage4"))}
     known[chain.parent.key] = chain.parent  # type: ignore[union-attr]
@@ -167,7 +165,7 @@ def test_a_chain_walks_back_to_its_own_initialisation() -> None:
 
 def test_every_shadow_walks_every_step_of_its_target() -> None:
     """Adaptive is adaptive: own initialisation, own data, and the same steps for each model of a population."""
-    start = population(Data(), RandomHalves(100), MODEL, Schedule(3), models=6)
+    start = Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 6).trained()
     private = start.rewind("stage4").hold("stage4").train(Schedule(2), RelaxLoss(0.5))
     attack = private.attack(LiRA())
 
@@ -190,7 +188,7 @@ def test_every_shadow_walks_every_step_of_its_target() -> None:
 
 
 def test_a_pair_differs_by_its_data_alone() -> None:
-    for place, pair in enumerate(probe_pairs(Data(), Halves(100), MODEL, Schedule(3), pairs=3, seed=2)):
+    for place, pair in enumerate(Setup(Data(), Halves(100), MODEL, Schedule(3), 3, 2).pairs()):
         whole, half = pair.whole.training, pair.half.training
         assert dataclasses.replace(half, row=whole.row) == whole
         assert (whole.row, half.row) == (2 * place, 2 * place + 1)
@@ -200,8 +198,8 @@ def test_a_pair_differs_by_its_data_alone() -> None:
 def test_every_student_has_sub_models_of_its_own() -> None:
     """Adaptive: whole chains that share nothing, from scratch and inside PPTP, and next steps forget the teachers."""
     design, models = RandomHalves(100), {"sub_models": 5, "leave_out": 2}
-    students = selena(Data(), design, MODEL, Schedule(3), Schedule(2), models=4, **models)
-    plain = population(Data(), design, MODEL, Schedule(3), models=4)
+    students = Setup(Data(), design, MODEL, Schedule(3), 4).selena(Schedule(2), **models)
+    plain = Setup(Data(), design, MODEL, Schedule(3), 4).trained()
     inside = plain.rewind("stage4").hold("stage4").distil(Schedule(1), Schedule(2), **models)
     every = [teacher for student in students for teacher in student.training.teachers]
     assert (
@@ -232,8 +230,7 @@ def test_designs_count_their_members() -> None:
 
 def test_populations_of_different_seeds_share_no_model() -> None:
     seeds = [
-        {s.training.seed for s in population(Data(), RandomHalves(100), MODEL, Schedule(3), models=64, seed=i)}
-        for i in (0, 1)
+        {s.training.seed for s in Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 64, i).trained()} for i in (0, 1)
     ]
     assert not seeds[0] & seeds[1]
 
@@ -244,7 +241,7 @@ def test_signals_of_a_state_do_not_depend_on_who_asks() -> None:
 
 def test_every_model_walks_cwrf_by_its_own_score_and_chooses_its_own_share() -> None:
     design = RandomHalves(100, dev=10, reference=10)
-    models, short, shares = population(Data(), design, MODEL, Schedule(3), models=4), Schedule(1), (0.01, 0.1)
+    models, short, shares = Setup(Data(), design, MODEL, Schedule(3), 4).trained(), Schedule(1), (0.01, 0.1)
     by = models.score()
     for state, own, walked in zip(models, by, models.cwrf(by, shares, short, RelaxLoss(0.5), slack=0.1), strict=True):
         chains = [state.rewind_weights(own, share).hold_weights(own, share) for share in shares]

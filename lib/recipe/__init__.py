@@ -3,7 +3,7 @@
 An experiment is a small graph of steps. `Data`, `Design`, `Model`, `Objective` and `Schedule` say *what*; the steps
 (`Train`, `At`, `Rewind`, `Hold`, `Signals`, ...) say *what is done with it*, and hold their parents as fields.
 
-    pool = population(Data(), RandomHalves(pool=1000), Model("resnet10", width=8), Schedule(30), models=10)
+    pool = Setup(Data(), RandomHalves(pool=1000), Model("resnet10", width=8), Schedule(30), models=10).trained()
     private = pool.rewind("stage4").hold("stage4").train(Schedule(12), RelaxLoss(1.0))
     results = lab.realize(Attack(LiRA(), private))
 """

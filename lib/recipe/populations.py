@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 from lib import BadInput
 from lib.recipe.attacks import Attack, Attacker
 from lib.recipe.criteria import Criterion
-from lib.recipe.designs import Design, Halves, LeftOut
+from lib.recipe.designs import Design, LeftOut
 from lib.recipe.diets import Diet
 from lib.recipe.objectives import CrossEntropy, Distillation, Objective
 from lib.recipe.readings import Distance, SelfAudit, Similarity
@@ -19,8 +19,7 @@ from lib.recipe.steps import Choose, Score, Signals, State, Step, Train
 from lib.recipe.subjects import Data, Model, Schedule
 
 __all__ = [
-    "Pair", "Population", "Setup", "choose", "left_out", "model_seed", "population", "probe_pairs", "seed_floors",
-    "selena", "self_audit",
+    "Pair", "Population", "Setup", "choose", "left_out", "model_seed", "seed_floors", "self_audit",
 ]  # fmt: skip
 
 
@@ -138,7 +137,7 @@ class Setup:
     design: Design
     model: Model
     schedule: Schedule
-    models: int
+    models: int  # or pairs of them
     seed: int = 0
     precision: Literal["fp32", "bf16"] = "fp32"
 
@@ -149,20 +148,21 @@ class Setup:
         seeds = (model_seed(self.seed, row) for row in range(self.models))
         return Population(tuple(replace(first, row=row, seed=seed) for row, seed in enumerate(seeds)))
 
+    def pairs(self, objective: Objective | None = None) -> tuple[Pair, ...]:
+        """Pair p trains rows 2p and 2p+1 of `Halves` with one seed, so that nothing but the data tells the two apart."""
+        firsts = (state.training for state in self.trained(objective))
+        wholes = (replace(first, row=2 * first.row) for first in firsts)
+        return tuple(Pair(whole, replace(whole, row=whole.row + 1)) for whole in wholes)
 
-def population(
-    data: Data,
-    design: Design,
-    model: Model,
-    schedule: Schedule,
-    objective: Objective | None = None,
-    *,
-    models: int,
-    seed: int = 0,
-    precision: Literal["fp32", "bf16"] = "fp32",
-) -> Population:
-    """One training from scratch for each of the design's first `models` rows, each with its own initialisation."""
-    return Setup(data, design, model, schedule, models, seed, precision).trained(objective)
+    def selena(self, sub_schedule: Schedule | None = None, *, sub_models: int = 25, leave_out: int = 10) -> Population:
+        """SELENA's students (Tang et al. 2022): a population whose models learn from scratch what their sub-models say.
+
+        `sub_models` and `leave_out` are the paper's K and L; sub-models train by `sub_schedule`, or as the students.
+        Every model, a shadow too, has its own split and sub-models. Inside PPTP: `rewind(...).hold(...).distil(...)`.
+        """
+        own = partial(left_out, schedule=sub_schedule, sub_models=sub_models, leave_out=leave_out)
+        whole = (state.training for state in self.trained())
+        return Population(tuple(replace(one, objective=Distillation(), teachers=own(one)) for one in whole))
 
 
 def left_out(
@@ -177,30 +177,6 @@ def left_out(
     first = model_seed(10_000 + whole.seed, 0)
     start = Train(whole.data, design, 0, whole.model, schedule or whole.schedule, precision=whole.precision)
     return tuple(replace(start, row=sub_models * whole.row + k, seed=first + k) for k in range(sub_models))
-
-
-def selena(
-    data: Data,
-    design: Design,
-    model: Model,
-    schedule: Schedule,
-    sub_schedule: Schedule | None = None,
-    *,
-    models: int,
-    sub_models: int = 25,
-    leave_out: int = 10,
-    seed: int = 0,
-    precision: Literal["fp32", "bf16"] = "fp32",
-) -> Population:
-    """SELENA's students (Tang et al. 2022): a population whose models learn from scratch what their sub-models say.
-
-    `sub_models` and `leave_out` are the paper's K and L; sub-models train by `sub_schedule`, or as the students. Every
-    model, a shadow too, has its own split and sub-models. Inside PPTP: `population.rewind(...).hold(...).distil(...)`.
-    """
-    plain = population(data, design, model, schedule, models=models, seed=seed, precision=precision)
-    own = partial(left_out, schedule=sub_schedule, sub_models=sub_models, leave_out=leave_out)
-    whole = (state.training for state in plain)
-    return Population(tuple(replace(one, objective=Distillation(), teachers=own(one)) for one in whole))
 
 
 @dataclass(frozen=True)
@@ -218,24 +194,6 @@ class Pair:
 
     def similarity(self, parts: Literal["stages", "blocks"] = "stages") -> Similarity:
         return Similarity(self.whole, self.half, parts)
-
-
-def probe_pairs(
-    data: Data,
-    design: Halves,
-    model: Model,
-    schedule: Schedule,
-    objective: Objective | None = None,
-    *,
-    pairs: int,
-    seed: int = 0,
-    precision: Literal["fp32", "bf16"] = "fp32",
-) -> tuple[Pair, ...]:
-    """Pair p trains rows 2p and 2p+1 of `design` with one seed, so that nothing but the data tells the two apart."""
-
-    start = Train(data, design, 0, model, schedule, objective or CrossEntropy(), precision=precision)
-    whole = (replace(start, row=2 * p, seed=model_seed(seed, p)) for p in range(pairs))
-    return tuple(Pair(one, replace(one, row=one.row + 1)) for one in whole)
 
 
 def seed_floors(pairs: tuple[Pair, ...]) -> tuple[Distance, ...]:

@@ -56,8 +56,8 @@ from lib.recipe import (
     RandomHalves,
     RelaxLoss,
     Schedule,
+    Setup,
     Vulnerability,
-    population,
     self_audit,
 )
 
@@ -69,7 +69,7 @@ from lib.recipe import (
 # %%
 long, short = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
 design = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-ordinary = population(Data(data, pixels), design, Model(model, width, stem), long, models=shadows, seed=seed, precision=precision)
+ordinary = Setup(Data(data, pixels), design, Model(model, width, stem), long, shadows, seed, precision).trained()
 criteria = {f"vulnerability, λ = {balance:g}": Vulnerability(weight=balance, steps=score_steps, batch=batch) for balance in balances}
 criteria |= {"learnability": Learnability(steps=score_steps, batch=batch), "magnitude": Magnitude(), "change |w − w0|": Change()}
 criteria |= {"SNIP": SNIP(), "chance": Random(seed)}

@@ -46,7 +46,7 @@ import numpy as np
 
 from lib import audit, lab, report
 from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Schedule, Signals, probe_pairs, seed_floors, self_audit
+from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
 
 def abrupt(name, text, measure, paper, control):
@@ -84,7 +84,7 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
-probe = probe_pairs(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs=pairs, seed=seed, precision=precision)
+probe = Setup(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs, seed, precision).pairs()
 stages = [pair.distance() for pair in probe]
 blocks = [pair.distance("blocks") for pair in probe]
 rotated = [pair.similarity() for pair in probe]

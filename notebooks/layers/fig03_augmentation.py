@@ -39,7 +39,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from lib import audit, lab, report
 from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Schedule, Signals, probe_pairs, self_audit
+from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, self_audit
 
 claims = report.claims(
     report.Claim(
@@ -79,7 +79,7 @@ claims
 def trained(augment):
     schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=augment)
     halves = Halves(pool, seed=seed)
-    return probe_pairs(Data(data, pixels), halves, Model(model, width, stem), schedule, pairs=pairs, seed=seed, precision=precision)
+    return Setup(Data(data, pixels), halves, Model(model, width, stem), schedule, pairs, seed, precision).pairs()
 
 
 probes = {"without": trained(None), "with": trained(Augment(crop, flip))}

@@ -40,7 +40,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from lib import audit, lab, report
 from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Schedule, Signals, probe_pairs, seed_floors, self_audit
+from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
 claims = report.claims(
     report.Claim(
@@ -85,15 +85,9 @@ claims
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
 probes = {
-    stride: probe_pairs(
-        Data(data, pixels),
-        Halves(pool, seed=seed),
-        Model(model, width, stem=stem, stage4_stride=stride),
-        schedule,
-        pairs=pairs,
-        seed=seed,
-        precision=precision,
-    )
+    stride: Setup(
+        Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem=stem, stage4_stride=stride), schedule, pairs, seed, precision
+    ).pairs()
     for stride in strides
 }
 distances = {stride: [pair.distance() for pair in probe] for stride, probe in probes.items()}

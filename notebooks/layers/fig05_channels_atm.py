@@ -39,7 +39,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from lib import audit, lab, report
 from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Schedule, Signals, probe_pairs, seed_floors, self_audit
+from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
 claims = report.claims(
     report.Claim(
@@ -83,7 +83,7 @@ claims
 # %%
 schedule = Schedule(epochs, batch, "adam", lr, weight_decay=0.0, augment=Augment(augment) if augment else None)
 probes = {
-    f"{third}, {fourth}": probe_pairs(
+    f"{third}, {fourth}": Setup(
         Data(data, pixels),
         Halves(pool, seed=seed),
         Model(
@@ -94,10 +94,10 @@ probes = {
             stage4_channels=fourth if fourth != 8 * width else None,
         ),
         schedule,
-        pairs=pairs,
-        seed=seed,
-        precision=precision,
-    )
+        pairs,
+        seed,
+        precision,
+    ).pairs()
     for third, fourth in channels
 }
 widths = list(probes)

@@ -38,7 +38,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from lib import audit, lab, report
 from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Schedule, Signals, probe_pairs, self_audit
+from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, self_audit
 
 claims = report.claims(
     report.Claim(
@@ -74,15 +74,15 @@ claims
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
 probes = {
-    count: probe_pairs(
+    count: Setup(
         Data(data, pixels),
         Halves(pool, seed=seed),
         Model(model, width, stem, stage4_channels=count if count != 8 * width else None),
         schedule,
-        pairs=pairs,
-        seed=seed,
-        precision=precision,
-    )
+        pairs,
+        seed,
+        precision,
+    ).pairs()
     for count in channels
 }
 distances = {count: [pair.distance() for pair in probe] for count, probe in probes.items()}

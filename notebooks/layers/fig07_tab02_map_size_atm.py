@@ -40,7 +40,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from lib import audit, lab, report
 from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Schedule, Signals, probe_pairs, seed_floors, self_audit
+from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
 claims = report.claims(
     report.Claim(
@@ -93,7 +93,7 @@ claims
 # %%
 schedule = Schedule(epochs, batch, "adam", lr, weight_decay=0.0, augment=Augment(augment) if augment else None)
 halved = Data(data, pixels), Halves(pool, seed=seed)
-probes = {p: probe_pairs(*halved, Model(model, width, patch=p), schedule, pairs=pairs, seed=seed, precision=precision) for p in patches}
+probes = {p: Setup(*halved, Model(model, width, patch=p), schedule, pairs, seed, precision).pairs() for p in patches}
 distances = {patch: [pair.distance() for pair in probe] for patch, probe in probes.items()}
 floors = {patch: seed_floors(probe) for patch, probe in probes.items()}
 signals = {patch: [Signals(pair.whole) for pair in probe] for patch, probe in probes.items()}

@@ -42,7 +42,7 @@ import numpy as np
 
 from lib import audit, lab, report
 from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Schedule, StageProbe, probe_pairs, seed_floors, self_audit
+from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, StageProbe, seed_floors, self_audit
 
 claims = report.claims(
     report.Claim(
@@ -91,9 +91,9 @@ claims
 own = {"resnet": {"stem": stem}, "vgg": {}, "atm": {"patch": patch}}
 also = {"nesterov": True, "augment": Augment(augment) if augment else None}
 schedules = {f: Schedule(durations[f], batches[f], optimizers[f], rates[f], weight_decay=0.0 if f == "atm" else 5e-4, **also) for f in families}
-halves, shared = {f: Halves(pools[f], seed=seed) for f in families}, {"pairs": pairs, "seed": seed, "precision": precision}
+halves = {f: Halves(pools[f], seed=seed) for f in families}
 probes = {
-    name: probe_pairs(Data(data, pixels), halves[family], Model(name, width, **own[family]), schedules[family], **shared)
+    name: Setup(Data(data, pixels), halves[family], Model(name, width, **own[family]), schedules[family], pairs, seed, precision).pairs()
     for family, names in families.items()
     for name in names
 }

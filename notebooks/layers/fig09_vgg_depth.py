@@ -39,7 +39,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from lib import audit, lab, report
 from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Schedule, Signals, probe_pairs, seed_floors, self_audit
+from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
 claims = report.claims(
     report.Claim(
@@ -76,8 +76,7 @@ claims
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
 probes = {
-    model: probe_pairs(Data(data, pixels), Halves(pool, seed=seed), Model(model, width), schedule, pairs=pairs, seed=seed, precision=precision)
-    for model in models
+    model: Setup(Data(data, pixels), Halves(pool, seed=seed), Model(model, width), schedule, pairs, seed, precision).pairs() for model in models
 }
 stages = {model: [pair.distance() for pair in probe] for model, probe in probes.items()}
 blocks = {model: [pair.distance("blocks") for pair in probe] for model, probe in probes.items()}

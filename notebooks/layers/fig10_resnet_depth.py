@@ -38,7 +38,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from lib import audit, lab, report
 from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Schedule, Signals, probe_pairs, seed_floors, self_audit
+from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
 claims = report.claims(
     report.Claim(
@@ -74,8 +74,7 @@ claims
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
 probes = {
-    model: probe_pairs(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs=pairs, seed=seed, precision=precision)
-    for model in models
+    model: Setup(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs, seed, precision).pairs() for model in models
 }
 distances = {model: [pair.distance() for pair in probe] for model, probe in probes.items()}
 floors = {model: seed_floors(probe) for model, probe in probes.items()}

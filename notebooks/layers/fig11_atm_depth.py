@@ -37,7 +37,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from lib import audit, lab, report
 from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Schedule, Signals, probe_pairs, seed_floors, self_audit
+from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
 claims = report.claims(
     report.Claim(
@@ -81,9 +81,7 @@ claims
 # %%
 schedule = Schedule(epochs, batch, "adam", lr, weight_decay=0.0, augment=Augment(augment) if augment else None)
 probes = {
-    model: probe_pairs(
-        Data(data, pixels), Halves(pool, seed=seed), Model(model, width, patch=patch), schedule, pairs=pairs, seed=seed, precision=precision
-    )
+    model: Setup(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, patch=patch), schedule, pairs, seed, precision).pairs()
     for model in models
 }
 distances = {model: [pair.distance() for pair in probe] for model, probe in probes.items()}

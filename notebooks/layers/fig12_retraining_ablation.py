@@ -44,10 +44,8 @@ seed = 0  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from functools import partial
-
 from lib import audit, lab, report
-from lib.recipe import RMIA, Augment, Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Threshold, population, self_audit
+from lib.recipe import RMIA, Augment, Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Threshold, self_audit
 
 claims = report.claims(
     report.Claim(
@@ -109,12 +107,12 @@ claims
 augmented = Augment(augment) if augment else None
 long = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=augmented)
 short = Schedule(retrain_epochs, batch, optimizer, lr, nesterov=True, augment=augmented)
-private, design, net = RelaxLoss(alpha), RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference), Model(model, width, stem)
-trained = partial(population, Data(data, pixels), design, net, long, models=shadows, seed=seed, precision=precision)
-ordinary = trained()
+private, design = RelaxLoss(alpha), RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
+setup = Setup(Data(data, pixels), design, Model(model, width, stem), long, shadows, seed, precision)
+ordinary = setup.trained()
 variants = {
     "ordinary": ordinary,
-    "scratch": trained(objective=private),
+    "scratch": setup.trained(private),
     "classifier, fine-tuned": ordinary.hold("head").train(short, private),
     "classifier, rewound": ordinary.rewind("head").hold("head").train(short, private),
     "risky stages": ordinary.rewind(risky_from).hold(risky_from).train(short, private),

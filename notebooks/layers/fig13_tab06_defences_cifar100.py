@@ -81,18 +81,14 @@ augmented = recipe.Augment(augment) if augment else None
 long = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=augmented)
 short = Schedule(retrain_epochs, batch, optimizer, lr, nesterov=True, augment=augmented)
 design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-subject = recipe.Data(data, pixels), design, recipe.Model(model, width, stem), long
-
-
-def from_scratch(objective=None):
-    return recipe.population(*subject, objective, models=shadows, seed=seed, precision=precision)
+setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, width, stem), long, shadows, seed, precision)
 
 
 def in_pptp(objective, start=risky_from, fresh=False):
     return ordinary.rewind(start, fresh).hold(start).train(short, objective)
 
 
-ordinary, own = from_scratch(), "each its own"
+ordinary, own = setup.trained(), "each its own"
 defences = {
     "Adv-Reg": {alpha: recipe.AdversarialRegularization(alpha, adv_steps, width=adv_width) for alpha in adv_alphas},
     "RelaxLoss": {alpha: RelaxLoss(alpha) for alpha in relax_alphas},
@@ -100,7 +96,7 @@ defences = {
 models = {}
 for defence, strengths in defences.items():
     models[defence, "no defence", own] = ordinary
-    for way, train in {"from scratch": from_scratch, "in PPTP": in_pptp}.items():
+    for way, train in {"from scratch": setup.trained, "in PPTP": in_pptp}.items():
         candidates = {(defence, way, alpha): train(objective) for alpha, objective in strengths.items()}
         models |= candidates | {(defence, way, own): recipe.choose(*candidates.values(), slack=slack)}
 

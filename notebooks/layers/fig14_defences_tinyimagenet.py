@@ -80,25 +80,24 @@ augmented = recipe.Augment(augment) if augment else None
 long = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=augmented)
 short = Schedule(retrain_epochs, batch, optimizer, lr, nesterov=True, augment=augmented)
 design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-subject = recipe.Data(data, pixels), design, recipe.Model(model, width, stem), long
-same = {"models": shadows, "seed": seed, "precision": precision}
+setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, width, stem), long, shadows, seed, precision)
 
 
 def rewound(first):
     return first.rewind(risky_from).hold(risky_from)
 
 
-ordinary, kd = recipe.population(*subject, **same), recipe.population(*subject, recipe.CSKD(), **same)
+ordinary, kd = setup.trained(), setup.trained(recipe.CSKD())
 objectives = {
     "Adv-Reg": {alpha: recipe.AdversarialRegularization(alpha, adv_steps, width=adv_width) for alpha in adv_alphas},
     "RelaxLoss": {alpha: recipe.RelaxLoss(alpha) for alpha in relax_alphas},
 }
 curves = {}  # of a defence and a way: one population for each strength
 for defence, strengths in objectives.items():
-    curves[defence, "from scratch"] = {alpha: recipe.population(*subject, objective, **same) for alpha, objective in strengths.items()}
+    curves[defence, "from scratch"] = {alpha: setup.trained(objective) for alpha, objective in strengths.items()}
     curves[defence, "in PPTP"] = {alpha: rewound(ordinary).train(short, objective) for alpha, objective in strengths.items()}
 curves["RelaxLoss", "in PPTP, CS-KD first"] = {a: rewound(kd).train(short, relax) for a, relax in objectives["RelaxLoss"].items()}
-curves["SELENA", "from scratch"] = {left: recipe.selena(*subject, sub_models=sub_models, leave_out=left, **same) for left in leave_outs}
+curves["SELENA", "from scratch"] = {left: setup.selena(sub_models=sub_models, leave_out=left) for left in leave_outs}
 curves["SELENA", "in PPTP"] = {left: rewound(ordinary).distil(short, sub_models=sub_models, leave_out=left) for left in leave_outs}
 own, tried = "each its own", ("Adv-Reg", "RelaxLoss", "SELENA")
 models = {(d, "no defence", own): ordinary for d in tried} | {("RelaxLoss", "CS-KD alone", own): kd}

@@ -80,25 +80,21 @@ augmented = recipe.Augment(augment) if augment else None
 long = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=augmented)
 short = Schedule(retrain_epochs, batch, optimizer, lr, nesterov=True, augment=augmented)
 design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-
-
-def from_scratch(objective=None):
-    subject = recipe.Data(data, pixels), design, recipe.Model(model, width, stem)
-    return recipe.population(*subject, long, objective, models=shadows, seed=seed, precision=precision)
+setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, width, stem), long, shadows, seed, precision)
 
 
 def in_pptp(objective):
     return ordinary.rewind(risky_from).hold(risky_from).train(short, objective)
 
 
-ordinary = from_scratch()
+ordinary = setup.trained()
 objectives = {
     "Adv-Reg": [recipe.AdversarialRegularization(alpha, adv_steps, width=adv_width) for alpha in adv_alphas],
     "RelaxLoss": [recipe.RelaxLoss(alpha) for alpha in relax_alphas],
 }
 models = {"no defence": ordinary}
 for defence, strengths in objectives.items():
-    models[defence] = recipe.choose(*(from_scratch(one) for one in strengths), slack=slack)
+    models[defence] = recipe.choose(*(setup.trained(one) for one in strengths), slack=slack)
     models[f"{defence} in PPTP"] = recipe.choose(*(in_pptp(one) for one in strengths), slack=slack)
 
 attackers = recipe.Threshold("confidence", sign="shadows"), recipe.Network("posterior_label"), recipe.LiRA(), recipe.RMIA()

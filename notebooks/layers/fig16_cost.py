@@ -43,7 +43,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from lib import audit, lab, report
-from lib.recipe import Anatomy, Augment, Cost, Data, Model, RandomHalves, RelaxLoss, Schedule, population
+from lib.recipe import Anatomy, Augment, Cost, Data, Model, RandomHalves, RelaxLoss, Schedule, Setup
 
 claims = report.claims(
     report.Claim(
@@ -87,7 +87,7 @@ claims
 # %%
 long, short = (Schedule(n, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None) for n in (epochs, retrain_epochs))
 design, net, private = RandomHalves(pool, seed=seed), Model(model, width, stem), RelaxLoss(alpha)
-ordinary, scratch = (population(Data(data, pixels), design, net, long, f, models=1, seed=seed, precision=precision)[0] for f in (None, private))
+ordinary, scratch = (Setup(Data(data, pixels), design, net, long, 1, seed, precision).trained(f)[0] for f in (None, private))
 retrained = {cut: ordinary.rewind(cut).hold(cut).train(short, private) for cut in cuts}
 costs = {name: Cost(training, measured) for name, training in {"ordinary": ordinary, "scratch": scratch, **retrained}.items()}
 published = Anatomy(Data("cifar100"), Model("resnet18"))  # Fig. 16's net, counted without data

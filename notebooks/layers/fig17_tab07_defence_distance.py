@@ -40,7 +40,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 import numpy as np
 
 from lib import audit, lab, report
-from lib.recipe import Augment, Data, Distance, Halves, Model, RelaxLoss, Schedule, Signals, probe_pairs, seed_floors, self_audit
+from lib.recipe import Augment, Data, Distance, Halves, Model, RelaxLoss, Schedule, Setup, Signals, seed_floors, self_audit
 
 claims = report.claims(
     report.Claim(
@@ -79,7 +79,7 @@ schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment
 
 def trained(objective=None):
     halves = Halves(pool, seed=seed)
-    return probe_pairs(Data(data, pixels), halves, Model(model, width, stem), schedule, objective, pairs=pairs, seed=seed, precision=precision)
+    return Setup(Data(data, pixels), halves, Model(model, width, stem), schedule, pairs, seed, precision).pairs(objective)
 
 
 plain, relaxed = trained(), trained(RelaxLoss(alpha))

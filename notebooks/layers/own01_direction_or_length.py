@@ -40,7 +40,7 @@ import numpy as np
 
 from lib import audit, lab, report
 from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Schedule, probe_pairs, seed_floors, self_audit
+from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, seed_floors, self_audit
 
 claims = report.claims(
     report.Claim(
@@ -72,7 +72,7 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
-probe = probe_pairs(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs=pairs, seed=seed, precision=precision)
+probe = Setup(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs, seed, precision).pairs()
 distances = [pair.distance() for pair in probe]
 floor = seed_floors(probe)
 

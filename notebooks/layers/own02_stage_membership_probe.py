@@ -50,7 +50,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from lib import audit, lab, report
 from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, RandomHalves, RelaxLoss, Schedule, Setup, StageMembership, probe_pairs, self_audit
+from lib.recipe import Augment, Data, Halves, Model, RandomHalves, RelaxLoss, Schedule, Setup, StageMembership, self_audit
 
 claims = report.claims(
     report.Claim(
@@ -114,7 +114,7 @@ states = {
     "RelaxLoss from scratch": setup.trained(RelaxLoss(alpha)),
 }
 asked = {name: [StageMembership(state) for state in each] for name, each in states.items()}
-probe = probe_pairs(source, Halves(pool, seed=seed), net, of_pairs, pairs=pairs, seed=seed, precision=precision)
+probe = Setup(source, Halves(pool, seed=seed), net, of_pairs, pairs, seed, precision).pairs()
 compared = [pair.distance() for pair in probe]
 
 # %%

@@ -48,7 +48,7 @@ from scipy.special import log_softmax
 
 from lib import audit, lab, report
 from lib.data.designs import Role
-from lib.recipe import RMIA, Data, Learnability, Magnitude, Model, Random, RandomHalves, Schedule, population, self_audit
+from lib.recipe import RMIA, Data, Learnability, Magnitude, Model, Random, RandomHalves, Schedule, Setup, self_audit
 
 flat, near, margin = 0.02, 0.05, 0.02  # of accuracy; of losses, nats; of AUC: smaller losses count as none
 up_to, change = f"Up to {100 * claimed:g} % sparsity", "pruned minus dense, least over these sparsities"
@@ -74,7 +74,7 @@ claims
 # %%
 long, short = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, tune_epochs))
 design = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-dense = population(Data(data, pixels), design, Model(model, width, stem), long, models=shadows, seed=seed, precision=precision)
+dense = Setup(Data(data, pixels), design, Model(model, width, stem), long, shadows, seed, precision).trained()
 by = dense.score(Learnability(steps=score_steps, batch=batch))
 after, stopped = "Taylor, fine-tuned", "dense, stopped early"
 controls = {"random, fine-tuned": Random(seed), "magnitude, fine-tuned": Magnitude()}

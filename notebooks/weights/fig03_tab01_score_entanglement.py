@@ -47,7 +47,7 @@ import numpy as np
 
 from lib import audit, lab, report
 from lib.localization.score_maps import agreement, flat, kinds, maps, shares
-from lib.recipe import Data, Learnability, Magnitude, Model, RandomHalves, Schedule, Vulnerability, population
+from lib.recipe import Data, Learnability, Magnitude, Model, RandomHalves, Schedule, Setup, Vulnerability
 from lib.selection import highest
 
 nets, few = ("ResNet", "ViT"), min(rates)
@@ -70,8 +70,8 @@ claims
 design, updates = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference), {"steps": score_steps, "batch": score_batch}
 architectures = Model(models[0], width[0], stem), Model(models[1], width[1], patch=patch)
 schedules = [Schedule(long, size, "adam", lr=lr) for long, size in zip(epochs, batch, strict=True)]
-same = {"models": runs, "seed": seed, "precision": precision}
-trained = {n: population(Data(data, pixels), design, m, s, **same) for n, m, s in zip(nets, architectures, schedules, strict=True)}
+kinds_of = zip(nets, architectures, schedules, strict=True)
+trained = {n: Setup(Data(data, pixels), design, m, s, runs, seed, precision).trained() for n, m, s in kinds_of}
 criteria = {"learnability": Learnability(**updates), "learnability, other batches": Learnability(**updates, draw=1), "|w|": Magnitude()}
 criteria["vulnerability"] = Vulnerability(**updates, weight=balance)
 learn, again, size, ours = criteria

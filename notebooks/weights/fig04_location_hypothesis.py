@@ -45,7 +45,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from lib import audit, lab, report
 from lib.localization.score_maps import maps, shares
-from lib.recipe import Data, Learnability, Model, RandomHalves, Schedule, population, self_audit
+from lib.recipe import Data, Learnability, Model, RandomHalves, Schedule, Setup, self_audit
 from lib.selection import highest
 
 near, far = 0.02, 0.2  # of accuracy: a smaller difference is none; a larger one is "far"
@@ -66,7 +66,7 @@ claims
 # %%
 schedule = Schedule(epochs, batch, "adam", lr=lr)
 design = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-m1 = population(Data(data, pixels), design, Model(model, width, stem), schedule, models=models, seed=seed, precision=precision)
+m1 = Setup(Data(data, pixels), design, Model(model, width, stem), schedule, models, seed, precision).trained()
 by = m1.score(Learnability(steps=score_steps, batch=batch))
 m2, m3 = m1.at("init").prune(sparsity, by).train(schedule), m1.prune(sparsity, by)
 networks = {"M1, dense": m1, "M2, rewound and retrained": m2, "M3, no retraining": m3}

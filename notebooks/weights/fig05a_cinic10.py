@@ -82,19 +82,13 @@ defences = {
     "CCL": recipe.CCL(ccl_alpha, beta=1.0),
 }
 long, short = (recipe.Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
-
-
-def trained(objective=None):
-    design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-    subject = recipe.Data(data, pixels), design, recipe.Model(model, width), long, objective
-    return recipe.population(*subject, models=shadows, seed=seed, precision=precision)
-
-
-ordinary = trained()
+design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
+setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, width), long, shadows, seed, precision)
+ordinary = setup.trained()
 by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch))
 models = {"no defence": ordinary}
 for name, defence in defences.items():
-    models[name, scratch] = trained(defence)
+    models[name, scratch] = setup.trained(defence)
     models[name, inside] = ordinary.cwrf(by, rates, short, defence, slack)
     models[name, tuned] = ordinary.train(short, defence)
 

@@ -76,9 +76,9 @@ claims
 total = epochs + -(-2 * score_steps * batch // (pool // 2)) + retrain_epochs  # a step of the score sees two batches
 long, short, whole = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs, total))
 design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-subject = recipe.Data(data, words=words, length=length), design, recipe.Model("transformer", width)
-same = {"models": shadows, "seed": seed, "precision": precision}
-ordinary = recipe.population(*subject, long, **same)
+texts = recipe.Data(data, words=words, length=length)
+setup = recipe.Setup(texts, design, recipe.Model("transformer", width), long, shadows, seed, precision)
+ordinary = setup.trained()
 by, drawn = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch)), ordinary.score(recipe.Random(seed))
 starts = {r: ordinary.rewind_weights(by, r).hold_weights(by, r) for r in rates}
 at_random = ordinary.rewind_weights(drawn, rates[-1]).hold_weights(drawn, rates[-1])
@@ -86,11 +86,11 @@ objectives = {"RelaxLoss": {a: recipe.RelaxLoss(a) for a in relax_alphas}, "HAMP
 objectives["CCL"] = {a: recipe.CCL(a, beta=1.0) for a in ccl_alphas}
 in_cwrf, as_long, stopped = "no defence, in CWRF", f"no defence, {total} epochs", "no defence, stopped early"
 curves = {("none", stopped): {(f"epoch {e}", 0): ordinary.at(e) for e in (epochs, *stops)}}  # defence and way: one population a strength and r
-curves["none", as_long] = {("–", 0): recipe.population(*subject, whole, **same)}
+curves["none", as_long] = {("–", 0): setup.trained(schedule=whole)}
 curves["none", in_cwrf] = {("–", r): starts[r].train(short) for r in rates}
 for d, each in objectives.items():
     grid = [(s, rates[0]) for s in each] + [(list(each)[-1], r) for r in rates[1:]]
-    curves[d, "from scratch"] = {(s, 0): recipe.population(*subject, long, objective, **same) for s, objective in each.items()}
+    curves[d, "from scratch"] = {(s, 0): setup.trained(objective) for s, objective in each.items()}
     curves[d, "in CWRF"] = {(s, r): starts[r].train(short, each[s]) for s, r in grid}
     curves[d, "nothing rewound"] = {(s, 0): ordinary.train(short, objective) for s, objective in each.items()}
     curves[d, "random weights"] = {(s, rates[-1]): at_random.train(short, objective) for s, objective in each.items()}

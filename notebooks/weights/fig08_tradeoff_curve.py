@@ -70,19 +70,13 @@ defences = {
     "CCL": {alpha: recipe.CCL(alpha, beta=1.0) for alpha in ccl_alphas},
 }
 long, short = (recipe.Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
-
-
-def trained(objective=None):
-    design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-    subject = recipe.Data(data, pixels), design, recipe.Model(model, width), long, objective
-    return recipe.population(*subject, models=shadows, seed=seed, precision=precision)
-
-
-ordinary = trained()
+design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
+setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, width), long, shadows, seed, precision)
+ordinary = setup.trained()
 by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch))
 models = {"no defence": ordinary}
 for name, strength, defence in [(name, *one) for name, strengths in defences.items() for one in strengths.items()]:
-    models[name, scratch, strength] = trained(defence)
+    models[name, scratch, strength] = setup.trained(defence)
     models[name, inside, strength] = ordinary.cwrf(by, rates, short, defence, slack)
     models[name, tuned, strength] = ordinary.train(short, defence)
 

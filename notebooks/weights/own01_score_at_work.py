@@ -49,7 +49,7 @@ import numpy as np
 
 from lib import audit, lab, report
 from lib.localization.score_maps import flat, kinds, maps, overlap, reached
-from lib.recipe import Data, Learnability, Magnitude, Model, RandomHalves, Schedule, Vulnerability, population
+from lib.recipe import Data, Learnability, Magnitude, Model, RandomHalves, Schedule, Setup, Vulnerability
 from lib.selection import highest
 
 nets, kept_at_least, gone_at_least = ("ResNet", "ViT"), 0.95, 0.9
@@ -66,8 +66,8 @@ claims
 design, updates = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference), {"steps": score_steps, "batch": score_batch}
 architectures = Model(models[0], width[0], stem), Model(models[1], width[1], patch=patch)
 schedules = [Schedule(long, size, "adam", lr=lr) for long, size in zip(epochs, batch, strict=True)]
-same = {"models": runs, "seed": seed, "precision": precision}
-trained = {n: population(Data(data, pixels), design, m, s, **same) for n, m, s in zip(nets, architectures, schedules, strict=True)}
+kinds_of = zip(nets, architectures, schedules, strict=True)
+trained = {n: Setup(Data(data, pixels), design, m, s, runs, seed, precision).trained() for n, m, s in kinds_of}
 criteria = {"learnability": Learnability(**updates), "learnability, other batches": Learnability(**updates, draw=1), "|w|": Magnitude()}
 criteria |= {f"lambda {each:g}": Vulnerability(**updates, weight=each) for each in balances}
 (learn, again, size, *lambdas), ours, longer = criteria, f"lambda {balance:g}", f"lambda {balance:g}, {long_steps} updates"

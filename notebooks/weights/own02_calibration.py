@@ -71,7 +71,7 @@ for net, channels, longest, batch in zip(models, width, epochs, batches, strict=
                 recipe.Model(net, channels, patch=patch if net == "vit" else 4),
                 recipe.Schedule(longest, batch, "adam", lr=lr),
             )
-            grid[net, pool, lr] = recipe.population(*subject, models=runs, seed=seed, precision=precision).signals()
+            grid[net, pool, lr] = recipe.Setup(*subject, runs, seed, precision).trained().signals()
 
 # %%
 results = lab.realize(grid)

@@ -85,8 +85,8 @@ def trained(net, objective=None, more=0):
     at = models.index(net)
     design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
     schedule = recipe.Schedule(epochs[at] + more, batches[at], "adam", lr=lrs[at])
-    subject = recipe.Data(data, pixels), design, recipe.Model(net, width[at], patch=patch if net == "vit" else 4), schedule, objective
-    return recipe.population(*subject, models=shadows[at], seed=seed, precision=precision)
+    subject = recipe.Data(data, pixels), design, recipe.Model(net, width[at], patch=patch if net == "vit" else 4), schedule
+    return recipe.Setup(*subject, shadows[at], seed, precision).trained(objective)
 
 
 ways = {}

@@ -28,8 +28,8 @@ from lib.recipe import (
     RandomHalves,
     RelaxLoss,
     Schedule,
+    Setup,
     Vulnerability,
-    population,
 )
 
 CRITERIA = {"vulnerability": Vulnerability(), "magnitude": Magnitude(), "SNIP": SNIP(), "chance": Random()}
@@ -44,7 +44,7 @@ RATES, MODELS, N = [0.001, 0.05], 6, 60
 def study(models: int = MODELS, **fields: Any) -> Rewinding:
     design = RandomHalves(fields.get("pool", 100), test=20, reference=10)
     network = Model("resnet10", width=fields.get("width", 8))
-    ordinary = population(Data(pixels=8), design, network, Schedule(fields.get("epochs", 9), 20), models=models)
+    ordinary = Setup(Data(pixels=8), design, network, Schedule(fields.get("epochs", 9), 20), models).trained()
     return Rewinding(ordinary, Schedule(fields.get("again", 4), 20), RelaxLoss(0.3), fields.get("criteria", CRITERIA))
 
 

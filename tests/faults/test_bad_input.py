@@ -27,7 +27,7 @@ from lib.command import UNREAD, command
 from lib.lab import cluster, prices
 from lib.lab.exchange import dump, pack, unpack
 from lib.lab.plans import plan
-from lib.recipe import Augment, Data, Model, RandomHalves, Schedule, Signals, population
+from lib.recipe import Augment, Data, Model, RandomHalves, Schedule, Setup, Signals
 
 MAINS = {
     "batch": batch.main,
@@ -246,10 +246,10 @@ pairs = 2
 
 # %%
 from lib import lab
-from lib.recipe import Augment, Data, Halves, Model, Schedule, probe_pairs
+from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup
 
 schedule = Schedule(epochs, batch, lr=lr, augment=Augment(augment) if augment else None)
-lab.realize(probe_pairs(Data(data, pixels), Halves(80, test=40), Model(model, width), schedule, pairs=pairs))
+lab.realize(Setup(Data(data, pixels), Halves(80, test=40), Model(model, width), schedule, pairs).pairs())
 """
     (here / "notebooks/odd").mkdir(parents=True)
     (here / "notebooks/odd/one.py").write_text(text)
@@ -366,7 +366,7 @@ def test_a_recipe_names_the_field_that_cannot_be(make: Callable[[], object], wor
 
 # ---------------------------------------------------------------- plans
 
-CHAIN = population(Data(pixels=8), RandomHalves(40, test=20), Model("resnet10", width=2), Schedule(1, 32), models=2)
+CHAIN = Setup(Data(pixels=8), RandomHalves(40, test=20), Model("resnet10", width=2), Schedule(1, 32), 2).trained()
 
 
 def plan_of(**changes: Any) -> str:

@@ -5,7 +5,7 @@ import multiprocessing
 from typing import Any
 
 from lib import store
-from lib.recipe import Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, population
+from lib.recipe import Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Setup
 
 # Children start from a process that has torch in memory and no threads: a hundredth of a second instead of three.
 SERVER = multiprocessing.get_context("forkserver")
@@ -15,7 +15,7 @@ SERVER.set_forkserver_preload(["torch", "lib.lab.run", "tests.faults.tiny"])
 def asked(models: int = 6, epochs: int = 1) -> list[Any]:
     """Trainings, one of their epochs, a second training on edits of the first, signals and an attack."""
     schedule = Schedule(epochs, 32)
-    pool = population(Data(pixels=8), RandomHalves(40, test=20), Model("resnet10", width=2), schedule, models=models)
+    pool = Setup(Data(pixels=8), RandomHalves(40, test=20), Model("resnet10", width=2), schedule, models).trained()
     private = pool.rewind("stage4").hold("stage4").train(Schedule(1, 32), RelaxLoss(0.5))
     attack = private.attack(LiRA())
     return [attack, *attack.parents(), *private, *pool, pool.at("init"), pool.signals()]

@@ -19,13 +19,13 @@ from lib.recipe import (
     RandomHalves,
     RelaxLoss,
     Schedule,
+    Setup,
     Signals,
     Threshold,
     Train,
     VictimAttacker,
     choose,
     load,
-    population,
 )
 from lib.subject import weights
 
@@ -34,7 +34,7 @@ ALPHAS = (0.2, 1.0, 2.0)
 
 
 def pool(models: int = 4, dev: int = 40, **changes: int):
-    return population(DATA, RandomHalves(80, test=40, dev=dev), MODEL, SHORT, models=models, **changes)
+    return Setup(DATA, RandomHalves(80, test=40, dev=dev), MODEL, SHORT, models, **changes).trained()
 
 
 def strengths(models: int = 4):
@@ -151,7 +151,7 @@ def test_a_corrupt_choice_is_made_again() -> None:
 
 
 def victims(models: int):
-    return population(DATA, VictimAttacker(400, test=40, dev=20), MODEL, SHORT, models=models)
+    return Setup(DATA, VictimAttacker(400, test=40, dev=20), MODEL, SHORT, models).trained()
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from lib.lab.exchange import dump
 from lib.lab.plans import Job, plan
 from lib.lab.prices import factors, pricing, remember
 from lib.lab.run import Dispatch, Frontier, Outcome, reasons, run, width
-from lib.recipe import Model, RandomHalves, Schedule, Signals, Step, Train, population
+from lib.recipe import Model, RandomHalves, Schedule, Setup, Signals, Step, Train
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool
 
 PRELOAD = {"distributed.worker.preload": ["tests.lab.watched"]}
@@ -332,9 +332,7 @@ def test_a_job_that_kills_its_workers_or_starves_is_named_and_its_siblings_go_on
 ) -> None:
     monkeypatch.setattr("lib.lab.run.ENOUGH", 0.0)
     killer, starving, *fine = pool(6)
-    diverging = population(
-        DATA, RandomHalves(80, test=40), MODEL, Schedule(2, 32, lr=1e30, weight_decay=1e30), models=1
-    )
+    diverging = Setup(DATA, RandomHalves(80, test=40), MODEL, Schedule(2, 32, lr=1e30, weight_decay=1e30), 1).trained()
     monkeypatch.setenv("WATCHED_KILL", killer.key)
     monkeypatch.setenv("WATCHED_STARVE", starving.key)
     with dask.config.set(PRELOAD):
@@ -464,9 +462,10 @@ def test_the_report_shows_a_notebook_as_missing_and_why(
 
     # %%
     from lib import lab
-    from lib.recipe import Data, Model, RandomHalves, Schedule, population
-    lab.realize(population(Data(pixels=8), RandomHalves(80, test=40), Model("resnet10", width=2),
-                           Schedule(2, 32, lr={lr}, weight_decay={lr}), models=2).signals())
+    from lib.recipe import Data, Model, RandomHalves, Schedule, Setup
+    schedule = Schedule(2, 32, lr={lr}, weight_decay={lr})
+    design = RandomHalves(80, test=40)
+    lab.realize(Setup(Data(pixels=8), design, Model("resnet10", width=2), schedule, 2).trained().signals())
     """
     head = next(iter(paths.NOTEBOOKS.glob("*/*.py"))).read_text().split("# %%")[0]
     (tmp_path / "notebooks").mkdir()
@@ -490,10 +489,10 @@ def test_a_script_without_a_guard_is_told_so_in_its_last_line(tmp_path: Path) ->
         textwrap.dedent("""
         import lib.lab.run
         from lib import lab
-        from lib.recipe import Data, Model, RandomHalves, Schedule, population
+        from lib.recipe import Data, Model, RandomHalves, Schedule, Setup
         lib.lab.run.ENOUGH = 0.0
         subject = Data("fashion-mnist-small", 8), RandomHalves(40), Model("resnet10", 2), Schedule(1, 20)
-        lab.realize(population(*subject, models=2).signals(), workers=2)
+        lab.realize(Setup(*subject, 2).trained().signals(), workers=2)
         """)
     )
     own = os.environ | {"PYTHONPATH": str(paths.ROOT)}
@@ -548,7 +547,7 @@ def test_parts_have_the_size_that_was_asked(tmp_path: Path) -> None:
 def test_the_next_preview_knows_how_long_steps_of_a_sort_took_on_this_device() -> None:
     paths.store().mkdir(parents=True)
     train, wider = pool(1)[0], Model("resnet10", width=4)
-    other = population(DATA, RandomHalves(80, test=40), wider, Schedule(2, 32), models=1)[0]
+    other = Setup(DATA, RandomHalves(80, test=40), wider, Schedule(2, 32), 1).trained()[0]
     cold, cold_other = pricing()(train), pricing()(other)
     remember([([train], "cpu", 9.0)] * 2)
     assert pricing()(train) == cold, "two of a sort say little"

@@ -26,7 +26,6 @@ from lib.recipe import (
     Train,
     VictimAttacker,
     Window,
-    population,
 )
 from lib.subject import Subject, weights
 
@@ -189,7 +188,7 @@ def test_an_attack_that_cannot_be_done_is_refused_before_anything_is_trained() -
         (lambda: halves.attack(LiRA(), 1, halves), "offline mode"),
         (lambda: pool(2).attack(LiRA()), "ask for more models"),
         (
-            lambda: pool(4).attack(Threshold(), 1, population(Data(pixels=10), DESIGN, MODEL, SHORT, models=4)),
+            lambda: pool(4).attack(Threshold(), 1, Setup(Data(pixels=10), DESIGN, MODEL, SHORT, 4).trained()),
             "same data",
         ),
         (lambda: pool(4, RandomHalves(12_000)), "does not fit the 6,000 train samples"),

@@ -31,12 +31,11 @@ from lib.recipe import (
     Population,
     RandomHalves,
     Schedule,
+    Setup,
     Signals,
     Threshold,
     Train,
     left_out,
-    population,
-    selena,
     self_audit,
 )
 from lib.subject import Subject
@@ -49,7 +48,7 @@ ADVERSARIAL = AdversarialRegularization(steps=2, width=32)
 
 
 def pool(objective: Objective | None = None, models: int = 4) -> Population:
-    return population(DATA, DESIGN, MODEL, SHORT, objective, models=models)
+    return Setup(DATA, DESIGN, MODEL, SHORT, models).trained(objective)
 
 
 def inside(objective: Objective) -> Population:
@@ -75,7 +74,7 @@ def test_a_defence_runs_from_scratch_and_inside_pptp(objective: Objective) -> No
 def test_private_training_runs_from_scratch_and_inside_pptp() -> None:
     """Its epsilon is told from scratch; behind a training that was not private there is none to tell."""
     short = Schedule(2, 32, optimizer="adam", lr=0.01)
-    plain, scratch = (population(DATA, DESIGN, VIT, short, o, models=4) for o in (None, DPSGD(noise=2)))
+    plain, scratch = (Setup(DATA, DESIGN, VIT, short, 4).trained(o) for o in (None, DPSGD(noise=2)))
     chain = plain.rewind("stage4").hold("stage4").train(short, DPSGD(noise=2))
     lab.realize(scratch.attack(Threshold("loss")), chain.signals())
     ends = {
@@ -89,7 +88,7 @@ def test_private_training_runs_from_scratch_and_inside_pptp() -> None:
 
 
 def test_selena_runs_from_scratch_and_inside_pptp() -> None:
-    students = selena(DATA, DESIGN, MODEL, SHORT, models=4, **SMALL)
+    students = Setup(DATA, DESIGN, MODEL, SHORT, 4).selena(**SMALL)
     chain = pool().rewind("stage4").hold("stage4").distil(Schedule(1, 32), SHORT, **SMALL)
     asked = [students.attack(RMIA()), chain.attack(Threshold("loss")), self_audit(students)]
     found = plan([asked])
@@ -110,7 +109,7 @@ def test_selena_runs_from_scratch_and_inside_pptp() -> None:
 
 
 def test_a_label_is_the_mean_of_those_that_left_the_sample_out() -> None:
-    student = selena(DATA, DESIGN, MODEL, SHORT, models=1, sub_models=4, leave_out=2)[0].training
+    student = Setup(DATA, DESIGN, MODEL, SHORT, 1).selena(sub_models=4, leave_out=2)[0].training
     lab.realize(list(student.teachers))
     given = prepared(student)[1]
     samples = readers.load(DATA.name, DATA.pixels)
@@ -151,8 +150,8 @@ def test_sub_models_can_be_looked_at_like_any_model() -> None:
 def test_a_defence_that_diverges_is_told() -> None:
     bad = Schedule(2, 32, lr=1e30, weight_decay=1e30)
     for chain in (
-        population(DATA, DESIGN, MODEL, bad, ADVERSARIAL, models=1),
-        selena(DATA, DESIGN, MODEL, bad, SHORT, models=1, **SMALL),
+        Setup(DATA, DESIGN, MODEL, bad, 1).trained(ADVERSARIAL),
+        Setup(DATA, DESIGN, MODEL, bad, 1).selena(SHORT, **SMALL),
     ):
         with pytest.raises(lab.Failed, match=r"Train [0-9a-f]{12}: Diverged"):
             lab.realize(chain.signals())

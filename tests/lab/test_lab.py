@@ -35,14 +35,13 @@ from lib.recipe import (
     RelaxLoss,
     Schedule,
     SelfAudit,
+    Setup,
     Signals,
     StageMembership,
     StageProbe,
     Threshold,
     Train,
     VictimAttacker,
-    population,
-    probe_pairs,
     self_audit,
 )
 
@@ -50,7 +49,7 @@ DATA, MODEL, SHORT = Data(pixels=8), Model("resnet10", width=2), Schedule(2, 32)
 
 
 def pool(models: int = 6, schedule: Schedule = SHORT):
-    return population(DATA, RandomHalves(80, test=40), MODEL, schedule, models=models)
+    return Setup(DATA, RandomHalves(80, test=40), MODEL, schedule, models).trained()
 
 
 def fingerprint() -> dict[str, str]:
@@ -132,7 +131,7 @@ def test_a_fresh_rewind_keeps_the_front_and_repeats_nothing_of_the_initialisatio
 
 
 def test_every_kind_of_step_computes() -> None:
-    pair = probe_pairs(DATA, Halves(80, test=40), MODEL, SHORT, pairs=1)[0]
+    pair = Setup(DATA, Halves(80, test=40), MODEL, SHORT, 1).pairs()[0]
     steps = [pair.distance(), pair.distance("blocks"), StageProbe(pair.whole, 16), Anatomy(DATA, MODEL)]
     steps += [self_audit(pool()), Attack(Threshold("loss"), pool().states)]
     steps += [pair.similarity(), StageMembership(pair.half), Cost(pair.whole, 2)]
@@ -295,7 +294,7 @@ def test_a_plan_travels_and_its_results_come_home(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_plan_runs_where_there_is_torch_and_little_else(tmp_path: Path) -> None:
-    pair = probe_pairs(DATA, Halves(80, test=40), MODEL, SHORT, pairs=1)[0]
+    pair = Setup(DATA, Halves(80, test=40), MODEL, SHORT, 1).pairs()[0]
     found = plan([[pair.distance(), Anatomy(DATA, MODEL), pool().attack(LiRA()), self_audit(pool())]])
     (tmp_path / "plan.json").write_text(json.dumps(dump(found)))
     script = textwrap.dedent("""
@@ -325,7 +324,7 @@ def test_an_attacker_need_not_know_the_defence() -> None:
 def test_a_victim_is_attacked_by_shadows_of_the_other_half() -> None:
     """Thresholds are learnt on samples that the victim never met; offline attacks need no shadow that met them."""
     design = VictimAttacker(400, test=40, dev=20)
-    halves = population(DATA, design, MODEL, Schedule(2, 32, patience=1), models=4)
+    halves = Setup(DATA, design, MODEL, Schedule(2, 32, patience=1), 4).trained()
     attacks = {
         attacker: halves.attack(attacker, targets=1, shadows=halves)
         for attacker in (Threshold("loss"), Threshold("loss", by_class=False), LiRA("offline_cdf"), RMIA("offline"))

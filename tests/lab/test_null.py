@@ -22,12 +22,12 @@ from lib.recipe import (
     Population,
     RandomHalves,
     Schedule,
+    Setup,
     SharedTest,
     Signals,
     Subsets,
     Threshold,
     VictimAttacker,
-    population,
 )
 from lib.subject import roles
 
@@ -71,7 +71,7 @@ def test_no_attacker_finds_what_is_not_there(kind: type[Design]) -> None:
     units: dict[Attacker, list[float]] = {}
     for draw in range(draws):
         drawn = replace(design, seed=draw)
-        models = population(DATA, drawn, Model("resnet10", width=2), Schedule(1), models=count, seed=draw)
+        models = Setup(DATA, drawn, Model("resnet10", width=2), Schedule(1), count, draw).trained()
         knowing_nothing(models, draw)
         for attacker in ATTACKERS:
             try:

@@ -18,11 +18,10 @@ from lib.recipe import (
     RandomHalves,
     RelaxLoss,
     Schedule,
+    Setup,
     StageMembership,
     StageProbe,
     Threshold,
-    population,
-    probe_pairs,
     self_audit,
 )
 
@@ -33,7 +32,7 @@ ADAM = Schedule(6, 16, "adam", lr=3e-3, weight_decay=0.0, decay="constant")
 
 @pytest.mark.parametrize(("data", "model"), [(GLOSSES, WORDS), (IMAGES, PATCHES)])
 def test_a_chain_is_trained_attacked_and_looked_into(data: Data, model: Model) -> None:
-    start = population(data, RandomHalves(120, test=40), model, ADAM, models=4)
+    start = Setup(data, RandomHalves(120, test=40), model, ADAM, 4).trained()
     private = start.rewind("stage2").hold("stage2").train(ADAM, RelaxLoss(0.5))
     attacks, audit = [private.attack(RMIA()), private.attack(Threshold("loss"))], self_audit(start)
     probes = [StageProbe(start[0], 64), StageMembership(start[0], 64)]
@@ -51,7 +50,7 @@ def test_a_chain_is_trained_attacked_and_looked_into(data: Data, model: Model) -
 
 
 def test_stages_over_tokens_can_be_compared() -> None:
-    (pair,) = probe_pairs(GLOSSES, Halves(120), WORDS, ADAM, pairs=1)
+    (pair,) = Setup(GLOSSES, Halves(120), WORDS, ADAM, 1).pairs()
     steps = [pair.distance(), pair.distance("blocks"), pair.similarity()]
     results = lab.realize(steps)
     far = results[steps[0]]["euclidean"]
@@ -63,7 +62,7 @@ def test_stages_over_tokens_can_be_compared() -> None:
 def test_a_text_net_overfits_its_members() -> None:
     data, model = Data("wordnet-glosses", words=2000, length=16), Model("transformer", width=16)
     schedule = Schedule(20, 10, "adam", lr=5e-3, weight_decay=0.0)
-    chain = population(data, RandomHalves(100, test=100), model, schedule, models=2)
+    chain = Setup(data, RandomHalves(100, test=100), model, schedule, 2).trained()
     results = lab.realize(chain.signals())
     for signals in chain.signals():
         found = results[signals]
@@ -72,7 +71,7 @@ def test_a_text_net_overfits_its_members() -> None:
 
 
 def test_plans_travel_and_count() -> None:
-    chain = population(GLOSSES, RandomHalves(120), WORDS, ADAM, models=2)
+    chain = Setup(GLOSSES, RandomHalves(120), WORDS, ADAM, 2).trained()
     steps = chain.signals()
     text = json.dumps(dump(plan([steps])))
     assert [step.key for step in undump(text)][-1] in {step.key for step in steps}

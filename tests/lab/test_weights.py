@@ -25,13 +25,13 @@ from lib.recipe import (
     RelaxLoss,
     Schedule,
     Score,
+    Setup,
     Shuffled,
     Signals,
     Threshold,
     Train,
     Vulnerability,
     load,
-    population,
 )
 from lib.subject import Subject, weights
 
@@ -42,7 +42,7 @@ VULNERABLE = Vulnerability(4, 16)
 
 
 def pool(models: int = 4):
-    return population(DATA, DESIGN, MODEL, SHORT, models=models)
+    return Setup(DATA, DESIGN, MODEL, SHORT, models).trained()
 
 
 def arrays(step: Train | At) -> dict[str, np.ndarray]:
@@ -272,7 +272,7 @@ def test_chains_travel_and_keep_their_keys() -> None:
         (lambda a, b: a.hold_weights(a.score(Random()), 1.1), "share takes 0 to 1, not 1.1"),
         (lambda a, b: a.prune(-0.1), "sparsity takes 0 to 1, not -0.1"),
         (lambda a, b: pool(2).remove(pool(4).score(Random()), 0.1), "2 models go by as many scores"),
-        (lambda a, b: Score(population(DATA, RandomHalves(80), MODEL, SHORT, models=1)[0]), "reference samples"),
+        (lambda a, b: Score(Setup(DATA, RandomHalves(80), MODEL, SHORT, 1).trained()[0]), "reference samples"),
         (lambda a, b: Vulnerability(weight=1.5), "weight"),
         (lambda a, b: Learnability(0), "steps takes 1 or more, not 0"),
         (lambda a, b: Learnability(draw=-1), "draw takes 0 or more, not -1"),

@@ -6,7 +6,7 @@ import numpy as np
 
 from lib import report
 from lib.audit import Estimate
-from lib.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, population
+from lib.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup
 from lib.report.ledger import POPULATIONS
 
 
@@ -95,7 +95,7 @@ def test_populations_are_data_members_and_architecture():
             "design": RandomHalves(40),
         }
         given |= changed
-        first = population(given["data"], given["design"], given["model"], given["schedule"], models=4)
+        first = Setup(given["data"], given["design"], given["model"], given["schedule"], 4).trained()
         results = Results(*first.train(Schedule(1, 8, lr=0.2)), *first, meta={})
         return report.provenance(results)._repr_mimebundle_()[POPULATIONS]
 
@@ -106,7 +106,7 @@ def test_populations_are_data_members_and_architecture():
 
 
 def test_a_widening_is_told():
-    chain = population(Data("fashion-mnist-small", 16), RandomHalves(40), Model("atm-t", 4), Schedule(1, 8), models=6)
+    chain = Setup(Data("fashion-mnist-small", 16), RandomHalves(40), Model("atm-t", 4), Schedule(1, 8), 6).trained()
     arrays = {"scores": np.arange(12.0).reshape(6, 2)}
     said = {
         name: dict(report.provenance(Results(chain.attack(attacker), arrays=arrays, meta={})).lines)
