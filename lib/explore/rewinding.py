@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -32,14 +33,7 @@ GRID = (*(5e-4, 6e-4, 8e-4), *(float(f"{digits}e{power}") for power in (-3, -2) 
 Key = TypeVar("Key")
 Outcome: TypeAlias = Mapping[str, Estimate]  # "accuracy" on test samples and "auc" of the attack, over the models
 
-# Colour and marker of a layer type. None of them is A's or B's colour.
-KINDS = {
-    "conv": ("#0f8a66", "o"),
-    "linear": ("#a8518a", "D"),
-    "norm": ("#b98300", "^"),
-    "attention": ("#3aa0d8", "v"),
-    "embedding": ("#5b6570", "P"),
-}
+SERIES = ("A", "B", "conv", "linear", "norm", "embedding", "attention")  # each with a look of its own
 
 
 def percent(rate: float) -> str:
@@ -111,9 +105,6 @@ class Ranked:
         count = round(rate * self.size)
         return {name: places < count for name, places in self.ranks.items()}
 
-    def by_tensor(self, rate: float) -> tuple[score_maps.Share, ...]:
-        return score_maps.shares(self.chosen(rate))
-
     def chance(self, rate: float) -> NDArray:
         """Low and high ends, `(2, tensors)`, of 95 % of each tensor's shares where every weight is drawn on its own."""
         from scipy import stats
@@ -121,8 +112,9 @@ class Ranked:
         sizes = [each.size for each in self.ranks.values()]
         return np.array(stats.binom.interval(0.95, sizes, rate)) / sizes
 
-    def by_kind(self, rate: float) -> tuple[score_maps.Share, ...]:
-        return score_maps.shares(self.chosen(rate), self.kinds)
+    def shares(self, rate: float, by_kind: bool = False) -> tuple[score_maps.Share, ...]:
+        """How much of each tensor, or of each layer type, is selected."""
+        return score_maps.shares(self.chosen(rate), self.kinds if by_kind else None)
 
 
 class Side(NamedTuple):
@@ -176,8 +168,8 @@ def told(sides: Sequence[Side], rate: float, references: Mapping[str, Outcome]) 
         known, own = side.outcomes.get(rate), side.ranked
         text = _told(known) if known else "what comes of rewinding these weights is not trained yet"
         if own and (count := round(rate * own.size)):
-            most = max(own.by_tensor(rate), key=lambda each: each.share)
-            kind = max(own.by_kind(rate), key=lambda each: each.selected)
+            most = max(own.shares(rate), key=attrgetter("share"))
+            kind = max(own.shares(rate, by_kind=True), key=attrgetter("selected"))
             text += f". Of its {count:,} weights {percent(kind.selected / count)} are {kind.of}; "
             text += f"it takes the most of {most.of.removesuffix('.weight')}, {percent(most.share)}"
         out.append(f"{side.letter} ({side.name}) at {percent(rate)}: {text}.")
@@ -200,7 +192,7 @@ def rows(sides: Sequence[Side], rate: float) -> list[dict[str, Any]]:
     """By layer type, in percent: its share of all weights, how much of it is selected, its part of the selection."""
     made: dict[str, dict[str, Any]] = {}
     for letter, own in [(side.letter, side.ranked) for side in sides if side.ranked]:
-        for each in own.by_kind(rate):
+        for each in own.shares(rate, by_kind=True):
             row = made.setdefault(each.of, {"layer type": each.of, "of all weights, %": 100 * each.weights / own.size})
             row[f"{letter} selects of it, %"] = 100 * each.share
             row[f"of {letter}'s selection, %"] = 100 * each.selected / (round(rate * own.size) or float("nan"))
@@ -218,7 +210,7 @@ def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Seque
     import pandas as pd
 
     from lib.report import figures
-    from lib.report.sheet import FLOOR, QUIET, Look
+    from lib.report.sheet import FLOOR, QUIET, looks_of
 
     low, high = min([GRID[0], *rates]), max([GRID[-1], *rates])
     tensors = {f"{side.letter}: what {side.name} selects of each tensor; grey: 95 % of chance": side.ranked
@@ -253,7 +245,7 @@ def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Seque
         ax.tick_params(axis="x", length=0)
         ax.vlines([places[0] - 0.5 for places in spans.values()][1:], bottom, 1.3, color=FLOOR, linewidth=1)
         for kind in dict.fromkeys(own.kinds.values()):
-            ax.plot([], [], KINDS[kind][1], color=KINDS[kind][0], markeredgecolor="white", label=kind)
+            ax.plot([], [], looks[kind].marker, color=looks[kind].colour, markeredgecolor="white", label=kind)
 
     def dress(panel: str, ax: Axes) -> None:
         if panel in NUMBERS:
@@ -263,8 +255,8 @@ def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Seque
             ax.set_title(panel, color=COLOURS[panel[0]])
         ax.minorticks_off()
 
-    looks = {side.letter: Look(f"{side.letter}: {side.name}", COLOURS[side.letter], "os"[i], ("-", "--")[i])
-             for i, side in enumerate(sides)}  # fmt: skip
+    looks = looks_of(SERIES)
+    looks |= {side.letter: looks[side.letter]._replace(label=f"{side.letter}: {side.name}") for side in sides}
     panels = [[*NUMBERS], [*NUMBERS], *([panel] * len(NUMBERS) for panel in tensors)]
     return figures.draw(
         [(found, figures.points)], looks=looks, hue="side", facet="panel", panels=panels, height=1.3,
@@ -274,19 +266,19 @@ def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Seque
 
 def move(fig: Sheet, sides: Sequence[Side], rate: float) -> None:
     """Lays a rate, and what is selected at it, over a `sheet` of these sides."""
-    from lib.report.sheet import FAINT, INK
+    from lib.report.sheet import FAINT, INK, looks_of
 
-    over: dict[str, Any] = {"animated": True, "in_layout": False}
+    looks, over = looks_of(SERIES), dict[str, Any](animated=True, in_layout=False)
     for artist in fig.moving:
         artist.remove()
     top, below = fig.axes[: len(NUMBERS)], fig.axes[len(NUMBERS) :]
     fig.moving = [ax.axvline(rate, color=INK, linewidth=1.1, zorder=2, **over) for ax in top]
     for ax, own in zip(below, [side.ranked for side in sides if side.ranked], strict=True):
-        bottom, found = ax.get_ylim()[0], list(enumerate(own.by_tensor(rate)))
+        bottom, found = ax.get_ylim()[0], list(enumerate(own.shares(rate)))
         chance = np.maximum(own.chance(rate), bottom)
         fig.moving.append(ax.vlines(range(len(found)), *chance, color=FAINT, alpha=0.45, linewidth=7, **over))
         fig.moving.append(ax.axhline(rate, color=INK, linewidth=1.1, **over))
         for kind in dict.fromkeys(own.kinds.values()):
             of = [(i, max(each.share, bottom)) for i, each in found if own.kinds[each.of] == kind]
-            look = {"color": KINDS[kind][0], "markeredgecolor": "white", "clip_on": False, **over}
-            fig.moving += ax.plot(*zip(*of, strict=True), KINDS[kind][1], **look)
+            look = {"color": looks[kind].colour, "markeredgecolor": "white", "clip_on": False, **over}
+            fig.moving += ax.plot(*zip(*of, strict=True), looks[kind].marker, **look)

@@ -5,27 +5,26 @@ A `Side` is what is stored of one probe at one epoch. Nothing here knows of widg
 
 from __future__ import annotations
 
-import base64
-import html
-import io
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lib.audit import Estimate
 from lib.explore.base import COLOURS, stages_of
 from lib.localization import disparity
 from lib.localization.disparity import Arrays
+from lib.report.markup import png
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from lib.data.readers import Samples
     from lib.report.sheet import Sheet
 
+Pairs: TypeAlias = Sequence[Arrays]  # one a pair of networks
 MEASURES = {
     "euclidean": "Euclidean distance (the paper's)",
     "direction": "direction (1 - cosine)",
@@ -33,7 +32,6 @@ MEASURES = {
     "length difference": "length in M_all minus M_h1",
 }
 COUNTS = {"parameters": "parameters", "activations": "activations", "flops": "FLOPs"}
-BOTH, ONE = "both", "M_all only"  # who has seen a sample
 SHOWN = 6  # samples at either end
 
 
@@ -55,13 +53,7 @@ class Side:
     """
 
     def __init__(
-        self,
-        letter: str,
-        name: str,
-        results: Sequence[Arrays],
-        measure: str,
-        floors: Sequence[Arrays] = (),
-        anatomy: Arrays | None = None,
+        self, letter: str, name: str, results: Pairs, measure: str, floors: Pairs = (), anatomy: Arrays | None = None
     ) -> None:
         self.letter, self.name, self.measure, self.anatomy = letter, name, measure, anatomy
         self.parts = names_of(results[0])
@@ -161,7 +153,7 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
         made = figures.spans(rows(side.parts, found, panel=panel, side=side.letter if panel == PROFILE else GAP))
         return made.assign(_x=np.array(at) + aside)
 
-    names = f"seen by {BOTH}", f"seen by {ONE}"
+    names = "seen by both", "seen by M_all only"
     looks = figures.outlined(names) | {GAP: Look("", INK, "D", "none")}
     looks[names[1]] = looks[names[1]]._replace(colour=INK)
     layers: list[tuple[pd.DataFrame, figures.Mark]] = []
@@ -201,21 +193,14 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
     return fig
 
 
-def gallery(samples: pd.DataFrame, x: NDArray, labels: Sequence[str], colour: str) -> str:
-    """Samples as a row of images, each with its label, its value and who has seen it; `x` is the whole data set's."""
+def ends(samples: pd.DataFrame, data: Samples, classes: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """The samples at both ends of their values, each with its class and its picture."""
     from PIL import Image
 
-    out = []
-    for (at, value, both), label in zip(samples.itertuples(index=False), labels, strict=True):
-        buffer, pixels = io.BytesIO(), x[at]
-        Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels).save(buffer, "PNG")
-        text = html.escape(label, quote=True)
-        seen, frame = (BOTH, "1px solid #9aa5b1") if both else (ONE, f"3px solid {colour}")
-        out.append(
-            f'<figure style="margin:0;width:68px;text-align:center;font-size:11px;line-height:1.3">'
-            f'<img alt="{text}, {value:.3g}, seen by {seen}" title="sample {at}" '
-            f'src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}" style="width:56px;height:56px;'
-            f'box-sizing:border-box;border:{frame};image-rendering:pixelated">'
-            f"<figcaption>{text}<br>{value:.3g}<br>{seen}</figcaption></figure>"
-        )
-    return f'<div style="display:flex;flex-wrap:wrap;gap:8px 6px">{"".join(out)}</div>'
+    def shown(at: int, value: float, both: bool) -> dict[str, Any]:
+        pixels, label = data.x[at], classes[data.labels[at]]
+        image = Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
+        return {"at": at, "value": value, "both": both, "label": label, "png": png(image)}
+
+    found = {"largest": samples[: -SHOWN - 1 : -1], "smallest": samples[:SHOWN]}
+    return {title: [shown(*each) for each in end.itertuples(index=False)] for title, end in found.items()}

@@ -19,7 +19,7 @@ import ipywidgets as widgets
 
 from lib import BadInput, audit
 from lib.explore import base, rewinding
-from lib.explore.base import WRAP, View, markup
+from lib.explore.base import WRAP, View
 from lib.explore.rewinding import Rewinding, Stored, percent
 from lib.recipe import Random
 
@@ -45,7 +45,7 @@ def trend(study: Rewinding, rate: float, rates: Iterable[float] = rewinding.GRID
         if None in models:
             raise BadInput(f"{name} is not stored: hand the study's steps to lab.realize first")
         for r in sorted({*rates, rate}):
-            by_kind = zip(*(one.by_kind(r) for one in models if one), strict=True)
+            by_kind = zip(*(one.shares(r, by_kind=True) for one in models if one), strict=True)
             means = {own[0].of: audit.over([each.share for each in own], bounds=(0, 1)) for own in by_kind}
             made += [{"layer type": kind, "score": name, "r": r, "value": one} for kind, one in means.items()]
             if r == rate:
@@ -83,7 +83,7 @@ class Explorer(base.Explorer):
         slider = widgets.SelectionSlider(options=self._marks([]), value=rate, description="rewind rate r", **look)
         self.rate = self.watched(slider)
         self.rate.add_class("leak-atlas-rate")
-        self.cells = markup("leak-atlas-table")
+        self.cells = widgets.HTML().add_class("leak-atlas-table")
         self.offer.layout.min_height = "36px"  # so that nothing jumps when the button comes
         self.children = [
             widgets.HBox([*self.scores.values(), self.model, self.reset], layout=WRAP), self.rate, self.offer,
@@ -101,24 +101,23 @@ class Explorer(base.Explorer):
         models = [*study.references().values(), *(self._stored.chain(name, self.rate.value) for name in names)]
         return [[study.scores(name) for name in names], [study.measured(each) for each in models]]
 
-    def forget(self) -> None:
+    def computed(self, wrong: str) -> None:
         self._chosen = None
+        super().computed(wrong)
 
-    def fit(self) -> None:
+    def look(self) -> View:
         chosen = {letter: each.value for letter, each in self.scores.items() if each.value != NONE}, self.model.value
         if chosen != self._chosen:  # otherwise only the rate has moved
             self._chosen, self._references = chosen, self._stored.references()
             self._sides = [self._stored.side(*named, self.model.value) for named in chosen[0].items()]
             self._sheet = rewinding.sheet(self._sides, self._references, self._stored.rates)
         base.offer(self.rate, self._marks(self._sides[0].outcomes), self.rate.value)
-
-    def look(self) -> View:
         rate, sides, found = self.rate.value, self._sides, self._references
         missing = [f"The score of {side.letter} ({side.name}) is not stored." for side in sides if not side.ranked]
         said = rewinding.told(sides, rate, found)
         rewinding.move(self._sheet, sides, rate)
         self._sheet.finding = " ".join(said)
-        self.cells.value = CELLS + self.table._repr_html_() if len(missing) < len(sides) else ""
+        self.cells.value = CELLS + self.table.drawn("html") if len(missing) < len(sides) else ""
         trained = len(found) == len(self._stored.of.references()) and all(rate in side.outcomes for side in sides)
         return View(self._sheet, said, missing, trained and not missing)
 

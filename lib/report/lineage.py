@@ -47,6 +47,8 @@ def provenance(results: Any, **extra: Any) -> Provenance:
     metas = {step.key: dict(results.meta(step) or {}) for step in steps}
     kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(type(step).__name__ for step in steps).items())
     trained = [metas[step.key].get("seconds") or 0.0 for step in steps if type(step).__name__ == "Train"]
+    days = sorted({str(meta["finished"])[:10] for meta in metas.values() if meta.get("finished")})
+    versions = [pair for meta in metas.values() for pair in (meta.get("versions") or {}).items()]
     seeded = [*steps, *(getattr(step, "design", None) for step in steps)]
     lines: list[tuple[str, str]] = [
         ("Steps behind this page", f"{len(steps)}: {kinds}" if steps else "none"),
@@ -54,9 +56,9 @@ def provenance(results: Any, **extra: Any) -> Provenance:
         ("Precision", _list(getattr(step, "precision", None) for step in steps)),
         ("Device", _list(meta.get("device") for meta in metas.values())),
         ("Training time", _duration(sum(trained)) + f" in {len(trained)} trainings" if trained else ""),
-        ("Versions", _versions(metas.values())),
+        ("Versions", _list(f"{name} {version}" for name, version in versions)),
         ("Revisions", _list(f"{type(step).__name__} {step.revision}" for step in steps if step.revision != 1)),
-        ("Computed", _finished(metas.values())),
+        ("Computed", " to ".join(dict.fromkeys([*days[:1], *days[-1:]]))),
         *((name[:1].upper() + name[1:], plain(value)) for name, value in extra.items()),
         *_widened(steps),
         *_audits(results, steps),
@@ -78,19 +80,6 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _versions(metas: Iterable[Mapping[str, Any]]) -> str:
-    found: dict[str, set[str]] = {}
-    for meta in metas:
-        for name, version in (meta.get("versions") or {}).items():
-            found.setdefault(name, set()).add(str(version))
-    return ", ".join(f"{name} {' and '.join(sorted(versions))}" for name, versions in sorted(found.items()))
-
-
-def _finished(metas: Iterable[Mapping[str, Any]]) -> str:
-    days = sorted({str(meta["finished"])[:10] for meta in metas if meta.get("finished")})
-    return "" if not days else days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
 
 
 def _populations(steps: Iterable[Any]) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
-"""Tables and pages from the templates in `page`, and tables as plain text."""
+"""Tables and pages from the templates in `page`, pictures inside them, and tables as plain text."""
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -23,6 +25,13 @@ def _templates() -> Any:
 def drawn(template: str, **values: Any) -> Markup:
     """A template of `page` with its values. In HTML a `Markup` stays as it is, anything else is escaped."""
     return Markup(_templates().get_template(f"{template}.j2").render(values))
+
+
+def png(image: Any, **how: Any) -> str:
+    """A picture of Pillow's as PNG in base64, as pages and notebooks hold it; `how` is what its writer takes."""
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", **how)
+    return base64.b64encode(buffer.getvalue()).decode()
 
 
 def table(

@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from lib import BadInput, files, paths
 from lib.report import ledger
-from lib.report.markup import PAGE, drawn
+from lib.report.markup import PAGE, drawn, png
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -146,12 +146,9 @@ def _style() -> Markup:
     """Our sheet, and the colours of code by day and by night."""
     from pygments.formatters import HtmlFormatter
 
-    def colours(name: str) -> str:
-        lines = HtmlFormatter(style=name).get_style_defs(".highlight").splitlines()
-        return "\n".join(line for line in lines if line.startswith(".highlight .") and "background" not in line)
-
-    sheet, night = (PAGE / "style.css").read_text(), colours("github-dark").replace("\n", "\n  ")
-    return Markup(f"{sheet}\n{colours('tango')}\n@media (prefers-color-scheme: dark) {{\n{night}\n}}")
+    looks = [HtmlFormatter(style=name).get_token_style_defs(".highlight") for name in ("tango", "github-dark")]
+    day, night = ("\n".join(lines) for lines in looks)
+    return Markup(f"{(PAGE / 'style.css').read_text()}\n{day}\n@media (prefers-color-scheme: dark) {{\n{night}\n}}")
 
 
 # ---------------------------------------------------------------- a run, and its index
@@ -263,9 +260,7 @@ def _thumbnail(notebook: Path, written: int, width: int = 480) -> str:
         return ""
     image = Image.open(io.BytesIO(figure)).convert("RGB")
     image.thumbnail((width, width * 2), Image.Resampling.LANCZOS)
-    small = io.BytesIO()
-    image.quantize(64, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
-    return base64.b64encode(small.getvalue()).decode()
+    return png(image.quantize(64, dither=Image.Dither.NONE), optimize=True)
 
 
 # ---------------------------------------------------------------- what is committed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import re
 import textwrap
@@ -16,8 +15,10 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from PIL import Image
 
-from lib.report.tables import is_estimate
+from lib.audit import Estimate
+from lib.report.markup import png
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -49,19 +50,14 @@ class Sheet(Figure):
     still: Any = None
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
-        wide = round(self.get_size_inches()[0] * self.dpi)
-        data = {"image/png": base64.b64encode(self.png()).decode(), "text/plain": f"Figure: {self.finding}"}
-        return data, {"image/png": {"width": wide, "alt": self.finding}}
+        about = {"width": round(self.bbox.width), "alt": self.finding}
+        return {"image/png": self.png(), "text/plain": f"Figure: {self.finding}"}, {"image/png": about}
 
-    def png(self) -> bytes:
-        """The picture; the same figure gives the same bytes."""
-        from PIL import Image
-
-        raw, small = io.BytesIO(), io.BytesIO()
-        self.savefig(raw, format="png", dpi=self.dpi * SHARPER)
-        few: dict[str, Any] = {"colors": COLOURS, "method": Image.Quantize.MEDIANCUT, "dither": Image.Dither.NONE}
-        Image.open(raw).convert("RGB").quantize(**few).save(small, "PNG", optimize=True)
-        return small.getvalue()
+    def png(self) -> str:
+        """The picture in base64; the same figure gives the same bytes."""
+        self.savefig(raw := io.BytesIO(), format="png", dpi=self.dpi * SHARPER)
+        whole = Image.open(raw).convert("RGB")
+        return png(whole.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE), optimize=True)
 
 
 # ---------------------------------------------------------------- tables in, looks out
@@ -74,7 +70,7 @@ def spans(frame: Frame, value: str = "value", name: str = "_y") -> pd.DataFrame:
     and `high`.
     """
     table = frame.copy() if isinstance(frame, pd.DataFrame) else pd.DataFrame(list(frame))
-    known = len(table) and is_estimate(table[value].iloc[0])
+    known = len(table) and isinstance(table[value].iloc[0], Estimate)
     for end in ("value", "low", "high"):
         given = next((each for each in (f"{value}_{end}", end) if each in table and end != "value"), value)
         found = [getattr(each, end) for each in table[value]] if known else table[given]

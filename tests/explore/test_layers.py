@@ -300,6 +300,16 @@ def refuse(*_: Any) -> Setting:
     raise BadInput("such a pool is not to be had")
 
 
+@pytest.mark.parametrize(
+    ("factor", "value", "why"), [("pool", 10**6, "does not fit"), ("pool", 3, "even"), ("pixels", 99, "1 to 28")]
+)
+def test_a_number_that_cannot_be_goes_back(app: Explorer, factor: str, value: int, why: str) -> None:
+    before = app.controls["A"][factor].value
+    app.controls["A"][factor].value = value
+    assert why in text(app.offer.cost.value) and app.controls["A"][factor].value == before
+    assert app.settings["A"] == FIRST and app.offer.train.layout.display == "none"
+
+
 def test_a_failure_is_told(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise lab.Failed("Train abc: out of memory")
@@ -400,7 +410,7 @@ def test_reset_brings_the_beginning_back(app: Explorer) -> None:
     app.controls["A"]["width"].value, app.measure.value, app.parts.value = 4, "direction", "blocks"
     app.reset.click()
     assert app.settings == {"A": FIRST, "B": SECOND} and app.controls["A"]["width"].value == 8
-    assert app.picture.value == before and not app.offer.made
+    assert app.picture.value == before and app.offer.train.layout.display == "none"
 
 
 # --- figures --------------------------------------------------------------------------------------------------------
