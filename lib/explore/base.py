@@ -10,7 +10,7 @@ import html
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ipywidgets as widgets
 import numpy as np
@@ -23,7 +23,6 @@ from lib.recipe import Step
 if TYPE_CHECKING:
     from lib.report.sheet import Sheet
 
-Made = TypeVar("Made")
 COLOURS = {"A": "#0b6fa4", "B": "#d1550b"}  # of two sides that are compared
 LONG = 10.0  # minutes of computing above which a click on the button is not enough
 WRAP = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"}  # a row of controls
@@ -77,14 +76,6 @@ class Shelf:
 
     def __init__(self) -> None:
         self._read: dict[str, Arrays] = {}
-        self._made: dict[str, Any] = {}
-
-    def made(self, steps: Sequence[Step], make: Callable[[list[Arrays]], Made]) -> Made | None:
-        """What `make` gives of the arrays, made once for the last of the steps; None where one is not there."""
-        key = steps[-1].key
-        if key not in self._made and (found := self.results(steps)) is not None:
-            self._made[key] = make(found)
-        return self._made.get(key)
 
     def results(self, steps: Sequence[Step]) -> list[Arrays] | None:
         """The arrays of each step; None where one is not there."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -78,11 +78,8 @@ class Rewinding:
     def steps(self, names: Iterable[str], rates: Iterable[float]) -> list[Step]:
         """All scores and references, and what comes of rewinding by the scores `names` at `rates`."""
         chains = [self.rewound(name, rate) for name in names for rate in rates]
-        models = [*self.references().values(), *chains]
-        return [
-            *(s for name in self.criteria for s in self.scores(name)),
-            *(s for m in models for s in self.measured(m)),
-        ]
+        scores = [score for name in self.criteria for score in self.scores(name)]
+        return scores + [step for each in [*self.references().values(), *chains] for step in self.measured(each)]
 
 
 def _outcome(attacker: Attacker, found: Sequence[Arrays]) -> Outcome:
@@ -134,12 +131,12 @@ class Stored:
         self._shelf = Shelf()
 
     def outcomes(self, models: Mapping[Key, Population]) -> dict[Key, Outcome]:
-        made = partial(_outcome, self.of.attacker)
-        found = {key: self._shelf.made(self.of.measured(each), made) for key, each in models.items()}
-        return {key: one for key, one in found.items() if one}
+        found = {key: self._shelf.results(self.of.measured(each)) for key, each in models.items()}
+        return {key: _outcome(self.of.attacker, each) for key, each in found.items() if each}
 
     def ranked(self, name: str, model: int) -> Ranked | None:
-        return self._shelf.made([self.of.scores(name)[model]], lambda found: Ranked(found[0]))
+        found = self._shelf.results([self.of.scores(name)[model]])
+        return Ranked(*found) if found else None
 
     def side(self, letter: str, name: str, model: int) -> Side:
         outcomes = self.outcomes({rate: self.chain(name, rate) for rate in self.rates})

@@ -38,19 +38,19 @@ def trend(study: Rewinding, rate: float, rates: Iterable[float] = rewinding.GRID
     """
     from lib import report
 
-    stored, made, favourites = Stored(study, []), [], []
+    stored, made = Stored(study, []), list[dict[str, Any]]()
     names = [name for name, criterion in study.criteria.items() if not isinstance(criterion, Random)]
     for name in names:
         models = [stored.ranked(name, i) for i in range(len(study.ordinary))]
         if None in models:
             raise BadInput(f"{name} is not stored: hand the study's steps to lab.realize first")
         for r in sorted({*rates, rate}):
-            by_kind = zip(*(one.shares(r, by_kind=True) for one in models if one), strict=True)
-            means = {own[0].of: audit.over([each.share for each in own], bounds=(0, 1)) for own in by_kind}
-            made += [{"layer type": kind, "score": name, "r": r, "value": one} for kind, one in means.items()]
-            if r == rate:
-                favourites.append(max(means, key=lambda kind: means[kind].value))
-    kind, count = Counter(favourites).most_common(1)[0]
+            for own in zip(*(one.shares(r, by_kind=True) for one in models if one), strict=True):
+                mean = audit.over([each.share for each in own], bounds=(0, 1))
+                made.append({"layer type": own[0].of, "score": name, "r": r, "value": mean})
+    here = sorted((row for row in made if row["r"] == rate), key=lambda row: row["value"].value)
+    deepest = {row["score"]: row["layer type"] for row in here}
+    kind, count = Counter(deepest[name] for name in names).most_common(1)[0]
     title = f"At r = {percent(rate)}, {count} of {len(names)} scores reach deepest into {kind} weights"
     return report.curves(
         made, "r", hue="score", facet="layer type", diagonal=True, log="xy", title=title,

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from adjustText import adjust_text
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 __all__ = ["against_paper", "curves", "density", "histograms", "profile", "roc", "tradeoff"]
 
 Mark: TypeAlias = Callable[["Axes", pd.DataFrame, Look], None]
+Column: TypeAlias = str | None
 GUESS: dict[str, Any] = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}  # no difference
 HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.5, "markersize": 7, "linestyle": "none"}
 RING: dict[str, Any] = {"markeredgecolor": INK, "markeredgewidth": 1.4, "markersize": 9, "linestyle": "none"}
-FEW = 1000  # points that can be seen one by one
 
 # ---------------------------------------------------------------- marks
 
@@ -103,8 +103,8 @@ def draw(
     layers: Sequence[tuple[pd.DataFrame, Mark]],
     *,
     looks: Mapping[Any, Look] | None = None,
-    hue: str | None = None,
-    facet: str | None = None,
+    hue: Column = None,
+    facet: Column = None,
     panels: Sequence[Any] = (),
     height: float,
     widest: int = 4,
@@ -117,7 +117,7 @@ def draw(
 ) -> Sheet:
     """One panel for each value of `facet`, in it the marks of all layers, series by series.
 
-    A layer is a table and its mark; one without the column `hue` is drawn in the look of None. `panels` lays the values
+    A layer is a table and its mark; one without the column `hue` is drawn in quiet grey. `panels` lays the values
     out otherwise than the first table has them, as a mosaic for example (`sheet.panels_of`). `dress` gives a panel its
     scales and limits, `notes` a quiet line above. `null` is the y that means "no difference". A key above names the
     series; where one panel is all, their names stand in it: at the "ends" of their lines, or beside their "points"
@@ -127,11 +127,10 @@ def draw(
     grid, fig = sheet.panels_of(panels or levels(layers[0][0], facet), height, widest, share)
     for panel, ax in grid.items():
         for table, mark in layers:
-            rows, own = only(table, facet, panel), hue in table or hue is None
-            series = looks.items() if own else [(None, looks.get(None, Look("", QUIET, "o", "-")))]
-            for name, look in series if len(rows) else ():
-                if len(found := only(rows, hue, name) if own else rows):
-                    mark(ax, found, look)
+            series = looks if hue is None or hue in table else {None: Look("", QUIET, "o", "-")}
+            for name, look in series.items():
+                if len(rows := only(only(table, facet, panel), hue, name)):
+                    mark(ax, rows, look)
         dress(panel, ax)
         sheet.note_above(ax, (notes or {}).get(panel, ""))
         if null is not None and ax.get_ylim()[0] <= null <= ax.get_ylim()[1]:
@@ -185,7 +184,7 @@ def name_points(ax: Axes, ends: Sequence[tuple[Any, Look]], taken: pd.DataFrame)
     )  # fmt: skip
 
 
-def places(frames: Sequence[pd.DataFrame], x: str, hue: str | None, room: float) -> list[str]:
+def places(frames: Sequence[pd.DataFrame], x: str, hue: Column, room: float) -> list[str]:
     """Puts each row at its place `_at` on an axis of names, `room` inches long; returns the names.
 
     Series of the first frame stand side by side, a tenth of an inch apart, where intervals would cover each other; all
@@ -259,40 +258,30 @@ def density(
 ) -> Sheet:
     """Two numbers of each of many things, `x (n,)` against `y (n,)`, none negative, on logarithmic axes.
 
-    Up to 1,000 points are drawn; of more, each cell's colour says how many they are, on one scale for all panels. Keys
-    `(row, column)` make a grid; the panels of a row share their axes. Zeros, which have no logarithm, and the smallest
-    0.1 % of a row lie on the left or lower border. A note stands above its panel. Raises BadInput on negative numbers.
+    Each cell's colour says how many they are. Keys `(row, column)` make a grid; all panels share axes and colours.
+    Zeros, which have no logarithm, and the smallest 0.1 % lie on the left or lower border. A note stands above its
+    panel. Raises BadInput on negative numbers.
     """
     found = {key: np.array([np.ravel(values) for values in pair], float) for key, pair in panels.items()}
-    if not all((pair >= 0).all() and np.isfinite(pair).all() for pair in found.values()):
+    both = np.concatenate([*found.values()], axis=1)
+    if not (np.isfinite(both) & (both >= 0)).all():
         raise BadInput("a density has logarithmic axes: give finite numbers of 0 or more")
-    table = pd.concat([pd.DataFrame(pair.T, columns=["_x", "_y"]).assign(panel=[key] * pair.shape[1])
-                       for key, pair in found.items()])  # fmt: skip
-    meshes: list[Any] = []
+    table = pd.DataFrame(both.T, columns=["_x", "_y"])
+    table["panel"] = [key for key, pair in found.items() for _ in range(pair.shape[1])]
+    (across, up), norm = map(_cells, both), LogNorm(1, 10)
 
     def cells(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-        row = [pair for key, pair in found.items() if not isinstance(key, tuple) or key[0] == rows["panel"].iloc[0][0]]
-        edges = [_cells(values) for values in np.concatenate(row, axis=1)]
-        x, y = (np.clip(rows[name], own[0], own[-1]) for name, own in zip(("_x", "_y"), edges, strict=True))
-        ax.set(xscale="log", yscale="log", xlim=edges[0][[0, -1]], ylim=edges[1][[0, -1]])
-        if len(rows) > FEW:
-            counts = np.ma.masked_equal(np.histogram2d(x, y, edges)[0].T, 0)
-            colours = sns.color_palette(sheet.SEQUENTIAL, as_cmap=True)
-            meshes.append(ax.pcolormesh(*edges, counts, cmap=colours, rasterized=True))
-        else:
-            ax.plot(x, y, linestyle="none", marker="o", markersize=2.4, color=INK, alpha=0.6, markeredgewidth=0)
+        x, y = rows["_x"].clip(across[0], across[-1]), rows["_y"].clip(up[0], up[-1])
+        counts, *_ = ax.hist2d(x, y, [across, up], cmin=1, norm=norm, cmap=sheet.SEQUENTIAL, rasterized=True)
+        norm.vmax = max(norm.vmax, np.nanmax(counts))
 
     def dress(panel: Any, ax: Axes) -> None:
-        ax.locator_params(axis="x", numticks=3)
-        ax.locator_params(axis="y", numticks=4)
+        ax.set(xscale="log", yscale="log")
+        ax.locator_params(numticks=4)
         ax.minorticks_off()
 
-    fig = draw([(table, cells)], facet="panel", height=2.1, dress=dress, notes=notes, words=words)
-    if meshes:
-        norm = LogNorm(1, max(10, *(mesh.get_array().max() for mesh in meshes)))
-        for mesh in meshes:
-            mesh.set_norm(norm)
-        fig.colorbar(meshes[0], ax=fig.axes, label=f"{counted} in a cell", aspect=40, pad=0.01)
+    fig = draw([(table, cells)], facet="panel", height=2.1, share=True, dress=dress, notes=notes, words=words)
+    fig.colorbar(ScalarMappable(norm, sheet.SEQUENTIAL), ax=fig.axes, label=f"{counted} in a cell", aspect=40, pad=0.01)
     return fig
 
 
@@ -307,8 +296,8 @@ def profile(
     frame: Frame,
     x: str = "part",
     *,
-    hue: str | None = None,
-    facet: str | None = None,
+    hue: Column = None,
+    facet: Column = None,
     null: float | None = 0.5,
     floor: Frame | None = None,
     **words: str,
@@ -341,8 +330,8 @@ def tradeoff(
     y: str = "auc",
     *,
     hue: str = "variant",
-    facet: str | None = "attack",
-    chosen: str | None = None,
+    facet: Column = "attack",
+    chosen: Column = None,
     null: float | None = 0.5,
     **words: str,
 ) -> Sheet:
@@ -379,13 +368,7 @@ def tradeoff(
 
 
 def against_paper(
-    frame: Frame,
-    x: str = "setting",
-    *,
-    hue: str | None = None,
-    facet: str | None = None,
-    source: str = "paper",
-    **words: str,
+    frame: Frame, x: str = "setting", *, hue: Column = None, facet: Column = None, source: str = "paper", **words: str
 ) -> Sheet:
     """Measured, with its interval, beside the number in column `paper`, if any (hollow); one line for each setting.
 
@@ -418,8 +401,8 @@ def curves(
     frame: Frame,
     x: str,
     *,
-    hue: str | None = None,
-    facet: str | None = None,
+    hue: Column = None,
+    facet: Column = None,
     null: float | None = None,
     diagonal: bool = False,
     log: str = "",

@@ -189,20 +189,6 @@ def _weighed(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _weight(rows: Sequence[Mapping[str, Any]]) -> str:
-    """How many claims, how many of them may be wrong by chance, and on how many populations they rest."""
-    said = [f"{len(rows)} claim{'' if len(rows) == 1 else 's'}"]
-    if tested := sum(row.get("p") is not None for row in rows):
-        alone = sum(row.get("q", 1) < 0.05 and row["verdict"] in ("holds", "fails") for row in rows)
-        said.append(f"at most {0.025 * tested:.1f} wrong signs expected by chance")
-        said.append(f"{alone} stand alone (q < .05 among all claims of this profile)")
-    if populations := {name for row in rows for name in row.get("populations", ())}:
-        said.append(f"{len(populations)} distinct populations behind them (data, members, architecture)")
-    if beyond := sum(bool(row.get("outside")) for row in rows):
-        said.append(f"{beyond} outside their regime")
-    return "; ".join(said)
-
-
 def _group(entry: Mapping[str, Any]) -> str:
     folder = entry["notebook"].rpartition("/")[0]
     return GROUPS.get(folder, folder or "More")
@@ -237,7 +223,7 @@ def _contents(found: Sequence[Mapping[str, Any]], profile: str, kind: str) -> st
         "groups": {name: list(each) for name, each in groupby(executed, _group)},
         "failed": [entry for entry in found if entry["status"] != "executed"],
         "tally": _tally(rows),
-        "claims": _weight(rows),
+        "claims": str(drawn("counts.txt", claims=rows)),
         "notebooks": len(executed),
     }
     style = _style() if kind == "html" else ""

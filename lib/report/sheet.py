@@ -34,6 +34,8 @@ SEQUENTIAL = "crest"
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (3, 1)), (0, (8, 2)), (0, (1, 2.5)))
 SHARPER, COLOURS = 2.0, 128  # dots per dot of the page, colours of a picture
+HEAD: dict[str, Any] = {"loc": "outside upper left", "alignment": "left", "borderaxespad": 0.4,
+                        "title_fontproperties": {"size": 11, "weight": "bold"}}  # fmt: skip
 WIDTH = 8.4  # inches: 924 pixels, a text column of a page at one and a quarter
 
 
@@ -201,29 +203,21 @@ def name_parts(ax: Axes, names: Sequence[str], panels: int = 1) -> None:
 
 
 def finish(fig: Sheet, key: Mapping[str, Any], title: str = "", xlabel: str = "", ylabel: str = "") -> None:
-    """The finding on top, the key (artists by their labels) under it, both flush left; the panels keep their size."""
+    """The finding on top, the key (artists by their labels) under it, as one legend; the panels keep their size."""
     fig.finding = proper(title)
     width, body = fig.get_size_inches()
     for label, room, put in ((xlabel, width, fig.supxlabel), (ylabel, body - 0.5, fig.supylabel)):
         if label:
             fit(put(proper(label), fontsize=9, color="#3e4c59"), room)
-    top = 0.0
-    if title:
-        head = fig.text(0.006, 1, fig.finding, va="top", fontsize=11, fontweight="bold", color=INK, linespacing=1.25)
-        fit(head, 0.985 * width)
-        top = head.get_window_extent().height / fig.dpi + 0.1
-    for across in range(len(key), 0, -1):
-        names = fig.legend(key.values(), key.keys(), loc="upper left", ncols=across, labelcolor=INK)  # type: ignore[call-overload]
-        if across == 1 or names.get_window_extent().width < fig.bbox.width:
+    for across in range(len(key) or 1, 0, -1):
+        head = fig.legend(key.values(), key.keys(), title=fig.finding, ncols=across, **HEAD)
+        fit(head.get_title(), 0.985 * width)
+        if across == 1 or head.get_window_extent().width < fig.bbox.width:
             break
-        names.remove()
-    below = names.get_window_extent().height / fig.dpi + 0.1 if key else 0.0
-    fig.set_size_inches(width, height := body + top + below)
-    if title:
-        head.set_y(1 - 0.03 / height)
-    if key:
-        names.set_bbox_to_anchor((0.006, 1 - (top + 0.04) / height))
-    fig.set_layout_engine("constrained", rect=(0, 0, 1, 1 - (top + below) / height), w_pad=0.05, h_pad=0.05)
+        head.remove()
+    tall = head.get_window_extent().height / fig.dpi + 0.1 if key or title else 0.0
+    fig.set_size_inches(width, body + tall)
+    fig.set_layout_engine("constrained", w_pad=0.05, h_pad=0.05)
 
 
 # ---------------------------------------------------------------- words
