@@ -208,7 +208,7 @@ class Explorer(widgets.VBox):
         finally:
             self._quiet = False
         self.picture.value = picture(view.sheet) if view.sheet else ""
-        self.says.value = status(*view.missing, *filter(None, view.said))
+        self.says.value = status(*view.missing, *view.said)
         self.offer.tell(view.complete, wrong)
 
     def restart(self) -> None:

@@ -149,8 +149,7 @@ class Explorer(base.Explorer):
         part = offer(self.part, offered, (same or stages)[-1])
         for side in sides:
             self.samples[side.letter].value = self._gallery(side, part)
-        said = [*side_by_side.told(sides, part), side_by_side.says_difference(sides, part)]
-        return View(side_by_side.sheet(sides, part), said, missing, not missing)
+        return View(side_by_side.sheet(sides, part), side_by_side.told(sides, part), missing, not missing)
 
     def settle(self, wrong: str = "") -> None:
         super().settle(wrong)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -20,6 +19,7 @@ from lib.explore.base import COLOURS, Shelf, stages_of
 from lib.localization import score_maps
 from lib.localization.disparity import Arrays
 from lib.recipe import SNIP, Attacker, Criterion, LiRA, Objective, Population, Schedule, Score, Step
+from lib.report.markup import drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 # Rates that can be looked at, ten a decade: from one weight in 2,000 to every second.
 DECADE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-GRID = (*(5e-4, 6e-4, 8e-4), *(float(f"{digits}e{power}") for power in (-3, -2) for digits in DECADE),
-        *(0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5))  # fmt: skip
+GRID = [float(f"{digits}e{power}") for power in (-4, -3, -2, -1) for digits in DECADE][7:-2]
 Key = TypeVar("Key")
 Outcome: TypeAlias = Mapping[str, Estimate]  # "accuracy" on test samples and "auc" of the attack, over the models
 
@@ -97,10 +96,12 @@ class Ranked:
         self.ranks = selection.ranks(score_maps.maps(result))
         self.size = sum(each.size for each in self.ranks.values())
 
+    def count(self, rate: float) -> int:
+        return round(rate * self.size)
+
     def chosen(self, rate: float) -> dict[str, NDArray[np.bool_]]:
         """The same masks as `selection.highest`."""
-        count = round(rate * self.size)
-        return {name: places < count for name, places in self.ranks.items()}
+        return {name: places < self.count(rate) for name, places in self.ranks.items()}
 
     def chance(self, rate: float) -> NDArray:
         """Low and high ends, `(2, tensors)`, of 95 % of each tensor's shares where every weight is drawn on its own."""
@@ -153,36 +154,17 @@ def agree(a: Ranked, b: Ranked, rate: float) -> tuple[float, float, float]:
     """The share of either selection that is in both, and the middle 95 % of what chance gives; both select weights."""
     from scipy import stats
 
-    count = round(rate * a.size)
+    count = a.count(rate)
     low, high = stats.hypergeom.interval(0.95, a.size, count, count)
     return score_maps.overlap(a.chosen(rate), b.chosen(rate)), float(low) / count, float(high) / count
 
 
 def told(sides: Sequence[Side], rate: float, references: Mapping[str, Outcome]) -> list[str]:
     """The numbers in sentences."""
-    out = []
-    for side in sides:
-        known, own = side.outcomes.get(rate), side.ranked
-        text = _told(known) if known else "what comes of rewinding these weights is not trained yet"
-        if own and (count := round(rate * own.size)):
-            most = max(own.shares(rate), key=attrgetter("share"))
-            kind = max(own.shares(rate, by_kind=True), key=attrgetter("selected"))
-            text += f". Of its {count:,} weights {percent(kind.selected / count)} are {kind.of}; "
-            text += f"it takes the most of {most.of.removesuffix('.weight')}, {percent(most.share)}"
-        out.append(f"{side.letter} ({side.name}) at {percent(rate)}: {text}.")
-    ranked = [side.ranked for side in sides if side.ranked]
-    if len(ranked) == 2 and round(rate * ranked[0].size):
-        both, low, high = map(percent, agree(ranked[0], ranked[1], rate))
-        out.append(f"A and B have {both} of their weights in common; by chance {low} to {high}.")
-    if references:
-        beside = "; ".join(f"{name}, {_told(one)}" for name, one in references.items())
-        models = next(iter(references.values()))["accuracy"].n
-        out.append(f"Beside them: {beside}. All are means over {models} models with 95 % intervals.")
-    return out
-
-
-def _told(found: Outcome) -> str:
-    return f"test accuracy {found['accuracy']:.3f}, attack AUC {found['auc']:.3f}"
+    ranked = [side.ranked for side in sides if side.ranked and side.ranked.count(rate)]
+    common = agree(ranked[0], ranked[1], rate) if len(ranked) == 2 else ()
+    words = {"sides": sides, "rate": rate, "references": references, "common": common, "percent": percent}
+    return drawn("rewound.txt", **words).splitlines()
 
 
 def rows(sides: Sequence[Side], rate: float) -> list[dict[str, Any]]:
@@ -192,7 +174,7 @@ def rows(sides: Sequence[Side], rate: float) -> list[dict[str, Any]]:
         for each in own.shares(rate, by_kind=True):
             row = made.setdefault(each.of, {"layer type": each.of, "of all weights, %": 100 * each.weights / own.size})
             row[f"{letter} selects of it, %"] = 100 * each.share
-            row[f"of {letter}'s selection, %"] = 100 * each.selected / (round(rate * own.size) or float("nan"))
+            row[f"of {letter}'s selection, %"] = 100 * each.selected / (own.count(rate) or float("nan"))
     return list(made.values())
 
 

@@ -15,7 +15,7 @@ from lib.audit import Estimate
 from lib.explore.base import COLOURS, stages_of
 from lib.localization import disparity
 from lib.localization.disparity import Arrays
-from lib.report.markup import png
+from lib.report.markup import drawn, png
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +61,7 @@ class Side:
         self.index = [np.asarray(each["index"])[np.asarray(each["seen_a"], bool)] for each in results]
         self.profile = disparity.profile(*self.read)
         self.floor = disparity.floor(disparity.measured(floors, measure), self.read[1]) if floors else None
+        self.onset = disparity.onset(self.profile, self.floor, self.parts)
 
     def place(self, part: str) -> int:
         """Where a part is; of what is not here, the last block of its stage that is not behind it."""
@@ -77,15 +78,6 @@ class Side:
         values, both = self.read[0][pair][self.place(part)], self.read[1][pair]
         found = pd.DataFrame({"index": self.index[pair], "value": values, "both": both})
         return found.sort_values("value", kind="stable", ignore_index=True)
-
-    def says(self, part: str) -> str:
-        """The part's numbers in a sentence or two."""
-        place = self.place(part)
-        auc = self.profile[place]
-        pairs = f"over {auc.n} pairs" if auc.n > 1 else "in one pair, so that other seeds are not covered"
-        onset = disparity.onset(self.profile, self.floor, self.parts)
-        first = f"{onset} is the first to tell" if onset else "Before the head, no part surely tells"
-        return f"{self.parts[place]}: AUC {auc:.3f} {pairs}. {first} the halves apart."
 
     def says_held(self, part: str) -> str:
         """The share of parameters, activations and FLOPs in what comes before the part's stage."""
@@ -108,27 +100,15 @@ def merged(sides: Sequence[Side]) -> list[str]:
 
 
 def told(sides: Sequence[Side], part: str) -> list[str]:
-    """A sentence or two for each side."""
-    return [f"{side.letter} ({side.name}), {side.says(part)}" for side in sides]
-
-
-def says_difference(sides: Sequence[Side], part: str) -> str:
-    """B minus A in a sentence; nothing where they cannot be compared pair by pair."""
-    if not _paired(sides):
-        return ""
-    gap = _gaps(*sides)[sides[0].place(part)]
-    side = "further from" if gap.value > 0 else "closer to"
-    sure = "" if gap.low > 0 or gap.high < 0 else ", which may be chance"
-    return f"At {part}, B is {abs(gap.value):.3f} {side} 0.5 than A{sure} (B - A: {gap.low:+.3f} to {gap.high:+.3f})."
-
-
-def _paired(sides: Sequence[Side]) -> bool:
-    return len(sides) == 2 and sides[0].parts == sides[1].parts and sides[0].profile[0].n == sides[1].profile[0].n
+    """The part's numbers in a sentence or two for each side; B minus A, where they can be compared pair by pair."""
+    return drawn("probes.txt", sides=sides, part=part, gaps=_gaps(*sides)).splitlines()
 
 
 @lru_cache(maxsize=4)
-def _gaps(first: Side, second: Side) -> list[Estimate]:
-    """By part, how much further from 0.5 the second side's AUC is."""
+def _gaps(first: Side, second: Side | None = None) -> list[Estimate]:
+    """By part, how much further from 0.5 the second side's AUC is; none where they cannot be compared pair by pair."""
+    if not second or first.parts != second.parts or first.profile[0].n != second.profile[0].n:
+        return []
     return [disparity.versus(second.read, first.read, i) for i in range(len(first.parts))]
 
 
@@ -171,8 +151,8 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
         pool = pd.concat([side.samples(part, pair) for pair in range(len(side.index))])
         halves = figures.shares([pool["value"][pool["both"] == known] for known in (True, False)], names)
         layers.append((halves.rename(columns={"who": "side"}).assign(panel=right[-1]), figures.stairs))
-    if _paired(sides):
-        layers.append((along(sides[0], _gaps(*sides), GAP), figures.points))
+    if gaps := _gaps(*sides):
+        layers.append((along(sides[0], gaps, GAP), figures.points))
 
     def dress(panel: str, ax: Axes) -> None:
         if panel in right:
@@ -185,7 +165,7 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
         ax.grid(axis="x", visible=False)
         ax.locator_params(axis="y", nbins=4 if panel == GAP else 6)
 
-    left = [PROFILE] * 3 + [GAP if _paired(sides) else PROFILE]
+    left = [PROFILE] * 3 + [GAP if gaps else PROFILE]
     panels = [[left[i], left[i], right[i * len(sides) // 4]] for i in range(4)]
     how: dict[str, Any] = {"hue": "side", "facet": "panel", "panels": panels, "height": 0.95, "words": {}}
     fig = figures.draw(layers, looks=looks, dress=dress, **how)

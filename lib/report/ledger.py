@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from markupsafe import Markup
-
 from lib import BadInput, nearest
 from lib.report.markup import drawn, table
 
@@ -161,7 +159,7 @@ class Judgement:
         return {"text/html": page, "text/plain": str(self), MIME: [dict(row) for row in self.rows]}
 
     def __str__(self) -> str:
-        return str(drawn_claims("txt", self.rows))
+        return drawn_claims("txt", self.rows)
 
     __repr__ = __str__
 
@@ -195,7 +193,7 @@ def measured(row: Mapping[str, Any]) -> str:
     return f"{value} [{low}, {high}]"
 
 
-def drawn_claims(kind: str, rows: Sequence[Mapping[str, Any]], caption: str = "") -> Markup:
+def drawn_claims(kind: str, rows: Sequence[Mapping[str, Any]], caption: str = "") -> str:
     """Judged claims as "html", as "md" or as "txt"."""
     words = {"icons": ICONS, "meaning": MEANING, "outside": outside, "weight": weight, "measured": measured}
     return drawn(f"claims.{kind}", claims=rows, head=HEAD, numeric=(), caption=caption, **words)
@@ -226,11 +224,8 @@ def judge(
     if missing:
         raise BadInput(f"not judged: {', '.join(missing)}; every claim needs its estimate, every regime its value")
     learnt = {name: value if isinstance(value, int | float) else value.value for name, value in regime.items()}
-    beyond = [
-        f"{name} {learnt[name]:.3f}, not {least:g}"
-        for name, least in claims.regime.items()
-        if not learnt[name] >= least
-    ]
+    short = [(name, least) for name, least in claims.regime.items() if not learnt[name] >= least]
+    beyond = [f"{name} {learnt[name]:.3f}, not {least:g}" for name, least in short]
     rows = []
     for claim in claims:
         estimate, of_it = estimates[claim.name], checks.get(claim.name, {})

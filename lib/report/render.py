@@ -223,7 +223,7 @@ def _contents(found: Sequence[Mapping[str, Any]], profile: str, kind: str) -> st
         "groups": {name: list(each) for name, each in groupby(executed, _group)},
         "failed": [entry for entry in found if entry["status"] != "executed"],
         "tally": _tally(rows),
-        "claims": str(drawn("counts.txt", claims=rows)),
+        "claims": drawn("counts.txt", claims=rows),
         "notebooks": len(executed),
     }
     style = _style() if kind == "html" else ""
@@ -260,19 +260,15 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
     import nbformat
 
     place = reports_folder / run_folder.name
-    new, texts = dict[str, dict[str, Any]](), dict[str, str]()
-    for entry in entries(run_folder):
-        name = entry["notebook"]
-        if entry["status"] != "executed":
-            continue
-        text = nbformat.writes(clean(files.notebook(run_folder / f"{name}.ipynb")))
-        size = len(text.encode())
-        if size > LIMIT:
-            raise BadInput(f"{name} would be {size / 1e6:.1f} MB, more than 1 MB; draw fewer or smaller figures")
-        texts[name] = text if text.endswith("\n") else text + "\n"
-        new[name] = {key: entry.get(key, "") for key in ("notebook", "title", "setting", "status", "claims")}
-    if not new:
+    executed = {entry["notebook"]: entry for entry in entries(run_folder) if entry["status"] == "executed"}
+    if not executed:
         raise BadInput(f"the run '{run_folder.name}' holds no executed notebook; `make reproduce` executes them")
+    texts = {name: nbformat.writes(clean(files.notebook(run_folder / f"{name}.ipynb"))) + "\n" for name in executed}
+    for name, text in texts.items():
+        if (size := len(text.encode())) > LIMIT:
+            raise BadInput(f"{name} would be {size / 1e6:.1f} MB, more than 1 MB; draw fewer or smaller figures")
+    told = ("notebook", "title", "setting", "status", "claims")
+    new = {name: {key: entry[key] for key in told} for name, entry in executed.items()}
     kept = {entry["notebook"]: entry for entry in _published(place)}
     both = _weighed(sorted((kept | new).values(), key=_order))
     for name, text in texts.items():
@@ -304,7 +300,7 @@ def results_table(reports_folder: Path) -> str:
     """One line for each published report: its first claim with what was measured, and how many claims held."""
     found = [entry for entry in published(reports_folder) if entry["claims"]]
     words = {"icons": ledger.ICONS, "measured": ledger.measured, "tally": _tally, "numeric": ()}
-    return str(drawn("results.md", found=found, **words))
+    return drawn("results.md", found=found, **words)
 
 
 def refresh_readme(readme: Path, table: str) -> bool:
