@@ -43,8 +43,7 @@ class Explorer(base.Explorer):
         self, first: Setting, second: Setting, moments: Iterable[int] = (), objectives: Mapping[str, Objective] = USUAL
     ) -> None:
         super().__init__()
-        self.settings = {"A": first, "B": second}
-        self._begun, self._moments = dict(self.settings), tuple(moments)
+        self._begun, self._moments = {"A": first, "B": second}, tuple(moments)
         self._offered = choices(objectives)
         self._shelf, self._sides = Shelf(), dict[Any, Side]()
         self.told = {letter: widgets.HTML() for letter in COLOURS}  # of a side: what it is
@@ -68,7 +67,7 @@ class Explorer(base.Explorer):
             widgets.VBox([self.picture, self.part], layout=widgets.Layout(overflow="auto")),
             widgets.HBox(list(self.samples.values()), layout=apart),
         ]
-        self.settle()
+        self.restart()
 
     # -- making --
 

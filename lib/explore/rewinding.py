@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 # Rates that can be looked at, ten a decade: from one weight in 2,000 to every second.
 DECADE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-GRID = [float(f"{digits}e{power}") for power in (-4, -3, -2, -1) for digits in DECADE][7:-2]
-Key = TypeVar("Key")
+GRID = [rate for ten in range(-4, 0) for digits in DECADE if 5e-4 <= (rate := float(f"{digits}e{ten}")) <= 0.5]
 Outcome: TypeAlias = Mapping[str, Estimate]  # "accuracy" on test samples and "auc" of the attack, over the models
 
 SERIES = ("A", "B", "conv", "linear", "norm", "embedding", "attention")  # each with a look of its own
@@ -131,7 +130,7 @@ class Stored:
         self.of, self.rates, self.chain = of, sorted(set(rates)), cache(of.rewound)
         self._shelf = Shelf()
 
-    def outcomes(self, models: Mapping[Key, Population]) -> dict[Key, Outcome]:
+    def outcomes(self, models: Mapping[Any, Population]) -> dict[Any, Outcome]:
         found = {key: self._shelf.results(self.of.measured(each)) for key, each in models.items()}
         return {key: _outcome(self.of.attacker, each) for key, each in found.items() if each}
 
@@ -142,9 +141,6 @@ class Stored:
     def side(self, letter: str, name: str, model: int) -> Side:
         outcomes = self.outcomes({rate: self.chain(name, rate) for rate in self.rates})
         return Side(letter, name, outcomes, self.ranked(name, model))
-
-    def references(self) -> dict[str, Outcome]:
-        return self.outcomes(self.of.references())
 
 
 # --- in words -------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from lib.audit import Estimate
-from lib.explore.base import COLOURS, stages_of
+from lib.explore.base import stages_of
 from lib.localization import disparity
 from lib.localization.disparity import Arrays
 from lib.report.markup import drawn, png
@@ -79,17 +79,12 @@ class Side:
         found = pd.DataFrame({"index": self.index[pair], "value": values, "both": both})
         return found.sort_values("value", kind="stable", ignore_index=True)
 
-    def says_held(self, part: str) -> str:
-        """The share of parameters, activations and FLOPs in what comes before the part's stage."""
-        stage = stages_of(self.parts)[self.place(part)]
+    def held(self, part: str) -> dict[str, float]:
+        """What share of parameters, activations and FLOPs comes before the part's stage; nothing where none counted."""
         if self.anatomy is None:
-            return ""
-        if stage == self.parts[0]:
-            return f"Holding everything before {stage} freezes nothing: all is trained again."
-        front = stages_of(names_of(self.anatomy)).index(stage)
-        held = {kind: self.anatomy[kind][:front].sum() / self.anatomy[kind].sum() for kind in COUNTS}
-        shares = [f"{100 * share:.0f} % of the {COUNTS[kind]}" for kind, share in held.items()]
-        return f"Holding everything before {stage} freezes {shares[0]}, {shares[1]} and {shares[2]}."
+            return {}
+        front = stages_of(names_of(self.anatomy)).index(stages_of(self.parts)[self.place(part)])
+        return {words: self.anatomy[kind][:front].sum() / self.anatomy[kind].sum() for kind, words in COUNTS.items()}
 
 
 def merged(sides: Sequence[Side]) -> list[str]:
@@ -122,7 +117,7 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
     import pandas as pd
 
     from lib.report import figures, rows
-    from lib.report.sheet import INK, WASH, Look
+    from lib.report.sheet import INK, WASH, Look, looks_of
 
     stages = list(dict.fromkeys(stages_of(merged(sides))))
 
@@ -141,8 +136,8 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
     for i, side in enumerate(sides):
         many = len(side.parts) > 2 * len(stages)
         aside = 0.0 if many or len(sides) == 1 else 0.18 * i - 0.09
-        style = COLOURS[side.letter], "os"[i], ("-", "--")[i], 4 if many else 6
-        looks[side.letter] = Look(f"{side.letter}: {side.name}", *style)
+        own = looks_of("AB")[side.letter]
+        looks[side.letter] = own._replace(label=f"{side.letter}: {side.name}", size=4 if many else 6)
         found = along(side, side.profile, aside=aside)
         layers += [(found, figures.points), (found.iloc[[side.place(part)]], figures.marker(**figures.RING))]
         if side.floor:

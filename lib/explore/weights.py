@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
-import ipywidgets as widgets
+from ipywidgets import HTML, Dropdown, HBox, SelectionSlider, VBox
 
 from lib import BadInput, audit
 from lib.explore import base, rewinding
@@ -73,21 +73,19 @@ class Explorer(base.Explorer):
         self._chosen: Any = None  # for which the sheet is drawn
         names, wide = list(study.criteria), {"width": "300px"}
         models = [(f"model {i}", i) for i in range(len(study.ordinary))]
-        listed = widgets.Dropdown
         self.scores = {
-            "A": self.watched(listed(options=names, value=a, description="score A", layout=wide)),
-            "B": self.watched(listed(options=[NONE, *names], value=b or NONE, description="score B", layout=wide)),
+            "A": self.watched(Dropdown(options=names, value=a, description="score A", layout=wide)),
+            "B": self.watched(Dropdown(options=[NONE, *names], value=b or NONE, description="score B", layout=wide)),
         }
-        self.model = self.watched(listed(options=models, description="of", layout={"width": "180px"}))
+        self.model = self.watched(Dropdown(options=models, description="of", layout={"width": "180px"}))
         look = {"style": {"description_width": "initial"}, "layout": {"width": "860px", "max_width": "100%"}}
-        slider = widgets.SelectionSlider(options=self._marks([]), value=rate, description="rewind rate r", **look)
-        self.rate = self.watched(slider)
-        self.rate.add_class("leak-atlas-rate")
-        self.cells = widgets.HTML().add_class("leak-atlas-table")
+        slider = SelectionSlider(options=self._marks([]), value=rate, description="rewind rate r", **look)
+        self.rate = self.watched(slider.add_class("leak-atlas-rate"))
+        self.cells = HTML().add_class("leak-atlas-table")
         self.offer.layout.min_height = "36px"  # so that nothing jumps when the button comes
         self.children = [
-            widgets.HBox([*self.scores.values(), self.model, self.reset], layout=WRAP), self.rate, self.offer,
-            self.says, widgets.VBox([self.picture], layout={"overflow": "auto"}), self.cells,
+            HBox([*self.scores.values(), self.model, self.reset], layout=WRAP), self.rate, self.offer,
+            self.says, VBox([self.picture], layout={"overflow": "auto"}), self.cells,
         ]  # fmt: skip
         self.settle()
 
@@ -107,8 +105,9 @@ class Explorer(base.Explorer):
 
     def look(self) -> View:
         chosen = {letter: each.value for letter, each in self.scores.items() if each.value != NONE}, self.model.value
+        study = self._stored.of
         if chosen != self._chosen:  # otherwise only the rate has moved
-            self._chosen, self._references = chosen, self._stored.references()
+            self._chosen, self._references = chosen, self._stored.outcomes(study.references())
             self._sides = [self._stored.side(*named, self.model.value) for named in chosen[0].items()]
             self._sheet = rewinding.sheet(self._sides, self._references, self._stored.rates)
         base.offer(self.rate, self._marks(self._sides[0].outcomes), self.rate.value)
@@ -118,7 +117,7 @@ class Explorer(base.Explorer):
         rewinding.move(self._sheet, sides, rate)
         self._sheet.finding = " ".join(said)
         self.cells.value = CELLS + self.table.drawn("html") if len(missing) < len(sides) else ""
-        trained = len(found) == len(self._stored.of.references()) and all(rate in side.outcomes for side in sides)
+        trained = len(found) == len(study.references()) and all(rate in side.outcomes for side in sides)
         return View(self._sheet, said, missing, trained and not missing)
 
     @property

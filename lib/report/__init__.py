@@ -9,7 +9,6 @@ Figures load when the first is asked for, so that declaring an experiment stays 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lib.report import ledger, lineage, render, tables
 from lib.report.ledger import *
 from lib.report.lineage import *
 from lib.report.render import *
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from lib.report.figures import *
 
 FIGURES = ("against_paper", "curves", "density", "histograms", "profile", "roc", "tradeoff")
-__all__ = sorted({*FIGURES, *ledger.__all__, *lineage.__all__, *render.__all__, *tables.__all__})
 
 
 def __getattr__(name: str) -> Any:
@@ -29,4 +27,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*globals(), *FIGURES]

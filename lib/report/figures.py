@@ -35,6 +35,8 @@ __all__ = ["against_paper", "curves", "density", "histograms", "profile", "roc",
 
 Mark: TypeAlias = Callable[["Axes", pd.DataFrame, Look], None]
 Column: TypeAlias = str | None
+Notes: TypeAlias = Mapping[Any, str] | None
+SEEN = ("seen by both", "seen only by M_all")
 GUESS: dict[str, Any] = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}  # no difference
 HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.5, "markersize": 7, "linestyle": "none"}
 RING: dict[str, Any] = {"markeredgecolor": INK, "markeredgewidth": 1.4, "markersize": 9, "linestyle": "none"}
@@ -110,7 +112,7 @@ def draw(
     widest: int = 4,
     share: bool = False,
     dress: Callable[[Any, Axes], None],
-    notes: Mapping[Any, str] | None = None,
+    notes: Notes = None,
     null: float | None = None,
     names: str = "",
     words: Mapping[str, str],
@@ -204,11 +206,7 @@ def places(frames: Sequence[pd.DataFrame], x: str, hue: Column, room: float) -> 
 
 
 def histograms(
-    panels: Mapping[Any, tuple[np.ndarray, np.ndarray]],
-    names: tuple[str, str] = ("seen by both", "seen only by M_all"),
-    xlabel: str = "normalised feature distance",
-    title: str = "",
-    notes: Mapping[Any, str] | None = None,
+    panels: Mapping[Any, tuple[np.ndarray, np.ndarray]], names: Sequence[str] = SEEN, notes: Notes = None, **words: str
 ) -> Sheet:
     """Two laid-over distributions per panel; bins are common to a panel. Keys `(row, column)` make a grid.
 
@@ -218,7 +216,8 @@ def histograms(
     table = pd.concat([each.assign(panel=[panel] * len(each)) for panel, each in found.items()])
     return draw(
         [(table, stairs)], looks=outlined(names), hue="who", facet="panel", height=1.75, notes=notes,
-        dress=lambda panel, ax: bare(ax), words={"title": title, "xlabel": xlabel, "ylabel": "share of samples"},
+        dress=lambda panel, ax: bare(ax),
+        words={"xlabel": "normalised feature distance", "ylabel": "share of samples", **words},
     )  # fmt: skip
 
 
@@ -250,11 +249,7 @@ def bare(ax: Axes) -> None:
 
 
 def density(
-    panels: Mapping[Any, tuple[ArrayLike, ArrayLike]],
-    *,
-    counted: str = "points",
-    notes: Mapping[Any, str] | None = None,
-    **words: str,
+    panels: Mapping[Any, tuple[ArrayLike, ArrayLike]], *, counted: str = "points", notes: Notes = None, **words: str
 ) -> Sheet:
     """Two numbers of each of many things, `x (n,)` against `y (n,)`, none negative, on logarithmic axes.
 

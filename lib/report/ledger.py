@@ -88,10 +88,6 @@ class Claims:
     def __iter__(self) -> Iterator[Claim]:
         return iter(self.items)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(item.name for item in self.items)
-
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         head = ("Claim", "Counts as holding if", "Paper", "Control")
         rows = [(item.text, item.rule, item.paper, item.control) for item in self.items]
@@ -169,12 +165,11 @@ HEAD = ("Verdict", "Claim", "Measured", "Counts as holding if", "Control")
 
 def outside(row: Mapping[str, Any]) -> list[str]:
     """What qualifies a verdict: checks of the treatment that fail, a regime that is not met, q below .05."""
+    told = [f"no effect: {check}" for check in row.get("inert", ())]
+    told += [f"outside the regime: {what}" for what in row.get("outside", ())]
     q = row.get("q")
-    return [
-        *(f"no effect: {check}" for check in row.get("inert", ())),
-        *(f"outside the regime: {what}" for what in row.get("outside", ())),
-        *(["stands alone"] if q is not None and q < 0.05 and row["verdict"] in ("holds", "fails") else []),
-    ]
+    alone = q is not None and q < 0.05 and row["verdict"] in ("holds", "fails")
+    return [*told, "stands alone"] if alone else told
 
 
 def weight(row: Mapping[str, Any]) -> str:
@@ -214,13 +209,14 @@ def judge(
     inert. `regime` has what the networks learnt; below what the claims declare, verdicts are outside the regime.
     """
     notes, checks, regime = notes or {}, checks or {}, regime or {}
+    names = tuple(claim.name for claim in claims)
     given = {"claim": estimates, "claim to note on": notes, "claim to check": checks, "declared regime": regime}
     for what, named in given.items():
-        known = tuple(claims.regime) if named is regime else claims.names
+        known = tuple(claims.regime) if named is regime else names
         for name in named:
             if name not in known:
                 raise BadInput(f"there is no {what} '{name}'{nearest(name, known)}")
-    missing = [name for name in (*claims.names, *claims.regime) if name not in estimates and name not in regime]
+    missing = [name for name in (*names, *claims.regime) if name not in estimates and name not in regime]
     if missing:
         raise BadInput(f"not judged: {', '.join(missing)}; every claim needs its estimate, every regime its value")
     learnt = {name: value if isinstance(value, int | float) else value.value for name, value in regime.items()}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from lib.audit import Estimate, tie_mass
 from lib.report.ledger import POPULATIONS
 from lib.report.markup import drawn, table
 from lib.report.tables import plain
@@ -45,7 +46,8 @@ def provenance(results: Any, **extra: Any) -> Provenance:
     """What `lab.realize` returned, as a reader needs it to trust or to repeat it. `extra` adds lines."""
     steps = list({step.key: step for step in [*results.steps, *getattr(results, "trainings", [])]}.values())
     metas = {step.key: dict(results.meta(step) or {}) for step in steps}
-    kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(type(step).__name__ for step in steps).items())
+    counts = Counter(type(step).__name__ for step in steps)
+    kinds = ", ".join(f"{n} {kind}" for kind, n in counts.items())
     trained = [metas[step.key].get("seconds") or 0.0 for step in steps if type(step).__name__ == "Train"]
     days = sorted({str(meta["finished"])[:10] for meta in metas.values() if meta.get("finished")})
     versions = [pair for meta in metas.values() for pair in (meta.get("versions") or {}).items()]
@@ -64,11 +66,8 @@ def provenance(results: Any, **extra: Any) -> Provenance:
         *_audits(results, steps),
         *_ties(results, steps),
     ]
-    keys: dict[str, list[str]] = {}
-    for step in steps:
-        keys.setdefault(type(step).__name__, []).append(step.key[:10])
-    short = {kind: tuple(each) for kind, each in keys.items()}
-    return Provenance(tuple(line for line in lines if line[1]), short, _populations(steps))
+    keys = {kind: tuple(step.key[:10] for step in steps if type(step).__name__ == kind) for kind in counts}
+    return Provenance(tuple(line for line in lines if line[1]), keys, _populations(steps))
 
 
 def _list(values: Iterable[Any]) -> str:
@@ -109,20 +108,16 @@ def _audits(results: Any, steps: Iterable[Any]) -> Iterable[tuple[str, str]]:
             doubled = int(sum(arrays["duplicates"]))
             said.append(f"✗ {doubled} duplicates across splits" if doubled else "✓ no duplicate across a split")
         if "blind" in arrays:
-            value, low, high = (float(number) for number in arrays["blind"])
-            fair = low <= 0.5  # below, it tells nothing: it was fitted to lie above
-            said.append(
-                f"{'✓' if fair else '✗'} a blind classifier on the inputs {'cannot' if fair else 'can'} tell members "
-                f"from non-members: AUC {value:.3f} [{low:.3f}, {high:.3f}]"
-            )
+            value, low, high = map(float, arrays["blind"])
+            mark, can = ("✓", "cannot") if low <= 0.5 else ("✗", "can")  # below, it tells nothing: it was fitted above
+            told = f"a blind classifier on the inputs {can} tell members from non-members"
+            said.append(f"{mark} {told}: AUC {Estimate(value, low, high):.3f}")
         name = getattr(getattr(step, "data", None), "name", "")
         yield f"Self-audit of {name}".removesuffix(" of "), "; ".join(said) or "nothing to say"
 
 
 def _ties(results: Any, steps: Iterable[Any]) -> Iterable[tuple[str, str]]:
     """The largest share of samples that one target's attack cannot tell apart at the top, by kind of attack."""
-    from lib.audit import tie_mass
-
     worst: dict[str, float] = {}
     for step in steps:
         if type(step).__name__ == "Attack":

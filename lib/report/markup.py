@@ -16,10 +16,10 @@ PAGE = Path(__file__).with_name("page")
 
 @cache
 def _templates() -> Any:
-    import jinja2
+    from jinja2 import ChainableUndefined, Environment, FileSystemLoader, select_autoescape
 
-    loader, escaped = jinja2.FileSystemLoader(PAGE), lambda name: ".html" in name
-    return jinja2.Environment(loader=loader, autoescape=escaped, undefined=jinja2.ChainableUndefined)
+    escaped = select_autoescape(["html.j2"])
+    return Environment(loader=FileSystemLoader(PAGE), autoescape=escaped, undefined=ChainableUndefined)
 
 
 def drawn(template: str, **values: Any) -> str:

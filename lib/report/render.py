@@ -8,8 +8,7 @@ import json
 import re
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -39,8 +38,10 @@ GROUPS = {
     "atlas": "Across the papers",
     "explore": "Explorers",
 }
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
-TEXTS = ("text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml")
+TEXTS = {"text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml"}
 LIVE = "(a live control: open this notebook in JupyterLab to use it)"
 SUMMARIES = {"parameters": "parameters", "injected-parameters": "parameters of this run"}
 MARKS = ("<!-- results:begin -->", "<!-- results:end -->")
@@ -57,12 +58,7 @@ def clean(notebook: NotebookNode) -> NotebookNode:
     import nbformat
 
     notebook = deepcopy(notebook)
-    notebook.metadata = nbformat.from_dict(
-        {
-            "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
-            "language_info": {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"},
-        }
-    )
+    notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": LANGUAGE})
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     runs = 0
     for index, cell in enumerate(notebook.cells):
@@ -94,9 +90,8 @@ def _clean_output(output: NotebookNode, count: int | None) -> NotebookNode | Non
     if output.data.pop(WIDGET, None) is not None:
         output.data = {key: value for key, value in output.data.items() if key == "image/png"} | {"text/plain": LIVE}
         output.metadata = {}
-    for kind, value in output.data.items():
-        if isinstance(value, str) and kind in TEXTS:
-            output.data[kind] = _without_paths(value)
+    for kind in TEXTS & output.data.keys():
+        output.data[kind] = _without_paths(output.data[kind])
     return output
 
 
@@ -199,16 +194,10 @@ def _order(entry: Mapping[str, Any]) -> tuple[int, str, str]:
     return (known.index(group) if group in known else len(known), group, entry["notebook"])
 
 
-def _tally(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int, str]]:
-    counts = Counter(row["verdict"] for row in rows)
-    return [(name, ledger.ICONS[name], counts[name], ledger.MEANING[name]) for name in ledger.ICONS]
-
-
 def index(run_folder: Path) -> None:
     """Writes `index.html`, which needs nothing but itself and the pages, and `index.md`, both whole or not at all."""
     found = entries(run_folder)
     for entry in found:
-        entry["paper"] = ", ".join(dict.fromkeys(row["paper"] for row in entry["claims"] if row["paper"]))
         page = run_folder / f"{entry['notebook']}.ipynb"
         entry["thumbnail"] = _thumbnail(page, page.stat().st_mtime_ns) if page.exists() else ""
     for kind in ("html", "md"):
@@ -219,15 +208,11 @@ def _contents(found: Sequence[Mapping[str, Any]], profile: str, kind: str) -> st
     """The index as "html" or as "md"."""
     executed = [entry for entry in found if entry["status"] == "executed"]
     rows = [row for entry in executed for row in entry["claims"]]
-    told = {
-        "groups": {name: list(each) for name, each in groupby(executed, _group)},
-        "failed": [entry for entry in found if entry["status"] != "executed"],
-        "tally": _tally(rows),
-        "claims": drawn("counts.txt", claims=rows),
-        "notebooks": len(executed),
-    }
-    style = _style() if kind == "html" else ""
-    return drawn(f"contents.{kind}", profile=profile, style=style, drawn_claims=ledger.drawn_claims, **told)
+    failed = [entry for entry in found if entry["status"] != "executed"]
+    groups = {name: list(each) for name, each in groupby(executed, _group)}
+    told = {"claims": rows, "groups": groups, "failed": failed, "notebooks": len(executed), "style": _style()}
+    words = {"icons": ledger.ICONS, "meaning": ledger.MEANING, "drawn_claims": ledger.drawn_claims}
+    return drawn(f"contents.{kind}", profile=profile, **told, **words)
 
 
 def _first_figure(notebook: Mapping[str, Any]) -> bytes:
@@ -299,17 +284,16 @@ def published(reports_folder: Path) -> list[dict[str, Any]]:
 def results_table(reports_folder: Path) -> str:
     """One line for each published report: its first claim with what was measured, and how many claims held."""
     found = [entry for entry in published(reports_folder) if entry["claims"]]
-    words = {"icons": ledger.ICONS, "measured": ledger.measured, "tally": _tally, "numeric": ()}
-    return drawn("results.md", found=found, **words)
+    return drawn("results.md", found=found, icons=ledger.ICONS, measured=ledger.measured, numeric=())
 
 
 def refresh_readme(readme: Path, table: str) -> bool:
     """Puts `table` between the README's marks; True where that changed it."""
     text = readme.read_text()
-    begin, end = (text.find(mark) for mark in MARKS)
-    if begin < 0 or end < begin:
+    begin, end = map(re.escape, MARKS)
+    fresh, places = re.subn(f"(?s)({begin}).*({end})", lambda marks: f"{marks[1]}\n{table}\n{marks[2]}", text)
+    if not places:
         raise BadInput(f"{readme.name} has no place for the results: a line {MARKS[0]} and, below, a line {MARKS[1]}")
-    fresh = f"{text[: begin + len(MARKS[0])]}\n{table}\n{text[end:]}"
     if fresh != text:
         files.write(readme, fresh)
     return fresh != text

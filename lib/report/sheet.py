@@ -6,6 +6,7 @@ import io
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -129,13 +130,9 @@ def looks_of(series: Sequence[Any]) -> dict[Any, Look]:
     ordered = len(series) > 1 and all(isinstance(name, int | float | np.number) for name in series)
     many = ordered or len(series) > len(MARKERS)
     colours: Any = sns.color_palette(SEQUENTIAL if many else None, len(series))
-    return {
-        name: Look(
-            "" if name is None else proper(str(name)), colours[i], MARKERS[i % len(MARKERS)],
-            "-" if ordered else DASHES[i % len(DASHES)],
-        )
-        for i, name in enumerate(series)
-    }  # fmt: skip
+    labels = ["" if name is None else proper(str(name)) for name in series]
+    looks = zip(labels, colours, cycle(MARKERS), cycle("-" if ordered else DASHES), strict=False)
+    return {name: Look(*look) for name, look in zip(series, looks, strict=True)}
 
 
 def readable(colour: Any) -> tuple[float, ...]:

@@ -188,12 +188,17 @@ def test_blocks_find_their_like_on_the_other_side() -> None:
     assert sides[1].parts[sides[1].place("stage4")] == "stage4.1"
 
 
-def test_it_says_what_is_held() -> None:
+def test_it_says_what_is_held(app: Explorer) -> None:
     side = Side("A", "", [result(0, STAGES)], "euclidean", (), ANATOMY)
-    assert "freezes 25 % of the parameters, 90 % of the activations and 74 % of the FLOPs" in side.says_held("stage4")
-    assert "before stage1 freezes 1 % of the parameters" in side.says_held("stage1")
-    assert "freezes nothing" in side.says_held("stem")
-    assert Side("A", "", [result(0, STAGES)], "euclidean").says_held("stage4") == ""
+    assert side.held("stage4") == {"parameters": 0.25, "activations": 0.9, "FLOPs": 0.74}
+    assert side.held("stage1")["parameters"] == 0.01 and not any(side.held("stem").values())
+    assert Side("A", "", [result(0, STAGES)], "euclidean").held("stage4") == {}
+    for part, words in (
+        ("stage4", "stage4 freezes 25 % of the parameters, 90 % of the activations and 74 % of the FLOPs."),
+        ("stem", "stem freezes nothing: all is trained again."),
+    ):
+        app.part.value = part
+        assert f"Holding everything before {words}" in text(app.samples["A"].value)
 
 
 # --- the app --------------------------------------------------------------------------------------------------------

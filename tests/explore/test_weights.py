@@ -147,7 +147,7 @@ def test_two_selections_are_compared_with_chance() -> None:
 def test_a_rate_of_no_weight_is_told(shelf: None) -> None:
     stored = Stored(STUDY, [])
     sides = [stored.side(letter, name, 0) for letter, name in (("A", "magnitude"), ("B", "SNIP"))]
-    said = " ".join(told(sides, 1e-5, stored.references()))
+    said = " ".join(told(sides, 1e-5, stored.outcomes(STUDY.references())))
     assert said.count("not trained yet. ") == 2 and "in common" not in said
     assert all(row["A selects of it, %"] == 0 for row in rows(sides, 1e-5))
 
