@@ -233,10 +233,8 @@ def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Seque
     looks = looks_of(SERIES)
     looks |= {side.letter: looks[side.letter]._replace(label=f"{side.letter}: {side.name}") for side in sides}
     panels = [[*NUMBERS], [*NUMBERS], *([panel] * len(NUMBERS) for panel in tensors)]
-    return figures.draw(
-        [(found, figures.points)], looks=looks, hue="side", facet="panel", panels=panels, height=1.3,
-        dress=dress, words={},
-    )  # fmt: skip
+    layers = [(found, figures.points)]
+    return figures.draw(layers, looks=looks, hue="side", facet="panel", panels=panels, height=1.3, dress=dress)
 
 
 def move(fig: Sheet, sides: Sequence[Side], rate: float) -> None:

@@ -151,7 +151,7 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
 
     def dress(panel: str, ax: Axes) -> None:
         if panel in right:
-            return figures.bare(ax)
+            return figures.bare(panel, ax)
         here = stages.index(stages_of([part])[0])
         ax.axvspan(here - 0.5, here + 0.5, color=WASH, alpha=0.5, zorder=0, linewidth=0)
         ax.axhline(0 if panel == GAP else 0.5, **figures.GUESS)
@@ -162,8 +162,7 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
 
     left = [PROFILE] * 3 + [GAP if gaps else PROFILE]
     panels = [[left[i], left[i], right[i * len(sides) // 4]] for i in range(4)]
-    how: dict[str, Any] = {"hue": "side", "facet": "panel", "panels": panels, "height": 0.95, "words": {}}
-    fig = figures.draw(layers, looks=looks, dress=dress, **how)
+    fig = figures.draw(layers, looks=looks, hue="side", facet="panel", panels=panels, height=0.95, dress=dress)
     fig.finding = " ".join(told(sides, part))
     return fig
 

@@ -115,7 +115,7 @@ def draw(
     notes: Notes = None,
     null: float | None = None,
     names: str = "",
-    words: Mapping[str, str],
+    words: Mapping[str, str] | None = None,
 ) -> Sheet:
     """One panel for each value of `facet`, in it the marks of all layers, series by series.
 
@@ -142,7 +142,7 @@ def draw(
     for artist, label in [pair for ax in grid.values() for pair in zip(*ax.get_legend_handles_labels(), strict=True)]:
         if label not in unkeyed:
             key.setdefault(label, artist)
-    sheet.finish(fig, key, **words)
+    sheet.finish(fig, key, **(words or {}))
     last = [ax for ax in grid.values() if (spec := ax.get_subplotspec()) and spec.rowspan.start == 0][-1]
     drawn = pd.concat([table for table, _ in layers])
     ends = [(rows.iloc[-1], look) for name, look in looks.items() if direct and len(rows := only(drawn, hue, name))]
@@ -215,8 +215,7 @@ def histograms(
     found = {panel: shares(pair, names) for panel, pair in panels.items()}
     table = pd.concat([each.assign(panel=[panel] * len(each)) for panel, each in found.items()])
     return draw(
-        [(table, stairs)], looks=outlined(names), hue="who", facet="panel", height=1.75, notes=notes,
-        dress=lambda panel, ax: bare(ax),
+        [(table, stairs)], looks=outlined(names), hue="who", facet="panel", height=1.75, notes=notes, dress=bare,
         words={"xlabel": "normalised feature distance", "ylabel": "share of samples", **words},
     )  # fmt: skip
 
@@ -240,7 +239,7 @@ def shares(pair: Sequence[np.ndarray], names: Sequence[str]) -> pd.DataFrame:
     return pd.concat(made)
 
 
-def bare(ax: Axes) -> None:
+def bare(panel: Any, ax: Axes) -> None:
     """Axes of a distribution: how high it is says nothing."""
     ax.set(yticks=[], ylim=(0, None))
     ax.grid(False)

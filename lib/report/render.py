@@ -207,12 +207,11 @@ def index(run_folder: Path) -> None:
 def _contents(found: Sequence[Mapping[str, Any]], profile: str, kind: str) -> str:
     """The index as "html" or as "md"."""
     executed = [entry for entry in found if entry["status"] == "executed"]
-    rows = [row for entry in executed for row in entry["claims"]]
     failed = [entry for entry in found if entry["status"] != "executed"]
     groups = {name: list(each) for name, each in groupby(executed, _group)}
-    told = {"claims": rows, "groups": groups, "failed": failed, "notebooks": len(executed), "style": _style()}
+    told = {"profile": profile, "executed": executed, "groups": groups, "failed": failed, "style": _style()}
     words = {"icons": ledger.ICONS, "meaning": ledger.MEANING, "drawn_claims": ledger.drawn_claims}
-    return drawn(f"contents.{kind}", profile=profile, **told, **words)
+    return drawn(f"contents.{kind}", **told, **words)
 
 
 def _first_figure(notebook: Mapping[str, Any]) -> bytes:
@@ -291,7 +290,7 @@ def refresh_readme(readme: Path, table: str) -> bool:
     """Puts `table` between the README's marks; True where that changed it."""
     text = readme.read_text()
     begin, end = map(re.escape, MARKS)
-    fresh, places = re.subn(f"(?s)({begin}).*({end})", lambda marks: f"{marks[1]}\n{table}\n{marks[2]}", text)
+    fresh, places = re.subn(f"(?s)({begin}).*?({end})", lambda marks: f"{marks[1]}\n{table}\n{marks[2]}", text)
     if not places:
         raise BadInput(f"{readme.name} has no place for the results: a line {MARKS[0]} and, below, a line {MARKS[1]}")
     if fresh != text:
