@@ -154,7 +154,8 @@ def draw(
 
 def name_ends(ax: Axes, ends: Sequence[tuple[Any, Look]], null: float | None = None) -> None:
     """Names at the right of a panel: of the series, where they end, and of the line that means nothing."""
-    named, (low, high) = [(row["_y"], look.label, look.colour) for row, look in ends], ax.get_ylim()
+    low, high = ax.get_ylim()
+    named = [(row["_y"] - 1e-3 * i * (high - low), look.label, look.colour) for i, (row, look) in enumerate(ends)]
     if null is not None:
         way = "↓ " if null < low else "↑ " if null > high else ""
         named.append((np.clip(null, low, high), f"{way}no difference{f': {null:g}' if way else ''}", QUIET))

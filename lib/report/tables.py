@@ -36,8 +36,7 @@ def plain(value: Any) -> str:
     elif isinstance(value, Integral):
         text = f"{value:,}".replace(",", " ")
     elif isinstance(value, Real):
-        number = float(value)
-        text = f"{number:.3f}" if 1e-3 <= abs(number) < 100 or number == 0 else f"{number:.4g}"
+        text = f"{value:.3f}" if value == 0 or 1e-3 <= abs(float(value)) < 100 else f"{value:.4g}"
     else:
         return str(value)
     return text.replace("-", "−").replace("nan", "–").replace("inf", "∞")

@@ -286,6 +286,9 @@ LABELLED = {
     "ends": lambda: report.profile(
         [row for i in range(7) for row in series(variant=f"series {i}, all of which end alike")], hue="variant"
     ),
+    "two ends": lambda: report.profile(
+        series(measure="direction") + series(measure="Euclidean"), hue="measure", title=TITLE, xlabel="part"
+    ),
     "rows": lambda: report.histograms(
         {(row, s): two_distributions() for row in ("without augmentation", "with augmentation") for s in STAGES[1:]},
         title="One long finding without a comma or a full stop " * 3,
