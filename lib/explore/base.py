@@ -6,13 +6,11 @@ stored of it. `figure` is what it shows now, for a page without a kernel.
 
 from __future__ import annotations
 
-import base64
 import html
-import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ipywidgets as widgets
 import numpy as np
@@ -25,19 +23,10 @@ from lib.recipe import Step
 if TYPE_CHECKING:
     from lib.report.sheet import Sheet
 
-Made = TypeVar("Made")
 COLOURS = {"A": "#0b6fa4", "B": "#d1550b"}  # of two sides that are compared
 LONG = 10.0  # minutes of computing above which a click on the button is not enough
 WRAP = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"}  # a row of controls
 AUTO = {"width": "auto"}
-
-
-def markup(name: str = "") -> widgets.HTML:
-    """An empty piece of the page, of the CSS class `name`."""
-    made = widgets.HTML()
-    if name:
-        made.add_class(name)
-    return made
 
 
 def stages_of(parts: Iterable[str]) -> list[str]:
@@ -59,15 +48,16 @@ def picture(fig: Sheet) -> str:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
-    canvas, buffer = FigureCanvasAgg(fig), io.BytesIO()
+    from lib.report.markup import png
+
+    canvas = FigureCanvasAgg(fig)
     if fig.still is None:
         canvas.draw()
         fig.still = canvas.copy_from_bbox(fig.bbox)
     canvas.restore_region(fig.still)
     for artist in fig.moving:
         artist.draw(canvas.get_renderer())
-    Image.fromarray(np.asarray(canvas.buffer_rgba())).save(buffer, "PNG", compress_level=1)
-    data, text = base64.b64encode(buffer.getvalue()).decode(), html.escape(fig.finding, quote=True)
+    data, text = png(Image.fromarray(np.asarray(canvas.buffer_rgba())), compress_level=1), html.escape(fig.finding)
     return f'<img alt="{text}" src="data:image/png;base64,{data}" style="width:{fig.bbox.width:.0f}px;max-width:none">'
 
 
@@ -86,14 +76,6 @@ class Shelf:
 
     def __init__(self) -> None:
         self._read: dict[str, Arrays] = {}
-        self._made: dict[str, Any] = {}
-
-    def made(self, steps: Sequence[Step], make: Callable[[list[Arrays]], Made]) -> Made | None:
-        """What `make` gives of the arrays, made once for the last of the steps; None where one is not there."""
-        key = steps[-1].key
-        if key not in self._made and (found := self.results(steps)) is not None:
-            self._made[key] = make(found)
-        return self._made.get(key)
 
     def results(self, steps: Sequence[Step]) -> list[Arrays] | None:
         """The arrays of each step; None where one is not there."""
@@ -115,18 +97,13 @@ class Offer(widgets.VBox):
 
     def __init__(self, steps: Callable[[], list[list[Any]]], done: Callable[[str], None]) -> None:
         self._steps, self._done = steps, done
-        self.cost, self.progress = markup("leak-atlas-cost"), widgets.Output()
+        self.cost, self.progress = widgets.HTML().add_class("leak-atlas-cost"), widgets.Output()
         self.sure = widgets.Checkbox(description="yes, I want to wait for that", indent=False, layout=AUTO)
         look = {"button_style": "primary", "icon": "play", "layout": AUTO}
         self.train = widgets.Button(description="train what is missing", **look)
         self.sure.observe(lambda change: setattr(self.train, "disabled", not change["new"]), names="value")
         self.train.on_click(self._compute)
         super().__init__([widgets.HBox([self.cost, self.sure, self.train], layout=WRAP), self.progress])
-
-    @property
-    def made(self) -> bool:
-        """Whether there is something to click on."""
-        return self.train.layout.display is None
 
     def tell(self, complete: bool, wrong: str = "") -> None:
         """Counts what is missing; `complete` says that all that is looked at is there, `wrong` why it cannot be."""
@@ -136,7 +113,7 @@ class Offer(widgets.VBox):
 
         minutes, told = 0.0, wrong
         if not wrong:
-            if not complete and not self.made:
+            if not complete and self.train.layout.display:
                 self.cost.value = status("counting what it costs ...")  # the first time, torch is loaded for that
             try:
                 todo = plan(self._steps())
@@ -172,14 +149,14 @@ class View(NamedTuple):
 
 
 class Explorer(widgets.VBox):
-    """Controls, an offer, sentences and a picture; `steps`, `fit` and `look` are a kind's own."""
+    """Controls, an offer, sentences and a picture; `steps` and `look` are a kind's own."""
 
     view: View
 
     def __init__(self) -> None:
         self._quiet, self._starts = False, list[tuple[Any, Any]]()
-        self.says, self.picture = markup("leak-atlas-says"), markup()
-        self.offer = Offer(self.steps, self._computed)
+        self.says, self.picture = widgets.HTML().add_class("leak-atlas-says"), widgets.HTML()
+        self.offer = Offer(self.steps, self.computed)
         self.reset = widgets.Button(description="reset", icon="undo", tooltip="as it was in the beginning", layout=AUTO)
         self.reset.on_click(lambda _: self.restart())
         super().__init__()
@@ -194,14 +171,8 @@ class Explorer(widgets.VBox):
         """All that is looked at, one list for each asker."""
         raise NotImplementedError
 
-    def fit(self) -> None:
-        """Lets the controls offer what can be chosen now."""
-
-    def forget(self) -> None:
-        """What was drawn is out of date: something was computed."""
-
     def look(self) -> View:
-        """What is stored at this choice."""
+        """Lets the controls offer what can be chosen now; what is stored at this choice."""
         raise NotImplementedError
 
     @property
@@ -217,15 +188,6 @@ class Explorer(widgets.VBox):
         control.observe(partial(self._changed, took), names="value")
         return control
 
-    @contextmanager
-    def quietly(self) -> Iterator[None]:
-        """Controls that are set inside do not call back."""
-        before, self._quiet = self._quiet, True
-        try:
-            yield
-        finally:
-            self._quiet = before
-
     def _changed(self, took: Callable[[Any], None], change: dict[str, Any]) -> None:
         if not self._quiet:
             try:
@@ -234,23 +196,25 @@ class Explorer(widgets.VBox):
                 return self.settle(str(error))
             self.settle()
 
-    def _computed(self, wrong: str) -> None:
-        self.forget()
+    def computed(self, wrong: str) -> None:
+        """Something was computed, or went wrong."""
         self.settle(wrong)
 
     def settle(self, wrong: str = "") -> None:
         """Shows what is stored, and what the rest would cost."""
-        with self.quietly():
-            self.fit()
+        self._quiet = True  # what is set here does not call back
+        try:
             view = self.view = self.look()
+        finally:
+            self._quiet = False
         self.picture.value = picture(view.sheet) if view.sheet else ""
-        self.says.value = status(*view.missing, *filter(None, view.said))
+        self.says.value = status(*view.missing, *view.said)
         self.offer.tell(view.complete, wrong)
 
     def restart(self) -> None:
         """All controls as they were in the beginning."""
-        with self.quietly():
-            for control, value in self._starts:
-                with suppress(TraitError):  # not offered now: `fit` chooses
-                    control.value = value
+        self._quiet = True
+        for control, value in self._starts:
+            with suppress(TraitError):  # not offered now: `look` chooses
+                control.value = value
         self.settle()

@@ -8,26 +8,25 @@ Every control looks at what the store has. What it lacks is computed on a click,
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import ipywidgets as widgets
 from IPython.display import HTML
+from markupsafe import Markup
 
 from lib import BadInput, registry
 from lib.data import readers
 from lib.explore import base, side_by_side
-from lib.explore.base import AUTO, COLOURS, WRAP, Shelf, View, markup, offer, stages_of, status
-from lib.explore.setting import FACTORS, Setting, bounds, choices, names, takes, word
-from lib.explore.side_by_side import MEASURES, SHOWN, Side
+from lib.explore.base import AUTO, COLOURS, WRAP, Shelf, View, offer, stages_of, status
+from lib.explore.setting import FACTORS, Setting, choices, names, takes, word
+from lib.explore.side_by_side import MEASURES, Side
 from lib.recipe import CrossEntropy, Objective
+from lib.report.markup import drawn
 
-
-def heading(letter: str, text: str, style: str = "") -> str:
-    return f'<b style="color:{COLOURS[letter]};{style}">{letter}</b>{html.escape(text)}'
+USUAL = {"cross-entropy": CrossEntropy()}
+TITLE = Markup('<b style="color:{};font-size:17px">{}</b> {}')  # of a side: what it is
 
 
 # --- the widget -----------------------------------------------------------------------------------------------------
@@ -41,19 +40,14 @@ class Explorer(base.Explorer):
     """
 
     def __init__(
-        self,
-        first: Setting,
-        second: Setting,
-        moments: Iterable[int] = (),
-        objectives: Mapping[str, Objective] = MappingProxyType({"cross-entropy": CrossEntropy()}),
+        self, first: Setting, second: Setting, moments: Iterable[int] = (), objectives: Mapping[str, Objective] = USUAL
     ) -> None:
         super().__init__()
-        self.settings = {"A": first, "B": second}
-        self._begun, self._moments = dict(self.settings), tuple(moments)
+        self._begun, self._moments = {"A": first, "B": second}, tuple(moments)
         self._offered = choices(objectives)
         self._shelf, self._sides = Shelf(), dict[Any, Side]()
-        self.told = {letter: markup() for letter in COLOURS}  # of a side: what it is
-        self.samples = {letter: markup("leak-atlas-samples") for letter in COLOURS}
+        self.told = {letter: widgets.HTML() for letter in COLOURS}  # of a side: what it is
+        self.samples = {letter: widgets.HTML().add_class("leak-atlas-samples") for letter in COLOURS}
         self.controls = {letter: {f: self._control(letter, f) for f in FACTORS} for letter in COLOURS}
         measures = [(words, name) for name, words in MEASURES.items()]
         pairs = [(f"pair {i + 1}", i) for i in range(min(first.pairs, second.pairs))]
@@ -73,7 +67,7 @@ class Explorer(base.Explorer):
             widgets.VBox([self.picture, self.part], layout=widgets.Layout(overflow="auto")),
             widgets.HBox(list(self.samples.values()), layout=apart),
         ]
-        self.settle()
+        self.restart()
 
     # -- making --
 
@@ -81,7 +75,7 @@ class Explorer(base.Explorer):
         offered = self._offered.get(factor)
         look = {"style": {"description_width": "112px"}, "layout": widgets.Layout(width="224px")}
         look |= {"description": factor, "tooltip": f"{factor} of {letter}"}
-        made = widgets.BoundedIntText(**look) if offered is None else widgets.Dropdown(options=list(offered), **look)
+        made = widgets.IntText(**look) if offered is None else widgets.Dropdown(options=list(offered), **look)
         return self.watched(made, partial(self._take, letter, factor))
 
     def _form(self, letter: str) -> widgets.VBox:
@@ -94,9 +88,11 @@ class Explorer(base.Explorer):
     def _take(self, letter: str, factor: str, value: Any) -> None:
         offered = self._offered.get(factor)
         try:
-            self.settings[letter] = self.settings[letter].but(factor, offered[value] if offered else value)
+            changed = self.settings[letter].but(factor, offered[value] if offered else value)
+            changed.probe()  # BadInput where there can be no such networks
         except BadInput as error:
             raise BadInput(f"{letter}: {error}") from error
+        self.settings[letter] = changed
 
     def restart(self) -> None:
         self.settings = dict(self._begun)
@@ -105,21 +101,10 @@ class Explorer(base.Explorer):
     def steps(self) -> list[list[Any]]:
         return [setting.steps(self._moments) for setting in self.settings.values()]
 
-    def fit(self) -> None:
-        """Lets every control say what is."""
-        for letter, setting in self.settings.items():
-            for factor, control in self.controls[letter].items():
-                self._fit(control, setting, factor)
-        common = [s.moments(self._moments) for s in self.settings.values()]
-        offer(self.epoch, [f"epoch {m}" if m else "end" for m in common[0] if m in common[1]], "end")
-
     def _fit(self, control: Any, setting: Setting, factor: str) -> None:
+        """Lets a control say what is."""
         offered, value = self._offered.get(factor), setting[factor]
-        if offered is None:
-            low, high = bounds(setting, factor)
-            value = high if value is None else value
-            control.max, control.min = max(high, value), min(low, value)
-        else:
+        if offered is not None:
             if value not in offered.values():  # a notebook may begin with what is not in the list
                 offered[word(value)] = value
             control.options = list(offered)
@@ -142,9 +127,13 @@ class Explorer(base.Explorer):
         return self._sides.get(key)
 
     def look(self) -> View:
+        common = [setting.moments(self._moments) for setting in self.settings.values()]
+        offer(self.epoch, [f"epoch {m}" if m else "end" for m in common[0] if m in common[1]], "end")
         sides, missing = list[Side](), list[str]()
-        for letter, name in zip(self.settings, names(*self.settings.values()), strict=True):
-            self.told[letter].value = heading(letter, f" {name}", "font-size:17px")
+        for (letter, setting), name in zip(self.settings.items(), names(*self.settings.values()), strict=True):
+            for factor, control in self.controls[letter].items():
+                self._fit(control, setting, factor)
+            self.told[letter].value = str(TITLE.format(COLOURS[letter], letter, name))
             if side := self._side(letter, name):
                 sides.append(side)
             else:
@@ -159,8 +148,7 @@ class Explorer(base.Explorer):
         part = offer(self.part, offered, (same or stages)[-1])
         for side in sides:
             self.samples[side.letter].value = self._gallery(side, part)
-        said = [*side_by_side.told(sides, part), side_by_side.says_difference(sides, part)]
-        return View(side_by_side.sheet(sides, part), said, missing, not missing)
+        return View(side_by_side.sheet(sides, part), side_by_side.told(sides, part), missing, not missing)
 
     def settle(self, wrong: str = "") -> None:
         super().settle(wrong)
@@ -176,24 +164,15 @@ class Explorer(base.Explorer):
         return HTML("".join(each.value for each in self.samples.values()))
 
     def _gallery(self, side: Side, part: str) -> str:
-        measure, setting = side_by_side.quantity(side.measure), self.settings[side.letter]
-        found = side.samples(part, self.pair.value)
-        farthest = found.tail(max(1, len(found) // 10))
-        told = (
-            f" {side.name}, {side.parts[side.place(part)]}: of the {len(farthest)} samples with the largest {measure}, "
-            f"{100 * (1 - farthest['both'].mean()):.0f} % were seen by M_all only."
-        )
-        out = heading(side.letter, told) + f"<br>{html.escape(side.says_held(part))}"
+        data, found = self.settings[side.letter].data, side.samples(part, self.pair.value)
+        ends, wrong = dict[str, Any](), ""
         try:
-            data = readers.load(setting.data.name, setting.data.pixels)
+            ends = side_by_side.ends(found, readers.load(data.name, data.pixels), registry.find(data.name).classes)
         except BadInput as error:
-            return out + status(f"No images: {error}")
-        classes = registry.find(setting.data.name).classes
-        for title, ends in (("largest", found[: -SHOWN - 1 : -1]), ("smallest", found[:SHOWN])):
-            out += f"<div><b>{title} {measure}</b></div>"
-            labels = [classes[i] for i in data.labels[ends["index"]]]
-            out += side_by_side.gallery(ends, data.x, labels, COLOURS[side.letter])
-        return f'<div style="line-height:1.5;width:460px">{out}</div>'
+            wrong = status(f"No images: {error}")
+        words = {"colour": COLOURS[side.letter], "measure": side_by_side.quantity(side.measure), "wrong": Markup(wrong)}
+        far = found.tail(max(1, len(found) // 10))
+        return str(drawn("samples.html", side=side, part=part, far=far, ends=ends, **words))
 
 
 explorer = Explorer

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from lib.explore.base import COLOURS, Shelf, stages_of
 from lib.localization import score_maps
 from lib.localization.disparity import Arrays
 from lib.recipe import SNIP, Attacker, Criterion, LiRA, Objective, Population, Schedule, Score, Step
+from lib.report.markup import drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,19 +28,10 @@ if TYPE_CHECKING:
 
 # Rates that can be looked at, ten a decade: from one weight in 2,000 to every second.
 DECADE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-GRID = (*(5e-4, 6e-4, 8e-4), *(float(f"{digits}e{power}") for power in (-3, -2) for digits in DECADE),
-        *(0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5))  # fmt: skip
-Key = TypeVar("Key")
+GRID = [rate for ten in range(-4, 0) for digits in DECADE if 5e-4 <= (rate := float(f"{digits}e{ten}")) <= 0.5]
 Outcome: TypeAlias = Mapping[str, Estimate]  # "accuracy" on test samples and "auc" of the attack, over the models
 
-# Colour and marker of a layer type. None of them is A's or B's colour.
-KINDS = {
-    "conv": ("#0f8a66", "o"),
-    "linear": ("#a8518a", "D"),
-    "norm": ("#b98300", "^"),
-    "attention": ("#3aa0d8", "v"),
-    "embedding": ("#5b6570", "P"),
-}
+SERIES = ("A", "B", "conv", "linear", "norm", "embedding", "attention")  # each with a look of its own
 
 
 def percent(rate: float) -> str:
@@ -84,11 +76,8 @@ class Rewinding:
     def steps(self, names: Iterable[str], rates: Iterable[float]) -> list[Step]:
         """All scores and references, and what comes of rewinding by the scores `names` at `rates`."""
         chains = [self.rewound(name, rate) for name in names for rate in rates]
-        models = [*self.references().values(), *chains]
-        return [
-            *(s for name in self.criteria for s in self.scores(name)),
-            *(s for m in models for s in self.measured(m)),
-        ]
+        scores = [score for name in self.criteria for score in self.scores(name)]
+        return scores + [step for each in [*self.references().values(), *chains] for step in self.measured(each)]
 
 
 def _outcome(attacker: Attacker, found: Sequence[Arrays]) -> Outcome:
@@ -106,13 +95,12 @@ class Ranked:
         self.ranks = selection.ranks(score_maps.maps(result))
         self.size = sum(each.size for each in self.ranks.values())
 
+    def count(self, rate: float) -> int:
+        return round(rate * self.size)
+
     def chosen(self, rate: float) -> dict[str, NDArray[np.bool_]]:
         """The same masks as `selection.highest`."""
-        count = round(rate * self.size)
-        return {name: places < count for name, places in self.ranks.items()}
-
-    def by_tensor(self, rate: float) -> tuple[score_maps.Share, ...]:
-        return score_maps.shares(self.chosen(rate))
+        return {name: places < self.count(rate) for name, places in self.ranks.items()}
 
     def chance(self, rate: float) -> NDArray:
         """Low and high ends, `(2, tensors)`, of 95 % of each tensor's shares where every weight is drawn on its own."""
@@ -121,8 +109,9 @@ class Ranked:
         sizes = [each.size for each in self.ranks.values()]
         return np.array(stats.binom.interval(0.95, sizes, rate)) / sizes
 
-    def by_kind(self, rate: float) -> tuple[score_maps.Share, ...]:
-        return score_maps.shares(self.chosen(rate), self.kinds)
+    def shares(self, rate: float, by_kind: bool = False) -> tuple[score_maps.Share, ...]:
+        """How much of each tensor, or of each layer type, is selected."""
+        return score_maps.shares(self.chosen(rate), self.kinds if by_kind else None)
 
 
 class Side(NamedTuple):
@@ -141,20 +130,17 @@ class Stored:
         self.of, self.rates, self.chain = of, sorted(set(rates)), cache(of.rewound)
         self._shelf = Shelf()
 
-    def outcomes(self, models: Mapping[Key, Population]) -> dict[Key, Outcome]:
-        made = partial(_outcome, self.of.attacker)
-        found = {key: self._shelf.made(self.of.measured(each), made) for key, each in models.items()}
-        return {key: one for key, one in found.items() if one}
+    def outcomes(self, models: Mapping[Any, Population]) -> dict[Any, Outcome]:
+        found = {key: self._shelf.results(self.of.measured(each)) for key, each in models.items()}
+        return {key: _outcome(self.of.attacker, each) for key, each in found.items() if each}
 
     def ranked(self, name: str, model: int) -> Ranked | None:
-        return self._shelf.made([self.of.scores(name)[model]], lambda found: Ranked(found[0]))
+        found = self._shelf.results([self.of.scores(name)[model]])
+        return Ranked(*found) if found else None
 
     def side(self, letter: str, name: str, model: int) -> Side:
         outcomes = self.outcomes({rate: self.chain(name, rate) for rate in self.rates})
         return Side(letter, name, outcomes, self.ranked(name, model))
-
-    def references(self) -> dict[str, Outcome]:
-        return self.outcomes(self.of.references())
 
 
 # --- in words -------------------------------------------------------------------------------------------------------
@@ -164,46 +150,27 @@ def agree(a: Ranked, b: Ranked, rate: float) -> tuple[float, float, float]:
     """The share of either selection that is in both, and the middle 95 % of what chance gives; both select weights."""
     from scipy import stats
 
-    count = round(rate * a.size)
+    count = a.count(rate)
     low, high = stats.hypergeom.interval(0.95, a.size, count, count)
     return score_maps.overlap(a.chosen(rate), b.chosen(rate)), float(low) / count, float(high) / count
 
 
 def told(sides: Sequence[Side], rate: float, references: Mapping[str, Outcome]) -> list[str]:
     """The numbers in sentences."""
-    out = []
-    for side in sides:
-        known, own = side.outcomes.get(rate), side.ranked
-        text = _told(known) if known else "what comes of rewinding these weights is not trained yet"
-        if own and (count := round(rate * own.size)):
-            most = max(own.by_tensor(rate), key=lambda each: each.share)
-            kind = max(own.by_kind(rate), key=lambda each: each.selected)
-            text += f". Of its {count:,} weights {percent(kind.selected / count)} are {kind.of}; "
-            text += f"it takes the most of {most.of.removesuffix('.weight')}, {percent(most.share)}"
-        out.append(f"{side.letter} ({side.name}) at {percent(rate)}: {text}.")
-    ranked = [side.ranked for side in sides if side.ranked]
-    if len(ranked) == 2 and round(rate * ranked[0].size):
-        both, low, high = map(percent, agree(ranked[0], ranked[1], rate))
-        out.append(f"A and B have {both} of their weights in common; by chance {low} to {high}.")
-    if references:
-        beside = "; ".join(f"{name}, {_told(one)}" for name, one in references.items())
-        models = next(iter(references.values()))["accuracy"].n
-        out.append(f"Beside them: {beside}. All are means over {models} models with 95 % intervals.")
-    return out
-
-
-def _told(found: Outcome) -> str:
-    return f"test accuracy {found['accuracy']:.3f}, attack AUC {found['auc']:.3f}"
+    ranked = [side.ranked for side in sides if side.ranked and side.ranked.count(rate)]
+    common = agree(ranked[0], ranked[1], rate) if len(ranked) == 2 else ()
+    words = {"sides": sides, "rate": rate, "references": references, "common": common, "percent": percent}
+    return drawn("rewound.txt", **words).splitlines()
 
 
 def rows(sides: Sequence[Side], rate: float) -> list[dict[str, Any]]:
     """By layer type, in percent: its share of all weights, how much of it is selected, its part of the selection."""
     made: dict[str, dict[str, Any]] = {}
     for letter, own in [(side.letter, side.ranked) for side in sides if side.ranked]:
-        for each in own.by_kind(rate):
+        for each in own.shares(rate, by_kind=True):
             row = made.setdefault(each.of, {"layer type": each.of, "of all weights, %": 100 * each.weights / own.size})
             row[f"{letter} selects of it, %"] = 100 * each.share
-            row[f"of {letter}'s selection, %"] = 100 * each.selected / (round(rate * own.size) or float("nan"))
+            row[f"of {letter}'s selection, %"] = 100 * each.selected / (own.count(rate) or float("nan"))
     return list(made.values())
 
 
@@ -218,7 +185,7 @@ def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Seque
     import pandas as pd
 
     from lib.report import figures
-    from lib.report.sheet import FLOOR, QUIET, Look
+    from lib.report.sheet import FLOOR, QUIET, looks_of
 
     low, high = min([GRID[0], *rates]), max([GRID[-1], *rates])
     tensors = {f"{side.letter}: what {side.name} selects of each tensor; grey: 95 % of chance": side.ranked
@@ -253,7 +220,7 @@ def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Seque
         ax.tick_params(axis="x", length=0)
         ax.vlines([places[0] - 0.5 for places in spans.values()][1:], bottom, 1.3, color=FLOOR, linewidth=1)
         for kind in dict.fromkeys(own.kinds.values()):
-            ax.plot([], [], KINDS[kind][1], color=KINDS[kind][0], markeredgecolor="white", label=kind)
+            ax.plot([], [], looks[kind].marker, color=looks[kind].colour, markeredgecolor="white", label=kind)
 
     def dress(panel: str, ax: Axes) -> None:
         if panel in NUMBERS:
@@ -263,30 +230,28 @@ def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Seque
             ax.set_title(panel, color=COLOURS[panel[0]])
         ax.minorticks_off()
 
-    looks = {side.letter: Look(f"{side.letter}: {side.name}", COLOURS[side.letter], "os"[i], ("-", "--")[i])
-             for i, side in enumerate(sides)}  # fmt: skip
+    looks = looks_of(SERIES)
+    looks |= {side.letter: looks[side.letter]._replace(label=f"{side.letter}: {side.name}") for side in sides}
     panels = [[*NUMBERS], [*NUMBERS], *([panel] * len(NUMBERS) for panel in tensors)]
-    return figures.draw(
-        [(found, figures.points)], looks=looks, hue="side", facet="panel", panels=panels, height=1.3,
-        dress=dress, words={},
-    )  # fmt: skip
+    layers = [(found, figures.points)]
+    return figures.draw(layers, looks=looks, hue="side", facet="panel", panels=panels, height=1.3, dress=dress)
 
 
 def move(fig: Sheet, sides: Sequence[Side], rate: float) -> None:
     """Lays a rate, and what is selected at it, over a `sheet` of these sides."""
-    from lib.report.sheet import FAINT, INK
+    from lib.report.sheet import FAINT, INK, looks_of
 
-    over: dict[str, Any] = {"animated": True, "in_layout": False}
+    looks, over = looks_of(SERIES), dict[str, Any](animated=True, in_layout=False)
     for artist in fig.moving:
         artist.remove()
     top, below = fig.axes[: len(NUMBERS)], fig.axes[len(NUMBERS) :]
     fig.moving = [ax.axvline(rate, color=INK, linewidth=1.1, zorder=2, **over) for ax in top]
     for ax, own in zip(below, [side.ranked for side in sides if side.ranked], strict=True):
-        bottom, found = ax.get_ylim()[0], list(enumerate(own.by_tensor(rate)))
+        bottom, found = ax.get_ylim()[0], list(enumerate(own.shares(rate)))
         chance = np.maximum(own.chance(rate), bottom)
         fig.moving.append(ax.vlines(range(len(found)), *chance, color=FAINT, alpha=0.45, linewidth=7, **over))
         fig.moving.append(ax.axhline(rate, color=INK, linewidth=1.1, **over))
         for kind in dict.fromkeys(own.kinds.values()):
             of = [(i, max(each.share, bottom)) for i, each in found if own.kinds[each.of] == kind]
-            look = {"color": KINDS[kind][0], "markeredgecolor": "white", "clip_on": False, **over}
-            fig.moving += ax.plot(*zip(*of, strict=True), KINDS[kind][1], **look)
+            look = {"color": looks[kind].colour, "markeredgecolor": "white", "clip_on": False, **over}
+            fig.moving += ax.plot(*zip(*of, strict=True), looks[kind].marker, **look)

@@ -45,8 +45,9 @@ class Setting:
     precision: Literal["fp32", "bf16"] = "fp32"
 
     def __getitem__(self, factor: str) -> Any:
-        """The factor's value."""
-        return attrgetter(FACTORS[factor])(self)
+        """The factor's value; the pixels of a whole image are its side."""
+        value = attrgetter(FACTORS[factor])(self)
+        return registry.find(self.data.name).shape[0] if factor == "pixels" and value is None else value
 
     def but(self, factor: str, value: Any) -> Setting:
         """This setting with another value of one factor.
@@ -119,12 +120,6 @@ def choices(objectives: Mapping[str, Objective]) -> dict[str, dict[str, Any]]:
         "augmentation": {"none": None, **{word(Augment(padding)): Augment(padding) for padding in (1, 2, 4)}},
         "training": dict(objectives),
     }
-
-
-def bounds(setting: Setting, factor: str) -> tuple[int, int]:
-    """Least and largest of a factor that is a number."""
-    entry = registry.find(setting.data.name)
-    return {"pixels": (4, entry.shape[0]), "pool": (2 * len(entry.classes), entry.train)}.get(factor, (1, 2048))
 
 
 def word(value: Any) -> str:

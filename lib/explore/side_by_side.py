@@ -5,27 +5,26 @@ A `Side` is what is stored of one probe at one epoch. Nothing here knows of widg
 
 from __future__ import annotations
 
-import base64
-import html
-import io
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lib.audit import Estimate
-from lib.explore.base import COLOURS, stages_of
+from lib.explore.base import stages_of
 from lib.localization import disparity
 from lib.localization.disparity import Arrays
+from lib.report.markup import drawn, png
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from lib.data.readers import Samples
     from lib.report.sheet import Sheet
 
+Pairs: TypeAlias = Sequence[Arrays]  # one a pair of networks
 MEASURES = {
     "euclidean": "Euclidean distance (the paper's)",
     "direction": "direction (1 - cosine)",
@@ -33,7 +32,6 @@ MEASURES = {
     "length difference": "length in M_all minus M_h1",
 }
 COUNTS = {"parameters": "parameters", "activations": "activations", "flops": "FLOPs"}
-BOTH, ONE = "both", "M_all only"  # who has seen a sample
 SHOWN = 6  # samples at either end
 
 
@@ -55,13 +53,7 @@ class Side:
     """
 
     def __init__(
-        self,
-        letter: str,
-        name: str,
-        results: Sequence[Arrays],
-        measure: str,
-        floors: Sequence[Arrays] = (),
-        anatomy: Arrays | None = None,
+        self, letter: str, name: str, results: Pairs, measure: str, floors: Pairs = (), anatomy: Arrays | None = None
     ) -> None:
         self.letter, self.name, self.measure, self.anatomy = letter, name, measure, anatomy
         self.parts = names_of(results[0])
@@ -69,6 +61,7 @@ class Side:
         self.index = [np.asarray(each["index"])[np.asarray(each["seen_a"], bool)] for each in results]
         self.profile = disparity.profile(*self.read)
         self.floor = disparity.floor(disparity.measured(floors, measure), self.read[1]) if floors else None
+        self.onset = disparity.onset(self.profile, self.floor, self.parts)
 
     def place(self, part: str) -> int:
         """Where a part is; of what is not here, the last block of its stage that is not behind it."""
@@ -86,26 +79,12 @@ class Side:
         found = pd.DataFrame({"index": self.index[pair], "value": values, "both": both})
         return found.sort_values("value", kind="stable", ignore_index=True)
 
-    def says(self, part: str) -> str:
-        """The part's numbers in a sentence or two."""
-        place = self.place(part)
-        auc = self.profile[place]
-        pairs = f"over {auc.n} pairs" if auc.n > 1 else "in one pair, so that other seeds are not covered"
-        onset = disparity.onset(self.profile, self.floor, self.parts)
-        first = f"{onset} is the first to tell" if onset else "Before the head, no part surely tells"
-        return f"{self.parts[place]}: AUC {auc:.3f} {pairs}. {first} the halves apart."
-
-    def says_held(self, part: str) -> str:
-        """The share of parameters, activations and FLOPs in what comes before the part's stage."""
-        stage = stages_of(self.parts)[self.place(part)]
+    def held(self, part: str) -> dict[str, float]:
+        """What share of parameters, activations and FLOPs comes before the part's stage; nothing where none counted."""
         if self.anatomy is None:
-            return ""
-        if stage == self.parts[0]:
-            return f"Holding everything before {stage} freezes nothing: all is trained again."
-        front = stages_of(names_of(self.anatomy)).index(stage)
-        held = {kind: self.anatomy[kind][:front].sum() / self.anatomy[kind].sum() for kind in COUNTS}
-        shares = [f"{100 * share:.0f} % of the {COUNTS[kind]}" for kind, share in held.items()]
-        return f"Holding everything before {stage} freezes {shares[0]}, {shares[1]} and {shares[2]}."
+            return {}
+        front = stages_of(names_of(self.anatomy)).index(stages_of(self.parts)[self.place(part)])
+        return {words: self.anatomy[kind][:front].sum() / self.anatomy[kind].sum() for kind, words in COUNTS.items()}
 
 
 def merged(sides: Sequence[Side]) -> list[str]:
@@ -116,27 +95,15 @@ def merged(sides: Sequence[Side]) -> list[str]:
 
 
 def told(sides: Sequence[Side], part: str) -> list[str]:
-    """A sentence or two for each side."""
-    return [f"{side.letter} ({side.name}), {side.says(part)}" for side in sides]
-
-
-def says_difference(sides: Sequence[Side], part: str) -> str:
-    """B minus A in a sentence; nothing where they cannot be compared pair by pair."""
-    if not _paired(sides):
-        return ""
-    gap = _gaps(*sides)[sides[0].place(part)]
-    side = "further from" if gap.value > 0 else "closer to"
-    sure = "" if gap.low > 0 or gap.high < 0 else ", which may be chance"
-    return f"At {part}, B is {abs(gap.value):.3f} {side} 0.5 than A{sure} (B - A: {gap.low:+.3f} to {gap.high:+.3f})."
-
-
-def _paired(sides: Sequence[Side]) -> bool:
-    return len(sides) == 2 and sides[0].parts == sides[1].parts and sides[0].profile[0].n == sides[1].profile[0].n
+    """The part's numbers in a sentence or two for each side; B minus A, where they can be compared pair by pair."""
+    return drawn("probes.txt", sides=sides, part=part, gaps=_gaps(*sides)).splitlines()
 
 
 @lru_cache(maxsize=4)
-def _gaps(first: Side, second: Side) -> list[Estimate]:
-    """By part, how much further from 0.5 the second side's AUC is."""
+def _gaps(first: Side, second: Side | None = None) -> list[Estimate]:
+    """By part, how much further from 0.5 the second side's AUC is; none where they cannot be compared pair by pair."""
+    if not second or first.parts != second.parts or first.profile[0].n != second.profile[0].n:
+        return []
     return [disparity.versus(second.read, first.read, i) for i in range(len(first.parts))]
 
 
@@ -150,7 +117,7 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
     import pandas as pd
 
     from lib.report import figures, rows
-    from lib.report.sheet import INK, WASH, Look
+    from lib.report.sheet import INK, WASH, Look, looks_of
 
     stages = list(dict.fromkeys(stages_of(merged(sides))))
 
@@ -161,7 +128,7 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
         made = figures.spans(rows(side.parts, found, panel=panel, side=side.letter if panel == PROFILE else GAP))
         return made.assign(_x=np.array(at) + aside)
 
-    names = f"seen by {BOTH}", f"seen by {ONE}"
+    names = "seen by both", "seen by M_all only"
     looks = figures.outlined(names) | {GAP: Look("", INK, "D", "none")}
     looks[names[1]] = looks[names[1]]._replace(colour=INK)
     layers: list[tuple[pd.DataFrame, figures.Mark]] = []
@@ -169,8 +136,8 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
     for i, side in enumerate(sides):
         many = len(side.parts) > 2 * len(stages)
         aside = 0.0 if many or len(sides) == 1 else 0.18 * i - 0.09
-        style = COLOURS[side.letter], "os"[i], ("-", "--")[i], 4 if many else 6
-        looks[side.letter] = Look(f"{side.letter}: {side.name}", *style)
+        own = looks_of("AB")[side.letter]
+        looks[side.letter] = own._replace(label=f"{side.letter}: {side.name}", size=4 if many else 6)
         found = along(side, side.profile, aside=aside)
         layers += [(found, figures.points), (found.iloc[[side.place(part)]], figures.marker(**figures.RING))]
         if side.floor:
@@ -179,12 +146,12 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
         pool = pd.concat([side.samples(part, pair) for pair in range(len(side.index))])
         halves = figures.shares([pool["value"][pool["both"] == known] for known in (True, False)], names)
         layers.append((halves.rename(columns={"who": "side"}).assign(panel=right[-1]), figures.stairs))
-    if _paired(sides):
-        layers.append((along(sides[0], _gaps(*sides), GAP), figures.points))
+    if gaps := _gaps(*sides):
+        layers.append((along(sides[0], gaps, GAP), figures.points))
 
     def dress(panel: str, ax: Axes) -> None:
         if panel in right:
-            return figures.bare(ax)
+            return figures.bare(panel, ax)
         here = stages.index(stages_of([part])[0])
         ax.axvspan(here - 0.5, here + 0.5, color=WASH, alpha=0.5, zorder=0, linewidth=0)
         ax.axhline(0 if panel == GAP else 0.5, **figures.GUESS)
@@ -193,29 +160,21 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
         ax.grid(axis="x", visible=False)
         ax.locator_params(axis="y", nbins=4 if panel == GAP else 6)
 
-    left = [PROFILE] * 3 + [GAP if _paired(sides) else PROFILE]
+    left = [PROFILE] * 3 + [GAP if gaps else PROFILE]
     panels = [[left[i], left[i], right[i * len(sides) // 4]] for i in range(4)]
-    how: dict[str, Any] = {"hue": "side", "facet": "panel", "panels": panels, "height": 0.95, "words": {}}
-    fig = figures.draw(layers, looks=looks, dress=dress, **how)
+    fig = figures.draw(layers, looks=looks, hue="side", facet="panel", panels=panels, height=0.95, dress=dress)
     fig.finding = " ".join(told(sides, part))
     return fig
 
 
-def gallery(samples: pd.DataFrame, x: NDArray, labels: Sequence[str], colour: str) -> str:
-    """Samples as a row of images, each with its label, its value and who has seen it; `x` is the whole data set's."""
+def ends(samples: pd.DataFrame, data: Samples, classes: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """The samples at both ends of their values, each with its class and its picture."""
     from PIL import Image
 
-    out = []
-    for (at, value, both), label in zip(samples.itertuples(index=False), labels, strict=True):
-        buffer, pixels = io.BytesIO(), x[at]
-        Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels).save(buffer, "PNG")
-        text = html.escape(label, quote=True)
-        seen, frame = (BOTH, "1px solid #9aa5b1") if both else (ONE, f"3px solid {colour}")
-        out.append(
-            f'<figure style="margin:0;width:68px;text-align:center;font-size:11px;line-height:1.3">'
-            f'<img alt="{text}, {value:.3g}, seen by {seen}" title="sample {at}" '
-            f'src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}" style="width:56px;height:56px;'
-            f'box-sizing:border-box;border:{frame};image-rendering:pixelated">'
-            f"<figcaption>{text}<br>{value:.3g}<br>{seen}</figcaption></figure>"
-        )
-    return f'<div style="display:flex;flex-wrap:wrap;gap:8px 6px">{"".join(out)}</div>'
+    def shown(at: int, value: float, both: bool) -> dict[str, Any]:
+        pixels, label = data.x[at], classes[data.labels[at]]
+        image = Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
+        return {"at": at, "value": value, "both": both, "label": label, "png": png(image)}
+
+    found = {"largest": samples[: -SHOWN - 1 : -1], "smallest": samples[:SHOWN]}
+    return {title: [shown(*each) for each in end.itertuples(index=False)] for title, end in found.items()}

@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
-import ipywidgets as widgets
+from ipywidgets import HTML, Dropdown, HBox, SelectionSlider, VBox
 
 from lib import BadInput, audit
 from lib.explore import base, rewinding
-from lib.explore.base import WRAP, View, markup
+from lib.explore.base import WRAP, View
 from lib.explore.rewinding import Rewinding, Stored, percent
 from lib.recipe import Random
 
@@ -38,19 +38,19 @@ def trend(study: Rewinding, rate: float, rates: Iterable[float] = rewinding.GRID
     """
     from lib import report
 
-    stored, made, favourites = Stored(study, []), [], []
+    stored, made = Stored(study, []), list[dict[str, Any]]()
     names = [name for name, criterion in study.criteria.items() if not isinstance(criterion, Random)]
     for name in names:
         models = [stored.ranked(name, i) for i in range(len(study.ordinary))]
         if None in models:
             raise BadInput(f"{name} is not stored: hand the study's steps to lab.realize first")
         for r in sorted({*rates, rate}):
-            by_kind = zip(*(one.by_kind(r) for one in models if one), strict=True)
-            means = {own[0].of: audit.over([each.share for each in own], bounds=(0, 1)) for own in by_kind}
-            made += [{"layer type": kind, "score": name, "r": r, "value": one} for kind, one in means.items()]
-            if r == rate:
-                favourites.append(max(means, key=lambda kind: means[kind].value))
-    kind, count = Counter(favourites).most_common(1)[0]
+            for own in zip(*(one.shares(r, by_kind=True) for one in models if one), strict=True):
+                mean = audit.over([each.share for each in own], bounds=(0, 1))
+                made.append({"layer type": own[0].of, "score": name, "r": r, "value": mean})
+    here = sorted((row for row in made if row["r"] == rate), key=lambda row: row["value"].value)
+    deepest = {row["score"]: row["layer type"] for row in here}
+    kind, count = Counter(deepest[name] for name in names).most_common(1)[0]
     title = f"At r = {percent(rate)}, {count} of {len(names)} scores reach deepest into {kind} weights"
     return report.curves(
         made, "r", hue="score", facet="layer type", diagonal=True, log="xy", title=title,
@@ -73,21 +73,19 @@ class Explorer(base.Explorer):
         self._chosen: Any = None  # for which the sheet is drawn
         names, wide = list(study.criteria), {"width": "300px"}
         models = [(f"model {i}", i) for i in range(len(study.ordinary))]
-        listed = widgets.Dropdown
         self.scores = {
-            "A": self.watched(listed(options=names, value=a, description="score A", layout=wide)),
-            "B": self.watched(listed(options=[NONE, *names], value=b or NONE, description="score B", layout=wide)),
+            "A": self.watched(Dropdown(options=names, value=a, description="score A", layout=wide)),
+            "B": self.watched(Dropdown(options=[NONE, *names], value=b or NONE, description="score B", layout=wide)),
         }
-        self.model = self.watched(listed(options=models, description="of", layout={"width": "180px"}))
+        self.model = self.watched(Dropdown(options=models, description="of", layout={"width": "180px"}))
         look = {"style": {"description_width": "initial"}, "layout": {"width": "860px", "max_width": "100%"}}
-        slider = widgets.SelectionSlider(options=self._marks([]), value=rate, description="rewind rate r", **look)
-        self.rate = self.watched(slider)
-        self.rate.add_class("leak-atlas-rate")
-        self.cells = markup("leak-atlas-table")
+        slider = SelectionSlider(options=self._marks([]), value=rate, description="rewind rate r", **look)
+        self.rate = self.watched(slider.add_class("leak-atlas-rate"))
+        self.cells = HTML().add_class("leak-atlas-table")
         self.offer.layout.min_height = "36px"  # so that nothing jumps when the button comes
         self.children = [
-            widgets.HBox([*self.scores.values(), self.model, self.reset], layout=WRAP), self.rate, self.offer,
-            self.says, widgets.VBox([self.picture], layout={"overflow": "auto"}), self.cells,
+            HBox([*self.scores.values(), self.model, self.reset], layout=WRAP), self.rate, self.offer,
+            self.says, VBox([self.picture], layout={"overflow": "auto"}), self.cells,
         ]  # fmt: skip
         self.settle()
 
@@ -101,25 +99,25 @@ class Explorer(base.Explorer):
         models = [*study.references().values(), *(self._stored.chain(name, self.rate.value) for name in names)]
         return [[study.scores(name) for name in names], [study.measured(each) for each in models]]
 
-    def forget(self) -> None:
+    def computed(self, wrong: str) -> None:
         self._chosen = None
+        super().computed(wrong)
 
-    def fit(self) -> None:
+    def look(self) -> View:
         chosen = {letter: each.value for letter, each in self.scores.items() if each.value != NONE}, self.model.value
+        study = self._stored.of
         if chosen != self._chosen:  # otherwise only the rate has moved
-            self._chosen, self._references = chosen, self._stored.references()
+            self._chosen, self._references = chosen, self._stored.outcomes(study.references())
             self._sides = [self._stored.side(*named, self.model.value) for named in chosen[0].items()]
             self._sheet = rewinding.sheet(self._sides, self._references, self._stored.rates)
         base.offer(self.rate, self._marks(self._sides[0].outcomes), self.rate.value)
-
-    def look(self) -> View:
         rate, sides, found = self.rate.value, self._sides, self._references
         missing = [f"The score of {side.letter} ({side.name}) is not stored." for side in sides if not side.ranked]
         said = rewinding.told(sides, rate, found)
         rewinding.move(self._sheet, sides, rate)
         self._sheet.finding = " ".join(said)
-        self.cells.value = CELLS + self.table._repr_html_() if len(missing) < len(sides) else ""
-        trained = len(found) == len(self._stored.of.references()) and all(rate in side.outcomes for side in sides)
+        self.cells.value = CELLS + self.table.drawn("html") if len(missing) < len(sides) else ""
+        trained = len(found) == len(study.references()) and all(rate in side.outcomes for side in sides)
         return View(self._sheet, said, missing, trained and not missing)
 
     @property

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from adjustText import adjust_text
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
@@ -34,10 +34,12 @@ if TYPE_CHECKING:
 __all__ = ["against_paper", "curves", "density", "histograms", "profile", "roc", "tradeoff"]
 
 Mark: TypeAlias = Callable[["Axes", pd.DataFrame, Look], None]
+Column: TypeAlias = str | None
+Notes: TypeAlias = Mapping[Any, str] | None
+SEEN = ("seen by both", "seen only by M_all")
 GUESS: dict[str, Any] = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}  # no difference
 HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.5, "markersize": 7, "linestyle": "none"}
 RING: dict[str, Any] = {"markeredgecolor": INK, "markeredgewidth": 1.4, "markersize": 9, "linestyle": "none"}
-FEW = 1000  # points that can be seen one by one
 
 # ---------------------------------------------------------------- marks
 
@@ -103,21 +105,21 @@ def draw(
     layers: Sequence[tuple[pd.DataFrame, Mark]],
     *,
     looks: Mapping[Any, Look] | None = None,
-    hue: str | None = None,
-    facet: str | None = None,
+    hue: Column = None,
+    facet: Column = None,
     panels: Sequence[Any] = (),
     height: float,
     widest: int = 4,
     share: bool = False,
     dress: Callable[[Any, Axes], None],
-    notes: Mapping[Any, str] | None = None,
+    notes: Notes = None,
     null: float | None = None,
     names: str = "",
-    words: Mapping[str, str],
+    words: Mapping[str, str] | None = None,
 ) -> Sheet:
     """One panel for each value of `facet`, in it the marks of all layers, series by series.
 
-    A layer is a table and its mark; one without the column `hue` is drawn in the look of None. `panels` lays the values
+    A layer is a table and its mark; one without the column `hue` is drawn in quiet grey. `panels` lays the values
     out otherwise than the first table has them, as a mosaic for example (`sheet.panels_of`). `dress` gives a panel its
     scales and limits, `notes` a quiet line above. `null` is the y that means "no difference". A key above names the
     series; where one panel is all, their names stand in it: at the "ends" of their lines, or beside their "points"
@@ -127,11 +129,10 @@ def draw(
     grid, fig = sheet.panels_of(panels or levels(layers[0][0], facet), height, widest, share)
     for panel, ax in grid.items():
         for table, mark in layers:
-            rows, own = only(table, facet, panel), hue in table or hue is None
-            series = looks.items() if own else [(None, looks.get(None, Look("", QUIET, "o", "-")))]
-            for name, look in series if len(rows) else ():
-                if len(found := only(rows, hue, name) if own else rows):
-                    mark(ax, found, look)
+            series = looks if hue is None or hue in table else {None: Look("", QUIET, "o", "-")}
+            for name, look in series.items():
+                if len(rows := only(only(table, facet, panel), hue, name)):
+                    mark(ax, rows, look)
         dress(panel, ax)
         sheet.note_above(ax, (notes or {}).get(panel, ""))
         if null is not None and ax.get_ylim()[0] <= null <= ax.get_ylim()[1]:
@@ -141,7 +142,7 @@ def draw(
     for artist, label in [pair for ax in grid.values() for pair in zip(*ax.get_legend_handles_labels(), strict=True)]:
         if label not in unkeyed:
             key.setdefault(label, artist)
-    sheet.finish(fig, key, **words)
+    sheet.finish(fig, key, **(words or {}))
     last = [ax for ax in grid.values() if (spec := ax.get_subplotspec()) and spec.rowspan.start == 0][-1]
     drawn = pd.concat([table for table, _ in layers])
     ends = [(rows.iloc[-1], look) for name, look in looks.items() if direct and len(rows := only(drawn, hue, name))]
@@ -153,7 +154,8 @@ def draw(
 
 def name_ends(ax: Axes, ends: Sequence[tuple[Any, Look]], null: float | None = None) -> None:
     """Names at the right of a panel: of the series, where they end, and of the line that means nothing."""
-    named, (low, high) = [(row["_y"], look.label, look.colour) for row, look in ends], ax.get_ylim()
+    low, high = ax.get_ylim()
+    named = [(row["_y"] - 1e-3 * i * (high - low), look.label, look.colour) for i, (row, look) in enumerate(ends)]
     if null is not None:
         way = "↓ " if null < low else "↑ " if null > high else ""
         named.append((np.clip(null, low, high), f"{way}no difference{f': {null:g}' if way else ''}", QUIET))
@@ -185,7 +187,7 @@ def name_points(ax: Axes, ends: Sequence[tuple[Any, Look]], taken: pd.DataFrame)
     )  # fmt: skip
 
 
-def places(frames: Sequence[pd.DataFrame], x: str, hue: str | None, room: float) -> list[str]:
+def places(frames: Sequence[pd.DataFrame], x: str, hue: Column, room: float) -> list[str]:
     """Puts each row at its place `_at` on an axis of names, `room` inches long; returns the names.
 
     Series of the first frame stand side by side, a tenth of an inch apart, where intervals would cover each other; all
@@ -205,11 +207,7 @@ def places(frames: Sequence[pd.DataFrame], x: str, hue: str | None, room: float)
 
 
 def histograms(
-    panels: Mapping[Any, tuple[np.ndarray, np.ndarray]],
-    names: tuple[str, str] = ("seen by both", "seen only by M_all"),
-    xlabel: str = "normalised feature distance",
-    title: str = "",
-    notes: Mapping[Any, str] | None = None,
+    panels: Mapping[Any, tuple[np.ndarray, np.ndarray]], names: Sequence[str] = SEEN, notes: Notes = None, **words: str
 ) -> Sheet:
     """Two laid-over distributions per panel; bins are common to a panel. Keys `(row, column)` make a grid.
 
@@ -218,8 +216,8 @@ def histograms(
     found = {panel: shares(pair, names) for panel, pair in panels.items()}
     table = pd.concat([each.assign(panel=[panel] * len(each)) for panel, each in found.items()])
     return draw(
-        [(table, stairs)], looks=outlined(names), hue="who", facet="panel", height=1.75, notes=notes,
-        dress=lambda panel, ax: bare(ax), words={"title": title, "xlabel": xlabel, "ylabel": "share of samples"},
+        [(table, stairs)], looks=outlined(names), hue="who", facet="panel", height=1.75, notes=notes, dress=bare,
+        words={"xlabel": "normalised feature distance", "ylabel": "share of samples", **words},
     )  # fmt: skip
 
 
@@ -242,7 +240,7 @@ def shares(pair: Sequence[np.ndarray], names: Sequence[str]) -> pd.DataFrame:
     return pd.concat(made)
 
 
-def bare(ax: Axes) -> None:
+def bare(panel: Any, ax: Axes) -> None:
     """Axes of a distribution: how high it is says nothing."""
     ax.set(yticks=[], ylim=(0, None))
     ax.grid(False)
@@ -251,48 +249,34 @@ def bare(ax: Axes) -> None:
 
 
 def density(
-    panels: Mapping[Any, tuple[ArrayLike, ArrayLike]],
-    *,
-    counted: str = "points",
-    notes: Mapping[Any, str] | None = None,
-    **words: str,
+    panels: Mapping[Any, tuple[ArrayLike, ArrayLike]], *, counted: str = "points", notes: Notes = None, **words: str
 ) -> Sheet:
     """Two numbers of each of many things, `x (n,)` against `y (n,)`, none negative, on logarithmic axes.
 
-    Up to 1,000 points are drawn; of more, each cell's colour says how many they are, on one scale for all panels. Keys
-    `(row, column)` make a grid; the panels of a row share their axes. Zeros, which have no logarithm, and the smallest
-    0.1 % of a row lie on the left or lower border. A note stands above its panel. Raises BadInput on negative numbers.
+    Each cell's colour says how many they are. Keys `(row, column)` make a grid; all panels share axes and colours.
+    Zeros, which have no logarithm, and the smallest 0.1 % lie on the left or lower border. A note stands above its
+    panel. Raises BadInput on negative numbers.
     """
     found = {key: np.array([np.ravel(values) for values in pair], float) for key, pair in panels.items()}
-    if not all((pair >= 0).all() and np.isfinite(pair).all() for pair in found.values()):
+    both = np.concatenate([*found.values()], axis=1)
+    if not (np.isfinite(both) & (both >= 0)).all():
         raise BadInput("a density has logarithmic axes: give finite numbers of 0 or more")
-    table = pd.concat([pd.DataFrame(pair.T, columns=["_x", "_y"]).assign(panel=[key] * pair.shape[1])
-                       for key, pair in found.items()])  # fmt: skip
-    meshes: list[Any] = []
+    table = pd.DataFrame(both.T, columns=["_x", "_y"])
+    table["panel"] = [key for key, pair in found.items() for _ in range(pair.shape[1])]
+    (across, up), norm = map(_cells, both), LogNorm(1, 10)
 
     def cells(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-        row = [pair for key, pair in found.items() if not isinstance(key, tuple) or key[0] == rows["panel"].iloc[0][0]]
-        edges = [_cells(values) for values in np.concatenate(row, axis=1)]
-        x, y = (np.clip(rows[name], own[0], own[-1]) for name, own in zip(("_x", "_y"), edges, strict=True))
-        ax.set(xscale="log", yscale="log", xlim=edges[0][[0, -1]], ylim=edges[1][[0, -1]])
-        if len(rows) > FEW:
-            counts = np.ma.masked_equal(np.histogram2d(x, y, edges)[0].T, 0)
-            colours = sns.color_palette(sheet.SEQUENTIAL, as_cmap=True)
-            meshes.append(ax.pcolormesh(*edges, counts, cmap=colours, rasterized=True))
-        else:
-            ax.plot(x, y, linestyle="none", marker="o", markersize=2.4, color=INK, alpha=0.6, markeredgewidth=0)
+        x, y = rows["_x"].clip(across[0], across[-1]), rows["_y"].clip(up[0], up[-1])
+        counts, *_ = ax.hist2d(x, y, [across, up], cmin=1, norm=norm, cmap=sheet.SEQUENTIAL, rasterized=True)
+        norm.vmax = max(norm.vmax, np.nanmax(counts))
 
     def dress(panel: Any, ax: Axes) -> None:
-        ax.locator_params(axis="x", numticks=3)
-        ax.locator_params(axis="y", numticks=4)
+        ax.set(xscale="log", yscale="log")
+        ax.locator_params(numticks=4)
         ax.minorticks_off()
 
-    fig = draw([(table, cells)], facet="panel", height=2.1, dress=dress, notes=notes, words=words)
-    if meshes:
-        norm = LogNorm(1, max(10, *(mesh.get_array().max() for mesh in meshes)))
-        for mesh in meshes:
-            mesh.set_norm(norm)
-        fig.colorbar(meshes[0], ax=fig.axes, label=f"{counted} in a cell", aspect=40, pad=0.01)
+    fig = draw([(table, cells)], facet="panel", height=2.1, share=True, dress=dress, notes=notes, words=words)
+    fig.colorbar(ScalarMappable(norm, sheet.SEQUENTIAL), ax=fig.axes, label=f"{counted} in a cell", aspect=40, pad=0.01)
     return fig
 
 
@@ -307,8 +291,8 @@ def profile(
     frame: Frame,
     x: str = "part",
     *,
-    hue: str | None = None,
-    facet: str | None = None,
+    hue: Column = None,
+    facet: Column = None,
     null: float | None = 0.5,
     floor: Frame | None = None,
     **words: str,
@@ -341,8 +325,8 @@ def tradeoff(
     y: str = "auc",
     *,
     hue: str = "variant",
-    facet: str | None = "attack",
-    chosen: str | None = None,
+    facet: Column = "attack",
+    chosen: Column = None,
     null: float | None = 0.5,
     **words: str,
 ) -> Sheet:
@@ -379,13 +363,7 @@ def tradeoff(
 
 
 def against_paper(
-    frame: Frame,
-    x: str = "setting",
-    *,
-    hue: str | None = None,
-    facet: str | None = None,
-    source: str = "paper",
-    **words: str,
+    frame: Frame, x: str = "setting", *, hue: Column = None, facet: Column = None, source: str = "paper", **words: str
 ) -> Sheet:
     """Measured, with its interval, beside the number in column `paper`, if any (hollow); one line for each setting.
 
@@ -418,8 +396,8 @@ def curves(
     frame: Frame,
     x: str,
     *,
-    hue: str | None = None,
-    facet: str | None = None,
+    hue: Column = None,
+    facet: Column = None,
     null: float | None = None,
     diagonal: bool = False,
     log: str = "",

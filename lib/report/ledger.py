@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from markupsafe import Markup
-
 from lib import BadInput, nearest
 from lib.report.markup import drawn, table
 
@@ -90,10 +88,6 @@ class Claims:
     def __iter__(self) -> Iterator[Claim]:
         return iter(self.items)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(item.name for item in self.items)
-
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         head = ("Claim", "Counts as holding if", "Paper", "Control")
         rows = [(item.text, item.rule, item.paper, item.control) for item in self.items]
@@ -161,7 +155,7 @@ class Judgement:
         return {"text/html": page, "text/plain": str(self), MIME: [dict(row) for row in self.rows]}
 
     def __str__(self) -> str:
-        return str(drawn_claims("txt", self.rows))
+        return drawn_claims("txt", self.rows)
 
     __repr__ = __str__
 
@@ -171,12 +165,11 @@ HEAD = ("Verdict", "Claim", "Measured", "Counts as holding if", "Control")
 
 def outside(row: Mapping[str, Any]) -> list[str]:
     """What qualifies a verdict: checks of the treatment that fail, a regime that is not met, q below .05."""
+    told = [f"no effect: {check}" for check in row.get("inert", ())]
+    told += [f"outside the regime: {what}" for what in row.get("outside", ())]
     q = row.get("q")
-    return [
-        *(f"no effect: {check}" for check in row.get("inert", ())),
-        *(f"outside the regime: {what}" for what in row.get("outside", ())),
-        *(["stands alone"] if q is not None and q < 0.05 and row["verdict"] in ("holds", "fails") else []),
-    ]
+    alone = q is not None and q < 0.05 and row["verdict"] in ("holds", "fails")
+    return [*told, "stands alone"] if alone else told
 
 
 def weight(row: Mapping[str, Any]) -> str:
@@ -195,7 +188,7 @@ def measured(row: Mapping[str, Any]) -> str:
     return f"{value} [{low}, {high}]"
 
 
-def drawn_claims(kind: str, rows: Sequence[Mapping[str, Any]], caption: str = "") -> Markup:
+def drawn_claims(kind: str, rows: Sequence[Mapping[str, Any]], caption: str = "") -> str:
     """Judged claims as "html", as "md" or as "txt"."""
     words = {"icons": ICONS, "meaning": MEANING, "outside": outside, "weight": weight, "measured": measured}
     return drawn(f"claims.{kind}", claims=rows, head=HEAD, numeric=(), caption=caption, **words)
@@ -216,21 +209,19 @@ def judge(
     inert. `regime` has what the networks learnt; below what the claims declare, verdicts are outside the regime.
     """
     notes, checks, regime = notes or {}, checks or {}, regime or {}
+    names = tuple(claim.name for claim in claims)
     given = {"claim": estimates, "claim to note on": notes, "claim to check": checks, "declared regime": regime}
     for what, named in given.items():
-        known = tuple(claims.regime) if named is regime else claims.names
+        known = tuple(claims.regime) if named is regime else names
         for name in named:
             if name not in known:
                 raise BadInput(f"there is no {what} '{name}'{nearest(name, known)}")
-    missing = [name for name in (*claims.names, *claims.regime) if name not in estimates and name not in regime]
+    missing = [name for name in (*names, *claims.regime) if name not in estimates and name not in regime]
     if missing:
         raise BadInput(f"not judged: {', '.join(missing)}; every claim needs its estimate, every regime its value")
     learnt = {name: value if isinstance(value, int | float) else value.value for name, value in regime.items()}
-    beyond = [
-        f"{name} {learnt[name]:.3f}, not {least:g}"
-        for name, least in claims.regime.items()
-        if not learnt[name] >= least
-    ]
+    short = [(name, least) for name, least in claims.regime.items() if not learnt[name] >= least]
+    beyond = [f"{name} {learnt[name]:.3f}, not {least:g}" for name, least in short]
     rows = []
     for claim in claims:
         estimate, of_it = estimates[claim.name], checks.get(claim.name, {})

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from lib.audit import Estimate, tie_mass
 from lib.report.ledger import POPULATIONS
 from lib.report.markup import drawn, table
 from lib.report.tables import plain
@@ -45,8 +46,11 @@ def provenance(results: Any, **extra: Any) -> Provenance:
     """What `lab.realize` returned, as a reader needs it to trust or to repeat it. `extra` adds lines."""
     steps = list({step.key: step for step in [*results.steps, *getattr(results, "trainings", [])]}.values())
     metas = {step.key: dict(results.meta(step) or {}) for step in steps}
-    kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(type(step).__name__ for step in steps).items())
+    counts = Counter(type(step).__name__ for step in steps)
+    kinds = ", ".join(f"{n} {kind}" for kind, n in counts.items())
     trained = [metas[step.key].get("seconds") or 0.0 for step in steps if type(step).__name__ == "Train"]
+    days = sorted({str(meta["finished"])[:10] for meta in metas.values() if meta.get("finished")})
+    versions = [pair for meta in metas.values() for pair in (meta.get("versions") or {}).items()]
     seeded = [*steps, *(getattr(step, "design", None) for step in steps)]
     lines: list[tuple[str, str]] = [
         ("Steps behind this page", f"{len(steps)}: {kinds}" if steps else "none"),
@@ -54,19 +58,16 @@ def provenance(results: Any, **extra: Any) -> Provenance:
         ("Precision", _list(getattr(step, "precision", None) for step in steps)),
         ("Device", _list(meta.get("device") for meta in metas.values())),
         ("Training time", _duration(sum(trained)) + f" in {len(trained)} trainings" if trained else ""),
-        ("Versions", _versions(metas.values())),
+        ("Versions", _list(f"{name} {version}" for name, version in versions)),
         ("Revisions", _list(f"{type(step).__name__} {step.revision}" for step in steps if step.revision != 1)),
-        ("Computed", _finished(metas.values())),
+        ("Computed", " to ".join(dict.fromkeys([*days[:1], *days[-1:]]))),
         *((name[:1].upper() + name[1:], plain(value)) for name, value in extra.items()),
         *_widened(steps),
         *_audits(results, steps),
         *_ties(results, steps),
     ]
-    keys: dict[str, list[str]] = {}
-    for step in steps:
-        keys.setdefault(type(step).__name__, []).append(step.key[:10])
-    short = {kind: tuple(each) for kind, each in keys.items()}
-    return Provenance(tuple(line for line in lines if line[1]), short, _populations(steps))
+    keys = {kind: tuple(step.key[:10] for step in steps if type(step).__name__ == kind) for kind in counts}
+    return Provenance(tuple(line for line in lines if line[1]), keys, _populations(steps))
 
 
 def _list(values: Iterable[Any]) -> str:
@@ -78,19 +79,6 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _versions(metas: Iterable[Mapping[str, Any]]) -> str:
-    found: dict[str, set[str]] = {}
-    for meta in metas:
-        for name, version in (meta.get("versions") or {}).items():
-            found.setdefault(name, set()).add(str(version))
-    return ", ".join(f"{name} {' and '.join(sorted(versions))}" for name, versions in sorted(found.items()))
-
-
-def _finished(metas: Iterable[Mapping[str, Any]]) -> str:
-    days = sorted({str(meta["finished"])[:10] for meta in metas if meta.get("finished")})
-    return "" if not days else days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
 
 
 def _populations(steps: Iterable[Any]) -> tuple[str, ...]:
@@ -120,20 +108,16 @@ def _audits(results: Any, steps: Iterable[Any]) -> Iterable[tuple[str, str]]:
             doubled = int(sum(arrays["duplicates"]))
             said.append(f"✗ {doubled} duplicates across splits" if doubled else "✓ no duplicate across a split")
         if "blind" in arrays:
-            value, low, high = (float(number) for number in arrays["blind"])
-            fair = low <= 0.5  # below, it tells nothing: it was fitted to lie above
-            said.append(
-                f"{'✓' if fair else '✗'} a blind classifier on the inputs {'cannot' if fair else 'can'} tell members "
-                f"from non-members: AUC {value:.3f} [{low:.3f}, {high:.3f}]"
-            )
+            value, low, high = map(float, arrays["blind"])
+            mark, can = ("✓", "cannot") if low <= 0.5 else ("✗", "can")  # below, it tells nothing: it was fitted above
+            told = f"a blind classifier on the inputs {can} tell members from non-members"
+            said.append(f"{mark} {told}: AUC {Estimate(value, low, high):.3f}")
         name = getattr(getattr(step, "data", None), "name", "")
         yield f"Self-audit of {name}".removesuffix(" of "), "; ".join(said) or "nothing to say"
 
 
 def _ties(results: Any, steps: Iterable[Any]) -> Iterable[tuple[str, str]]:
     """The largest share of samples that one target's attack cannot tell apart at the top, by kind of attack."""
-    from lib.audit import tie_mass
-
     worst: dict[str, float] = {}
     for step in steps:
         if type(step).__name__ == "Attack":

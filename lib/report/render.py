@@ -8,8 +8,7 @@ import json
 import re
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -21,7 +20,7 @@ from markupsafe import Markup
 
 from lib import BadInput, files, paths
 from lib.report import ledger
-from lib.report.markup import PAGE, drawn
+from lib.report.markup import PAGE, drawn, png
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -39,8 +38,10 @@ GROUPS = {
     "atlas": "Across the papers",
     "explore": "Explorers",
 }
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
-TEXTS = ("text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml")
+TEXTS = {"text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml"}
 LIVE = "(a live control: open this notebook in JupyterLab to use it)"
 SUMMARIES = {"parameters": "parameters", "injected-parameters": "parameters of this run"}
 MARKS = ("<!-- results:begin -->", "<!-- results:end -->")
@@ -57,12 +58,7 @@ def clean(notebook: NotebookNode) -> NotebookNode:
     import nbformat
 
     notebook = deepcopy(notebook)
-    notebook.metadata = nbformat.from_dict(
-        {
-            "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
-            "language_info": {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"},
-        }
-    )
+    notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": LANGUAGE})
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     runs = 0
     for index, cell in enumerate(notebook.cells):
@@ -94,9 +90,8 @@ def _clean_output(output: NotebookNode, count: int | None) -> NotebookNode | Non
     if output.data.pop(WIDGET, None) is not None:
         output.data = {key: value for key, value in output.data.items() if key == "image/png"} | {"text/plain": LIVE}
         output.metadata = {}
-    for kind, value in output.data.items():
-        if isinstance(value, str) and kind in TEXTS:
-            output.data[kind] = _without_paths(value)
+    for kind in TEXTS & output.data.keys():
+        output.data[kind] = _without_paths(output.data[kind])
     return output
 
 
@@ -146,12 +141,9 @@ def _style() -> Markup:
     """Our sheet, and the colours of code by day and by night."""
     from pygments.formatters import HtmlFormatter
 
-    def colours(name: str) -> str:
-        lines = HtmlFormatter(style=name).get_style_defs(".highlight").splitlines()
-        return "\n".join(line for line in lines if line.startswith(".highlight .") and "background" not in line)
-
-    sheet, night = (PAGE / "style.css").read_text(), colours("github-dark").replace("\n", "\n  ")
-    return Markup(f"{sheet}\n{colours('tango')}\n@media (prefers-color-scheme: dark) {{\n{night}\n}}")
+    looks = [HtmlFormatter(style=name).get_token_style_defs(".highlight") for name in ("tango", "github-dark")]
+    day, night = ("\n".join(lines) for lines in looks)
+    return Markup(f"{(PAGE / 'style.css').read_text()}\n{day}\n@media (prefers-color-scheme: dark) {{\n{night}\n}}")
 
 
 # ---------------------------------------------------------------- a run, and its index
@@ -192,20 +184,6 @@ def _weighed(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _weight(rows: Sequence[Mapping[str, Any]]) -> str:
-    """How many claims, how many of them may be wrong by chance, and on how many populations they rest."""
-    said = [f"{len(rows)} claim{'' if len(rows) == 1 else 's'}"]
-    if tested := sum(row.get("p") is not None for row in rows):
-        alone = sum(row.get("q", 1) < 0.05 and row["verdict"] in ("holds", "fails") for row in rows)
-        said.append(f"at most {0.025 * tested:.1f} wrong signs expected by chance")
-        said.append(f"{alone} stand alone (q < .05 among all claims of this profile)")
-    if populations := {name for row in rows for name in row.get("populations", ())}:
-        said.append(f"{len(populations)} distinct populations behind them (data, members, architecture)")
-    if beyond := sum(bool(row.get("outside")) for row in rows):
-        said.append(f"{beyond} outside their regime")
-    return "; ".join(said)
-
-
 def _group(entry: Mapping[str, Any]) -> str:
     folder = entry["notebook"].rpartition("/")[0]
     return GROUPS.get(folder, folder or "More")
@@ -216,16 +194,10 @@ def _order(entry: Mapping[str, Any]) -> tuple[int, str, str]:
     return (known.index(group) if group in known else len(known), group, entry["notebook"])
 
 
-def _tally(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int, str]]:
-    counts = Counter(row["verdict"] for row in rows)
-    return [(name, ledger.ICONS[name], counts[name], ledger.MEANING[name]) for name in ledger.ICONS]
-
-
 def index(run_folder: Path) -> None:
     """Writes `index.html`, which needs nothing but itself and the pages, and `index.md`, both whole or not at all."""
     found = entries(run_folder)
     for entry in found:
-        entry["paper"] = ", ".join(dict.fromkeys(row["paper"] for row in entry["claims"] if row["paper"]))
         page = run_folder / f"{entry['notebook']}.ipynb"
         entry["thumbnail"] = _thumbnail(page, page.stat().st_mtime_ns) if page.exists() else ""
     for kind in ("html", "md"):
@@ -235,16 +207,11 @@ def index(run_folder: Path) -> None:
 def _contents(found: Sequence[Mapping[str, Any]], profile: str, kind: str) -> str:
     """The index as "html" or as "md"."""
     executed = [entry for entry in found if entry["status"] == "executed"]
-    rows = [row for entry in executed for row in entry["claims"]]
-    told = {
-        "groups": {name: list(each) for name, each in groupby(executed, _group)},
-        "failed": [entry for entry in found if entry["status"] != "executed"],
-        "tally": _tally(rows),
-        "claims": _weight(rows),
-        "notebooks": len(executed),
-    }
-    style = _style() if kind == "html" else ""
-    return drawn(f"contents.{kind}", profile=profile, style=style, drawn_claims=ledger.drawn_claims, **told)
+    failed = [entry for entry in found if entry["status"] != "executed"]
+    groups = {name: list(each) for name, each in groupby(executed, _group)}
+    told = {"profile": profile, "executed": executed, "groups": groups, "failed": failed, "style": _style()}
+    words = {"icons": ledger.ICONS, "meaning": ledger.MEANING, "drawn_claims": ledger.drawn_claims}
+    return drawn(f"contents.{kind}", **told, **words)
 
 
 def _first_figure(notebook: Mapping[str, Any]) -> bytes:
@@ -263,9 +230,7 @@ def _thumbnail(notebook: Path, written: int, width: int = 480) -> str:
         return ""
     image = Image.open(io.BytesIO(figure)).convert("RGB")
     image.thumbnail((width, width * 2), Image.Resampling.LANCZOS)
-    small = io.BytesIO()
-    image.quantize(64, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
-    return base64.b64encode(small.getvalue()).decode()
+    return png(image.quantize(64, dither=Image.Dither.NONE), optimize=True)
 
 
 # ---------------------------------------------------------------- what is committed
@@ -279,19 +244,15 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
     import nbformat
 
     place = reports_folder / run_folder.name
-    new, texts = dict[str, dict[str, Any]](), dict[str, str]()
-    for entry in entries(run_folder):
-        name = entry["notebook"]
-        if entry["status"] != "executed":
-            continue
-        text = nbformat.writes(clean(files.notebook(run_folder / f"{name}.ipynb")))
-        size = len(text.encode())
-        if size > LIMIT:
-            raise BadInput(f"{name} would be {size / 1e6:.1f} MB, more than 1 MB; draw fewer or smaller figures")
-        texts[name] = text if text.endswith("\n") else text + "\n"
-        new[name] = {key: entry.get(key, "") for key in ("notebook", "title", "setting", "status", "claims")}
-    if not new:
+    executed = {entry["notebook"]: entry for entry in entries(run_folder) if entry["status"] == "executed"}
+    if not executed:
         raise BadInput(f"the run '{run_folder.name}' holds no executed notebook; `make reproduce` executes them")
+    texts = {name: nbformat.writes(clean(files.notebook(run_folder / f"{name}.ipynb"))) + "\n" for name in executed}
+    for name, text in texts.items():
+        if (size := len(text.encode())) > LIMIT:
+            raise BadInput(f"{name} would be {size / 1e6:.1f} MB, more than 1 MB; draw fewer or smaller figures")
+    told = ("notebook", "title", "setting", "status", "claims")
+    new = {name: {key: entry[key] for key in told} for name, entry in executed.items()}
     kept = {entry["notebook"]: entry for entry in _published(place)}
     both = _weighed(sorted((kept | new).values(), key=_order))
     for name, text in texts.items():
@@ -322,17 +283,16 @@ def published(reports_folder: Path) -> list[dict[str, Any]]:
 def results_table(reports_folder: Path) -> str:
     """One line for each published report: its first claim with what was measured, and how many claims held."""
     found = [entry for entry in published(reports_folder) if entry["claims"]]
-    words = {"icons": ledger.ICONS, "measured": ledger.measured, "tally": _tally, "numeric": ()}
-    return str(drawn("results.md", found=found, **words))
+    return drawn("results.md", found=found, icons=ledger.ICONS, measured=ledger.measured, numeric=())
 
 
 def refresh_readme(readme: Path, table: str) -> bool:
     """Puts `table` between the README's marks; True where that changed it."""
     text = readme.read_text()
-    begin, end = (text.find(mark) for mark in MARKS)
-    if begin < 0 or end < begin:
+    begin, end = map(re.escape, MARKS)
+    fresh, places = re.subn(f"(?s)({begin}).*?({end})", lambda marks: f"{marks[1]}\n{table}\n{marks[2]}", text)
+    if not places:
         raise BadInput(f"{readme.name} has no place for the results: a line {MARKS[0]} and, below, a line {MARKS[1]}")
-    fresh = f"{text[: begin + len(MARKS[0])]}\n{table}\n{text[end:]}"
     if fresh != text:
         files.write(readme, fresh)
     return fresh != text

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -16,8 +16,10 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from PIL import Image
 
-from lib.report.tables import is_estimate
+from lib.audit import Estimate
+from lib.report.markup import png
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -33,6 +35,8 @@ SEQUENTIAL = "crest"
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (3, 1)), (0, (8, 2)), (0, (1, 2.5)))
 SHARPER, COLOURS = 2.0, 128  # dots per dot of the page, colours of a picture
+HEAD: dict[str, Any] = {"loc": "outside upper left", "alignment": "left", "borderaxespad": 0.4,
+                        "title_fontproperties": {"size": 11, "weight": "bold"}}  # fmt: skip
 WIDTH = 8.4  # inches: 924 pixels, a text column of a page at one and a quarter
 
 
@@ -49,19 +53,14 @@ class Sheet(Figure):
     still: Any = None
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
-        wide = round(self.get_size_inches()[0] * self.dpi)
-        data = {"image/png": base64.b64encode(self.png()).decode(), "text/plain": f"Figure: {self.finding}"}
-        return data, {"image/png": {"width": wide, "alt": self.finding}}
+        about = {"width": round(self.bbox.width), "alt": self.finding}
+        return {"image/png": self.png(), "text/plain": f"Figure: {self.finding}"}, {"image/png": about}
 
-    def png(self) -> bytes:
-        """The picture; the same figure gives the same bytes."""
-        from PIL import Image
-
-        raw, small = io.BytesIO(), io.BytesIO()
-        self.savefig(raw, format="png", dpi=self.dpi * SHARPER)
-        few: dict[str, Any] = {"colors": COLOURS, "method": Image.Quantize.MEDIANCUT, "dither": Image.Dither.NONE}
-        Image.open(raw).convert("RGB").quantize(**few).save(small, "PNG", optimize=True)
-        return small.getvalue()
+    def png(self) -> str:
+        """The picture in base64; the same figure gives the same bytes."""
+        self.savefig(raw := io.BytesIO(), format="png", dpi=self.dpi * SHARPER)
+        whole = Image.open(raw).convert("RGB")
+        return png(whole.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE), optimize=True)
 
 
 # ---------------------------------------------------------------- tables in, looks out
@@ -74,7 +73,7 @@ def spans(frame: Frame, value: str = "value", name: str = "_y") -> pd.DataFrame:
     and `high`.
     """
     table = frame.copy() if isinstance(frame, pd.DataFrame) else pd.DataFrame(list(frame))
-    known = len(table) and is_estimate(table[value].iloc[0])
+    known = len(table) and isinstance(table[value].iloc[0], Estimate)
     for end in ("value", "low", "high"):
         given = next((each for each in (f"{value}_{end}", end) if each in table and end != "value"), value)
         found = [getattr(each, end) for each in table[value]] if known else table[given]
@@ -131,13 +130,9 @@ def looks_of(series: Sequence[Any]) -> dict[Any, Look]:
     ordered = len(series) > 1 and all(isinstance(name, int | float | np.number) for name in series)
     many = ordered or len(series) > len(MARKERS)
     colours: Any = sns.color_palette(SEQUENTIAL if many else None, len(series))
-    return {
-        name: Look(
-            "" if name is None else proper(str(name)), colours[i], MARKERS[i % len(MARKERS)],
-            "-" if ordered else DASHES[i % len(DASHES)],
-        )
-        for i, name in enumerate(series)
-    }  # fmt: skip
+    labels = ["" if name is None else proper(str(name)) for name in series]
+    looks = zip(labels, colours, cycle(MARKERS), cycle("-" if ordered else DASHES), strict=False)
+    return {name: Look(*look) for name, look in zip(series, looks, strict=True)}
 
 
 def readable(colour: Any) -> tuple[float, ...]:
@@ -205,29 +200,21 @@ def name_parts(ax: Axes, names: Sequence[str], panels: int = 1) -> None:
 
 
 def finish(fig: Sheet, key: Mapping[str, Any], title: str = "", xlabel: str = "", ylabel: str = "") -> None:
-    """The finding on top, the key (artists by their labels) under it, both flush left; the panels keep their size."""
+    """The finding on top, the key (artists by their labels) under it, as one legend; the panels keep their size."""
     fig.finding = proper(title)
     width, body = fig.get_size_inches()
     for label, room, put in ((xlabel, width, fig.supxlabel), (ylabel, body - 0.5, fig.supylabel)):
         if label:
             fit(put(proper(label), fontsize=9, color="#3e4c59"), room)
-    top = 0.0
-    if title:
-        head = fig.text(0.006, 1, fig.finding, va="top", fontsize=11, fontweight="bold", color=INK, linespacing=1.25)
-        fit(head, 0.985 * width)
-        top = head.get_window_extent().height / fig.dpi + 0.1
-    for across in range(len(key), 0, -1):
-        names = fig.legend(key.values(), key.keys(), loc="upper left", ncols=across, labelcolor=INK)  # type: ignore[call-overload]
-        if across == 1 or names.get_window_extent().width < fig.bbox.width:
+    for across in range(len(key) or 1, 0, -1):
+        head = fig.legend(key.values(), key.keys(), title=fig.finding, ncols=across, **HEAD)
+        fit(head.get_title(), 0.985 * width)
+        if across == 1 or head.get_window_extent().width < fig.bbox.width:
             break
-        names.remove()
-    below = names.get_window_extent().height / fig.dpi + 0.1 if key else 0.0
-    fig.set_size_inches(width, height := body + top + below)
-    if title:
-        head.set_y(1 - 0.03 / height)
-    if key:
-        names.set_bbox_to_anchor((0.006, 1 - (top + 0.04) / height))
-    fig.set_layout_engine("constrained", rect=(0, 0, 1, 1 - (top + below) / height), w_pad=0.05, h_pad=0.05)
+        head.remove()
+    tall = head.get_window_extent().height / fig.dpi + 0.1 if key or title else 0.0
+    fig.set_size_inches(width, body + tall)
+    fig.set_layout_engine("constrained", w_pad=0.05, h_pad=0.05)
 
 
 # ---------------------------------------------------------------- words

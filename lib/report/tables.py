@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -25,32 +25,21 @@ MODERATED = (
 )
 
 
-def is_estimate(value: Any) -> bool:
-    return isinstance(value, Estimate)
-
-
 def plain(value: Any) -> str:
     """A cell as text: an Estimate with its interval, a number with three decimals, nothing as a dash."""
-    if is_estimate(value):
-        text = f"{value:.3f}".replace("-", "−").replace("nan", "–").replace("inf", "∞")
-        return text if value.resolved else f"{text} ({UNRESOLVED})"
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, str):
-        return value
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
+    if value is None or isinstance(value, bool):
+        return {None: "–", True: "yes", False: "no"}[value]
+    if isinstance(value, Estimate):
+        text = f"{value:.3f}" if value.resolved else f"{value:.3f} ({UNRESOLVED})"
+    elif isinstance(value, Printed):
+        text = f"{value:.10g}"
+    elif isinstance(value, Integral):
+        text = f"{value:,}".replace(",", " ")
+    elif isinstance(value, Real):
+        text = f"{value:.3f}" if value == 0 or 1e-3 <= abs(float(value)) < 100 else f"{value:.4g}"
+    else:
         return str(value)
-    if math.isnan(number):
-        return "–"
-    if isinstance(value, Printed):
-        return f"{value:.10g}".replace("-", "−")
-    if number == int(number) and not isinstance(value, float):
-        return f"{int(number):,}".replace(",", " ").replace("-", "−")
-    return (f"{number:.3f}" if 1e-3 <= abs(number) < 100 or number == 0 else f"{number:.4g}").replace("-", "−")
+    return text.replace("-", "−").replace("nan", "–").replace("inf", "∞")
 
 
 class Printed(float):
@@ -59,7 +48,7 @@ class Printed(float):
 
 def _cell(value: Any) -> Markup:
     """A cell as HTML: the interval in small type, so that the eye finds the estimate first."""
-    if not is_estimate(value):
+    if not isinstance(value, Estimate):
         return Markup("{}").format(plain(value))
     number, interval = plain(value).removesuffix(f" ({UNRESOLVED})").split(" ", 1)
     text = Markup("{} <small>{}</small>").format(number, interval.replace(" ", "\u00a0"))
@@ -74,24 +63,21 @@ class Table:
     caption: str = ""
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/html": self._repr_html_(), "text/markdown": self._drawn("md"), "text/plain": str(self)}
+        return {"text/html": self.drawn("html"), "text/markdown": self.drawn("md"), "text/plain": str(self)}
 
-    def _drawn(self, kind: str, cell: Callable[[Any], str] = plain) -> str:
+    def drawn(self, kind: str) -> str:
+        """The table as "html", as "md" or as "txt"."""
         columns = {str(name): list(values) for name, values in self.frame.items()}
         numeric = [i for i, each in enumerate(columns.values()) if not any(isinstance(value, str) for value in each)]
         for name, each in columns.items():
             if name.startswith("paper"):  # as printed there, with no digit more
-                columns[name] = [
-                    Printed(x) if isinstance(x, int | float) and not isinstance(x, bool) else x for x in each
-                ]
+                columns[name] = [Printed(value) if isinstance(value, Real) else value for value in each]
+        cell = _cell if kind == "html" else plain
         rows = [[cell(value) for value in row] for row in zip(*columns.values(), strict=True)]
         return markup.table(kind, list(columns), rows, self.caption, numeric)
 
-    def _repr_html_(self) -> str:
-        return self._drawn("html", _cell)
-
     def __str__(self) -> str:
-        return self._drawn("txt")
+        return self.drawn("txt")
 
     __repr__ = __str__
 
@@ -104,7 +90,7 @@ def table(rows: pd.DataFrame | Sequence[Mapping[str, Any]], paper: str = "", cap
     import pandas as pd
 
     frame = rows.reset_index(drop=True) if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows), dtype=object)
-    estimates = [value for name in frame.columns for value in frame[name] if is_estimate(value)]
+    estimates = [value for name in frame.columns for value in frame[name] if isinstance(value, Estimate)]
     notes = [
         caption,
         f"Paper: {paper}" if paper else "",

@@ -188,12 +188,17 @@ def test_blocks_find_their_like_on_the_other_side() -> None:
     assert sides[1].parts[sides[1].place("stage4")] == "stage4.1"
 
 
-def test_it_says_what_is_held() -> None:
+def test_it_says_what_is_held(app: Explorer) -> None:
     side = Side("A", "", [result(0, STAGES)], "euclidean", (), ANATOMY)
-    assert "freezes 25 % of the parameters, 90 % of the activations and 74 % of the FLOPs" in side.says_held("stage4")
-    assert "before stage1 freezes 1 % of the parameters" in side.says_held("stage1")
-    assert "freezes nothing" in side.says_held("stem")
-    assert Side("A", "", [result(0, STAGES)], "euclidean").says_held("stage4") == ""
+    assert side.held("stage4") == {"parameters": 0.25, "activations": 0.9, "FLOPs": 0.74}
+    assert side.held("stage1")["parameters"] == 0.01 and not any(side.held("stem").values())
+    assert Side("A", "", [result(0, STAGES)], "euclidean").held("stage4") == {}
+    for part, words in (
+        ("stage4", "stage4 freezes 25 % of the parameters, 90 % of the activations and 74 % of the FLOPs."),
+        ("stem", "stem freezes nothing: all is trained again."),
+    ):
+        app.part.value = part
+        assert f"Holding everything before {words}" in text(app.samples["A"].value)
 
 
 # --- the app --------------------------------------------------------------------------------------------------------
@@ -300,6 +305,16 @@ def refuse(*_: Any) -> Setting:
     raise BadInput("such a pool is not to be had")
 
 
+@pytest.mark.parametrize(
+    ("factor", "value", "why"), [("pool", 10**6, "does not fit"), ("pool", 3, "even"), ("pixels", 99, "1 to 28")]
+)
+def test_a_number_that_cannot_be_goes_back(app: Explorer, factor: str, value: int, why: str) -> None:
+    before = app.controls["A"][factor].value
+    app.controls["A"][factor].value = value
+    assert why in text(app.offer.cost.value) and app.controls["A"][factor].value == before
+    assert app.settings["A"] == FIRST and app.offer.train.layout.display == "none"
+
+
 def test_a_failure_is_told(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise lab.Failed("Train abc: out of memory")
@@ -400,7 +415,7 @@ def test_reset_brings_the_beginning_back(app: Explorer) -> None:
     app.controls["A"]["width"].value, app.measure.value, app.parts.value = 4, "direction", "blocks"
     app.reset.click()
     assert app.settings == {"A": FIRST, "B": SECOND} and app.controls["A"]["width"].value == 8
-    assert app.picture.value == before and not app.offer.made
+    assert app.picture.value == before and app.offer.train.layout.display == "none"
 
 
 # --- figures --------------------------------------------------------------------------------------------------------

@@ -96,6 +96,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return calls
 
 
+def offered(app: Explorer) -> bool:
+    return app.offer.train.layout.display is None
+
+
 def text(markup: str) -> str:
     return re.sub("<[^>]+>", " ", markup)
 
@@ -125,7 +129,7 @@ def test_the_selection_is_that_of_the_training(rate: float) -> None:
 def test_a_favourite_tensor_is_taken_first() -> None:
     own = Ranked(maps(0, "head.fc.weight"))
     assert own.size == SIZE
-    half, whole = own.by_tensor(200 / SIZE), {each.of: each for each in own.by_kind(800 / SIZE)}
+    half, whole = own.shares(200 / SIZE), {each.of: each for each in own.shares(800 / SIZE, by_kind=True)}
     assert [each.selected for each in half] == [0, 0, 0, 0, 200]
     assert whole["linear"].share == 1 and sum(each.selected for each in whole.values()) == 800
 
@@ -143,7 +147,7 @@ def test_two_selections_are_compared_with_chance() -> None:
 def test_a_rate_of_no_weight_is_told(shelf: None) -> None:
     stored = Stored(STUDY, [])
     sides = [stored.side(letter, name, 0) for letter, name in (("A", "magnitude"), ("B", "SNIP"))]
-    said = " ".join(told(sides, 1e-5, stored.references()))
+    said = " ".join(told(sides, 1e-5, stored.outcomes(STUDY.references())))
     assert said.count("not trained yet. ") == 2 and "in common" not in said
     assert all(row["A selects of it, %"] == 0 for row in rows(sides, 1e-5))
 
@@ -153,7 +157,7 @@ def test_random_scores_stay_within_chance() -> None:
     for seed in range(100):
         own = Ranked(maps(seed))
         low, high = own.chance(0.1)
-        inside += [a <= each.share <= b for a, b, each in zip(low, high, own.by_tensor(0.1), strict=True)]
+        inside += [a <= each.share <= b for a, b, each in zip(low, high, own.shares(0.1), strict=True)]
     assert 0.94 <= np.mean(inside) < 1
 
 
@@ -164,7 +168,7 @@ def test_the_table_adds_up(shelf: None) -> None:
     for column in ("of all weights, %", "of A's selection, %", "of B's selection, %"):
         assert sum(row[column] for row in found) == pytest.approx(100)
     own = Ranked(maps(1, "head.fc.weight"))
-    assert [row["A selects of it, %"] for row in found] == [100 * each.share for each in own.by_kind(0.05)]
+    assert [row["A selects of it, %"] for row in found] == [100 * each.share for each in own.shares(0.05, by_kind=True)]
 
 
 # --- the app --------------------------------------------------------------------------------------------------------
@@ -221,14 +225,14 @@ def test_every_score_and_model_can_be_looked_at(app: Explorer) -> None:
 
 
 def test_what_is_there_costs_nothing(app: Explorer) -> None:
-    assert text(app.offer.cost.value).strip() == "" and not app.offer.made
+    assert text(app.offer.cost.value).strip() == "" and not offered(app)
 
 
 def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(app: Explorer, asked: list[Any]) -> None:
     app.rate.value = 0.02
     assert "6 already there, 18 to train" in app.offer.cost.value  # nothing of `put` is a training
     app.scores["B"].value = NONE
-    assert app.offer.made and not app.offer.train.disabled
+    assert offered(app) and not app.offer.train.disabled
     app.offer.train.click()
     wanted = {step.key for step in STUDY.measured(STUDY.rewound("vulnerability", 0.02))}
     given = {step.key for part in asked[0] for steps in part for step in steps}
@@ -239,7 +243,7 @@ def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(app: Explorer, as
 def test_a_score_that_is_not_stored_is_told(app: Explorer) -> None:
     store.discard(STUDY.scores("chance")[0].key)
     app.scores["B"].value = "chance"
-    assert "The score of B (chance) is not stored." in text(app.says.value) and app.offer.made
+    assert "The score of B (chance) is not stored." in text(app.says.value) and offered(app)
     assert "A selects" in app.cells.value and "B selects" not in app.cells.value
 
 
@@ -248,7 +252,7 @@ def test_a_damaged_result_is_missing(shelf: None) -> None:
     (store.folder(step.key) / store.ARRAYS).write_bytes(b"")
     app = explorer(STUDY, "vulnerability", None, 0.05)
     assert "A (vulnerability) at 5 %: what comes of rewinding these weights is not trained yet" in text(app.says.value)
-    assert app.offer.made
+    assert offered(app)
 
 
 def test_a_failure_is_told(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,7 +312,7 @@ def test_the_figure_shows_the_same(app: Explorer) -> None:
     areas = [audit.auc(attack["scores"], attack["member"]).mean() for _, attack in found]
     np.testing.assert_allclose(own.get_ydata(), areas)
     for ax, favourite, seed in ((first, "head.fc.weight", 0), (second, "stem.norm.weight", 10)):
-        shares = {i: each.share for i, each in enumerate(Ranked(maps(seed, favourite)).by_tensor(0.05))}
+        shares = {i: each.share for i, each in enumerate(Ranked(maps(seed, favourite)).shares(0.05))}
         marks = [line for line in ax.lines if not line.get_clip_on()]
         drawn = {x: y for line in marks for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}
         assert {x: y for x, y in drawn.items() if y > 1e-3} == {x: y for x, y in shares.items() if y}
@@ -331,7 +335,10 @@ def test_the_trend_is_the_mean_over_the_models(shelf: None) -> None:
     fig = trend(STUDY, 0.05, [0.01])
     assert fig.finding == "At r = 5 %, 2 of 3 scores reach deepest into linear weights"
     linear = fig.axes[[ax.get_title(loc="left") for ax in fig.axes].index("linear")]
-    shares = [{e.of: e.share for e in Ranked(maps(j, "head.fc.weight")).by_kind(0.05)}["linear"] for j in range(MODELS)]
+    shares = [
+        {e.of: e.share for e in Ranked(maps(j, "head.fc.weight")).shares(0.05, by_kind=True)}["linear"]
+        for j in range(MODELS)
+    ]
     assert any(np.isclose(np.mean(shares), line.get_ydata()[-1]) for line in linear.lines)
 
 

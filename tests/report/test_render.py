@@ -11,6 +11,7 @@ import pytest
 from lib import BadInput, paths, report
 from lib.audit import Estimate
 from lib.report import __main__, render
+from lib.report.markup import drawn
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 CLAIMS = report.claims(
@@ -264,10 +265,10 @@ def test_q_is_that_of_all_claims_of_a_profile():
 def test_the_index_counts_what_findings_rest_on():
     row = {"verdict": "holds", "p": 0.01, "q": 0.02, "populations": ["a"], "outside": []}
     rows = [row, row | {"populations": ["a", "b"], "q": 0.2}, row | {"verdict": "undecided", "outside": ["x"]}]
-    said = render._weight(rows)
+    said = drawn("counts.txt", claims=rows)
     assert said.startswith("3 claims; at most 0.1 wrong signs expected by chance; 1 stand alone")
     assert "2 distinct populations" in said and "1 outside their regime" in said
-    assert render._weight([]) == "0 claims"
+    assert drawn("counts.txt", claims=[]) == "0 claims"
 
 
 def test_notebooks_of_one_folder_stand_together():

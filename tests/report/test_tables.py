@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 
 from lib import report
@@ -25,7 +26,7 @@ def test_three_faces_say_the_same():
 
 def test_an_endless_interval_is_shown_as_such():
     one = report.table([{"x": Estimate(0.5, -math.inf, math.inf, 1, False)}])
-    assert "0.500 [−∞, ∞] (below resolution)" in str(one) and "[−∞,\u00a0∞]" in one._repr_html_()
+    assert "0.500 [−∞, ∞] (below resolution)" in str(one) and "[−∞,\u00a0∞]" in one.drawn("html")
 
 
 def test_nothing_is_explained_that_is_not_there():
@@ -41,3 +42,8 @@ def test_rows_name_parts_and_series():
     assert report.rows(["a"], [Estimate(0.5, 0.4, 0.6)], hue="x") == [
         {"part": "a", "value": 0.5, "low": 0.4, "high": 0.6, "hue": "x"}
     ]
+
+
+def test_every_number_has_a_face():
+    numbers = [{"a": math.inf, "b": -math.inf, "c": np.float32(0.5), "d": np.int64(-12345), "e": True, "f": None}]
+    assert str(report.table(numbers)).split()[6:] == ["∞", "−∞", "0.500", "−12", "345", "yes", "–"]
