@@ -14,17 +14,19 @@ from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from lib import BadInput, files, nearest, one_line, paths
-from lib.command import Parser, command
+from lib.command import Parser, command, end_with_parent
 from lib.lab import cluster
 from lib.lab.declare import Notebook, declare, notebooks, parameters, read_parameters, setting
 from lib.lab.plans import Plan, plan, steps_of
 from lib.lab.run import Outcome, reporter, run, width
+
+# nbformat's jsonschema would build a grammar of IRIs, which no notebook has: a second in each process that reads one.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 
 @command
@@ -133,6 +135,7 @@ class Run:
             if error:
                 self.failed(name, error)
             else:
+                self.index()
                 print(f"  {name}: {self.folder / name}.html", flush=True)
 
     def failed(self, name: str, why: str) -> None:
@@ -140,14 +143,19 @@ class Run:
         note(self.folder, self.chosen[name], self.given[name], error=why)
         print(f"  {name}: failed", flush=True)
 
-    def close(self) -> int:
-        """The page that lists all notebooks, and the exit code."""
+    def index(self) -> None:
+        """The page that lists all notebooks; where there is no room for it, the results are kept."""
         from lib import report
 
+        self.errors.pop("index", None)
         try:
             report.index(self.folder)
-        except (OSError, BadInput) as error:  # the results are kept; only the page that lists them found no room
+        except (OSError, BadInput) as error:
             self.errors["index"] = one_line(f"{type(error).__name__}: {error}")
+
+    def close(self) -> int:
+        """Prints what became of the notebooks; the exit code."""
+        self.index()
         executed = len(self.chosen.keys() - self.errors.keys())
         print(f"{executed} of {len(self.chosen)} notebooks executed; read {self.folder}/index.html")
         return _failures(self.errors)
@@ -186,17 +194,6 @@ def _headed(notebook: Notebook, profile: str, given: dict[str, Any]) -> Any:
     return text
 
 
-def end_with_parent() -> None:
-    """Has this process end with the one that started it, even where that one is killed; its kernel follows."""
-
-    def watch() -> None:
-        if parent := parent_process():
-            parent.join()
-            os._exit(1)
-
-    Thread(target=watch, daemon=True).start()
-
-
 def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any]) -> str:
     """Executes one notebook into the run folder and renders its page; why it failed, if it did.
 
@@ -205,7 +202,7 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
     import nbformat
     import papermill
 
-    from lib import report
+    from lib import kernels, report
 
     log = os.open(folder / "kernels.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 2)  # what kernels say to nobody in particular
@@ -218,7 +215,13 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
     try:
         nbformat.write(_headed(notebook, profile, given), working)
         papermill.execute_notebook(
-            working, working, parameters=given, kernel_name="python3", progress_bar=False, start_timeout=180
+            working,
+            working,
+            parameters=given,
+            kernel_name="python3",
+            kernel_manager_class=kernels.Manager,
+            progress_bar=False,
+            start_timeout=180,
         )
         working.replace(final)
         node = files.notebook(final)
@@ -232,8 +235,6 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
     if working.exists():  # what a failing notebook got to is worth reading
         working.replace(final)
     note(folder, notebook, given, time.perf_counter() - start, error)
-    if not error:
-        report.index(folder)
     return error
 
 
