@@ -19,10 +19,12 @@ from jupyter_client.provisioning import LocalProvisioner
 
 from lib.command import end_with_parent
 
-# No torch: most notebooks only look things up, and its threads would not survive a fork.
+# No torch: most notebooks only look things up, and its threads would not survive a fork. No `lib.report.figures`: its
+# style is the style of every figure once it is imported.
 WARM = [
-    "ipykernel.ipkernel", "ipykernel.kernelapp", "jinja2", "matplotlib.backends.backend_agg", "matplotlib.pyplot",
-    "lib.audit", "lib.kernels", "lib.lab.run", "lib.localization.disparity", "lib.report.figures", "lib.report.lineage",
+    "IPython.core.completerlib", "adjustText", "ipykernel.ipkernel", "ipykernel.kernelapp", "jinja2", "lib.audit",
+    "lib.kernels", "lib.lab.run", "lib.localization.disparity", "lib.report.lineage", "matplotlib.backends.backend_agg",
+    "matplotlib.pyplot", "scipy.stats", "seaborn",
 ]  # fmt: skip
 INLINE = "module://matplotlib_inline.backend_inline"  # of matplotlib, which asks when it is imported
 
@@ -39,13 +41,16 @@ class Manager(AsyncKernelManager):
 class Forked(LocalProvisioner):
     """A kernel as a child of this process' fork server (of `multiprocessing`), which starts with the first."""
 
+    process: Any = None
+    pgid: Any = None
+
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
         os.environ.setdefault("MPLBACKEND", INLINE)
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(WARM)
-        self.process = context.Process(target=kernel, args=(cmd[cmd.index("-f") :], kwargs["env"]))
-        self.process.start()
-        self.pid = self.pgid = self.process.pid
+        fork = context.Process(target=kernel, args=(cmd[cmd.index("-f") :], kwargs["env"]))
+        fork.start()
+        self.process, self.pid, self.pgid = fork, fork.pid, fork.pid
         return self.connection_info
 
     async def poll(self) -> int | None:
@@ -64,15 +69,15 @@ class Forked(LocalProvisioner):
 
 def kernel(arguments: list[str], environment: dict[str, str]) -> None:
     """Runs in the fork: a kernel in a session of its own, with the environment that it was given."""
+    import numpy as np
     from ipykernel.kernelapp import IPKernelApp
-    from numpy import random
 
     os.setsid()  # Ctrl-C is for the batch, which ends its kernels
     os.environ.clear()
     os.environ.update(environment)
     end_with_parent()
     process._parent_process = None  # type: ignore[attr-defined]  # what runs here may start workers of its own
-    random.seed()  # the state of all forks would be one
+    np.random.seed()  # noqa: NPY002 (a state that all forks would share)
     sys.argv = ["ipykernel_launcher", *arguments]
     IPKernelApp.launch_instance(arguments, parent_handle=os.getppid())
     atexit._run_exitfuncs()  # a fork ends without them
