@@ -130,12 +130,15 @@ class Run:
             future.add_done_callback(partial(self._told, name))
 
     def _told(self, name: str, done: Future[str]) -> None:
+        from lib import report
+
         error = str(done.exception() or "") or done.result()
         with suppress(BrokenPipeError):  # the batch ends where it prints next
             if error:
                 self.failed(name, error)
             else:
-                self.index()
+                with suppress(OSError, BadInput):  # `close` tells of it
+                    report.index(self.folder)
                 print(f"  {name}: {self.folder / name}.html", flush=True)
 
     def failed(self, name: str, why: str) -> None:
@@ -143,19 +146,14 @@ class Run:
         note(self.folder, self.chosen[name], self.given[name], error=why)
         print(f"  {name}: failed", flush=True)
 
-    def index(self) -> None:
-        """The page that lists all notebooks; where there is no room for it, the results are kept."""
+    def close(self) -> int:
+        """The page that lists all notebooks, and the exit code."""
         from lib import report
 
-        self.errors.pop("index", None)
         try:
             report.index(self.folder)
-        except (OSError, BadInput) as error:
+        except (OSError, BadInput) as error:  # the results are kept; only the page that lists them found no room
             self.errors["index"] = one_line(f"{type(error).__name__}: {error}")
-
-    def close(self) -> int:
-        """Prints what became of the notebooks; the exit code."""
-        self.index()
         executed = len(self.chosen.keys() - self.errors.keys())
         print(f"{executed} of {len(self.chosen)} notebooks executed; read {self.folder}/index.html")
         return _failures(self.errors)
@@ -202,7 +200,8 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
     import nbformat
     import papermill
 
-    from lib import kernels, report
+    from lib import report
+    from lib.kernels import Warm
 
     log = os.open(folder / "kernels.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 2)  # what kernels say to nobody in particular
@@ -210,20 +209,14 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
     start = time.perf_counter()
     final = folder / f"{notebook.name}.ipynb"
     final.parent.mkdir(parents=True, exist_ok=True)
-    working = final.with_name(f".{final.name}.{os.getpid()}")
+    draft = final.with_name(f".{final.name}.{os.getpid()}")
     error = ""
     try:
-        nbformat.write(_headed(notebook, profile, given), working)
+        nbformat.write(_headed(notebook, profile, given), draft)
         papermill.execute_notebook(
-            working,
-            working,
-            parameters=given,
-            kernel_name="python3",
-            kernel_manager_class=kernels.Manager,
-            progress_bar=False,
-            start_timeout=180,
+            draft, draft, given, kernel_name="python3", kernel_manager_class=Warm, progress_bar=False, start_timeout=180
         )
-        working.replace(final)
+        draft.replace(final)
         node = files.notebook(final)
         files.write(final.with_suffix(".claims.json"), json.dumps(report.claims_of(node), indent=1))
         home = "../" * notebook.name.count("/") + "index.html"
@@ -232,8 +225,8 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
         error = one_line(f"{failure.ename}: {failure.evalue}")
     except Exception as failure:  # a kernel that dies, a disk that is full
         error = one_line(f"{type(failure).__name__}: {failure}")
-    if working.exists():  # what a failing notebook got to is worth reading
-        working.replace(final)
+    if draft.exists():  # what a failing notebook got to is worth reading
+        draft.replace(final)
     note(folder, notebook, given, time.perf_counter() - start, error)
     return error
 

@@ -22,14 +22,13 @@ from lib.command import end_with_parent
 # No torch: most notebooks only look things up, and its threads would not survive a fork. No `lib.report.figures`: its
 # style is the style of every figure once it is imported.
 WARM = [
-    "IPython.core.completerlib", "adjustText", "ipykernel.ipkernel", "ipykernel.kernelapp", "jinja2", "lib.audit",
-    "lib.kernels", "lib.lab.run", "lib.localization.disparity", "lib.report.lineage", "matplotlib.backends.backend_agg",
-    "matplotlib.pyplot", "scipy.stats", "seaborn",
+    "adjustText", "ipykernel.kernelapp", "jinja2", "lib.audit", "lib.kernels", "lib.lab.run", "lib.report.lineage",
+    "lib.localization.disparity", "matplotlib.backends.backend_agg", "seaborn",
 ]  # fmt: skip
 INLINE = "module://matplotlib_inline.backend_inline"  # of matplotlib, which asks when it is imported
 
 
-class Manager(AsyncKernelManager):
+class Warm(AsyncKernelManager):
     """Starts its kernel by a fork where that is safe: not on macOS once numpy is imported, and not on Windows."""
 
     def __init__(self, **options: Any) -> None:

@@ -19,7 +19,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient.exceptions import DeadKernelError
 
 from lib import paths
-from lib.kernels import Manager
+from lib.kernels import Warm
 
 pytestmark = pytest.mark.notebook
 PROC = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in Linux's /proc")
@@ -27,9 +27,12 @@ PROC = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks fo
 
 @pytest.fixture(autouse=True, scope="module")
 def own_server() -> Iterator[None]:
-    """Other tests fork from a server of theirs."""
+    """Other tests fork from a server of theirs, and know no backend of matplotlib that a kernel wants."""
     forkserver._forkserver._stop()
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MPLBACKEND", "")
+        del os.environ["MPLBACKEND"]
+        yield
     forkserver._forkserver._stop()
 
 
@@ -60,7 +63,7 @@ def test_outputs_are_those_of_an_ordinary_kernel(tmp_path: Path, monkeypatch: py
         "report.claims(report.Claim('one', 'It leaks less', 'AUC', above=0.0, control='paired'))",
         "import subprocess; subprocess.run(['sh', '-c', 'echo below; echo aside >&2']); print('said', file=sys.stderr)",
     )
-    warm, ordinary = (executed(kind, tmp_path, *cells) for kind in (Manager, AsyncKernelManager))
+    warm, ordinary = (executed(kind, tmp_path, *cells) for kind in (Warm, AsyncKernelManager))
     assert json.dumps(warm, sort_keys=True) == json.dumps(ordinary, sort_keys=True)
     assert any("image/png" in output.get("data", ()) for output in warm[2])
 
@@ -74,7 +77,7 @@ def test_a_kernel_knows_nothing_of_the_one_before(tmp_path: Path, monkeypatch: p
     seen = []
     for turn in ("first", "second"):
         monkeypatch.setenv("LEAK_ATLAS_SEEN", turn)
-        seen.append(printed(executed(Manager, tmp_path, look, "print(hasattr(np, 'mine'), os.getcwd())", told, mark)))
+        seen.append(printed(executed(Warm, tmp_path, look, "print(hasattr(np, 'mine'), os.getcwd())", told, mark)))
     assert [each[:2] for each in seen] == 2 * [["False False", f"False {os.getcwd()}"]]
     first, second = (each[2].split() for each in seen)
     assert (first[-1], second[-1]) == ("first", "second")
@@ -82,7 +85,7 @@ def test_a_kernel_knows_nothing_of_the_one_before(tmp_path: Path, monkeypatch: p
 
 
 def test_a_kernel_that_dies_is_told_as_ever(tmp_path: Path) -> None:
-    for kind in (Manager, AsyncKernelManager):
+    for kind in (Warm, AsyncKernelManager):
         for end in ("os._exit(9)", "os.kill(os.getpid(), 9)"):
             with pytest.raises(DeadKernelError, match="Kernel died"):
                 executed(kind, tmp_path, f"import os\n{end}")
@@ -94,7 +97,7 @@ def test_what_a_kernel_leaves_to_its_end_is_done(tmp_path: Path) -> None:
     work = "from concurrent.futures import ProcessPoolExecutor as Pool\nimport multiprocessing as mp"
     count = "with Pool(2, mp.get_context('spawn')) as pool:\n    print(list(pool.map(abs, [-1, -2])))"
     ends = f"import atexit, pathlib\natexit.register(pathlib.Path({str(file)!r}).touch)"
-    assert printed(executed(Manager, tmp_path, work, count, ends))[1] == "[1, 2]"
+    assert printed(executed(Warm, tmp_path, work, count, ends))[1] == "[1, 2]"
     assert file.exists()
 
 
@@ -104,12 +107,12 @@ BATCH = textwrap.dedent("""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
     from lib.command import end_with_parent
-    from lib.kernels import Manager
+    from lib.kernels import Warm
     from tests.test_kernels import executed
     if __name__ == "__main__":
         pool = ProcessPoolExecutor(1, get_context("spawn"), end_with_parent)
         cell = "import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(300)"
-        pool.submit(executed, Manager, Path("."), cell).result()
+        pool.submit(executed, Warm, Path("."), cell).result()
 """)
 
 
