@@ -4,6 +4,9 @@ ONLY ?= *
 WORKERS ?=
 VENV := .venv
 PYTHON := $(VENV)/bin/python
+# Compiling all that is installed takes as long as installing it; what is imported is compiled then, and kept.
+INSTALL := $(PYTHON) -m pip install --quiet --disable-pip-version-check --no-compile -c requirements.lock -e
+unexport PYTHONDONTWRITEBYTECODE
 export OMP_WAIT_POLICY := PASSIVE
 
 # What a user gives reaches the shell as variables of its own, unread: PROFILE='x;cmd' is the name of no profile.
@@ -22,25 +25,31 @@ help: ## what there is
 env: $(VENV)/.ready ## make the environment in .venv
 $(VENV)/.ready: pyproject.toml requirements.lock
 	python3 -m venv $(VENV)
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[dev]'
+	$(INSTALL) .
+	touch $@
+
+# What checks and tests need beyond it. Tests take warnings for errors, those of others' code as it is compiled too.
+$(VENV)/.dev: $(VENV)/.ready
+	$(INSTALL) '.[dev]'
+	$(PYTHON) -m compileall -qq -j0 $(VENV)/lib || true
 	touch $@
 
 reproduce: env ## execute every notebook of PROFILE and leave pages and an index in outputs/runs/PROFILE
 	@set -f; $(PYTHON) -m lib.batch --profile "$$PROFILE" --only $$ONLY $${WORKERS:+--workers "$$WORKERS"}
 
-check: env ## lint, formatting and types
+check: $(VENV)/.dev ## lint, formatting and types
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 
-test: env ## pass the tests
+test: $(VENV)/.dev ## pass the tests
 	$(PYTHON) -m pytest
 
 lab: env ## JupyterLab on this machine, notebooks opening as notebooks
 	JUPYTER_CONFIG_PATH=$(CURDIR)/notebooks/.jupyter $(VENV)/bin/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
 
 api: env ## pages of the library's docstrings in outputs/api
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[docs]'
+	$(INSTALL) '.[docs]'
 	$(PYTHON) -W ignore -m pdoc lib --output-directory outputs/api
 
 report: env ## clean the executed notebooks of PROFILE into outputs/reports and refresh README's table

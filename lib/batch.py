@@ -14,17 +14,19 @@ from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from lib import BadInput, files, nearest, one_line, paths
-from lib.command import Parser, command
+from lib.command import Parser, command, end_with_parent
 from lib.lab import cluster
 from lib.lab.declare import Notebook, declare, notebooks, parameters, read_parameters, setting
 from lib.lab.plans import Plan, plan, steps_of
 from lib.lab.run import Outcome, reporter, run, width
+
+# nbformat's jsonschema would build a grammar of IRIs, which no notebook has: a second in each process that reads one.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 
 @command
@@ -128,11 +130,15 @@ class Run:
             future.add_done_callback(partial(self._told, name))
 
     def _told(self, name: str, done: Future[str]) -> None:
+        from lib import report
+
         error = str(done.exception() or "") or done.result()
         with suppress(BrokenPipeError):  # the batch ends where it prints next
             if error:
                 self.failed(name, error)
             else:
+                with suppress(OSError, BadInput):  # `close` tells of it
+                    report.index(self.folder)
                 print(f"  {name}: {self.folder / name}.html", flush=True)
 
     def failed(self, name: str, why: str) -> None:
@@ -186,17 +192,6 @@ def _headed(notebook: Notebook, profile: str, given: dict[str, Any]) -> Any:
     return text
 
 
-def end_with_parent() -> None:
-    """Has this process end with the one that started it, even where that one is killed; its kernel follows."""
-
-    def watch() -> None:
-        if parent := parent_process():
-            parent.join()
-            os._exit(1)
-
-    Thread(target=watch, daemon=True).start()
-
-
 def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any]) -> str:
     """Executes one notebook into the run folder and renders its page; why it failed, if it did.
 
@@ -206,6 +201,7 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
     import papermill
 
     from lib import report
+    from lib.kernels import Warm
 
     log = os.open(folder / "kernels.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 2)  # what kernels say to nobody in particular
@@ -213,14 +209,14 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
     start = time.perf_counter()
     final = folder / f"{notebook.name}.ipynb"
     final.parent.mkdir(parents=True, exist_ok=True)
-    working = final.with_name(f".{final.name}.{os.getpid()}")
+    draft = final.with_name(f".{final.name}.{os.getpid()}")
     error = ""
     try:
-        nbformat.write(_headed(notebook, profile, given), working)
+        nbformat.write(_headed(notebook, profile, given), draft)
         papermill.execute_notebook(
-            working, working, parameters=given, kernel_name="python3", progress_bar=False, start_timeout=180
+            draft, draft, given, kernel_name="python3", kernel_manager_class=Warm, progress_bar=False, start_timeout=180
         )
-        working.replace(final)
+        draft.replace(final)
         node = files.notebook(final)
         files.write(final.with_suffix(".claims.json"), json.dumps(report.claims_of(node), indent=1))
         home = "../" * notebook.name.count("/") + "index.html"
@@ -229,11 +225,9 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
         error = one_line(f"{failure.ename}: {failure.evalue}")
     except Exception as failure:  # a kernel that dies, a disk that is full
         error = one_line(f"{type(failure).__name__}: {failure}")
-    if working.exists():  # what a failing notebook got to is worth reading
-        working.replace(final)
+    if draft.exists():  # what a failing notebook got to is worth reading
+        draft.replace(final)
     note(folder, notebook, given, time.perf_counter() - start, error)
-    if not error:
-        report.index(folder)
     return error
 
 

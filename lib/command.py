@@ -9,7 +9,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from io import TextIOWrapper
-from typing import NoReturn
+from multiprocessing import parent_process
+from threading import Thread
+from typing import Any, NoReturn
 
 from lib import BadInput, one_line
 
@@ -55,3 +57,14 @@ def command(main: Callable[[list[str] | None], int]) -> Callable[..., int]:
         return code
 
     return answered
+
+
+def end_with_parent() -> None:
+    """Has this process end with the one that started it, even where that one is killed."""
+
+    def watch(parent: Any) -> None:
+        parent.join()
+        os._exit(1)
+
+    if parent := parent_process():
+        Thread(target=watch, args=(parent,), daemon=True).start()
