@@ -5,5 +5,5 @@ shadows' ``(M, N)`` or ``(M, N, A)``, the shadows' membership ``(M, N)`` Boolean
 attack is told the target's own membership.
 
 Shadows must have been drawn so that their number of members per sample says nothing about the target: where the target
-comes from the same fixed-half design, its whole complement pair has to leave (see `shadows.equal_counts`).
+comes from the same fixed-half design, its whole complement pair has to leave.
 """

@@ -56,7 +56,7 @@ def lira(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, attacker: LiR
     """LiRA scores ``(N,)`` from scaled confidences (`signals.scaled_confidence`), larger = more likely member.
 
     ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M, N)``; query a must be the same view of a sample in every
-    model. NaN among the shadows = not evaluated, or left out on purpose (see `shadows.equal_counts`). ``prior`` is the
+    model. NaN among the shadows = not evaluated. ``prior`` is the
     weight of ``shrunk`` in pseudo-shadows. ValueError where shapes do not match or a sample has too few shadows: 2 a
     side for ``per_sample``, else 1; offline needs OUT only.
     """

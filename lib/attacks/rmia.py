@@ -42,22 +42,17 @@ def _log_mean(values: FloatArray, use: BoolArray) -> FloatArray:
 
 
 def log_ratio(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, mode: Mode, a: float) -> FloatArray:
-    """log of target's confidence over the average model's, (N, A)."""
-    own, out = _compared(target, shadows, member, mode)
-    if mode == "online" or a == 1:
-        return own - out
-    # log(((1 + a) p + 1 - a) / 2) = log(1 + (1 + a) / 2 (p - 1)), which keeps its digits where p is close to 1.
-    return np.asarray(own - np.log1p((1 + a) / 2 * np.expm1(out)))
-
-
-def _compared(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, mode: Mode) -> tuple[FloatArray, FloatArray]:
-    """log of the target's confidence and of the mean over the shadows, (N, A): all of them online, OUT ones offline."""
+    """log of target's confidence over the average model's, (N, A); of all shadows online, of OUT ones offline."""
     RMIA(mode)  # refuses an unknown name
     own, others, inside = checked(target, shadows, member)
     if any(np.any(values > 0) or np.any(np.isneginf(values)) for values in (own, others)):
         raise ValueError("expected log confidences, which are finite and never above 0 (signals.log_confidence)")
     known = np.asarray(~np.isnan(others).any(axis=2))
-    return own, _log_mean(others, known if mode == "online" else known & ~inside)
+    out = _log_mean(others, known if mode == "online" else known & ~inside)
+    if mode == "online" or a == 1:
+        return own - out
+    # log(((1 + a) p + 1 - a) / 2) = log(1 + (1 + a) / 2 (p - 1)), which keeps its digits where p is close to 1.
+    return np.asarray(own - np.log1p((1 + a) / 2 * np.expm1(out)))
 
 
 def rmia(
@@ -107,15 +102,12 @@ def rmia(
     return (wins + rank / levels.size) / size
 
 
-def base(
-    target: ArrayLike, shadows: ArrayLike, member: ArrayLike, *, mode: Mode = "online", strength: float = 0.33
-) -> FloatArray:
+def base(target: ArrayLike, shadows: ArrayLike, member: ArrayLike) -> FloatArray:
     """BASE scores ``(N,)``: log p - log mean p over the shadows, averaged over queries; RMIA's ranking without z.
 
-    Arrays and errors as `rmia`. Online uses all shadows; offline log p - strength * log mean p over the OUT ones.
+    Arrays and errors as `rmia`.
     """
-    own, average = _compared(target, shadows, member, mode)
-    return np.asarray((own - (1.0 if mode == "online" else strength) * average).mean(axis=1))
+    return np.asarray(log_ratio(target, shadows, member, "online", 1.0).mean(axis=1))
 
 
 @infer.register(RMIA)

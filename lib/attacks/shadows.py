@@ -40,21 +40,6 @@ def checked(target: ArrayLike, shadows: ArrayLike, member: ArrayLike) -> tuple[F
     return own.reshape(len(own), -1), others.reshape(*inside.shape, -1), inside
 
 
-def equal_counts(member: BoolArray, known: BoolArray | None = None) -> BoolArray:
-    """Which (shadow, sample) entries to keep so that every sample has the same number of members as of non-members.
-
-    Attacks leave out what is NaN: give them ``np.where(kept, shadows (M, N), np.nan)``. The first k of each are kept, k
-    the smallest count that occurs; entries that are not ``known`` are neither kept nor counted.
-    With fixed-half designs from which only the target was taken out, a sample has one member shadow less exactly when
-    the target holds it: the counts give the answer away (AUC near .43 on noise with 8 models), and every attack that
-    weighs the two sides picks it up, the wrong way round.
-    """
-    ins, outs = (side if known is None else side & known for side in (member, ~member))
-    ranks = np.cumsum(ins, axis=0), np.cumsum(outs, axis=0)
-    k = min(int(rank[-1].min()) for rank in ranks)
-    return np.asarray((ins & (ranks[0] <= k)) | (outs & (ranks[1] <= k)))
-
-
 def require(found: Moments, side: str, least: int) -> None:
     """ValueError naming the first sample that has fewer than ``least`` shadows on this side."""
     short = np.flatnonzero(found.number.min(axis=1) < least)

@@ -74,19 +74,13 @@ def auc(scores: ArrayLike, member: ArrayLike) -> FloatArray:
     return each(scores, member, mann_whitney)
 
 
-def balanced_accuracy(scores: ArrayLike, member: ArrayLike, threshold: ArrayLike | None = None) -> FloatArray:
-    """(TPR + TNR) / 2 at ``threshold`` (broadcast to ``(...)``), or at the best one for these very scores when None.
+def balanced_accuracy(scores: ArrayLike, member: ArrayLike) -> FloatArray:
+    """(TPR + TNR) / 2 at the best threshold for these very scores: an oracle's.
 
-    The best one is an oracle: it never falls below 0.5 and rises above it by chance alone, about 0.31 * sqrt(1/members
-    + 1/non-members) in a null. Shapes and errors as `auc`.
+    It never falls below 0.5 and rises above it by chance alone, about 0.31 * sqrt(1/members + 1/non-members) in a null.
+    Shapes and errors as `auc`.
     """
-    if threshold is None:
-        return each(scores, member, best_accuracy)
-    rows, inside, lead = checked(scores, member)
-    inside = np.broadcast_to(inside, rows.shape)
-    called = rows >= np.broadcast_to(np.asarray(threshold, dtype=np.float64), lead).reshape(-1, 1)
-    tpr_, fpr = ((called & side).sum(axis=1) / side.sum(axis=1) for side in (inside, ~inside))
-    return ((tpr_ + 1 - fpr) / 2).reshape(lead)[()]
+    return each(scores, member, best_accuracy)
 
 
 def false_positives(fpr: float, non_members: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -1,6 +1,6 @@
 """Two probes side by side, stage by stage and block by block: an explorer over stored feature distances.
 
-    start = Setting(Data(), Halves(1000), Model("resnet10", width=8), Schedule(20))
+    start = Setting(Data(), Halves(1000), Model("resnet10", width=8), Schedule(20), models=4)
     layers.explorer(start, start.but("architecture", "vgg11"), moments=[2, 5, 10])
 
 Every control looks at what the store has. What it lacks is computed on a click, whose cost is told before.
@@ -50,7 +50,7 @@ class Explorer(base.Explorer):
         self.samples = {letter: widgets.HTML().add_class("leak-atlas-samples") for letter in COLOURS}
         self.controls = {letter: {f: self._control(letter, f) for f in FACTORS} for letter in COLOURS}
         measures = [(words, name) for name, words in MEASURES.items()]
-        pairs = [(f"pair {i + 1}", i) for i in range(min(first.pairs, second.pairs))]
+        pairs = [(f"pair {i + 1}", i) for i in range(min(first.models, second.models))]
         buttons, look = widgets.ToggleButtons, {"style": {"description_width": "initial"}, "layout": AUTO}
         self.epoch = self.watched(widgets.SelectionSlider(options=["end"], description="epoch", **look))
         self.parts = self.watched(buttons(options=["stages", "blocks"], style={"button_width": "70px"}))

@@ -32,17 +32,10 @@ STRIDES = (1, 2, 4)  # of stage 4, and sides of a patch
 
 
 @dataclass(frozen=True)
-class Setting:
-    """Pairs of M_all and M_h1 at one value of each factor; the fields are what `recipe.probe_pairs` takes."""
+class Setting(recipe.Setup):
+    """Pairs of M_all and M_h1 at one value of each factor."""
 
-    data: Data
-    design: recipe.Halves
-    model: Model
-    schedule: recipe.Schedule
     objective: Objective = field(default_factory=recipe.CrossEntropy)
-    pairs: int = 4
-    seed: int = 0
-    precision: Literal["fp32", "bf16"] = "fp32"
 
     def __getitem__(self, factor: str) -> Any:
         """The factor's value; the pixels of a whole image are its side."""
@@ -67,7 +60,7 @@ class Setting:
         return replace(self, **{owner: replace(getattr(self, owner), **{name: value}) if name else value})
 
     def probe(self) -> tuple[recipe.Pair, ...]:
-        return recipe.probe_pairs(**vars(self))
+        return self.pairs(self.objective)
 
     def distances(self, moment: int | None = None, parts: Parts = "stages") -> list[Distance]:
         """One a pair, after epoch `moment`; None: at the end."""

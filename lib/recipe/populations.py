@@ -149,7 +149,7 @@ class Setup:
         return Population(tuple(replace(first, row=row, seed=seed) for row, seed in enumerate(seeds)))
 
     def pairs(self, objective: Objective | None = None) -> tuple[Pair, ...]:
-        """Pair p trains rows 2p and 2p+1 of `Halves` with one seed, so that nothing but the data tells the two apart."""
+        """Pair p trains rows 2p and 2p+1 of `Halves` with one seed, so that nothing but data tells the two apart."""
         firsts = (state.training for state in self.trained(objective))
         wholes = (replace(first, row=2 * first.row) for first in firsts)
         return tuple(Pair(whole, replace(whole, row=whole.row + 1)) for whole in wholes)

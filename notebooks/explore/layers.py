@@ -46,7 +46,7 @@ from lib.recipe import Augment, CrossEntropy, Data, Halves, Model, RelaxLoss, Sc
 
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
-first = Setting(Data(data, pixels), Halves(pool, seed=seed), Model(models[0], width), schedule, pairs=pairs, seed=seed, precision=precision)
+first = Setting(Data(data, pixels), Halves(pool, seed=seed), Model(models[0], width), schedule, pairs, seed, precision)
 second = first.but("architecture", models[-1])
 relaxed = first.but("training", RelaxLoss(alpha))
 

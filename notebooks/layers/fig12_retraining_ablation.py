@@ -45,7 +45,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from lib import audit, lab, report
-from lib.recipe import RMIA, Augment, Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Threshold, self_audit
+from lib.recipe import RMIA, Augment, Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Setup, Threshold, self_audit
 
 claims = report.claims(
     report.Claim(

@@ -31,7 +31,7 @@ DEEPER = ["stem", "stage1.0", "stage1.1", "stage2.0", "stage3.0", "stage4.0", "s
 N = 400
 SIZE = 1000  # the pool lies somewhere among the samples of the data set
 
-FIRST = Setting(Data(pixels=16), Halves(N), Model("resnet10", width=8), Schedule(20), pairs=3)
+FIRST = Setting(Data(pixels=16), Halves(N), Model("resnet10", width=8), Schedule(20), models=3)
 SECOND = FIRST.but("architecture", "resnet18")
 MOMENTS = [5]
 OBJECTIVES = {"cross-entropy": CrossEntropy(), "RelaxLoss": RelaxLoss(0.3)}
@@ -326,7 +326,7 @@ def test_a_failure_is_told(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_click_trains_what_is_missing(own_outputs: Any) -> None:
-    tiny = Setting(Data(pixels=8), Halves(40, test=20), Model("resnet10", width=2), Schedule(2, 20), pairs=1)
+    tiny = Setting(Data(pixels=8), Halves(40, test=20), Model("resnet10", width=2), Schedule(2, 20), models=1)
     app = explorer(tiny, tiny.but("stage-4 stride", 1), [1])
     assert app.picture.value == "" and "4 to train" in app.offer.cost.value and not list(store.listing())
     app.offer.train.click()
@@ -449,7 +449,7 @@ def test_looking_at_what_is_stored_needs_no_torch(shelf: None) -> None:
     code = (
         "import sys; from lib.explore import layers; from lib.explore.setting import Setting\n"
         "from lib.recipe import Data, Halves, Model, Schedule\n"
-        "first = Setting(Data(pixels=16), Halves(400), Model('resnet10', width=8), Schedule(20), pairs=3)\n"
+        "first = Setting(Data(pixels=16), Halves(400), Model('resnet10', width=8), Schedule(20), models=3)\n"
         "app = layers.explorer(first, first.but('architecture', 'resnet18'), [5])\n"
         "assert 'AUC' in app.says.value and app.samples['A'].value.count('<img') == 12, app.says.value\n"
         "sys.exit('torch' in sys.modules)"
