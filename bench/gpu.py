@@ -42,7 +42,7 @@ from lib.data import augmentation
 from lib.data.resident import Resident
 from lib.models import build, skeleton
 from lib.recipe import Augment, Model, RelaxLoss, Schedule
-from lib.training.cost import flops
+from lib.training.cost import anatomy
 from lib.training.loop import Mode, Training, fit_many, training
 
 PEAK = 790e12  # FLOP/s of a large bfloat16 matrix product on an H200
@@ -287,7 +287,7 @@ def sections(device: torch.device, size: Size, report: Report) -> dict[str, Call
     plan: Mode = "graph" if cuda else "eager"
     data = images(size.images, size.pixels, device)
     fleet_data = images(size.fleet_images, size.pixels, device)
-    work = 3 * flops(size.model, 3, 10, size.pixels)[0] * size.images
+    work = 3 * int(anatomy(size.model, 3, 10, size.pixels)["flops"].sum()) * size.images
     epochs: dict[str, np.ndarray] = {}
 
     def note(name: str, found: np.ndarray, setup: float = 0.0) -> None:

@@ -181,8 +181,14 @@ def test_notebooks_read_alike() -> None:
     assert not found, "\n".join(found)
 
 
+def test_a_notebook_that_is_opened_shows_what_quick_has_stored() -> None:
+    for one in ALL:
+        given = parameters(one, "quick")
+        assert given == {name: one.defaults[name] for name in given}, f"{one.name}: its defaults are not quick's"
+
+
 def test_profiles_fit_the_notebooks_that_they_name() -> None:
-    """Each file belongs to a notebook, each value to one of its parameters, and `_common` to all of them."""
+    """Each file belongs to a notebook, each value to one of its parameters, what is in `_common` to some notebook's."""
     declared = {one.name: set(one.defaults) for one in ALL}
     for profile in profiles():
         folder = paths.PARAMS / profile
@@ -190,9 +196,8 @@ def test_profiles_fit_the_notebooks_that_they_name() -> None:
             name = str(path.relative_to(folder).with_suffix(""))
             assert name == "_common" or name in declared, f"{path} belongs to no notebook"
         common = set(yaml.safe_load((folder / "_common.yaml").read_text()) or {})
+        assert not common - set.union(*declared.values()), f"{folder}/_common.yaml has a name that no notebook has"
         for one in ALL:
-            lacking = common - declared[one.name]
-            assert not lacking, f"{folder}/_common.yaml: {one.name} has no {lacking}"
             assert set(parameters(one, profile)) <= declared[one.name], f"{folder}/{one.name}.yaml"
 
 

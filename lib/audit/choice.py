@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.audit.rates import FloatArray, auc
+from lib.audit.rates import auc
 
-__all__ = ["Choice", "choose"]
-
-
-class Choice(NamedTuple):
-    """The candidate taken, and of each candidate ``(k,)`` its accuracy on dev and how far its leak is from none."""
-
-    chosen: int
-    accuracy: FloatArray
-    leak: FloatArray
+__all__ = ["choose"]
 
 
-def choose(accuracy: ArrayLike, confidence: ArrayLike, member: ArrayLike, slack: float = 0.02) -> Choice:
+def choose(accuracy: ArrayLike, confidence: ArrayLike, member: ArrayLike, slack: float = 0.02) -> dict[str, np.ndarray]:
     """Of the candidates whose accuracy is within ``slack`` of the best one's, the one that leaks least.
 
     ``accuracy (k,)`` on the dev samples; ``confidence (k, n)`` in the true class, on members (``member (n,)`` Boolean)
     and dev samples: the leak is |AUC - 1/2| of the former against the latter. Two-sided, because a defence may make
     members the *less* confident ones. Of equal leaks the first is taken, so list the weakest defence first. No
-    non-member and no test sample is looked at. ValueError where shapes do not match or slack is negative.
+    non-member and no test sample is looked at. Returns which one is taken, `chosen ()`, and of each its
+    `accuracy (k,)` on dev and its `leak (k,)`. ValueError where shapes do not match or slack is negative.
     """
     right, surety = np.asarray(accuracy, np.float64), np.asarray(confidence, np.float64)
     if right.ndim != 1 or not right.size or surety.shape[:-1] != right.shape or np.isnan(right).any():
@@ -36,4 +27,4 @@ def choose(accuracy: ArrayLike, confidence: ArrayLike, member: ArrayLike, slack:
     leak = np.abs(auc(surety, member) - 0.5)
     # 0.62 - 0.02 is above 0.6 in floats; accuracies are whole numbers of samples, far more than this apart.
     near = right >= right.max() - slack - 1e-9
-    return Choice(int(np.argmin(np.where(near, leak, np.inf))), right, leak)
+    return {"chosen": np.asarray(np.where(near, leak, np.inf).argmin()), "accuracy": right, "leak": leak}

@@ -32,10 +32,9 @@ class Notebook:
     @cached_property
     def text(self) -> Any:
         """The notebook, with a cell of text at its head; BadInput where the file is none."""
+        source = files.text(self.path)
         try:
-            found = _read(files.text(self.path))
-        except BadInput:
-            raise
+            found = _read(source)
         except Exception as error:  # its header is YAML
             raise BadInput(f"{self.path} is not a notebook: {error}") from error
         if not any(cell.cell_type == "markdown" and cell.source.strip() for cell in found.cells):

@@ -145,8 +145,8 @@ class Setup:
         """One training from scratch for each of the design's first rows, each with its own initialisation."""
         what, goal = schedule or self.schedule, objective or CrossEntropy()
         first = Train(self.data, self.design, 0, self.model, what, goal, precision=self.precision)
-        seeds = (model_seed(self.seed, row) for row in range(self.models))
-        return Population(tuple(replace(first, row=row, seed=seed) for row, seed in enumerate(seeds)))
+        rows = range(self.models)
+        return Population(tuple(replace(first, row=row, seed=model_seed(self.seed, row)) for row in rows))
 
     def pairs(self, objective: Objective | None = None) -> tuple[Pair, ...]:
         """Pair p trains rows 2p and 2p+1 of `Halves` with one seed, so that nothing but data tells the two apart."""

@@ -11,7 +11,6 @@ from lib.report import render
 def main(arguments: list[str] | None = None) -> int:
     parser = Parser(prog="python -m lib.report", description=__doc__)
     parser.add_argument("profile", help="a run of `python -m lib.batch`")
-    parser.add_argument("--index", action="store_true", help="only write the run's index; publish nothing")
     chosen = parser.parse_args(arguments)
     folder = paths.runs(chosen.profile)
     if not folder.is_dir() or folder.parent != paths.runs("."):
@@ -20,11 +19,10 @@ def main(arguments: list[str] | None = None) -> int:
         raise BadInput(f"there is no run of profile '{chosen.profile}'{hint}")
     render.index(folder)
     print(f"index: {folder / 'index.html'}")
-    if not chosen.index:
-        names = render.publish(folder, paths.reports())
-        print(f"{len(names)} reports published: {paths.reports() / chosen.profile / 'index.md'}")
-        if render.refresh_readme(paths.ROOT / "README.md", render.results_table(paths.reports())):
-            print("README.md: results table refreshed")
+    names = render.publish(folder, paths.reports())
+    print(f"{len(names)} reports published: {paths.reports() / chosen.profile / 'index.md'}")
+    if render.refresh_readme(paths.ROOT / "README.md", render.results_table(paths.reports())):
+        print("README.md: results table refreshed")
     return 0
 
 

@@ -59,12 +59,6 @@ def anatomy(model: Model, channels: int, classes: int, size: int) -> dict[str, n
     return {name: np.array(column) for name, column in columns}
 
 
-def flops(model: Model, channels: int, classes: int, size: int) -> tuple[int, int]:
-    """FLOPs of the forward pass of one sample, and the network's parameters."""
-    counts = anatomy(model, channels, classes, size)
-    return int(counts["flops"].sum()), int(counts["parameters"].sum())
-
-
 @compute.register(Anatomy)
 def _(step: Anatomy, of: Of) -> Arrays:
     counts = anatomy(step.model, step.data.channels, step.data.classes, step.data.size)

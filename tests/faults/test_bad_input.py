@@ -124,7 +124,7 @@ LINES = [
     ("report nothing", "there is no run of profile 'nothing'"),
     ("report ../..", "there is no run of profile"),
     ("report {empty}", "there is no run of profile"),
-    ("report / --index", "there is no run of profile"),
+    ("report /", "there is no run of profile"),
     ("report nothing --nonsense", "unrecognized arguments"),
 ]
 

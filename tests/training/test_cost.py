@@ -11,13 +11,15 @@ from lib import rewinding
 from lib.data.resident import Resident
 from lib.models import Net, build
 from lib.recipe import Augment, Model, Schedule
-from lib.training.cost import _level, _peak, _saving, anatomy, flops, measure
+from lib.training.cost import _level, _peak, _saving, anatomy, measure
 
 
 def test_resnet18_at_full_width() -> None:
-    operations, parameters = flops(Model("resnet18"), 3, 10, 32)
-    assert parameters == 11_173_962
-    assert 3 * operations / 1e9 == pytest.approx(3.33, abs=0.01)  # a training step is about three forward passes
+    counts = anatomy(Model("resnet18"), 3, 10, 32)
+    assert counts["parameters"].sum() == 11_173_962
+    assert 3 * counts["flops"].sum() / 1e9 == pytest.approx(
+        3.33, abs=0.01
+    )  # a training step is about three forward passes
 
 
 def test_block_by_block() -> None:
@@ -61,9 +63,8 @@ def test_what_is_counted_is_the_same_in_every_run_and_grows_with_the_batch() -> 
 
 
 def test_flops_of_an_epoch_are_three_forward_passes_less_the_gradient_of_the_images() -> None:
-    forward, _ = flops(Model("resnet10", width=4), 1, 4, 8)
-    stem = int(anatomy(Model("resnet10", width=4), 1, 4, 8)["flops"][0])
-    assert measured()["flops"] == 64 * (3 * forward - stem)
+    forward = anatomy(Model("resnet10", width=4), 1, 4, 8)["flops"]
+    assert measured()["flops"] == 64 * (3 * forward.sum() - forward[0])
 
 
 def test_what_is_held_costs_neither_memory_nor_operations() -> None:
