@@ -98,18 +98,13 @@ SILENT = "that a stage tells nothing: at quick's sizes the interval is wider tha
 ZERO = "below resolution by design: quick's non-members do not show this FPR"
 RARE = "too many comparisons at once for effects that are drawn at random"
 UNDECIDABLE = {
-    "layers/fig01_stage_and_block_disparity early_stages_are_silent": SILENT,
     "layers/fig05_channels_atm stage_3_is_beyond_the_margin": SILENT,
-    "layers/fig07_tab02_map_size_atm larger_map_hardly_leaks_more": RARE,
     "layers/fig10_resnet_depth early_stages_are_silent": SILENT,
     "layers/fig11_atm_depth stage_3_is_beyond_the_margin": SILENT,
     "layers/fig15_roc adv_reg_01": ZERO,
     "layers/fig15_roc relaxloss_01": ZERO,
-    "layers/own02_stage_membership_probe stage_3_is_silent_by_distance": SILENT,
-    "weights/fig01_sparsity magnitude_no_better": RARE,
     "weights/fig05a_cinic10 hamp_leak": RARE,
     "weights/fig06_more_shadows same_order": RARE,
-    "weights/fig07_text score_beats_chance": RARE,
     "weights/tab03_cifar10 resnet10_tpr": ZERO,
     "weights/tab03_cifar10 vit_tpr": ZERO,
 }

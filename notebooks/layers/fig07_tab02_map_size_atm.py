@@ -141,7 +141,7 @@ PAPER = {max(patches): (0.3628, 0.9997), max(patches) // 2: (0.4729, 0.9998)}  #
 gain = audit.paired_difference(accuracy[min(patches)], accuracy[max(patches)])
 report.against_paper(
     [{"setting": side[p], "value": audit.over(accuracy[p]), "paper": PAPER.get(p, (None,))[0]} for p in patches],
-    title=f"The largest map is {100 * gain.value:+.1f} points as accurate as the smallest (paper: +11.0)",
+    title=f"The largest map: {100 * gain.value:+.1f} points of accuracy against the smallest (paper: +11.0)",
     xlabel="test accuracy of M_all",
     source="Tab. 2 at the same ratio of maps, TinyImageNet",
 )
