@@ -177,7 +177,7 @@ report.judge(
     notes={
         "accuracy_is_kept": "In `quick`, the network is thin to begin with, and it is fine-tuned for a few steps only",
         **dict.fromkeys(("gap_stays", "leak_stays"), "The claim on stopping early says whether that is more than a looser fit gives"),
-        "no_better_than_stopping": "In `quick`, four models that attack each other leave wide intervals",
+        "no_better_than_stopping": "In `quick`, ten models that attack each other leave wide intervals",
         "magnitude_no_better": "Where it leaks less, what the paper finds is a finding about its score, not about pruning",
     },
 )

@@ -184,7 +184,7 @@ report.judge(
 
 # %% [markdown]
 # **Caveat.** Accuracies are those of batches, before each update. Many passes over few reference samples may teach the network these very samples, so that
-# its accuracy on them falls and that on others does not: no accuracy on fresh samples is stored. In `quick`, the ViT is far from fitted.
+# its accuracy on them falls and that on others does not: no accuracy on fresh samples is stored. In `quick`, the ViT fits nine in ten members.
 
 # %%
 report.provenance(results)
