@@ -183,9 +183,8 @@ for net, each in pairs.items():
 report.judge(claims, **measured, notes=notes)
 
 # %% [markdown]
-# **Caveat.** Sizes are the cast's in `quick`, elsewhere those that `own02` finds nearest. One strength of each defence and one lambda, chosen
-# beforehand (`fig08` draws curves). DP-SGD inside CWRF guarantees nothing: scores, masks and initial weights know the members. In `quick` the ViT's
-# loss hardly reaches RelaxLoss's target: it is nearly cross-entropy there.
+# **Caveat.** Sizes are the cast's in `quick`, elsewhere as `own02` finds them. One strength and one lambda, chosen beforehand. DP-SGD inside CWRF guarantees
+# nothing: scores, masks and initial weights know the members. In `quick` the ViT's loss hardly reaches RelaxLoss's target: it is nearly cross-entropy there.
 
 # %%
 report.provenance(results)
