@@ -194,9 +194,11 @@ def test_profiles_fit_the_notebooks_that_they_name() -> None:
         folder = paths.PARAMS / profile
         for path in folder.rglob("*.yaml"):
             name = str(path.relative_to(folder).with_suffix(""))
-            assert name == "_common" or name in declared, f"{path} belongs to no notebook"
-        common = set(yaml.safe_load((folder / "_common.yaml").read_text()) or {})
-        assert not common - set.union(*declared.values()), f"{folder}/_common.yaml has a name that no notebook has"
+            assert path.stem == "_common" or name in declared, f"{path} belongs to no notebook"
+        for path in folder.rglob("_common.yaml"):
+            below = str(path.parent.relative_to(folder)).lstrip(".")
+            names = set().union(*(own for one, own in declared.items() if one.startswith(below)))
+            assert not set(yaml.safe_load(path.read_text()) or {}) - names, f"{path} has a name that no notebook has"
         for one in ALL:
             assert set(parameters(one, profile)) <= declared[one.name], f"{folder}/{one.name}.yaml"
 

@@ -100,7 +100,7 @@ def _of_profile(profile: str) -> Path:
     if profile not in profiles():
         raise BadInput(f"there is no profile '{profile}'{nearest(profile, profiles())}")
     folder = paths.PARAMS / profile
-    known = {COMMON, *(f"{one.name}.yaml" for one in notebooks())}
+    known = {COMMON, *(place for one in notebooks() for place in _files(one))}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if not path.is_dir() and not path.name.startswith(".") and name not in known:
@@ -110,14 +110,20 @@ def _of_profile(profile: str) -> Path:
     return folder
 
 
+def _files(notebook: Notebook) -> tuple[str, ...]:
+    """What a profile may say of a notebook: of all, of its folder, of itself; the later beats the earlier."""
+    return COMMON, f"{notebook.name.rpartition('/')[0]}/{COMMON}", f"{notebook.name}.yaml"
+
+
 def parameters(notebook: Notebook, profile: str, extra: dict[str, Any] | None = None) -> dict[str, Any]:
     """What a profile sets for a notebook, checked against the notebook's own names and types.
 
-    What stands in the common file is for the notebooks that have the parameter, and a notebook's own file may differ.
+    What stands in a common file, the profile's or the folder's, is for the notebooks that have the parameter; a
+    notebook's own file may differ.
     """
     folder, defaults = _of_profile(profile), notebook.defaults
     out: dict[str, tuple[str, Any]] = {}  # where a value stands, and the value
-    for path in (folder / COMMON, folder / f"{notebook.name}.yaml"):
+    for path in (folder / name for name in _files(notebook)):
         if path.exists():
             where = str(path.relative_to(paths.ROOT))
             given = files.from_yaml(files.text(path, SHORT), where, dict[str, Any] | None) or {}
