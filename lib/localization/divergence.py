@@ -1,0 +1,52 @@
+"""How differently a network behaves on members and on non-members (SAMIA, section 4.1), from stored arrays (numpy)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lib.attacks import signals as scores
+from lib.audit import FloatArray
+from lib.data.designs import Role
+
+GAPS = ("confidence", "sensitivity", "generalisation")
+
+
+def behaviour(signals: Mapping[str, NDArray], sensitivity: Mapping[str, NDArray]) -> dict[str, FloatArray]:
+    """Of the members and non-members of a state, from its stored `Signals` and `Sensitivity`, `(n,)` each.
+
+    `confidence` and `sensitivity` of the true class, `generalisation` (1 where the network is right), and `member` and
+    `label`. The two steps need not know the same other samples.
+    """
+    pool = np.isin(signals["role"], (Role.MEMBER, Role.NONMEMBER))
+    logits, label = signals["logits"][pool], signals["labels"][pool]
+    place = np.searchsorted(sensitivity["index"], signals["index"][pool])
+    return {
+        "confidence": scores.confidence(logits, label),
+        "sensitivity": sensitivity["sensitivity"][place, label].astype(np.float64),
+        "generalisation": scores.correctness(logits, label),
+        "member": signals["role"][pool] == Role.MEMBER,
+        "label": label,
+    }
+
+
+def gap(values: ArrayLike, member: ArrayLike) -> float:
+    """Mean of `values (n,)` over members minus mean over non-members (eq. 3, 4); NaN where a side is missing."""
+    each, inside = np.asarray(values, np.float64), np.asarray(member, bool)
+    return float(each[inside].mean() - each[~inside].mean()) if inside.any() and not inside.all() else float("nan")
+
+
+def gap_by_class(values: ArrayLike, member: ArrayLike, label: ArrayLike, classes: int) -> FloatArray:
+    """The same within each class, `(classes,)`."""
+    each, inside, own = (np.asarray(part) for part in (values, member, label))
+    return np.array([gap(each[own == one], inside[own == one]) for one in range(classes)])
+
+
+def partial_correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> float:
+    """Pearson's correlation of `x (n,)` and `y (n,)` with what `given (n, k)` explains linearly taken out."""
+    known = np.column_stack([np.ones(len(np.asarray(x))), np.asarray(given, np.float64)])
+    both = np.column_stack([x, y]).astype(np.float64)
+    left = both - known @ np.linalg.lstsq(known, both, rcond=None)[0]
+    return float(np.corrcoef(left.T)[0, 1])

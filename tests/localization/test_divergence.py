@@ -1,0 +1,38 @@
+"""Gaps between members and non-members, by hand and against scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from lib.data.designs import Role
+from lib.localization.divergence import GAPS, behaviour, gap, gap_by_class, partial_correlation
+
+
+def test_gaps_by_hand() -> None:
+    values, member, label = [1.0, 3.0, 0.0, 1.0], [True, True, False, False], [0, 1, 0, 1]
+    assert gap(values, member) == 1.5
+    assert gap_by_class(values, member, label, 3)[:2].tolist() == [1.0, 2.0]
+    assert np.isnan(gap_by_class(values, member, label, 3)[2])
+    assert np.isnan(gap(values, [True] * 4))
+
+
+def test_behaviour_is_that_of_the_true_class_on_members_and_non_members() -> None:
+    role = np.array([Role.MEMBER, Role.DEV, Role.NONMEMBER, Role.UNUSED])
+    signals = {"role": role, "labels": np.array([1, 0, 0, 1]), "index": np.array([2, 5, 7, 9])}
+    signals["logits"] = np.log([[0.25, 0.75], [0.5, 0.5], [0.1, 0.9], [0.5, 0.5]])
+    sensitivity = {"index": np.array([2, 7]), "sensitivity": np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)}
+    found = behaviour(signals, sensitivity)
+    assert found["confidence"] == pytest.approx([0.75, 0.1])
+    assert found["sensitivity"].tolist() == [2.0, 3.0]
+    assert found["generalisation"].tolist() == [1.0, 0.0]
+    assert {name: gap(found[name], found["member"]) for name in GAPS}["sensitivity"] == -1.0
+
+
+def test_partial_correlation_is_that_of_the_residuals() -> None:
+    draws = np.random.default_rng(0)
+    given = draws.normal(size=(200, 2))
+    x, y = given @ [1.0, 2.0] + draws.normal(size=200), given @ [3.0, 0.5] + draws.normal(size=200)
+    left = [each - LinearRegression().fit(given, each).predict(given) for each in (x, y)]
+    assert partial_correlation(x, y, given) == pytest.approx(np.corrcoef(left)[0, 1])
+    assert abs(partial_correlation(x, y, given)) < 0.2 < np.corrcoef(x, y)[0, 1]
+    assert partial_correlation(x, x + y, np.empty((200, 0))) == pytest.approx(np.corrcoef(x, x + y)[0, 1])
