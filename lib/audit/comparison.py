@@ -12,7 +12,7 @@ import numpy as np
 from lib.audit.estimates import Estimate, moderate
 from lib.audit.rates import FloatArray, auc, tpr_label
 from lib.audit.samples import delong_difference
-from lib.audit.targets import HEADLINE_FPRS, Scored, audit, over, paired_difference, pooled, units
+from lib.audit.targets import HEADLINE_FPRS, Scored, audit, over, own_accuracy, paired_difference, pooled, units
 
 __all__ = ["Comparison"]
 
@@ -116,6 +116,16 @@ class Comparison:
         least, most = mean.value - np.hypot(low, other_high), mean.value + np.hypot(high, other_low)
         shown &= mean.resolved and theirs
         return replace(mean, low=min(mean.low, float(least)), high=max(mean.high, float(most)), resolved=shown)
+
+    def more_right(self, one: Pair, other: Pair) -> Estimate:
+        """Attack accuracy of `one`, a way and an attacker, at that attacker's own thresholds, minus that of `other`.
+
+        ValueError where one of them names no threshold.
+        """
+        first, second = (own_accuracy(self._found(way, str(attacker))) for way, attacker in (one, other))
+        if first is None or second is None:
+            raise ValueError(f"{one[1]} and {other[1]} need thresholds of their own")
+        return paired_difference(first, second)
 
     def better_curve(self, ones: Sequence[Hashable], others: Sequence[Hashable], attacker: str) -> Estimate:
         """The area that the strengths `ones` dominate in the plane of accuracy and AUC, minus that of `others`.

@@ -78,9 +78,8 @@ def audit(
     each = [found] if isinstance(found, Mapping) else list(found)
     effect = design_effect if len(each) == 1 else 1.0
     row = {"auc": over(units(each, auc), bounds=(0, 1), design_effect=effect)}
-    own = [_right(one) for one in each]
-    if all(one is not None for one in own):
-        row["accuracy"], guess = over(_means(own), bounds=(0, 1)), units(each, _majority)
+    if (own := own_accuracy(each)) is not None:
+        row["accuracy"], guess = over(own, bounds=(0, 1)), units(each, _majority)
         certain = float(guess.mean())
         row["majority"] = Estimate(certain, certain, certain, guess.size)
     row["best_balanced_accuracy"] = over(units(each, balanced_accuracy), bounds=(0, 1), design_effect=effect)
@@ -111,6 +110,12 @@ def pooled(found: Sequence[Scored], fpr: float) -> tuple[FloatArray, tuple[float
     return _means(rates), (float(low), float(high)), is_resolved(fpr, int(fewest))
 
 
+def own_accuracy(found: Sequence[Scored]) -> FloatArray | None:
+    """Share of each unit's samples that the attacker's own threshold calls rightly, `(n,)`; None where it names none."""
+    own = [_right(one) for one in found]
+    return _means(own) if all(one is not None for one in own) else None
+
+
 def _means(each: Sequence[Any]) -> FloatArray:
     return np.atleast_1d(each[0]) if len(each) == 1 else np.array([np.mean(one) for one in each])
 
@@ -121,7 +126,7 @@ def _majority(scores: ArrayLike, member: ArrayLike) -> FloatArray:
 
 
 def _right(found: Scored) -> FloatArray | None:
-    """Share of the samples that the attacker's own threshold calls rightly; None where it names no threshold."""
+    """Of one experiment, `(T,)`."""
     borders = found.get("thresholds")
     if borders is None or np.isnan(borders).any():
         return None

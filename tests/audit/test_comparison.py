@@ -49,6 +49,16 @@ def test_leak_and_its_difference() -> None:
     assert both.more_leaky("plain", "plain", "LiRA").value == 0
 
 
+def test_attack_accuracies_are_paired_too() -> None:
+    one, other = made(1.0), made(0.0, seed=1)
+    attacks = {("plain", "A"): one | {"thresholds": np.zeros(8)}, ("plain", "B"): other | {"thresholds": np.zeros(8)}}
+    both = audit.Comparison({}, {**attacks, ("plain", "C"): one})
+    right = [np.mean((each["scores"] >= 0) == each["member"], axis=1) for each in (one, other)]
+    assert both.more_right(("plain", "A"), ("plain", "B")) == audit.paired_difference(*right)
+    with pytest.raises(ValueError, match="thresholds"):
+        both.more_right(("plain", "A"), ("plain", "C"))
+
+
 def test_equal_ways_differ_by_nothing() -> None:
     """Null: the interval of no difference covers zero about as often as it says, TPRs included."""
     covered = []
