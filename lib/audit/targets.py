@@ -111,7 +111,7 @@ def pooled(found: Sequence[Scored], fpr: float) -> tuple[FloatArray, tuple[float
 
 
 def own_accuracy(found: Sequence[Scored]) -> FloatArray | None:
-    """Share of each unit's samples that the attacker's own threshold calls rightly, `(n,)`; None where it names none."""
+    """Share of samples that the attacker's own threshold calls rightly, of each unit, `(n,)`; None: it names none."""
     own = [_right(one) for one in found]
     return _means(own) if all(one is not None for one in own) else None
 
