@@ -187,7 +187,7 @@ def test_victims_never_help_each_other() -> None:
     attack = halves.attack(Threshold("loss"), targets=3, shadows=halves)
     assert all(attack.helpers(target) == (*halves[3:],) for target in attack.targets)
     with pytest.raises(BadInput, match="row 0 has 0 shadows outside its own pair"):
-        halves.attack(Threshold("loss"), targets=3, shadows=halves[:3])
+        pool(3, VictimAttacker(400, test=40, dev=20, victims=3)).attack(Threshold("loss"))
 
 
 def test_an_attack_that_cannot_be_done_is_refused_before_anything_is_trained() -> None:
