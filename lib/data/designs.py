@@ -153,7 +153,7 @@ def _own_half(design: VictimAttacker, row: int, sets: Sets) -> np.ndarray:
     """The half that row `row` splits, in an order of its own."""
     half = len(sets.pool) // 2
     sides = _stream(design.seed, _Purpose.SIDES).permutation(len(sets.pool))
-    own = np.sort(sides[:half] if row == 0 else sides[half:])
+    own = np.sort(sides[:half] if row < design.victims else sides[half:])
     return sets.pool[own[_stream(design.seed, _Purpose.SPLIT, row).permutation(half)]]
 
 
@@ -193,8 +193,8 @@ def roles(design: Design, labels: np.ndarray, train: int, rows: Sequence[int] | 
     - `RandomHalves`: row 2p has a random half of exactly pool / 2 and row 2p + 1 the other. Not stratified: this is the
       membership game as LiRA and RMIA play it, each half as likely as any other.
     - `Subsets`, `Folds`: a random share of the pool, or one of k equal parts of it; not stratified either.
-    - `VictimAttacker`, `SharedTest`: the pool is cut into two random halves. Row 0 splits the one, each later row
-      re-splits the other with its own seed; the samples of the half that is not the row's own are unused.
+    - `VictimAttacker`, `SharedTest`: the pool is cut into two random halves. The first `victims` rows split the one,
+      each later row the other, all with seeds of their own; the half that is not the row's own is unused.
     - `LeftOut`: row K r + k is row r of its base, whose members are left out by L random ones of the K rows K r ..
       K r + K - 1, and are non-members there. Each member draws for itself, so that sizes vary a little.
 

@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Any, ClassVar
 
 from lib import BadInput
-from lib.recipe.core import Recipe, Whole
+from lib.recipe.core import Positive, Recipe, Whole
 
 __all__ = ["Design", "Folds", "Halves", "LeftOut", "RandomHalves", "SharedTest", "Subsets", "VictimAttacker"]
 
@@ -116,20 +116,23 @@ class Folds(Design):
 
 
 class VictimAttacker(Design):
-    """SAMIA's disjoint halves. Row 0 is the victim's split of the one, the others re-split the other.
+    """SAMIA's disjoint halves. The first `victims` rows split the victim's half, all later rows the attacker's.
 
-    `dev` samples of a half are looked at, the rest is half member, half non-member: as published, a tenth of it. Its
-    pool is train and test part joined (`Data.joined`).
+    The paper has one victim. More are splits of one half, so they never help each other: an attacker has no model of
+    the victim's samples. `dev` samples of a half are looked at, the rest is half member, half non-member: as published,
+    a tenth of it. Its pool is train and test part joined (`Data.joined`).
     """
 
     meets: ClassVar[bool] = False
     dev_inside: ClassVar[bool] = True
 
+    victims: Positive = 1
+
     def members(self, row: int) -> int:
         return (self.pool // 2 - self.dev) // 2
 
     def pair(self, row: int) -> int:
-        return row
+        return 0 if row < self.victims else row
 
     def check(self, train: int, test: int) -> None:
         super().check(train, test)
@@ -144,7 +147,7 @@ class VictimAttacker(Design):
 class SharedTest(VictimAttacker):
     """WeMem's published split: members from halves of the pool, and one test part that is unseen by all.
 
-    Row r trains on the `share` of its half, row 0 of the victim's and the others of the attacker's. The rest of that
+    Row r trains on the `share` of its half, a victim of the one and the others of the attacker's. The rest of that
     half and all `test` samples are its outsiders: `dev` of them are looked at, the others are non-members. So an
     attacker learns from the very non-members on which it is judged; `VictimAttacker` is the clean form.
     """

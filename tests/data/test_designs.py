@@ -122,19 +122,27 @@ def test_halves_are_the_pool_and_half_of_each_class(seed: int, pool: int, labels
 
 
 @settings(deadline=None)
-@given(seeds, pools, labellings, st.floats(0, 0.7))
-def test_victim_and_attacker_share_nothing(seed: int, pool: int, labels: np.ndarray, share: float) -> None:
+@given(seeds, pools, labellings, st.floats(0, 0.7), st.integers(1, 4))
+def test_victims_and_attacker_share_nothing(
+    seed: int, pool: int, labels: np.ndarray, share: float, victims: int
+) -> None:
     dev = 2 * int(share * pool / 4) + pool // 2 % 2
-    design = VictimAttacker(pool, None, seed, dev=dev)
-    table = designs.roles(design, labels, TRAIN, 6)
+    design = VictimAttacker(pool, None, seed, dev=dev, victims=victims)
+    table = designs.roles(design, labels, TRAIN, victims + 5)
     train = table[:, :TRAIN] != Role.UNUSED
     assert (train.sum(1) == pool // 2).all()
-    assert not (train[0] & train[1:]).any()
-    assert (train[1:] == train[1]).all()
+    assert not (train[0] & train[victims:]).any()
+    assert (train[:victims] == train[0]).all() and (train[victims:] == train[victims]).all()
     members, others, held = ((table == role).sum(1) for role in (Role.MEMBER, Role.NONMEMBER, Role.DEV))
     assert (members == others).all() and (members > 0).all()
     assert (held == dev).all()
-    assert [design.pair(row) for row in range(3)] == [0, 1, 2]
+    assert [design.pair(row) for row in range(victims + 2)] == [0] * victims + [victims, victims + 1]
+
+
+def test_the_first_victim_is_the_only_one_of_a_design_with_one() -> None:
+    many, one = (designs.roles(VictimAttacker(200, 0, victims=n), labelled(5), TRAIN, 6) for n in (3, 1))
+    assert np.array_equal(many[0], one[0]) and np.array_equal(many[3:], one[3:])
+    assert len({row.tobytes() for row in many}) == 6, "each row has a split of its own"
 
 
 @settings(deadline=None)

@@ -182,6 +182,14 @@ def test_each_victim_is_judged_on_its_own_pool() -> None:
     assert found["index"].shape == (3, 180) and len(set(found["index"][0]) & set(found["index"][1])) == 0
 
 
+def test_victims_never_help_each_other() -> None:
+    halves = pool(5, VictimAttacker(400, test=40, dev=20, victims=3))
+    attack = halves.attack(Threshold("loss"), targets=3, shadows=halves)
+    assert all(attack.helpers(target) == (*halves[3:],) for target in attack.targets)
+    with pytest.raises(BadInput, match="row 0 has 0 shadows outside its own pair"):
+        pool(3, VictimAttacker(400, test=40, dev=20, victims=3)).attack(Threshold("loss"))
+
+
 def test_an_attack_that_cannot_be_done_is_refused_before_anything_is_trained() -> None:
     halves = pool(4, VictimAttacker(400, test=40, dev=20))
     for make, words in (
