@@ -1,14 +1,22 @@
 """Exact sparsity, and zeros that stay."""
 
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
-from lib.models import build
-from lib.pruning import magnitudes, prune
-from lib.recipe import Model, Schedule
+from lib import BadInput, lab
+from lib.models import Net, build
+from lib.pruning import magnitudes, prune, prune_filters, units
+from lib.recipe import Data, Model, PruneFilters, RandomHalves, Schedule, Setup
+from lib.subject import weights
 from lib.training.loop import fit
 from tests.test_rewinding import images
 
@@ -68,3 +76,147 @@ def test_zeros_stay_zero_and_the_rest_learns(optimizer: str) -> None:
     for name, mask in gone.items():
         assert not end[name][mask].any()
         assert not torch.equal(end[name], start[name]), name
+
+
+# --- whole filters ----------------------------------------------------------------------------------------------------
+
+
+def trained(model: Model) -> Net:
+    """A network whose norms have scales, shifts and statistics of some training."""
+    net = build(model, 1, 3, 0)
+    draws = torch.Generator().manual_seed(1)
+    for module in net.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            for tensor in (module.weight, module.bias, module.running_mean, module.running_var):
+                tensor.data.copy_(torch.rand(len(tensor), generator=draws) + 0.1)
+    return net
+
+
+def silent(net: Net, gone: dict[str, torch.Tensor]) -> int:
+    """How many channels that are gone the norms put out, all of them exactly zero."""
+    found = []
+
+    def look(name: str) -> Callable[..., None]:
+        return lambda module, given, output: found.append(output[:, gone[f"{name}.weight"]])
+
+    hooks = [m.register_forward_hook(look(n)) for n, m in net.named_modules() if f"{n}.weight" in gone and "norm" in n]
+    with torch.no_grad():
+        net(torch.rand(4, 1, 8, 8))
+    for hook in hooks:
+        hook.remove()
+    assert found and not any(channels.any() for channels in found)
+    return sum(channels.shape[1] for channels in found)
+
+
+def test_the_network_says_which_norm_reads_which_convolution() -> None:
+    stage = [("stage1.0.conv1", "stage1.0.norm1"), ("stage1.0.conv2", "stage1.0.norm2")]
+    found = units(MODEL, 1, 3, 8)
+    assert list(found[:3]) == [("stem.conv", "stem.norm"), *stage] and len(found) == 12
+    assert ("stage4.0.shortcut.conv", "stage4.0.shortcut.norm") in found
+    assert all(len(unit) == 2 for unit in units(Model("resnet50", width=4), 1, 3, 8))
+    assert [unit[0] for unit in units(Model("vgg11", width=2), 1, 3, 8)][:2] == ["stage1.0.conv", "stage2.0.conv"]
+
+
+class PreActivation(nn.Module):
+    """DenseNet's layer: norm, convolution, norm, convolution, and what it was given joined to what it found."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm1, self.conv1 = nn.BatchNorm2d(2), nn.Conv2d(2, 4, 1)
+        self.norm2, self.conv2 = nn.BatchNorm2d(4), nn.Conv2d(4, 2, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.conv1(torch.relu(self.norm1(torch.cat([x], dim=1))))
+        return torch.cat([x, self.conv2(torch.relu(self.norm2(y)))], dim=1)
+
+
+def test_a_norm_of_joined_maps_goes_alone_and_a_convolution_without_a_norm_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = Net(OrderedDict(stem=PreActivation()))
+    monkeypatch.setattr("lib.pruning.skeleton", lambda *_: net.to("meta"))
+    monkeypatch.setattr("lib.pruning.blank", lambda *_: torch.empty(1, 2, 4, 4, device="meta"))
+    found = units.__wrapped__(MODEL, 2, 3, 4)
+    assert set(found) == {("stem.norm1",), ("stem.conv1", "stem.norm2"), ("stem.conv2",)}
+    state = PreActivation().state_dict(prefix="stem.")
+    state["stem.norm1.weight"][1], state["stem.norm2.weight"][:2] = 0.1, torch.tensor([0.2, 0.3])
+    _, gone = prune_filters(state, found, 0.5, "scale")
+    assert gone["stem.norm1.weight"].tolist() == [False, True] and gone["stem.norm2.bias"].tolist()[:2] == [True, True]
+    assert set(gone) == {f"stem.{n}.{p}" for n in ("norm1", "norm2", "conv1") for p in ("weight", "bias")}
+    _, gone = prune_filters(state, found, 0.5, "l1")
+    assert {name.split(".")[1] for name in gone} == {"conv1", "norm2", "conv2"}
+
+
+@pytest.mark.parametrize("by", ["l1", "l2", "random", "scale"])
+@pytest.mark.parametrize("sparsity", [0.0, 0.3, 0.55, 1.0])
+def test_filters_go_whole_in_exact_numbers(by: Any, sparsity: float) -> None:
+    model = Model("vgg11", width=3)
+    before, parts = trained(model).state_dict(), units(model, 1, 3, 8)
+    after, gone = prune_filters(before, parts, sparsity, by)
+    counts = [int(gone[f"{conv}.weight"][:, 0, 0, 0].sum()) for conv, _ in parts]
+    sizes = [len(before[f"{conv}.weight"]) for conv, _ in parts]
+    if by == "scale":
+        assert sum(counts) == round(sparsity * sum(sizes))
+    else:
+        assert counts == [round(sparsity * size) for size in sizes]
+    for conv, norm in parts:
+        which = gone[f"{norm}.weight"]
+        for name in (f"{conv}.weight", f"{conv}.bias", f"{norm}.weight", f"{norm}.bias"):
+            assert gone[name].flatten(1).all(1).equal(which) if gone[name].dim() > 1 else gone[name].equal(which)
+            assert not after[name][which].any() and after[name][~which].equal(before[name][~which])
+        worth = {
+            "l1": before[f"{conv}.weight"].abs().sum((1, 2, 3)),
+            "l2": before[f"{conv}.weight"].flatten(1).norm(dim=1),
+        }
+        if by in worth and which.any() and not which.all():
+            assert worth[by][which].max() <= worth[by][~which].min()
+    assert set(gone) <= {f"{name}.{part}" for unit in parts for name in unit for part in ("weight", "bias")}
+    scales = [(before[f"{norm}.weight"], gone[f"{norm}.weight"]) for _, norm in parts]
+    if by == "scale" and 0 < sparsity < 1:
+        assert max(s[g].max() for s, g in scales if g.any()) <= min(s[~g].min() for s, g in scales if not g.all())
+
+
+@pytest.mark.parametrize("by", ["l1", "random", "scale"])
+def test_filters_that_are_gone_count_and_stay(by: Any) -> None:
+    before, parts = trained(MODEL).state_dict(), units(MODEL, 1, 3, 8)
+    once, gone = prune_filters(before, parts, 0.4, by, seed=3)
+    _, more = prune_filters(once, parts, 0.7, by, seed=3, before=gone)
+    assert all((more[name] | ~mask).all() for name, mask in gone.items())
+    counts = sum(int(more[f"{norm}.weight"].sum()) for _, norm in parts)
+    if by == "scale":
+        assert counts == round(0.7 * sum(len(before[f"{norm}.weight"]) for _, norm in parts))
+    other = prune_filters(before, parts, 0.4, by, seed=4)[1]
+    assert (by == "random") != all(other[name].equal(mask) for name, mask in gone.items())
+
+
+@pytest.mark.parametrize("by", ["l1", "scale"])
+def test_a_channel_that_is_gone_is_zero_behind_its_norm_before_and_after_fine_tuning(by: Any) -> None:
+    net, parts = trained(MODEL), units(MODEL, 1, 3, 8)
+    values, gone = prune_filters(net.state_dict(), parts, 0.5, by)
+    net.load_state_dict(values)
+    count = silent(net.eval(), gone)
+    assert count == sum(int(gone[f"{norm}.weight"].sum()) for _, norm in parts) > 20
+    schedule = Schedule(3, batch=8, optimizer="adam", lr=0.01, weight_decay=0.1)
+    end = fit(net, images(), torch.arange(24), schedule, seed=0, held=gone).states["last"]
+    assert silent(net.eval(), gone) == count and silent(net.train(), gone) == count
+    assert all(not end[name][mask].any() for name, mask in gone.items())
+    assert not end["stage2.0.norm1.running_mean"].equal(values["stage2.0.norm1.running_mean"])
+
+
+def test_filters_of_a_chain_are_pruned_by_its_recipe_and_refused_where_there_are_none() -> None:
+    models = Setup(Data(pixels=8), RandomHalves(80, test=40), MODEL, Schedule(1, 32), 2).trained()
+    pruned = models.prune_filters(0.5, "random")
+    assert pruned[0] == PruneFilters(models[0], 0.5, "random") and pruned[0].pruned
+    assert PruneFilters(models[0], 0.5).record() == {
+        "kind": "PruneFilters",
+        "parent": {"step": models[0].key},
+        "sparsity": 0.5,
+    }
+    lab.realize(models)
+    (_, _, first), (values, held, other) = map(weights, pruned)
+    assert not held and any(not first[name].equal(mask) for name, mask in other.items())
+    twice = weights(pruned[1].prune(0.8, scope="layer"))
+    assert all((twice.gone[name] | ~mask).all() for name, mask in other.items())
+    assert all(not values[name][mask].any() for name, mask in other.items())
+    with pytest.raises(BadInput, match="unlike a vit: take a resnet"):
+        replace(models[0].training, model=Model("vit", width=1)).prune_filters(0.5)
+    with pytest.raises(BadInput, match="0 to 1"):
+        models[0].prune_filters(1.5)

@@ -67,6 +67,9 @@ class Population:
     ) -> Population:
         return self._each(by or [None] * len(self), lambda state, score: state.prune(sparsity, score, scope))
 
+    def prune_filters(self, sparsity: float, by: Literal["l1", "l2", "scale", "random"] = "l1") -> Population:
+        return self._map(lambda state: state.prune_filters(sparsity, by))
+
     def _each(self, by: Sequence[T], change: Callable[[State, T], State]) -> Population:
         """Each model by its own score."""
         if len(by) != len(self):

@@ -17,8 +17,8 @@ from lib.recipe.objectives import CrossEntropy, Objective
 from lib.recipe.subjects import Data, Model, Schedule
 
 __all__ = [
-    "At", "Choose", "Edit", "Hold", "HoldWeights", "Prune", "Rewind", "RewindWeights", "Score", "Shuffled",
-    "Signals", "State", "Train",
+    "At", "Choose", "Edit", "Hold", "HoldWeights", "Prune", "PruneFilters", "Rewind", "RewindWeights", "Score",
+    "Shuffled", "Signals", "State", "Train",
 ]  # fmt: skip
 
 
@@ -62,6 +62,9 @@ class State(Step, ABC):
 
     def prune(self, sparsity: float, by: Score | None = None, scope: Literal["global", "layer"] = "global") -> Prune:
         return Prune(self, sparsity, by, scope)
+
+    def prune_filters(self, sparsity: float, by: Literal["l1", "l2", "scale", "random"] = "l1") -> PruneFilters:
+        return PruneFilters(self, sparsity, by)
 
     def remove(self, by: Score, share: float) -> Prune:
         """Without the `share` of the weights with the largest scores (CWRF's A1)."""
@@ -319,6 +322,31 @@ class Prune(Edit):
         return True
 
 
+class PruneFilters(Edit):
+    """Whole filters become zero, and stay so in all that follows (Yuan & Zhang 2022, section 3.1: structured pruning).
+
+    A filter is an output channel of a convolution: its weights, its bias, and scale and shift of the norm that reads
+    it, so that the channel is exactly zero behind the norm. Linear maps have none; BatchNorm's statistics stay.
+
+    `l1`, `l2`: those with the smallest norm of their weights (Li et al. 2017); `random` is the control, drawn by the
+    training's seed: each model its own. Of each convolution exactly round(sparsity n) of n, where NNI, which the
+    published code calls, takes int(sparsity n). `scale`: the smallest |scale| of all norms' channels in the network,
+    exactly round(sparsity n) of all n (network slimming, Liu et al. 2017, which learns by `Slimming` first). Nothing
+    saves a layer from losing all its channels, in NNI neither. A norm of joined maps has no convolution of its own: its
+    scale and shift go alone. Filters that were gone before are counted; of equal ones the first goes.
+    """
+
+    sparsity: Share
+    by: Literal["l1", "l2", "scale", "random"] = "l1"
+
+    def verify(self) -> None:
+        filtered(self.training.model, "PruneFilters")
+
+    @property
+    def pruned(self) -> bool:
+        return True
+
+
 class Signals(Step):
     """A state's logits on every sample that its design uses, and scaled confidences under fixed views.
 
@@ -379,3 +407,8 @@ class Choose(State):
 def readable(data: Data, model: Model) -> None:
     if data.kind != model.reads:
         raise BadInput(f"a {model.name} reads {model.reads}, but {data.name} holds {data.kind}: take another of them")
+
+
+def filtered(model: Model, who: str) -> None:
+    if not model.name.startswith(("resnet", "vgg", "densenet")):
+        raise BadInput(f"{who} needs convolutions with norms behind them, unlike a {model.name}: take a resnet")
