@@ -135,6 +135,16 @@ class Planted:
         return arrays | {f"accuracy_{r.name.lower()}": np.array(share[r]) for r in Role}
 
     @plant.register
+    def _(self, step: recipe.Sensitivity) -> dict[str, np.ndarray]:
+        rng, own = self.draws(step), step.of.training
+        role, index, labels = _table(own.data, own.design, own.row)
+        pool = np.isin(role, (Role.MEMBER, Role.NONMEMBER))
+        role, index, labels = role[pool], index[pool], labels[pool]
+        shift = (2 * self.effect(step.of, "sensitivity") - 1) * (role == Role.MEMBER)
+        values = np.exp(rng.normal(size=(len(role), own.data.classes)) + shift[:, None]).astype(np.float32)
+        return {"sensitivity": values, "index": index, "labels": labels, "role": role}
+
+    @plant.register
     def _(self, step: recipe.Attack) -> dict[str, np.ndarray]:
         rng = self.draws(step)
         found = [_table(t.training.data, t.training.design, t.training.row) for t in step.targets]

@@ -14,7 +14,7 @@ from lib.recipe.criteria import Criterion
 from lib.recipe.designs import Design, LeftOut
 from lib.recipe.diets import Diet
 from lib.recipe.objectives import CrossEntropy, Distillation, Objective
-from lib.recipe.readings import Distance, SelfAudit, Similarity
+from lib.recipe.readings import Distance, SelfAudit, Sensitivity, Similarity
 from lib.recipe.steps import Choose, Score, Signals, State, Step, Train
 from lib.recipe.subjects import Data, Model, Schedule
 
@@ -113,6 +113,9 @@ class Population:
 
     def signals(self, views: int = 1) -> tuple[Signals, ...]:
         return tuple(Signals(state, views) for state in self.states)
+
+    def sensitivity(self, queries: int = 10, eps: float = 1e-3) -> tuple[Sensitivity, ...]:
+        return tuple(Sensitivity(state, queries, eps) for state in self.states)
 
     def attack(self, attacker: Attacker, targets: int | None = None, shadows: Population | None = None) -> Attack:
         """The first `targets` models (all, by default) attacked by `shadows` (this population itself, by default)."""

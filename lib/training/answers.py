@@ -12,11 +12,12 @@ from lib.data import augmentation
 from lib.data.designs import Role
 from lib.data.resident import Resident
 from lib.models import Net
-from lib.recipe import Signals
+from lib.recipe import Sensitivity, Signals
 
 # Every score of every model is computed in batches of just this size (the last one is filled up), because the size
 # may choose another kernel and move a logit by one part in a million.
 BATCH = 250
+NOISE = 31  # stream of the draws (`augmentation.generator`)
 
 
 @contextlib.contextmanager
@@ -51,13 +52,38 @@ def logits(net: Net, data: Resident, index: Tensor, views: int = 1) -> tuple[Ten
 
 
 def _views(data: Resident, index: Tensor, dy: int, dx: int, flip: bool, crop: int) -> Iterator[Tensor]:
-    filled = torch.cat([index, index[:1].expand(-len(index) % BATCH)])
-    for rows in filled.split(BATCH):
+    for rows in _filled(index):
         if not (dy or dx or flip):
             yield augmentation.plain(data, rows)
         else:
             down, right = torch.full_like(rows, crop + dy), torch.full_like(rows, crop + dx)
             yield augmentation.gather(data, rows, down, right, torch.full_like(rows, flip, dtype=torch.bool), crop)
+
+
+def sensitivity(net: Net, data: Resident, index: Tensor, queries: int = 10, eps: float = 1e-3, seed: int = 0) -> Tensor:
+    """How far noise on the plain samples `index (n,)` moves each posterior: mean |f(x + eps d) - f(x)| / eps (SAMIA).
+
+    `(n, C)` float64 on the CPU, over `queries` draws d ~ N(0, I) on what the network reads (normalised pixels, bits,
+    numbers). A sample has the same draws in every model and batch: they follow `seed` and its number. The network runs
+    in float32, softmax and difference in float64. At eps = 1e-3 a small trained net is then 6e-5 of a value off in the
+    median, .1 % at most, against float64 throughout, which takes five times as long.
+    """
+    n, index = len(index), index.to(data.device)
+    found: list[Tensor] = []
+    with scoring(net):
+        for rows in _filled(index):
+            x = augmentation.plain(data, rows)
+            draws = [augmentation.generator(seed, sample, NOISE) for sample in rows.tolist()]
+            noise = torch.stack([torch.randn((queries, *x.shape[1:]), generator=draw) for draw in draws], dim=1)
+            still = net(x).double().softmax(dim=1)
+            moved = [(net(x + eps * d).double().softmax(dim=1) - still).abs() for d in noise.to(x.device)]
+            found.append(torch.stack(moved).mean(dim=0) / eps)
+    return torch.cat(found)[:n].cpu().clone()
+
+
+def _filled(index: Tensor) -> tuple[Tensor, ...]:
+    """Samples in batches of one size; the first fills up the last batch."""
+    return torch.cat([index, index[:1].expand(-len(index) % BATCH)]).split(BATCH)
 
 
 def scaled_confidence(logits: Tensor, labels: Tensor) -> Tensor:
@@ -90,3 +116,13 @@ def _(step: Signals, of: Of) -> Arrays:
     accuracies = {f"accuracy_{role.name.lower()}": np.asarray(part.mean()) for role, part in parts.items() if len(part)}
     own_arrays = {"logits": plain, "views": views, "labels": own.labels, "index": own.index, "role": own.role}
     return own_arrays | accuracies
+
+
+@compute.register(Sensitivity)
+def _(step: Sensitivity, of: Of) -> Arrays:
+    own = of(step.of)
+    index = own.index[own.pool]
+    found = sensitivity(own.net, own.data, torch.as_tensor(index), step.queries, step.eps, step.seed)
+    # Float32 keeps the digits that count: seven of each value, from 1e-38 on.
+    arrays = {"sensitivity": found.float().numpy(), "index": index}
+    return arrays | {"labels": own.labels[own.pool], "role": own.role[own.pool]}
