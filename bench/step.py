@@ -19,7 +19,8 @@ from torch.utils.data import DataLoader
 from bench.data import BATCH, CROP, Usual, images
 from bench.ratios import Ratio, compare
 from lib.models import Net, Stage
-from lib.models.resnet import Basic, Head, Stem
+from lib.models.net import Head
+from lib.models.resnet import Basic, Stem
 from lib.recipe import Augment, Schedule
 from lib.training.loop import fit
 
@@ -35,10 +36,11 @@ def matrix_bfloat16() -> bool:
 def thin(depth: int) -> Net:
     """ResNet-(6 depth + 2) of width 16 for CIFAR."""
     torch.manual_seed(0)
-    parts: OrderedDict[str, torch.nn.Module] = OrderedDict(stem=Stem(3, 16, pool=False))
+    norm = torch.nn.BatchNorm2d
+    parts: OrderedDict[str, torch.nn.Module] = OrderedDict(stem=Stem(norm, 3, 16, pool=False))
     for stage, (before, after) in enumerate(((16, 16), (16, 32), (32, 64)), 1):
-        first = Basic(before, after, 1 if stage == 1 else 2)
-        parts[f"stage{stage}"] = Stage(first, *(Basic(after, after, 1) for _ in range(depth - 1)))
+        first = Basic(norm, before, after, 1 if stage == 1 else 2)
+        parts[f"stage{stage}"] = Stage(first, *(Basic(norm, after, after, 1) for _ in range(depth - 1)))
     parts["head"] = Head(64, 10)
     return Net(parts)
 

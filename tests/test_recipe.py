@@ -126,7 +126,7 @@ def test_a_chain_comes_back_from_its_records() -> None:
         (lambda: base().train(Schedule(1), AdversarialRegularization()), "reference samples"),
         (lambda: AdversarialRegularization(steps=0), "steps takes 1 or more, not 0"),
         (lambda: base(objective=PAST()), "reference samples"),
-        (lambda: base(objective=DPSGD()), "take a vit"),
+        (lambda: base(objective=DPSGD()), "take norm='group'"),
         (lambda: DPSGD(clip=0), "positive clip"),
         (lambda: DPSGD(delta=1), "between 0 and 1"),
         (lambda: HAMP(entropy=1.1), "HAMP.entropy takes 0 to 1, not 1.1"),

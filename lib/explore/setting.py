@@ -102,7 +102,7 @@ def choices(objectives: Mapping[str, Objective]) -> dict[str, dict[str, Any]]:
 
     Architectures and data sets are those that the recipes know.
     """
-    names = [name for name in get_args(get_type_hints(Model)["name"]) if Model(name).reads == "images"]
+    names = [name for name in get_args(get_type_hints(Model)["name"]) if "images" in Model(name).reads]
     strides = {str(stride): stride for stride in STRIDES}
     channels = {"by width": None, **{str(2**power): 2**power for power in range(4, 12)}}
     return {

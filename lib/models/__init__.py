@@ -5,7 +5,9 @@ from torch import Tensor
 
 from lib import BadInput
 from lib.models.atm import atm
-from lib.models.net import Net, Stage
+from lib.models.densenet import densenet
+from lib.models.fc import fc
+from lib.models.net import Net, Stage, xavier_normal
 from lib.models.resnet import resnet
 from lib.models.transformer import transformer
 from lib.models.vgg import vgg
@@ -14,27 +16,29 @@ from lib.recipe import Model
 
 __all__ = ["Net", "Stage", "blank", "build", "skeleton"]
 
-FAMILIES = {"resnet": resnet, "vgg": vgg, "atm": atm}
+FAMILIES = {"resnet": resnet, "vgg": vgg, "densenet": densenet, "atm": atm, "fc": fc}
 PLACED = {"vit": vit, "transformer": transformer}  # with a weight for each place, so these need to know how many
 
 
 def _made(model: Model, channels: int, classes: int, size: int | None) -> Net:
-    if model.name not in PLACED:
-        make = next(make for family, make in FAMILIES.items() if model.name.startswith(family))
-        return make(model, channels, classes)
-    if size is None:
+    if model.name in PLACED and size is None:
         raise BadInput(f"a {model.name} has weights for each place of a sample: say its size")
-    return PLACED[model.name](model, channels, classes, size)
+    if model.name in PLACED and size is not None:
+        net = PLACED[model.name](model, channels, classes, size)
+    else:
+        make = next(make for family, make in FAMILIES.items() if model.name.startswith(family))
+        net = make(model, channels, classes)
+    return xavier_normal(net) if model.init == "xavier" else net
 
 
 def build(model: Model, channels: int, classes: int, seed: int, size: int | None = None) -> Net:
     """The network of `model`, in training mode, on the CPU.
 
-    `channels` of its images and their side `size` in pixels, or words of its vocabulary and `size` words of a text (see
-    `Data`); only transformers need a size. Weights depend on the arguments alone (convolutions He normal over the
-    fan-out, norms 1 and 0, linear layers torch's default, in an ATM normal with 0.02, in transformers all torch's
-    default) and torch's global generator is left as it was. Convolution weights lie in channels_last.
-    Raises BadInput where the recipe's numbers do not make a network.
+    `channels` of its images and their side `size` in pixels, words of its vocabulary and `size` words of a text, or
+    bits or numbers of a sample (see `Data`); only transformers need a size. Weights depend on the arguments alone
+    (convolutions He normal over the fan-out, norms 1 and 0, linear layers torch's default, in an ATM normal with 0.02,
+    in transformers all torch's default; Xavier normal where the model says so) and torch's global generator is left as
+    it was. Convolution weights lie in channels_last. Raises BadInput where the recipe's numbers do not make a network.
     """
     with torch.random.fork_rng(devices=()):
         torch.default_generator.manual_seed(seed)  # not torch.manual_seed: that one would reseed the accelerators too
@@ -50,6 +54,6 @@ def skeleton(model: Model, channels: int, classes: int, size: int | None = None)
 
 def blank(model: Model, channels: int, size: int) -> Tensor:
     """A sample `(1, ...)` as the network takes it, without memory."""
-    if model.reads == "text":
+    if "text" in model.reads:
         return torch.empty(1, size, dtype=torch.int64, device="meta")
-    return torch.empty(1, channels, size, size, device="meta")
+    return torch.empty(1, channels, *(size, size) if "images" in model.reads else (), device="meta")

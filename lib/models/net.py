@@ -1,8 +1,10 @@
-"""A network as an ordered list of named parts."""
+"""A network as an ordered list of named parts, and the layers that architectures share."""
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 
+import torch
 from torch import Tensor, nn
 
 from lib import BadInput
@@ -37,6 +39,51 @@ class Net(nn.Sequential):
                 yield name, part
 
 
+class Dropout(nn.Dropout):
+    """Dropout that draws by a number of its own, `turn`, and by no generator.
+
+    So a training's draws do not depend on those that run beside it, are the same on every device, and are new ones
+    each time that a recorded step is replayed. An element counts on from the turn, and its count is mixed as in
+    SplitMix64 (Steele, Lea and Flood 2014). The first turn is drawn with the initial weights; it is no part of a state.
+    """
+
+    turn: Tensor
+
+    def __init__(self, share: float) -> None:
+        super().__init__(share)
+        self.register_buffer("turn", torch.randint(2**62, ()), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training:
+            return x
+        z = torch.arange(x.numel(), device=x.device).add_(self.turn).mul_(-0x61C8864680B583EB)
+        for shift, factor in ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15)):
+            z = (z ^ ((z >> shift) & ((1 << (64 - shift)) - 1))) * factor  # torch shifts in copies of the sign
+        self.turn.add_(x.numel())
+        return x * (z >= round(self.p * 2**64) - 2**63).view(x.shape) / (1 - self.p)
+
+
+class Layer(nn.Sequential):
+    """A linear layer, ReLU, dropout."""
+
+    def __init__(self, before: int, after: int, dropout: float) -> None:
+        super().__init__(OrderedDict(fc=nn.Linear(before, after), relu=nn.ReLU(), dropout=Dropout(dropout)))
+
+
+class Head(nn.Module):
+    """Global average pool, two hidden layers with dropout .5 where `hidden` says how wide, and a linear layer."""
+
+    def __init__(self, features: int, classes: int, hidden: int | None = None) -> None:
+        super().__init__()
+        if hidden:
+            self.hidden = nn.Sequential(Layer(features, hidden, 0.5), Layer(hidden, hidden, 0.5))
+        self.fc = nn.Linear(hidden or features, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.mean(dim=(2, 3))
+        return self.fc(self.hidden(x) if hasattr(self, "hidden") else x)
+
+
 class NormHead(nn.Module):
     """LayerNorm and a linear layer on what `pool` makes of a map."""
 
@@ -57,11 +104,35 @@ def assembled(stem: nn.Module | None, stages: Iterable[nn.Module], head: nn.Modu
     return Net(parts | {"head": head})
 
 
+def norm_of(model: Model) -> Callable[[int], nn.Module]:
+    """Makes the norm of a map with so many channels: BatchNorm, or GroupNorm of up to 32 groups, as Opacus replaces it.
+
+    Groups are of equal size, so there are as many as the greatest common divisor of 32 and the channels. Only where
+    that leaves a channel a group, each has two: alone on a map of one pixel, a channel would be nothing but its bias.
+    """
+
+    def grouped(channels: int) -> nn.Module:
+        groups = math.gcd(32, channels)
+        return nn.GroupNorm(groups if groups < channels else max(1, channels // 2), channels)
+
+    return nn.BatchNorm2d if model.norm == "batch" else grouped
+
+
 def he_normal(net: Net) -> Net:
     """The network with convolutions drawn He normal over the fan-out, their biases zero."""
     for module in net.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+    return net
+
+
+def xavier_normal(net: Net) -> Net:
+    """The network with convolutions and linear layers drawn Xavier normal, their biases zero; all else as it is."""
+    for module in net.modules():
+        if isinstance(module, nn.Conv2d | nn.Linear):
+            nn.init.xavier_normal_(module.weight)
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
     return net

@@ -1,12 +1,13 @@
 """Residual networks for small images (He et al., CVPR 2016), after the two stems that the papers use."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 from torch import Tensor, nn
 from torch.nn import functional
 
 from lib import BadInput
-from lib.models.net import Net, Stage, assembled, he_normal, widths
+from lib.models.net import Head, Net, Stage, assembled, he_normal, norm_of, widths
 from lib.recipe import Model
 
 DEPTHS: dict[str, tuple[int, int, int, int]] = {
@@ -17,18 +18,19 @@ DEPTHS: dict[str, tuple[int, int, int, int]] = {
     "resnet101": (3, 4, 23, 3),
     "resnet152": (3, 8, 36, 3),
 }
+Norm = Callable[[int], nn.Module]  # by the channels
 BOTTLENECKS = ("resnet50", "resnet101", "resnet152")
 
 
-def _conv(before: int, after: int, size: int, stride: int = 1) -> nn.Conv2d:
+def conv(before: int, after: int, size: int, stride: int = 1) -> nn.Conv2d:
     return nn.Conv2d(before, after, size, stride, padding=size // 2, bias=False)
 
 
-def _shortcut(before: int, after: int, stride: int) -> nn.Module:
+def _shortcut(norm: Norm, before: int, after: int, stride: int) -> nn.Module:
     """A 1x1 convolution where a block changes the shape of its map."""
     if before == after and stride == 1:
         return nn.Identity()
-    return nn.Sequential(OrderedDict(conv=_conv(before, after, 1, stride), norm=nn.BatchNorm2d(after)))
+    return nn.Sequential(OrderedDict(conv=conv(before, after, 1, stride), norm=norm(after)))
 
 
 class Basic(nn.Module):
@@ -36,13 +38,13 @@ class Basic(nn.Module):
 
     expansion = 1
 
-    def __init__(self, before: int, after: int, stride: int) -> None:
+    def __init__(self, norm: Norm, before: int, after: int, stride: int) -> None:
         super().__init__()
-        self.conv1 = _conv(before, after, 3, stride)
-        self.norm1 = nn.BatchNorm2d(after)
-        self.conv2 = _conv(after, after, 3)
-        self.norm2 = nn.BatchNorm2d(after)
-        self.shortcut = _shortcut(before, after, stride)
+        self.conv1 = conv(before, after, 3, stride)
+        self.norm1 = norm(after)
+        self.conv2 = conv(after, after, 3)
+        self.norm2 = norm(after)
+        self.shortcut = _shortcut(norm, before, after, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         y = functional.relu(self.norm1(self.conv1(x)))
@@ -54,16 +56,16 @@ class Bottleneck(nn.Module):
 
     expansion = 4
 
-    def __init__(self, before: int, after: int, stride: int) -> None:
+    def __init__(self, norm: Norm, before: int, after: int, stride: int) -> None:
         super().__init__()
         inner = after // self.expansion
-        self.conv1 = _conv(before, inner, 1)
-        self.norm1 = nn.BatchNorm2d(inner)
-        self.conv2 = _conv(inner, inner, 3, stride)
-        self.norm2 = nn.BatchNorm2d(inner)
-        self.conv3 = _conv(inner, after, 1)
-        self.norm3 = nn.BatchNorm2d(after)
-        self.shortcut = _shortcut(before, after, stride)
+        self.conv1 = conv(before, inner, 1)
+        self.norm1 = norm(inner)
+        self.conv2 = conv(inner, inner, 3, stride)
+        self.norm2 = norm(inner)
+        self.conv3 = conv(inner, after, 1)
+        self.norm3 = norm(after)
+        self.shortcut = _shortcut(norm, before, after, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         y = functional.relu(self.norm1(self.conv1(x)))
@@ -74,20 +76,9 @@ class Bottleneck(nn.Module):
 class Stem(nn.Sequential):
     """A 3x3 convolution, and a 3x3 max-pool of stride 2 where `pool` is set."""
 
-    def __init__(self, channels: int, width: int, pool: bool) -> None:
-        parts = OrderedDict(conv=_conv(channels, width, 3), norm=nn.BatchNorm2d(width), relu=nn.ReLU())
+    def __init__(self, norm: Norm, channels: int, width: int, pool: bool) -> None:
+        parts = OrderedDict(conv=conv(channels, width, 3), norm=norm(width), relu=nn.ReLU())
         super().__init__(parts | ({"pool": nn.MaxPool2d(3, stride=2, padding=1)} if pool else {}))
-
-
-class Head(nn.Module):
-    """Global average pool and a linear layer."""
-
-    def __init__(self, features: int, classes: int) -> None:
-        super().__init__()
-        self.fc = nn.Linear(features, classes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.fc(x.mean(dim=(2, 3)))
 
 
 def resnet(model: Model, channels: int, classes: int) -> Net:
@@ -99,9 +90,11 @@ def resnet(model: Model, channels: int, classes: int) -> Net:
     if any(after % block.expansion for after in outputs):
         raise BadInput(f"channels of a {model.name}'s stages must be multiples of {block.expansion}, not {outputs}")
 
-    stem = Stem(channels, model.width, model.stem == "conv3-pool")
+    norm = norm_of(model)
+    stem = Stem(norm, channels, model.width, model.stem == "conv3-pool")
     stages, before = [], model.width
     for depth, after, stride in zip(DEPTHS[model.name], outputs, (1, 2, 2, model.stage4_stride), strict=True):
-        stages.append(Stage(block(before, after, stride), *(block(after, after, 1) for _ in range(depth - 1))))
+        rest = (block(norm, after, after, 1) for _ in range(depth - 1))
+        stages.append(Stage(block(norm, before, after, stride), *rest))
         before = after
     return he_normal(assembled(stem, stages, Head(before, classes)))

@@ -1,10 +1,13 @@
-"""VGG with BatchNorm for small images (Simonyan and Zisserman, ICLR 2015; one linear layer after the convolutions)."""
+"""VGG with BatchNorm for small images (Simonyan and Zisserman, ICLR 2015).
+
+One linear layer comes after the convolutions, or three as in PPB's published code: 4096 - 4096 - classes.
+"""
 
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lib.models.net import Net, Stage, assembled, he_normal, widths
-from lib.models.resnet import Head
+from lib.models.net import Head, Net, Stage, assembled, he_normal, norm_of, widths
+from lib.models.resnet import Norm
 from lib.recipe import Model
 
 DEPTHS: dict[str, tuple[int, int, int, int, int]] = {
@@ -21,10 +24,10 @@ class Unit(nn.Module):
     A map of one pixel is not pooled, so images of 16 pixels and fewer work too: their last stages have maps of 1x1.
     """
 
-    def __init__(self, before: int, after: int, pool: bool) -> None:
+    def __init__(self, norm: Norm, before: int, after: int, pool: bool) -> None:
         super().__init__()
         self.conv = nn.Conv2d(before, after, 3, padding=1)
-        self.norm = nn.BatchNorm2d(after)
+        self.norm = norm(after)
         self.pool = pool
 
     def forward(self, x: Tensor) -> Tensor:
@@ -33,13 +36,13 @@ class Unit(nn.Module):
 
 
 def vgg(model: Model, channels: int, classes: int) -> Net:
-    """Five stages of units, head (average pool and one linear layer); initialised from torch's global generator.
+    """Five stages of units, head (average pool, linear layers); initialised from torch's global generator.
 
     Raises BadInput where a stage would have no channels.
     """
-    stages, before = [], channels
+    norm, stages, before = norm_of(model), [], channels
     for depth, after in zip(DEPTHS[model.name], widths(model, (1, 2, 4, 8, 8)), strict=True):
         inputs = [before, *[after] * (depth - 1)]
-        stages.append(Stage(*(Unit(each, after, i == depth) for i, each in enumerate(inputs, 1))))
+        stages.append(Stage(*(Unit(norm, each, after, i == depth) for i, each in enumerate(inputs, 1))))
         before = after
-    return he_normal(assembled(None, stages, Head(before, classes)))
+    return he_normal(assembled(None, stages, Head(before, classes, model.hidden)))

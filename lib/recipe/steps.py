@@ -123,7 +123,7 @@ class Train(State):
             raise BadInput("teachers need the same data as their student")
         self.design.serve(self.objective, self.objective.needs)
         if self.objective.by_sample and self.model.shares_statistics:
-            raise BadInput(f"{name} needs a network without BatchNorm, unlike a {self.model.name}: take a vit")
+            raise BadInput(f"{name} needs a network without BatchNorm, unlike a {self.model.name}: take norm='group'")
         if self.schedule.patience is not None and not self.design.dev:
             raise BadInput("a schedule with a patience needs samples to look at: give the design a dev set")
         if (self.diet is None) != (self.ranking is None):
@@ -405,8 +405,9 @@ class Choose(State):
 
 
 def readable(data: Data, model: Model) -> None:
-    if data.kind != model.reads:
-        raise BadInput(f"a {model.name} reads {model.reads}, but {data.name} holds {data.kind}: take another of them")
+    if data.kind not in model.reads:
+        kinds = " and ".join(model.reads)
+        raise BadInput(f"a {model.name} reads {kinds}, but {data.name} holds {data.kind}: take another of them")
 
 
 def filtered(model: Model, who: str) -> None:

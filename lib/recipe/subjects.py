@@ -63,28 +63,36 @@ class Model(Recipe):
     name: Literal[
         "resnet10", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
         "vgg11", "vgg13", "vgg16", "vgg19",
+        "densenet121",
         "atm-xt", "atm-t", "atm-s", "atm-b",
-        "vit", "transformer",
-    ] = "resnet18"  # fmt: skip  # VGG with BatchNorm; ATM: Active Token Mixer; transformer: reads text
-    width: Positive = 64  # channels of stage 1; of a ViT, of each of its 8 heads
-    stem: Literal["conv3", "conv3-pool"] = "conv3"  # ResNet: 3x3 convolution, without or with a 3x3/2 max-pool
+        "vit", "transformer", "fc",
+    ] = "resnet18"  # fmt: skip  # ATM: Active Token Mixer; transformer: reads text; fc, fully connected: bits, numbers
+    width: Positive = 64  # channels of stage 1, DenseNet: of the stem; ViT: of each of 8 heads; fc: first layer's units
+    stem: Literal["conv3", "conv3-pool"] = "conv3"  # ResNet, DenseNet: 3x3 convolution, without or with 3x3/2 max-pool
     stage4_stride: Positive = 2  # ResNet; 1, 2, 4: the stage-4 map is as wide as stage 3's, half, a quarter
     stage4_channels: Positive | None = None  # output channels of stage 4; None: eight (bottlenecks: 32) times the width
     stage3_channels: Positive | None = None  # output channels of stage 3; None: four (16; ATM: five) times
     patch: Positive = 4  # ViT: side of its patches, pixels; ATM, 1, 2, 4: stride of the 7x7 patch embedding
+    norm: Literal["batch", "group"] = "batch"  # ResNet, VGG, DenseNet: under GroupNorm no samples meet, as DP-SGD needs
+    init: Literal["own", "xavier"] = "own"  # Xavier normal, biases zero: PPB's published code, of every architecture
+    hidden: Positive | None = None  # VGG: units of two further layers before the last (PPB's VGG16: 4096); None: none
 
     def verify(self) -> None:
-        staged = ("resnet", "vgg", "atm")
+        staged, normed = ("resnet", "vgg", "atm"), ("resnet", "vgg", "densenet")
         for own, families, usual in (
-            ("stem", ("resnet",), "conv3"),
+            ("stem", ("resnet", "densenet"), "conv3"),
             ("stage4_stride", ("resnet",), 2),
             ("stage4_channels", staged, None),
             ("stage3_channels", staged, None),
             ("patch", ("atm", "vit"), 4),
+            ("norm", normed, "batch"),
+            ("hidden", ("vgg",), None),
         ):
             if not self.name.startswith(families) and getattr(self, own) != usual:
                 owners = " and ".join(families)
                 raise BadInput(f"{own} belongs to the {owners} architectures: leave it out of a {self.name}")
+        if self.name in ("densenet121", "fc") and self.width % 2:
+            raise BadInput(f"layers of a {self.name} have half its width: give an even one, not {self.width}")
 
     def record(self) -> dict[str, Any]:
         """Attention was torch's own kernel in older versions, which rounds differently."""
@@ -93,12 +101,14 @@ class Model(Recipe):
     @property
     def shares_statistics(self) -> bool:
         """Whether samples of a batch meet in BatchNorm."""
-        return self.name.startswith(("resnet", "vgg"))
+        return self.norm == "batch" and self.name.startswith(("resnet", "vgg", "densenet"))
 
     @property
-    def reads(self) -> Literal["images", "text"]:
-        """The kind of data that the architecture takes."""
-        return "text" if self.name == "transformer" else "images"
+    def reads(self) -> tuple[registry.Kind, ...]:
+        """The kinds of data that the architecture takes."""
+        if self.name == "fc":
+            return "bits", "numbers"
+        return ("text",) if self.name == "transformer" else ("images",)
 
 
 class Augment(Recipe):

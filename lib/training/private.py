@@ -44,7 +44,7 @@ class Private(Update):
         if task.diet is not None:
             raise BadInput("DPSGD draws each batch from all members: train without a diet")
         if any(isinstance(module, _BatchNorm) for module in task.net.modules()):
-            raise BadInput("DPSGD needs a network without BatchNorm, in which samples share statistics: take a vit")
+            raise BadInput("DPSGD needs a network without BatchNorm, whose statistics samples share: take norm='group'")
         super().__init__(objective, task)
         self.seed, self.steps = task.seed, len(sizes(self.n, self.batch))
         learning = self.optimizer.param_groups[0]["params"]

@@ -19,6 +19,16 @@ def test_full_width_is_the_papers_net(name: str) -> None:
     assert sum(p.numel() for p in net.head.parameters()) == 513 * 100
 
 
+def test_hidden_layers_make_the_net_of_pruning() -> None:
+    net = skeleton(Model("vgg16", hidden=4096), 3, 10)
+    assert sum(p.numel() for p in net.parameters()) == 33_646_666
+    names = [name for name, _ in net.head.named_parameters() if name.endswith("weight")]
+    assert names == ["hidden.0.fc.weight", "hidden.1.fc.weight", "fc.weight"]
+    made = build(Model("vgg11", width=4, hidden=6), 3, 10, seed=0)
+    x = torch.randn(5, 3, 16, 16)
+    assert not torch.equal(made(x), made(x)) and torch.equal(made.eval()(x), made(x))
+
+
 @pytest.mark.parametrize("name", DEPTHS)
 def test_parts_and_blocks(name: str) -> None:
     net = skeleton(Model(name, width=4), 1, 10)

@@ -92,7 +92,18 @@ def test_a_step_follows_the_sum_of_clipped_gradients(
 def test_text_has_gradients_of_its_own_too() -> None:
     """Words that are looked up and positions that are added: each sample's gradient, and nobody's padding."""
     net = build(Model("transformer", width=8), 20, 3, seed=0, size=6)
-    x = torch.tensor([[3, 4, 5, 3, 0, 0], [7, 2, 0, 0, 0, 0], [1, 1, 1, 9, 9, 19]])
+    assert_gradients_of_their_own(net, torch.tensor([[3, 4, 5, 3, 0, 0], [7, 2, 0, 0, 0, 0], [1, 1, 1, 9, 9, 19]]))
+
+
+@pytest.mark.parametrize("name", ["resnet10", "vgg11", "densenet121"])
+def test_networks_with_groupnorm_have_them_too(name: str) -> None:
+    """In float64: two channels of a group on a map of one pixel are their signs, whose float32 gradients are noise."""
+    net = build(Model(name, width=4, norm="group"), 1, 3, seed=0)
+    net.to(torch.float64, memory_format=torch.contiguous_format)
+    assert_gradients_of_their_own(net, torch.randn(3, 1, 8, 8, generator=torch.Generator().manual_seed(0)).double())
+
+
+def assert_gradients_of_their_own(net: Net, x: Tensor) -> None:
     labels = torch.tensor([0, 2, 1])
     hooks = private.Hooks(net, loss_reduction="mean")
     with warnings.catch_warnings():
@@ -265,6 +276,12 @@ def test_no_noise_is_no_privacy(net: Net, data: Resident) -> None:
 def test_batchnorm_is_refused(data: Resident) -> None:
     with pytest.raises(BadInput, match="without BatchNorm"):
         fit(build(Model("resnet10", width=2), 1, 3, seed=0), data, MEMBERS, SHORT, DPSGD(), seed=0)
+
+
+def test_groupnorm_is_taken(data: Resident) -> None:
+    found = fit(build(Model("resnet10", width=4, norm="group"), 1, 3, seed=0), data, MEMBERS, SHORT, DPSGD(), seed=0)
+    assert all(torch.isfinite(value).all() for value in found.states["last"].values())
+    assert found.history["epsilon"][-1] > 0
 
 
 def test_it_is_not_recorded(net: Net, data: Resident) -> None:
