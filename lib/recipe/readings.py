@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 from lib import BadInput
 from lib.recipe.core import Count, Step
 from lib.recipe.designs import Design
-from lib.recipe.steps import Signals, State, Train, readable
+from lib.recipe.steps import Signals, State, Train, filtered, readable
 from lib.recipe.subjects import Data, Model
 
 __all__ = [
-    "Anatomy", "Cost", "Distance", "Memorization", "SelfAudit", "ShuffledRanking", "Similarity", "StageMembership",
-    "StageProbe",
+    "Anatomy", "Compacted", "Cost", "Distance", "Memorization", "SelfAudit", "ShuffledRanking", "Similarity",
+    "Sparsity", "StageMembership", "StageProbe",
 ]  # fmt: skip
 
 
@@ -153,6 +153,46 @@ class ShuffledRanking(Step):
 
     of: Memorization
     seed: int = 0
+
+
+class Sparsity(Step):
+    """What is pruned, tensor by tensor: weights of convolutions, linear maps (embeddings too) and norms, no biases.
+
+    Result: `names` (text) and `kinds` (text: conv, linear, norm) of the L tensors; `weights (L,)` and, of them, `gone
+    (L,)`; `filters (L,)` and those of which no weight is left, `filters_gone (L,)`, both 0 where there are none. The
+    shares gone of all convolutions' weights, `convolutions ()`, which is what the paper's structured sparsity counts
+    (Yuan & Zhang 2022, 5.2), and of all these weights, `network ()`. `filter/NAME (filters,)` tells which filters of a
+    convolution are gone.
+    """
+
+    place: ClassVar = "host"
+
+    of: State
+
+
+class Compacted(Step):
+    """A network without its filters that are gone: how much smaller and faster, and is it the same function?
+
+    A channel goes if it is zero wherever it is made, shortcuts' partners included, so that nothing changes; a layer
+    keeps one channel. Single zeros stay: where nothing was pruned, or weight by weight, both networks are the same.
+
+    Result, before and after: `parameters (2,)`; `flops (2,)` of the forward pass of a sample; `seconds (2,)` of that of
+    250 samples, medians of alternated runs, which belong to the machine that made them; `accuracy (2,)` on test samples
+    (non-members where a design has none). `difference ()`: largest one between logits, on the pool's first 250 samples.
+    """
+
+    travels: ClassVar = False  # it needs torch-pruning
+    runs: ClassVar = 5  # of each network
+
+    of: State
+
+    def verify(self) -> None:
+        filtered(self.of.training.model, "Compacted")
+
+    def operations(self, count: Count) -> float:
+        own = self.of.training
+        asked = own.design.tests(own.data.parts[1]) or own.design.pool // 2
+        return count("flops", own.data, own.model) * 2 * (asked + 250 * (self.runs + 2))
 
 
 def _walk(state: State, count: Count) -> float:
