@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from lib import selection, store
-from lib.compute import Of, Weights, edit, weights_of
+from lib.compute import Arrays, Of, Weights, compute, edit, text, weights_of
 from lib.models import blank, skeleton
-from lib.recipe import Model, Prune, PruneFilters
+from lib.recipe import Model, Prune, PruneFilters, Sparsity
 from lib.rewinding import both
 
 Units = Sequence[tuple[str, ...]]
@@ -125,3 +125,25 @@ def _(state: PruneFilters, before: Weights, of: Of) -> Weights:
     parts = units(own.model, own.data.channels, own.data.classes, own.data.size)
     values, gone = prune_filters(before.values, parts, state.sparsity, state.by, own.seed, before.gone)
     return Weights(values, before.held, both(before.gone, gone))
+
+
+@compute.register(Sparsity)
+def _(step: Sparsity, of: Of) -> Arrays:
+    found = of(step.of).weights
+    tensors = {name: value for name, value in found.values.items() if name.endswith("weight")}
+    masks = {name: found.gone.get(name, torch.zeros_like(value, dtype=torch.bool)) for name, value in tensors.items()}
+    kinds = [{1: "norm", 2: "linear"}.get(value.dim(), "conv") for value in tensors.values()]
+    filters = {name: mask.flatten(1).all(dim=1).numpy() for name, mask in masks.items() if mask.dim() > 2}
+    weights = np.array([value.numel() for value in tensors.values()])
+    gone = np.array([int(mask.sum()) for mask in masks.values()])
+    conv = np.array(kinds) == "conv"
+    return {
+        "names": text(list(tensors)),
+        "kinds": text(kinds),
+        "weights": weights,
+        "gone": gone,
+        "filters": np.array([len(filters.get(name, ())) for name in tensors]),
+        "filters_gone": np.array([int(np.sum(filters.get(name, 0))) for name in tensors]),
+        "convolutions": np.asarray(gone[conv].sum() / max(1, weights[conv].sum())),
+        "network": np.asarray(gone.sum() / weights.sum()),
+    } | {f"filter/{name}": which for name, which in filters.items()}

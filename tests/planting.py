@@ -267,6 +267,27 @@ class Planted:
         return found | {"epochs": np.array(step.of.schedule.epochs)}
 
     @plant.register
+    def _(self, step: recipe.Sparsity) -> dict[str, np.ndarray]:
+        tensors = {n: v for n, v in _net(step.of.training.model, step.of.training.data).state_dict().items()}
+        tensors = {name: value for name, value in tensors.items() if name.endswith("weight")}
+        kinds = tuple({1: "norm", 2: "linear"}.get(value.dim(), "conv") for value in tensors.values())
+        conv, weights = np.array(kinds) == "conv", np.array([value.numel() for value in tensors.values()])
+        filters = np.array([len(value) for value in tensors.values()]) * conv
+        share = self.effect(step.of, "sparsity")
+        gone = (share * weights).astype(int)
+        arrays = {"names": words(tuple(tensors)), "kinds": words(kinds), "weights": weights, "gone": gone}
+        arrays |= {"filters": filters, "filters_gone": (share * filters).astype(int)}
+        arrays |= {"convolutions": gone[conv].sum() / weights[conv].sum(), "network": gone.sum() / weights.sum()}
+        own = zip(tensors, filters, strict=True)
+        return arrays | {f"filter/{name}": np.arange(size) < int(share * size) for name, size in own if size}
+
+    @plant.register
+    def _(self, step: recipe.Compacted) -> dict[str, np.ndarray]:
+        rng, left = self.draws(step), {name: self.effect(step.of, name) for name in ("parameters", "flops", "seconds")}
+        arrays = {name: 1e6 * np.array([1, 1 - 0.9 * share]) for name, share in left.items()}
+        return arrays | {"difference": np.array(1e-6 * rng.random()), "accuracy": np.full(2, rng.random())}
+
+    @plant.register
     def _(self, step: recipe.SelfAudit) -> dict[str, np.ndarray]:
         return {"duplicates": np.zeros(1), "blind": np.array([0.5, 0.45, 0.55])}
 

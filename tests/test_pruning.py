@@ -15,7 +15,7 @@ from torch import nn
 from lib import BadInput, lab
 from lib.models import Net, build
 from lib.pruning import magnitudes, prune, prune_filters, units
-from lib.recipe import Data, Model, PruneFilters, RandomHalves, Schedule, Setup
+from lib.recipe import Data, Model, PruneFilters, RandomHalves, Schedule, Setup, Sparsity
 from lib.subject import weights
 from lib.training.loop import fit
 from tests.test_rewinding import images
@@ -87,8 +87,11 @@ def trained(model: Model) -> Net:
     draws = torch.Generator().manual_seed(1)
     for module in net.modules():
         if isinstance(module, nn.BatchNorm2d):
-            for tensor in (module.weight, module.bias, module.running_mean, module.running_var):
+            for tensor in (module.weight, module.bias):
                 tensor.data.copy_(torch.rand(len(tensor), generator=draws) + 0.1)
+    with torch.no_grad():
+        for _ in range(30):
+            net(torch.rand(16, 1, 16, 16, generator=draws))
     return net
 
 
@@ -220,3 +223,28 @@ def test_filters_of_a_chain_are_pruned_by_its_recipe_and_refused_where_there_are
         replace(models[0].training, model=Model("vit", width=1)).prune_filters(0.5)
     with pytest.raises(BadInput, match="0 to 1"):
         models[0].prune_filters(1.5)
+
+
+# --- what is gone is counted ------------------------------------------------------------------------------------------
+
+
+def test_sparsity_is_told_tensor_by_tensor() -> None:
+    (dense,) = Setup(Data(pixels=8), RandomHalves(80, test=40), MODEL, Schedule(1, 32), 1).trained()
+    states = dense, dense.prune(0.5, scope="layer"), dense.prune_filters(0.5).train(Schedule(1, 32))
+    results = lab.realize([Sparsity(state) for state in states])
+    none, single, whole = (results[Sparsity(state)] for state in states)
+    names = bytes(whole["names"]).decode().split("\n")
+    kinds = np.array(bytes(whole["kinds"]).decode().split("\n"))
+    values, conv = weights(dense).values, kinds == "conv"
+    assert names == [name for name in values if name.endswith("weight")] and set(kinds) == {"conv", "norm", "linear"}
+    assert whole["weights"].tolist() == [values[name].numel() for name in names]
+    assert not none["gone"].any() and none["network"] == none["convolutions"] == 0
+    assert single["gone"][conv].tolist() == [round(0.5 * size) for size in single["weights"][conv]]
+    assert not single["gone"][kinds == "norm"].any() and 0.45 < single["network"] < 0.5 < single["convolutions"] + 0.01
+    assert whole["filters_gone"].tolist() == [round(0.5 * size) for size in whole["filters"]]
+    assert whole["filters"][conv].tolist() == [len(values[name]) for name in np.array(names)[conv]]
+    assert not whole["filters"][~conv].any() and whole["convolutions"] == pytest.approx(0.5)
+    assert whole["network"] == whole["gone"].sum() / whole["weights"].sum() < 0.5
+    for name, count in zip(np.array(names)[conv], whole["filters_gone"][conv], strict=True):
+        which = whole[f"filter/{name}"]
+        assert which.sum() == count and not weights(states[2]).values[name][torch.from_numpy(which)].any()

@@ -12,6 +12,7 @@ from lib.recipe import (
     DPSGD,
     HAMP,
     PAST,
+    PPB,
     RMIA,
     AdversarialRegularization,
     At,
@@ -29,6 +30,7 @@ from lib.recipe import (
     Schedule,
     Setup,
     Signals,
+    Slimming,
     Train,
     VictimAttacker,
     Window,
@@ -65,6 +67,7 @@ def test_defences_are_described_by_what_differs_from_the_papers() -> None:
     assert HAMP(weight=1).record() == {"kind": "HAMP", "weight": 1.0}
     assert CCL(form="quadratic").record() == {"kind": "CCL", "form": "quadratic"}
     assert [PAST().record(), DPSGD(noise=2).record()] == [{"kind": "PAST"}, {"kind": "DPSGD", "noise": 2.0}]
+    assert [PPB(4).record(), DPSGD(group=1).record()] == [{"kind": "PPB"}, {"kind": "DPSGD"}]
     design = LeftOut(RandomHalves(100, seed=3), 5, 2)
     assert design.record() == {"kind": "LeftOut", "base": {"kind": "RandomHalves", "pool": 100, "seed": 3}} | {
         "models": 5,
@@ -127,6 +130,8 @@ def test_a_chain_comes_back_from_its_records() -> None:
         (lambda: AdversarialRegularization(steps=0), "steps takes 1 or more, not 0"),
         (lambda: base(objective=PAST()), "reference samples"),
         (lambda: base(objective=DPSGD()), "take norm='group'"),
+        (lambda: base(objective=Slimming(), model=Model("vit")), "unlike a vit: take a resnet"),
+        (lambda: DPSGD(group=0), "1 or more"),
         (lambda: DPSGD(clip=0), "positive clip"),
         (lambda: DPSGD(delta=1), "between 0 and 1"),
         (lambda: HAMP(entropy=1.1), "HAMP.entropy takes 0 to 1, not 1.1"),

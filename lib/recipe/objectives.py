@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from lib.recipe.steps import Train
 
 __all__ = [
-    "CCL", "CSKD", "DPSGD", "HAMP", "PAST", "AdversarialRegularization", "CrossEntropy", "Distillation",
-    "Objective", "RelaxLoss",
+    "CCL", "CSKD", "DPSGD", "HAMP", "PAST", "PPB", "AdversarialRegularization", "CrossEntropy", "Distillation",
+    "Objective", "RelaxLoss", "Slimming",
 ]  # fmt: skip
 
 
@@ -82,19 +82,42 @@ class CCL(Objective):
     form: Literal["exponential", "quadratic"] = "exponential"
 
 
+class PPB(Objective):
+    """Pair-based posterior balancing (Yuan & Zhang 2022, 6.2): cross-entropy + weight * KL of ranked posteriors.
+
+    Each batch is cut in two halves, whose samples are paired in their order, which is random; a left-over sample is in
+    no pair. The divergence is that of the second one's posterior, sorted, from the first one's, with a gradient through
+    both. It is the mean over the pairs, as the published code has it; eq. 6 writes two sums, over samples and over
+    pairs, by which a pair would weigh half as much. The paper defends the fine-tuning after a pruning alone.
+    """
+
+    weight: Amount = 4.0  # lambda; the code's default; the paper searches 1, 2, 4, 8, 16
+
+
+class Slimming(Objective):
+    """Network slimming's training (Liu et al. 2017): cross-entropy + weight * sum of |scale| over all norms' channels.
+
+    It comes before `prune_filters(..., by="scale")`. The pruning papers leave it out: they rank ordinary scales.
+    """
+
+    weight: Amount = 1e-4  # lambda; searched from 1e-3 to 1e-5 there
+
+
 class AdversarialRegularization(Objective):
     """Nasr, Shokri & Houmansadr 2018: cross-entropy + alpha * (mean h on members - 1/2), against an attack net h.
 
     h (posterior, label) is trained beside the classifier to tell members from the design's `reference` samples.
     `epoch`: one classifier step for each batch of members; `one_step`: the published pruning code's (mia_prune, WeMem),
-    whose epoch is `steps` attack steps and a single classifier step.
+    whose epoch is `steps` attack steps, 7 there, and a single classifier step; `code`: its losses too. There h descends
+    alpha times the cross-entropy of membership, and the classifier cross-entropy - alpha * mean -ln h on members, which
+    has no lower bound. That code has another h, and weight decay on it, which are not taken over.
     """
 
     needs: ClassVar = ("reference",)
 
     alpha: float = 3.0  # weight of the gain; SELENA's code: 3 Purchase, 2 Texas, 6 CIFAR-100; PPTP searches 1 to 5
     steps: Positive = 3  # attack steps before each classifier step; PPTP, Table 4
-    form: Literal["epoch", "one_step"] = "epoch"
+    form: Literal["epoch", "one_step", "code"] = "epoch"
     width: Annotated[int, Within(16)] = (
         1024  # units of h's first layer, in all codes; the others keep their share of it
     )
@@ -106,7 +129,7 @@ class AdversarialRegularization(Objective):
 
     @property
     def batches(self) -> int | None:  # type: ignore[override]
-        return 1 if self.form == "one_step" else None
+        return None if self.form == "epoch" else 1
 
     def units(self, classes: int) -> tuple[tuple[int, ...], ...]:
         """Units of h's layers that read the posterior, that read the label, and that judge both."""
@@ -163,6 +186,10 @@ class DPSGD(Objective):
     the end of each epoch; it is NaN where the training goes on from another one, whose weights, scores and masks know
     the members: inside CWRF or PPTP there is no guarantee. Noise and batches come from the recipe's seed, as they have
     to in a reproduction; who wants to be protected draws them in secret.
+
+    With a `group` the gradients of so many samples, neighbours in the batch, are averaged before they are clipped, and
+    the step is the mean over groups: the noise is as much larger. The published pruning code (mia_prune, by pyvacy)
+    clips halves of its batches so. A sample's own gradient is not bounded then: epsilon is NaN.
     """
 
     by_sample: ClassVar = True
@@ -170,6 +197,7 @@ class DPSGD(Objective):
     noise: Amount = 1.0  # noise multiplier sigma: deviation over `clip`; not in the paper, .5 to 1 is usual
     clip: float = 1.0  # largest norm of a sample's gradient; not in the paper
     delta: float = 1e-5  # of (epsilon, delta); not in the paper
+    group: Positive = 1  # samples that are clipped together; the published pruning code's: 64
 
     def verify(self) -> None:
         if self.clip <= 0 or not 0 < self.delta < 1:

@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 from lib import BadInput
 from lib.recipe.core import Count, Positive, Step, Whole
 from lib.recipe.designs import Design
-from lib.recipe.steps import Signals, State, Train, readable
+from lib.recipe.steps import Signals, State, Train, filtered, readable
 from lib.recipe.subjects import Data, Model
 
 __all__ = [
-    "Anatomy", "Cost", "Distance", "Memorization", "SelfAudit", "Sensitivity", "ShuffledRanking", "Similarity",
-    "StageMembership", "StageProbe",
+    "Anatomy", "Compacted", "Cost", "Distance", "Memorization", "SelfAudit", "Sensitivity", "ShuffledRanking",
+    "Similarity", "Sparsity", "StageMembership", "StageProbe",
 ]  # fmt: skip
 
 
@@ -182,6 +182,46 @@ class Sensitivity(Step):
         samples = min(own.design.pool, 2 * own.design.members(own.row))
         noise = 1.6e6 + 250.0 * self.queries * own.data.channels * own.data.size**2
         return samples * ((1 + self.queries) * count("flops", own.data, own.model) + noise)
+
+
+class Sparsity(Step):
+    """What is pruned, tensor by tensor: weights of convolutions, linear maps (embeddings too) and norms, no biases.
+
+    Result: `names` (text) and `kinds` (text: conv, linear, norm) of the L tensors; `weights (L,)` and, of them, `gone
+    (L,)`; `filters (L,)` and those of which no weight is left, `filters_gone (L,)`, both 0 where there are none. The
+    shares gone of all convolutions' weights, `convolutions ()`, which is what the paper's structured sparsity counts
+    (Yuan & Zhang 2022, 5.2), and of all these weights, `network ()`. `filter/NAME (filters,)` tells which filters of a
+    convolution are gone.
+    """
+
+    place: ClassVar = "host"
+
+    of: State
+
+
+class Compacted(Step):
+    """A network without its filters that are gone: how much smaller and faster, and is it the same function?
+
+    A channel goes if it is zero wherever it is made, shortcuts' partners included, so that nothing changes; a layer
+    keeps one channel. Single zeros stay: where nothing was pruned, or weight by weight, both networks are the same.
+
+    Result, before and after: `parameters (2,)`; `flops (2,)` of the forward pass of a sample; `seconds (2,)` of that of
+    250 samples, medians of alternated runs, which belong to the machine that made them; `accuracy (2,)` on test samples
+    (non-members where a design has none). `difference ()`: largest one between logits, on the pool's first 250 samples.
+    """
+
+    travels: ClassVar = False  # it needs torch-pruning
+    runs: ClassVar = 5  # of each network
+
+    of: State
+
+    def verify(self) -> None:
+        filtered(self.of.training.model, "Compacted")
+
+    def operations(self, count: Count) -> float:
+        own = self.of.training
+        asked = own.design.tests(own.data.parts[1]) or own.design.pool // 2
+        return count("flops", own.data, own.model) * 1.75 * (asked + 250 * (self.runs + 2))  # the second is smaller
 
 
 def _walk(state: State, count: Count) -> float:

@@ -13,7 +13,7 @@ from lib.recipe.core import Amount, Count, Share, Step
 from lib.recipe.criteria import Criterion, Vulnerability
 from lib.recipe.designs import Design
 from lib.recipe.diets import Diet
-from lib.recipe.objectives import CrossEntropy, Objective
+from lib.recipe.objectives import CrossEntropy, Objective, Slimming
 from lib.recipe.subjects import Data, Model, Schedule
 
 __all__ = [
@@ -126,6 +126,8 @@ class Train(State):
             raise BadInput(f"{name} needs a network without BatchNorm, unlike a {self.model.name}: take norm='group'")
         if self.schedule.patience is not None and not self.design.dev:
             raise BadInput("a schedule with a patience needs samples to look at: give the design a dev set")
+        if isinstance(self.objective, Slimming):
+            filtered(self.model, name)
         if (self.diet is None) != (self.ranking is None):
             raise BadInput("a diet and its ranking come together: train(schedule, diet=..., ranking=...)")
         if self.diet and self.objective.by_sample:

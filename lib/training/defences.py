@@ -12,7 +12,7 @@ from torch.nn import functional
 from lib import BadInput
 from lib.data import augmentation
 from lib.models.inference import InferenceNet
-from lib.recipe import CSKD, DPSGD, PAST, AdversarialRegularization, Distillation, Objective, Schedule
+from lib.recipe import CSKD, DPSGD, PAST, AdversarialRegularization, Distillation, Objective, Schedule, Slimming
 from lib.training import objectives
 from lib.training.schedule import optimizer
 from lib.training.update import ADVERSARY, OUTSIDER_VIEWS, OUTSIDERS, PARTNER_VIEWS, PARTNERS, Task, Update
@@ -82,7 +82,7 @@ class Adversarial(Update):
         member = torch.arange(2 * size, device=drawn.device) < size
         for step in range(steps):
             both = [part.view(2, steps, size, -1)[:, step].flatten(0, 1) for part in (posterior, label)]
-            error = functional.mse_loss(self.h(*both), member.float())
+            error = self.error(self.h(*both), member.float())
             self.h_optimizer.zero_grad(set_to_none=True)
             error.backward()  # type: ignore[no-untyped-call]
             self.h_optimizer.step()
@@ -91,7 +91,13 @@ class Adversarial(Update):
         weights = {name: parameter.detach() for name, parameter in self.h.named_parameters()}
         posterior = logits.float().softmax(dim=1)
         membership = functional_call(self.h, weights, (posterior, self._one_hot(labels)))
-        return objectives.adversarial(self.objective.alpha, logits, labels, membership)
+        return objectives.adversarial(self.objective, logits, labels, membership)
+
+    def error(self, membership: Tensor, member: Tensor) -> Tensor:
+        """What h descends."""
+        if self.objective.form == "code":
+            return self.objective.alpha * functional.binary_cross_entropy(membership, member)
+        return functional.mse_loss(membership, member)
 
     def learners(self) -> list[tuple[nn.Module, torch.optim.Optimizer]]:
         return [*super().learners(), (self.h, self.h_optimizer)]
@@ -99,6 +105,25 @@ class Adversarial(Update):
     def _one_hot(self, labels: Tensor) -> Tensor:
         # functional.one_hot asks the device for the largest label
         return (labels[:, None] == torch.arange(self.data.classes, device=labels.device)).float()
+
+
+@update_for.register(Slimming)
+class Scales(Update):
+    """The penalty's gradient is that of its sign, zero at zero."""
+
+    objective: Slimming
+
+    def __init__(self, objective: Slimming, task: Task) -> None:
+        super().__init__(objective, task)
+        self.scales: list[Tensor] = [
+            m.weight for m in task.net.modules() if isinstance(m, nn.BatchNorm2d | nn.GroupNorm)
+        ]
+        if not self.scales:
+            raise BadInput("Slimming needs a network with BatchNorm or GroupNorm: take a resnet")
+
+    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+        penalty = torch.cat(self.scales).abs().sum()
+        return functional.cross_entropy(logits.float(), labels) + self.objective.weight * penalty
 
 
 @update_for.register(PAST)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lib.recipe import CCL, CSKD, HAMP, CrossEntropy, Objective, RelaxLoss
+from lib.recipe import CCL, CSKD, HAMP, PPB, AdversarialRegularization, CrossEntropy, Objective, RelaxLoss
 
 
 @functools.singledispatch
@@ -93,6 +93,17 @@ def convex_concave(objective: CCL, logits: Tensor, labels: Tensor, epoch: Tensor
     return objective.beta * (objective.alpha * each - (1 - objective.alpha) * concave).mean()
 
 
+@loss.register
+def balanced(objective: PPB, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
+    """PPB (Yuan & Zhang, USENIX Security 2022, eq. 6), a scalar; sorted logits have sorted posteriors."""
+    value, pairs = functional.cross_entropy(logits, labels), len(logits) // 2
+    if not pairs:  # the mean over no pairs would be no number
+        return value
+    ranked = functional.log_softmax(logits.sort(dim=1, descending=True).values, dim=1)
+    first, second = ranked[:pairs], ranked[pairs : 2 * pairs]
+    return value + objective.weight * functional.kl_div(first, second, reduction="batchmean", log_target=True)
+
+
 def distillation(logits: Tensor, soft: Tensor) -> Tensor:
     """Cross-entropy of `logits (B, C)` with soft labels `(B, C)`, a float32 scalar (SELENA's second part).
 
@@ -111,10 +122,13 @@ def class_wise(objective: CSKD, logits: Tensor, teacher: Tensor, labels: Tensor)
     return functional.cross_entropy(logits, labels) + objective.weight * t**2 * divergence
 
 
-def adversarial(alpha: float, logits: Tensor, labels: Tensor, membership: Tensor) -> Tensor:
+def adversarial(objective: AdversarialRegularization, logits: Tensor, labels: Tensor, membership: Tensor) -> Tensor:
     """Cross-entropy and alpha times the inference net's gain on members; `membership (B,)` is what it says of them.
 
     The gain is the mean probability less a half, as the codes of the paper's authors, SELENA and RelaxLoss have it;
-    the paper's Algorithm 1 writes its logarithm, which has no lower bound.
+    the paper's Algorithm 1 writes its logarithm, which has no lower bound, as does the pruning papers' (`code`).
     """
-    return functional.cross_entropy(logits.float(), labels) + alpha * (membership.mean() - 0.5)
+    value = functional.cross_entropy(logits.float(), labels)
+    if objective.form == "code":
+        return value - objective.alpha * functional.binary_cross_entropy(membership, torch.ones_like(membership))
+    return value + objective.alpha * (membership.mean() - 0.5)

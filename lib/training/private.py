@@ -48,7 +48,7 @@ class Private(Update):
         super().__init__(objective, task)
         self.seed, self.steps = task.seed, len(sizes(self.n, self.batch))
         learning = self.optimizer.param_groups[0]["params"]
-        self.part = max(1, ROOM // (4 * sum(parameter.numel() for parameter in learning)))
+        self.part = max(1, ROOM // (4 * objective.group * sum(one.numel() for one in learning))) * objective.group
         held = {id(tensor): mask for tensor, mask, _ in self.hold.pinned}
         self.free = [(parameter, ~held[id(parameter)]) for parameter in learning if id(parameter) in held]
         self.noise = torch.Generator(self.data.device)
@@ -56,7 +56,7 @@ class Private(Update):
             self.optimizer,
             noise_multiplier=objective.noise,
             max_grad_norm=objective.clip,
-            expected_batch_size=self.n / self.steps,  # type: ignore[arg-type]  # which only divides
+            expected_batch_size=self.n / self.steps / objective.group,  # type: ignore[arg-type]  # which only divides
             generator=self.noise,
         )
         self.private.attach_step_hook(self._noised)
@@ -94,6 +94,9 @@ class Private(Update):
                     value.backward()  # type: ignore[no-untyped-call]
                 for parameter, free in self.free:
                     parameter.grad_sample.mul_(free)
+                if (group := self.objective.group) > 1:
+                    for parameter in self.private.params:
+                        parameter.grad_sample = torch.stack([g.mean(dim=0) for g in parameter.grad_sample.split(group)])
                 self.private.signal_skip_step(number < len(parts))
                 self.private.step()
                 self.loss.add_(value.detach(), alpha=part.shape[1])
@@ -113,6 +116,8 @@ class Private(Update):
 
     def measures(self) -> dict[str, float]:
         """`epsilon` that all steps so far have spent, by Opacus' RDP accountant (Balle et al.'s conversion)."""
+        if self.objective.group > 1:
+            return {"epsilon": float("nan")}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the best order is the last one looked at: a valid bound, not the tightest
             return {"epsilon": float(self.accountant.get_epsilon(self.objective.delta))}

@@ -19,6 +19,7 @@ from lib.recipe import (
     DPSGD,
     HAMP,
     PAST,
+    PPB,
     RMIA,
     AdversarialRegularization,
     Augment,
@@ -33,6 +34,7 @@ from lib.recipe import (
     Schedule,
     Setup,
     Signals,
+    Slimming,
     Threshold,
     Train,
     left_out,
@@ -56,7 +58,7 @@ def inside(objective: Objective) -> Population:
     return pool().rewind("stage4").hold("stage4").train(Schedule(1, 32), objective)
 
 
-ONE_STEP = [ADVERSARIAL, CSKD(), HAMP(), CCL(form="quadratic"), PAST()]
+ONE_STEP = [ADVERSARIAL, CSKD(), HAMP(), CCL(form="quadratic"), PAST(), PPB(), Slimming()]
 
 
 @pytest.mark.parametrize("objective", ONE_STEP, ids=lambda objective: type(objective).__name__)
@@ -169,7 +171,7 @@ def test_the_preview_counts_what_a_defence_costs_beside() -> None:
         one, plain = (Train(Data(pixels=pixels), design, 0, net, schedule, o) for o in (objective, CrossEntropy()))
         return work(one) / work(plain)
 
-    assert ratio(HAMP()) == ratio(CCL()) == 1
+    assert ratio(HAMP()) == ratio(CCL()) == ratio(PPB()) == ratio(Slimming()) == 1
     assert ratio(CSKD()) == pytest.approx(1.34, abs=0.05)
     assert ratio(PAST()) == pytest.approx(2)
     assert ratio(DPSGD(), net=Model("vit", width=16)) == pytest.approx(3.6, abs=0.3)

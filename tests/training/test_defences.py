@@ -1,6 +1,7 @@
 """Steps that need more than the batch: what they draw, what they learn, and what they leave alone."""
 
 import copy
+import math
 from functools import partial
 from itertools import pairwise
 
@@ -11,18 +12,21 @@ import torch
 from lib import BadInput
 from lib.data import augmentation
 from lib.data.resident import Resident
-from lib.models import Net
+from lib.models import Net, build
 from lib.models.inference import InferenceNet
 from lib.recipe import (
     CSKD,
     PAST,
+    PPB,
     AdversarialRegularization,
     Augment,
     CrossEntropy,
     Distillation,
+    Model,
     Objective,
     RelaxLoss,
     Schedule,
+    Slimming,
 )
 from lib.training import graph, loop
 from lib.training.defences import Adversarial, ClassWise, Sparsity, sensitivity, soft_labels, update_for
@@ -37,6 +41,8 @@ SOFT = torch.rand(56, 3, generator=torch.Generator().manual_seed(0)).softmax(1)
 DEFENCES = {
     "adversarial": AdversarialRegularization(steps=2, width=32),
     "one-step": AdversarialRegularization(steps=2, width=32, form="one_step"),
+    "slimming": Slimming(1e-2),
+    "balancing": PPB(),
     "sparsity": PAST(0.1),
     "class-wise": CSKD(),
     "distillation": Distillation(),
@@ -217,6 +223,15 @@ def test_one_step_is_a_single_classifier_step_an_epoch(net: Net, data: Resident)
     assert found.history["loss"].shape == (3,) and found.history["accuracy"].max() <= 1
 
 
+def test_the_pruning_codes_attacker_descends_alpha_times_the_cross_entropy(net: Net, data: Resident) -> None:
+    objective = AdversarialRegularization(2.0, steps=7, width=32, form="code")
+    step = adversarial(net, data, objective, SHORT)
+    says, member = torch.tensor([0.2, 0.9]), torch.tensor([0.0, 1.0])
+    assert float(step.error(says, member)) == pytest.approx(-math.log(0.8) - math.log(0.9))
+    assert [step.batches(epoch) for epoch in range(3)] == [[(16, "")]] * 3
+    assert objective.looks == 14 and same(*(fit(copy.deepcopy(net), data, MEMBERS, SHORT, objective, seed=0),) * 2)
+
+
 def test_the_inference_net_is_the_published_one() -> None:
     assert AdversarialRegularization().units(100) == ((100, 1024, 512, 64), (100, 128, 64), (128, 512, 256, 128, 64))
     net = InferenceNet(100, seed=0)
@@ -224,6 +239,38 @@ def test_the_inference_net_is_the_published_one() -> None:
     assert net(posterior, label).shape == (2,) and ((net(posterior, label) > 0) & (net(posterior, label) < 1)).all()
     weights = sum(value.numel() for name, value in net.named_parameters() if name.endswith("weight"))
     assert weights == sum(a * b for units in AdversarialRegularization().units(100) for a, b in pairwise(units)) + 64
+
+
+# ---------------------------------------------------------------- sparse scales
+
+
+def test_the_penalty_on_scales_is_the_sum_of_their_sizes(net: Net, data: Resident) -> None:
+    scales = {name: value for name, value in net.named_parameters() if "norm" in name and name.endswith("weight")}
+    with torch.no_grad():
+        for value in scales.values():
+            value.copy_(torch.linspace(-1, 1, len(value)))
+            value[0] = 0
+    plain, total = copy.deepcopy(net), sum(float(value.detach().abs().sum()) for value in scales.values())
+    schedule = Schedule(1, batch=56, lr=0.1, momentum=0.0, weight_decay=0.0)
+    ends = [fit(n, data, MEMBERS, schedule, o, seed=0) for n, o in ((net, Slimming(0.5)), (plain, CrossEntropy()))]
+    penalised, without = (end.states["last"] for end in ends)
+    assert torch.equal(penalised["stem.conv.weight"], without["stem.conv.weight"])
+    for name in scales:
+        sign = torch.linspace(-1, 1, len(without[name])).sign()
+        sign[0] = 0
+        torch.testing.assert_close(penalised[name], without[name] - 0.1 * 0.5 * sign)
+    losses = [float(end.history["loss"][0]) for end in ends]
+    assert len(scales) == 12 and losses[0] - losses[1] == pytest.approx(0.5 * total, rel=1e-5)
+
+
+def test_slimming_makes_scales_small_and_needs_some(net: Net, data: Resident) -> None:
+    def scales(objective: Objective) -> float:
+        found = fit(copy.deepcopy(net), data, MEMBERS, Schedule(10, 16, lr=0.05), objective, seed=0).states["last"]
+        return sum(float(v.abs().sum()) for n, v in found.items() if "norm" in n and n.endswith("weight"))
+
+    assert scales(Slimming(0.05)) < 0.8 * scales(Slimming(0.0)) == 0.8 * scales(CrossEntropy())
+    with pytest.raises(BadInput, match="needs a network with BatchNorm"):
+        fit(build(Model("vit", width=1), 1, 3, 0, 8), data, MEMBERS, SHORT, Slimming(), seed=0)
 
 
 # ---------------------------------------------------------------- privacy-aware sparsity

@@ -1,6 +1,7 @@
 """Losses and their gradients against closed forms."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
-from lib.recipe import CCL, CSKD, HAMP, CrossEntropy, Objective, RelaxLoss
+from lib.recipe import CCL, CSKD, HAMP, PPB, AdversarialRegularization, CrossEntropy, Objective, RelaxLoss
 from lib.training import objectives
 
 LABELS = torch.tensor([0, 1, 2, 0])
@@ -107,7 +108,7 @@ def test_the_code_form_adds_a_soft_term_with_gradient_where_it_is_wrong() -> Non
 
 def test_extreme_logits_stay_finite() -> None:
     logits = torch.tensor([[120.0, -120.0], [-1e4, 1e4]])
-    ours = (HAMP(), HAMP(0), CCL(), CCL(form="quadratic"))
+    ours = (HAMP(), HAMP(0), CCL(), CCL(form="quadratic"), PPB())
     for objective in (RelaxLoss(1.0), RelaxLoss(1e6), RelaxLoss(1e6, form="code"), *ours):
         for epoch in (0, 1):
             assert torch.isfinite(gradient(objective, logits, torch.tensor([0, 0]), epoch)).all()
@@ -267,6 +268,40 @@ def test_the_gain_is_the_mean_membership_less_a_half() -> None:
     logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
     plain = functional.cross_entropy(logits, LABELS)
     says = torch.tensor([0.9, 0.7, 0.8, 1.0])
-    torch.testing.assert_close(objectives.adversarial(2.0, logits, LABELS, says), plain + 2 * 0.35)
-    assert objectives.adversarial(0.0, logits, LABELS, says) == plain
-    assert objectives.adversarial(9.0, logits, LABELS, torch.full((4,), 0.5)) == plain
+
+    def value(alpha: float, says: Tensor, form: Any = "epoch") -> Tensor:
+        return objectives.adversarial(AdversarialRegularization(alpha, form=form), logits, LABELS, says)
+
+    torch.testing.assert_close(value(2.0, says), plain + 2 * 0.35)
+    assert value(0.0, says) == plain == value(0.0, says, "code")
+    assert value(9.0, torch.full((4,), 0.5)) == plain == value(9.0, torch.full((4,), 0.5), "one_step")
+    torch.testing.assert_close(value(2.0, says, "code"), plain + 2 * says.log().mean())
+    assert value(2.0, torch.full((4,), 1e-6), "code") < plain - 27, "without a bound"
+
+
+# ---------------------------------------------------------------- ranked posteriors
+
+
+def test_rows_that_differ_by_the_order_of_classes_are_balanced() -> None:
+    row = torch.tensor([2.0, -1.0, 0.5])
+    logits = torch.stack([row, row[[1, 2, 0]], row[[2, 0, 1]], row.flip(0)])
+    assert loss(PPB(16.0), logits, LABELS, 0) == functional.cross_entropy(logits, LABELS)
+
+
+def test_two_classes_by_hand() -> None:
+    """KL of (.9, .1) from (.6, .4), whichever class is the larger one; five samples make two pairs."""
+    p, q = math.log(0.6 / 0.4), math.log(0.9 / 0.1)
+    logits = torch.tensor([[p, 0.0], [1.0, 1.0], [0.0, q], [1.0, 1.0], [7.0, 0.0]])
+    labels = torch.tensor([0, 1, 0, 1, 1])
+    divergence = 0.9 * math.log(0.9 / 0.6) + 0.1 * math.log(0.1 / 0.4)
+    found = loss(PPB(3.0), logits, labels, 0) - functional.cross_entropy(logits, labels)
+    assert float(found) == pytest.approx(3 * divergence / 2, rel=1e-5)
+
+
+def test_both_sides_of_a_pair_are_moved_and_a_single_sample_is_in_none() -> None:
+    logits = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    labels = torch.tensor([0, 1, 2, 0, 1])
+    moved = (gradient(PPB(), logits, labels, 0) - gradient(CrossEntropy(), logits, labels, 0)).abs().amax(dim=1)
+    assert (moved[:4] > 1e-3).all() and moved[4] == 0
+    assert loss(PPB(), logits[:1], labels[:1], 0) == functional.cross_entropy(logits[:1], labels[:1])
+    assert torch.equal(gradient(PPB(0.0), logits, labels, 0), gradient(CrossEntropy(), logits, labels, 0))

@@ -118,6 +118,33 @@ def assert_gradients_of_their_own(net: Net, x: Tensor) -> None:
             torch.testing.assert_close(found[name][row], gradient, atol=1e-6, rtol=1e-4)
 
 
+def test_groups_are_averaged_before_they_are_clipped(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven members in groups of three, the last alone, whether the batch is worked off at once or in parts."""
+    rows, clip, before = [3, 1, 40, 17, 5, 8, 22], 0.5, copy.deepcopy(net)
+    expected = [torch.zeros_like(parameter) for parameter in net.parameters()]
+    for start in range(0, 7, 3):
+        each = [clipped(net, data, row, math.inf) for row in rows[start : start + 3]]
+        mean = [sum(parts) / len(parts) for parts in zip(*each, strict=True)]
+        norm = math.sqrt(sum(float(part.square().sum()) for part in mean))
+        for total, part in zip(expected, mean, strict=True):
+            total += part * min(1.0, clip / norm)
+    for room in (private.ROOM, 4 * sum(parameter.numel() for parameter in net.parameters()) * 4):  # one group
+        monkeypatch.setattr(private, "ROOM", room)
+        own = copy.deepcopy(before)
+        take(private_step(own, data, DPSGD(noise=0, clip=clip, group=3)), rows)
+        for found, start, total in zip(own.parameters(), before.parameters(), expected, strict=True):
+            torch.testing.assert_close(found.detach(), start - 0.1 * total / (56 / 4 / 3), atol=2e-7, rtol=1e-4)
+    noisy = copy.deepcopy(before)
+    take(private_step(noisy, data, DPSGD(noise=2.0, clip=0.5, group=7)), [], rate=1.0)
+    pairs = zip(noisy.parameters(), before.parameters(), strict=True)
+    moved = torch.cat([(a - b).detach().flatten() for a, b in pairs])
+    assert float(moved.std()) == pytest.approx(2.0 * 0.5 / (56 / 4 / 7), rel=0.05)
+
+
+def test_a_group_has_no_epsilon(net: Net, data: Resident) -> None:
+    assert np.isnan(fit(net, data, MEMBERS, SHORT, DPSGD(group=8), seed=0).history["epsilon"]).all()
+
+
 def test_one_large_gradient_moves_by_rate_times_clip_over_batch(net: Net, data: Resident) -> None:
     before = [parameter.detach().clone() for parameter in net.parameters()]
     take(private_step(net, data, DPSGD(noise=0, clip=0.01)), [7], rate=0.5)
