@@ -59,6 +59,8 @@ def _zeroed(state: Mapping[str, Tensor], gone: Mapping[str, Tensor]) -> dict[str
 @edit.register(Prune)
 def _(state: Prune, before: Weights, of: Of) -> Weights:
     scores = weights_of(store.read(state.by.key).arrays) if state.by else None
+    if scores and not state.norms:
+        scores = {name: score for name, score in scores.items() if score.ndim > 1}
     values, gone = prune(before.values, state.sparsity, scores, state.scope, state.largest, before.gone)
     return Weights(values, before.held, both(before.gone, gone))
 

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from torch import nn
 from lib import BadInput, lab
 from lib.models import Net, build
 from lib.pruning import magnitudes, prune, prune_filters, units
-from lib.recipe import Data, Model, PruneFilters, RandomHalves, Schedule, Setup, Sparsity
+from lib.recipe import Data, Model, PruneFilters, Pruner, Random, RandomHalves, Schedule, Setup, Sparsity
 from lib.subject import weights
 from lib.training.loop import fit
 from tests.test_rewinding import images
@@ -223,6 +223,22 @@ def test_filters_of_a_chain_are_pruned_by_its_recipe_and_refused_where_there_are
         replace(models[0].training, model=Model("vit", width=1)).prune_filters(0.5)
     with pytest.raises(BadInput, match="0 to 1"):
         models[0].prune_filters(1.5)
+
+
+def test_pruners_by_name_and_their_controls_remove_as_much_of_the_same_tensors() -> None:
+    design = RandomHalves(100)
+    some = Setup(Data("fashion-mnist-small", 8), design, replace(MODEL, width=4), Schedule(1, 16), 2).trained()
+    lab.realize(some.score(Random()))
+    gone = {}
+    for pruner in get_args(Pruner):
+        masks = weights(some.pruned(pruner, 0.5)[0]).gone
+        gone[pruner] = {name: int(mask.sum()) for name, mask in masks.items()}
+    assert gone["L1 unstructured"] == gone["random weights"]
+    assert gone["L1 structured"] == gone["L2 structured"] == gone["random filters"]
+    assert any("norm" in name for name in gone["slimming"])
+    assert not any("norm" in name for name in gone["random weights"])
+    with pytest.raises(BadInput, match="did you mean 'slimming'"):
+        some.pruned("sliming", 0.5)  # type: ignore[arg-type]
 
 
 # --- what is gone is counted ------------------------------------------------------------------------------------------

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
-from lib import BadInput
+from lib import BadInput, nearest
 from lib.recipe.attacks import Attack, Attacker
-from lib.recipe.criteria import Criterion
+from lib.recipe.criteria import Criterion, Random
 from lib.recipe.designs import Design, LeftOut
 from lib.recipe.diets import Diet
 from lib.recipe.objectives import CrossEntropy, Distillation, Objective
@@ -19,11 +19,18 @@ from lib.recipe.steps import Choose, Score, Signals, State, Step, Train
 from lib.recipe.subjects import Data, Model, Schedule
 
 __all__ = [
-    "Pair", "Population", "Setup", "choose", "left_out", "model_seed", "seed_floors", "self_audit",
+    "Pair", "Population", "Pruner", "Setup", "choose", "left_out", "model_seed", "seed_floors", "self_audit",
 ]  # fmt: skip
 
 
 T = TypeVar("T")
+
+Pruner = Literal[
+    "L1 unstructured", "L1 structured", "L2 structured", "slimming", "random weights", "random filters"
+]  # fmt: skip
+FILTERS: dict[str, Literal["l1", "l2", "scale", "random"]] = {
+    "L1 structured": "l1", "L2 structured": "l2", "slimming": "scale", "random filters": "random",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,12 +70,25 @@ class Population:
         return self._each(by, lambda state, score: state.remove(score, share))
 
     def prune(
-        self, sparsity: float, by: Sequence[Score] | None = None, scope: Literal["global", "layer"] = "global"
+        self,
+        sparsity: float,
+        by: Sequence[Score] | None = None,
+        scope: Literal["global", "layer"] = "global",
+        norms: bool = True,
     ) -> Population:
-        return self._each(by or [None] * len(self), lambda state, score: state.prune(sparsity, score, scope))
+        return self._each(by or [None] * len(self), lambda state, score: state.prune(sparsity, score, scope, norms))
 
     def prune_filters(self, sparsity: float, by: Literal["l1", "l2", "scale", "random"] = "l1") -> Population:
         return self._map(lambda state: state.prune_filters(sparsity, by))
+
+    def pruned(self, pruner: Pruner, sparsity: float) -> Population:
+        """By one of SAMIA's four pruners, or one of its two controls: as many weights, or filters, at random."""
+        if pruner in FILTERS:
+            return self.prune_filters(sparsity, FILTERS[pruner])
+        if pruner not in ("L1 unstructured", "random weights"):
+            raise BadInput(f"there is no pruner '{pruner}'{nearest(pruner, list(get_args(Pruner)))}")
+        by = self.score(Random()) if pruner == "random weights" else None
+        return self.prune(sparsity, by, scope="layer", norms=False)
 
     def _each(self, by: Sequence[T], change: Callable[[State, T], State]) -> Population:
         """Each model by its own score."""

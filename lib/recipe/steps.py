@@ -60,8 +60,14 @@ class State(Step, ABC):
     def hold_weights(self, by: Score, share: float, rest: bool = False) -> HoldWeights:
         return HoldWeights(self, by, share, rest)
 
-    def prune(self, sparsity: float, by: Score | None = None, scope: Literal["global", "layer"] = "global") -> Prune:
-        return Prune(self, sparsity, by, scope)
+    def prune(
+        self,
+        sparsity: float,
+        by: Score | None = None,
+        scope: Literal["global", "layer"] = "global",
+        norms: bool = True,
+    ) -> Prune:
+        return Prune(self, sparsity, by, scope, norms=norms)
 
     def prune_filters(self, sparsity: float, by: Literal["l1", "l2", "scale", "random"] = "l1") -> PruneFilters:
         return PruneFilters(self, sparsity, by)
@@ -318,6 +324,7 @@ class Prune(Edit):
     by: Score | None = None
     scope: Literal["global", "layer"] = "global"  # `layer`: each tensor as sparse as all (NNI's LevelPruner)
     largest: bool = False  # those with the largest go instead: CWRF's A1
+    norms: bool = True  # of a score: whether the weights of norms compete too
 
     @property
     def pruned(self) -> bool:
