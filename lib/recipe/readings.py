@@ -190,8 +190,8 @@ class Sparsity(Step):
     Result: `names` (text) and `kinds` (text: conv, linear, norm) of the L tensors; `weights (L,)` and, of them, `gone
     (L,)`; `filters (L,)` and those of which no weight is left, `filters_gone (L,)`, both 0 where there are none. The
     shares gone of all convolutions' weights, `convolutions ()`, which is what the paper's structured sparsity counts
-    (Yuan & Zhang 2022, 5.2), and of all these weights, `network ()`. `filter/NAME (filters,)` tells which filters of a
-    convolution are gone.
+    (Yuan & Zhang 2022, footnote 4), and of all these weights, `network ()`. `filter/NAME (filters,)` tells which
+    filters of a convolution are gone.
     """
 
     place: ClassVar = "host"

@@ -332,7 +332,7 @@ class Prune(Edit):
 
 
 class PruneFilters(Edit):
-    """Whole filters become zero, and stay so in all that follows (Yuan & Zhang 2022, section 3.1: structured pruning).
+    """Whole filters become zero, and stay so in all that follows (Yuan & Zhang 2022, section 5.1.3).
 
     A filter is an output channel of a convolution: its weights, its bias, and scale and shift of the norm that reads
     it, so that the channel is exactly zero behind the norm. Linear maps have none; BatchNorm's statistics stay.
