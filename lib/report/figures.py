@@ -114,6 +114,7 @@ def draw(
     dress: Callable[[Any, Axes], None],
     notes: Notes = None,
     null: float | None = None,
+    level: str = "no difference",
     names: str = "",
     words: Mapping[str, str] | None = None,
 ) -> Sheet:
@@ -121,9 +122,10 @@ def draw(
 
     A layer is a table and its mark; one without the column `hue` is drawn in quiet grey. `panels` lays the values
     out otherwise than the first table has them, as a mosaic for example (`sheet.panels_of`). `dress` gives a panel its
-    scales and limits, `notes` a quiet line above. `null` is the y that means "no difference". A key above names the
-    series; where one panel is all, their names stand in it: at the "ends" of their lines, or beside their "points"
-    (`names`). `words` are what the figure says beside its numbers: its title, which is the finding, xlabel and ylabel.
+    scales and limits, `notes` a quiet line above. `null` is the y that means "no difference", or what `level` says. A
+    key above names the series; where one panel is all, their names stand in it: at the "ends" of their lines, or beside
+    their "points" (`names`). `words` are what the figure says beside its numbers: its title, which is the finding,
+    xlabel and ylabel.
     """
     looks = looks or looks_of(levels(layers[0][0], hue))
     grid, fig = sheet.panels_of(panels or levels(layers[0][0], facet), height, widest, share)
@@ -146,19 +148,21 @@ def draw(
     last = [ax for ax in grid.values() if (spec := ax.get_subplotspec()) and spec.rowspan.start == 0][-1]
     drawn = pd.concat([table for table, _ in layers])
     ends = [(rows.iloc[-1], look) for name, look in looks.items() if direct and len(rows := only(drawn, hue, name))]
-    name_ends(last, ends if direct == "ends" else [], null)
+    name_ends(last, ends if direct == "ends" else [], null, level)
     if direct == "points":
         name_points(last, ends, drawn)
     return fig
 
 
-def name_ends(ax: Axes, ends: Sequence[tuple[Any, Look]], null: float | None = None) -> None:
+def name_ends(
+    ax: Axes, ends: Sequence[tuple[Any, Look]], null: float | None = None, level: str = "no difference"
+) -> None:
     """Names at the right of a panel: of the series, where they end, and of the line that means nothing."""
     low, high = ax.get_ylim()
     named = [(row["_y"] - 1e-3 * i * (high - low), look.label, look.colour) for i, (row, look) in enumerate(ends)]
     if null is not None:
         way = "↓ " if null < low else "↑ " if null > high else ""
-        named.append((np.clip(null, low, high), f"{way}no difference{f': {null:g}' if way else ''}", QUIET))
+        named.append((np.clip(null, low, high), f"{way}{level}{f': {null:g}' if way else ''}", QUIET))
     look: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 8.5}
     texts = [ax.text(1.012, at, label, color=sheet.readable(colour), **look) for at, label, colour in named]
     if len(texts) > 1:
@@ -294,13 +298,14 @@ def profile(
     hue: Column = None,
     facet: Column = None,
     null: float | None = 0.5,
+    level: str = "no difference",
     floor: Frame | None = None,
     **words: str,
 ) -> Sheet:
     """An estimate and its interval for each part of a network (or any other ordered thing), a line through each series.
 
-    `null` is the value that means "no difference"; `floor` (same columns) is drawn as grey steps: what two seeds on
-    the same data differ by.
+    `null` is the value that means "no difference", or what `level` says of it; `floor` (same columns) is drawn as grey
+    steps: what two seeds on the same data differ by.
     """
     tables = [spans(each) for each in (frame, floor) if each is not None]
     tables[1:] = [table.drop(columns=hue or [], errors="ignore") for table in tables[1:]]
@@ -315,7 +320,8 @@ def profile(
     ordered = [each.assign(_x=each["_at"]).sort_values("_x") for each in tables]
     return draw(
         list(zip(ordered, (points, steps), strict=False)), looks=looks_of(levels(tables[0], hue)), hue=hue, facet=facet,
-        panels=panels, height=2.9, share=True, dress=dress, null=null, names="ends", words={"ylabel": "AUC", **words},
+        panels=panels, height=2.9, share=True, dress=dress, null=null, level=level, names="ends",
+        words={"ylabel": "AUC", **words},
     )  # fmt: skip
 
 
