@@ -14,7 +14,9 @@ from typing import Any, Literal, NamedTuple
 
 from lib import BadInput, files, nearest, paths, reason
 
-__all__ = ["DESCRIPTION", "ENTRIES", "NAME", "Entry", "File", "Kind", "find", "folder", "names"]
+__all__ = [
+    "DESCRIPTION", "ENTRIES", "NAME", "ORIGINALS", "Entry", "File", "Kind", "Original", "find", "folder", "names",
+]  # fmt: skip
 
 Kind = Literal["images", "bits", "numbers", "text"]
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")  # of a user's own set; it names a folder too
@@ -28,6 +30,16 @@ class File(NamedTuple):
     name: str
     digest: str  # in hex: MD5; SHA-256 of what comes with the package, and of a user's own arrays
     url: str = ""
+
+
+class Original(NamedTuple):
+    """A set of the papers that a user adds from the original files, for its content is not pinned."""
+
+    bits: int
+    classes: int
+    size: int
+    path: str  # in the archive: a file or a folder
+    archive: str  # and where it is
 
 
 @dataclass(frozen=True)
@@ -82,7 +94,7 @@ class Entry:
     def archive(self) -> File | None:
         """The one file that holds all others, where there is one."""
         fetched = self.downloads or self.files
-        return fetched[0] if len(fetched) == 1 else None
+        return fetched[0] if fetched[0].name.endswith((".zip", ".tar.gz")) else None
 
     @property
     def size(self) -> int:
@@ -103,6 +115,7 @@ def _entry(name: str, table: dict[str, Any], classes: dict[str, list[str]]) -> E
 
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 ENTRIES = {name: _entry(name, one, _TABLE["classes"]) for name, one in _TABLE["sets"].items()}  # known to the library
+ORIGINALS = {name: Original(**one) for name, one in _TABLE["originals"].items()}
 
 
 def folder(name: str) -> Path:
@@ -126,10 +139,14 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Entry:
-    """The entry of that name; BadInput, with the nearest name, where there is none."""
+    """The entry of that name; BadInput, with the nearest name or how to add it, where there is none."""
     if name in ENTRIES:
         return ENTRIES[name]
     path = folder(str(name)) / DESCRIPTION
+    if name in ORIGINALS and not path.is_file():
+        original = ORIGINALS[name]
+        add = f"`python -m lib.data add {name} {original.path}`"
+        raise BadInput(f"{name} is not there; unpack {original.archive}, then run {add}")
     if not NAME.fullmatch(str(name)) or not path.is_file():
-        raise BadInput(f"there is no data set '{name}'{nearest(str(name), names())}")
+        raise BadInput(f"there is no data set '{name}'{nearest(str(name), [*names(), *ORIGINALS])}")
     return _described(path, path.stat().st_mtime_ns)

@@ -20,7 +20,7 @@ ALL = pytest.mark.parametrize("entry", ENTRIES.values(), ids=list(ENTRIES))
 @ALL
 def test_facts_fit_each_other(entry: Entry) -> None:
     assert entry.train > entry.test > 0 and entry.size == entry.train + entry.test
-    assert len(set(entry.classes)) == len(entry.classes) >= 10
+    assert len(set(entry.classes)) == len(entry.classes) >= 8
     channels = entry.shape[-1] if entry.kind == "images" else 0
     assert len(entry.mean) == len(entry.std) == channels
     assert all(0 < value < 1 for value in (*entry.mean, *entry.std))
@@ -46,6 +46,8 @@ def test_digests_differ() -> None:
         ("tinyimagenet", "ab02da95a669348a14e46a1cf78fbf67672f0bfccd005664ad460f684cc0ee29"),
         ("cinic10", "20b576edfa45809b59152ffde424bd4f8765ba5db92740376b2c98e2c7f15d77"),
         ("dbpedia14", "a5fd328d2e9d94f081cbeabc715d32af082700adfc2661c4340c20c232ae3dec"),
+        ("chmnist", "a8a3b54f6cf107e9800851385a0fa0c38771032ddae334d1916dd90c838c65e6"),
+        ("location30", "f6f15cf460f42861bfd7a8c27a575b30686714d31e1338a7821f7d0adf7a7a12"),
         ("cifar100-half", "86563fc9657590a8f6285a87d6a6291df17032ad0b915676147d5e376e7fdc65"),
         ("tinyimagenet32-half", "bed2535cd28949ace26d694cb5a3c055eed050dd0a7887da06c7b2b3ede62f5b"),
     ],
@@ -96,10 +98,26 @@ def test_classes_of_tiny_imagenet() -> None:
 def test_sets_that_come_as_one_archive() -> None:
     """Without digests of the files in it, the parts hold the same number of each class."""
     alone = [entry for entry in ENTRIES.values() if entry.archive == entry.files[0] and not entry.embedded]
-    assert {entry.name for entry in alone} == {"tinyimagenet", "cinic10", "dbpedia14"}
+    assert {entry.name for entry in alone} == {"tinyimagenet", "cinic10", "dbpedia14", "chmnist"}
     for entry in alone:
         assert re.match("https?://", entry.files[0].url)
         assert entry.train % len(entry.classes) == entry.test % len(entry.classes) == 0
+
+
+def test_originals_are_named_until_they_are_added() -> None:
+    assert {name: (one.bits, one.classes, one.size) for name, one in registry.ORIGINALS.items()} == {
+        "purchase100": (600, 100, 197_324),
+        "texas100": (6_169, 100, 67_330),
+    }
+    assert not set(registry.ORIGINALS) & set(ENTRIES)
+    with pytest.raises(BadInput, match=r"run `python -m lib.data add purchase100 dataset_purchase`"):
+        Data("purchase100")
+
+
+def test_location_is_that_of_the_papers() -> None:
+    entry = registry.find("location30")
+    assert (entry.size, entry.shape, len(entry.classes), entry.kind) == (5_010, (446,), 30, "bits")
+    assert Data("location30", joined=True).parts == (5_010, 0)
 
 
 def test_cinic_and_dbpedia() -> None:

@@ -55,6 +55,10 @@ def listing() -> str:
         shape, there = "x".join(map(str, entry.shape)) or "-", "yes" if readers.there(name) else "no"
         sizes = f"{entry.train:,}", f"{entry.test:,}", shape, len(entry.classes)
         lines += [form.format(name, *sizes, there, entry.title), f"{'':<19} {entry.source}"]
+    for name in sorted(registry.ORIGINALS.keys() - set(registry.names())):
+        one = registry.ORIGINALS[name]
+        facts = name, f"{one.size:,}", "-", str(one.bits), one.classes, "no", f"to be added: {one.path} in"
+        lines += [form.format(*facts), f"{'':<19} {one.archive}"]
     return "\n".join(lines) + HELP.format(paths.data())
 
 

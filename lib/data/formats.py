@@ -10,6 +10,7 @@ import io
 import pickle
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +19,10 @@ from lib import BadInput, reason
 from lib.data import pictures, sources
 from lib.registry import Entry
 
-__all__ = ["READERS", "idx_array", "places"]
+__all__ = ["READERS", "idx_array", "places", "shokri"]
 
 ANNOTATIONS = "val/val_annotations.txt"  # of Tiny ImageNet
+TILES = 500  # CHMNIST's whole images that are in memory at once
 
 
 def npz(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
@@ -41,7 +43,7 @@ def digits(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
     pixels, labels = load_digits(return_X_y=True)
     bits, labels = (pixels >= 8).astype(np.uint8), labels.astype(np.int64)
     first = np.sort(np.unique(bits, axis=0, return_index=True)[1])
-    order = first[np.argsort(places(labels[first]) % 5 == 4, kind="stable")]
+    order = first[_fifths(labels[first])]
     bits, labels = bits[order], labels[order]
     found = hashlib.sha256(bits.tobytes() + labels.astype("<i8").tobytes()).hexdigest()
     sources.check(entry, "scikit-learn's digits", found, entry.files[0].digest)
@@ -140,6 +142,58 @@ def cinic(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
     return labels
 
 
+def kather(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
+    """CHMNIST's TIFFs: NUMBER_CLASS/NAME.tif, 150 x 150 pixels, reduced by `pictures.resize`.
+
+    Ordered by class, then by file name as text; every fifth of a class is test.
+    """
+    files = sorted(source.glob("*/*.tif"), key=Path.as_posix)
+    names = [file.parent.name.partition("_")[2].lower() for file in files]
+    labels = _balanced(entry, source, [("TIFF", names, entry.size)])
+    order = _fifths(labels)
+    for start in range(0, len(order), TILES):
+        chosen = order[start : start + TILES]
+        whole = np.empty((len(chosen), 150, 150, 3), np.uint8)
+        pictures.fill(whole, [files[number] for number in chosen])
+        x[start : start + TILES] = pictures.resize(whole, x.shape[1])
+    return labels[order]
+
+
+def location(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
+    """Shokri's check-ins of Bangkok, ordered by class and bits; every fifth of a class is test.
+
+    The digest is that of the values in this order, so all copies of the rows are one data set, whatever their order.
+    """
+    (file,) = entry.files
+    path = sources.placed(source, file)
+    try:
+        bits, labels = shokri(path)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{entry.name}: {path} cannot be read ({reason(error)}); {sources.bring(entry)}") from error
+    order = np.lexsort((*bits.T[::-1], labels))
+    bits, labels = bits[order], labels[order].astype(np.int64) - 1
+    found = hashlib.md5(bits.tobytes() + labels.astype("<i8").tobytes()).hexdigest()
+    sources.check(entry, file.name, found, file.digest)
+    order = _fifths(labels)
+    x[:] = bits[order]
+    return labels[order]
+
+
+def shokri(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Bits (N, D) and labels (N,) from 1, uint8, of a set in Shokri's archives.
+
+    A file has a label and then the bits in each row; a folder has the bits in `feats` and the labels in `labels`.
+    ValueError or OSError where it cannot be read.
+    """
+    import pandas as pd
+
+    read = partial(pd.read_csv, header=None, dtype=np.uint8)
+    if path.is_dir():
+        return read(path / "feats").to_numpy(), read(path / "labels").to_numpy()[:, 0]
+    rows = read(path).to_numpy()
+    return rows[:, 1:], rows[:, 0]
+
+
 def dbpedia(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
     """DBpedia-14's rows of CSV: class number, title, content. A text is title and content with a space between.
 
@@ -184,6 +238,11 @@ def _balanced(entry: Entry, source: Path, parts: Sequence[tuple[str, Sequence[st
     return np.array([number[name] for _, classes, _ in parts for name in classes], np.int64)
 
 
+def _fifths(labels: np.ndarray) -> np.ndarray:
+    """An order in which every fifth of each class comes last: the test part of a set that has none."""
+    return np.argsort(places(labels) % 5 == 4, kind="stable")
+
+
 def places(labels: np.ndarray) -> np.ndarray:
     """Each sample's place among those of its class, in their order: (N,) from 0."""
     order, sizes = np.argsort(labels, kind="stable"), np.bincount(labels)
@@ -193,5 +252,6 @@ def places(labels: np.ndarray) -> np.ndarray:
 
 
 READERS: dict[str, Callable[[Entry, Path, np.ndarray], np.ndarray]] = {
-    read.__name__: read for read in (npz, digits, glosses, idx, cifar, svhn, arrays, tiny, cinic, dbpedia)
+    read.__name__: read
+    for read in (npz, digits, glosses, idx, cifar, svhn, arrays, tiny, cinic, kather, location, dbpedia)
 }

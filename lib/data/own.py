@@ -33,7 +33,8 @@ def add(name: str, path: Path, label: str = "label", seed: int = 0) -> Entry:
     - an .npz with `x` and `y`, or with `x_train`, `y_train`, `x_test` and `y_test`: images uint8 (N, H, H) or
       (N, H, H, C) of 1 or 3 channels, or (N, D) bits or numbers; labels (N,) are whole numbers or names;
     - a .csv of bits or numbers, a sample a line, in which the column `label` has the classes; a whole number is the
-      column's place, from 0, in a file without a header (-1 is the last).
+      column's place, from 0, in a file without a header (-1 is the last);
+    - under the name of one of `registry.ORIGINALS`, its file or folder as it is in the archive.
 
     Where no test part is given, a fifth of each class, drawn by `seed`, becomes it. BadInput where any of it fails.
     """
@@ -45,7 +46,8 @@ def add(name: str, path: Path, label: str = "label", seed: int = 0) -> Entry:
         raise BadInput(f"{name} is there already; remove {at.parent}, or choose another name")
     if seed < 0:
         raise BadInput(f"a seed cannot be {seed}; give 0 or more")
-    x, y, train = _read(path, label)
+    original = registry.ORIGINALS.get(name)
+    x, y, train = _read(path, label, original is not None)
     if y.shape != x.shape[:1] or y.dtype.kind not in "biuU":
         raise BadInput(f"{path}: {len(x)} samples need as many labels, whole numbers or names, in one row")
     found, labels = np.unique(y, return_inverse=True)
@@ -62,6 +64,11 @@ def add(name: str, path: Path, label: str = "label", seed: int = 0) -> Entry:
     if missing not in labels[:train]:
         raise BadInput(f"{path}: class '{classes[missing]}' has no train sample; add some or leave it out")
     kind, shape = _form(path, x)
+    if original and (kind, shape, len(classes), len(x)) != ("bits", (original.bits,), original.classes, original.size):
+        raise BadInput(
+            f"{path}: {len(x):,} samples of {shape} {kind} in {len(classes)} classes, but {name} has "
+            f"{original.size:,} of {original.bits:,} bits in {original.classes}: take {original.archive}"
+        )
     with readers.preparing(at) as ready:
         out = readers.blank(kind, (len(x), *shape), ready)
         if x.dtype == object:
@@ -112,8 +119,10 @@ def _moments(x: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return mean, std
 
 
-def _read(path: Path, label: str) -> _Found:
+def _read(path: Path, label: str, original: bool) -> _Found:
     try:
+        if original:
+            return *formats.shokri(path), None
         if path.is_dir():
             return _folder(path)
         if path.suffix == ".npz" and path.is_file():

@@ -9,7 +9,7 @@ from pathlib import Path
 from lib import BadInput, paths, reason
 from lib.registry import Entry, File
 
-__all__ = ["bring", "check", "files", "find", "how", "inside"]
+__all__ = ["bring", "check", "files", "find", "how", "inside", "placed"]
 
 LIMIT = 2**30  # bytes of one file; the largest that is known, SVHN's train part, holds 182 million
 
@@ -42,7 +42,7 @@ def find(entry: Entry, scratch: Path) -> Path:
         if alone and place.is_dir() and inside(place):
             print(f"{place} has no known digest: form and numbers are checked, content not", file=sys.stderr)
             return place
-        if not alone and all(_place(place, file).is_file() for file in entry.files):
+        if not alone and all(placed(place, file).is_file() for file in entry.files):
             return place
     _fetch(entry, scratch)
     return _unpacked(entry, entry.archive, scratch, scratch) if entry.archive else scratch
@@ -91,7 +91,7 @@ def files(entry: Entry, source: Path) -> list[bytes]:
     """The contents of `entry.files`, in their order, each with its pinned digest; a file may be there as .gz."""
     contents = []
     for file in entry.files:
-        path = _place(source, file)
+        path = placed(source, file)
         try:
             with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
                 contents.append(stream.read(LIMIT))
@@ -102,7 +102,8 @@ def files(entry: Entry, source: Path) -> list[bytes]:
     return contents
 
 
-def _place(folder: Path, file: File) -> Path:
+def placed(folder: Path, file: File) -> Path:
+    """Where a file of a set lies in a folder, as it is or as .gz."""
     packed = folder / f"{file.name}.gz"
     return packed if packed.is_file() and not (folder / file.name).exists() else folder / file.name
 
