@@ -145,6 +145,12 @@ class Planted:
         return {"sensitivity": values, "index": index, "labels": labels, "role": role}
 
     @plant.register
+    def _(self, step: recipe.Generated) -> dict[str, np.ndarray]:
+        rng, classes = self.draws(step), step.of.training.data.classes
+        logits = rng.normal(size=(step.count, classes)).astype(np.float32)
+        return {"generated": logits, "generated_labels": rng.integers(classes, size=step.count)}
+
+    @plant.register
     def _(self, step: recipe.Attack) -> dict[str, np.ndarray]:
         rng = self.draws(step)
         found = [_table(t.training.data, t.training.design, t.training.row) for t in step.targets]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce, singledispatch
-from operator import or_
 from typing import NamedTuple
 
 import numpy as np
@@ -84,10 +83,19 @@ def learn(attacker: Attacker, case: Case) -> Arrays:
 
 
 def answers(attacker: Attacker, states: Sequence[State]) -> dict[str, Arrays]:
-    """What the states answered to all that the attacker asks, aligned by sample, by the states' keys."""
-    asked = {state.key: attacker.asks(state) for state in states}
-    read = [reduce(or_, (store.read(step.key).arrays for step in steps)) for steps in asked.values()]
-    return dict(zip(asked, aligned(read), strict=True))
+    """What the states answered to all that the attacker asks, aligned by sample, by the states' keys.
+
+    Of two steps that say the same of a state, its roles perhaps, the first one counts. Arrays of a step without an
+    `index` speak of no sample, and come as they are.
+    """
+    read = [
+        (state.key, store.read(step.key).arrays) for state in dict.fromkeys(states) for step in attacker.asks(state)
+    ]
+    by_sample = iter(aligned([arrays for _, arrays in read if "index" in arrays]))
+    found: dict[str, Arrays] = {}
+    for key, arrays in read:
+        found[key] = (next(by_sample) if "index" in arrays else arrays) | found.get(key, {})
+    return found
 
 
 def aligned(read: list[Arrays]) -> list[Arrays]:
@@ -124,7 +132,7 @@ def _(step: Learnt, of: Of) -> Arrays:
 @compute.register(Attack)
 def _(step: Attack, of: Of) -> Arrays:
     learns = step.attacker.learns
-    read = answers(step.attacker, step.targets if learns else (*step.targets, *step.shadows))
+    read = answers(step.attacker, step.asked)
     cases = []
     for target in step.targets:
         shadows = () if learns or not step.attacker.shadowed else step.helpers(target)

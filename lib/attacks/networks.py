@@ -1,14 +1,15 @@
-"""Attack networks: a small net learns from the shadows' outputs what members look like (Shokri et al. 2017; Nasr et al.
-2018, black box). One net for all classes, as later evaluations have it; Shokri's original has one for each.
+"""Attack networks: a net learns from the shadows' outputs what members look like (Shokri et al. 2017; Nasr et al. 2018,
+black box; Yuan & Zhang 2022 in `samia`). One net for all classes, as later evaluations have it; Shokri's original has
+one for each.
 
-These nets train on the CPU, in a second: their kernels are too small for a GPU to gain by.
+Nets of linear maps train on the CPU, in a second: their kernels are too small for a GPU to gain by.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import singledispatch
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 import torch
@@ -20,78 +21,132 @@ from lib.attacks.case import Case, Scored, infer, learn
 from lib.attacks.shadows import paired
 from lib.audit import FloatArray
 from lib.compute import Arrays
-from lib.recipe import Network
+from lib.recipe import Learner, Network
+from lib.subject import device
 
-Inputs = Literal["posterior", "posterior_label"]
+
+@singledispatch
+def build(attacker: Learner, classes: int) -> nn.Module:
+    """The net of an attacker: `features` in, one logit of "member" out, `(N, 1)`."""
+    raise TypeError(f"nothing says what the net of a {type(attacker).__name__} is")
 
 
-def features(logits: ArrayLike, labels: ArrayLike, inputs: Inputs) -> Tensor:
-    """What the net sees, float32: posteriors ``(N, C)``, then the label's one-hot ``(N, 2C)`` where it is asked.
+def features(logits: ArrayLike, labels: ArrayLike, attacker: Learner, sensitivity: ArrayLike | None = None) -> Tensor:
+    """What the net sees, float32: the attacker's blocks side by side, ``(N, C)`` each, or the three of `top3`.
 
-    ``logits (N, C)``, integer ``labels (N,)`` in 0..C-1; softmax in float64. torch refuses other labels: RuntimeError.
+    ``logits (N, C)``, integer ``labels (N,)`` in 0..C-1, ``sensitivity (N, C)`` where a block is made of it; softmax in
+    float64. torch refuses other labels: RuntimeError.
     """
     z = torch.as_tensor(np.asarray(logits, np.float64))
-    posterior = z.softmax(dim=1).float()
-    if inputs == "posterior":
+    posterior = z.softmax(dim=1)
+
+    def block(name: str) -> Tensor:
+        if name == "top3":
+            return F.pad(posterior, (0, max(0, 3 - z.shape[1]))).topk(3, dim=1).values
+        if name == "sensitivity":
+            return torch.as_tensor(np.asarray(sensitivity, np.float64))
+        if name == "label":
+            return F.one_hot(torch.as_tensor(np.asarray(labels), dtype=torch.int64), z.shape[1])
         return posterior
-    label = torch.as_tensor(np.asarray(labels), dtype=torch.int64)
-    return torch.cat([posterior, F.one_hot(label, z.shape[1]).float()], dim=1)
+
+    return torch.cat([block(name).float() for name in attacker.blocks], dim=1)
 
 
-def trained(shadows: ArrayLike, member: ArrayLike, labels: ArrayLike, attacker: Network) -> dict[str, np.ndarray]:
+def trained(
+    shadows: ArrayLike, member: ArrayLike, labels: ArrayLike, attacker: Learner, sensitivity: ArrayLike | None = None
+) -> dict[str, np.ndarray]:
     """The net, tensor by tensor, trained on all that the shadows know, members and non-members of all together.
 
-    Logits ``shadows (M, N, C)`` with ``member (M, N)`` and ``labels (N,)``; NaN = neither a member of that shadow nor a
-    non-member. ReLU and dropout after each hidden layer, one logit, cross entropy in which both sides weigh the same,
-    Adam. The same seed gives the same bits on one machine with one thread. ValueError where shapes do not match or a
-    side is missing.
+    Logits ``shadows (M, N, C)`` with ``member (M, N)`` and ``labels (N,)``, and ``sensitivity (M, N, C)`` where it is
+    asked; NaN = neither a member of that shadow nor a non-member. Cross entropy in which both sides weigh the same; the
+    last epoch's net, as published. The same seed gives the same bits on one machine with one thread. ValueError where
+    shapes do not match or a side is missing.
     """
     (others, inside), theirs = paired(shadows, member), np.asarray(labels)
     if others.ndim != 3 or theirs.shape != others.shape[1:2]:
         raise ValueError(f"need shadows (M, N, C) and labels (N,), got {others.shape} and {theirs.shape}")
     known = ~np.isnan(others).any(axis=2)
-    x = features(others[known], np.broadcast_to(theirs, inside.shape)[known], attacker.inputs)
+    moved = None if sensitivity is None else np.asarray(sensitivity)[known]
+    where = torch.device(device() if attacker.place == "device" else "cpu")
+    x = features(others[known], np.broadcast_to(theirs, inside.shape)[known], attacker, moved).to(where)
     y = torch.as_tensor(inside[known])
     sides = torch.stack([~y, y]).sum(dim=1)
     if not sides.all():
         raise ValueError("the shadows need at least one member and one non-member")
-    weight = (len(y) / (2 * sides.double()))[y.long()].float()
-    truth = y.float()
+    weight = (len(y) / (2 * sides.double()))[y.long()].float().to(where)
+    truth = y.float().to(where)
 
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(attacker.seed)
-        net = _mlp((x.shape[1], *attacker.hidden), attacker.dropout)
-        optimizer = torch.optim.Adam(net.parameters(), attacker.lr, fused=True)
+        net = build(attacker, others.shape[2])
+        if attacker.init == "xavier":
+            net.apply(_xavier)
+        net.to(where)
+        optimizer = _optimizer(attacker, net)
+        milestones = [round(share * attacker.epochs) for share in attacker.milestones]
+        rate = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones, gamma=0.1)
         for _ in range(attacker.epochs):
             for rows in torch.randperm(len(x)).split(attacker.batch):
-                optimizer.zero_grad()
-                logit = net(x[rows])[:, 0]
-                F.binary_cross_entropy_with_logits(logit, truth[rows], weight[rows]).backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
-    return {name: value.numpy() for name, value in net.state_dict().items()}
+                if len(rows) > 1:  # one sample alone has no variance for a BatchNorm
+                    optimizer.zero_grad()
+                    rows = rows.to(where)
+                    logit = net(x[rows])[:, 0]
+                    F.binary_cross_entropy_with_logits(logit, truth[rows], weight[rows]).backward()  # type: ignore[no-untyped-call]
+                    optimizer.step()
+            rate.step()
+    return {name: value.cpu().numpy() for name, value in net.state_dict().items()}
 
 
-def scores(net: Mapping[str, np.ndarray], logits: ArrayLike, labels: ArrayLike, attacker: Network) -> FloatArray:
+def scores(
+    net: Mapping[str, np.ndarray],
+    logits: ArrayLike,
+    labels: ArrayLike,
+    attacker: Learner,
+    sensitivity: ArrayLike | None = None,
+) -> FloatArray:
     """The logit of "member" (a member iff >= 0) ``(N,)`` for samples with ``logits (N, C)`` and ``labels (N,)``."""
-    x = features(logits, labels, attacker.inputs)
+    x = features(logits, labels, attacker, sensitivity)
     with torch.device("meta"):  # no weights are drawn, which would move the global generator
-        made = _mlp((x.shape[1], *attacker.hidden), attacker.dropout).eval()
+        made = build(attacker, np.shape(logits)[1]).eval()
     made.load_state_dict({name: torch.tensor(array) for name, array in net.items()}, assign=True)
     with torch.inference_mode():
         return np.asarray(made(x)[:, 0].double().numpy())
 
 
-def _mlp(widths: tuple[int, ...], dropout: float) -> nn.Sequential:
-    hidden = [[nn.Linear(a, b), nn.ReLU(), nn.Dropout(dropout)] for a, b in pairwise(widths)]
-    return nn.Sequential(*(layer for block in hidden for layer in block), nn.Linear(widths[-1], 1))
+def _xavier(module: nn.Module) -> None:
+    if isinstance(module, nn.Linear):
+        nn.init.xavier_normal_(module.weight)
+        nn.init.zeros_(module.bias)
 
 
-@learn.register(Network)
-def _(attacker: Network, case: Case) -> Arrays:
-    return trained(*case.known(lambda arrays, which: arrays["logits"][which]), attacker)
+def _optimizer(attacker: Learner, net: nn.Module) -> torch.optim.Optimizer:
+    own = {"lr": attacker.lr, "weight_decay": attacker.weight_decay, "fused": True}
+    if attacker.optimizer == "adam":
+        return torch.optim.Adam(net.parameters(), **own)  # type: ignore[arg-type]
+    return torch.optim.SGD(net.parameters(), momentum=0.9, **own)  # type: ignore[arg-type]
 
 
-@infer.register(Network)
-def _(attacker: Network, case: Case) -> Scored:
-    pool = case.pool
-    return Scored(scores(case.learnt, case.target["logits"][pool], case.target["labels"][pool], attacker), 0.0)
+@build.register(Network)
+def _(attacker: Network, classes: int) -> nn.Module:
+    size = 3 if attacker.inputs == "top3" else classes * len(attacker.blocks)
+    dropout = attacker.dropout if isinstance(attacker.dropout, tuple) else (attacker.dropout,) * len(attacker.hidden)
+    layers: list[nn.Module] = [nn.BatchNorm1d(size)] if "sensitivity" in attacker.blocks else []
+    for (a, b), share in zip(pairwise((size, *attacker.hidden)), dropout, strict=True):
+        layers += [nn.Linear(a, b), nn.ReLU(), nn.Dropout(share)]
+    return nn.Sequential(*layers, nn.Linear((size, *attacker.hidden)[-1], 1))
+
+
+@learn.register(Learner)
+def _(attacker: Learner, case: Case) -> Arrays:
+    shadows, member, labels = case.known(lambda arrays, which: arrays["logits"][which])
+    moved = None
+    if "sensitivity" in attacker.blocks:
+        moved = case.known(lambda arrays, which: arrays["sensitivity"][which])[0]
+    return trained(shadows, member, labels, attacker, moved)
+
+
+@infer.register(Learner)
+def _(attacker: Learner, case: Case) -> Scored:
+    pool, moved = case.pool, case.target.get("sensitivity")
+    found = (case.target["logits"][pool], case.target["labels"][pool], attacker, None if moved is None else moved[pool])
+    return Scored(scores(case.learnt, *found), 0.0)

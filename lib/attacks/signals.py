@@ -108,6 +108,12 @@ def correctness(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
     return (z.argmax(axis=-1) == _columns(z, labels)[..., 0]).astype(np.float64)
 
 
+def top_confidence(logits: ArrayLike) -> FloatArray:
+    """max p, whatever the label. Larger = more likely member."""
+    z = _checked(logits)
+    return confidence(z, z.argmax(axis=-1))
+
+
 SCORES: dict[str, Callable[[ArrayLike, ArrayLike], FloatArray]] = {
     "scaled_confidence": scaled_confidence,
     "confidence": confidence,
@@ -115,6 +121,7 @@ SCORES: dict[str, Callable[[ArrayLike, ArrayLike], FloatArray]] = {
     "entropy": lambda logits, labels: -entropy(logits),
     "modified_entropy": lambda logits, labels: -modified_entropy(logits, labels),
     "correctness": correctness,
+    "top1": lambda logits, labels: top_confidence(logits),
 }
 
 

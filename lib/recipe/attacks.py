@@ -8,10 +8,14 @@ from itertools import pairwise
 from typing import ClassVar, Literal
 
 from lib import BadInput
-from lib.recipe.core import Count, Recipe, Step
+from lib.recipe.core import Amount, Count, Positive, Recipe, Share, Step, Whole
+from lib.recipe.readings import Generated, Sensitivity
 from lib.recipe.steps import Signals, State
 
-__all__ = ["BASE", "RMIA", "Attack", "Attacker", "Learnt", "LiRA", "Network", "Threshold"]
+__all__ = [
+    "BASE", "PRUNING_NET", "RMIA", "SAMIA", "Attack", "Attacker", "BlindMI", "Learner", "Learnt", "LiRA", "Network",
+    "Threshold",
+]  # fmt: skip
 
 
 class Attacker(Recipe):
@@ -42,11 +46,16 @@ class Attacker(Recipe):
 
 
 class Threshold(Attacker):
-    """Song & Mittal's threshold attacks (and Yeom's gap, `correctness`), thresholds chosen on the shadows."""
+    """Song & Mittal's threshold attacks (and Yeom's gap, `correctness`), thresholds chosen on the shadows.
+
+    What the pruning papers print: "Conf" is `confidence`, the true class' posterior, "Mentr" is `modified_entropy`, and
+    "Xent" is `entropy`, the prediction's. "Top1-Conf" is in their text the largest posterior, `top1`; their code has
+    `Threshold("confidence", by_class=False)` under that name.
+    """
 
     by_sample: ClassVar = False
 
-    signal: Literal["correctness", "confidence", "loss", "entropy", "modified_entropy"] = "confidence"
+    signal: Literal["correctness", "confidence", "loss", "entropy", "modified_entropy", "top1"] = "confidence"
     by_class: bool = True
     sign: Literal["fixed", "shadows"] = "fixed"  # `shadows`: they say whether members have the larger loss
 
@@ -95,29 +104,120 @@ class BASE(Attacker):
     """Lassila et al. 2025: the log ratio of the target's confidence and the shadows' mean."""
 
 
-class Network(Attacker):
-    """A net trained on the shadows' outputs: Shokri et al. 2017 on posteriors, Nasr et al. 2018 on label and posterior.
+class Learner(Attacker):
+    """A net trained on what the shadows answer about their own samples; one for all classes.
 
-    One for all classes. PPTP names both and prints nothing of the net: widths and dropout are those of its authors'
-    earlier code (the pruning papers' has 512, 256, 128), Adam at 1e-3 is Nasr's, batch and epochs are ours: a second on
-    one core for eight shadows of 1,000 samples, and on made-up shadows twice the epochs score no better.
+    `inputs` names what it sees of a sample, in this order: its posterior (or the three largest ones, falling, 0 where
+    there are fewer: ML-Leaks), its sensitivity (`Sensitivity`), its label's one-hot. "adam" has torch's moments, "sgd"
+    a momentum of .9. Rates fall to a tenth after each share of the epochs in `milestones`.
     """
 
-    revision: ClassVar = 2  # targets with the same shadows share a net
     by_sample: ClassVar = False
     learns: ClassVar = True
 
-    inputs: Literal["posterior", "posterior_label"] = "posterior"
-    hidden: tuple[int, ...] = (128, 64, 64)
-    dropout: float = 0.2  # after each hidden layer
-    epochs: int = 20
-    batch: int = 256
+    inputs: Literal[
+        "posterior", "posterior_label", "top3", "posterior_sensitivity", "posterior_sensitivity_label"
+    ] = "posterior"  # fmt: skip
+    epochs: Positive = 20
+    batch: Positive = 256
     lr: float = 1e-3
     seed: int = 0
+    optimizer: Literal["adam", "sgd"] = "adam"
+    weight_decay: Amount = 0.0
+    milestones: tuple[Share, ...] = ()
+    init: Literal["own", "xavier"] = "own"  # `xavier`: normal weights of linear maps, zero biases; `own`: torch's
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """Names of the blocks of the input; each but `top3` has a number for each class."""
+        return tuple(self.inputs.split("_"))
+
+    def asks(self, state: State) -> tuple[Step, ...]:
+        return (Signals(state), *((Sensitivity(state),) if "sensitivity" in self.blocks else ()))
+
+
+class Network(Learner):
+    """A net of linear maps and ReLU: Shokri et al. 2017 on posteriors, Nasr et al. 2018 on label and posterior.
+
+    PPTP names both and prints nothing of the net: widths and dropout are those of its authors' earlier code, Adam at
+    1e-3 is Nasr's, batch and epochs are ours: a second on one core for eight shadows of 1,000 samples, and on made-up
+    shadows twice the epochs score no better. What the pruning papers print is `PRUNING_NET`. Where the sensitivity is
+    among the inputs a BatchNorm goes before the net, as in SAMIA: sensitivities have a heavy tail.
+    """
+
+    revision: ClassVar = 2  # targets with the same shadows share a net
+
+    hidden: tuple[Positive, ...] = (128, 64, 64)
+    dropout: float | tuple[float, ...] = 0.2  # after each hidden layer; several: one for each
+
+    def verify(self) -> None:
+        if isinstance(self.dropout, tuple) and len(self.dropout) != len(self.hidden):
+            raise BadInput(f"Network.dropout: {len(self.dropout)} of them for {len(self.hidden)} hidden layers")
 
     def operations(self, count: Count, samples: float, classes: int) -> float:
-        units = (classes * (1 + (self.inputs == "posterior_label")), *self.hidden, 1)
+        units = (3 if self.inputs == "top3" else classes * len(self.blocks), *self.hidden, 1)
         return 12.0 * sum(a * b for a, b in pairwise(units)) * samples * self.epochs  # twice: so narrow they are slow
+
+
+# The net of SAMIA's and WeMem's NN (posterior), Top3-NN (top3) and NNCls (posterior_label): `replace(PRUNING_NET,
+# inputs=...)`. The rate is the paper's, that of the code .001. One logit, where theirs has two.
+PRUNING_NET = Network(
+    hidden=(512, 256, 128), dropout=(0.2, 0.2, 0.0), epochs=100, batch=128, lr=0.01, optimizer="sgd",
+    weight_decay=5e-4, milestones=(0.5, 0.75), init="xavier",
+)  # fmt: skip
+
+
+class SAMIA(Learner):
+    """Yuan & Zhang 2022: self-attention over the classes, each a token of posterior, sensitivity and 1 for the label.
+
+    BatchNorm of all inputs, a linear map to 64 channels and GELU, three encoder layers with LayerNorm after each half
+    (4 heads, 128 inner channels, GELU, dropout .2), all tokens in a row through 64 units with ReLU to two logits. So
+    the published code has it; the paper's text leaves open how inputs become tokens, and is taken for the rate (.001
+    in the code). Fewer `inputs` are its ablations; `PRUNING_NET` on the same inputs is the one without attention.
+    """
+
+    place: ClassVar = "device"  # with 100 classes it is no small net
+
+    WIDTH: ClassVar = 64
+    INNER: ClassVar = 128
+    LAYERS: ClassVar = 3
+
+    inputs: Literal["posterior", "posterior_label", "posterior_sensitivity", "posterior_sensitivity_label"] = (
+        "posterior_sensitivity_label"
+    )
+    epochs: Positive = 100
+    batch: Positive = 128
+    lr: float = 0.01
+    optimizer: Literal["adam", "sgd"] = "sgd"
+    weight_decay: Amount = 5e-4
+    milestones: tuple[Share, ...] = (0.5, 0.75)
+    init: Literal["own", "xavier"] = "xavier"
+
+    def operations(self, count: Count, samples: float, classes: int) -> float:
+        """26 ms a batch of 128 with 10 classes, 73 with 30, 365 with 100, as measured on one core."""
+        layer = 4 * self.WIDTH**2 + 2 * self.WIDTH * self.INNER + 2 * classes * self.WIDTH
+        each = len(self.blocks) * self.WIDTH + self.LAYERS * layer + self.WIDTH**2
+        return 6.5 * each * classes * samples * self.epochs
+
+
+class BlindMI(Attacker):
+    """Hui et al. 2021, differential comparison with generated non-members; it needs no shadows.
+
+    Targets go in batches of 20 beside `count` non-members that it makes itself (`Generated`). A target that makes the
+    two sets differ more (MMD) when it changes sides is a non-member and leaves; until none leaves. The decision is the
+    attack (a threshold of 0). It has no score of its own: ours is by how much the change brings the sets together.
+    Both depend on who shares a batch, which `seed` decides.
+    """
+
+    shadowed: ClassVar = False
+    by_sample: ClassVar = False
+
+    count: Positive = 20
+    batch: Positive = 20
+    seed: Whole = 0
+
+    def asks(self, state: State) -> tuple[Step, ...]:
+        return Signals(state), Generated(state, self.count, self.seed)
 
 
 class Learnt(Step):
@@ -190,9 +290,16 @@ class Attack(Step):
         return tuple(s for s in self.shadows or self.targets if s.key != target.key and _pair(s) != mine)
 
     @property
+    def asked(self) -> tuple[State, ...]:
+        """The states that the attack itself looks at; what a net has to know of shadows it has learnt."""
+        alone = self.attacker.learns or not self.attacker.shadowed
+        return self.targets if alone else (*self.targets, *self.shadows)
+
+    @property
     def crossed(self) -> bool:
         """Whether some targets are each other's shadows, so that their scores are not independent."""
-        return self.attacker.shadowed and (not self.shadows or len({*self.targets} & {*self.shadows}) > 1)
+        mine = {*self.targets}
+        return self.attacker.shadowed and any(helper in mine for one in self.targets for helper in self.helpers(one))
 
     @property
     def design_effect(self) -> float:
@@ -208,8 +315,7 @@ class Attack(Step):
 
     def parents(self) -> Iterator[Step]:
         learnt = [self.learnt(target) for target in self.targets] if self.attacker.learns else []
-        asked = self.targets if self.attacker.learns else (*self.targets, *self.shadows)
-        yield from dict.fromkeys((*(step for state in asked for step in self.attacker.asks(state)), *learnt))
+        yield from dict.fromkeys((*(step for state in self.asked for step in self.attacker.asks(state)), *learnt))
 
 
 def _samples(state: State) -> tuple[int, int | None, int]:

@@ -12,8 +12,8 @@ from lib.recipe.steps import Signals, State, Train, filtered, readable
 from lib.recipe.subjects import Data, Model
 
 __all__ = [
-    "Anatomy", "Compacted", "Cost", "Distance", "Memorization", "SelfAudit", "Sensitivity", "ShuffledRanking",
-    "Similarity", "Sparsity", "StageMembership", "StageProbe",
+    "Anatomy", "Compacted", "Cost", "Distance", "Generated", "Memorization", "SelfAudit", "Sensitivity",
+    "ShuffledRanking", "Similarity", "Sparsity", "StageMembership", "StageProbe",
 ]  # fmt: skip
 
 
@@ -222,6 +222,27 @@ class Compacted(Step):
         own = self.of.training
         asked = own.design.tests(own.data.parts[1]) or own.design.pool // 2
         return count("flops", own.data, own.model) * 1.75 * (asked + 250 * (self.runs + 2))  # the second is smaller
+
+
+class Generated(Step):
+    """What a state answers to inputs that nobody trained on: BlindMI's non-members, which an attacker makes itself.
+
+    They stand for `count` random samples of the row's own pool, whose labels they keep: images are those samples
+    behind a Sobel filter, as published; bits are coins and numbers normal, as a filter would make no sense of them.
+
+    Result: `generated (count, C)`, their logits, and `generated_labels (count,)`.
+    """
+
+    of: State
+    count: Positive = 20
+    seed: Whole = 0
+
+    def verify(self) -> None:
+        if self.of.training.data.kind == "text":
+            raise BadInput("Generated makes images, bits or numbers, and no words: take another data set or attack")
+
+    def operations(self, count: Count) -> float:
+        return count("flops", self.of.training.data, self.of.training.model) * self.count
 
 
 def _walk(state: State, count: Count) -> float:

@@ -2,9 +2,11 @@
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import torch
+from scipy import ndimage
 from torch import Tensor
 
 from lib.compute import Arrays, Of, compute
@@ -12,7 +14,7 @@ from lib.data import augmentation
 from lib.data.designs import Role
 from lib.data.resident import Resident
 from lib.models import Net
-from lib.recipe import Sensitivity, Signals
+from lib.recipe import Generated, Sensitivity, Signals
 
 # Every score of every model is computed in batches of just this size (the last one is filled up), because the size
 # may choose another kernel and move a logit by one part in a million.
@@ -126,3 +128,27 @@ def _(step: Sensitivity, of: Of) -> Arrays:
     # Float32 keeps the digits that count: seven of each value, from 1e-38 on.
     arrays = {"sensitivity": found.float().numpy(), "index": index}
     return arrays | {"labels": own.labels[own.pool], "role": own.role[own.pool]}
+
+
+def generated(data: Resident, index: np.ndarray, seed: int) -> Resident:
+    """As many inputs that no one trained on as `index` has samples, with their labels: see `recipe.Generated`.
+
+    BlindMI's filter: the mean of the absolute horizontal and vertical Sobel gradients, each cut off at 255.
+    """
+    rng, old = np.random.default_rng(seed), data.samples[torch.as_tensor(index, device=data.device)].cpu().numpy()
+    if data.pictures:
+        steps = [ndimage.correlate1d(old.astype(float), (-1, 0, 1), axis, mode="mirror") for axis in (1, 2)]
+        sides = [ndimage.correlate1d(step, (1, 2, 1), 3 - axis, mode="mirror") for axis, step in enumerate(steps, 1)]
+        made = np.abs(sides).clip(max=255).mean(axis=0).round()
+    else:
+        made = rng.integers(2, size=old.shape) if old.dtype == np.uint8 else rng.normal(size=old.shape)
+    labels = data.labels[torch.as_tensor(index, device=data.device)]
+    return replace(data, samples=torch.tensor(made.astype(old.dtype), device=data.device), labels=labels, _made={})
+
+
+@compute.register(Generated)
+def _(step: Generated, of: Of) -> Arrays:
+    own, rng = of(step.of), np.random.default_rng(step.seed)
+    made = generated(own.data, rng.choice(own.index[own.pool], step.count), step.seed)
+    z = logits(own.net, made, torch.arange(step.count))[0]
+    return {"generated": z.numpy(), "generated_labels": made.labels.cpu().numpy()}

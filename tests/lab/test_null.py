@@ -8,6 +8,7 @@ import pytest
 
 from lib import BadInput, audit, lab, store
 from lib.data import readers
+from lib.data.designs import Role
 from lib.recipe import (
     KINDS,
     RMIA,
@@ -15,13 +16,16 @@ from lib.recipe import (
     Data,
     Design,
     Folds,
+    Generated,
     Halves,
+    Learner,
     LiRA,
     Model,
     Network,
     Population,
     RandomHalves,
     Schedule,
+    Sensitivity,
     Setup,
     SharedTest,
     Signals,
@@ -43,18 +47,19 @@ OPTIONS: dict[str, list[Attacker]] = {
     "LiRA": [LiRA(), LiRA("offline_cdf"), LiRA("offline_pdf", variance="shrunk")],
     "RMIA": [RMIA(), RMIA("offline")],
     "Threshold": [Threshold(), Threshold("correctness", by_class=False, sign="shadows")],
-    "Network": [Network(hidden=(8,), epochs=2)],
+    "Network": [Network(hidden=(8,), epochs=2), Network("posterior_sensitivity_label", hidden=(8,), epochs=2)],
+    "SAMIA": [],  # ten minutes here; it learns as Network does, and tests/attacks/test_samia.py has its null
 }
 ATTACKERS = [
     attacker
     for name, kind in sorted(KINDS.items())
-    if issubclass(kind, Attacker) and kind is not Attacker and kind.__module__.startswith("lib.")
+    if issubclass(kind, Attacker) and kind not in (Attacker, Learner) and kind.__module__.startswith("lib.")
     for attacker in OPTIONS.get(name, [kind()])  # a new attacker is tested as it stands
 ]
 
 
 def knowing_nothing(models: Population, draw: int) -> None:
-    """Stores signals of each model, drawn without a look at its members."""
+    """Stores what each model is asked, drawn without a look at its members."""
     for state in models:
         role, index, labels = roles(DATA, state.training.design, (state.training.row,))
         rng = np.random.default_rng([zlib.crc32(state.key.encode()), draw])
@@ -62,7 +67,11 @@ def knowing_nothing(models: Population, draw: int) -> None:
         own = logits[np.arange(len(index)), labels]
         rest = np.log(np.exp(logits).sum(axis=1) - np.exp(own))
         arrays = {"logits": logits, "views": (own - rest)[:, None], "labels": labels, "index": index, "role": role[0]}
-        store.write(Signals(state).key, Signals(state).record(), arrays, {})
+        pool = np.isin(role[0], (Role.MEMBER, Role.NONMEMBER))
+        moved = {"sensitivity": np.exp(rng.normal(size=(pool.sum(), DATA.classes))), "index": index[pool]}
+        made = {"generated": rng.normal(size=(20, DATA.classes)), "generated_labels": rng.integers(10, size=20)}
+        for step, found in ((Signals(state), arrays), (Sensitivity(state), moved), (Generated(state), made)):
+            store.write(step.key, step.record(), found, {})
 
 
 @pytest.mark.parametrize("kind", DESIGNS, ids=lambda kind: kind.__name__)

@@ -21,7 +21,7 @@ from lib.attacks import lira as likelihood
 from lib.attacks import networks, signals
 from lib.attacks import rmia as ratios
 from lib.attacks.case import Case, Scored, infer
-from lib.attacks.networks import Inputs, features, trained
+from lib.attacks.networks import features, trained
 from lib.attacks.rmia import base, log_ratio
 from lib.attacks.threshold import best_thresholds, threshold
 from lib.data.designs import Role
@@ -125,6 +125,12 @@ def test_modified_entropy_closed_forms() -> None:
     assert np.all(np.diff(signals.modified_entropy(rising, np.zeros(500, dtype=int))) < 0)
 
 
+def test_top1_is_the_largest_posterior() -> None:
+    z = np.random.default_rng(0).normal(0, 3, size=(30, 4))
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(signals.score("top1", z, np.zeros(30, int)), p.max(axis=1), atol=1e-12)
+
+
 def test_correctness() -> None:
     np.testing.assert_array_equal(signals.correctness([[1.0, 2.0], [3.0, 2.0]], [1, 1]), [1, 0])
 
@@ -136,7 +142,7 @@ def test_every_signal_is_finite_and_orders_confident_above_wrong(z: np.ndarray, 
     hit, miss = 1000.0 * (np.arange(z.shape[1]) == 0), 1000.0 * (np.arange(z.shape[1]) == 1)
     for name in signals.SCORES:
         assert np.all(np.isfinite(signals.score(name, z, y)))
-        if name != "entropy":  # which does not look at the label
+        if name not in ("entropy", "top1"):  # which do not look at the label
             assert signals.score(name, hit, 0) > signals.score(name, miss, 0)
 
 
@@ -571,7 +577,7 @@ def test_a_shadow_that_trained_on_the_population_is_no_reference_for_it() -> Non
 
 # --- attack networks ---------------------------------------------------------------------------------------------
 
-TRAINED: tuple[Inputs, ...] = ("posterior", "posterior_label")
+TRAINED = ("posterior", "posterior_label")
 
 
 def outputs(rng: np.random.Generator, member: np.ndarray, labels: np.ndarray, gap: float) -> np.ndarray:
@@ -593,17 +599,26 @@ def network(target, labels, shadows, member, shadow_labels=None, **options) -> T
 
 def test_features_are_posteriors_and_a_one_hot() -> None:
     z, y = np.random.default_rng(0).normal(0, 3, size=(40, 5)), np.arange(40) % 5
-    plain, labelled = features(z, y, "posterior").numpy(), features(z, y, "posterior_label").numpy()
+    plain, labelled = (features(z, y, Network(inputs)).numpy() for inputs in TRAINED)
     assert plain.dtype == np.float32 and labelled.shape == (40, 10)
     np.testing.assert_allclose(plain, np.exp(z) / np.exp(z).sum(axis=1, keepdims=True), atol=1e-7)
     np.testing.assert_array_equal(labelled[:, :5], plain)
     np.testing.assert_array_equal(labelled[:, 5:], np.eye(5)[y])
     with pytest.raises(RuntimeError, match="num_classes"):
-        features(z, y + 1, "posterior_label")
+        features(z, y + 1, Network("posterior_label"))
+    top = features(z, y, Network("top3")).numpy()
+    np.testing.assert_array_equal(top, np.sort(plain, axis=1)[:, :-4:-1])
+    np.testing.assert_array_equal(features(z[:, :2], y % 2, Network("top3")).numpy()[:, 2], np.zeros(40))
+    moved = np.random.default_rng(1).random((40, 5)).astype(np.float32)
+    for inputs in ("posterior_sensitivity", "posterior_sensitivity_label"):
+        found = features(z, y, Network(inputs), moved).numpy()
+        np.testing.assert_array_equal(
+            found, np.concatenate([plain, moved, labelled[:, 5:]], axis=1)[:, : found.shape[1]]
+        )
 
 
 @pytest.mark.parametrize("inputs", TRAINED)
-def test_networks_learn_what_can_be_learnt(inputs: Inputs) -> None:
+def test_networks_learn_what_can_be_learnt(inputs: str) -> None:
     """Separable posteriors give themselves away; where only right or wrong tells, the label is what it takes."""
     rng = np.random.default_rng(0)
     member, y = complement_pairs(rng, 3, 500), rng.integers(5, size=500)
@@ -619,7 +634,7 @@ def test_networks_learn_what_can_be_learnt(inputs: Inputs) -> None:
 
 
 @pytest.mark.parametrize("inputs", TRAINED)
-def test_networks_find_nothing_where_there_is_nothing(inputs: Inputs) -> None:
+def test_networks_find_nothing_where_there_is_nothing(inputs: str) -> None:
     """Shuffled membership: models that leak, and shadows whose members are not those that they say."""
     rng = np.random.default_rng(0)
     areas = []

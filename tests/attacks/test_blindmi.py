@@ -1,0 +1,109 @@
+"""BlindMI's differential comparison, against its definition written out, and on clouds."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from lib import BadInput, audit, lab
+from lib.attacks.blindmi import LEAST, blindmi, differential, features, kernel
+from lib.data.resident import Resident
+from lib.recipe import BlindMI, Data, Generated, Model, RandomHalves, Schedule, Setup, Threshold
+from lib.training.answers import generated
+from tests.attacks.test_attacks import finds_nothing
+
+Points = NDArray[np.float64]
+
+
+def mmd(a: Points, b: Points) -> float:
+    return max(LEAST, kernel(a, a).mean() + kernel(b, b).mean() - 2 * kernel(a, b).mean())
+
+
+def slowly(targets: Points, outside: Points) -> list[bool]:
+    """Who is a member: every distance computed anew."""
+    member = np.ones(len(targets), bool)
+    while True:
+        now, left = mmd(targets[member], outside), member.copy()
+        for i in np.flatnonzero(member):
+            others = member & (np.arange(len(targets)) != i)
+            if others.any() and mmd(targets[others], np.vstack([outside, targets[i]])) > now:
+                left[i] = False
+        if (left == member).all() or not left.any():
+            return left.tolist()
+        member = left
+
+
+def test_kernel_and_features_closed_forms() -> None:
+    assert kernel(np.zeros((1, 3)), np.zeros((1, 3))) == 19
+    expected = sum(np.exp(-1 / (2 * s)) for s in (1, 5, 10, 15, 20, 25, 30, 35, 100, 1e3, 1e4, 1e5, 1e6, 0.1, 0.01))
+    assert kernel(np.zeros((1, 2)), np.array([[0.6, 0.8]])) == pytest.approx(expected)
+    z = np.log([[0.5, 0.3, 0.2]])
+    np.testing.assert_allclose(features(z, [2]), [[0.2, 0.5, 0.3]])
+    same = np.random.default_rng(0).random((6, 3))
+    assert mmd(same, same) == LEAST
+
+
+def test_nothing_moves_between_equal_sets() -> None:
+    assert not differential(np.ones((20, 3)), np.ones((20, 3))).any()
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 20])
+def test_sums_that_are_updated_are_sums_computed_anew(size: int) -> None:
+    rng = np.random.default_rng(size)
+    for _ in range(20):
+        targets, outside = rng.random((size, 3)), rng.random((5, 3)) ** 3
+        assert (differential(targets, outside) >= 0).tolist() == slowly(targets, outside)
+
+
+def test_the_cloud_beside_the_generated_ones_are_non_members() -> None:
+    rng = np.random.default_rng(0)
+    member = np.arange(2000) % 2 == 0
+    sure = np.where(member, 6, 0.5) + 0.2 * rng.normal(size=2000)
+    logits = np.stack([sure, np.zeros(2000), np.zeros(2000)], axis=1)
+    made = np.stack([0.5 + 0.2 * rng.normal(size=20), np.zeros(20), np.zeros(20)], axis=1)
+    found = blindmi(logits, np.zeros(2000, int), made, np.zeros(20, int), BlindMI())
+    assert ((found >= 0) == member).mean() > 0.95 and audit.auc(found, member) > 0.98
+    again = blindmi(logits, np.zeros(2000, int), made, np.zeros(20, int), BlindMI())
+    np.testing.assert_array_equal(again, found)
+    other = blindmi(logits, np.zeros(2000, int), made, np.zeros(20, int), BlindMI(seed=1))
+    assert not np.array_equal(other, found)
+
+
+def test_null() -> None:
+    rng, areas = np.random.default_rng(0), []
+    for seed in range(12):
+        labels, member = rng.integers(5, size=3000), rng.permutation(3000) < 1500
+        logits = rng.normal(size=(3000, 5)) + 2 * np.eye(5)[labels]
+        scores = blindmi(logits, labels, rng.normal(size=(20, 5)), rng.integers(5, size=20), BlindMI(seed=seed))
+        areas.append(float(audit.auc(scores, member)))
+    assert finds_nothing(audit.over(areas)), areas
+
+
+def test_generated_images_are_edges_and_bits_are_coins() -> None:
+    steps = np.zeros((2, 6, 6, 1), np.uint8)
+    steps[:, :, 3:] = 10
+    labels = torch.tensor([3, 4])
+    data = Resident(torch.tensor(steps), labels, torch.tensor([0.3]), torch.tensor([0.2]), 2, 5)
+    made = generated(data, np.array([1, 0, 1]), 0)
+    assert made.samples.dtype == torch.uint8 and made.labels.tolist() == [4, 3, 4]
+    # 4 * 10 of the horizontal gradient on both sides of the step, halved with a vertical one of 0.
+    assert made.samples[0, 2, :, 0].tolist() == [0, 0, 20, 20, 0, 0]
+    for dtype, variance in ((torch.uint8, 0.25), (torch.float32, 1)):
+        data = Resident(torch.zeros(9, 400, dtype=dtype), torch.zeros(9), torch.empty(0), torch.empty(0), 9, 5)
+        vectors = generated(data, np.arange(9), 0).samples
+        assert vectors.dtype == dtype and vectors.double().var() == pytest.approx(variance, abs=0.1)
+        assert vectors.unique().tolist() == [0, 1] or dtype != torch.uint8
+
+
+def test_it_needs_no_shadows_and_asks_none() -> None:
+    design = RandomHalves(80, test=40)
+    models = Setup(Data(pixels=8), design, Model("resnet10", width=2), Schedule(2, 32), 3).trained()
+    attack = models.attack(BlindMI(), targets=1, shadows=models)
+    assert {step.of for step in attack.parents()} == {models[0]} and not attack.crossed
+    found = lab.realize(attack, Generated(models[0]))
+    assert found[attack]["scores"].shape == (1, 80) and found[attack]["thresholds"].tolist() == [0]
+    assert found[Generated(models[0])]["generated"].shape == (20, 10)
+    text = Setup(Data("wordnet-glosses"), RandomHalves(100), Model("transformer", width=8), Schedule(1), 1).trained()
+    with pytest.raises(BadInput, match="no words"):
+        list(text.attack(BlindMI()).parents())
+    assert models.attack(Threshold(), 1, models).asked == (models[0], *models)
