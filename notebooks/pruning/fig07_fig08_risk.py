@@ -132,14 +132,12 @@ found = audit.Comparison.of(results, signals, attacks)
 # %%
 level = {name: found.leak("dense", name)["accuracy"] for name in ("SAMIA", "Conf")}
 points = [
-    {"pruner": pruner, "sparsity": f"{s:.0%}", "value": found.leak((pruner, s), "SAMIA")["accuracy"]}
-    for pruner in (*pruners, control)
-    for s in sparsities
+    {"pruner": pruner, "sparsity": s, "value": found.leak((pruner, s), "SAMIA")["accuracy"]} for pruner in (*pruners, control) for s in sparsities
 ]
 gains = {pruner: found.more_leaky((pruner, low), "dense", "SAMIA") for pruner in pruners}
 more, less = [p for p in pruners if gains[p].low > 0], [p for p in pruners if gains[p].high < 0]
 title = f"At {low:.0%} SAMIA surely finds more members than in the dense network for {len(more)} of {len(pruners)} pruners, fewer for {len(less)}"
-report.profile(
+report.curves(
     points, "sparsity", hue="pruner", null=level["SAMIA"].value, level="dense", ylabel="attack accuracy of SAMIA", xlabel="share removed", title=title
 )
 
