@@ -9,9 +9,11 @@ from lib.lab.plans import plan
 from lib.recipe import (
     BASE,
     RMIA,
+    SAMIA,
     At,
     Data,
     Learnability,
+    Learnt,
     LiRA,
     Memorization,
     Model,
@@ -180,6 +182,23 @@ def test_each_victim_is_judged_on_its_own_pool() -> None:
     found = lab.realize(attack)[attack]
     assert found["member"].sum(axis=1).tolist() == [90, 90, 90] and found["scores"].shape == (3, 180)
     assert found["index"].shape == (3, 180) and len(set(found["index"][0]) & set(found["index"][1])) == 0
+
+
+def test_what_is_learnt_from_undefended_shadows_serves_all_victims_and_defences() -> None:
+    """Sensitivities of each row's own half, aligned with signals of all samples; the victim is no shadow."""
+    design = VictimAttacker(400, test=40, dev=20)
+    plain = pool(5, design)
+    defences = plain, plain.prune(0.5, scope="layer").train(SHORT)
+    for attacker in (SAMIA(epochs=1), Network("posterior_sensitivity_label", hidden=(8,), epochs=1)):
+        attacks = [models.attack(attacker, targets=1, shadows=plain) for models in defences]
+        learnt = {step for attack in attacks for step in attack.parents() if isinstance(step, Learnt)}
+        assert [one.shadows for one in learnt] == [plain.states[1:]] and not any(one.crossed for one in attacks)
+        results = lab.realize(attacks, plain.sensitivity())
+        for attack in attacks:
+            found = results[attack]
+            assert found["scores"].shape == (1, 180) and np.isfinite(found["scores"]).all()
+            assert np.array_equal(found["index"], results[plain.sensitivity()[0]]["index"])
+    assert not np.array_equal(results[attacks[0]]["scores"], results[attacks[1]]["scores"])
 
 
 def test_an_attack_that_cannot_be_done_is_refused_before_anything_is_trained() -> None:
