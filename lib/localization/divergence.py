@@ -44,6 +44,14 @@ def gap_by_class(values: ArrayLike, member: ArrayLike, label: ArrayLike, classes
     return np.array([gap(each[own == one], inside[own == one]) for one in range(classes)])
 
 
+def shuffled_within(label: ArrayLike, member: ArrayLike, rng: np.random.Generator) -> NDArray:
+    """Labels `(n,)` dealt out anew among members and among non-members: the chance control of `gap_by_class`."""
+    dealt, inside = np.array(label), np.asarray(member, bool)
+    for side in (inside, ~inside):
+        dealt[side] = rng.permutation(dealt[side])
+    return dealt
+
+
 def partial_correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> float:
     """Pearson's correlation of `x (n,)` and `y (n,)` with what `given (n, k)` explains linearly taken out."""
     known = np.column_stack([np.ones(len(np.asarray(x))), np.asarray(given, np.float64)])

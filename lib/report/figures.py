@@ -359,13 +359,15 @@ def tradeoff(
     facet: Column = "attack",
     chosen: Column = None,
     null: float | None = 0.5,
+    better: str = "better ↘",
     **words: str,
 ) -> Sheet:
     """Two measurements against each other, both with intervals (columns of Estimates, or `x_low`, `x_high`, ...).
 
     Several rows of one series (strengths of a defence) are joined in their order. Facets share their axes. `chosen`
     names a Boolean column: where it is True the point stands in a ring, with its interval and off the line; the others
-    are then small and have none. Markers of later series are smaller, so that none hides another.
+    are then small and have none. Markers of later series are smaller, so that none hides another. `better` says in a
+    corner where one would be; "" where no side is better.
     """
     table = spans(spans(frame, x, "_x"), y)
     facet = facet if facet in table else None
@@ -389,7 +391,7 @@ def tradeoff(
         dress=dress, null=null, names="points", words={"xlabel": x, "ylabel": y, **words},
     )  # fmt: skip
     corner: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 9, "style": "italic", "color": QUIET}
-    fig.axes[0].text(0.99, 0.015, "better ↘", transform=fig.axes[0].transAxes, **corner)
+    fig.axes[0].text(0.99, 0.015, better, transform=fig.axes[0].transAxes, **corner)
     return fig
 
 

@@ -268,6 +268,11 @@ def test_logarithmic_histograms_share_an_axis_and_show_their_means():
     assert {"members", "others", "mean of members", "mean of others"} <= set(texts(fig).splitlines())
 
 
+def test_a_plane_in_which_no_side_is_better_says_so():
+    assert "better" in texts(report.tradeoff(tradeoffs(["LiRA"])))
+    assert "better" not in texts(report.tradeoff(tradeoffs(["LiRA"]), better=""))
+
+
 def test_series_differ_in_more_than_colour():
     fig = report.profile([row for name in "abcdefg" for row in series(variant=name)], hue="variant", null=None)
     looks = [(line.get_marker(), str(line.get_linestyle())) for line in fig.axes[0].lines]
