@@ -105,7 +105,13 @@ class Planted:
         return trainings(self.steps)
 
     def effect(self, of: Any, what: str) -> float:
-        """In [0, 1], the same for all models of a way; `OWN` tells how much of it alike chains do not share."""
+        """In [0, 1], the same for all models of a way; `OWN` tells how much of it alike chains do not share.
+
+        In the last plants ways are of two kinds, and those of one kind are equal: what "no difference" means.
+        """
+        if self.number >= 40:
+            kind = np.random.default_rng([zlib.crc32(way(of).encode()), self.number]).integers(2)
+            return float(np.random.default_rng([zlib.crc32(what.encode()), self.number, kind]).random())
         told = f"{what} {self.number // 2}"
         own, alike = (zlib.crc32(f"{name} {told}".encode()) / 2**32 for name in (way(of), chain(of)))
         share = OWN[self.number // 2 % len(OWN)]
@@ -124,8 +130,13 @@ class Planted:
 
     def classes(self, of: Any, what: str, labels: np.ndarray) -> np.ndarray:
         """How much more of it a sample's class has, from -1 to 1: classes are alike but in late plants."""
-        each = np.random.default_rng(self.number // 2).uniform(-1, 1, 1000) if self.number >= 24 else np.zeros(1000)
-        return (2 * self.effect(of, f"{what} by class") - 1) * each[labels]
+        if not 24 <= self.number < 40:
+            return np.zeros(len(labels))
+        each = np.random.default_rng(self.number).uniform(-1, 1, 1000)
+        own = np.random.default_rng(
+            [zlib.crc32(f"{way(of)} {what}".encode()), self.number]
+        )  # of either sign, way by way
+        return own.uniform(-1, 1) * each[labels]
 
     @singledispatchmethod
     def plant(self, step: Step) -> dict[str, np.ndarray]:

@@ -53,8 +53,12 @@ def shuffled_within(label: ArrayLike, member: ArrayLike, rng: np.random.Generato
 
 
 def partial_correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> float:
-    """Pearson's correlation of `x (n,)` and `y (n,)` with what `given (n, k)` explains linearly taken out."""
+    """Pearson's correlation of `x (n,)` and `y (n,)` with what `given (n, k)` explains linearly taken out.
+
+    0 where nothing is left of one of them, as of a constant.
+    """
     known = np.column_stack([np.ones(len(np.asarray(x))), np.asarray(given, np.float64)])
     both = np.column_stack([x, y]).astype(np.float64)
     left = both - known @ np.linalg.lstsq(known, both, rcond=None)[0]
-    return float(np.corrcoef(left.T)[0, 1])
+    size = np.linalg.norm(left, axis=0)
+    return float(left[:, 0] @ left[:, 1] / size.prod()) if (size > 1e-9 * np.linalg.norm(both, axis=0)).all() else 0.0

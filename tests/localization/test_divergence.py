@@ -35,6 +35,7 @@ def test_partial_correlation_is_that_of_the_residuals() -> None:
     left = [each - LinearRegression().fit(given, each).predict(given) for each in (x, y)]
     assert partial_correlation(x, y, given) == pytest.approx(np.corrcoef(left)[0, 1])
     assert abs(partial_correlation(x, y, given)) < 0.2 < np.corrcoef(x, y)[0, 1]
+    assert partial_correlation(x, np.full(200, 0.7), given) == partial_correlation(given[:, 0], y, given) == 0
     assert partial_correlation(x, x + y, np.empty((200, 0))) == pytest.approx(np.corrcoef(x, x + y)[0, 1])
 
 
