@@ -115,11 +115,13 @@ def wider(kind, one, other):
 
 
 against = {kind: wider(kind, ppb, "Base") for kind in kinds}
-said = {kind: "smaller" if one.high < 0 else "larger" if one.low > 0 else "not surely another" for kind, one in against.items()}
+verbs = {kind: "falls" if one.high < 0 else "grows" for kind, one in against.items() if one.low > 0 or one.high < 0}
 panels = {(way, kind): [known[way][0][kind][known[way][0]["member"] == side] for side in (True, False)] for way in ("Base", ppb) for kind in kinds}
 notes = {(way, kind): f"distance of the means {gaps[kind, way][0]:.3f}" for way, kind in panels}
-title = f"With PPB the gap of confidence is {said['confidence']}, that of sensitivity {said['sensitivity']}"
-report.histograms(panels, ("members", "non-members"), notes, log=True, means=True, title=title, xlabel="of the true class", ylabel="share of samples")
+told = ", ".join(f"the gap of {kind} surely {verb}" for kind, verb in verbs.items()) or "neither gap surely changes"
+title = f"From Base to PPB {told}"
+axes = {"xlabel": "confidence or sensitivity of the true class", "ylabel": "share of samples"}
+report.histograms(panels, ("members", "non-members"), notes, log=True, means=True, title=title, **axes)
 
 # %% [markdown]
 # ## By class: Fig. 15
@@ -136,8 +138,7 @@ report.profile(points, "class", hue="network", null=None, title=title, xlabel="c
 
 # %% [markdown]
 # ## Strengths, and earlier epochs
-# The penalty is what PPB makes small, over pairs of members: if it is not below Base's, PPB did nothing. AUCs tell members by more confidence, or by less
-# sensitivity.
+# The penalty is what PPB makes small, over pairs of members: if it is not below Base's, PPB did nothing. AUCs: more confidence, or less sensitivity, is member.
 
 
 # %%
@@ -153,8 +154,8 @@ penalties = {way: np.array([penalty(one) for one in each]) for way, each in sign
 accuracy = {(way, part): np.array([float(results[one][f"accuracy_{part}"]) for one in signals[way]]) for way in ways for part in ("member", "test")}
 areas = {(kind, way): np.array([audit.auc(one[by], one["member"]) for one in known[way]]) for kind, by in kinds.items() for way in ways}
 rows = [
-    {"network": way, "member accuracy": audit.over(accuracy[way, "member"]), "test accuracy": audit.over(accuracy[way, "test"])}
-    | {"penalty": audit.over(penalties[way])}
+    {"network": way, "penalty": audit.over(penalties[way])}
+    | {f"{part} accuracy": audit.over(accuracy[way, part]) for part in ("member", "test")}
     | {f"gap of {kind}": audit.over(gaps[kind, way]) for kind in kinds}
     | {f"AUC, {kind}": audit.over(areas[kind, way]) for kind in kinds}
     for way in ways
@@ -183,8 +184,7 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** All victims share one half of the samples. The epoch of equal accuracy is chosen by the means, not victim by victim. PPB sees members alone: what
-# it does to non-members is a by-product.
+# **Caveat.** All victims share one half of the samples. The epoch of equal accuracy is chosen by the means, not victim by victim. PPB sees members alone.
 
 # %%
 report.provenance(results)
