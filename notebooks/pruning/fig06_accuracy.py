@@ -109,14 +109,14 @@ found = audit.Comparison.of(results, signals, {})
 # The dotted line is the dense network. The sparsity of filters counts convolutions alone, as the paper does; the table has both counts.
 
 # %%
-points = [{"pruner": p, "sparsity": f"{s:.0%}", "value": found.accuracy((p, s))} for p in (*pruners, *controls) for s in sparsities]
+points = [{"pruner": p, "sparsity": s, "value": found.accuracy((p, s))} for p in (*pruners, *controls) for s in sparsities]
 free = [s for s in sparsities if all(found.more_accurate((p, s), "dense").low > -0.02 for p in pruners)]
 title = (
     f"All four pruners surely keep accuracy within 2 points at {max(free):.0%}"
     if free
     else "At no sparsity do all four surely keep accuracy within 2 points"
 )
-report.profile(
+report.curves(
     points, "sparsity", hue="pruner", null=found.accuracy("dense").value, level="dense", ylabel="test accuracy", xlabel="share removed", title=title
 )
 
