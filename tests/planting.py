@@ -107,11 +107,12 @@ class Planted:
     def effect(self, of: Any, what: str) -> float:
         """In [0, 1], the same for all models of a way; `OWN` tells how much of it alike chains do not share.
 
-        In the last plants ways are of two kinds, and those of one kind are equal: what "no difference" means.
+        In the last plants ways hardly differ, so that claims of no difference can hold.
         """
         if self.number >= 40:
-            kind = np.random.default_rng([zlib.crc32(way(of).encode()), self.number]).integers(2)
-            return float(np.random.default_rng([zlib.crc32(what.encode()), self.number, kind]).random())
+            names = what, f"{what} {way(of)}"
+            alike, own = (np.random.default_rng([zlib.crc32(name.encode()), self.number]).random() for name in names)
+            return float(0.97 * alike + 0.03 * own)
         told = f"{what} {self.number // 2}"
         own, alike = (zlib.crc32(f"{name} {told}".encode()) / 2**32 for name in (way(of), chain(of)))
         share = OWN[self.number // 2 % len(OWN)]

@@ -102,7 +102,7 @@ gaps = {
 }
 right = np.array([[one["generalisation"][~one["member"] & (one["label"] == c)].mean() for c in range(classes)] for one in known["dense"]])
 order = np.argsort(right.mean(axis=0))
-grown = {kind: audit.over((gaps[kind, "pruned"] > gaps[kind, "dense"]).mean(axis=1)) for kind in kinds}
+grown = {kind: audit.over((gaps[kind, "pruned"] > gaps[kind, "dense"]).mean(axis=1), bounds=(0, 1)) for kind in kinds}
 
 
 def drawn(kind):
@@ -171,7 +171,7 @@ report.judge(
     claims,
     confidence_in_most=grown["confidence"],
     sensitivity_in_most=grown["sensitivity"],
-    not_epochs=audit.over((gaps["confidence", "pruned"] > gaps["confidence", "dense, trained on"]).mean(axis=1)),
+    not_epochs=audit.over((gaps["confidence", "pruned"] > gaps["confidence", "dense, trained on"]).mean(axis=1), bounds=(0, 1)),
     confidence_varies=spread["confidence", "pruned"],
     sensitivity_varies=spread["sensitivity", "pruned"],
     same_classes=alike(gaps["confidence", "dense"], gaps["confidence", "pruned"]),

@@ -129,7 +129,7 @@ points = [
     for i, way in enumerate(networks)
 ]
 tells = [kind for kind in GAPS if alone[kind].low > 0]
-title = f"Given the other two gaps, SAMIA's accuracy surely goes with that of {' and that of '.join(tells) or 'none'}"
+title = f"Given the other two gaps, the attack surely goes with {' and '.join(f'that of {kind}' for kind in tells) or 'none'}"
 axis = "gap, minus the dense network's, in standard deviations over the networks"
 report.tradeoff(points, "x", "accuracy of SAMIA", hue="pruner", facet="gap", null=None, better="", title=title, xlabel=axis, ylabel="attack accuracy")
 
@@ -167,7 +167,7 @@ acts = {f"{s:.0%} of the weights are gone": min(float(results[one]["network"]) f
 acts["networks differ in leak by more than .01 of attack accuracy"] = audit.over(np.ptp(leak["SAMIA"], axis=1) - 0.01)
 report.judge(
     claims,
-    gaps_grow=audit.least(audit.over((gaps[kind][:, 1:] > gaps[kind][:, :1]).mean(axis=1)) for kind in GAPS),
+    gaps_grow=audit.least(audit.over((gaps[kind][:, 1:] > gaps[kind][:, :1]).mean(axis=1), bounds=(0, 1)) for kind in GAPS),
     **r,
     confidence_first=audit.least(audit.paired_difference(goes_with("confidence"), goes_with(kind)) for kind in GAPS[1:]),
     confidence_alone=alone["confidence"],

@@ -128,7 +128,7 @@ report.histograms(panels, ("members", "non-members"), notes, log=True, means=Tru
 
 # %%
 by_class = {way: np.array([gap_by_class(one["confidence"], one["member"], one["label"], setup.data.classes) for one in known[way]]) for way in ways}
-smaller = audit.over((by_class[ppb] < by_class["Base"]).mean(axis=1))
+smaller = audit.over((by_class[ppb] < by_class["Base"]).mean(axis=1), bounds=(0, 1))
 order = np.argsort(-by_class["Base"].mean(axis=0))
 points = [{"class": str(c), "network": way, "value": audit.over(by_class[way][:, c])} for way in ("dense", "Base", ppb) for c in order]
 title = f"PPB's gap of confidence is smaller than Base's in {smaller.value:.0%} of the classes"
