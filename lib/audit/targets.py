@@ -13,7 +13,7 @@ from lib.audit.estimates import Estimate
 from lib.audit.rates import FloatArray, auc, balanced_accuracy, checked, is_resolved, tpr
 from lib.audit.samples import clopper_pearson
 
-__all__ = ["HEADLINE_FPRS", "audit", "over", "paired_difference", "tpr_over"]
+__all__ = ["HEADLINE_FPRS", "audit", "over", "own_accuracy", "paired_difference", "tpr_over"]
 
 HEADLINE_FPRS = (0.01, 0.001, 0.00001)
 
