@@ -109,7 +109,7 @@ def shares(gone: Sequence[Arrays]) -> pd.DataFrame:
 
 PLANE, GAPS, GONE = "attack AUC and test accuracy", "confidence gap of each class", "share that is gone of each tensor"
 AROUND: dict[str, Any] = {"markerfacecolor": "none", "markersize": 10, "markeredgewidth": 1.3, "linestyle": "none"}
-SERIES = ("pruned", "defended", "conv", "linear", "norm", "dense", "whole filters")
+SERIES = ("pruned", "defended", "dense", "conv", "linear", "norm", "whole filters")
 
 
 def sheet(
@@ -135,6 +135,7 @@ def sheet(
     by_class = [{"panel": GAPS, "series": series, "_x": i + aside[series], "value": one} for series, i, one in each]
     looks = {name: look._replace(label=names.get(name, name)) for name, look in looks_of(SERIES).items()}
     looks = {"dense": looks.pop("dense")._replace(colour=INK), **looks}
+    looks["whole filters"] = looks["whole filters"]._replace(marker="o")
     apart = {name: look._replace(dash="none") for name, look in looks.items()}
 
     def alone(ax: Axes, rows: pd.DataFrame, look: Any) -> None:
