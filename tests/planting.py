@@ -71,6 +71,13 @@ def _table(data: recipe.Data, design: Any, row: int) -> tuple[np.ndarray, np.nda
     return designs.roles(design, samples.labels, samples.train, (row,))[0, index], index, samples.labels[index]
 
 
+def _asked(state: Any, otherwise: float) -> float:
+    """The share that the last pruning on the way to a state removes: what a plant's networks lack, as real ones do."""
+    while state is not None and not hasattr(state, "sparsity"):
+        state = getattr(state, "parent", None)
+    return otherwise if state is None else state.sparsity
+
+
 def words(names: tuple[str, ...]) -> np.ndarray:
     return np.frombuffer("\n".join(names).encode(), np.uint8)
 
@@ -159,7 +166,10 @@ class Planted:
         shift = 2 * self.effect(step.targets[0], "leak") + 0.5 * self.effect(
             step.attacker, f"with {len(step.shadows)} shadows"
         )
-        scores = rng.normal(size=member.shape) + (shift + 0.02 * rng.normal(size=(len(member), 1))) * member
+        alike = self.effect(step.targets[0], "alike")  # how far the same samples are exposed as in other ways
+        shared = np.random.default_rng([zlib.crc32(b"exposed"), self.number // 2]).normal(size=member.shape)
+        noise = alike**0.5 * shared + (1 - alike) ** 0.5 * rng.normal(size=member.shape)
+        scores = noise + (shift + 0.02 * rng.normal(size=(len(member), 1))) * member
         return {
             "scores": scores,
             "member": member,
@@ -279,7 +289,7 @@ class Planted:
         kinds = tuple({1: "norm", 2: "linear"}.get(value.dim(), "conv") for value in tensors.values())
         conv, weights = np.array(kinds) == "conv", np.array([value.numel() for value in tensors.values()])
         filters = np.array([len(value) for value in tensors.values()]) * conv
-        share = self.effect(step.of, "sparsity")
+        share = _asked(step.of, self.effect(step.of, "sparsity"))
         gone = (share * weights).astype(int)
         arrays = {"names": words(tuple(tensors)), "kinds": words(kinds), "weights": weights, "gone": gone}
         arrays |= {"filters": filters, "filters_gone": (share * filters).astype(int)}
