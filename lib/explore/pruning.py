@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 import numpy as np
@@ -52,6 +53,7 @@ class Pruning:
     defences: Mapping[str, Objective]  # by the words that offer them
     attackers: Mapping[str, Attacker]  # likewise
     reference: int = 0
+    pruners: Sequence[Pruner] = get_args(Pruner)
 
     def pruned(self, pruner: Pruner, sparsity: float, defence: str) -> Population:
         """Raises BadInput on a defence that is not offered."""
@@ -182,12 +184,13 @@ class Explorer(base.Explorer):
         attack: str,
         sparsities: Iterable[float] = (),
     ) -> None:
-        study.measured(study.pruned(pruner, sparsity, defence), attack)  # BadInput where something is not offered
+        for one, name in [(pruner, defence), *product(study.pruners, study.defences)]:  # BadInput where one cannot be
+            study.measured(study.pruned(one, sparsity, name), attack)
         super().__init__()
         self._study, self._shelf, self._chain = study, Shelf(), cache(study.pruned)
         self._dense, (self._base, *_) = study.setup.trained(), study.defences
         self._sparsities = sorted({*GRID, *sparsities, sparsity})
-        self.pruner = self.watched(Dropdown(options=get_args(Pruner), value=pruner, description="pruner"))
+        self.pruner = self.watched(Dropdown(options=study.pruners, value=pruner, description="pruner"))
         slider = SelectionSlider(options=marks(self._sparsities, ()), value=sparsity, description="sparsity")
         self.sparsity = self.watched(slider.add_class("leak-atlas-sparsity"))
         self.defence = self.watched(Dropdown(options=list(study.defences), value=defence, description="defence"))
