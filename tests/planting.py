@@ -71,13 +71,6 @@ def _table(data: recipe.Data, design: Any, row: int) -> tuple[np.ndarray, np.nda
     return designs.roles(design, samples.labels, samples.train, (row,))[0, index], index, samples.labels[index]
 
 
-def _asked(state: Any, otherwise: float) -> float:
-    """The share that the last pruning on the way to a state removes: what a plant's networks lack, as real ones do."""
-    while state is not None and not hasattr(state, "sparsity"):
-        state = getattr(state, "parent", None)
-    return otherwise if state is None else state.sparsity
-
-
 def words(names: tuple[str, ...]) -> np.ndarray:
     return np.frombuffer("\n".join(names).encode(), np.uint8)
 
@@ -105,7 +98,13 @@ class Planted:
         return trainings(self.steps)
 
     def effect(self, of: Any, what: str) -> float:
-        """In [0, 1], the same for all models of a way; `OWN` tells how much of it alike chains do not share."""
+        """In [0, 1], the same for all models of a way; `OWN` tells how much of it alike chains do not share.
+
+        In the last plants ways are of two kinds, and those of one kind are equal: what "no difference" means.
+        """
+        if self.number >= 40:
+            kind = np.random.default_rng([zlib.crc32(way(of).encode()), self.number]).integers(2)
+            return float(np.random.default_rng([zlib.crc32(what.encode()), self.number, kind]).random())
         told = f"{what} {self.number // 2}"
         own, alike = (zlib.crc32(f"{name} {told}".encode()) / 2**32 for name in (way(of), chain(of)))
         share = OWN[self.number // 2 % len(OWN)]
@@ -289,7 +288,10 @@ class Planted:
         kinds = tuple({1: "norm", 2: "linear"}.get(value.dim(), "conv") for value in tensors.values())
         conv, weights = np.array(kinds) == "conv", np.array([value.numel() for value in tensors.values()])
         filters = np.array([len(value) for value in tensors.values()]) * conv
-        share = _asked(step.of, self.effect(step.of, "sparsity"))
+        state: recipe.State | None = step.of
+        while state and not isinstance(state, recipe.Prune | recipe.PruneFilters):
+            state = state.before
+        share = state.sparsity if state else 0.0  # as much as was asked, or every treatment were inert
         gone = (share * weights).astype(int)
         arrays = {"names": words(tuple(tensors)), "kinds": words(kinds), "weights": weights, "gone": gone}
         arrays |= {"filters": filters, "filters_gone": (share * filters).astype(int)}

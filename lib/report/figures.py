@@ -405,13 +405,15 @@ def curves(
     hue: Column = None,
     facet: Column = None,
     null: float | None = None,
+    level: str = "no difference",
     diagonal: bool = False,
     log: str = "",
     **words: str,
 ) -> Sheet:
     """Lines over a quantity (epoch, strength, false positive rate), each in its band. `log` is "", "x", "y" or "xy".
 
-    `null` draws the value that means "no difference"; `diagonal` draws y = x, which means it for ROC curves.
+    `null` draws the value that means "no difference", or what `level` says; `diagonal` draws y = x, which means it for
+    ROC curves.
     """
     table = spans(frame)
     table = table.assign(_x=table[x].astype(float)).sort_values("_x", kind="stable")
@@ -426,7 +428,7 @@ def curves(
 
     return draw(
         [(table, band)], hue=hue, facet=facet, height=2.9, widest=3, share=True, dress=dress, null=null,
-        names="ends", words={"xlabel": x, "ylabel": "value", **words},
+        level=level, names="ends", words={"xlabel": x, "ylabel": "value", **words},
     )  # fmt: skip
 
 
