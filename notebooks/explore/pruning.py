@@ -38,8 +38,9 @@ retrain_epochs = 6  # most epochs after pruning
 patience = 5  # epochs without a better dev accuracy before training stops
 batch = 32  # samples a step
 lr = 0.002  # learning rate of Adam, constant
-attack_epochs = 30  # of SAMIA's network
-attack_lr = 0.01  # its learning rate
+attack_epochs = 10  # of SAMIA's network
+attack_optimizer = "adam"  # its optimizer
+attack_lr = 0.001  # its learning rate
 seed = 0  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -59,7 +60,7 @@ long, short = (Schedule(n, batch, "adam", lr, decay="constant", patience=patienc
 design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
 setup = Setup(Data(data, pixels, joined=True), design, Model(model, width, stem), long, victims + shadows, seed, precision)
 defences = {"Base": CrossEntropy()} | {f"PPB, λ = {weight:g}": PPB(weight) for weight in ppb} | {f"ADV, α = {adv:g}": AdversarialRegularization(adv)}
-attackers = {"Conf": Threshold(), "LiRA": LiRA("offline_cdf"), "SAMIA": SAMIA(epochs=attack_epochs, lr=attack_lr)}
+attackers = {"Conf": Threshold(), "LiRA": LiRA("offline_cdf"), "SAMIA": SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer)}
 study = Pruning(setup, short, victims, defences, attackers, reference)
 defended = f"PPB, λ = {sorted(ppb)[len(ppb) // 2]:g}"
 
