@@ -107,10 +107,11 @@ class Planted:
     def effect(self, of: Any, what: str) -> float:
         """In [0, 1], the same for all models of a way; `OWN` tells how much of it alike chains do not share.
 
-        In the last plants ways hardly differ, so that claims of no difference can hold.
+        In the last plants, for claims of no difference, ways hardly differ, or are of two kinds that are equal inside.
         """
         if self.number >= 40:
-            names = what, f"{what} {way(of)}"
+            kind = np.random.default_rng([zlib.crc32(way(of).encode()), self.number]).integers(2)
+            names = (what, f"{what} {way(of)}") if self.number % 2 else (f"{what} {kind}", what)
             alike, own = (np.random.default_rng([zlib.crc32(name.encode()), self.number]).random() for name in names)
             return float(0.97 * alike + 0.03 * own)
         told = f"{what} {self.number // 2}"
@@ -185,7 +186,10 @@ class Planted:
         shift = 2 * self.effect(step.targets[0], "leak") + 0.5 * self.effect(
             step.attacker, f"with {len(step.shadows)} shadows"
         )
-        scores = rng.normal(size=member.shape) + (shift + 0.02 * rng.normal(size=(len(member), 1))) * member
+        alike = self.effect(step.targets[0], "alike")  # how far the same samples are exposed as in other ways
+        shared = np.random.default_rng([zlib.crc32(b"exposed"), self.number // 2]).normal(size=member.shape)
+        noise = alike**0.5 * shared + (1 - alike) ** 0.5 * rng.normal(size=member.shape)
+        scores = noise + (shift + 0.02 * rng.normal(size=(len(member), 1))) * member
         return {
             "scores": scores,
             "member": member,
