@@ -145,7 +145,7 @@ both = audit.Comparison.of(results, {}, attacks)
 gap = both.more_leaky(*(way for way, _ in attacks), "RMIA")
 report.judge(claims, right=gap, always=gap)
 """
-    found = planting.reached([compile(text, "text", "exec")], 6, set(), monkeypatch)
+    found = planting.reached([compile(text, "text", "exec")], 56, set(), monkeypatch)
     assert found["right"] >= {"holds", "fails"} and found["always"] == {"holds"}
 
 
