@@ -140,11 +140,8 @@ report.curves(
 # The line of the dense network is its own training: an earlier epoch is less accurate and leaks less, with nothing removed.
 
 # %%
-series = (
-    {"dense, by epoch": [*(("epochs", e) for e in course), "dense, trained on"]}
-    | {p: [(p, s) for s in sparsities] for p in pruners}
-    | {control: [(control, low)]}
-)
+series = {"dense, by epoch": [*(("epochs", e) for e in course), "dense, trained on"], control: [(control, low)]}
+series |= {p: [(p, s) for s in sparsities] for p in pruners}
 plane = [
     {"variant": name, "attack": attack, "accuracy": found.accuracy(way), "auc": found.leak(way, attack)["auc"]}
     for attack, (name, each) in product(("LiRA", "Conf"), series.items())
