@@ -140,7 +140,7 @@ found = audit.Comparison.of(results, signals, attacks)
 
 # %% [markdown]
 # ## Over sparsity
-# Attack accuracy at each attacker's own threshold. A guess is right in half of the cases; the dotted line is the dense network under Conf, as in the paper.
+# Attack accuracy at each attacker's own threshold. A guess is right in half of the cases. The level line is the dense network under Conf, as in the paper.
 
 # %%
 panels = {d: f"{d}, {net}" for d, net in zip(data, model, strict=True)}
@@ -156,9 +156,8 @@ lead = {
 }
 beaten = [f"{sum(one.low > 0 for one in each.values())} of {len(each)} on {d}" for d, each in lead.items()]
 title = f"Other attacks that SAMIA surely beats: {'; '.join(beaten)}"
-floor = {panels[d]: found.leak((d, "dense"), "Conf")["accuracy"].value for d in data}
-for panel, level in floor.items():
-    points += [{"data": panel, "attack": "dense, Conf", "sparsity": s, "value": level} for s in sparsities]
+floor = {panels[d]: found.leak((d, "dense"), "Conf")["accuracy"] for d in data}
+points += [{"data": panel, "attack": "dense, Conf", "sparsity": s, "value": level} for panel, level in floor.items() for s in sparsities]
 report.curves(points, "sparsity", hue="attack", facet="data", null=0.5, title=title, xlabel="share removed", ylabel="attack accuracy")
 
 # %%
