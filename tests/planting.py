@@ -279,7 +279,10 @@ class Planted:
         kinds = tuple({1: "norm", 2: "linear"}.get(value.dim(), "conv") for value in tensors.values())
         conv, weights = np.array(kinds) == "conv", np.array([value.numel() for value in tensors.values()])
         filters = np.array([len(value) for value in tensors.values()]) * conv
-        share = self.effect(step.of, "sparsity")
+        state: recipe.State | None = step.of
+        while state and not isinstance(state, recipe.Prune | recipe.PruneFilters):
+            state = state.before
+        share = state.sparsity if state else 0.0  # as much as was asked, or every treatment were inert
         gone = (share * weights).astype(int)
         arrays = {"names": words(tuple(tensors)), "kinds": words(kinds), "weights": weights, "gone": gone}
         arrays |= {"filters": filters, "filters_gone": (share * filters).astype(int)}
