@@ -159,6 +159,9 @@ class Planted:
         shift = 2 * self.effect(step.targets[0], "leak") + 0.5 * self.effect(
             step.attacker, f"with {len(step.shadows)} shadows"
         )
+        if step.shadows and way(step.shadows[0]) != way(step.targets[0]):  # what was trained otherwise may serve less
+            lack = max(0.0, self.effect(step.targets[0], "TEST") - self.effect(step.shadows[0], "TEST"))
+            shift *= 1 - (2 * self.effect(step.attacker, "strange") - 1) ** 3 * (0.3 + lack)
         scores = rng.normal(size=member.shape) + (shift + 0.02 * rng.normal(size=(len(member), 1))) * member
         return {
             "scores": scores,
