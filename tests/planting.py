@@ -161,7 +161,7 @@ class Planted:
         )
         if step.shadows and way(step.shadows[0]) != way(step.targets[0]):  # what was trained otherwise may serve less
             lack = max(0.0, self.effect(step.targets[0], "TEST") - self.effect(step.shadows[0], "TEST"))
-            shift *= 1 - (2 * self.effect(step.attacker, "strange") - 1) ** 3 * (0.3 + lack)
+            shift *= 1 - (2 * self.effect(step.attacker, "strange") - 1) ** 3 * (0.7 + lack)
         scores = rng.normal(size=member.shape) + (shift + 0.02 * rng.normal(size=(len(member), 1))) * member
         return {
             "scores": scores,
@@ -289,7 +289,10 @@ class Planted:
         gone = (share * weights).astype(int)
         arrays = {"names": words(tuple(tensors)), "kinds": words(kinds), "weights": weights, "gone": gone}
         arrays |= {"filters": filters, "filters_gone": (share * filters).astype(int)}
-        arrays |= {"convolutions": gone[conv].sum() / weights[conv].sum(), "network": gone.sum() / weights.sum()}
+        arrays |= {
+            "convolutions": gone[conv].sum() / max(1, weights[conv].sum()),
+            "network": gone.sum() / weights.sum(),
+        }
         own = zip(tensors, filters, strict=True)
         return arrays | {f"filter/{name}": np.arange(size) < int(share * size) for name, size in own if size}
 

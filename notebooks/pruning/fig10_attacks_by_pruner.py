@@ -119,7 +119,7 @@ points = [{"pruner": p, "attack": name, "sparsity": s, "value": found.leak((p, s
 lead = {name: found.stronger([(way, "SAMIA") for way in cells], [(way, name) for way in cells]) for name in attackers if name not in ("LiRA", "RMIA")}
 beaten, beat = ([name for name in printed if name != "SAMIA" and over(lead[name])] for over in (lambda e: e.low > 0, lambda e: e.high < 0))
 title = f"On average SAMIA surely beats {len(beaten)} of the four other attacks, and {len(beat)} surely beat it"
-report.curves(points, "sparsity", hue="attack", facet="pruner", null=0.5, title=title, xlabel="share removed", ylabel="attack accuracy")
+report.curves(points, "sparsity", hue="attack", facet="pruner", null=0.5, level="guess", title=title, ylabel="attack accuracy")
 
 # %% [markdown]
 # ## SAMIA's lead

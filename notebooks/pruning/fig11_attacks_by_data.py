@@ -125,7 +125,7 @@ beaten = [f"{sum(one.low > 0 for one in each.values())} of {len(each)} on {d}" f
 title = f"Other attacks that SAMIA surely beats: {'; '.join(beaten)}"
 floor = {panels[d]: found.leak((d, "dense"), "Conf")["accuracy"] for d in data}
 points += [{"data": panel, "attack": "dense, Conf", "sparsity": s, "value": level} for panel, level in floor.items() for s in sparsities]
-report.curves(points, "sparsity", hue="attack", facet="data", null=0.5, title=title, xlabel="share removed", ylabel="attack accuracy")
+report.curves(points, "sparsity", hue="attack", facet="data", null=0.5, level="guess", title=title, xlabel="share removed", ylabel="attack accuracy")
 
 # %%
 members = {way: audit.over([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
