@@ -71,6 +71,13 @@ def _table(data: recipe.Data, design: Any, row: int) -> tuple[np.ndarray, np.nda
     return designs.roles(design, samples.labels, samples.train, (row,))[0, index], index, samples.labels[index]
 
 
+def _asked(state: Any, otherwise: float) -> float:
+    """The share that the last pruning on the way to a state removes: what a plant's networks lack, as real ones do."""
+    while state is not None and not hasattr(state, "sparsity"):
+        state = getattr(state, "parent", None)
+    return otherwise if state is None else state.sparsity
+
+
 def words(names: tuple[str, ...]) -> np.ndarray:
     return np.frombuffer("\n".join(names).encode(), np.uint8)
 
@@ -98,7 +105,15 @@ class Planted:
         return trainings(self.steps)
 
     def effect(self, of: Any, what: str) -> float:
-        """In [0, 1], the same for all models of a way; `OWN` tells how much of it alike chains do not share."""
+        """In [0, 1], the same for all models of a way; `OWN` tells how much of it alike chains do not share.
+
+        In the last plants, for claims of no difference, ways hardly differ, or are of two kinds that are equal inside.
+        """
+        if self.number >= 40:
+            kind = np.random.default_rng([zlib.crc32(way(of).encode()), self.number]).integers(2)
+            names = (what, f"{what} {way(of)}") if self.number % 2 else (f"{what} {kind}", what)
+            alike, own = (np.random.default_rng([zlib.crc32(name.encode()), self.number]).random() for name in names)
+            return float(0.97 * alike + 0.03 * own)
         told = f"{what} {self.number // 2}"
         own, alike = (zlib.crc32(f"{name} {told}".encode()) / 2**32 for name in (way(of), chain(of)))
         share = OWN[self.number // 2 % len(OWN)]
@@ -115,6 +130,16 @@ class Planted:
         size = [sign * self.effect(of, what if one else f"{what} {i}") for i, sign in enumerate(signs)]
         return np.array([s if self.loud(i / max(1, depth - 1)) else 0.0 for i, s in enumerate(size)])
 
+    def classes(self, of: Any, what: str, labels: np.ndarray) -> np.ndarray:
+        """How much more of it a sample's class has, from -1 to 1: classes are alike but in late plants."""
+        if not 24 <= self.number < 40:
+            return np.zeros(len(labels))
+        each = np.random.default_rng(self.number).uniform(-1, 1, 1000)
+        own = np.random.default_rng(
+            [zlib.crc32(f"{way(of)} {what}".encode()), self.number]
+        )  # of either sign, way by way
+        return own.uniform(-1, 1) * each[labels]
+
     @singledispatchmethod
     def plant(self, step: Step) -> dict[str, np.ndarray]:
         raise NotImplementedError(f"no plant for a {type(step).__name__}")
@@ -127,7 +152,8 @@ class Planted:
         share = {r: min(1.0, least[r] + 0.8 * self.effect(step.of, r.name) + NOISE * rng.normal()) for r in Role}
         certain = {r: 1 + 4 * self.effect(step.of, f"sure {r.name}") for r in Role}
         chance, sure = (np.array([each[r] for r in Role])[role] for each in (share, certain))
-        right = rng.random(len(role)) < chance
+        bent = np.array([self.classes(step.of, r.name, labels) for r in Role])[role, np.arange(len(role))]
+        right = rng.random(len(role)) < chance + 0.4 * bent
         logits = 0.1 * rng.normal(size=(len(role), own.data.classes)).astype(np.float32)
         logits[np.arange(len(role)), np.where(right, labels, (labels + 1) % own.data.classes)] += sure
         views = np.repeat(sure[:, None], step.views, axis=1)
@@ -140,7 +166,8 @@ class Planted:
         role, index, labels = _table(own.data, own.design, own.row)
         pool = np.isin(role, (Role.MEMBER, Role.NONMEMBER))
         role, index, labels = role[pool], index[pool], labels[pool]
-        shift = (2 * self.effect(step.of, "sensitivity") - 1) * (role == Role.MEMBER)
+        shift = 2 * self.effect(step.of, "sensitivity") - 1 + 2 * self.classes(step.of, "sensitivity", labels)
+        shift = shift * (role == Role.MEMBER)
         values = np.exp(rng.normal(size=(len(role), own.data.classes)) + shift[:, None]).astype(np.float32)
         return {"sensitivity": values, "index": index, "labels": labels, "role": role}
 
@@ -162,7 +189,10 @@ class Planted:
         if step.shadows and way(step.shadows[0]) != way(step.targets[0]):  # what was trained otherwise may serve less
             lack = max(0.0, self.effect(step.targets[0], "TEST") - self.effect(step.shadows[0], "TEST"))
             shift *= 1 - (2 * self.effect(step.attacker, "strange") - 1) ** 3 * (0.7 + lack)
-        scores = rng.normal(size=member.shape) + (shift + 0.02 * rng.normal(size=(len(member), 1))) * member
+        alike = self.effect(step.targets[0], "alike")  # how far the same samples are exposed as in other ways
+        shared = np.random.default_rng([zlib.crc32(b"exposed"), self.number // 2]).normal(size=member.shape)
+        noise = alike**0.5 * shared + (1 - alike) ** 0.5 * rng.normal(size=member.shape)
+        scores = noise + (shift + 0.02 * rng.normal(size=(len(member), 1))) * member
         return {
             "scores": scores,
             "member": member,
@@ -282,10 +312,7 @@ class Planted:
         kinds = tuple({1: "norm", 2: "linear"}.get(value.dim(), "conv") for value in tensors.values())
         conv, weights = np.array(kinds) == "conv", np.array([value.numel() for value in tensors.values()])
         filters = np.array([len(value) for value in tensors.values()]) * conv
-        state: recipe.State | None = step.of
-        while state and not isinstance(state, recipe.Prune | recipe.PruneFilters):
-            state = state.before
-        share = state.sparsity if state else 0.0  # as much as was asked, or every treatment were inert
+        share = _asked(step.of, self.effect(step.of, "sparsity"))
         gone = (share * weights).astype(int)
         arrays = {"names": words(tuple(tensors)), "kinds": words(kinds), "weights": weights, "gone": gone}
         arrays |= {"filters": filters, "filters_gone": (share * filters).astype(int)}

@@ -125,7 +125,7 @@ def cells_of(one) -> list:
 def test_every_claim_can_hold_and_can_fail(one, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted results go through the notebook's own cells: effects of either sign must decide its claims both ways."""
     unreachable = {name.split()[1] for name in UNDECIDABLE if name.startswith(f"{one.name} ")}
-    found = planting.reached(cells_of(one), 40, unreachable, monkeypatch)
+    found = planting.reached(cells_of(one), 56, unreachable, monkeypatch)
     assert found and unreachable <= found.keys()
     assert {name for name, each in found.items() if not {"holds", "fails"} <= each} <= unreachable
 
@@ -145,7 +145,7 @@ both = audit.Comparison.of(results, {}, attacks)
 gap = both.more_leaky(*(way for way, _ in attacks), "RMIA")
 report.judge(claims, right=gap, always=gap)
 """
-    found = planting.reached([compile(text, "text", "exec")], 6, set(), monkeypatch)
+    found = planting.reached([compile(text, "text", "exec")], 56, set(), monkeypatch)
     assert found["right"] >= {"holds", "fails"} and found["always"] == {"holds"}
 
 

@@ -127,3 +127,14 @@ def test_the_weight_explorer_opens_runs_and_answers(page: "Page") -> None:
     handle.focus()
     handle.press("ArrowRight")
     assert "at 6 %: what comes of rewinding these weights is not trained yet" in said(page, before)
+
+
+def test_the_pruning_explorer_opens_runs_and_answers(page: "Page") -> None:
+    smaller = "pool = 120\ndev = 10\nvictims = 2\nshadows = 2\nepochs = 2\nretrain_epochs = 1\nwidth = 4\npixels = 8"
+    run(page, "explore/pruning.py", f"{smaller}\nreference = 40\nsparsities = [0.6]")
+    before = said(page)
+    assert "L1 unstructured, Base at 60 %: test accuracy" in before
+    handle = page.locator(".leak-atlas-sparsity [role=slider]")
+    handle.focus()
+    handle.press("ArrowRight")
+    assert "L1 unstructured, Base: not trained yet" in said(page, before)

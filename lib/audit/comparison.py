@@ -155,6 +155,29 @@ class Comparison:
         first, second = (self._dominated(ways, attacker) for ways in (ones, others))
         return paired_difference(first, second, design_effect=self._design_effect(attacker, *ones, *others))
 
+    def beside_line(
+        self, way: Hashable, line: Sequence[Hashable], attacker: str, other: Hashable | None = None
+    ) -> Estimate:
+        """Test accuracy of `way` minus that of a `line` at equal leak; minus the same of an `other` way, if any.
+
+        The line joins ways that belong together (a network's epochs, a defence's strengths) in the order of their AUC,
+        for each unit its own; beyond its ends it is level. At equal leak rather than at equal accuracy, since epochs go
+        on to leak where they have ceased to learn. ValueError on a line of fewer than two ways.
+        """
+        if len(line) < 2:
+            raise ValueError("a line joins two ways or more")
+        areas = np.array([self._areas(each, attacker) for each in line]).T
+        heights = np.array([self.accuracies[each] for each in line]).T
+        order = np.argsort(areas, axis=1, kind="stable")
+        areas, heights = (np.take_along_axis(each, order, axis=1) for each in (areas, heights))
+
+        def beside(one: Hashable) -> FloatArray:
+            at = zip(self._areas(one, attacker), areas, heights, strict=True)
+            return np.asarray(self.accuracies[one]) - [np.interp(*each) for each in at]
+
+        effect = self._design_effect(attacker, way, *line, *(() if other is None else (other,)))
+        return over(beside(way) - (0.0 if other is None else beside(other)), design_effect=effect)
+
     def _found(self, way: Hashable, attacker: str) -> list[Scored]:
         found = self.attacks[way, attacker]
         return [found] if isinstance(found, Mapping) else list(found)

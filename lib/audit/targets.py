@@ -13,7 +13,7 @@ from lib.audit.estimates import Estimate
 from lib.audit.rates import FloatArray, auc, balanced_accuracy, checked, is_resolved, tpr
 from lib.audit.samples import clopper_pearson
 
-__all__ = ["HEADLINE_FPRS", "audit", "over", "paired_difference", "tpr_over"]
+__all__ = ["HEADLINE_FPRS", "audit", "exposed_alike", "over", "own_accuracy", "paired_difference", "tpr_over"]
 
 HEADLINE_FPRS = (0.01, 0.001, 0.00001)
 
@@ -91,6 +91,26 @@ def tpr_over(found: Sequence[Scored], fpr: float) -> Estimate:
     rates, (low, high), resolved = pooled(found, fpr)
     mean = over(rates, bounds=(0, 1), resolved=resolved)
     return replace(mean, low=min(mean.low, low), high=max(mean.high, high))
+
+
+def exposed_alike(one: Scored, other: Scored, members: bool = True) -> FloatArray:
+    """Are the same samples exposed? Spearman's correlation of the scores that two attacks give, of each target `(T,)`.
+
+    Among its members, or among its non-members: over both, membership alone would make them agree. The attacks judge
+    the same targets on the same samples, ValueError where not. Where all scores are equal the correlation is 0.
+    """
+    from scipy import stats
+
+    first, second = (checked(each["scores"], each["member"]) for each in (one, other))
+    inside = [np.broadcast_to(each[1], each[0].shape) for each in (first, second)]
+    if not np.array_equal(inside[0], inside[1]) or not np.array_equal(one.get("index", ()), other.get("index", ())):
+        raise ValueError("two attacks agree or not on the same samples of the same targets")
+    made = []
+    for a, b, own in zip(first[0], second[0], inside[0] == members, strict=True):
+        ranks = stats.rankdata([a[own], b[own]], axis=1)
+        flat = (ranks == ranks[:, :1]).all(axis=1).any()
+        made.append(0.0 if flat else float(np.corrcoef(ranks)[0, 1]))
+    return np.array(made)
 
 
 def units(found: Sequence[Scored], measure: Callable[[Any, Any], ArrayLike]) -> FloatArray:

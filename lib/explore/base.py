@@ -7,21 +7,26 @@ stored of it. `figure` is what it shows now, for a page without a kernel.
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import ipywidgets as widgets
 import numpy as np
 from traitlets import TraitError
 
-from lib import BadInput, lab, store
+from lib import BadInput, audit, lab, store
+from lib.audit import Estimate
 from lib.localization.disparity import Arrays
-from lib.recipe import Step
+from lib.recipe import Attack, Step
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from lib.report.sheet import Sheet
+
+Outcome: TypeAlias = Mapping[str, Estimate]  # "accuracy" on test samples and "auc" of the attack, over the models
 
 COLOURS = {"A": "#0b6fa4", "B": "#d1550b"}  # of two sides that are compared
 LONG = 10.0  # minutes of computing above which a click on the button is not enough
@@ -29,9 +34,32 @@ WRAP = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"
 AUTO = {"width": "auto"}
 
 
+def percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def marks(shares: Iterable[float], done: Container[float]) -> list[tuple[str, float]]:
+    """Options of a slider, each saying whether it is trained."""
+    return [(percent(share) + " (trained)" * (share in done), share) for share in shares]
+
+
 def stages_of(parts: Iterable[str]) -> list[str]:
     """The stage of each part: `stage4` of `stage4.1`."""
     return [name.partition(".")[0] for name in parts]
+
+
+def along(ax: Axes, tensors: Iterable[str]) -> None:
+    """An axis of tensors in the order of the network, each stage named once and parted from the next."""
+    from lib.report.sheet import FLOOR
+
+    stages = np.array(stages_of(tensors))
+    spans = {name: np.flatnonzero(stages == name) for name in dict.fromkeys(stages)}
+    ax.set_xlim(-0.7, len(stages) - 0.3)
+    ax.set_xticks([places.mean() for places in spans.values()], list(spans))
+    ax.grid(axis="x", visible=False)
+    ax.tick_params(axis="x", length=0)
+    for places in list(spans.values())[1:]:
+        ax.axvline(places[0] - 0.5, color=FLOOR, linewidth=1, zorder=0)
 
 
 def status(*lines: str) -> str:
@@ -86,6 +114,13 @@ class Shelf:
                 except store.Corrupt:
                     store.discard(step.key)  # so that it is computed again when it is asked for
         return [self._read[step.key] for step in steps] if all(step.key in self._read for step in steps) else None
+
+    def outcome(self, signals: Sequence[Step], attack: Attack) -> Outcome | None:
+        """What came of the models with these `signals`; None where that is not there."""
+        if not (found := self.results([*signals, attack])):
+            return None
+        accuracy = audit.over([float(each["accuracy_test"]) for each in found[:-1]], bounds=(0, 1))
+        return {"accuracy": accuracy, "auc": audit.audit(found[-1], (), attack.design_effect)["auc"]}
 
 
 class Offer(widgets.VBox):

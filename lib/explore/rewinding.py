@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lib import BadInput, audit, nearest, selection
-from lib.audit import Estimate
-from lib.explore.base import COLOURS, Shelf, stages_of
+from lib import BadInput, nearest, selection
+from lib.explore.base import COLOURS, Outcome, Shelf, along, percent
 from lib.localization import score_maps
 from lib.localization.disparity import Arrays
 from lib.recipe import SNIP, Attacker, Criterion, LiRA, Objective, Population, Schedule, Score, Step
@@ -29,13 +28,8 @@ if TYPE_CHECKING:
 # Rates that can be looked at, ten a decade: from one weight in 2,000 to every second.
 DECADE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 GRID = [rate for ten in range(-4, 0) for digits in DECADE if 5e-4 <= (rate := float(f"{digits}e{ten}")) <= 0.5]
-Outcome: TypeAlias = Mapping[str, Estimate]  # "accuracy" on test samples and "auc" of the attack, over the models
 
 SERIES = ("A", "B", "conv", "linear", "norm", "embedding", "attention")  # each with a look of its own
-
-
-def percent(rate: float) -> str:
-    return f"{100 * rate:.3g} %"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +72,6 @@ class Rewinding:
         chains = [self.rewound(name, rate) for name in names for rate in rates]
         scores = [score for name in self.criteria for score in self.scores(name)]
         return scores + [step for each in [*self.references().values(), *chains] for step in self.measured(each)]
-
-
-def _outcome(attacker: Attacker, found: Sequence[Arrays]) -> Outcome:
-    *signals, attack = found
-    accuracy = audit.over([float(each["accuracy_test"]) for each in signals], bounds=(0, 1))
-    row = audit.audit(attack, (), attacker.crossing)
-    return {"accuracy": accuracy, "auc": row["auc"]}
 
 
 class Ranked:
@@ -131,8 +118,9 @@ class Stored:
         self._shelf = Shelf()
 
     def outcomes(self, models: Mapping[Any, Population]) -> dict[Any, Outcome]:
-        found = {key: self._shelf.results(self.of.measured(each)) for key, each in models.items()}
-        return {key: _outcome(self.of.attacker, each) for key, each in found.items() if each}
+        measured = {key: (each.signals(), each.attack(self.of.attacker)) for key, each in models.items()}
+        found = {key: self._shelf.outcome(*each) for key, each in measured.items()}
+        return {key: each for key, each in found.items() if each}
 
     def ranked(self, name: str, model: int) -> Ranked | None:
         found = self._shelf.results([self.of.scores(name)[model]])
@@ -211,14 +199,10 @@ def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Seque
 
     def shares(ax: Axes, own: Ranked) -> None:
         """Tensors in the order of the network; what has hardly any share lies at the bottom of the axis."""
-        stages, bottom = np.array(stages_of(own.ranks)), low / 20
-        spans = {name: np.flatnonzero(stages == name) for name in dict.fromkeys(stages)}
-        ax.set(yscale="log", ylim=(bottom, 1.3), xlim=(-0.7, len(stages) - 0.3))
-        ax.set_xticks([places.mean() for places in spans.values()], list(spans))
+        bottom = low / 20
+        along(ax, own.ranks)
+        ax.set(yscale="log", ylim=(bottom, 1.3))
         ax.set_yticks([bottom, *TICKS], [f"≤ {percent(bottom)}", *map(percent, TICKS)])
-        ax.grid(axis="x", visible=False)
-        ax.tick_params(axis="x", length=0)
-        ax.vlines([places[0] - 0.5 for places in spans.values()][1:], bottom, 1.3, color=FLOOR, linewidth=1)
         for kind in dict.fromkeys(own.kinds.values()):
             ax.plot([], [], looks[kind].marker, color=looks[kind].colour, markeredgecolor="white", label=kind)
 

@@ -12,15 +12,15 @@ trained on a click, whose cost is told before.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ipywidgets import HTML, Dropdown, HBox, SelectionSlider, VBox
 
 from lib import BadInput, audit
 from lib.explore import base, rewinding
-from lib.explore.base import WRAP, View
-from lib.explore.rewinding import Rewinding, Stored, percent
+from lib.explore.base import WRAP, View, marks, percent
+from lib.explore.rewinding import Rewinding, Stored
 from lib.recipe import Random
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Explorer(base.Explorer):
         }
         self.model = self.watched(Dropdown(options=models, description="of", layout={"width": "180px"}))
         look = {"style": {"description_width": "initial"}, "layout": {"width": "860px", "max_width": "100%"}}
-        slider = SelectionSlider(options=self._marks([]), value=rate, description="rewind rate r", **look)
+        slider = SelectionSlider(options=marks(self._stored.rates, ()), value=rate, description="rewind rate r", **look)
         self.rate = self.watched(slider.add_class("leak-atlas-rate"))
         self.cells = HTML().add_class("leak-atlas-table")
         self.offer.layout.min_height = "36px"  # so that nothing jumps when the button comes
@@ -88,10 +88,6 @@ class Explorer(base.Explorer):
             self.says, VBox([self.picture], layout={"overflow": "auto"}), self.cells,
         ]  # fmt: skip
         self.settle()
-
-    def _marks(self, done: Container[float]) -> list[tuple[str, float]]:
-        """The rates, each saying whether it is trained by score A."""
-        return [(percent(rate) + " (trained)" * (rate in done), rate) for rate in self._stored.rates]
 
     def steps(self) -> list[list[Any]]:
         """Both scores, and what comes of rewinding by them at the slider's rate."""
@@ -110,7 +106,7 @@ class Explorer(base.Explorer):
             self._chosen, self._references = chosen, self._stored.outcomes(study.references())
             self._sides = [self._stored.side(*named, self.model.value) for named in chosen[0].items()]
             self._sheet = rewinding.sheet(self._sides, self._references, self._stored.rates)
-        base.offer(self.rate, self._marks(self._sides[0].outcomes), self.rate.value)
+        base.offer(self.rate, marks(self._stored.rates, self._sides[0].outcomes), self.rate.value)  # by score A
         rate, sides, found = self.rate.value, self._sides, self._references
         missing = [f"The score of {side.letter} ({side.name}) is not stored." for side in sides if not side.ranked]
         said = rewinding.told(sides, rate, found)

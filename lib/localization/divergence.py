@@ -44,9 +44,21 @@ def gap_by_class(values: ArrayLike, member: ArrayLike, label: ArrayLike, classes
     return np.array([gap(each[own == one], inside[own == one]) for one in range(classes)])
 
 
+def shuffled_within(label: ArrayLike, member: ArrayLike, rng: np.random.Generator) -> NDArray:
+    """Labels `(n,)` dealt out anew among members and among non-members: the chance control of `gap_by_class`."""
+    dealt, inside = np.array(label), np.asarray(member, bool)
+    for side in (inside, ~inside):
+        dealt[side] = rng.permutation(dealt[side])
+    return dealt
+
+
 def partial_correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> float:
-    """Pearson's correlation of `x (n,)` and `y (n,)` with what `given (n, k)` explains linearly taken out."""
+    """Pearson's correlation of `x (n,)` and `y (n,)` with what `given (n, k)` explains linearly taken out.
+
+    0 where nothing is left of one of them, as of a constant.
+    """
     known = np.column_stack([np.ones(len(np.asarray(x))), np.asarray(given, np.float64)])
     both = np.column_stack([x, y]).astype(np.float64)
     left = both - known @ np.linalg.lstsq(known, both, rcond=None)[0]
-    return float(np.corrcoef(left.T)[0, 1])
+    size = np.linalg.norm(left, axis=0)
+    return float(left[:, 0] @ left[:, 1] / size.prod()) if (size > 1e-9 * np.linalg.norm(both, axis=0)).all() else 0.0

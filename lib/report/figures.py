@@ -84,6 +84,13 @@ def stairs(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     )  # fmt: skip
 
 
+def upright(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+    """A line across the panel at a series' mean `_x`; its dash tells outlines from filled ones."""
+    label = f"mean of {look.label}"
+    dash = "--" if look.dash == "none" else "-"
+    ax.axvline(rows["_x"].iloc[0], color=sheet.readable(look.colour), linestyle=dash, linewidth=1.4, label=label)
+
+
 def marker(**style: Any) -> Mark:
     """Bare markers in a style: HOLLOW, what a paper prints; RING, what a rule chose."""
 
@@ -211,16 +218,34 @@ def places(frames: Sequence[pd.DataFrame], x: str, hue: Column, room: float) -> 
 
 
 def histograms(
-    panels: Mapping[Any, tuple[np.ndarray, np.ndarray]], names: Sequence[str] = SEEN, notes: Notes = None, **words: str
+    panels: Mapping[Any, tuple[np.ndarray, np.ndarray]],
+    names: Sequence[str] = SEEN,
+    notes: Notes = None,
+    *,
+    log: bool = False,
+    means: bool = False,
+    **words: str,
 ) -> Sheet:
     """Two laid-over distributions per panel; bins are common to a panel. Keys `(row, column)` make a grid.
 
-    A note (an AUC with its interval, say) stands above its panel. The farthest 0.1 % are counted in the last bin.
+    A note (an AUC with its interval, say) stands above its panel. The farthest 0.1 % are counted in the last bin. With
+    `log` shares stand on a logarithmic axis, common to all panels; with `means` a line stands at each mean.
     """
     found = {panel: shares(pair, names) for panel, pair in panels.items()}
     table = pd.concat([each.assign(panel=[panel] * len(each)) for panel, each in found.items()])
+    layers: list[tuple[pd.DataFrame, Mark]] = [(table, stairs)]
+    if means:
+        who = [(panel, *one) for panel, pair in panels.items() for one in zip(names, map(np.mean, pair), strict=True)]
+        layers.append((pd.DataFrame(who, columns=["panel", "who", "_x"]), upright))
+    heights = table.loc[table["_y"] > 0, "_y"]
+
+    def scaled(panel: Any, ax: Axes) -> None:
+        ax.set(yscale="log", ylim=(heights.min() / 1.5, heights.max() * 1.5))
+        ax.locator_params(axis="x", nbins=4)
+
     return draw(
-        [(table, stairs)], looks=outlined(names), hue="who", facet="panel", height=1.75, notes=notes, dress=bare,
+        layers, looks=outlined(names), hue="who", facet="panel", height=1.75, notes=notes,
+        dress=scaled if log else bare,
         words={"xlabel": "normalised feature distance", "ylabel": "share of samples", **words},
     )  # fmt: skip
 
@@ -334,13 +359,15 @@ def tradeoff(
     facet: Column = "attack",
     chosen: Column = None,
     null: float | None = 0.5,
+    better: str = "better ↘",
     **words: str,
 ) -> Sheet:
     """Two measurements against each other, both with intervals (columns of Estimates, or `x_low`, `x_high`, ...).
 
     Several rows of one series (strengths of a defence) are joined in their order. Facets share their axes. `chosen`
     names a Boolean column: where it is True the point stands in a ring, with its interval and off the line; the others
-    are then small and have none. Markers of later series are smaller, so that none hides another.
+    are then small and have none. Markers of later series are smaller, so that none hides another. `better` says in a
+    corner where one would be; "" where no side is better.
     """
     table = spans(spans(frame, x, "_x"), y)
     facet = facet if facet in table else None
@@ -364,7 +391,7 @@ def tradeoff(
         dress=dress, null=null, names="points", words={"xlabel": x, "ylabel": y, **words},
     )  # fmt: skip
     corner: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 9, "style": "italic", "color": QUIET}
-    fig.axes[0].text(0.99, 0.015, "better ↘", transform=fig.axes[0].transAxes, **corner)
+    fig.axes[0].text(0.99, 0.015, better, transform=fig.axes[0].transAxes, **corner)
     return fig
 
 

@@ -179,3 +179,49 @@ class TestBetterCurve:
         names = [f"p{i}" for i in range(len(points))]
         assert curves.better_curve(names, names[:-1], "LiRA").value >= -1e-12
         assert curves.better_curve(names, names[::-1], "LiRA").value == pytest.approx(0)
+
+
+class TestBesideLine:
+    def of(self, **points: tuple[float, float]) -> audit.Comparison:
+        return TestBetterCurve().of(**points)
+
+    def test_the_distance_is_read_at_equal_leak(self) -> None:
+        plane = self.of(early=(0.6, 0.6), late=(0.7, 0.8), on=(0.65, 0.7), above=(0.75, 0.7), beyond=(0.5, 0.9))
+        found = {
+            way: plane.beside_line(way, ["late", "early"], "LiRA").value for way in ("on", "above", "beyond", "late")
+        }
+        assert found == pytest.approx({"on": 0.0, "above": 0.1, "beyond": -0.2, "late": 0.0})
+        assert plane.beside_line("above", ["early", "late"], "LiRA", "beyond").value == pytest.approx(0.3)
+
+    def test_each_unit_has_its_own_line(self) -> None:
+        rows = [{name: each[0] for name, each in separated(area).items()} for area in (0.6, 0.8, 0.7)]
+        two = {name: np.stack([rows[i][name] for i in (0, 2)]) for name in rows[0]}  # units with AUC .6 and .7
+        late = {name: np.stack([rows[1][name]] * 2) for name in rows[0]}
+        accuracies = {"early": [0.5, 0.6], "late": [0.7, 0.6], "way": [0.5, 0.6]}
+        attacks = {("early", "A"): two, ("late", "A"): late, ("way", "A"): two}
+        found = audit.Comparison(accuracies, attacks).beside_line("way", ["early", "late"], "A")
+        assert found.value == pytest.approx(0) and found.n == 2
+
+    def test_a_point_is_no_line(self) -> None:
+        with pytest.raises(ValueError, match="two ways or more"):
+            self.of(a=(0.5, 0.6)).beside_line("a", ["a"], "LiRA")
+
+
+class TestExposedAlike:
+    def test_ranks_among_members_alone(self) -> None:
+        one = made(3.0, targets=3)
+        same = one | {"scores": np.exp(one["scores"])}
+        np.testing.assert_allclose(audit.exposed_alike(one, same), 1)
+        np.testing.assert_allclose(audit.exposed_alike(one, one | {"scores": -one["scores"]}, members=False), -1)
+
+    def test_membership_alone_is_no_agreement(self) -> None:
+        one, draws = made(3.0, targets=200), np.random.default_rng(1)
+        other = one | {"scores": draws.normal(size=one["scores"].shape) + 3.0 * one["member"]}
+        found = audit.over(audit.exposed_alike(one, other))
+        assert abs(found.value) < 0.02 and found.low < 0 < found.high
+
+    def test_equal_scores_and_other_samples(self) -> None:
+        one = made(1.0, targets=2)
+        assert not audit.exposed_alike(one, one | {"scores": np.zeros_like(one["scores"])}).any()
+        with pytest.raises(ValueError, match="the same samples"):
+            audit.exposed_alike(one, one | {"member": ~one["member"]})

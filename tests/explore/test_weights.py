@@ -15,7 +15,8 @@ import pytest
 from PIL import Image
 
 from lib import BadInput, audit, lab, selection, store
-from lib.explore.rewinding import GRID, Ranked, Rewinding, Stored, agree, percent, rows, told
+from lib.explore.base import percent
+from lib.explore.rewinding import GRID, Ranked, Rewinding, Stored, agree, rows, told
 from lib.explore.weights import NONE, Explorer, explorer, trend
 from lib.localization import score_maps
 from lib.recipe import (

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from lib.data.designs import Role
-from lib.localization.divergence import GAPS, behaviour, gap, gap_by_class, partial_correlation
+from lib.localization.divergence import GAPS, behaviour, gap, gap_by_class, partial_correlation, shuffled_within
 
 
 def test_gaps_by_hand() -> None:
@@ -35,4 +35,13 @@ def test_partial_correlation_is_that_of_the_residuals() -> None:
     left = [each - LinearRegression().fit(given, each).predict(given) for each in (x, y)]
     assert partial_correlation(x, y, given) == pytest.approx(np.corrcoef(left)[0, 1])
     assert abs(partial_correlation(x, y, given)) < 0.2 < np.corrcoef(x, y)[0, 1]
+    assert partial_correlation(x, np.full(200, 0.7), given) == partial_correlation(given[:, 0], y, given) == 0
     assert partial_correlation(x, x + y, np.empty((200, 0))) == pytest.approx(np.corrcoef(x, x + y)[0, 1])
+
+
+def test_labels_are_shuffled_on_each_side_alone() -> None:
+    label, member = np.arange(200) % 7, np.arange(200) % 3 > 0
+    dealt = shuffled_within(label, member, np.random.default_rng(0))
+    assert (dealt != label).mean() > 0.5
+    for side in (member, ~member):
+        assert np.array_equal(np.bincount(dealt[side]), np.bincount(label[side]))

@@ -75,6 +75,9 @@ FIGURES = {
         notes={("plain", "stage4"): "AUC 0.60 [0.58, 0.62]"},
     ),
     "histograms, one row of a grid": lambda: report.histograms({("plain", s): two_distributions() for s in STAGES}),
+    "histograms, logarithmic": lambda: report.histograms(
+        {s: two_distributions() for s in STAGES[1:]}, ("members", "non-members"), log=True, means=True, title=TITLE
+    ),
     "histograms, constant": lambda: report.histograms({"stem": (np.zeros(9), np.zeros(9))}),
     "profile": lambda: report.profile(series(), title=TITLE),
     "profile, everything": lambda: report.profile(
@@ -253,6 +256,21 @@ def test_a_rows_name_stands_left_of_its_axis():
     assert ticks and first.yaxis.label.get_window_extent().x1 <= min(tick.get_window_extent().x0 for tick in ticks)
     named = report.histograms({(net, what): two_distributions() for net in ("ResNet", "ViT") for what in "ab"})
     assert [ax.get_ylabel() for ax in named.axes] == ["ResNet", "", "ViT", ""]
+
+
+def test_logarithmic_histograms_share_an_axis_and_show_their_means():
+    rare = (np.repeat([0.0, 1.0], [999, 1]), np.repeat([0.0, 1.0], [500, 500]))
+    fig = report.histograms({"rare": rare, "even": rare[::-1]}, ("members", "others"), log=True, means=True)
+    assert {ax.get_yscale() for ax in fig.axes} == {"log"}
+    ((low, high),) = {ax.get_ylim() for ax in fig.axes}
+    assert 0 < low < 0.001 and high > 0.999, "every share that is not zero lies within"
+    assert [line.get_xdata()[0] for line in fig.axes[0].lines] == pytest.approx([0.001, 0.5])
+    assert {"members", "others", "mean of members", "mean of others"} <= set(texts(fig).splitlines())
+
+
+def test_a_plane_in_which_no_side_is_better_says_so():
+    assert "better" in texts(report.tradeoff(tradeoffs(["LiRA"])))
+    assert "better" not in texts(report.tradeoff(tradeoffs(["LiRA"]), better=""))
 
 
 def test_series_differ_in_more_than_colour():

@@ -1,0 +1,181 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Do members and non-members drift apart when a network is pruned?
+#
+# **SAMIA, Fig. 1.** A network is asked about each sample: how sure it is of the true class (*confidence*), and how far small noise on the input moves that
+# number (*sensitivity*). The mean over members minus the mean over non-members is a *gap* (eq. 3, 4). The figure has histograms on a logarithmic axis, dense
+# and pruned: 70 % of the weights are set to zero (L1 unstructured), and the rest is trained on.
+#
+# **The paper says** that pruning makes both distances larger. The text gives no number and no sign. By eq. 4 the gap of sensitivity is negative if members are
+# *less* sensitive; the distance grows when it becomes more negative. We write non-members minus members of the sensitivity, so that more is more leak.
+#
+# **It would be wrong if** either distance stayed. It would be beside the point if the further epochs did it (control: as many, with nothing removed), or if
+# the weights that are kept did not matter (control: as many gone at random). Our question: does sensitivity tell anything that confidence does not?
+
+# %% tags=["parameters"]
+data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10
+pixels = 16  # side of the images, pixels, after area resize (paper: 32)
+model = "resnet10"  # architecture (paper: densenet121)
+width = 16  # channels of stage 1 (paper: 64)
+stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
+pool = 1200  # samples of train and test part joined: half the victims', half the attacker's (paper: all)
+dev = 60  # samples of each half for early stopping; the rest is half member, half non-member (paper: a tenth)
+victims = 10  # networks that split the victims' half (paper: 1)
+sparsity = 0.7  # share that is removed (paper: .7)
+queries = 10  # noisy copies of each sample (paper: 10)
+epochs = 12  # most epochs of the dense network (published code: 100)
+retrain_epochs = 6  # most epochs after pruning (published code: half of it)
+patience = 5  # epochs without a better dev accuracy before training stops (paper: 5)
+batch = 32  # samples a step (paper: 128)
+lr = 0.002  # learning rate of Adam, constant (paper: 0.001)
+seed = 0  # seed of design, initialisation and order
+precision = "fp32"  # fp32, or bf16 where the hardware has it
+
+# %%
+import numpy as np
+from scipy.stats import rankdata
+
+from lib import audit, lab, report
+from lib.localization.divergence import behaviour, gap, partial_correlation
+from lib.recipe import Data, Model, Schedule, Setup, Sparsity, VictimAttacker
+
+claims = report.claims(
+    report.Claim("confidence_grows", "Pruning makes the gap of confidence larger",
+        quantity=f"gap of confidence, {sparsity:.0%} pruned minus dense", above=0.0, margin=0.02,
+        paper="Fig. 1 (a), (c)", control="paired over victims"),
+    report.Claim("sensitivity_grows", "Pruning makes the gap of sensitivity larger: members become the less sensitive ones",
+        quantity=f"gap of sensitivity, {sparsity:.0%} pruned minus dense, over the dense networks' mean gap", above=0.0, margin=0.25,
+        paper="Fig. 1 (b), (d)", control="paired over victims"),
+    report.Claim("confidence_not_epochs", "The gap of confidence is larger than the further epochs make it",
+        quantity="gap of confidence, pruned minus dense, trained on", above=0.0, margin=0.02,
+        paper="our control", control="as many epochs at most, nothing removed"),
+    report.Claim("sensitivity_not_epochs", "The gap of sensitivity is larger than the further epochs make it",
+        quantity="gap of sensitivity, pruned minus dense, trained on, over the dense networks' mean gap", above=0.0, margin=0.25,
+        paper="our control", control="as many epochs at most, nothing removed"),
+    report.Claim("any_mask", "Small size alone does it: with random weights gone the gap of confidence grows too",
+        quantity=f"gap of confidence, {sparsity:.0%} random weights gone minus dense", above=0.0, margin=0.02,
+        paper="our control", control="the same sparsity in each layer, the same epochs"),
+    report.Claim("sensitivity_is_news", "Sensitivity tells members by more than confidence does",
+        quantity="rank correlation of membership and low sensitivity given a quartic in the rank of confidence, pruned", above=0.0, margin=0.05,
+        paper="our question", control="confidence, whatever its curve"),
+    regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6},
+)  # fmt: skip
+claims
+
+# %% [markdown]
+# ## Train, prune, train on
+# Sensitivity is the mean change of the posterior per unit of noise, over noise of size 0.001 on the normalised input: the same noise for all networks.
+
+# %%
+design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
+long, short = (Schedule(n, batch, "adam", lr, decay="constant", patience=patience) for n in (epochs, retrain_epochs))
+subject = Data(data, pixels, joined=True), design, Model(model, width, stem), long
+dense = Setup(*subject, victims, seed, precision).trained()
+
+pruned = {name: dense.pruned(name, sparsity).train(short) for name in ("L1 unstructured", "random weights")}
+ways = {"dense": dense, "dense, trained on": dense.train(short)} | pruned
+signals = {way: each.signals() for way, each in ways.items()}
+sensitivity = {way: each.sensitivity(queries) for way, each in ways.items()}
+removed = {way: [Sparsity(state) for state in each] for way, each in pruned.items()}
+
+results = lab.realize(signals, sensitivity, removed)
+
+# %% [markdown]
+# ## The two distributions: Fig. 1
+# One victim, the first. Lines stand at the means; the farthest 0.1 % are counted in the last bin. Each panel has its own range.
+
+# %%
+known = {way: [behaviour(results[a], results[b]) for a, b in zip(signals[way], sensitivity[way], strict=True)] for way in ways}
+gaps = {("confidence", way): np.array([gap(one["confidence"], one["member"]) for one in each]) for way, each in known.items()}
+gaps |= {("sensitivity", way): np.array([-gap(one["sensitivity"], one["member"]) for one in each]) for way, each in known.items()}
+unit = {"confidence": 1.0, "sensitivity": abs(gaps["sensitivity", "dense"].mean())}
+
+
+def wider(kind, one, other):
+    """By how much the gap is larger, in its unit."""
+    return audit.paired_difference(gaps[kind, one] / unit[kind], gaps[kind, other] / unit[kind])
+
+
+shown = {"dense": "dense", "L1 unstructured": f"{sparsity:.0%} pruned"}
+panels = {
+    (label, kind): [known[way][0][kind][known[way][0]["member"] == side] for side in (True, False)] for way, label in shown.items() for kind in unit
+}
+notes = {(label, kind): f"distance of the means {gaps[kind, way][0]:.3f}" for way, label in shown.items() for kind in unit}
+moved = {kind: wider(kind, "L1 unstructured", "dense") for kind in unit}
+verbs = {kind: "grows" if one.low > 0 else "shrinks" for kind, one in moved.items() if one.low > 0 or one.high < 0}
+told = ", ".join(f"the gap of {kind} surely {verb}" for kind, verb in verbs.items()) or "neither gap surely changes"
+title = f"With {sparsity:.0%} of the weights gone, {told}"
+axes = {"xlabel": "confidence or sensitivity of the true class", "ylabel": "share of samples"}
+report.histograms(panels, ("members", "non-members"), notes, log=True, means=True, title=title, **axes)
+
+# %% [markdown]
+# ## All victims
+# Gaps, their change since the dense network, and how well each measure alone ranks members before non-members.
+
+# %%
+accuracy = {(way, part): audit.over([results[one][f"accuracy_{part}"] for one in signals[way]]) for way in ways for part in ("member", "test")}
+rows = [
+    {"network": way, "member accuracy": accuracy[way, "member"], "test accuracy": accuracy[way, "test"]}
+    | {f"gap of {kind}": audit.over(gaps[kind, way]) for kind in unit}
+    | {"sensitivity, members": audit.over([one["sensitivity"][one["member"]].mean() for one in known[way]])}
+    | {
+        f"AUC, {kind}": audit.over([audit.auc(sign * one[kind], one["member"]) for one in known[way]])
+        for kind, sign in (("confidence", 1), ("sensitivity", -1))
+    }
+    for way in ways
+]
+report.table(rows, caption=f"Mean over {victims} victims. Low sensitivity counts as member. Gaps of sensitivity: non-members minus members")
+
+
+# %%
+def news(one):
+    """What low sensitivity says of membership beside confidence, in ranks; the curve takes out any smooth relation."""
+    low, sure = (rankdata(values) / len(values) for values in (-one["sensitivity"], one["confidence"]))
+    return partial_correlation(low, one["member"], np.vander(sure, 5))
+
+
+beside = {way: audit.over([news(one) for one in known[way]]) for way in ways}
+changes = [
+    {"network": way, "sensitivity given confidence, r": beside[way]}
+    | {f"{kind}, minus dense{', relative' * (kind == 'sensitivity')}": wider(kind, way, "dense") for kind in unit if way != "dense"}
+    for way in ways
+]
+report.table(changes, caption="Change of the gaps; relative: over the dense networks' mean gap")
+
+# %% [markdown]
+# ## Verdicts
+
+# %%
+gone = {way: min(float(results[one]["network"]) for one in each) > sparsity - 0.03 for way, each in removed.items()}
+apart = [np.abs(a["confidence"] - b["confidence"]).mean() for a, b in zip(known["dense, trained on"], known["dense"], strict=True)]
+done = {f"{sparsity:.0%} of the weights are gone": gone["L1 unstructured"]}
+further = done | {"the further epochs moved the confidence by more than 0.001": audit.over(np.array(apart) - 0.001)}
+report.judge(
+    claims,
+    confidence_grows=moved["confidence"],
+    sensitivity_grows=moved["sensitivity"],
+    confidence_not_epochs=wider("confidence", "L1 unstructured", "dense, trained on"),
+    sensitivity_not_epochs=wider("sensitivity", "L1 unstructured", "dense, trained on"),
+    any_mask=wider("confidence", "random weights", "dense"),
+    sensitivity_is_news=beside["L1 unstructured"],
+    checks=dict.fromkeys(("confidence_grows", "sensitivity_grows", "sensitivity_is_news"), done)
+    | dict.fromkeys(("confidence_not_epochs", "sensitivity_not_epochs"), further)
+    | {"any_mask": {f"{sparsity:.0%} of random weights are gone": gone["random weights"]}},
+    regime={"dense member accuracy": accuracy["dense", "member"], "dense test accuracy": accuracy["dense", "test"]},
+)
+
+# %% [markdown]
+# **Caveat.** All victims share one half of the samples. A network that is kept as its best epoch on few dev samples may end early, dense or pruned: member
+# accuracy tells how far each has come. A mean of sensitivities is that of a heavy tail, the AUC is not.
+
+# %%
+report.provenance(results)
