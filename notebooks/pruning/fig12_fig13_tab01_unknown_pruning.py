@@ -111,15 +111,13 @@ def right(one, other, name="SAMIA"):
 
 
 places = sorted(((a[2], b[2], a, b) for a, b in matrices), key=lambda each: (*each[:2], -data.index(each[2][0])))  # for the key
-points = [{"panel": a[1] if a[0] == data[0] else a[0], "target": s, "shadows": z, "value": audit.over(right(a, b))} for s, z, a, b in places]
+points = [{"panel": a[1] if a[0] == data[0] else a[0], "target": s, "shadow sparsity": z, "value": audit.over(right(a, b))} for s, z, a, b in places]
 plain = {d: [pair for pair in matrices if pair[0][0] == d and pair[0][1] == pruners[0] and pair[0] != pair[1]] for d in data}
 gains = {d: {pair: audit.paired_difference(right(*pair), right(pair[0], pair[0])) for pair in plain[d]} for d in data}
 mean = {d: audit.over(np.mean([right(*pair) - right(pair[0], pair[0]) for pair in plain[d]], axis=0)) for d in data}
 costly = [f"{sum(gain.high < -0.03 for gain in each.values())} of {len(each)} on {d}" for d, each in gains.items()]
 title = f"L1 unstructured, pairs that surely cost 3 points: {'; '.join(costly)}"
-report.curves(
-    points, "shadows", hue="target", facet="panel", null=0.5, level="guess", title=title, xlabel="removed from shadows", ylabel="attack accuracy"
-)
+report.curves(points, "shadow sparsity", hue="target", facet="panel", null=0.5, level="guess", title=title, ylabel="attack accuracy")
 
 # %%
 members = {way: audit.over([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
