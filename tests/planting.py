@@ -186,6 +186,9 @@ class Planted:
         shift = 2 * self.effect(step.targets[0], "leak") + 0.5 * self.effect(
             step.attacker, f"with {len(step.shadows)} shadows"
         )
+        if step.shadows and way(step.shadows[0]) != way(step.targets[0]):  # what was trained otherwise may serve less
+            lack = max(0.0, self.effect(step.targets[0], "TEST") - self.effect(step.shadows[0], "TEST"))
+            shift *= 1 - (2 * self.effect(step.attacker, "strange") - 1) ** 3 * (0.7 + lack)
         alike = self.effect(step.targets[0], "alike")  # how far the same samples are exposed as in other ways
         shared = np.random.default_rng([zlib.crc32(b"exposed"), self.number // 2]).normal(size=member.shape)
         noise = alike**0.5 * shared + (1 - alike) ** 0.5 * rng.normal(size=member.shape)
@@ -313,7 +316,10 @@ class Planted:
         gone = (share * weights).astype(int)
         arrays = {"names": words(tuple(tensors)), "kinds": words(kinds), "weights": weights, "gone": gone}
         arrays |= {"filters": filters, "filters_gone": (share * filters).astype(int)}
-        arrays |= {"convolutions": gone[conv].sum() / weights[conv].sum(), "network": gone.sum() / weights.sum()}
+        arrays |= {
+            "convolutions": gone[conv].sum() / max(1, weights[conv].sum()),
+            "network": gone.sum() / weights.sum(),
+        }
         own = zip(tensors, filters, strict=True)
         return arrays | {f"filter/{name}": np.arange(size) < int(share * size) for name, size in own if size}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -117,15 +117,33 @@ class Comparison:
         shown &= mean.resolved and theirs
         return replace(mean, low=min(mean.low, float(least)), high=max(mean.high, float(most)), resolved=shown)
 
+    def reached(self, *pairs: Pair, number: Literal["accuracy", "auc"] = "accuracy") -> FloatArray:
+        """What attackers reach on each unit, `(n,)`: the mean over pairs of a way and an attacker.
+
+        `accuracy` is that at the attacker's own thresholds: ValueError where one names none.
+        """
+        each = [
+            self._areas(way, str(attacker)) if number == "auc" else own_accuracy(self._found(way, str(attacker)))
+            for way, attacker in pairs
+        ]
+        if any(one is None for one in each):
+            raise ValueError(f"{' and '.join(dict.fromkeys(str(name) for _, name in pairs))} need own thresholds")
+        return np.asarray(np.mean(each, axis=0))  # type: ignore[arg-type]
+
     def more_right(self, one: Pair, other: Pair) -> Estimate:
         """Attack accuracy of `one`, a way and an attacker, at that attacker's own thresholds, minus that of `other`.
 
         ValueError where one of them names no threshold.
         """
-        first, second = (own_accuracy(self._found(way, str(attacker))) for way, attacker in (one, other))
-        if first is None or second is None:
-            raise ValueError(f"{one[1]} and {other[1]} need thresholds of their own")
-        return paired_difference(first, second)
+        return self.stronger([one], [other])
+
+    def stronger(
+        self, ones: Sequence[Pair], others: Sequence[Pair], number: Literal["accuracy", "auc"] = "accuracy"
+    ) -> Estimate:
+        """What `ones` reach in the mean minus what `others` do, see `reached`."""
+        effect = max(self._design_effect(str(name), way) for way, name in (*ones, *others)) if number == "auc" else 1.0
+        first, second = self.reached(*ones, number=number), self.reached(*others, number=number)
+        return paired_difference(first, second, design_effect=effect)
 
     def better_curve(self, ones: Sequence[Hashable], others: Sequence[Hashable], attacker: str) -> Estimate:
         """The area that the strengths `ones` dominate in the plane of accuracy and AUC, minus that of `others`.

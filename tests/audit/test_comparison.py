@@ -57,6 +57,13 @@ def test_attack_accuracies_are_paired_too() -> None:
     assert both.more_right(("plain", "A"), ("plain", "B")) == audit.paired_difference(*right)
     with pytest.raises(ValueError, match="thresholds"):
         both.more_right(("plain", "A"), ("plain", "C"))
+    mean = both.reached(("plain", "A"), ("plain", "B"))
+    assert mean == pytest.approx(np.mean(right, axis=0)) and len(mean) == 8
+    found = both.stronger([("plain", "A"), ("plain", "B")], [("plain", "B")])
+    assert found.value == pytest.approx(np.mean(right[0] - right[1]) / 2)
+    areas = [audit.auc(each["scores"], each["member"]) for each in (one, other)]
+    assert both.stronger([("plain", "A")], [("plain", "C")], "auc").value == 0
+    assert both.reached(("plain", "B"), number="auc") == pytest.approx(areas[1])
 
 
 def test_equal_ways_differ_by_nothing() -> None:
