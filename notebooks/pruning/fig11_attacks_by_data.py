@@ -27,14 +27,14 @@ model = ["resnet10", "fc"]  # architecture for each data set (paper: densenet121
 width = [16, 256]  # of each: channels of stage 1 (paper: 64), units of a fully connected network's first layer (paper: 256)
 stem = ["conv3-pool", "conv3"]  # of each: first layer, of a ResNet or a DenseNet (published code: conv3-pool)
 pool = [1200, 1200]  # samples of train and test part joined: half the victims', half the attacker's (paper: all)
-dev = [60, 60]  # samples of each half for early stopping; the rest is half member, half non-member (paper: a tenth)
+dev = [60, 60]  # samples of each half that are set apart, for early stopping; the rest is half member, half not (paper: a tenth)
 victims = 10  # networks that split the victims' half (paper: 1)
 shadows = 5  # networks that split the attacker's half (paper: 5)
 sparsities = [0.6, 0.7, 0.9]  # shares that are removed (paper: .5 to .9)
 samia_at = [0.6, 0.7, 0.9]  # those at which SAMIA attacks too, the dearest attack by far (paper: all)
 epochs = [12, 50]  # of each: most epochs of the dense network (published code: 100 for images, 50 for bits)
 retrain_epochs = [6, 25]  # of each: most epochs after pruning (published code: half of it)
-patience = 5  # epochs without a better dev accuracy before training stops (paper: 5)
+patience = None  # epochs without a better dev accuracy before training stops; None: all are trained (paper: 5)
 batch = [32, 32]  # of each: samples a step (paper: 128)
 lr = [0.002, 0.002]  # of each: learning rate of Adam, constant (paper: 0.001)
 attack_epochs = 10  # of SAMIA's networks (published code: 100)
@@ -177,7 +177,7 @@ report.judge(
 
 # %% [markdown]
 # **Caveat.** All victims share one half of the samples and one set of shadows: intervals say what other victims would give, not other attackers or attack
-# networks. Early stopping looks at few samples. One noise draw serves all sensitivities. LiRA knows its shadows' answers on the victim's samples, which the
+# networks. One noise draw serves all sensitivities. LiRA knows its shadows' answers on the victim's samples, which the
 # others do not use.
 
 # %%
