@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from lib.attacks import signals as scores
 from lib.audit import FloatArray
@@ -42,6 +43,16 @@ def gap_by_class(values: ArrayLike, member: ArrayLike, label: ArrayLike, classes
     """The same within each class, `(classes,)`."""
     each, inside, own = (np.asarray(part) for part in (values, member, label))
     return np.array([gap(each[own == one], inside[own == one]) for one in range(classes)])
+
+
+def ranked(logits: ArrayLike) -> float:
+    """How unlike the ranked posteriors of samples are, from their `logits (n, C)`: what PPB's penalty lowers (6.2).
+
+    The mean of KL(second || first), in nats, over pairs of a sample of the first half and one of the second.
+    """
+    log_p = special.log_softmax(np.sort(np.asarray(logits, np.float64), axis=1), axis=1)
+    first, second = (log_p[part : part + len(log_p) // 2] for part in (0, len(log_p) // 2))
+    return float((np.exp(second) * (second - first)).sum(axis=1).mean())
 
 
 def partial_correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> float:

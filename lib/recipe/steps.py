@@ -92,9 +92,15 @@ class State(Step, ABC):
         """
         goal, design = objective or CrossEntropy(), self.training.design
         return dataclasses.replace(
-            self.training, schedule=schedule, objective=goal, parent=self, teachers=teachers, diet=diet, ranking=ranking,
+            self.training,
+            schedule=schedule,
+            objective=goal,
+            parent=self,
+            teachers=teachers,
+            diet=diet,
+            ranking=ranking,
             design=design if reference is None else dataclasses.replace(design, reference=reference),
-        )  # fmt: skip
+        )
 
     def at(self, when: int | Literal["init"]) -> State:
         """The state after epoch `when` of this training, or at its initialisation."""

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from lib.data.designs import Role
-from lib.localization.divergence import GAPS, behaviour, gap, gap_by_class, partial_correlation
+from lib.localization.divergence import GAPS, behaviour, gap, gap_by_class, partial_correlation, ranked
 
 
 def test_gaps_by_hand() -> None:
@@ -36,3 +36,11 @@ def test_partial_correlation_is_that_of_the_residuals() -> None:
     assert partial_correlation(x, y, given) == pytest.approx(np.corrcoef(left)[0, 1])
     assert abs(partial_correlation(x, y, given)) < 0.2 < np.corrcoef(x, y)[0, 1]
     assert partial_correlation(x, x + y, np.empty((200, 0))) == pytest.approx(np.corrcoef(x, x + y)[0, 1])
+
+
+def test_ranked_posteriors_are_compared_in_pairs_whatever_their_classes() -> None:
+    one, other = np.log([0.5, 0.3, 0.2]), np.log([0.2, 0.7, 0.1])
+    assert ranked([one, one[::-1]]) == pytest.approx(0)
+    second = np.array([0.7, 0.2, 0.1])
+    assert ranked([one, other]) == pytest.approx((second * np.log(second / [0.5, 0.3, 0.2])).sum())
+    assert ranked([one, one, other, one, other]) == pytest.approx(ranked([one, other]) / 2)  # the last has no partner
