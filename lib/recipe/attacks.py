@@ -156,7 +156,8 @@ class Network(Learner):
 
     def operations(self, count: Count, samples: float, classes: int) -> float:
         units = (3 if self.inputs == "top3" else classes * len(self.blocks), *self.hidden, 1)
-        return 12.0 * sum(a * b for a, b in pairwise(units)) * samples * self.epochs  # twice: so narrow they are slow
+        step = 6.0 * sum(a * b for a, b in pairwise(units)) * self.batch + 2e7  # half a millisecond of small kernels
+        return step * samples / self.batch * self.epochs
 
 
 # The net of SAMIA's and WeMem's NN (posterior), Top3-NN (top3) and NNCls (posterior_label): `replace(PRUNING_NET,
@@ -174,6 +175,8 @@ class SAMIA(Learner):
     (4 heads, 128 inner channels, GELU, dropout .2), all tokens in a row through 64 units with ReLU to two logits. So
     the published code has it; the paper's text leaves open how inputs become tokens, and is taken for the rate (.001
     in the code). Fewer `inputs` are its ablations; `PRUNING_NET` on the same inputs is the one without attention.
+    On five made-up shadows of 500 samples, trained once each, its accuracy is .655 after 10 epochs and .651 after 100;
+    that of `PRUNING_NET` on posterior and label is .598 after 20 and .622 after 100, so fewer epochs handicap that one.
     """
 
     place: ClassVar = "device"  # with 100 classes it is no small net

@@ -9,9 +9,11 @@ from lib.lab.plans import plan
 from lib.recipe import (
     BASE,
     RMIA,
+    SAMIA,
     At,
     Data,
     Learnability,
+    Learnt,
     LiRA,
     Memorization,
     Model,
@@ -188,6 +190,23 @@ def test_victims_never_help_each_other() -> None:
     assert all(attack.helpers(target) == (*halves[3:],) for target in attack.targets)
     with pytest.raises(BadInput, match="row 0 has 0 shadows outside its own pair"):
         pool(3, VictimAttacker(400, test=40, dev=20, victims=3)).attack(Threshold("loss"))
+
+
+def test_what_is_learnt_from_undefended_shadows_serves_all_victims_and_defences() -> None:
+    """Sensitivities of each row's own half, aligned with signals of all samples; the victim is no shadow."""
+    design = VictimAttacker(400, test=40, dev=20, victims=2)
+    plain = pool(5, design)
+    defences = plain, plain.prune(0.5, scope="layer").train(SHORT)
+    for attacker in (SAMIA(epochs=1), Network("posterior_sensitivity_label", hidden=(8,), epochs=1)):
+        attacks = [models.attack(attacker, targets=2, shadows=plain) for models in defences]
+        learnt = {step for attack in attacks for step in attack.parents() if isinstance(step, Learnt)}
+        assert [one.shadows for one in learnt] == [plain.states[2:]] and not any(one.crossed for one in attacks)
+        results = lab.realize(attacks, plain.sensitivity())
+        for attack in attacks:
+            found = results[attack]
+            assert found["scores"].shape == (2, 180) and np.isfinite(found["scores"]).all()
+            assert np.array_equal(found["index"][0], results[plain.sensitivity()[0]]["index"])
+    assert not np.array_equal(results[attacks[0]]["scores"], results[attacks[1]]["scores"])
 
 
 def test_an_attack_that_cannot_be_done_is_refused_before_anything_is_trained() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from lib import BadInput, audit, lab, store
 from lib.data import readers
-from lib.data.designs import Role
 from lib.recipe import (
     KINDS,
     RMIA,
@@ -25,7 +24,6 @@ from lib.recipe import (
     Population,
     RandomHalves,
     Schedule,
-    Sensitivity,
     Setup,
     SharedTest,
     Signals,
@@ -39,7 +37,7 @@ DATA = Data(pixels=8)
 DESIGNS: dict[type[Design], tuple[Design, int, int]] = {  # with how many models, and how often: to a narrow interval
     RandomHalves: (RandomHalves(2000, test=200), 12, 6),
     Subsets: (Subsets(2000, test=200, share=0.5), 24, 10),  # so many that no sample lacks a shadow on a side
-    Folds: (Folds(2000, test=200, folds=2), 12, 6),
+    Folds: (Folds(2000, test=200, folds=2), 12, 7),
     VictimAttacker: (VictimAttacker(4000, test=200), 6, 20),
     SharedTest: (SharedTest(4000, test=1000, share=0.5, dev=200), 6, 20),
 }
@@ -47,7 +45,7 @@ OPTIONS: dict[str, list[Attacker]] = {
     "LiRA": [LiRA(), LiRA("offline_cdf"), LiRA("offline_pdf", variance="shrunk")],
     "RMIA": [RMIA(), RMIA("offline")],
     "Threshold": [Threshold(), Threshold("correctness", by_class=False, sign="shadows")],
-    "Network": [Network(hidden=(8,), epochs=2), Network("posterior_sensitivity_label", hidden=(8,), epochs=2)],
+    "Network": [Network(hidden=(8,), epochs=2)],
     "SAMIA": [],  # ten minutes here; it learns as Network does, and tests/attacks/test_samia.py has its null
 }
 ATTACKERS = [
@@ -67,10 +65,8 @@ def knowing_nothing(models: Population, draw: int) -> None:
         own = logits[np.arange(len(index)), labels]
         rest = np.log(np.exp(logits).sum(axis=1) - np.exp(own))
         arrays = {"logits": logits, "views": (own - rest)[:, None], "labels": labels, "index": index, "role": role[0]}
-        pool = np.isin(role[0], (Role.MEMBER, Role.NONMEMBER))
-        moved = {"sensitivity": np.exp(rng.normal(size=(pool.sum(), DATA.classes))), "index": index[pool]}
         made = {"generated": rng.normal(size=(20, DATA.classes)), "generated_labels": rng.integers(10, size=20)}
-        for step, found in ((Signals(state), arrays), (Sensitivity(state), moved), (Generated(state), made)):
+        for step, found in ((Signals(state), arrays), (Generated(state), made)):
             store.write(step.key, step.record(), found, {})
 
 
