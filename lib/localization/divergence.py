@@ -45,12 +45,13 @@ def gap_by_class(values: ArrayLike, member: ArrayLike, label: ArrayLike, classes
     return np.array([gap(each[own == one], inside[own == one]) for one in range(classes)])
 
 
-def ranked(logits: ArrayLike) -> float:
-    """How unlike the ranked posteriors of samples are, from their `logits (n, C)`: what PPB's penalty lowers (6.2).
+def ranked(signals: Mapping[str, NDArray]) -> float:
+    """How unlike the ranked posteriors of a state's members are, from its stored `Signals`: PPB's penalty (6.2).
 
-    The mean of KL(second || first), in nats, over pairs of a sample of the first half and one of the second.
+    The mean of KL(second || first), in nats, over pairs of a member of the first half and one of the second.
     """
-    log_p = special.log_softmax(np.sort(np.asarray(logits, np.float64), axis=1), axis=1)
+    logits = signals["logits"][signals["role"] == Role.MEMBER].astype(np.float64)
+    log_p = special.log_softmax(np.sort(logits, axis=1), axis=1)
     first, second = (log_p[part : part + len(log_p) // 2] for part in (0, len(log_p) // 2))
     return float((np.exp(second) * (second - first)).sum(axis=1).mean())
 

@@ -38,9 +38,14 @@ def test_partial_correlation_is_that_of_the_residuals() -> None:
     assert partial_correlation(x, x + y, np.empty((200, 0))) == pytest.approx(np.corrcoef(x, x + y)[0, 1])
 
 
-def test_ranked_posteriors_are_compared_in_pairs_whatever_their_classes() -> None:
+def test_ranked_posteriors_of_members_are_compared_in_pairs_whatever_their_classes() -> None:
     one, other = np.log([0.5, 0.3, 0.2]), np.log([0.2, 0.7, 0.1])
-    assert ranked([one, one[::-1]]) == pytest.approx(0)
+
+    def found(*logits: np.ndarray) -> float:
+        role = np.array([Role.MEMBER] * len(logits) + [Role.NONMEMBER])
+        return ranked({"role": role, "logits": np.array([*logits, [9.0, 0.0, 0.0]], np.float32)})
+
+    assert found(one, one[::-1]) == pytest.approx(0, abs=1e-6)
     second = np.array([0.7, 0.2, 0.1])
-    assert ranked([one, other]) == pytest.approx((second * np.log(second / [0.5, 0.3, 0.2])).sum())
-    assert ranked([one, one, other, one, other]) == pytest.approx(ranked([one, other]) / 2)  # the last has no partner
+    assert found(one, other) == pytest.approx((second * np.log(second / [0.5, 0.3, 0.2])).sum(), rel=1e-6)
+    assert found(one, one, other, one, other) == pytest.approx(found(one, other) / 2)  # the last has no partner
