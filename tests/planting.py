@@ -156,9 +156,8 @@ class Planted:
         found = [_table(t.training.data, t.training.design, t.training.row) for t in step.targets]
         pool = np.isin(found[0][0], (Role.MEMBER, Role.NONMEMBER))
         member = np.stack([role[pool] == Role.MEMBER for role, *_ in found])
-        shift = 2 * self.effect(step.targets[0], "leak") + 0.5 * self.effect(
-            step.attacker, f"with {len(step.shadows)} shadows"
-        )
+        told = f"with {len(step.shadows)} shadows" + (f" like {way(step.shadows[-1])}" if step.shadows else "")
+        shift = 2 * self.effect(step.targets[0], "leak") + 0.5 * self.effect(step.attacker, told)
         scores = rng.normal(size=member.shape) + (shift + 0.02 * rng.normal(size=(len(member), 1))) * member
         return {
             "scores": scores,

@@ -113,17 +113,16 @@ found = audit.Comparison.of(results, signals, attacks)
 
 
 # %%
-def points(cell, attack, number, panel, shown):
-    names = dict.fromkeys(way[1] for way in ways if way[0] == cell)
-    lines = [(name, way) for name in names for way in ways if way[0] == cell and way[1] in (name, "Base") and way in shown]
-    return [{"variant": n, "attack": panel, "accuracy": found.accuracy(way), "auc": found.leak(way, attack)[number]} for n, way in lines]
+def lines(cell, shown):
+    own = dict.fromkeys(way[1] for way in ways if way[0] == cell)
+    return {name: [way for way in shown if way[0] == cell and way[1] in (name, "Base")] for name in own}
 
 
 before, strongest = {way: (way[0], "Base", 0.0) for way in ways}, {cell: (cell, *strong) for cell in (one, *others, "bits")}
 seen = {way: found.leak(way, "SAMIA")["accuracy"] for way in ways}
-kept = {w for w in ways if found.accuracy(w).value >= 0.75 * found.accuracy(before[w]).value and seen[w].value <= seen[before[w]].value}
-plane = points(one, "SAMIA", "accuracy", one, ways) + points(one, "SAMIA", "accuracy", f"{one}, filtered", kept)
-plane += [point for cell in (*others, "bits", "GroupNorm") for point in points(cell, "SAMIA", "accuracy", cell, ways)]
+kept = [w for w in ways if found.accuracy(w).value >= 0.75 * found.accuracy(before[w]).value and seen[w].value <= seen[before[w]].value]
+plane = found.plane(lines(one, ways), "SAMIA", "accuracy", one) + found.plane(lines(one, kept), "SAMIA", "accuracy", f"{one}, filtered")
+plane += [row for cell in (*others, "bits", "GroupNorm") for row in found.plane(lines(cell, ways), "SAMIA", "accuracy", cell)]
 most, dropped = seen[strongest[one]], sum(way not in kept for way in ways if way[0] == one)
 side = "surely to about a guess" if most.high < 0.53 else "surely not to a guess" if most.low > 0.53 else "perhaps to a guess"
 news = f"Strong PPB brings SAMIA {side}; the paper's filter drops {dropped} of {len(planned[one])} defended points"
@@ -136,12 +135,8 @@ report.tradeoff(plane, xlabel="test accuracy", ylabel="attack accuracy of SAMIA"
 # %%
 moved = {attack: found.more_leaky(strongest[one], (one, "Base", 0.0), attack) for attack in attackers}
 less = " and ".join(attack for attack in attackers if moved[attack].high < 0) or "none"
-report.tradeoff(
-    [p for a in attackers for p in points(one, a, "auc", a, ways)],
-    xlabel="test accuracy",
-    ylabel="AUC",
-    title=f"Of four attacks strong PPB surely lowers the AUC of {less}",
-)
+areas = [row for attack in attackers for row in found.plane(lines(one, ways), attack)]
+report.tradeoff(areas, xlabel="test accuracy", ylabel="AUC", title=f"Of four attacks strong PPB surely lowers the AUC of {less}")
 
 # %%
 members = {way: audit.over([results[step]["accuracy_member"] for step in each]) for way, each in signals.items()}
