@@ -25,6 +25,7 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture for images (paper: resnet18)
 width = 16  # channels of stage 1 (paper: 64)
 bits_width = 64  # units of the first hidden layer, for bits (paper: 256)
+private_width = 8  # channels of the network with GroupNorm, which DP-SGD trains at a high cost (paper: 64, with BatchNorm)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
 pool = 1200  # samples of train and test part joined: half the victims', half the attacker's (paper: all)
 bits_pool = 1200  # samples of the joined bits (paper: all)
@@ -84,7 +85,7 @@ design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
 long, short = (Schedule(n, batch, "adam", lr, decay="constant", patience=patience) for n in (epochs, retrain_epochs))
 setup = Setup(Data(data, pixels, joined=True), design, Model(model, width, stem), long, victims + shadows, seed, precision)
 dense = dict.fromkeys((one, *others), setup.trained())
-dense["GroupNorm"] = replace(setup, model=Model(model, width // 2, stem, norm="group")).trained()
+dense["GroupNorm"] = replace(setup, model=Model(model, private_width, stem, norm="group")).trained()
 smaller = {"data": Data(bits, joined=True), "model": Model("fc", bits_width), "design": replace(design, pool=bits_pool, dev=bits_dev)}
 dense["bits"] = replace(setup, **smaller).trained()
 pruned = {cell: each.pruned(cell if cell in others else one, sparsity) for cell, each in dense.items()}
@@ -93,8 +94,7 @@ balanced = {("PPB", weight): PPB(weight) for weight in ppb}
 played = {("ADV", alpha): AdversarialRegularization(alpha, adv_steps, width=adv_width) for alpha in adv}
 literal = {("ADV, as in the code", adv[-1]): AdversarialRegularization(adv[-1], 7, "code", adv_width)}
 noisy = {("DP", noise): DPSGD(noise) for noise in noises} | {("DP, as in the code", noises[0]): DPSGD(noises[0], group=batch // 2)}
-planned = {one: balanced | played | literal, "bits": balanced | noisy, "GroupNorm": noisy}
-planned |= {cell: {strong: balanced[strong]} for cell in others}
+planned = {one: balanced | played | literal, "bits": balanced | noisy, "GroupNorm": noisy} | dict.fromkeys(others, {strong: balanced[strong]})
 ways = {(cell, "Base", 0.0): Population(each.states[:victims]) for cell, each in base.items()}
 for cell, defences in planned.items():
     for name, goal in defences.items():
@@ -109,7 +109,7 @@ found = audit.Comparison.of(results, signals, attacks)
 
 # %% [markdown]
 # ## Accuracy against SAMIA: Fig. 16 and 17
-# Strengths are joined from Base on. The second panel has what the paper's filter leaves, the last DP-SGD's own Base: half as wide, with GroupNorm.
+# Strengths are joined from Base on. The second panel has what the paper's filter leaves, the last DP-SGD's own Base: narrower, with GroupNorm.
 
 
 # %%
