@@ -58,7 +58,6 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 from lib import audit, lab, report
-from lib.localization.divergence import ranked
 from lib.recipe import DPSGD, PPB, RMIA, SAMIA, AdversarialRegularization, Data, LiRA, Model, Population, Schedule, Setup, Threshold, VictimAttacker
 
 one, strong = "L1 unstructured", ("PPB", ppb[-1])
@@ -144,11 +143,10 @@ report.tradeoff(areas, xlabel="test accuracy", ylabel="AUC", title=f"Strong PPB 
 # %%
 inside = {way: [float(results[step]["accuracy_member"]) for step in each] for way, each in signals.items()}
 members = {way: audit.over(each) for way, each in inside.items()}
-unlike = {way: [ranked(results[step]) for step in signals[way]] for way in ways}
 rows = [{"network": f"{cell}, dense", "member accuracy": members[cell], "test accuracy": found.accuracy(cell)} for cell in (one, "bits", "GroupNorm")]
 rows += [
     {"network": f"{way[0]}: {way[1]}{f' {way[2]:g}' if way[2] else ''}", "member accuracy": members[way], "test accuracy": found.accuracy(way)}
-    | {"unlike ranks, nats": audit.over(unlike[way]), "SAMIA, accuracy": seen[way]}
+    | {"SAMIA, accuracy": seen[way]}
     | {f"{name}, AUC": found.leak(way, name)["auc"] for name in attackers}
     | {"filter": "kept" if way in kept else "dropped"}
     for way in ways

@@ -88,7 +88,6 @@ smaller = {"data": Data(bits, joined=True), "model": Model("fc", bits_width), "d
 dense = {"images": setup.trained(), "bits": replace(setup, **smaller).trained()}
 pruned = {where: each.pruned("L1 unstructured", sparsity) for where, each in dense.items()}
 freely = pruned["images"].train(replace(short, patience=None))
-
 ways = {(where, "Base", 0.0): each.train(short) for where, each in pruned.items()}
 ways |= {("images", "PPB", weight): pruned["images"].train(short, PPB(weight)) for weight in ppb}
 ways["bits", "PPB", ppb[-1]] = pruned["bits"].train(short, PPB(ppb[-1]))
@@ -98,14 +97,12 @@ for alpha in adv:
 defended = [*ways]
 ways |= {("images", "earlier epochs", stop): freely.at(stop) for stop in stops}
 ways |= {("images", "weight decay", decay): pruned["images"].train(replace(short, weight_decay=decay)) for decay in decays}
-
 net = SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer)
 attacks = {(way, name): ways[way].attack(a, victims) for way in ways for name, a in {"LiRA": LiRA("offline_cdf"), "Conf": Threshold()}.items()}
 attacks |= {(way, "adaptive"): ways[way].attack(net, victims) for way in defended}
 unaware = {way: Population(ways[way[0], "Base", 0.0].states[victims:]) for way in defended}
 attacks |= {(way, "non-adaptive"): ways[way].attack(net, victims, unaware[way]) for way in defended}
 signals = {way: each.signals()[:victims] for way, each in (ways | dense).items()}
-
 results = lab.realize(attacks, signals)
 found = audit.Comparison.of(results, signals, attacks)
 
