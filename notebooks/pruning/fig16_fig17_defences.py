@@ -163,7 +163,7 @@ acts = {
     for cell, way in strongest.items()
 }
 images, last = {words: check for cell in (one, *others) for words, check in acts[cell].items()}, (one, "ADV", adv[-1])
-checks = dict.fromkeys(("ppb_hides", "ppb_is_cheap"), images) | dict.fromkeys(("order_stays", "leak_stays", "label_only"), acts[one])
+checks = {"ppb_hides": images} | dict.fromkeys(("order_stays", "leak_stays", "label_only"), acts[one])
 checks["adv_works"] = {"ADV moves the accuracy on members": audit.paired_difference(inside[before[last]], inside[last])}
 checks["dp_is_poor"] = {"networks with GroupNorm learn their members": members["GroupNorm"].value > 0.9}
 right = found.accuracies
