@@ -154,6 +154,14 @@ def test_bad_input_is_one_line_that_says_what_to_do(make, words: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_defence_may_see_samples_that_what_goes_before_did_not() -> None:
+    """The reference alone is new, so nothing before is trained anew; without it the recipe is the old one."""
+    start = base()
+    tuned = start.train(Schedule(1), AdversarialRegularization(), reference=20)
+    assert tuned.parent is start and tuned.design == dataclasses.replace(start.design, reference=20)
+    assert start.train(Schedule(1), reference=start.design.reference).key == start.train(Schedule(1)).key
+
+
 def test_the_last_epoch_is_the_end_of_the_training() -> None:
     assert base().at(3) == base()
     assert base().at(2) == At(base(), 2)

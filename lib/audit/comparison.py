@@ -94,6 +94,17 @@ class Comparison:
                     out[-1] |= {f"{name}, {said[number]}": leak[number] for number in numbers if number in leak}
         return out
 
+    def plane(
+        self, lines: Mapping[str, Sequence[Hashable]], attacker: str, number: str = "auc", panel: str = ""
+    ) -> list[dict[str, Any]]:
+        """Rows for `report.tradeoff`: the ways of each line, in order, with test accuracy and a number of `leak`."""
+        return [
+            {"variant": name, "attack": panel or attacker, "accuracy": self.accuracy(way), "auc": leak[number]}
+            for name, ways in lines.items()
+            for way in ways
+            for leak in [self.leak(way, attacker)]
+        ]
+
     def more_accurate(self, one: Hashable, other: Hashable) -> Estimate:
         """Test accuracy of `one` minus that of `other`."""
         return paired_difference(self.accuracies[one], self.accuracies[other])

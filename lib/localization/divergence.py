@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from lib.attacks import signals as scores
 from lib.audit import FloatArray
@@ -50,6 +51,17 @@ def shuffled_within(label: ArrayLike, member: ArrayLike, rng: np.random.Generato
     for side in (inside, ~inside):
         dealt[side] = rng.permutation(dealt[side])
     return dealt
+
+
+def ranked(signals: Mapping[str, NDArray]) -> float:
+    """How unlike the ranked posteriors of a state's members are, from its stored `Signals`: PPB's penalty (6.2).
+
+    The mean of KL(second || first), in nats, over pairs of a member of the first half and one of the second.
+    """
+    logits = signals["logits"][signals["role"] == Role.MEMBER].astype(np.float64)
+    log_p = special.log_softmax(np.sort(logits, axis=1), axis=1)
+    first, second = (log_p[part : part + len(log_p) // 2] for part in (0, len(log_p) // 2))
+    return float((np.exp(second) * (second - first)).sum(axis=1).mean())
 
 
 def partial_correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> float:

@@ -102,8 +102,11 @@ class Population:
         objective: Objective | None = None,
         diet: Diet | None = None,
         ranking: Step | None = None,
+        reference: int | None = None,
     ) -> Population:
-        return self._map(lambda state: state.train(schedule, objective, diet=diet, ranking=ranking))
+        return self._map(
+            lambda state: state.train(schedule, objective, diet=diet, ranking=ranking, reference=reference)
+        )
 
     def distil(
         self, schedule: Schedule, sub_schedule: Schedule | None = None, *, sub_models: int = 25, leave_out: int = 10

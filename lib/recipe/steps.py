@@ -83,11 +83,23 @@ class State(Step, ABC):
         teachers: tuple[State, ...] = (),
         diet: Diet | None = None,
         ranking: Step | None = None,
+        reference: int | None = None,
     ) -> Train:
-        """Go on from here on the same members, with a fresh optimizer and the same order seed."""
-        goal = objective or CrossEntropy()
+        """Go on from here on the same members, with a fresh optimizer and the same order seed.
+
+        `reference`: so many samples outside the pool that the objective may see, where the design has others or none;
+        what goes before needs not be trained anew for them.
+        """
+        goal, design = objective or CrossEntropy(), self.training.design
         return dataclasses.replace(
-            self.training, schedule=schedule, objective=goal, parent=self, teachers=teachers, diet=diet, ranking=ranking
+            self.training,
+            schedule=schedule,
+            objective=goal,
+            parent=self,
+            teachers=teachers,
+            diet=diet,
+            ranking=ranking,
+            design=design if reference is None else dataclasses.replace(design, reference=reference),
         )
 
     def at(self, when: int | Literal["init"]) -> State:

@@ -49,6 +49,13 @@ def test_leak_and_its_difference() -> None:
     assert both.more_leaky("plain", "plain", "LiRA").value == 0
 
 
+def test_a_plane_has_each_lines_ways_in_order() -> None:
+    both = compared(made(1.0), made(0.0, seed=1))
+    rows = both.plane({"one": WAYS, "other": WAYS[1:]}, "LiRA", panel="here")
+    assert [row["variant"] for row in rows] == ["one", "one", "other"] and {row["attack"] for row in rows} == {"here"}
+    assert rows[1]["accuracy"] == both.accuracy(WAYS[1]) and rows[2]["auc"] == both.leak(WAYS[1], "LiRA")["auc"]
+
+
 def test_attack_accuracies_are_paired_too() -> None:
     one, other = made(1.0), made(0.0, seed=1)
     attacks = {("plain", "A"): one | {"thresholds": np.zeros(8)}, ("plain", "B"): other | {"thresholds": np.zeros(8)}}

@@ -5,7 +5,15 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from lib.data.designs import Role
-from lib.localization.divergence import GAPS, behaviour, gap, gap_by_class, partial_correlation, shuffled_within
+from lib.localization.divergence import (
+    GAPS,
+    behaviour,
+    gap,
+    gap_by_class,
+    partial_correlation,
+    ranked,
+    shuffled_within,
+)
 
 
 def test_gaps_by_hand() -> None:
@@ -45,3 +53,16 @@ def test_labels_are_shuffled_on_each_side_alone() -> None:
     assert (dealt != label).mean() > 0.5
     for side in (member, ~member):
         assert np.array_equal(np.bincount(dealt[side]), np.bincount(label[side]))
+
+
+def test_ranked_posteriors_of_members_are_compared_in_pairs_whatever_their_classes() -> None:
+    one, other = np.log([0.5, 0.3, 0.2]), np.log([0.2, 0.7, 0.1])
+
+    def found(*logits: np.ndarray) -> float:
+        role = np.array([Role.MEMBER] * len(logits) + [Role.NONMEMBER])
+        return ranked({"role": role, "logits": np.array([*logits, [9.0, 0.0, 0.0]], np.float32)})
+
+    assert found(one, one[::-1]) == pytest.approx(0, abs=1e-6)
+    second = np.array([0.7, 0.2, 0.1])
+    assert found(one, other) == pytest.approx((second * np.log(second / [0.5, 0.3, 0.2])).sum(), rel=1e-6)
+    assert found(one, one, other, one, other) == pytest.approx(found(one, other) / 2)  # the last has no partner
