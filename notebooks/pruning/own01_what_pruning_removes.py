@@ -21,7 +21,7 @@
 # at random), or if who is exposed changed no more than between two seeds that train on the same members (reference: such a pair for each target).
 #
 # **Seen before.** This notebook keeps draw 0, the cast of weights/, on which a first run was seen. After it came: the claims on the lower sparsity but that on
-# channels (random weights were judged at the higher), equal leak where ranks are compared, epoch 1, the checks that networks still learn, and the regime of
+# channels (random weights were judged at the higher), equal leak in the last four claims, epoch 1, the checks that networks still learn, and the regime of
 # the pruned network; no border or margin moved.
 
 # %% tags=["parameters"]
@@ -111,7 +111,7 @@ series = {"dense, by epoch": line} | {pruner: [(pruner, s) for s in sparsities] 
 spots = [(name, a, way) for a in attackers for name, each in series.items() for way in each]
 plane = [{"variant": name, "attack": a, "accuracy": found.accuracy(way), "auc": found.leak(way, a)["auc"]} for name, a, way in spots]
 sure = {way: "above" if e.low > 0 else "below" if e.high < 0 else "on" if max(-e.low, e.high) < 0.02 else "not surely off" for way, e in off.items()}
-title = f"{few} lies {sure[some]} the dense network's own line, {many} {sure[most]} it"
+title = f"{few} lies {sure[some]} the dense network's own line, {high:.0%} {sure[most]} it"
 report.tradeoff(plane, title=title, xlabel="test accuracy", ylabel="AUC of the attack")
 
 # %%
