@@ -167,27 +167,37 @@ class Comparison:
         return paired_difference(first, second, design_effect=self._design_effect(attacker, *ones, *others))
 
     def beside_line(
-        self, way: Hashable, line: Sequence[Hashable], attacker: str, other: Hashable | None = None
+        self,
+        way: Hashable,
+        line: Sequence[Hashable],
+        attacker: str,
+        other: Hashable | None = None,
+        heights: Mapping[Hashable, Sequence[float]] | None = None,
     ) -> Estimate:
         """Test accuracy of `way` minus that of a `line` at equal leak; minus the same of an `other` way, if any.
 
         The line joins ways that belong together (a network's epochs, a defence's strengths) in the order of their AUC,
-        for each unit its own; beyond its ends it is level. At equal leak rather than at equal accuracy, since epochs go
-        on to leak where they have ceased to learn. ValueError on a line of fewer than two ways.
+        for each unit its own. At equal leak rather than at equal accuracy, since epochs go on to leak where they have
+        ceased to learn. `heights` compares something else than test accuracy, `(n,)` of each way.
+
+        Beyond its ends the line is level, which is a guess: where more than a quarter of the units of a way lie there,
+        nothing is resolved. ValueError on a line of fewer than two ways.
         """
         if len(line) < 2:
             raise ValueError("a line joins two ways or more")
+        high = self.accuracies if heights is None else heights
         areas = np.array([self._areas(each, attacker) for each in line]).T
-        heights = np.array([self.accuracies[each] for each in line]).T
         order = np.argsort(areas, axis=1, kind="stable")
-        areas, heights = (np.take_along_axis(each, order, axis=1) for each in (areas, heights))
-
-        def beside(one: Hashable) -> FloatArray:
-            at = zip(self._areas(one, attacker), areas, heights, strict=True)
-            return np.asarray(self.accuracies[one]) - [np.interp(*each) for each in at]
-
-        effect = self._design_effect(attacker, way, *line, *(() if other is None else (other,)))
-        return over(beside(way) - (0.0 if other is None else beside(other)), design_effect=effect)
+        levels = np.take_along_axis(np.array([high[each] for each in line]).T, order, axis=1)
+        areas = np.take_along_axis(areas, order, axis=1)
+        compared = (way,) if other is None else (way, other)
+        leak = np.array([self._areas(each, attacker) for each in compared])
+        met = np.array([[np.interp(*unit) for unit in zip(own, areas, levels, strict=True)] for own in leak])
+        beside = np.array([high[each] for each in compared]) - met
+        beyond = ((leak < areas[:, 0]) | (leak > areas[:, -1])).mean(axis=1)
+        effect = self._design_effect(attacker, *compared, *line)
+        off = beside[0] if other is None else beside[0] - beside[1]
+        return over(off, design_effect=effect, resolved=bool(beyond.max() <= 0.25))
 
     def _found(self, way: Hashable, attacker: str) -> list[Scored]:
         found = self.attacks[way, attacker]

@@ -209,6 +209,25 @@ class TestBesideLine:
         found = audit.Comparison(accuracies, attacks).beside_line("way", ["early", "late"], "A")
         assert found.value == pytest.approx(0) and found.n == 2
 
+    def test_something_else_than_accuracy_is_compared_at_equal_leak(self) -> None:
+        plane = self.of(early=(0.6, 0.6), late=(0.7, 0.8), way=(0.1, 0.7))
+        found = plane.beside_line(
+            "way", ["early", "late"], "LiRA", heights={"early": [0.0], "late": [1.0], "way": [0.25]}
+        )
+        assert found.value == pytest.approx(-0.25)
+
+    @pytest.mark.parametrize(("beyond", "resolved"), [(0, True), (1, True), (2, False), (4, False)])
+    def test_beyond_the_ends_nothing_is_resolved(self, beyond: int, resolved: bool) -> None:
+        def leaking(areas: list[float]) -> dict[str, np.ndarray]:
+            each = [separated(area) for area in areas]
+            return {name: np.concatenate([one[name] for one in each]) for name in each[0]}
+
+        attacks = {("early", "A"): leaking([0.6] * 4), ("late", "A"): leaking([0.8] * 4)}
+        attacks |= {("way", "A"): leaking([0.9] * beyond + [0.7] * (4 - beyond)), ("on", "A"): leaking([0.8] * 4)}
+        plane = audit.Comparison({way: [0.5, 0.6, 0.5, 0.6] for way, _ in attacks}, attacks)
+        assert plane.beside_line("way", ["early", "late"], "A").resolved == resolved
+        assert plane.beside_line("on", ["early", "late"], "A", "way").resolved == resolved
+
     def test_a_point_is_no_line(self) -> None:
         with pytest.raises(ValueError, match="two ways or more"):
             self.of(a=(0.5, 0.6)).beside_line("a", ["a"], "LiRA")
