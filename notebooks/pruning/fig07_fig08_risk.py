@@ -148,10 +148,10 @@ report.table(rows, caption=f"Mean over {victims} victims, attacked by {shadows} 
 # %%
 counts = {way: [results[one] for one in each] for way, each in removed.items()}
 full, few = (counts[way][0]["weights"].sum() for way in ("dense", "small and dense"))
-left = {way: float(max((r["weights"] - r["gone"]).sum() for r in each) / full) for way, each in counts.items()}  # the most of all victims
+left = {way: float(max((r["weights"] - r["gone"]).sum() for r in each) / full) for way, each in counts.items()}
 mildest, rest = (pruners[0], low), {name: name for name in ("dense, trained on", "small and dense")} | {control: (control, low)}
 rows = [
-    {"network": f"{p}, {low:.0%}", "weights left": f"{left[p, low]:.1%}"}
+    {"network": f"{p}, {low:.0%}", "weights left, at most": f"{left[p, low]:.1%}"}
     | {f"AUC, minus {name}": found.more_leaky((p, low), way, "SAMIA") for name, way in rest.items() if way != (p, low)}
     | {"test accuracy, minus dense at equal leak": beside[p]}
     for p in beside
