@@ -359,6 +359,7 @@ def tradeoff(
     facet: Column = "attack",
     chosen: Column = None,
     null: float | None = 0.5,
+    level: str = "no difference",
     better: str = "better ↘",
     **words: str,
 ) -> Sheet:
@@ -366,8 +367,8 @@ def tradeoff(
 
     Several rows of one series (strengths of a defence) are joined in their order. Facets share their axes. `chosen`
     names a Boolean column: where it is True the point stands in a ring, with its interval and off the line; the others
-    are then small and have none. Markers of later series are smaller, so that none hides another. `better` says in a
-    corner where one would be; "" where no side is better.
+    are then small and have none. Markers of later series are smaller, so that none hides another. `null` is the y that
+    means "no difference", or what `level` says; `better` says in a corner where one would be, "" where no side is.
     """
     table = spans(spans(frame, x, "_x"), y)
     facet = facet if facet in table else None
@@ -388,7 +389,7 @@ def tradeoff(
 
     fig = draw(
         layers, looks=looks, hue=hue, facet=facet, panels=levels(table, facet), height=3.1, widest=3, share=True,
-        dress=dress, null=null, names="points", words={"xlabel": x, "ylabel": y, **words},
+        dress=dress, null=null, level=level, names="points", words={"xlabel": x, "ylabel": y, **words},
     )  # fmt: skip
     corner: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 9, "style": "italic", "color": QUIET}
     fig.axes[0].text(0.99, 0.015, better, transform=fig.axes[0].transAxes, **corner)

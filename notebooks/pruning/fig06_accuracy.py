@@ -19,7 +19,7 @@
 # less cost than filters. Its figure has CIFAR10 and Purchase; the text gives no numbers.
 #
 # **It would be wrong if** the mildest pruning already cost accuracy, or filters could be removed as cheaply. It would be beside the point if which weights
-# go did not matter: our control removes as many at random.
+# go did not matter (our control removes as many at random), or if filters cost more only since more parameters go with them (control: at equal parameters).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10, Purchase
@@ -47,41 +47,28 @@ from lib import audit, lab, report
 from lib.recipe import Compacted, Data, Model, Schedule, Setup, Sparsity, VictimAttacker
 
 low, high = min(sparsities), max(sparsities)
+near = min(sparsities, key=lambda s: abs((1 - s) ** 2 - (1 - high)))  # a filter that goes takes along what the next layer reads of it
 claims = report.claims(
-    report.Claim(
-        "near_dense",
-        "The mildest pruning costs no accuracy, whatever the pruner",
-        quantity=f"test accuracy, {low:.0%} pruned minus dense, least of four pruners",
-        above=-0.02,
-        paper="Fig. 6",
-        control="paired over victims; 2 points are the margin",
-    ),
-    report.Claim(
-        "falls",
-        "Accuracy falls with sparsity",
-        quantity=f"test accuracy, {high:.0%} minus {low:.0%} pruned, mean of four pruners",
-        below=0.0,
-        paper="Fig. 6",
-        control="paired over victims",
-    ),
-    report.Claim(
-        "weights_are_cheaper",
-        "Removing single weights costs less accuracy than removing filters",
-        quantity=f"test accuracy at {high:.0%}, L1 unstructured minus each structured pruner, least",
-        above=0.0,
-        paper="Fig. 6",
-        control="the same share of the convolutions goes",
-    ),
-    report.Claim(
-        "choice_matters",
-        "Which weights go matters: those of small magnitude cost less than random ones",
-        quantity=f"test accuracy at {high:.0%}, L1 unstructured minus random weights of the same layers",
-        above=0.0,
-        paper="our control",
-        control="the same sparsity in each layer, the same epochs",
-    ),
+    report.Claim("near_dense", "The mildest pruning costs less than 2 points of accuracy, whatever the pruner",
+        quantity=f"test accuracy, {low:.0%} pruned minus dense, and minus dense, trained on; least of four pruners and both", above=-0.02, margin=0.02,
+        paper="Fig. 6", control="paired over victims; as many epochs, nothing removed"),
+    report.Claim("falls", "Accuracy falls with sparsity, weight by weight and filter by filter",
+        quantity=f"test accuracy, {high:.0%} minus {low:.0%} pruned, largest of three pruners (slimming is in the figure alone)", below=0.0, margin=0.02,
+        paper="Fig. 6", control="paired over victims; the same epochs"),
+    report.Claim("weights_are_cheaper", "Removing single weights costs less accuracy than removing as large a share of each layer's filters",
+        quantity=f"test accuracy at {high:.0%}, L1 unstructured minus L1 and L2 structured, least", above=0.0, margin=0.02,
+        paper="Fig. 6", control="the same share of each convolution; but filters take parameters of the next layer along, see below"),
+    report.Claim("cheaper_at_equal_size", "At equal parameters, too, removing single weights costs less accuracy than removing filters",
+        quantity=f"test accuracy, L1 unstructured at {high:.0%} minus L1 structured at {near:.0%}", above=0.0, margin=0.02,
+        paper="our control", control="a strict one: the network without its filters keeps at least as many parameters"),
+    report.Claim("choice_matters", "Which weights go matters: those of small magnitude cost less than random ones",
+        quantity=f"test accuracy at {high:.0%}, L1 unstructured minus random weights of the same layers", above=0.0, margin=0.02,
+        paper="our control", control="the same sparsity in each layer, the same epochs"),
+    report.Claim("any_filter_does", "Which filters go hardly matters: to remove those of small magnitude is not 2 points better than random ones",
+        quantity="test accuracy, L1 structured minus random filters of the same layers, mean over sparsities", below=0.02, margin=0.02,
+        paper="our control", control="the same share of each layer, the same epochs"),
     regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6},
-)
+)  # fmt: skip
 claims
 
 # %% [markdown]
@@ -124,15 +111,15 @@ report.curves(
 
 # %%
 members = {way: audit.over([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
+gone = {way: [results[one] for one in each] for way, each in removed.items()}  # of each victim
 rows = [
     {"network": way if isinstance(way, str) else f"{way[0]}, {way[1]:.0%}", "member accuracy": members[way], "test accuracy": found.accuracy(way)}
-    | {
-        f"gone of {what}": f"{results[removed[way][0]][name]:.1%}"
-        for what, name in {"convolutions": "convolutions", "all weights": "network"}.items()
-    }
+    | {f"gone of {what}": f"{np.mean([r[name] for r in gone[way]]):.1%}" for what, name in (("convolutions", "convolutions"), ("all weights", "network"))}
+    | {"convolutions wholly gone": f"{np.mean([np.sum((r['filters'] > 0) & (r['filters_gone'] == r['filters'])) for r in gone[way]]):.1f}"}
     for way in ways
-]
-report.table(rows, caption=f"Mean over {victims} victims; what is gone, of the first of them")
+]  # fmt: skip
+layers = np.sum(gone["dense"][0]["filters"] > 0)
+report.table(rows, caption=f"Mean over {victims} victims, of what is gone too; the network has {layers} convolutions")
 
 # %% [markdown]
 # ## What a device would gain
@@ -161,29 +148,34 @@ report.table(
 
 # %%
 def share(way):
-    """The least share of the convolutions that is gone, over victims, less what was asked: at most a filter short."""
-    return min(float(results[one]["convolutions"]) for one in removed[way]) - way[1]
+    """The least share, over victims, of what its pruner counts: weights of convolutions, or filters, each with its norm's channel."""
+    counts = [float(r["convolutions"]) if way[0] in weights else float(r["filters_gone"].sum() / r["filters"].sum()) for r in gone[way]]
+    return min(counts)
 
 
-exact = {
-    f"as much is gone as was asked, at {s:.0%}": share((p, s)) > -0.03
-    for p in ("L1 unstructured", "L1 structured", "L2 structured")
-    for s in (low, high)
-}
-unlike = [found.more_accurate(("L1 unstructured", high), (p, high)) for p in pruners[1:]]
+weights = ("L1 unstructured", "random weights")
+acts = {f"{p}: as much is gone as was asked, at {s:.0%}": share((p, s)) > s - 0.03 for p in pruners for s in (low, high)}
+drawn = {f"{p}: as much is gone as was asked, at {s:.0%}": share((p, s)) > s - 0.03 for p in controls for s in sparsities}
+before, after = results[small["L1 structured", near]]["parameters"]
+size = {"no fewer parameters are left without the filters": bool(after / before > 1 - gone["L1 unstructured", high][0]["network"] - 0.005)}
+filters = [np.mean([found.accuracies[p, s] for s in sparsities], axis=0) for p in ("L1 structured", "random filters")]
 report.judge(
     claims,
-    near_dense=audit.least(found.more_accurate((p, low), "dense") for p in pruners),
-    falls=audit.paired_difference(*(np.mean([found.accuracies[p, s] for p in pruners], axis=0) for s in (high, low))),
-    weights_are_cheaper=audit.least(unlike),
+    near_dense=audit.least(found.more_accurate((p, low), other) for p in pruners for other in ("dense", "dense, trained on")),
+    falls=audit.largest(found.more_accurate((p, high), (p, low)) for p in pruners[:3]),
+    weights_are_cheaper=audit.least(found.more_accurate(("L1 unstructured", high), (p, high)) for p in pruners[1:3]),
+    cheaper_at_equal_size=found.more_accurate(("L1 unstructured", high), ("L1 structured", near)),
     choice_matters=found.more_accurate(("L1 unstructured", high), ("random weights", high)),
-    checks={claim.name: exact for claim in claims},
+    any_filter_does=audit.paired_difference(*filters),
+    checks={claim.name: acts for claim in claims}
+    | {"cheaper_at_equal_size": acts | size, "choice_matters": acts | drawn, "any_filter_does": acts | drawn},
     regime={"dense member accuracy": members["dense"], "dense test accuracy": found.accuracy("dense")},
 )
 
 # %% [markdown]
-# **Caveat.** All victims share one half of the samples. Slimming ranks channels over the whole network and protects no layer, as published, so it can cut a
-# network in two; published too is that it does so without the sparsity training that it was made for. Few epochs follow the pruning: with more, more returns.
+# **Caveat.** The rules were settled on another draw (seed 0) and are judged on this one. All victims share one half of the samples. Slimming ranks
+# channels over the whole network and protects no layer, as published, so it can take layers whole (counted above), and of some fewer weights than channels;
+# published too is that it does so without the sparsity training that it was made for.
 
 # %%
 report.provenance(results)

@@ -358,6 +358,7 @@ def test_a_far_null_is_named_and_does_not_squeeze_the_points():
     fig = report.tradeoff(rows, facet=None)
     assert fig.axes[0].get_ylim()[0] > 0.7 and "↓ no difference: 0.5" in texts(fig)
     assert "no difference: " not in texts(report.tradeoff(tradeoffs(["LiRA"]), null=0.6))
+    assert "guessing" in texts(report.tradeoff(tradeoffs(["LiRA"]), level="guessing"))
 
 
 def test_a_minus_is_a_minus():
