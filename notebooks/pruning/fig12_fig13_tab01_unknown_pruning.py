@@ -158,7 +158,7 @@ table = [
     | {f"unlike, shadows {where}": part(loss[name], chosen) for where, chosen in sets.items()}
     for name, each in trialled.items()
 ]
-report.table(table, paper="Tab. 1", caption=f"Shares of 1; {trials} random pairs, {len(judged)} unlike ones. Paper: −.006 to .069, .124, .268")
+report.table(table, paper="Tab. 1", caption=f"Shares of 1; {trials} random pairs, {len(judged)} unlike ones. Printed: −.006 to .069, .124, .268")
 
 # %% [markdown]
 # ## Verdicts
