@@ -188,7 +188,9 @@ class Planted:
         )
         if step.shadows and way(step.shadows[0]) != way(step.targets[0]):  # what was trained otherwise may serve less
             lack = max(0.0, self.effect(step.targets[0], "TEST") - self.effect(step.shadows[0], "TEST"))
-            shift *= 1 - (2 * self.effect(step.attacker, "strange") - 1) ** 3 * (0.7 + lack)
+            over = _asked(step.targets[0], 0.0) - _asked(step.shadows[0], 0.0)  # and its direction may matter
+            strange, turned = (2 * self.effect(step.attacker, what) - 1 for what in ("strange", "turned"))
+            shift *= 1 - strange**3 * (0.7 + lack) - 0.7 * turned**3 * over
         alike = self.effect(step.targets[0], "alike")  # how far the same samples are exposed as in other ways
         shared = np.random.default_rng([zlib.crc32(b"exposed"), self.number // 2]).normal(size=member.shape)
         noise = alike**0.5 * shared + (1 - alike) ** 0.5 * rng.normal(size=member.shape)

@@ -17,8 +17,9 @@
 # **The paper says** that SAMIA has the highest attack accuracy in most cases, since it uses confidence and sensitivity best, and that Top1-Conf and Mentr are
 # effective too. The text gives no numbers. Its Top1-Conf is the largest posterior; the published code has the true class' posterior under that name.
 #
-# **It would be wrong if** another attack did better on average. The reason would be wrong if a plain network on the same inputs did as well (our control for
-# attention), or SAMIA without the sensitivity did (our control for that). LiRA and RMIA with the same five shadows stand beside them as strong references.
+# **It would be wrong if** another attack did as well on average. The reason would be wrong if a plain network on the same inputs did as well (our control for
+# attention), or SAMIA without the sensitivity did (our control for that). LiRA and RMIA with the same shadows stand beside them as references. Rules were
+# settled on another draw (seed 0) and are judged on this one. Networks that do not know their members hide them: means are over those that have learnt.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10
@@ -52,32 +53,23 @@ from lib.recipe import PRUNING_NET, RMIA, SAMIA, BlindMI, Data, LiRA, Model, Sch
 low, printed = min(sparsities), ("Conf", "Mentr", "NNCls", "BlindMI", "SAMIA")
 mlp, blind = "same inputs, no attention", "SAMIA without sensitivity"
 text, code = "Top1, text", "Top1, code"
-every, mild = "mean over four pruners and all sparsities", f"attack accuracy, mean over four pruners at {low:.0%}, SAMIA minus"
+knows = 0.8  # least member accuracy of a pruned network that has learnt
+every = f"mean over pruners and sparsities whose networks have learnt (member accuracy at least {knows:g})"
+mild, longer = f"attack accuracy, mean over four pruners at {low:.0%}, SAMIA minus", f"{mlp}, twice the epochs"
+others = f"attack accuracy, {every}, SAMIA minus each of Conf, Mentr, NNCls and BlindMI"
+both = f"attack accuracy, {every}, largest posterior, by class (text) minus that of the true class, one threshold (code)"
 paired = {"margin": 0.02, "control": "the same networks; paired over victims"}
-offline = {"margin": 0.03, "paper": "ours", "control": "LiRA offline with the same shadows"}
-trained = {"margin": 0.02, "paper": "section 4.2", "control": "a plain network on the same inputs; both are trained until they gain no more"}
+offline = {"margin": 0.03, "paper": "ours", "control": "both offline, with the same shadows"}
+trained = {"margin": 0.02, "paper": "section 4.2", "control": f"a plain network on the same inputs, for {net_epochs} and for {2 * net_epochs} epochs"}
 unseen = {"margin": 0.02, "paper": "section 5.2.4", "control": "the same network on posterior and label alone"}
 claims = report.claims(
-    report.Claim(
-        "highest",
-        "SAMIA finds more members than each other attack that the paper shows",
-        quantity=f"attack accuracy, {every}, SAMIA minus each of Conf, Mentr, NNCls and BlindMI, least",
-        above=0.0,
-        paper="Fig. 10",
-        **paired,
-    ),
-    report.Claim("attention", "Self-attention adds a point of attack accuracy", f"{mild} {mlp}", above=0.01, **trained),
+    report.Claim("highest", "SAMIA is a point better than each attack that is shown", f"{others}, least", above=0.01, paper="Fig. 10", **paired),
+    report.Claim("attention", "Self-attention adds a point of attack accuracy", f"{mild} {mlp}, least", above=0.01, **trained),
     report.Claim("sensitivity", "The sensitivity adds a point of attack accuracy", f"{mild} {blind}", above=0.01, **unseen),
-    report.Claim("mentr", "Mentr is effective too", f"attack accuracy, {every}, Mentr minus SAMIA", above=-0.02, paper="section 5.2.4", **paired),
-    report.Claim(
-        "top1",
-        "It does not matter which of its two meanings Top1-Conf has",
-        quantity=f"attack accuracy, {every}, largest posterior, by class (text) minus that of the true class, one threshold (code)",
-        within=0.02,
-        **paired,
-    ),
-    report.Claim("reference", "SAMIA is as strong as LiRA", f"AUC, {every}, SAMIA minus LiRA", above=-0.03, **offline),
-    regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6},
+    report.Claim("mentr", "Mentr is hardly worse", f"attack accuracy, {every}, Mentr minus SAMIA", above=-0.02, paper="section 5.2.4", **paired),
+    report.Claim("top1", "It does not matter which of its two meanings Top1-Conf has", both, within=0.02, **paired),
+    report.Claim("reference", "SAMIA is as strong as LiRA and RMIA", f"AUC, {every}, SAMIA minus each, least", above=-0.03, **offline),
+    regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6, f"member accuracy, {low:.0%} removed, least": knows},
 )
 claims
 
@@ -101,89 +93,95 @@ samia = SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer)
 attackers = {"Conf": Threshold(), "Mentr": Threshold("modified_entropy"), text: Threshold("top1"), code: Threshold(by_class=False)}
 attackers |= {"NN": net, "Top3-NN": replace(net, inputs="top3"), "NNCls": replace(net, inputs="posterior_label")}
 attackers |= {"BlindMI": BlindMI(), "SAMIA": samia, "LiRA": LiRA("offline_cdf"), "RMIA": RMIA("offline")}
-ablations = {mlp: replace(net, inputs="posterior_sensitivity_label"), blind: replace(samia, inputs="posterior_label")}
+alike = replace(net, inputs="posterior_sensitivity_label")
+ablations = {mlp: alike, longer: replace(alike, epochs=2 * net_epochs), blind: replace(samia, inputs="posterior_label")}
 attacks = {(way, name): each.attack(attacker, targets=victims) for way, each in ways.items() for name, attacker in attackers.items()}
 attacks |= {((p, low), name): cells[p, low].attack(attacker, targets=victims) for p in pruners for name, attacker in ablations.items()}
 signals = {way: each.signals()[:victims] for way, each in ways.items()}
-removed = [Sparsity(state) for state in cells["L1 unstructured", low].states[:victims]]
+removed = {way: [Sparsity(state) for state in each.states[:victims]] for way, each in cells.items()}
 
 results = lab.realize(attacks, signals, removed)
 found = audit.Comparison.of(results, signals, attacks)
+members = {way: audit.over([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
+able = [way for way in cells if members[way].value >= knows] or list(cells)  # none: outside the regime
 
 # %% [markdown]
 # ## The five attacks of Fig. 10
-# Attack accuracy at each attacker's own threshold; a guess is right in half of the cases.
+# Attack accuracy at each attacker's own threshold.
 
 # %%
 points = [{"pruner": p, "attack": name, "sparsity": s, "value": found.leak((p, s), name)["accuracy"]} for p, s in cells for name in printed]
-lead = {name: found.stronger([(way, "SAMIA") for way in cells], [(way, name) for way in cells]) for name in attackers if name not in ("LiRA", "RMIA")}
-beaten, beat = ([name for name in printed if name != "SAMIA" and over(lead[name])] for over in (lambda e: e.low > 0, lambda e: e.high < 0))
-title = f"On average SAMIA surely beats {len(beaten)} of the four other attacks, and {len(beat)} surely beat it"
+highest = sum(max(printed, key=lambda name: found.leak(way, name)["accuracy"].value) == "SAMIA" for way in cells)
+title = f"SAMIA's mean is the highest of the five at {highest} of {len(cells)} points"
 report.curves(points, "sparsity", hue="attack", facet="pruner", null=0.5, level="guess", title=title, ylabel="attack accuracy")
 
 # %% [markdown]
 # ## SAMIA's lead
-# The difference to SAMIA of every attack, the mean over all pruned networks, paired over victims; and what each reaches.
+# The difference to SAMIA of every attack, the mean over pruned networks that have learnt, paired over victims; and what each reaches.
 
 # %%
-level = {name: audit.over(found.reached(*((way, name) for way in cells))) for name in lead}
+theirs = {name: [(way, name) for way in able] for name in attackers}
+lead = {name: found.stronger(theirs["SAMIA"], each) for name, each in theirs.items() if name not in ("LiRA", "RMIA")}
+level = {name: audit.over(found.reached(*theirs[name])) for name in lead}
 ours = {name: found.stronger([((p, low), "SAMIA") for p in pruners], [((p, low), name) for p in pruners]) for name in (*lead, *ablations)}
 rows = [
     {
         "attack": name,
         "accuracy on dense": found.leak("dense", name)["accuracy"] if name in lead else None,
-        "accuracy on pruned": level.get(name),
+        "accuracy on pruned, learnt": level.get(name),
         "SAMIA's lead": lead.get(name) if name != "SAMIA" else None,
         f"SAMIA's lead at {low:.0%}": ours[name] if name != "SAMIA" else None,
     }
     for name in (*lead, *ablations)
 ]
-report.table(rows, caption=f"Attack accuracy at own thresholds. Mean over {victims} victims, attacked by {shadows} shadows. A majority guess: .500")
+report.table(rows, caption=f"Attack accuracy, {victims} victims, {shadows} shadows; {len(able)} of {len(cells)} ways have learnt. A guess: .500")
 
 # %%
-areas = {name: audit.over(found.reached(*((way, name) for way in cells), number="auc")) for name in ("SAMIA", "Conf", "NNCls", "LiRA", "RMIA")}
+areas = {name: audit.over(found.reached(*theirs[name], number="auc")) for name in ("SAMIA", "Conf", "NNCls", "LiRA", "RMIA")}
 rate = audit.tpr_label(0.01, (pool // 2 - dev) // 2)
 strong = [
-    {"attack": name, "AUC on dense": found.leak("dense", name)["auc"], "AUC on pruned": area}
+    {"attack": name, "AUC on dense": found.leak("dense", name)["auc"], "AUC on pruned, learnt": area}
     | {f"{rate}, dense": found.leak("dense", name)["tpr_at_1%"]}
     | {f"{rate}, {p} {low:.0%}": found.leak((p, low), name)["tpr_at_1%"] for p in pruners}
     for name, area in areas.items()
 ]
-report.table(strong, caption="Ours: areas under the ROC curve, and rates at few false positives, with two strong references (offline)")
+report.table(strong, caption="Ours: areas under the ROC curve, and rates at few false positives, with two references (offline)")
 
 # %%
-members = {way: audit.over([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
+of = {pruner: "network" if pruner == "L1 unstructured" else "convolutions" for pruner in pruners}
+gone = {way: min(float(results[step][of[way[0]]]) for step in each) for way, each in removed.items()}
 learnt = [
-    {"network": way if isinstance(way, str) else f"{way[0]}, {way[1]:.0%}", "member accuracy": members[way], "test accuracy": found.accuracy(way)}
+    {"network": way if isinstance(way, str) else f"{way[0]}, {way[1]:.0%}", "removed, least": f"{gone[way]:.0%}" if way in gone else "–"}
+    | {"member accuracy": members[way], "test accuracy": found.accuracy(way)}
     | {name: found.leak(way, name)["accuracy"] for name in printed}
     for way in ways
 ]
-report.table(learnt, caption=f"Accuracies of the networks, and of the attacks on them. Mean over {victims} victims")
+report.table(learnt, caption=f"Mean over {victims} victims. Removed: of all weights, or of the convolutions where filters go")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-gone = min(float(results[step]["network"]) for step in removed)
-guessing = [name for name in lead if not found.leak("dense", name)["accuracy"].low > 0.5]
-acts = {f"{low:.0%} of the weights are gone": gone > low - 0.03, "SAMIA beats a guess on the dense network": "SAMIA" not in guessing}
+acts = {f"{low:.0%} of the weights are gone": gone["L1 unstructured", low] > low - 0.03}
+acts |= {"SAMIA beats a guess on the dense network": found.leak("dense", "SAMIA")["accuracy"].low > 0.5}
+acts |= {"filter pruners remove half of what is asked, or more": min(gone[p, low] for p in pruners[1:]) > low / 2}
+taught = {"the plain network beats a guess": audit.over(found.reached(*(((p, low), mlp) for p in pruners))).low > 0.5}
 report.judge(
     claims,
     highest=audit.least(lead[name] for name in printed if name != "SAMIA"),
-    attention=ours[mlp],
+    attention=audit.least([ours[mlp], ours[longer]]),
     sensitivity=ours[blind],
     mentr=-lead["Mentr"],
-    top1=found.stronger([(way, text) for way in cells], [(way, code) for way in cells]),
-    reference=found.stronger([(way, "SAMIA") for way in cells], [(way, "LiRA") for way in cells], "auc"),
-    checks={claim.name: acts for claim in claims},
-    regime={"dense member accuracy": members["dense"], "dense test accuracy": found.accuracy("dense")},
-    notes={"highest": f"On the dense network these are not surely better than a guess: {', '.join(guessing) or 'none'}"},
+    top1=found.stronger(theirs[text], theirs[code]),
+    reference=audit.least(found.stronger(theirs["SAMIA"], theirs[name], "auc") for name in ("LiRA", "RMIA")),
+    checks={claim.name: acts | (taught if claim.name == "attention" else {}) for claim in claims},
+    regime=dict(zip(claims.regime, (members["dense"], found.accuracy("dense"), audit.least(members[p, low] for p in pruners)), strict=True)),
 )
 
 # %% [markdown]
 # **Caveat.** All victims share one half of the samples and one set of shadows, and each attack network is trained once: intervals say what other victims would
-# give, not other attackers. LiRA and RMIA ask the shadows about the victim's own samples, which the printed attacks do not use. BlindMI's non-members are
-# made from images by a filter, as published.
+# give, not other attackers. LiRA and RMIA ask the shadows about the victim's own samples, which the printed attacks do not use; with few shadows they are
+# weaker than they can be. BlindMI's non-members are made from images by a filter, as published.
 
 # %%
 report.provenance(results)

@@ -17,8 +17,9 @@
 # **The paper says** that SAMIA has the highest attack accuracy in most cases, and (Fig. 8) that at 50 to 60 % the pruned networks lie above the dense one.
 # There the dense network is attacked by Conf alone, a threshold on the confidence of the true class. The text gives no numbers.
 #
-# **It would be wrong if** another of the five did better on average, or the dense network lay higher. It would be beside the point if the dense network lost
-# as much to SAMIA, or did so after as many further epochs with nothing removed (our control). LiRA stands beside them as a strong reference.
+# **It would be wrong if** another of the five did as well on average, or the dense network lay higher. It would be beside the point if the dense network lost
+# as much to SAMIA, or did so after as many further epochs with nothing removed (our control). LiRA stands beside them as a reference. A difference counts from
+# a point of attack accuracy or AUC on. Rules were settled on another draw (seed 0) and are judged on this one.
 
 # %% tags=["parameters"]
 data = ["fashion-mnist-small", "digits-bits"]  # data sets (python -m lib.data); the paper: CIFAR10, CIFAR100, Location
@@ -53,13 +54,13 @@ from lib.recipe import PRUNING_NET, SAMIA, BlindMI, Data, LiRA, Model, Schedule,
 
 low, printed = min(samia_at), ("Conf", "Mentr", "NNCls", "BlindMI", "SAMIA")
 names = {d: d.replace("-", "_") for d in data}
-paired, more = {"control": "the same networks; paired over victims", "margin": 0.02}, {"above": 0.0, "margin": 0.02}
+paired, more = {"control": "the same networks; paired over victims", "margin": 0.02}, {"above": 0.01, "margin": 0.02}
 others = "attack accuracy, mean over sparsities, SAMIA minus each of Conf, Mentr, NNCls and BlindMI, least"
 conf = "attack accuracy, SAMIA on each network pruned by at most 60 % minus Conf on dense, least"
 same, longer = conf.replace("Conf", "SAMIA"), f"AUC of SAMIA, {low:.0%} pruned minus dense, trained on as long"
 unlike, alike = {"control": "paired over victims; the attacks differ"} | more, {"control": "SAMIA on both sides; paired over victims"} | more
 epoch, lira = (
-    {"control": "as many epochs, nothing removed", "margin": 0.03},
+    {"control": "as many epochs, nothing removed", "margin": 0.02},
     {"paper": "ours", "control": "LiRA offline with the same shadows", "margin": 0.03},
 )
 claims = report.claims(
@@ -67,20 +68,20 @@ claims = report.claims(
         claim
         for d, n in names.items()
         for claim in (
-            report.Claim(f"{n}_highest", f"{d}: SAMIA finds more members than each other attack", others, above=0.0, paper="Fig. 11", **paired),
+            report.Claim(f"{n}_highest", f"{d}: SAMIA is a point better than each other attack", others, above=0.01, paper="Fig. 11", **paired),
             report.Claim(f"{n}_as_published", f"{d}: pruned leaks more than dense, as the paper compares", conf, paper="Fig. 8, 11", **unlike),
             report.Claim(f"{n}_same_attack", f"{d}: pruned leaks more than dense under the same attack", same, paper="Fig. 8", **alike),
-            report.Claim(f"{n}_masks_not_epochs", f"{d}: pruning adds leak beyond its extra epochs", longer, above=0.0, paper="ours", **epoch),
+            report.Claim(f"{n}_masks_not_epochs", f"{d}: pruning adds leak beyond its extra epochs", longer, above=0.01, paper="ours", **epoch),
             report.Claim(f"{n}_reference", f"{d}: SAMIA is as strong as LiRA", f"AUC at {low:.0%}, SAMIA minus LiRA", above=-0.03, **lira),
         )
     ),
-    regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6},
+    regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6, "member accuracy where SAMIA attacks pruned networks, least": 0.8},
 )
 claims
 
 # %% [markdown]
 # ## One chain for each data set
-# Shadows walk the victim's whole chain. Attack networks share the rate; each kind is trained until it gains no more. SAMIA alone sees the sensitivity too.
+# Shadows walk the victim's whole chain. Attack networks share the rate. SAMIA alone sees the sensitivity too: Fig. 10 has the attacks that tell them apart.
 
 # %%
 net = replace(PRUNING_NET, epochs=net_epochs, optimizer=attack_optimizer, lr=attack_lr)
@@ -121,8 +122,9 @@ points = [
     for s in (samia_at if name == "SAMIA" else sparsities)
 ]
 lead = {d: {o: found.stronger([((d, s), "SAMIA") for s in samia_at], [((d, s), o) for s in samia_at]) for o in printed if o != "SAMIA"} for d in data}
-beaten = [f"{sum(one.low > 0 for one in each.values())} of {len(each)} on {d}" for d, each in lead.items()]
-title = f"Other attacks that SAMIA surely beats: {'; '.join(beaten)}"
+mean = {d: {s: {name: found.leak((d, s), name)["accuracy"].value for name in printed} for s in samia_at} for d in data}
+highest = [f"{sum(max(at, key=at.get) == 'SAMIA' for at in each.values())} of {len(each)} on {d}" for d, each in mean.items()]
+title = f"Sparsities at which SAMIA's mean is the highest: {'; '.join(highest)}"
 floor = {panels[d]: found.leak((d, "dense"), "Conf")["accuracy"] for d in data}
 points += [{"data": panel, "attack": "dense, Conf", "sparsity": s, "value": level} for panel, level in floor.items() for s in sparsities]
 report.curves(points, "sparsity", hue="attack", facet="data", null=0.5, level="guess", title=title, xlabel="share removed", ylabel="attack accuracy")
@@ -136,6 +138,10 @@ rows = [
     for d, way in ways
 ]
 report.table(rows, caption=f"Accuracies; attacks at their own thresholds. Mean over {victims} victims, attacked by {shadows} shadows. A guess: .500")
+
+# %%
+ahead = [{"data": d} | {f"SAMIA minus {name}": one for name, one in each.items()} for d, each in lead.items()]
+report.table(ahead, caption="SAMIA's lead in attack accuracy, mean over the sparsities that it attacks, paired over victims")
 
 # %%
 strong = [
@@ -165,20 +171,19 @@ for d in data:
     acts = {f"{low:.0%} of the weights are gone": gone > low - 0.03}
     acts |= {"SAMIA beats a guess on the dense network": found.leak((d, "dense"), "SAMIA")["accuracy"].low > 0.5}
     checks |= {name: acts for name in estimates if name.startswith(f"{names[d]}_")}
+dense, pruned = [(d, "dense") for d in data], [(d, s) for d in data for s in samia_at]
+learnt = [audit.least(each) for each in ([members[at] for at in dense], map(found.accuracy, dense), [members[at] for at in pruned])]
 report.judge(
     claims,
     **estimates,
     checks=checks,
-    regime={
-        "dense member accuracy": audit.least(members[d, "dense"] for d in data),
-        "dense test accuracy": audit.least(found.accuracy((d, "dense")) for d in data),
-    },
+    regime=dict(zip(claims.regime, learnt, strict=True)),
 )
 
 # %% [markdown]
 # **Caveat.** All victims share one half of the samples and one set of shadows: intervals say what other victims would give, not other attackers or attack
-# networks. One noise draw serves all sensitivities. LiRA knows its shadows' answers on the victim's samples, which the
-# others do not use.
+# networks. One noise draw serves all sensitivities. LiRA knows its shadows' answers on the victim's samples, which the others do not use. The regime asks all
+# data sets: one that lies outside marks the verdicts of all.
 
 # %%
 report.provenance(results)
