@@ -224,14 +224,17 @@ def histograms(
     *,
     log: bool = False,
     means: bool = False,
+    columns: bool = False,
     **words: str,
 ) -> Sheet:
     """Two laid-over distributions per panel; bins are common to a panel. Keys `(row, column)` make a grid.
 
     A note (an AUC with its interval, say) stands above its panel. The farthest 0.1 % are counted in the last bin. With
-    `log` shares stand on a logarithmic axis, common to all panels; with `means` a line stands at each mean.
+    `log` shares stand on a logarithmic axis, common to all panels; with `means` a line stands at each mean; with
+    `columns` bins, and so the range, are common to a column of the grid, whose rows are to be compared.
     """
-    found = {panel: shares(pair, names) for panel, pair in panels.items()}
+    alike = {panel: [p for p in panels if p[1] == panel[1]] if columns else [panel] for panel in panels}
+    found = {panel: shares(panels[panel], names, [panels[p] for p in each]) for panel, each in alike.items()}
     table = pd.concat([each.assign(panel=[panel] * len(each)) for panel, each in found.items()])
     layers: list[tuple[pd.DataFrame, Mark]] = [(table, stairs)]
     if means:
@@ -256,9 +259,9 @@ def outlined(names: Sequence[str]) -> dict[str, Look]:
     return {known[0]: known[1]._replace(colour=sheet.FAINT), new[0]: new[1]._replace(dash="none")}
 
 
-def shares(pair: Sequence[np.ndarray], names: Sequence[str]) -> pd.DataFrame:
-    """What `stairs` draws of two sets of values, told apart in the column `who`."""
-    both = np.concatenate([np.ravel(values) for values in pair])
+def shares(pair: Sequence[np.ndarray], names: Sequence[str], beside: Sequence[Sequence[np.ndarray]]) -> pd.DataFrame:
+    """What `stairs` draws of two sets of values, told apart in the column `who`; bins reach over all pairs `beside`."""
+    both = np.concatenate([np.ravel(values) for each in beside for values in each])
     low, high = np.quantile(both, [0.0, 0.999]) if both.size else (0.0, 1.0)
     bins = int(np.clip(np.sqrt(min(np.size(values) for values in pair)) * 1.1, 8, 40))
     edges = np.linspace(low, max(high, low + 1e-9), bins + 1)

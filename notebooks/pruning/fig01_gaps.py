@@ -20,6 +20,7 @@
 #
 # **It would be wrong if** either distance stayed. It would be beside the point if the further epochs did it (control: as many, with nothing removed), or if
 # the weights that are kept did not matter (control: as many gone at random). Our question: does sensitivity tell anything that confidence does not?
+# The rules below were settled on another draw (seed 0); this page judges by them on the draw of the parameter `seed`.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10
@@ -32,8 +33,8 @@ dev = 60  # samples of each half that are set apart, for early stopping; the res
 victims = 10  # networks that split the victims' half (paper: 1)
 sparsity = 0.7  # share that is removed (paper: .7)
 queries = 10  # noisy copies of each sample (paper: 10)
-epochs = 12  # most epochs of the dense network (published code: 100)
-retrain_epochs = 6  # most epochs after pruning (published code: half of it)
+epochs = 12  # of the dense network (published code: 100)
+retrain_epochs = 6  # after pruning (published code: half of it)
 patience = None  # epochs without a better dev accuracy before training stops; None: all are trained (paper: 5)
 batch = 32  # samples a step (paper: 128)
 lr = 0.002  # learning rate of Adam, constant (paper: 0.001)
@@ -57,17 +58,17 @@ claims = report.claims(
         paper="Fig. 1 (b), (d)", control="paired over victims"),
     report.Claim("confidence_not_epochs", "The gap of confidence is larger than the further epochs make it",
         quantity="gap of confidence, pruned minus dense, trained on", above=0.0, margin=0.02,
-        paper="our control", control="as many epochs at most, nothing removed"),
+        paper="our control", control="the same schedule, nothing removed"),
     report.Claim("sensitivity_not_epochs", "The gap of sensitivity is larger than the further epochs make it",
         quantity="gap of sensitivity, pruned minus dense, trained on, over the dense networks' mean gap", above=0.0, margin=0.25,
-        paper="our control", control="as many epochs at most, nothing removed"),
+        paper="our control", control="the same schedule, nothing removed"),
     report.Claim("any_mask", "Small size alone does it: with random weights gone the gap of confidence grows too",
         quantity=f"gap of confidence, {sparsity:.0%} random weights gone minus dense", above=0.0, margin=0.02,
         paper="our control", control="the same sparsity in each layer, the same epochs"),
-    report.Claim("sensitivity_is_news", "Sensitivity tells members by more than confidence does",
-        quantity="rank correlation of membership and low sensitivity given a quartic in the rank of confidence, pruned", above=0.0, margin=0.05,
-        paper="our question", control="confidence, whatever its curve"),
-    regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6},
+    report.Claim("sensitivity_is_no_news", "Of two samples that are as sure, sensitivity hardly tells which is the member",
+        quantity="rank correlation of membership and low sensitivity given twenty bins of the rank of confidence, pruned", within=0.05,
+        paper="our question", control="confidence, whatever its curve: a mean for each twentieth of the samples"),
+    regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6, "member accuracy of the least victim, dense or pruned": 0.9},
 )  # fmt: skip
 claims
 
@@ -91,7 +92,7 @@ results = lab.realize(signals, sensitivity, removed)
 
 # %% [markdown]
 # ## The two distributions: Fig. 1
-# One victim, the first. Lines stand at the means; the farthest 0.1 % are counted in the last bin. Each panel has its own range.
+# One victim, the first; the title speaks of all. Lines stand at the means; the farthest 0.1 % are counted in the last bin.
 
 # %%
 known = {way: [behaviour(results[a], results[b]) for a, b in zip(signals[way], sensitivity[way], strict=True)] for way in ways}
@@ -112,10 +113,10 @@ panels = {
 notes = {(label, kind): f"distance of the means {gaps[kind, way][0]:.3f}" for way, label in shown.items() for kind in unit}
 moved = {kind: wider(kind, "L1 unstructured", "dense") for kind in unit}
 verbs = {kind: "grows" if one.low > 0 else "shrinks" for kind, one in moved.items() if one.low > 0 or one.high < 0}
-told = ", ".join(f"the gap of {kind} surely {verb}" for kind, verb in verbs.items()) or "neither gap surely changes"
+told = ", ".join(f"the gap of {kind} surely {verb}" for kind, verb in verbs.items()) or f"{victims} victims cannot tell whether the gaps change"
 title = f"With {sparsity:.0%} of the weights gone, {told}"
-axes = {"xlabel": "confidence or sensitivity of the true class", "ylabel": "share of samples"}
-report.histograms(panels, ("members", "non-members"), notes, log=True, means=True, title=title, **axes)
+axes = {"xlabel": f"confidence or sensitivity of the true class, victim 1 of {victims}", "ylabel": "share of samples"}
+report.histograms(panels, ("members", "non-members"), notes, log=True, means=True, columns=True, title=title, **axes)
 
 # %% [markdown]
 # ## All victims
@@ -138,9 +139,9 @@ report.table(rows, caption=f"Mean over {victims} victims. Low sensitivity counts
 
 # %%
 def news(one):
-    """What low sensitivity says of membership beside confidence, in ranks; the curve takes out any smooth relation."""
+    """What low sensitivity says of membership beside confidence, in ranks: within twentieths of the samples, by confidence."""
     low, sure = (rankdata(values) / len(values) for values in (-one["sensitivity"], one["confidence"]))
-    return partial_correlation(low, one["member"], np.vander(sure, 5))
+    return partial_correlation(low, one["member"], np.eye(20)[np.ceil(20 * sure).astype(int) - 1])
 
 
 beside = {way: audit.over([news(one) for one in known[way]]) for way in ways}
@@ -156,9 +157,8 @@ report.table(changes, caption="Change of the gaps; relative: over the dense netw
 
 # %%
 gone = {way: min(float(results[one]["network"]) for one in each) > sparsity - 0.03 for way, each in removed.items()}
-apart = [np.abs(a["confidence"] - b["confidence"]).mean() for a, b in zip(known["dense, trained on"], known["dense"], strict=True)]
 done = {f"{sparsity:.0%} of the weights are gone": gone["L1 unstructured"]}
-further = done | {"the further epochs moved the confidence by more than 0.001": audit.over(np.array(apart) - 0.001)}
+least = min(float(results[one]["accuracy_member"]) for way in shown for one in signals[way])
 report.judge(
     claims,
     confidence_grows=moved["confidence"],
@@ -166,16 +166,15 @@ report.judge(
     confidence_not_epochs=wider("confidence", "L1 unstructured", "dense, trained on"),
     sensitivity_not_epochs=wider("sensitivity", "L1 unstructured", "dense, trained on"),
     any_mask=wider("confidence", "random weights", "dense"),
-    sensitivity_is_news=beside["L1 unstructured"],
-    checks=dict.fromkeys(("confidence_grows", "sensitivity_grows", "sensitivity_is_news"), done)
-    | dict.fromkeys(("confidence_not_epochs", "sensitivity_not_epochs"), further)
-    | {"any_mask": {f"{sparsity:.0%} of random weights are gone": gone["random weights"]}},
-    regime={"dense member accuracy": accuracy["dense", "member"], "dense test accuracy": accuracy["dense", "test"]},
+    sensitivity_is_no_news=beside["L1 unstructured"],
+    checks={claim.name: done for claim in claims} | {"any_mask": {f"{sparsity:.0%} of random weights are gone": gone["random weights"]}},
+    regime={f"dense {part} accuracy": accuracy["dense", part] for part in ("member", "test")}
+    | {"member accuracy of the least victim, dense or pruned": least},
 )
 
 # %% [markdown]
-# **Caveat.** All victims share one half of the samples. A network that is kept as its best epoch on few dev samples may end early, dense or pruned: member
-# accuracy tells how far each has come. A mean of sensitivities is that of a heavy tail, the AUC is not.
+# **Caveat.** All victims share one half of the samples. Where a `patience` is set, few dev samples choose each network's epoch: member accuracy tells how far
+# each has come. A mean of sensitivities is that of a heavy tail, the AUC is not.
 
 # %%
 report.provenance(results)

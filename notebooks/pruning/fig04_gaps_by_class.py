@@ -18,8 +18,8 @@
 # as members are the less sensitive ones.
 #
 # **It would be wrong if** gaps grew in half of the classes only. It would be beside the point if further epochs did it (control: as many, with nothing
-# removed), or if gaps of a few dozen samples differed so by chance (control: labels shuffled within members and within non-members). And a large gap may be
-# that of a class that is hard to learn (control: each class's accuracy on non-members).
+# removed), or if gaps of a few dozen samples differed so by chance (control: labels shuffled within members and within non-members). And a class may leak as
+# it is hard to learn. The rules below were settled on another draw (seed 0); this page judges by them on the draw of the parameter `seed`.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10
@@ -33,8 +33,8 @@ victims = 10  # networks that split the victims' half (paper: 1)
 sparsity = 0.7  # share that is removed (paper: .7)
 queries = 10  # noisy copies of each sample (paper: 10)
 shuffles = 100  # of the labels, for the control (ours)
-epochs = 12  # most epochs of the dense network (published code: 100)
-retrain_epochs = 6  # most epochs after pruning (published code: half of it)
+epochs = 12  # of the dense network (published code: 100)
+retrain_epochs = 6  # after pruning (published code: half of it)
 patience = None  # epochs without a better dev accuracy before training stops; None: all are trained (paper: 5)
 batch = 32  # samples a step (paper: 128)
 lr = 0.002  # learning rate of Adam, constant (paper: 0.001)
@@ -43,22 +43,26 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
-from scipy.stats import spearmanr
+from scipy.stats import rankdata
 
 from lib import audit, lab, report
-from lib.localization.divergence import behaviour, gap_by_class, shuffled_within
+from lib.localization.divergence import behaviour, gap_by_class, partial_correlation, shuffled_within
 from lib.recipe import Data, Model, Schedule, Setup, Sparsity, VictimAttacker
 
+most = 1 / 6  # the margin of "most": two classes of three
 claims = report.claims(
     report.Claim("confidence_in_most", "In most classes pruning makes the gap of confidence larger",
-        quantity=f"share of classes whose gap of confidence is larger, {sparsity:.0%} pruned than dense", above=0.5, margin=0.1,
+        quantity=f"share of classes whose gap of confidence is larger, {sparsity:.0%} pruned than dense", above=0.5, margin=most,
         paper="Fig. 4 (a), (c)", control="paired over victims and classes"),
     report.Claim("sensitivity_in_most", "In most classes pruning makes the gap of sensitivity larger",
-        quantity=f"share of classes whose gap of sensitivity is larger, {sparsity:.0%} pruned than dense", above=0.5, margin=0.1,
+        quantity=f"share of classes whose gap of sensitivity is larger, {sparsity:.0%} pruned than dense", above=0.5, margin=most,
         paper="Fig. 4 (b), (d)", control="paired over victims and classes"),
-    report.Claim("not_epochs", "In most classes the gap of confidence is larger than the further epochs make it",
-        quantity="share of classes whose gap of confidence is larger, pruned than dense, trained on", above=0.5, margin=0.1,
-        paper="our control", control="as many epochs at most, nothing removed"),
+    report.Claim("confidence_not_epochs", "In most classes the gap of confidence is larger than the further epochs make it",
+        quantity="share of classes whose gap of confidence is larger, pruned than dense, trained on", above=0.5, margin=most,
+        paper="our control", control="the same schedule, nothing removed"),
+    report.Claim("sensitivity_not_epochs", "In most classes the gap of sensitivity is larger than the further epochs make it",
+        quantity="share of classes whose gap of sensitivity is larger, pruned than dense, trained on", above=0.5, margin=most,
+        paper="our control", control="the same schedule, nothing removed"),
     report.Claim("confidence_varies", "The gap of confidence differs among classes by a fifth more than chance makes it",
         quantity="standard deviation over classes, pruned, over its mean with shuffled labels", above=1.2, margin=0.2,
         paper="Fig. 4 (c)", control="labels shuffled within members and within non-members"),
@@ -67,11 +71,11 @@ claims = report.claims(
         paper="Fig. 4 (d)", control="labels shuffled within members and within non-members"),
     report.Claim("same_classes", "The classes with the large gaps are the same before and after",
         quantity="rank correlation over classes of a victim's dense gaps of confidence with the other victims' pruned ones", above=0.0, margin=0.3,
-        paper="our question", control="other victims, so that no chance of a split is shared"),
-    report.Claim("hard_classes", "They are the classes that are hard to learn",
-        quantity="rank correlation over classes of the pruned gap of confidence with the other victims' accuracy on non-members", below=0.0, margin=0.3,
-        paper="our question", control="other victims, so that no chance of a split is shared"),
-    regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6},
+        paper="our question", control="other victims, so that no split is shared"),
+    report.Claim("hard_classes", "Members are easier to tell by their confidence in classes that are hard to learn",
+        quantity="rank correlation over classes of the AUC of confidence within a class, pruned, with the other victims' accuracy on non-members", below=0.0, margin=0.3,
+        paper="our question", control="other victims, so that no split is shared"),
+    regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6, "member accuracy of the least victim, dense or pruned": 0.9},
 )  # fmt: skip
 claims
 
@@ -102,13 +106,17 @@ gaps = {
 }
 right = np.array([[one["generalisation"][~one["member"] & (one["label"] == c)].mean() for c in range(classes)] for one in known["dense"]])
 order = np.argsort(right.mean(axis=0))
-grown = {kind: audit.over((gaps[kind, "pruned"] > gaps[kind, "dense"]).mean(axis=1), bounds=(0, 1)) for kind in kinds}
+
+
+def grown(kind, since="dense"):
+    """Share of classes whose gap is larger in the pruned network."""
+    return audit.over((gaps[kind, "pruned"] > gaps[kind, since]).mean(axis=1), bounds=(0, 1))
 
 
 def drawn(kind):
     """Gaps of one kind by class, with intervals over victims."""
     rows = [{"class": str(c), "network": way, "value": audit.over(gaps[kind, way][:, c])} for way in ("dense", "pruned") for c in order]
-    title = f"With {sparsity:.0%} of the weights gone, the gap of {kind} is larger in {grown[kind].value:.0%} of the classes"
+    title = f"With {sparsity:.0%} of the weights gone, the gap of {kind} is larger in {grown(kind):.0%} of the classes"
     return report.profile(rows, "class", hue="network", null=None, title=title, xlabel="class, hardest first", ylabel=f"gap of {kind}")
 
 
@@ -117,21 +125,11 @@ drawn("confidence")
 # %%
 drawn("sensitivity")
 
-# %%
-rows = [
-    {"class": str(c), "accuracy": audit.over(right[:, c])}
-    | {
-        f"{way}, {who}": audit.over([one["confidence"][(one["member"] == inside) & (one["label"] == c)].mean() for one in known[way]])
-        for way in ("dense", "pruned")
-        for who, inside in (("members", True), ("non-members", False))
-    }
-    for c in order
-]
-report.table(rows, caption=f"Confidence of the true class, mean over {victims} victims. Accuracy: on non-members, dense")
-
 # %% [markdown]
 # ## Beyond chance, and the same classes?
-# Shuffled labels keep all but who belongs to which class. Rank correlations go over classes, from one victim to the mean of the others: no chance is shared.
+# Shuffled labels keep all but who belongs to which class. Rank correlations go over classes, from one victim to the mean of the others: no split is shared.
+# A gap of confidence is nearly 1 minus the non-members' confidence where members are fitted, so that its correlation with accuracy is nearly arithmetic; the
+# AUC within a class, which sees the order alone, is not.
 
 
 # %%
@@ -145,46 +143,48 @@ def varies(kind, way):
 
 def alike(one, other):
     """Rank correlation over classes of each victim's values with the mean of the other victims'."""
-    return audit.over([spearmanr(own, np.delete(other, i, axis=0).mean(axis=0)).statistic for i, own in enumerate(one)])
+    rest = [np.delete(other, i, axis=0).mean(axis=0) for i in range(victims)]
+    return audit.over([partial_correlation(*map(rankdata, pair), np.empty((classes, 0))) for pair in zip(one, rest, strict=True)])
 
 
+parts = {way: [[{name: each[one["label"] == c] for name, each in one.items()} for c in range(classes)] for one in known[way]] for way in ways}
+areas = {(kind, way): np.array([[audit.auc(c[kind], c["member"]) for c in one] for one in parts[way]]) for kind in kinds for way in ways}
 spread = {(kind, way): varies(kind, way) for kind in kinds for way in ways}
 accuracy = {(way, part): audit.over([results[one][f"accuracy_{part}"] for one in signals[way]]) for way in ways for part in ("member", "test")}
 rows = [
     {"gap of": kind, "network": way, "member accuracy": accuracy[way, "member"], "test accuracy": accuracy[way, "test"]}
     | {"mean over classes": audit.over(gaps[kind, way].mean(axis=1)), "spread over chance": spread[kind, way]}
     | {"r with the dense gaps": alike(gaps[kind, way], gaps[kind, "dense"]), "r with accuracy": alike(gaps[kind, way], right)}
+    | {"r of AUC with accuracy": alike(areas[kind, way], right)}
     for kind in kinds
     for way in ways
 ]
-report.table(
-    rows, caption=f"{classes} classes, about {int(known['dense'][0]['member'].sum() / classes)} members of each; {victims} victims. r: in ranks"
-)
+report.table(rows, caption=f"{classes} classes of about {int(known['dense'][0]['member'].sum() / classes)} members; {victims} victims. r: in ranks")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-apart = [np.abs(a["confidence"] - b["confidence"]).mean() for a, b in zip(known["dense, trained on"], known["dense"], strict=True)]
 done = {f"{sparsity:.0%} of the weights are gone": min(float(results[one]["network"]) for one in removed) > sparsity - 0.03}
+least = min(float(results[one]["accuracy_member"]) for way in ("dense", "pruned") for one in signals[way])
 report.judge(
     claims,
-    confidence_in_most=grown["confidence"],
-    sensitivity_in_most=grown["sensitivity"],
-    not_epochs=audit.over((gaps["confidence", "pruned"] > gaps["confidence", "dense, trained on"]).mean(axis=1), bounds=(0, 1)),
+    confidence_in_most=grown("confidence"),
+    sensitivity_in_most=grown("sensitivity"),
+    confidence_not_epochs=grown("confidence", "dense, trained on"),
+    sensitivity_not_epochs=grown("sensitivity", "dense, trained on"),
     confidence_varies=spread["confidence", "pruned"],
     sensitivity_varies=spread["sensitivity", "pruned"],
     same_classes=alike(gaps["confidence", "dense"], gaps["confidence", "pruned"]),
-    hard_classes=alike(gaps["confidence", "pruned"], right),
-    checks={claim.name: done for claim in claims}
-    | {"not_epochs": done | {"the further epochs moved the confidence by more than 0.001": audit.over(np.array(apart) - 0.001)}},
-    regime={"dense member accuracy": accuracy["dense", "member"], "dense test accuracy": accuracy["dense", "test"]},
+    hard_classes=alike(areas["confidence", "pruned"], right),
+    checks={claim.name: done for claim in claims},
+    regime={f"dense {part} accuracy": accuracy["dense", part] for part in ("member", "test")}
+    | {"member accuracy of the least victim, dense or pruned": least},
 )
 
 # %% [markdown]
 # **Caveat.** All victims share one half of the samples: classes are as hard for one as for the other, which is what the rank correlations ask, but their
-# intervals say what other splits of this half would give. Gaps of one class rest on few samples a victim. Where members are fitted, a class's gap of
-# confidence is about 1 minus the confidence on its non-members: that hard classes have large gaps is then nearly arithmetic.
+# intervals say what other splits of this half would give. Gaps of one class rest on few samples a victim.
 
 # %%
 report.provenance(results)

@@ -268,6 +268,13 @@ def test_logarithmic_histograms_share_an_axis_and_show_their_means():
     assert {"members", "others", "mean of members", "mean of others"} <= set(texts(fig).splitlines())
 
 
+def test_rows_of_histograms_that_are_compared_share_their_range():
+    near, far = (tuple(np.linspace(0, end, 50) for _ in range(2)) for end in (1, 9))
+    fig = report.histograms({("a", "x"): near, ("b", "x"): far, ("a", "y"): near, ("b", "y"): near}, columns=True)
+    first, second, third, fourth = (ax.get_xlim() for ax in fig.axes)
+    assert first == pytest.approx(third) and second == pytest.approx(fourth) and first[1] > 8 > 2 > second[1]
+
+
 def test_a_plane_in_which_no_side_is_better_says_so():
     assert "better" in texts(report.tradeoff(tradeoffs(["LiRA"])))
     assert "better" not in texts(report.tradeoff(tradeoffs(["LiRA"]), better=""))
