@@ -144,7 +144,8 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
             layers.append((along(side, side.floor, aside=aside), partial(figures.steps, wide=0.16)))
         right.append(f"{side.letter}, {side.parts[side.place(part)]}: {quantity(side.measure)}")
         pool = pd.concat([side.samples(part, pair) for pair in range(len(side.index))])
-        halves = figures.shares([pool["value"][pool["both"] == known] for known in (True, False)], names)
+        both = [pool["value"][pool["both"] == known] for known in (True, False)]
+        halves = figures.shares(both, names, [both])
         layers.append((halves.rename(columns={"who": "side"}).assign(panel=right[-1]), figures.stairs))
     if gaps := _gaps(*sides):
         layers.append((along(sides[0], gaps, GAP), figures.points))
