@@ -166,7 +166,7 @@ acts = {
 }
 reach = {"the line of earlier epochs reaches down to PPB": found.more_leaky(series[one]["earlier epochs"][-1], chosen[one], "SAMIA").value < 0.01}
 images = {words: check for cell in (one, *others) for words, check in acts[chosen[cell]].items()}
-checks = {"ppb_hides": images, "ppb_is_cheap": images, "ppb_hides_bits": acts[chosen["bits"]], "beats_stopping": acts[chosen[one]] | reach}
+checks = {"ppb_hides": images, "ppb_hides_bits": acts[chosen["bits"]], "beats_stopping": acts[chosen[one]] | reach}
 checks |= {"order_falls": acts[chosen[one]], "adv_works": acts[last], "dp_is_poor": acts[private_way]}
 report.judge(
     claims,

@@ -135,8 +135,8 @@ report.tradeoff(plane, xlabel="test accuracy", ylabel="attack accuracy of SAMIA"
 # %%
 series, adv_way = {name: lines["images"][name] for name in names[:-1]}, ("images", "ADV", adv[-1])
 beside = {name: found.beside_line(ppb_way, series[name], "LiRA") for name in ("earlier epochs", "weight decay")}
-said = ["surely above" if each.low > 0 else "surely below" if each.high < 0 else "not surely off" for each in beside.values()]
-title = f"At equal leak the accuracy of {named} is {said[0]} early stopping's, {said[1]} weight decay's"
+said = ["surely beats" if each.low > 0 else "surely loses to" if each.high < 0 else "may equal" for each in beside.values()]
+title = f"At equal leak {named} {said[0]} early stopping and {said[1]} weight decay"
 report.tradeoff(found.plane(series, "LiRA") + found.plane(series, "Conf"), xlabel="test accuracy", ylabel="AUC", title=title)
 
 # %%
