@@ -103,12 +103,9 @@ UNDECIDABLE = {
     "layers/fig11_atm_depth stage_3_is_beyond_the_margin": SILENT,
     "layers/fig15_roc adv_reg_01": ZERO,
     "layers/fig15_roc relaxloss_01": ZERO,
-<<<<<<< HEAD
     "pruning/fig14_fig15_ppb_gaps sensitivity_as_dense": RARE,
-=======
     "pruning/fig16_fig17_defences ppb_hides": RARE,
     "pruning/fig16_fig17_defences ppb_hides_bits": RARE,
->>>>>>> fxe
     "weights/fig05a_cinic10 hamp_leak": RARE,
     "weights/fig06_more_shadows same_order": RARE,
     "weights/tab03_cifar10 resnet10_tpr": ZERO,
