@@ -131,7 +131,7 @@ kept = [w for w in ways if found.accuracy(w).value >= 0.75 * found.accuracy(befo
 plane = [row for cell in dense for row in found.plane(series[cell], "SAMIA", "accuracy", cell)]
 hidden = audit.largest(seen[chosen[cell]] for cell in (one, *others))
 side = "surely brings SAMIA to about" if hidden.high < 0.53 else "surely leaves SAMIA above" if hidden.low > 0.53 else "may bring SAMIA to"
-report.tradeoff(plane, xlabel="test accuracy", ylabel="attack accuracy of SAMIA", title=f"Over all pruners {named} {side} a guess")
+report.tradeoff(plane, xlabel="test accuracy", ylabel="attack accuracy of SAMIA", level="guessing", title=f"Over all pruners {named} {side} a guess")
 
 # %% [markdown]
 # ## Hidden or removed?
@@ -140,7 +140,7 @@ report.tradeoff(plane, xlabel="test accuracy", ylabel="attack accuracy of SAMIA"
 # %%
 fell = sum(found.more_leaky(chosen[one], before[chosen[one]], attack).high < 0 for attack in attackers)
 areas = [row for attack in attackers for row in found.plane(series[one], attack)]
-report.tradeoff(areas, xlabel="test accuracy", ylabel="AUC", title=f"{named} surely lowers the AUC of {fell} of four attacks")
+report.tradeoff(areas, xlabel="test accuracy", ylabel="AUC", level="guessing", title=f"Attacks whose AUC {named} surely lowers: {fell} of 4")
 
 # %%
 inside = {way: [float(results[step]["accuracy_member"]) for step in each] for way, each in signals.items()}

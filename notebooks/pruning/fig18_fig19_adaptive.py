@@ -125,7 +125,7 @@ shown = [(where, a, {name: lines[where][name] for name in each}) for where, each
 plane = [row for where, a, each in shown for row in found.plane(each, a, "accuracy", f"{where}, {a}")]
 side = "is surely found less than" if max(each.high for each in gain.values()) < 0 else "is not surely found less than"
 news = f"Known or not ({100 * gain['adaptive'].value:+.1f}, {100 * gain['non-adaptive'].value:+.1f} points), {named} {side} Base"
-report.tradeoff(plane, xlabel="test accuracy", ylabel="attack accuracy of SAMIA", title=news.replace("-", "−"))
+report.tradeoff(plane, xlabel="test accuracy", ylabel="attack accuracy of SAMIA", level="guessing", title=news.replace("-", "−"))
 
 # %% [markdown]
 # ## At equal leak
@@ -135,9 +135,15 @@ report.tradeoff(plane, xlabel="test accuracy", ylabel="attack accuracy of SAMIA"
 # %%
 series, adv_way = {name: lines["images"][name] for name in names[:-1]}, ("images", "ADV", adv[-1])
 beside = {name: found.beside_line(ppb_way, series[name], "LiRA") for name in ("earlier epochs", "weight decay")}
-said = ["surely beats" if each.low > 0 else "surely loses to" if each.high < 0 else "may equal" for each in beside.values()]
-title = f"At equal leak {named} {said[0]} early stopping and {said[1]} weight decay"
-report.tradeoff(found.plane(series, "LiRA") + found.plane(series, "Conf"), xlabel="test accuracy", ylabel="AUC", title=title)
+said = (
+    "cannot be read beside"
+    if not (stop := beside["earlier epochs"]).resolved
+    else "is more accurate than"
+    if stop.low > 0
+    else "is not surely more accurate than"
+)
+words = {"title": f"At equal leak {named} {said} early stopping", "xlabel": "test accuracy", "ylabel": "AUC", "level": "guessing"}
+report.tradeoff(found.plane(series, "LiRA") + found.plane(series, "Conf"), **words)
 
 # %%
 inside = {way: [float(results[step]["accuracy_member"]) for step in each] for way, each in signals.items()}

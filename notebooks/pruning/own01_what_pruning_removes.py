@@ -112,7 +112,7 @@ spots = [(name, a, way) for a in attackers for name, each in series.items() for 
 plane = [{"variant": name, "attack": a, "accuracy": found.accuracy(way), "auc": found.leak(way, a)["auc"]} for name, a, way in spots]
 sure = {way: "above" if e.low > 0 else "below" if e.high < 0 else "on" if max(-e.low, e.high) < 0.02 else "not surely off" for way, e in off.items()}
 title = f"{few} lies {sure[some]} the dense network's own line, {high:.0%} {sure[most]} it"
-report.tradeoff(plane, title=title, xlabel="test accuracy", ylabel="AUC of the attack")
+report.tradeoff(plane, title=title, xlabel="test accuracy", ylabel="AUC of the attack", level="guessing")
 
 # %%
 members = {way: audit.over([results[step]["accuracy_member"] for step in each]) for way, each in signals.items()}
@@ -142,7 +142,7 @@ plane = [{"variant": name, "x": rows[way, True], "auc": found.leak(way, "LiRA")[
 gap = reorders(kept, other=some)
 word = "more than training on" if gap.low > 0 else "less than training on" if gap.high < 0 else "neither surely more nor less than training on"
 title, xlabel = f"At equal leak, {few} reorders members {word}", "rank correlation of members with the dense network"
-report.tradeoff(plane, "x", title=title, better="", xlabel=xlabel, ylabel="AUC of LiRA")
+report.tradeoff(plane, "x", title=title, better="", xlabel=xlabel, ylabel="AUC of LiRA", level="guessing")
 
 # %%
 table = [
