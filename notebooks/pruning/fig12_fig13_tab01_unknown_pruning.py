@@ -120,9 +120,7 @@ gain = {pair: right(*pair) - right(pair[0], pair[0]) for pair in matrices if pai
 gains = {d: [each for pair, each in gain.items() if pair[0][:2] == (d, pruners[0])] for d in data}
 costs = {d: [each.mean() < -0.03 for pair, each in gain.items() if pair[0][0] == d] for d in data}
 title = f"Other shadows cost 3 points or more in {'; '.join(f'{sum(each)} of {len(each)} pairs on {d}' for d, each in costs.items())}"
-report.curves(
-    points, "shadow sparsity", hue="target", facet="panel", null=0.5, level="guess", title=title, ylabel="attack accuracy, by the target's sparsity"
-)
+report.curves(points, "shadow sparsity", hue="target", facet="panel", null=0.5, level="guess", title=title, ylabel="attack accuracy, by target")
 
 # %%
 asked = ((signals, "accuracy_member"), (helping, "accuracy_test"))

@@ -135,15 +135,9 @@ report.tradeoff(plane, xlabel="test accuracy", ylabel="attack accuracy of SAMIA"
 # %%
 series, adv_way = {name: lines["images"][name] for name in names[:-1]}, ("images", "ADV", adv[-1])
 beside = {name: found.beside_line(ppb_way, series[name], "LiRA") for name in ("earlier epochs", "weight decay")}
-said = (
-    "cannot be read beside"
-    if not (stop := beside["earlier epochs"]).resolved
-    else "is more accurate than"
-    if stop.low > 0
-    else "is not surely more accurate than"
-)
-words = {"title": f"At equal leak {named} {said} early stopping", "xlabel": "test accuracy", "ylabel": "AUC", "level": "guessing"}
-report.tradeoff(found.plane(series, "LiRA") + found.plane(series, "Conf"), **words)
+said = f"is {'not surely ' * (beside['earlier epochs'].low <= 0)}more accurate than" if beside["earlier epochs"].resolved else "cannot be read beside"
+rows = found.plane(series, "LiRA") + found.plane(series, "Conf")
+report.tradeoff(rows, xlabel="test accuracy", ylabel="AUC", level="guessing", title=f"At equal leak {named} {said} early stopping")
 
 # %%
 inside = {way: [float(results[step]["accuracy_member"]) for step in each] for way, each in signals.items()}
