@@ -107,8 +107,13 @@ class Planted:
     def effect(self, of: Any, what: str) -> float:
         """In [0, 1], the same for all models of a way; `OWN` tells how much of it alike chains do not share.
 
-        In the last plants, for claims of no difference, ways hardly differ, or are of two kinds that are equal inside.
+        From the 40th plant on, for claims of no difference, ways hardly differ, or are of two kinds that are equal
+        inside; from the 56th on they lie on one line, more accurate where they leak more, and expose the same samples.
         """
+        if self.number >= 56:
+            place, beside = np.random.default_rng([zlib.crc32(way(of).encode()), self.number]).random(2)
+            off = 0.3 * (beside - 0.5) if self.number % 2 and what == "TEST" else 0.0  # or beside that line
+            return 1.0 if what == "alike" else float(0.4 + 0.2 * place + off)
         if self.number >= 40:
             kind = np.random.default_rng([zlib.crc32(way(of).encode()), self.number]).integers(2)
             names = (what, f"{what} {way(of)}") if self.number % 2 else (f"{what} {kind}", what)
