@@ -61,6 +61,9 @@ def _(state: Prune, before: Weights, of: Of) -> Weights:
     scores = weights_of(store.read(state.by.key).arrays) if state.by else None
     if scores and not state.norms:
         scores = {name: score for name, score in scores.items() if score.ndim > 1}
+    if not state.head:
+        scores = magnitudes(before.values) if scores is None else scores
+        scores = {name: score for name, score in scores.items() if not name.startswith("head.")}
     values, gone = prune(before.values, state.sparsity, scores, state.scope, state.largest, before.gone)
     return Weights(values, before.held, both(before.gone, gone))
 

@@ -78,6 +78,11 @@ def _asked(state: Any, otherwise: float) -> float:
     return otherwise if state is None else state.sparsity
 
 
+def remembered(index: np.ndarray) -> np.ndarray:
+    """How far each sample is remembered, from 0 to 1, in every plant."""
+    return np.random.default_rng(7).random(1 + index.max())[index]
+
+
 def words(names: tuple[str, ...]) -> np.ndarray:
     return np.frombuffer("\n".join(names).encode(), np.uint8)
 
@@ -90,6 +95,7 @@ class Planted:
 
     def __init__(self, steps: list[Step], number: int, loud: Callable[[float], bool]) -> None:
         self.steps, self.number, self.loud = steps, number, loud
+        self.ranked = any(isinstance(step, recipe.Memorization) for step in steps)
         self._made: dict[str, Result] = {}
 
     def __getitem__(self, step: Step) -> Result:
@@ -199,13 +205,23 @@ class Planted:
         alike = self.effect(step.targets[0], "alike")  # how far the same samples are exposed as in other ways
         shared = np.random.default_rng([zlib.crc32(b"exposed"), self.number // 2]).normal(size=member.shape)
         noise = alike**0.5 * shared + (1 - alike) ** 0.5 * rng.normal(size=member.shape)
-        scores = noise + (shift + 0.02 * rng.normal(size=(len(member), 1))) * member
-        return {
-            "scores": scores,
-            "member": member,
-            "thresholds": np.full(len(member), shift / 2),
-            "index": found[0][1][pool],
-        }
+        index = found[0][1][pool]
+        slope = 4 * self.effect(step.targets[0], "slope") - 2 if self.ranked else 0.0  # who is remembered is exposed
+        scores = noise + (shift + slope * (remembered(index) - 0.5) + 0.02 * rng.normal(size=(len(member), 1))) * member
+        return {"scores": scores, "member": member, "thresholds": np.full(len(member), shift / 2), "index": index}
+
+    @plant.register
+    def _(self, step: recipe.Memorization) -> dict[str, np.ndarray]:
+        own = [_table(m.training.data, m.training.design, m.training.row) for m in step.models]
+        index = own[0][1][np.isin([role for role, *_ in own], (Role.MEMBER, Role.NONMEMBER)).all(axis=0)]
+        share = self.effect(step, "agreement")
+        score = share * remembered(index) + (1 - share) * self.draws(step).random(len(index))
+        return {"score": score, "error": np.full(len(index), 0.5 * self.effect(step, "error")), "index": index}
+
+    @plant.register
+    def _(self, step: recipe.ShuffledRanking) -> dict[str, np.ndarray]:
+        score = self.draws(step).permutation(self[step.of]["score"])
+        return {"score": score, "error": self[step.of]["error"], "index": self[step.of]["index"]}
 
     def _pair(self, step: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Samples of the pool, and which of them each model saw."""

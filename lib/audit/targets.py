@@ -13,7 +13,16 @@ from lib.audit.estimates import Estimate
 from lib.audit.rates import FloatArray, auc, balanced_accuracy, checked, is_resolved, tpr
 from lib.audit.samples import clopper_pearson
 
-__all__ = ["HEADLINE_FPRS", "audit", "exposed_alike", "over", "own_accuracy", "paired_difference", "tpr_over"]
+__all__ = [
+    "HEADLINE_FPRS",
+    "audit",
+    "exposed_alike",
+    "over",
+    "own_accuracy",
+    "own_rates",
+    "paired_difference",
+    "tpr_over",
+]
 
 HEADLINE_FPRS = (0.01, 0.001, 0.00001)
 
@@ -134,6 +143,23 @@ def own_accuracy(found: Sequence[Scored]) -> FloatArray | None:
     """Share of samples that the attacker's own threshold calls rightly, of each unit, `(n,)`; None: it names none."""
     own = [_right(one) for one in found]
     return _means(own) if all(one is not None for one in own) else None
+
+
+def own_rates(found: Scored | Sequence[Scored]) -> tuple[FloatArray, FloatArray]:
+    """TPR and FPR at the attacker's own thresholds, `(n,)` each, of the targets of an attack or of several experiments.
+
+    ValueError where the attacker names no threshold.
+    """
+    each = [found] if isinstance(found, Mapping) else list(found)
+    rates = []
+    for one in each:
+        if np.isnan(borders := np.asarray(one["thresholds"], np.float64)).any():
+            raise ValueError("the attacker names no threshold")
+        rows, inside, lead = checked(one["scores"], one["member"])
+        called = rows >= np.broadcast_to(borders, lead).reshape(-1, 1)
+        sides = (np.broadcast_to(side, rows.shape) for side in (inside, ~inside))
+        rates.append([(called & side).sum(axis=1) / side.sum(axis=1) for side in sides])
+    return _means([one[0] for one in rates]), _means([one[1] for one in rates])
 
 
 def _means(each: Sequence[Any]) -> FloatArray:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lib import store
-from lib.audit import FloatArray
+from lib.audit import Estimate, FloatArray
+from lib.audit.targets import Scored
 from lib.compute import Arrays, Of, compute
 from lib.data.designs import Role
 from lib.recipe import Memorization, ShuffledRanking
@@ -28,6 +31,41 @@ def memorization(right: FloatArray, member: NDArray[np.bool_]) -> tuple[FloatArr
 
     (mean_in, error_in), (mean_out, error_out) = moments(member), moments(~member)
     return mean_in - mean_out, np.sqrt(error_in + error_out)
+
+
+def agreement(one: Mapping[str, NDArray], other: Mapping[str, NDArray]) -> Estimate:
+    """Spearman's correlation of two rankings, over the samples that both know; a ranking is what a step of it stores.
+
+    The interval over samples is Fisher's with the variance of Bonett & Wright (2000): (1 + r^2 / 2) / (n - 3).
+    """
+    from scipy import stats
+
+    _, first, second = np.intersect1d(one["index"], other["index"], assume_unique=True, return_indices=True)
+    rho = float(stats.spearmanr(one["score"][first], other["score"][second]).statistic)
+    error = np.sqrt((1 + rho**2 / 2) / (len(first) - 3))
+    low, high = np.tanh(np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12)) + np.array([-1.96, 1.96]) * error)
+    return Estimate(rho, float(low), float(high), len(first))
+
+
+def parted(scored: Scored, ranking: Mapping[str, NDArray], parts: int) -> list[list[dict[str, NDArray]]]:
+    """What an attack says of the samples of each part of a ranking, from the lowest scores to the highest.
+
+    Each of the `parts` has as many of the ranked samples, members or not, as any other (of equal scores the first in
+    the lower part). Of each part a list, one `Scored` a target, since in a part targets have members of other numbers.
+    ValueError where the ranking does not know a sample.
+    """
+    size = np.shape(scored["scores"])
+    place = np.argsort(np.argsort(ranking["score"], kind="stable"), kind="stable")
+    found = np.searchsorted(ranking["index"], index := np.broadcast_to(scored["index"], size))
+    if not np.array_equal(ranking["index"][np.minimum(found, len(place) - 1)], index):
+        raise ValueError("the attack judges samples that the ranking does not know")
+    part = place[found] * parts // len(place)
+    rows = zip(scored["scores"], np.broadcast_to(scored["member"], size), scored["thresholds"], part, strict=True)
+    made = [(scores, member, border, own) for scores, member, border, own in rows]
+    return [
+        [{"scores": s[None, o == p], "member": m[None, o == p], "thresholds": b[None]} for s, m, b, o in made]
+        for p in range(parts)
+    ]
 
 
 @compute.register(Memorization)

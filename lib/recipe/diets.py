@@ -12,6 +12,10 @@ __all__ = ["Diet", "Window"]
 class Diet(Recipe):
     """Which members an epoch visits, and how often, by a ranking: a score of each member."""
 
+    def visits(self, members: int, epochs: int) -> list[int]:
+        """How often each of a class' `members`, in their order, is visited in a training."""
+        return [epochs] * members
+
 
 class Window(Diet):
     """WeMem's sliding window (Shang et al., NDSS 2025) over the members of each class, ordered by their scores.
@@ -25,3 +29,10 @@ class Window(Diet):
     step: Whole = 50  # s, ranks by which the window moves in an epoch; 0 keeps it where it is
     order: Literal["high-to-low", "low-to-high"] = "low-to-high"  # of the scores
     form: Literal["paper", "code"] = "paper"
+
+    def visits(self, members: int, epochs: int) -> list[int]:
+        def last(rank: int) -> int:
+            """Of the epochs, from -1, the last one whose window begins at the rank or before."""
+            return min(rank // self.step if self.step else epochs, epochs - 1) if rank >= 0 else -1
+
+        return [last(rank) - last(rank - self.width) for rank in range(members)]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lib.recipe.steps import Train
 
 __all__ = [
-    "CCL", "CSKD", "DPSGD", "HAMP", "PAST", "PPB", "AdversarialRegularization", "CrossEntropy", "Distillation",
+    "CCL", "CSKD", "DPSGD", "HAMP", "PAST", "PPB", "RMR", "AdversarialRegularization", "CrossEntropy", "Distillation",
     "Objective", "RelaxLoss", "Slimming",
 ]  # fmt: skip
 
@@ -30,6 +30,7 @@ class Objective(Recipe):
 
     needs: ClassVar[tuple[str, ...]] = ()  # samples of the design, beside the members, that it looks at: "reference"
     taught: ClassVar[bool] = False  # whether it learns from teachers
+    ranked: ClassVar[bool] = False  # whether it goes by a ranking of the members
     by_sample: ClassVar[bool] = False  # whether it needs a network in which samples do not share statistics
     looks: ClassVar[int] = 0  # samples that the network is only asked about for each one that it learns from
     batches: ClassVar[int | None] = None  # of an epoch that the network learns from; None: what covers the members
@@ -141,6 +142,24 @@ class AdversarialRegularization(Objective):
         weights = sum(a * b for layers in self.units(step.data.classes) for a, b in pairwise(layers))
         # Forward and backward of h on what is looked at; forward, and backward to its inputs, on what is learnt.
         return (6 * self.looks + 4) * weights * LINEAR
+
+
+class RMR(Objective):
+    """Risky memory regularization (Shang et al., NDSS 2025): cross-entropy + lambda(x) / 2 * ||theta||^2.
+
+    Of the members whose memorization score is at least `tau` lambda is `risky`, of the others `general`; a batch has
+    the mean of its members'. It stands in the place of the schedule's weight decay. `code`: an epoch has first all
+    batches of risky members, by an Adam of its own with the weight decay `risky`, then all others by a second one with
+    `general`; a single member on a side goes with the others. With a `Window` it is SWMR.
+    """
+
+    ranked: ClassVar = True
+
+    risky: Amount = 0.1  # lambda_r; the best of .01, .1, 1
+    general: Amount = 5e-4  # lambda_g
+    tau: float | None = None  # on the scale of the ranking; None: the highest `share` is risky
+    share: Share = 0.176  # of the members; tau = .5 has this share of the published scores (CIFAR-10, ResNet18)
+    form: Literal["paper", "code"] = "paper"
 
 
 class CSKD(Objective):

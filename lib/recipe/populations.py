@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from lib import BadInput, nearest
 from lib.recipe.attacks import Attack, Attacker
@@ -75,20 +75,41 @@ class Population:
         by: Sequence[Score] | None = None,
         scope: Literal["global", "layer"] = "global",
         norms: bool = True,
+        head: bool = True,
     ) -> Population:
-        return self._each(by or [None] * len(self), lambda state, score: state.prune(sparsity, score, scope, norms))
+        own: Sequence[Score | None] = by or [None] * len(self)
+        return self._each(own, lambda state, score: state.prune(sparsity, score, scope, norms, head))
 
     def prune_filters(self, sparsity: float, by: Literal["l1", "l2", "scale", "random"] = "l1") -> Population:
         return self._map(lambda state: state.prune_filters(sparsity, by))
 
-    def pruned(self, pruner: Pruner, sparsity: float) -> Population:
-        """By one of SAMIA's four pruners, or one of its two controls: as many weights, or filters, at random."""
+    def pruned(self, pruner: Pruner, sparsity: float, head: bool = True) -> Population:
+        """By one of SAMIA's four pruners, or one of its two controls: as many weights, or filters, at random.
+
+        Single weights of all layers, or of all but the last (`head`).
+        """
         if pruner in FILTERS:
             return self.prune_filters(sparsity, FILTERS[pruner])
         if pruner not in ("L1 unstructured", "random weights"):
             raise BadInput(f"there is no pruner '{pruner}'{nearest(pruner, list(get_args(Pruner)))}")
         by = self.score(Random()) if pruner == "random weights" else None
-        return self.prune(sparsity, by, scope="layer", norms=False)
+        return self.prune(sparsity, by, scope="layer", norms=False, head=head)
+
+    def iteratively(
+        self, pruner: Pruner, sparsity: float, schedule: Schedule, rounds: int = 5, head: bool = True, **training: Any
+    ) -> tuple[Population, ...]:
+        """WeMem's iterative pruning: what each of the rounds ends with, where the last one is as sparse as asked.
+
+        In each round the weights that are left are pruned further and trained on by `train(schedule, **training)`; none
+        is rewound. Of n rounds, counted from 0, round k has a sparsity of 1 - (1 - sparsity)^(k / (n - 1)), so that the
+        first one only trains, as the published code has it. There a round goes on from the last epoch; here from the
+        training's end, which with a patience is the best.
+        """
+        found = [self.train(schedule, **training)]
+        for k in range(1, rounds):
+            share = 1 - (1 - sparsity) ** (k / (rounds - 1))
+            found.append(found[-1].pruned(pruner, share, head).train(schedule, **training))
+        return tuple(found)
 
     def _each(self, by: Sequence[T], change: Callable[[State, T], State]) -> Population:
         """Each model by its own score."""

@@ -66,8 +66,9 @@ class State(Step, ABC):
         by: Score | None = None,
         scope: Literal["global", "layer"] = "global",
         norms: bool = True,
+        head: bool = True,
     ) -> Prune:
-        return Prune(self, sparsity, by, scope, norms=norms)
+        return Prune(self, sparsity, by, scope, norms=norms, head=head)
 
     def prune_filters(self, sparsity: float, by: Literal["l1", "l2", "scale", "random"] = "l1") -> PruneFilters:
         return PruneFilters(self, sparsity, by)
@@ -146,8 +147,8 @@ class Train(State):
             raise BadInput("a schedule with a patience needs samples to look at: give the design a dev set")
         if isinstance(self.objective, Slimming):
             filtered(self.model, name)
-        if (self.diet is None) != (self.ranking is None):
-            raise BadInput("a diet and its ranking come together: train(schedule, diet=..., ranking=...)")
+        if (self.diet is not None or self.objective.ranked) != (self.ranking is not None):
+            raise BadInput("a ranking comes with a diet or RMR(), and they with it: train(schedule, ..., ranking=...)")
         if self.diet and self.objective.by_sample:
             raise BadInput(f"{name} draws its own batches: train without a diet")
 
@@ -173,10 +174,11 @@ class Train(State):
         samples, objective = self.design.members(self.row), self.objective
         whole = count("flops", self.data, self.model)
         trained = count("flops", self.data, self.model, self.held_until)
-        learnt: float = samples
+        learnt: float = samples * self.schedule.epochs
+        if self.diet is not None:
+            learnt = self.data.classes * sum(self.diet.visits(samples // self.data.classes, self.schedule.epochs))
         if objective.batches is not None:
-            learnt = min(samples, objective.batches * self.schedule.batch)  # of an epoch
-        learnt *= self.schedule.epochs
+            learnt = min(learnt, objective.batches * self.schedule.batch * self.schedule.epochs)
         found = learnt * (objective.passes * trained + objective.beside(self, count))
         held = whole - trained  # runs once, or every epoch where augmentation changes what it sees
         if self.schedule.augment:
@@ -337,6 +339,7 @@ class Prune(Edit):
     scope: Literal["global", "layer"] = "global"  # `layer`: each tensor as sparse as all (NNI's LevelPruner)
     largest: bool = False  # those with the largest go instead: CWRF's A1
     norms: bool = True  # of a score: whether the weights of norms compete too
+    head: bool = True  # whether the last part's weights compete too; WeMem's fully connected net keeps them
 
     @property
     def pruned(self) -> bool:

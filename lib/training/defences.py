@@ -1,8 +1,9 @@
 """Steps of the defences that need more than the batch: another network, other samples, or labels of their own."""
 
 import contextlib
+import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +13,20 @@ from torch.nn import functional
 from lib import BadInput
 from lib.data import augmentation
 from lib.models.inference import InferenceNet
-from lib.recipe import CSKD, DPSGD, PAST, AdversarialRegularization, Distillation, Objective, Schedule, Slimming
+from lib.recipe import CSKD, DPSGD, PAST, RMR, AdversarialRegularization, Distillation, Objective, Schedule, Slimming
 from lib.training import objectives
 from lib.training.schedule import optimizer
-from lib.training.update import ADVERSARY, OUTSIDER_VIEWS, OUTSIDERS, PARTNER_VIEWS, PARTNERS, Task, Update
+from lib.training.update import (
+    ADVERSARY,
+    OUTSIDER_VIEWS,
+    OUTSIDERS,
+    PARTNER_VIEWS,
+    PARTNERS,
+    Batch,
+    Task,
+    Update,
+    sizes,
+)
 
 
 @functools.singledispatch
@@ -197,6 +208,67 @@ def untracked(net: nn.Module) -> Iterator[None]:
     finally:
         for module in tracking:
             module.track_running_stats = True
+
+
+@update_for.register(RMR)
+class Remembered(Update):
+    """Weight decay by the batch's members. As under the schedule's own, its gradient goes through Adam. All parameters
+    decay, as in torch, and the history's loss leaves the penalty out."""
+
+    objective: RMR
+
+    def __init__(self, objective: RMR, task: Task) -> None:
+        decays = (objective.risky, objective.general) if objective.form == "code" else (0.0,)
+        schedules = [dataclasses.replace(task.schedule, weight_decay=decay) for decay in decays]
+        super().__init__(objective, task._replace(schedule=schedules[-1]))
+        ranking = torch.as_tensor(self.ranking)
+        if objective.tau is None:
+            self.risky = torch.zeros(self.n, dtype=torch.bool)
+            highest = ranking.argsort(descending=True, stable=True)
+            self.risky[highest[: round(objective.share * self.n)]] = True
+        else:
+            self.risky = ranking >= objective.tau
+        own = torch.where(self.risky, objective.risky, objective.general)
+        self.decay, self.strength = own.to(self.data.device, torch.float32), torch.zeros((), device=self.data.device)
+        self.weights = [parameter for parameter in self.net.parameters() if parameter.requires_grad]
+        self.first = optimizer(schedules[0], self.weights) if objective.form == "code" else None
+
+    def apart(self, epoch: int) -> int:
+        """How many risky members come before the others in an epoch; 0 where they mix."""
+        visits = self.visits(epoch)
+        number = int(self.risky[visits].sum())
+        return number if self.first and min(number, len(visits) - number) > 1 else 0
+
+    def batches(self, epoch: int) -> Sequence[Batch]:
+        if not (number := self.apart(epoch)):
+            return super().batches(epoch)
+        sides = {"risky": number, "general": len(self.visits(epoch)) - number}
+        return [Batch(size, side) for side, count in sides.items() for size in sizes(count, self.batch)]
+
+    def tables(self, seed: int, epoch: int) -> augmentation.Tables:
+        drawn = super().tables(seed, epoch)
+        if not self.apart(epoch):
+            return drawn
+        return drawn._replace(perm=drawn.perm[(~self.risky[drawn.perm]).int().argsort(stable=True)])
+
+    def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
+        super().begin(epoch, rate, tables)
+        for group in self.first.param_groups if self.first else ():
+            group["lr"].fill_(rate)
+
+    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+        self.strength = self.decay.index_select(0, places).mean()
+        return functional.cross_entropy(logits.float(), labels)
+
+    def update(self) -> None:
+        if self.first is None:
+            with torch.no_grad():
+                for weight in self.weights:
+                    weight.grad.add_(weight * self.strength)  # type: ignore[union-attr]
+        (self.first if self.first and self.phase == "risky" else self.optimizer).step()
+
+    def learners(self) -> list[tuple[nn.Module, torch.optim.Optimizer]]:
+        return [*super().learners(), *([(self.net, self.first)] if self.first else [])]
 
 
 @update_for.register(CSKD)

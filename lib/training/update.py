@@ -97,8 +97,9 @@ class Update:
         self.batch, self.augment, self.phase = schedule.batch, schedule.augment, ""
         self.low = task.precision == "bf16"
         self.diet, self.ranking = task.diet, None if task.ranking is None else task.ranking.cpu()
-        if self.diet and (self.ranking is None or self.ranking.shape != (self.n,) or self.ranking.isnan().any()):
-            raise BadInput("a diet goes by a ranking: give a number for each member")
+        ranked = self.diet is not None or objective.ranked
+        if ranked and (self.ranking is None or self.ranking.shape != (self.n,) or self.ranking.isnan().any()):
+            raise BadInput("diets and RMR go by a ranking: give a number for each member")
         lengths = [len(self.visits(epoch)) for epoch in range(schedule.epochs)] or [self.n]
         if self.diet and (least := min(lengths)) < 2:
             raise BadInput(f"a diet of {least} members in epoch {1 + lengths.index(least)}: every epoch needs two")
