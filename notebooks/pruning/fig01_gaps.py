@@ -37,7 +37,9 @@ epochs = 12  # of the dense network (published code: 100)
 retrain_epochs = 6  # after pruning (published code: half of it)
 patience = None  # epochs without a better dev accuracy before training stops; None: all are trained (paper: 5)
 batch = 32  # samples a step (paper: 128)
-lr = 0.002  # learning rate of Adam, constant (paper: 0.001)
+lr = 0.002  # learning rate of Adam (paper: 0.001)
+decay = "constant"  # of that rate, by the epoch (paper: constant)
+learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
 seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -68,7 +70,7 @@ claims = report.claims(
     report.Claim("sensitivity_is_no_news", "Of two samples that are as sure, sensitivity hardly tells which is the member",
         quantity="rank correlation of membership and low sensitivity given twenty bins of the rank of confidence, pruned", within=0.05,
         paper="our question", control="confidence, whatever its curve: a mean for each twentieth of the samples"),
-    regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6, "member accuracy of the least victim, dense or pruned": 0.9},
+    regime={"dense member accuracy": 0.95, "dense test accuracy": learnt, "member accuracy of the least victim, dense or pruned": 0.9},
 )  # fmt: skip
 claims
 
@@ -78,7 +80,7 @@ claims
 
 # %%
 design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-long, short = (Schedule(n, batch, "adam", lr, decay="constant", patience=patience) for n in (epochs, retrain_epochs))
+long, short = (Schedule(n, batch, "adam", lr, decay=decay, patience=patience) for n in (epochs, retrain_epochs))
 subject = Data(data, pixels, joined=True), design, Model(model, width, stem), long
 dense = Setup(*subject, victims, seed, precision).trained()
 

@@ -13,10 +13,8 @@
 #
 # **SAMIA, Fig. 4.** The gaps of Fig. 1 in each class: mean confidence of the true class (and mean sensitivity to small noise) of members and of non-members,
 # dense and with 70 % of the weights gone (L1 unstructured). SAMIA's attack sees the class for this reason.
-#
 # **The paper says** that the gaps grow in pruning and differ among classes. The text gives no numbers. Gaps of sensitivity are non-members minus members here,
 # as members are the less sensitive ones.
-#
 # **It would be wrong if** gaps grew in half of the classes only. It would be beside the point if further epochs did it (control: as many, with nothing
 # removed), or if gaps of a few dozen samples differed so by chance (control: labels shuffled within members and within non-members). And a class may leak as
 # it is hard to learn. The rules below were settled on another draw (seed 0); this page judges by them on the draw of the parameter `seed`.
@@ -37,7 +35,9 @@ epochs = 12  # of the dense network (published code: 100)
 retrain_epochs = 6  # after pruning (published code: half of it)
 patience = None  # epochs without a better dev accuracy before training stops; None: all are trained (paper: 5)
 batch = 32  # samples a step (paper: 128)
-lr = 0.002  # learning rate of Adam, constant (paper: 0.001)
+lr = 0.002  # learning rate of Adam (paper: 0.001)
+decay = "constant"  # of that rate, by the epoch (paper: constant)
+learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
 seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -75,13 +75,13 @@ claims = report.claims(
     report.Claim("hard_classes", "Members are easier to tell by their confidence in classes that are hard to learn",
         quantity="rank correlation over classes of the AUC of confidence within a class, pruned, with the other victims' accuracy on non-members", below=0.0, margin=0.3,
         paper="our question", control="other victims, so that no split is shared"),
-    regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6, "member accuracy of the least victim, dense or pruned": 0.9},
+    regime={"dense member accuracy": 0.95, "dense test accuracy": learnt, "member accuracy of the least victim, dense or pruned": 0.9},
 )  # fmt: skip
 claims
 
 # %%
 design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-long, short = (Schedule(n, batch, "adam", lr, decay="constant", patience=patience) for n in (epochs, retrain_epochs))
+long, short = (Schedule(n, batch, "adam", lr, decay=decay, patience=patience) for n in (epochs, retrain_epochs))
 subject = Data(data, pixels, joined=True), design, Model(model, width, stem), long
 dense = Setup(*subject, victims, seed, precision).trained()
 

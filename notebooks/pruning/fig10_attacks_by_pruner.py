@@ -36,11 +36,13 @@ epochs = 12  # most epochs of the dense network (published code: 100)
 retrain_epochs = 6  # most epochs after pruning (published code: half of it)
 patience = None  # epochs without a better dev accuracy before training stops; None: all are trained (paper: 5)
 batch = 32  # samples a step (paper: 128)
-lr = 0.002  # learning rate of Adam, constant (paper: 0.001)
+lr = 0.002  # learning rate of Adam (paper: 0.001)
+decay = "constant"  # of that rate, by the epoch (paper: constant)
 attack_epochs = 10  # of SAMIA's networks (published code: 100)
 attack_optimizer = "adam"  # theirs (paper: sgd); ten epochs of it reach what 100 of SGD do
 attack_lr = 0.001  # theirs (paper: 0.01 for SGD; published code: 0.001)
 net_epochs = 20  # of the plain attack networks, at the same rate (published code: 100)
+learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
 seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -69,7 +71,7 @@ claims = report.claims(
     report.Claim("mentr", "Mentr is hardly worse", f"attack accuracy, {every}, Mentr minus SAMIA", above=-0.02, paper="section 5.2.4", **paired),
     report.Claim("top1", "It does not matter which of its two meanings Top1-Conf has", both, within=0.02, **paired),
     report.Claim("reference", "SAMIA is as strong as LiRA and RMIA", f"AUC, {every}, SAMIA minus each, least", above=-0.03, **offline),
-    regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6, f"member accuracy, {low:.0%} removed, least": knows},
+    regime={"dense member accuracy": 0.95, "dense test accuracy": learnt, f"member accuracy, {low:.0%} removed, least": knows},
 )
 claims
 
@@ -80,7 +82,7 @@ claims
 
 # %%
 design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-given = {"batch": batch, "optimizer": "adam", "lr": lr, "decay": "constant", "patience": patience}
+given = {"batch": batch, "optimizer": "adam", "lr": lr, "decay": decay, "patience": patience}
 long, short = (Schedule(n, **given) for n in (epochs, retrain_epochs))
 dense = Setup(Data(data, pixels, joined=True), design, Model(model, width, stem), long, victims + shadows, seed, precision).trained()
 

@@ -17,7 +17,6 @@
 # less than 75 % of Base's accuracy, or a larger attack accuracy.
 # **It would be wrong if** SAMIA still found members, or accuracy fell; beside the point if less training did as much (control: earlier epochs of Base), or
 # others found them: LiRA, RMIA, right and wrong labels. Claims on PPB speak of the middle one of its weights (4, the published code's), hiding and cost alike.
-#
 # The rules were settled on another draw (seed 0) and are judged on this one. Seen there: ADV's strength and learning rate and the width for bits were chosen
 # by what networks learn; PPB's check was replaced; the strongest PPB ruined the networks; DP-SGD's networks for images did not learn, so `quick` has none.
 
@@ -52,10 +51,12 @@ epochs = 12  # most epochs of the dense network (published code: 100)
 retrain_epochs = 6  # most epochs after pruning (published code: half of it)
 patience = None  # epochs without a better dev accuracy before training stops; None: all are trained (paper: 5)
 batch = 32  # samples a step (paper: 128)
-lr = 0.002  # learning rate of Adam, constant (paper: 0.001)
+lr = 0.002  # learning rate of Adam (paper: 0.001)
+decay = "constant"  # of that rate, by the epoch (paper: constant)
 attack_epochs = 10  # of the attack networks (published code: 100)
 attack_optimizer = "adam"  # theirs (paper: sgd); ten epochs of it reach what 100 of SGD do
 attack_lr = 0.001  # theirs (paper: 0.01 for SGD; published code: 0.001)
+learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
 seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -77,7 +78,7 @@ claims = report.claims(
     report.Claim("order_falls", "The order of SAMIA's scores suffers, too", f"AUC of SAMIA, {named} minus Base", below=0.0, **ours),
     report.Claim("adv_works", "ADV weakens SAMIA", "attack accuracy of SAMIA, strongest ADV minus Base", below=0.0, **published),
     report.Claim("dp_is_poor", "DP-SGD balances worse on bits", f"test accuracy {line}, least noise minus {named}", below=0.0, **level),
-    regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6, "member accuracy of Base, pruned, least": 0.95},
+    regime={"dense member accuracy": 0.95, "dense test accuracy": learnt, "member accuracy of Base, pruned, least": 0.95},
 )
 claims
 
@@ -87,7 +88,7 @@ claims
 
 # %%
 design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-long, short = (Schedule(n, batch, "adam", lr, decay="constant", patience=patience) for n in (epochs, retrain_epochs))
+long, short = (Schedule(n, batch, "adam", lr, decay=decay, patience=patience) for n in (epochs, retrain_epochs))
 setup = Setup(Data(data, pixels, joined=True), design, Model(model, width, stem), long, victims + shadows, seed, precision)
 smaller = {"data": Data(bits, joined=True), "model": Model("fc", bits_width), "design": replace(design, pool=bits_pool, dev=bits_dev)}
 private = {"model": Model(model, width, stem, norm="group"), "schedule": replace(long, epochs=private_epochs)}
