@@ -116,8 +116,7 @@ attackers = {"SAMIA": SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack
 attackers["correctness"] = Threshold("correctness")
 attacks = {(w, name): ways[w].attack(a, victims, Population(base[w[0]].states[victims:])) for w in ways for name, a in attackers.items()}
 signals = {way: each.signals() for way, each in ways.items()} | {cell: dense[cell].signals()[:victims] for cell in setups}
-results = lab.realize(attacks, signals)
-found = audit.Comparison.of(results, signals, attacks)
+found = audit.Comparison.of(results := lab.realize(attacks, signals), signals, attacks)
 
 # %% [markdown]
 # ## Accuracy against SAMIA: Fig. 16 and 17
