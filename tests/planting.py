@@ -216,12 +216,13 @@ class Planted:
         index = own[0][1][np.isin([role for role, *_ in own], (Role.MEMBER, Role.NONMEMBER)).all(axis=0)]
         share = self.effect(step, "agreement")
         score = share * remembered(index) + (1 - share) * self.draws(step).random(len(index))
-        return {"score": score, "error": np.full(len(index), 0.5 * self.effect(step, "error")), "index": index}
+        easy = self.effect(step, "easy") * (1 - score) + 0.2 * self.draws(step).random(len(index))
+        error = np.full(len(index), 0.5 * self.effect(step, "error"))
+        return {"score": score, "error": error, "outside": easy, "index": index}
 
     @plant.register
     def _(self, step: recipe.ShuffledRanking) -> dict[str, np.ndarray]:
-        score = self.draws(step).permutation(self[step.of]["score"])
-        return {"score": score, "error": self[step.of]["error"], "index": self[step.of]["index"]}
+        return {**self[step.of], "score": self.draws(step).permutation(self[step.of]["score"])}
 
     def _pair(self, step: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Samples of the pool, and which of them each model saw."""

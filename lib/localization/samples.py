@@ -15,8 +15,10 @@ from lib.data.designs import Role
 from lib.recipe import Memorization, ShuffledRanking
 
 
-def memorization(right: FloatArray, member: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-    """Score and standard error of each sample, `(n,)`: mean of `right (M, n)` over IN models minus that over OUT ones.
+def memorization(right: FloatArray, member: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Score, its standard error, and the mean over OUT models, of each sample `(n,)`.
+
+    The score is the mean of `right (M, n)` over IN models minus that over OUT ones.
 
     `member (M, n)` says which models trained on it. A side without models makes the score NaN; a side with one model
     has no variance, and makes the error infinite.
@@ -30,7 +32,7 @@ def memorization(right: FloatArray, member: NDArray[np.bool_]) -> tuple[FloatArr
         return mean, np.where(number > 1, squares / (number - 1) / number, np.inf)
 
     (mean_in, error_in), (mean_out, error_out) = moments(member), moments(~member)
-    return mean_in - mean_out, np.sqrt(error_in + error_out)
+    return mean_in - mean_out, np.sqrt(error_in + error_out), mean_out
 
 
 def agreement(one: Mapping[str, NDArray], other: Mapping[str, NDArray]) -> Estimate:
@@ -77,12 +79,12 @@ def _(step: Memorization, of: Of) -> Arrays:
         right = np.stack([arrays["logits"].argmax(axis=1) == arrays["labels"] for arrays in read]).astype(float)
     else:
         right = np.stack([np.exp(-np.logaddexp(0, -arrays["views"][:, 0])) for arrays in read])
-    score, error = memorization(right[:, pool], (roles == Role.MEMBER)[:, pool])
-    return {"score": score, "error": error, "index": read[0]["index"][pool]}
+    score, error, outside = memorization(right[:, pool], (roles == Role.MEMBER)[:, pool])
+    return {"score": score, "error": error, "outside": outside, "index": read[0]["index"][pool]}
 
 
 @compute.register(ShuffledRanking)
 def _(step: ShuffledRanking, of: Of) -> Arrays:
     arrays = store.read(step.of.key).arrays
     order = np.random.default_rng(step.seed).permutation(len(arrays["score"]))
-    return arrays | {name: arrays[name][order] for name in ("score", "error")}
+    return arrays | {name: arrays[name][order] for name in ("score", "error", "outside")}

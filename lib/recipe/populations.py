@@ -11,10 +11,10 @@ from typing import Any, Literal, TypeVar, get_args
 from lib import BadInput, nearest
 from lib.recipe.attacks import Attack, Attacker
 from lib.recipe.criteria import Criterion, Random
-from lib.recipe.designs import Design, LeftOut
+from lib.recipe.designs import Design, LeftOut, Subsets
 from lib.recipe.diets import Diet
 from lib.recipe.objectives import CrossEntropy, Distillation, Objective
-from lib.recipe.readings import Distance, SelfAudit, Sensitivity, Similarity
+from lib.recipe.readings import Distance, Memorization, SelfAudit, Sensitivity, Similarity
 from lib.recipe.steps import Choose, Score, Signals, State, Step, Train
 from lib.recipe.subjects import Data, Model, Schedule
 
@@ -203,6 +203,21 @@ class Setup:
         firsts = (state.training for state in self.trained(objective))
         wholes = (replace(first, row=2 * first.row) for first in firsts)
         return tuple(Pair(whole, replace(whole, row=whole.row + 1)) for whole in wholes)
+
+    def memorization(
+        self,
+        networks: int,
+        share: float = 0.7,
+        schedule: Schedule | None = None,
+        measure: Literal["accuracy", "confidence"] = "confidence",
+    ) -> Memorization:
+        """Scores of the pool's samples by `networks` of their own, which no attack knows (Feldman & Zhang 2020).
+
+        Each trains on a random `share` of the pool. Confidence tells samples apart that all networks get right.
+        """
+        design = Subsets(self.design.pool, self.design.test, self.design.seed, share=share)
+        own = replace(self, design=design, models=networks, seed=1000 + self.seed)
+        return Memorization(own.trained(schedule=schedule).states, measure)
 
     def selena(self, sub_schedule: Schedule | None = None, *, sub_models: int = 25, leave_out: int = 10) -> Population:
         """SELENA's students (Tang et al. 2022): a population whose models learn from scratch what their sub-models say.
