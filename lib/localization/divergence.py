@@ -41,8 +41,13 @@ def gap(values: ArrayLike, member: ArrayLike) -> float:
 
 def gap_by_class(values: ArrayLike, member: ArrayLike, label: ArrayLike, classes: int) -> FloatArray:
     """The same within each class, `(classes,)`."""
-    each, inside, own = (np.asarray(part) for part in (values, member, label))
-    return np.array([gap(each[own == one], inside[own == one]) for one in range(classes)])
+    each, inside, own = np.asarray(values, np.float64), np.asarray(member, bool), np.asarray(label)
+    found = []
+    for side in (inside, ~inside):
+        count = np.bincount(own[side], minlength=classes)[:classes]
+        total = np.bincount(own[side], each[side], classes)[:classes]
+        found.append(np.divide(total, count, out=np.full(classes, np.nan), where=count > 0))
+    return np.asarray(found[0] - found[1])
 
 
 def shuffled_within(label: ArrayLike, member: ArrayLike, rng: np.random.Generator) -> NDArray:
