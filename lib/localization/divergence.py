@@ -69,13 +69,15 @@ def ranked(signals: Mapping[str, NDArray]) -> float:
     return float((np.exp(second) * (second - first)).sum(axis=1).mean())
 
 
-def partial_correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> float:
-    """Pearson's correlation of `x (n,)` and `y (n,)` with what `given (n, k)` explains linearly taken out.
+def partial_correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> FloatArray:
+    """Pearson's correlation of `x (..., n)` and `y (..., n)` with what `given (..., n, k)` explains linearly taken out.
 
-    0 where nothing is left of one of them, as of a constant.
+    Of each leading index apart, `(...)`. 0 where nothing is left of one of them, as of a constant.
     """
-    known = np.column_stack([np.ones(len(np.asarray(x))), np.asarray(given, np.float64)])
-    both = np.column_stack([x, y]).astype(np.float64)
-    left = both - known @ np.linalg.lstsq(known, both, rcond=None)[0]
-    size = np.linalg.norm(left, axis=0)
-    return float(left[:, 0] @ left[:, 1] / size.prod()) if (size > 1e-9 * np.linalg.norm(both, axis=0)).all() else 0.0
+    both, known = np.stack([x, y], axis=-1).astype(np.float64), np.asarray(given, np.float64)
+    known = np.concatenate([np.ones((*known.shape[:-1], 1)), known], axis=-1)
+    left = both - known @ (np.linalg.pinv(known, rtol=None) @ both)  # rtol as in `lstsq`: columns may be dependent
+    size, whole = (np.linalg.norm(each, axis=-2) for each in (left, both))
+    found = (size > 1e-9 * whole).all(axis=-1)
+    product = left.prod(axis=-1).sum(axis=-1)
+    return np.asarray(np.divide(product, size.prod(axis=-1), out=np.zeros(product.shape), where=found))[()]
