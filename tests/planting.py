@@ -401,10 +401,14 @@ def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
     return judged
 
 
+# What decides most claims, each after what the ones before it leave open. The order saves time and changes no answer.
+FIRST = (24, 30, 7, 12, 31, 23, 0, 55, 72, 14, 73, 29, 50, 1, 74, 18, 21, 38, 71)
+
+
 def reached(cells: list[Any], plants: int, unreachable: set[str], monkeypatch: Any) -> dict[str, set[str]]:
     """Each claim's verdicts over the plants, until all but the `unreachable` have held and have failed."""
     found: dict[str, set[str]] = {}
-    for number in range(plants):
+    for number in dict.fromkeys((*(n for n in FIRST if n < plants), *range(plants))):
         for name, verdict in verdicts(cells, number, monkeypatch).items():
             found.setdefault(name, set()).add(verdict)
         if all({"holds", "fails"} <= each for name, each in found.items() if name not in unreachable):
