@@ -100,7 +100,7 @@ def _effect(number: int, of: str, kinds: str, what: str) -> float:
 
 
 class Late(Mapping[str, np.ndarray]):
-    """Arrays of which some are drawn when they are first looked at: most claims on `Signals` ask for accuracies alone."""
+    """Arrays of which some are drawn when first looked at: most claims on `Signals` ask for accuracies alone."""
 
     def __init__(self, now: dict[str, np.ndarray], later: Callable[[], dict[str, np.ndarray]]) -> None:
         self.now, self.later = now, cache(later)

@@ -76,7 +76,8 @@ def partial_correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> FloatAr
     """
     both, known = np.stack([x, y], axis=-1).astype(np.float64), np.asarray(given, np.float64)
     known = np.concatenate([np.ones((*known.shape[:-1], 1)), known], axis=-1)
-    left = both - known @ (np.linalg.pinv(known, rtol=None) @ both)  # rtol as in `lstsq`: columns may be dependent
+    small = max(known.shape[-2:]) * np.finfo(np.float64).eps  # as `lstsq` has it: columns may depend on each other
+    left = both - known @ (np.linalg.pinv(known, small) @ both)
     size, whole = (np.linalg.norm(each, axis=-2) for each in (left, both))
     found = (size > 1e-9 * whole).all(axis=-1)
     product = left.prod(axis=-1).sum(axis=-1)
