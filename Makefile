@@ -42,8 +42,9 @@ check: $(VENV)/.dev ## lint, formatting and types
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 
+# The tests of a module share what they make, so that they go to one process.
 test: $(VENV)/.dev ## pass the tests
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n logical --maxprocesses 4 --dist loadscope
 
 lab: env ## JupyterLab on this machine, notebooks opening as notebooks
 	JUPYTER_CONFIG_PATH=$(CURDIR)/notebooks/.jupyter $(VENV)/bin/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) notebooks

@@ -69,8 +69,11 @@ class Comparison:
         return over(self.accuracies[way])
 
     def leak(self, way: Hashable, attacker: str, fprs: Sequence[float] = HEADLINE_FPRS) -> dict[str, Estimate]:
-        """As `audit`: AUC, accuracies, TPRs."""
-        return audit(self.attacks[way, attacker], fprs, self._design_effect(attacker, way))
+        """As `audit`: AUC, accuracies, TPRs. Tables, figures and claims ask for the same ones: made once."""
+        asked = way, attacker, tuple(fprs)
+        if asked not in self._leaks:
+            self._leaks[asked] = audit(self.attacks[way, attacker], fprs, self._design_effect(attacker, way))
+        return dict(self._leaks[asked])
 
     def rows(
         self,
@@ -213,6 +216,10 @@ class Comparison:
     def _difference(self, one: Hashable, other: Hashable, attacker: str) -> Estimate:
         effect = self._design_effect(attacker, one, other)
         return paired_difference(self._areas(one, attacker), self._areas(other, attacker), design_effect=effect)
+
+    @cached_property
+    def _leaks(self) -> dict[tuple[Hashable, str, tuple[float, ...]], dict[str, Estimate]]:
+        return {}
 
     @cached_property
     def _moderated(self) -> dict[tuple[Hashable, Hashable, str], Estimate]:

@@ -58,9 +58,12 @@ def delong(scores: ArrayLike, member: ArrayLike) -> FloatArray:
     fewer = min(pos.shape[1], neg.shape[1])
     total = np.zeros((len(rows), len(rows)))
     for own, other in ((pos, neg), (neg, pos)) if fewer > 1 else ():
-        both = zip(np.sort(other, axis=1), own, strict=True)
-        places = [np.searchsorted(o, x, "left") + np.searchsorted(o, x, "right") for o, x in both]
-        total += np.atleast_2d(np.cov(np.stack(places) / (2 * other.shape[1]))) / own.shape[1]
+        order = np.argsort(own, axis=1)  # what is looked up in order is found twice as quickly
+        both = zip(np.sort(other, axis=1), np.take_along_axis(own, order, axis=1), strict=True)
+        found = np.stack([np.searchsorted(o, x, "left") + np.searchsorted(o, x, "right") for o, x in both])
+        places = np.empty(own.shape)
+        np.put_along_axis(places, order, found / (2 * other.shape[1]), axis=1)
+        total += np.atleast_2d(np.cov(places)) / own.shape[1]
     none = np.diag(total) <= 0
     total[none, none] = ((1 - 0.025 ** (1 / fewer)) / 1.959964) ** 2
     return total

@@ -41,8 +41,13 @@ def gap(values: ArrayLike, member: ArrayLike) -> float:
 
 def gap_by_class(values: ArrayLike, member: ArrayLike, label: ArrayLike, classes: int) -> FloatArray:
     """The same within each class, `(classes,)`."""
-    each, inside, own = (np.asarray(part) for part in (values, member, label))
-    return np.array([gap(each[own == one], inside[own == one]) for one in range(classes)])
+    each, inside, own = np.asarray(values, np.float64), np.asarray(member, bool), np.asarray(label)
+    found = []
+    for side in (inside, ~inside):
+        count = np.bincount(own[side], minlength=classes)[:classes]
+        total = np.bincount(own[side], each[side], classes)[:classes]
+        found.append(np.divide(total, count, out=np.full(classes, np.nan), where=count > 0))
+    return np.asarray(found[0] - found[1])
 
 
 def shuffled_within(label: ArrayLike, member: ArrayLike, rng: np.random.Generator) -> NDArray:
@@ -64,13 +69,16 @@ def ranked(signals: Mapping[str, NDArray]) -> float:
     return float((np.exp(second) * (second - first)).sum(axis=1).mean())
 
 
-def partial_correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> float:
-    """Pearson's correlation of `x (n,)` and `y (n,)` with what `given (n, k)` explains linearly taken out.
+def partial_correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> FloatArray:
+    """Pearson's correlation of `x (..., n)` and `y (..., n)` with what `given (..., n, k)` explains linearly taken out.
 
-    0 where nothing is left of one of them, as of a constant.
+    Of each leading index apart, `(...)`. 0 where nothing is left of one of them, as of a constant.
     """
-    known = np.column_stack([np.ones(len(np.asarray(x))), np.asarray(given, np.float64)])
-    both = np.column_stack([x, y]).astype(np.float64)
-    left = both - known @ np.linalg.lstsq(known, both, rcond=None)[0]
-    size = np.linalg.norm(left, axis=0)
-    return float(left[:, 0] @ left[:, 1] / size.prod()) if (size > 1e-9 * np.linalg.norm(both, axis=0)).all() else 0.0
+    both, known = np.stack([x, y], axis=-1).astype(np.float64), np.asarray(given, np.float64)
+    known = np.concatenate([np.ones((*known.shape[:-1], 1)), known], axis=-1)
+    small = max(known.shape[-2:]) * np.finfo(np.float64).eps  # as `lstsq` has it: columns may depend on each other
+    left = both - known @ (np.linalg.pinv(known, small) @ both)
+    size, whole = (np.linalg.norm(each, axis=-2) for each in (left, both))
+    found = (size > 1e-9 * whole).all(axis=-1)
+    product = left.prod(axis=-1).sum(axis=-1)
+    return np.asarray(np.divide(product, size.prod(axis=-1), out=np.zeros(product.shape), where=found))[()]

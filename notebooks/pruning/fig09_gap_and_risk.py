@@ -122,7 +122,7 @@ gaps = {kind: seen[kind][-1] for kind in GAPS}
 def goes_with(kind, name="SAMIA", given=(), among=judged, of=slice(-1)):  # correlation over each victim's networks: (victims,)
     beside = np.stack([np.zeros_like(seen[kind]), *(seen[other] for other in given)], axis=-1)
     each = [array[of][:, :, among].reshape(-1, len(among), *array.shape[3:]) for array in (seen[kind], leak[name], beside)]
-    return np.reshape([partial_correlation(*one) for one in zip(*each, strict=True)], (-1, victims)).mean(axis=0)
+    return partial_correlation(*each).reshape(-1, victims).mean(axis=0)
 
 
 rest = {kind: [other for other in GAPS if other != kind] for kind in GAPS}

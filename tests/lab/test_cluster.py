@@ -299,7 +299,7 @@ def test_a_lost_scheduler_is_one_line_and_the_rerun_goes_on(
     )
     worker = None
     try:
-        until(address.exists)
+        until(lambda: address.exists() and address.read_text().endswith("}"))  # whole, not only there
         worker = subprocess.Popen(
             [f"{part}{'.dask_worker' * (part == 'distributed.cli')}" for part in dask_]
             + ["--nthreads", "1", "--host", "127.0.0.1", "--death-timeout", "60", "--preload", "tests.lab.watched"]

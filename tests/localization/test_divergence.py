@@ -45,6 +45,10 @@ def test_partial_correlation_is_that_of_the_residuals() -> None:
     assert abs(partial_correlation(x, y, given)) < 0.2 < np.corrcoef(x, y)[0, 1]
     assert partial_correlation(x, np.full(200, 0.7), given) == partial_correlation(given[:, 0], y, given) == 0
     assert partial_correlation(x, x + y, np.empty((200, 0))) == pytest.approx(np.corrcoef(x, x + y)[0, 1])
+    several = partial_correlation([x, given[:, 0], x], [y, y, y], [given, given, 0 * given])
+    assert several == pytest.approx([partial_correlation(x, y, given), 0, np.corrcoef(x, y)[0, 1]])
+    groups = np.eye(4)[np.arange(200) % 4]  # with the constant they depend on each other
+    assert partial_correlation(x, y, groups) == pytest.approx(partial_correlation(x, y, groups[:, 1:]), rel=1e-12)
 
 
 def test_labels_are_shuffled_on_each_side_alone() -> None:
