@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,15 +39,27 @@ def memorization(right: FloatArray, member: NDArray[np.bool_]) -> tuple[FloatArr
 def agreement(one: Mapping[str, NDArray], other: Mapping[str, NDArray]) -> Estimate:
     """Spearman's correlation of two rankings, over the samples that both know; a ranking is what a step of it stores.
 
-    The interval over samples is Fisher's with the variance of Bonett & Wright (2000): (1 + r^2 / 2) / (n - 3).
+    Samples without a score (NaN) are left out. The interval over samples is Fisher's with the variance of Bonett &
+    Wright (2000): (1 + r^2 / 2) / (n - 3).
     """
     from scipy import stats
 
-    _, first, second = np.intersect1d(one["index"], other["index"], assume_unique=True, return_indices=True)
-    rho = float(stats.spearmanr(one["score"][first], other["score"][second]).statistic)
+    scored = [np.isfinite(each["score"]) for each in (one, other)]
+    indices = (each["index"][own] for each, own in zip((one, other), scored, strict=True))
+    _, first, second = np.intersect1d(*indices, assume_unique=True, return_indices=True)
+    rho = float(stats.spearmanr(one["score"][scored[0]][first], other["score"][scored[1]][second]).statistic)
     error = np.sqrt((1 + rho**2 / 2) / (len(first) - 3))
     low, high = np.tanh(np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12)) + np.array([-1.96, 1.96]) * error)
     return Estimate(rho, float(low), float(high), len(first))
+
+
+def reliability(one: Mapping[str, NDArray], other: Mapping[str, NDArray]) -> Estimate:
+    """How far the score of all networks would agree with that of as many others, from its two halves' `agreement`.
+
+    Spearman and Brown's 2 r / (1 + r), of the correlation and of both ends of its interval.
+    """
+    half = agreement(one, other)
+    return replace(half, **{end: 2 * getattr(half, end) / (1 + getattr(half, end)) for end in ("value", "low", "high")})
 
 
 def parted(scored: Scored, ranking: Mapping[str, NDArray], parts: int) -> list[list[dict[str, NDArray]]]:
