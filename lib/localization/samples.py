@@ -13,6 +13,7 @@ from lib.audit import Estimate, FloatArray
 from lib.audit.targets import Scored
 from lib.compute import Arrays, Of, compute
 from lib.data.designs import Role
+from lib.localization.divergence import partial_correlation
 from lib.recipe import Memorization, ShuffledRanking
 
 
@@ -45,8 +46,8 @@ def agreement(one: Mapping[str, NDArray], other: Mapping[str, NDArray]) -> Estim
     from scipy import stats
 
     scored = [np.isfinite(each["score"]) for each in (one, other)]
-    indices = (each["index"][own] for each, own in zip((one, other), scored, strict=True))
-    _, first, second = np.intersect1d(*indices, assume_unique=True, return_indices=True)
+    indices = [each["index"][own] for each, own in zip((one, other), scored, strict=True)]
+    _, first, second = np.intersect1d(indices[0], indices[1], assume_unique=True, return_indices=True)
     rho = float(stats.spearmanr(one["score"][scored[0]][first], other["score"][scored[1]][second]).statistic)
     error = np.sqrt((1 + rho**2 / 2) / (len(first) - 3))
     low, high = np.tanh(np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12)) + np.array([-1.96, 1.96]) * error)
@@ -71,16 +72,42 @@ def parted(scored: Scored, ranking: Mapping[str, NDArray], parts: int) -> list[l
     """
     size = np.shape(scored["scores"])
     place = np.argsort(np.argsort(ranking["score"], kind="stable"), kind="stable")
-    found = np.searchsorted(ranking["index"], index := np.broadcast_to(scored["index"], size))
-    if not np.array_equal(ranking["index"][np.minimum(found, len(place) - 1)], index):
-        raise ValueError("the attack judges samples that the ranking does not know")
-    part = place[found] * parts // len(place)
+    part = place[_places(ranking, np.broadcast_to(scored["index"], size))] * parts // len(place)
     rows = zip(scored["scores"], np.broadcast_to(scored["member"], size), scored["thresholds"], part, strict=True)
     made = [(scores, member, border, own) for scores, member, border, own in rows]
     return [
         [{"scores": s[None, o == p], "member": m[None, o == p], "thresholds": b[None]} for s, m, b, o in made]
         for p in range(parts)
     ]
+
+
+def followed(
+    scored: Scored, ranking: Mapping[str, NDArray], members: bool = True, given_ease: bool = False
+) -> FloatArray:
+    """Does what an attack says follow a ranking? Spearman's correlation with its score, of each target `(T,)`.
+
+    Among the target's members, or among its non-members. `given_ease` takes out what the ranks of `outside`, the
+    networks that did not train on the sample, explain (partial correlation of ranks). Samples without a score are left
+    out. ValueError where the ranking does not know a sample.
+    """
+    from scipy import stats
+
+    size, made = np.shape(scored["scores"]), []
+    places = _places(ranking, np.broadcast_to(scored["index"], size))
+    for scores, own, place in zip(scored["scores"], np.broadcast_to(scored["member"], size), places, strict=True):
+        kept = (own == members) & np.isfinite(ranking["score"][place])
+        named = (scores, ranking["score"][place], ranking["outside"][place])
+        exposed, score, ease = (stats.rankdata(each[kept]) for each in named)
+        made.append(partial_correlation(exposed, score, ease[:, None][:, : int(given_ease)]))
+    return np.array(made)
+
+
+def _places(ranking: Mapping[str, NDArray], index: NDArray) -> NDArray[np.intp]:
+    """Where samples stand in a ranking; ValueError where it does not know one."""
+    found = np.searchsorted(ranking["index"], index)
+    if not np.array_equal(ranking["index"][np.minimum(found, len(ranking["index"]) - 1)], index):
+        raise ValueError("the attack judges samples that the ranking does not know")
+    return found
 
 
 @compute.register(Memorization)
