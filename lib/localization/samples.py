@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lib import store
-from lib.audit import Estimate, FloatArray
+from lib.audit import Estimate, FloatArray, auc, own_rates
 from lib.audit.targets import Scored
 from lib.compute import Arrays, Of, compute
 from lib.data.designs import Role
@@ -79,6 +79,26 @@ def parted(scored: Scored, ranking: Mapping[str, NDArray], parts: int) -> list[l
         [{"scores": s[None, o == p], "member": m[None, o == p], "thresholds": b[None]} for s, m, b, o in made]
         for p in range(parts)
     ]
+
+
+def areas(scored: Scored, ranking: Mapping[str, NDArray], parts: int) -> FloatArray:
+    """AUC within each part of a ranking (`parted`), of each target: `(parts, T)`."""
+    return np.array(
+        [[float(auc(one["scores"][0], one["member"][0])) for one in p] for p in parted(scored, ranking, parts)]
+    )
+
+
+def rates(scored: Scored, ranking: Mapping[str, NDArray], parts: int, fpr: float | None = None) -> FloatArray:
+    """TPR and FPR in each part of a ranking (`parted`), of each target: `(parts, 2, T)`.
+
+    At the attacker's own thresholds; or with an `fpr` at the border that so many of a target's non-members pass, of
+    whatever part, as an attack without a threshold needs.
+    """
+    borders = scored["thresholds"]
+    if fpr is not None:
+        sides = zip(scored["scores"], np.broadcast_to(scored["member"], np.shape(scored["scores"])), strict=True)
+        borders = np.nextafter([np.quantile(own[~inside], 1 - fpr, method="lower") for own, inside in sides], np.inf)
+    return np.array([own_rates(part) for part in parted({**scored, "thresholds": borders}, ranking, parts)])
 
 
 def followed(

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lib.localization.samples import agreement, followed, reliability
+from lib.audit import auc, own_rates
+from lib.localization.samples import agreement, areas, followed, rates, reliability
 
 RNG = np.random.default_rng(5)
 
@@ -45,3 +46,21 @@ def test_an_attack_follows_a_ranking_by_ease_alone_or_beyond_it() -> None:
     assert others == pytest.approx(1.0)
     with pytest.raises(ValueError, match="does not know"):
         followed(attack(ease) | {"index": index + 1}, ranking)
+
+
+def test_rates_and_areas_of_parts() -> None:
+    """One part is the whole; a border for all parts has its FPR over all of them."""
+    member, index = np.arange(2000) % 2 == 0, np.arange(2000)
+    attack = {
+        "scores": RNG.normal(size=(2, 2000)) + member,
+        "member": member,
+        "index": index,
+        "thresholds": np.zeros(2),
+    }
+    ranking = {"score": attack["scores"][0], "index": index}
+    assert areas(attack, ranking, 1) == pytest.approx(auc(attack["scores"], member)[None])
+    assert rates(attack, ranking, 1) == pytest.approx(np.array(own_rates(attack))[None])
+    without = {**attack, "thresholds": np.full(2, np.nan)}
+    assert rates(without, ranking, 1, fpr=0.05)[0, 1] == pytest.approx(0.05)
+    low, high = rates(without, ranking, 2, fpr=0.05)[:, :, 0]
+    assert low.tolist() == [0, 0] and high[1] > 0.1  # ranked by the first target's own scores
