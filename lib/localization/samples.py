@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lib import store
-from lib.audit import Estimate, FloatArray, auc, own_rates
+from lib.audit import Estimate, FloatArray, auc, own_rates, paired_difference
 from lib.audit.targets import Scored
 from lib.compute import Arrays, Of, compute
 from lib.data.designs import Role
@@ -99,6 +99,11 @@ def rates(scored: Scored, ranking: Mapping[str, NDArray], parts: int, fpr: float
         sides = zip(scored["scores"], np.broadcast_to(scored["member"], np.shape(scored["scores"])), strict=True)
         borders = np.nextafter([np.quantile(own[~inside], 1 - fpr, method="lower") for own, inside in sides], np.inf)
     return np.array([own_rates(part) for part in parted({**scored, "thresholds": borders}, ranking, parts)])
+
+
+def rise(each: FloatArray) -> Estimate:
+    """Of the highest part minus the mean of the others, paired over targets; `each (parts, T)` as `areas` has it."""
+    return paired_difference(each[-1], each[:-1].mean(axis=0))
 
 
 def followed(
