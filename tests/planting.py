@@ -222,7 +222,8 @@ class Planted:
 
     @plant.register
     def _(self, step: recipe.ShuffledRanking) -> dict[str, np.ndarray]:
-        return {**self[step.of], "score": self.draws(step).permutation(self[step.of]["score"])}
+        score, kept = self[step.of]["score"], self.effect(step.of, "dealt")  # as if they had not been dealt out anew
+        return {**self[step.of], "score": kept * score + (1 - kept) * self.draws(step).permutation(score)}
 
     def _pair(self, step: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Samples of the pool, and which of them each model saw."""

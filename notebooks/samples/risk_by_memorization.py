@@ -64,7 +64,7 @@ sides, part = {"control": "FPR of the same parts beside it"}, {"control": "non-m
 steps, easy = {"control": "dense, trained on for as many steps, beside it"}, {"control": "networks that did not train on the sample"}
 claims = report.claims(
     report.Claim("agrees", "The score agrees with itself", f"reliability, {every}", above=0.6, control="halves share no network", **wide, **ours),
-    report.Claim("folds_agree", "One network a fold orders alike", f"correlation of its scores with them, {every}", above=0.5, control="halves", **wide, **ours),
+    report.Claim("folds_agree", "One network a fold orders alike", f"correlation with these scores, {every}", above=0.5, control="halves", **wide, **ours),
     report.Claim("tpr_rises", "Conf finds more of the members with a high score", f"TPR of Conf, iterative, {top}, {every}", **more, **sides, **slides),
     report.Claim("risk_rises", "Members of a high score are told better from non-members of that score", f"{within}, {top}, least", **more, **part, **slides),
     report.Claim("random", "A random score shows nothing", f"{within}, Conf, {top}, mean of the data", within=0.03, control="the same, dealt out anew", **ours),
