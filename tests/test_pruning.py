@@ -264,3 +264,21 @@ def test_sparsity_is_told_tensor_by_tensor() -> None:
     for name, count in zip(np.array(names)[conv], whole["filters_gone"][conv], strict=True):
         which = whole[f"filter/{name}"]
         assert which.sum() == count and not weights(states[2]).values[name][torch.from_numpy(which)].any()
+
+
+def test_iterative_pruning_goes_by_the_published_steps_and_may_spare_the_head() -> None:
+    """Rounds at 0, .205, .368, .497 and .6 of the weights of each layer; what is gone stays gone."""
+    short = Schedule(1, 32, "adam", 1e-3)
+    setup = Setup(Data("digits-bits"), RandomHalves(100), Model("fc", 16), short, 1)
+    rounds = setup.trained().iteratively("L1 unstructured", 0.6, short, head=False)
+    whole = setup.trained().iteratively("L1 unstructured", 0.6, short, rounds=2)
+    results = lab.realize([Sparsity(population[0]) for population in (*rounds, *whole)], rounds, whole)
+    gone = [weights(population[0]).gone for population in rounds]
+    assert gone[0] == {} and len(rounds) == 5
+    for before, after, share in zip(gone, gone[1:], (0.205, 0.368, 0.497, 0.6), strict=False):
+        assert after.keys() == {"stage1.fc.weight", "stage2.fc.weight"}
+        for name, mask in after.items():
+            assert float(mask.float().mean()) == pytest.approx(share, abs=0.5 / mask.numel() + 5e-4)
+            assert name not in before or bool((mask | ~before[name]).all())
+    assert results[Sparsity(rounds[-1][0])]["network"] < 0.6
+    assert "head.fc.weight" in weights(whole[-1][0]).gone

@@ -232,6 +232,8 @@ class Remembered(Update):
         self.decay, self.strength = own.to(self.data.device, torch.float32), torch.zeros((), device=self.data.device)
         self.weights = [parameter for parameter in self.net.parameters() if parameter.requires_grad]
         self.first = optimizer(schedules[0], self.weights) if objective.form == "code" else None
+        for group in self.first.param_groups if self.first else ():
+            group["lr"] = self.optimizer.param_groups[0]["lr"]
 
     def apart(self, epoch: int) -> int:
         """How many risky members come before the others in an epoch; 0 where they mix."""
@@ -250,11 +252,6 @@ class Remembered(Update):
         if not self.apart(epoch):
             return drawn
         return drawn._replace(perm=drawn.perm[(~self.risky[drawn.perm]).int().argsort(stable=True)])
-
-    def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
-        super().begin(epoch, rate, tables)
-        for group in self.first.param_groups if self.first else ():
-            group["lr"].fill_(rate)
 
     def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         self.strength = self.decay.index_select(0, places).mean()

@@ -9,6 +9,7 @@ from lib.lab.plans import plan
 from lib.recipe import (
     BASE,
     RMIA,
+    RMR,
     SAMIA,
     At,
     Data,
@@ -280,5 +281,6 @@ def test_a_ranking_of_other_samples_is_told() -> None:
     models, others = pool(4, Subsets(80, test=40)), pool(4, Subsets(80, test=40, seed=1))
     with pytest.raises(lab.Failed, match=r"the ranking says nothing of [0-9]+ members"):
         lab.realize(models[0].train(SHORT, diet=Window(), ranking=Memorization(others.states)))
-    with pytest.raises(BadInput, match="come together"):
-        models[0].train(SHORT, diet=Window())
+    for lacking in ({"diet": Window()}, {"objective": RMR()}, {"ranking": Memorization(models.states)}):
+        with pytest.raises(BadInput, match="a ranking comes with"):
+            models[0].train(SHORT, **lacking)

@@ -1,6 +1,7 @@
 """Steps that need more than the batch: what they draw, what they learn, and what they leave alone."""
 
 import copy
+import dataclasses
 import math
 from functools import partial
 from itertools import pairwise
@@ -18,6 +19,7 @@ from lib.recipe import (
     CSKD,
     PAST,
     PPB,
+    RMR,
     AdversarialRegularization,
     Augment,
     CrossEntropy,
@@ -34,7 +36,7 @@ from lib.training.held import holding
 from lib.training.loop import Diverged
 from lib.training.update import Task
 from tests.training.test_plans import rehearsing, same
-from tests.training.test_update import MEMBERS, OTHERS, REFERENCE, masks
+from tests.training.test_update import MEMBERS, OTHERS, RANKING, REFERENCE, masks
 
 SHORT = Schedule(3, batch=16, lr=0.05)
 SOFT = torch.rand(56, 3, generator=torch.Generator().manual_seed(0)).softmax(1)
@@ -46,9 +48,11 @@ DEFENCES = {
     "sparsity": PAST(0.1),
     "class-wise": CSKD(),
     "distillation": Distillation(),
+    "remembered": RMR(0.5),
+    "remembered, apart": RMR(0.5, form="code"),
 }
 defences = pytest.mark.parametrize("objective", DEFENCES.values(), ids=DEFENCES)
-fit = partial(loop.fit, samples=OTHERS, soft=SOFT)
+fit = partial(loop.fit, samples=OTHERS, soft=SOFT, ranking=RANKING)
 
 
 def adversarial(net: Net, data: Resident, objective: AdversarialRegularization, schedule: Schedule) -> Adversarial:
@@ -460,3 +464,40 @@ def test_soft_labels_are_of_those_who_never_saw_the_sample() -> None:
 def test_other_objectives_ignore_what_they_do_not_need(net: Net, data: Resident) -> None:
     given = fit(copy.deepcopy(net), data, MEMBERS, SHORT, RelaxLoss(0.5), seed=1)
     assert same(given, loop.fit(net, data, MEMBERS, SHORT, RelaxLoss(0.5), seed=1))
+
+
+# ---------------------------------------------------------------- risky memory regularization
+
+
+@pytest.mark.parametrize("by", [{"share": 1.0}, {"tau": -1.0}, {"share": 0.0}, {"tau": 2.0}], ids=str)
+def test_members_that_are_all_alike_have_the_weight_decay_of_all(
+    net: Net, data: Resident, by: dict[str, float]
+) -> None:
+    decay = 0.3 if by in ({"share": 1.0}, {"tau": -1.0}) else 0.02
+    plain, schedule = copy.deepcopy(net), dataclasses.replace(SHORT, optimizer="adam", lr=0.003, weight_decay=decay)
+    ends = [fit(n, data, MEMBERS, schedule, o, seed=0).states["last"] for n, o in (
+        (plain, CrossEntropy()), (net, RMR(0.3, 0.02, **by)))]  # fmt: skip
+    for name, value in ends[0].items():
+        torch.testing.assert_close(ends[1][name], value, atol=1e-4, rtol=1e-3, msg=name)
+
+
+def test_a_batch_decays_by_the_mean_of_its_members(net: Net, data: Resident) -> None:
+    """One step of plain descent: the weights move by -lr (gradient + mean lambda * weight)."""
+    schedule = Schedule(1, batch=56, lr=0.1, momentum=0.0, weight_decay=0.0)
+    before = {name: value.clone() for name, value in net.named_parameters()}
+    plain = fit(copy.deepcopy(net), data, MEMBERS, schedule, CrossEntropy(), seed=0).states["last"]
+    ends = [fit(copy.deepcopy(net), data, MEMBERS, schedule, o, seed=0).states["last"] for o in (
+        RMR(2.0, 0.5, share=0.25), RMR(2.0, 0.5, tau=float(RANKING.sort().values[42])))]  # fmt: skip
+    for end in ends:
+        for name, value in before.items():
+            expected = plain[name] - 0.1 * (0.25 * 2.0 + 0.75 * 0.5) * value.detach()
+            torch.testing.assert_close(end[name], expected, atol=1e-6, rtol=1e-5, msg=name)
+
+
+def test_a_member_that_is_risky_alone_goes_with_the_others(net: Net, data: Resident) -> None:
+    alone = RMR(0.5, 0.01, tau=float(RANKING.max()), form="code")
+    with holding(net, {}) as hold:
+        step = update_for(alone, Task(net, hold, data, MEMBERS, SHORT, "fp32", 0, ranking=RANKING))
+    assert [tuple(batch) for batch in step.batches(0)] == [(16, ""), (16, ""), (16, ""), (8, "")]
+    with pytest.raises(BadInput, match="each member"):
+        loop.fit(net, data, MEMBERS, SHORT, RMR(), seed=0)

@@ -14,7 +14,7 @@ from torch import Tensor
 from lib import BadInput
 from lib.data.resident import Resident
 from lib.models import Net
-from lib.recipe import CSKD, DPSGD, PAST, AdversarialRegularization, Augment, CrossEntropy, Objective, Schedule
+from lib.recipe import CSKD, DPSGD, PAST, RMR, AdversarialRegularization, Augment, CrossEntropy, Objective, Schedule
 from lib.recipe.diets import Diet, Window
 from lib.training import graph, loop
 from lib.training.defences import update_for
@@ -22,7 +22,7 @@ from lib.training.diets import places
 from lib.training.held import holding
 from lib.training.update import Task, Update
 from tests.training.test_plans import rehearsing, same
-from tests.training.test_update import MEMBERS, OTHERS, SOFT, masks
+from tests.training.test_update import MEMBERS, OTHERS, RANKING, SOFT, masks
 
 EPOCHS = 21  # of a training in the published code
 
@@ -47,6 +47,7 @@ def times(found: list[list[Tensor]], label: int, n: int) -> Tensor:
 @given(st.integers(1, 40), st.integers(1, 60), st.integers(1, 12), st.sampled_from(["high-to-low", "low-to-high"]))
 def test_each_rank_is_visited_as_often_as_the_formula_says(n: int, width: int, step: int, order: str) -> None:
     found = times(visits([n, 7], Window(width, step, order), 9), 0, n)
+    assert found.tolist() == Window(width, step, order).visits(n, 9)
     for i in range(n):
         assert found[i] == max(0, min(i // step, 8) - max(0, math.ceil((i - width + 1) / step)) + 1)
 
@@ -108,7 +109,6 @@ def test_an_unknown_diet_is_an_error() -> None:
 
 # ---------------------------------------------------------------- trainings
 
-RANKING = torch.rand(56, generator=torch.Generator().manual_seed(5))
 SLIDING = Window(8, 3)  # of classes of 19, 19, 18: epochs of 24, 24, 24, 24, 20 and 11 members
 OBJECTIVES = {
     "cross-entropy": CrossEntropy(),
@@ -116,6 +116,8 @@ OBJECTIVES = {
     "one-step": AdversarialRegularization(steps=2, width=32, form="one_step"),
     "sparsity": PAST(0.01),
     "class-wise": CSKD(),
+    "remembered": RMR(0.5),
+    "remembered, apart": RMR(0.5, form="code"),
 }
 LONG = Schedule(6, batch=16, lr=0.05)
 fit = partial(loop.fit, samples=OTHERS, ranking=RANKING)

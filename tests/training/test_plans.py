@@ -1,7 +1,6 @@
 """Plans and company change nothing: recorded or not, alone or beside others, a training has the same bits."""
 
 import copy
-import dataclasses
 from collections.abc import Collection, Iterator
 from functools import partial
 
@@ -13,12 +12,12 @@ from lib import BadInput
 from lib.data import augmentation
 from lib.data.resident import Resident
 from lib.models import Net, build
-from lib.recipe import Augment, Model, Objective, RelaxLoss, Schedule
+from lib.recipe import RMR, Augment, Model, RelaxLoss, Schedule
 from lib.training import graph, loop
 from lib.training.graph import Replay
 from lib.training.loop import Diverged, Training, Trajectory, fit, fit_many, training
-from lib.training.schedule import optimizer, rate
-from lib.training.update import Batch, Task, Update
+from lib.training.schedule import rate
+from lib.training.update import Batch, Update
 from tests.training.test_update import masks
 
 MEMBERS = torch.arange(56)
@@ -75,53 +74,26 @@ def test_a_graph_needs_cuda_and_leaves_the_net_alone(net: Net, data: Resident) -
 # ---------------------------------------------------------------- two optimizers in turn
 
 
-class InTurn(Update):
-    """In each epoch first all even members, in small batches and with a heavy decay, then all odd ones."""
-
-    def __init__(self, objective: Objective, task: Task) -> None:
-        super().__init__(objective, task)
-        heavy = optimizer(HEAVY, list(self.net.parameters()))
-        for own, other in zip(self.optimizer.param_groups, heavy.param_groups, strict=True):
-            other["lr"] = own["lr"]
-        self.in_turn = {"even": heavy, "odd": self.optimizer}
-
-    def tables(self, seed: int, epoch: int) -> augmentation.Tables:
-        drawn = super().tables(seed, epoch)
-        order = (drawn.perm % 2).argsort(stable=True)
-        return augmentation.Tables(*(column[order] for column in drawn))
-
-    def batches(self, epoch: int) -> list[Batch]:
-        return [Batch(7, "even")] * 4 + [Batch(16, "odd"), Batch(7, "odd"), Batch(5, "odd")]
-
-    def update(self) -> None:
-        self.in_turn[self.phase].step()
-
-    def learners(self) -> list[tuple[torch.nn.Module, torch.optim.Optimizer]]:
-        return [(self.net, optimizer) for optimizer in self.in_turn.values()]
+GENERAL = Schedule(3, batch=16, lr=0.005, optimizer="adam", weight_decay=7.0, augment=Augment(1))  # which is not taken
+APART = RMR(1.0, 1e-3, tau=0.5, form="code")
+EVEN = 1.0 - MEMBERS % 2  # their scores
 
 
-GENERAL = Schedule(3, batch=16, lr=0.005, optimizer="adam", weight_decay=1e-3, augment=Augment(1))
-HEAVY = dataclasses.replace(GENERAL, weight_decay=1.0)
-
-
-def test_two_optimizers_in_turn_are_two_optimizers_in_turn(
-    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Written out: each optimizer has its own moments, and both move the same weights."""
+def test_two_optimizers_in_turn_are_two_optimizers_in_turn(net: Net, data: Resident) -> None:
+    """RMR's published form, written out: each optimizer has its own moments, and both move the same weights."""
     plain = copy.deepcopy(net).train()
-    made = [torch.optim.Adam(plain.parameters(), weight_decay=own.weight_decay) for own in (HEAVY, GENERAL)]
+    made = [torch.optim.Adam(plain.parameters(), weight_decay=decay) for decay in (APART.risky, APART.general)]
     for epoch in range(3):
-        columns = augmentation.tables(4, epoch, 56, GENERAL.augment)
-        for parity, (own, parts) in enumerate(zip(made, ([7] * 4, [16, 7, 5]), strict=True)):
+        perm, *views = augmentation.tables(4, epoch, 56, GENERAL.augment)
+        turns = torch.cat([perm[perm % 2 == parity] for parity in (0, 1)]).split([16, 12] * 2)
+        places = torch.arange(56).split([16, 12] * 2)
+        for own, turn, place in zip((made[0], made[0], made[1], made[1]), turns, places, strict=True):
             own.param_groups[0]["lr"] = rate(GENERAL, epoch)
-            mine = columns.perm % 2 == parity
-            for perm, dy, dx, flip in zip(*(column[mine].split(parts) for column in columns), strict=True):
-                own.zero_grad()
-                x = augmentation.gather(data, MEMBERS[perm], dy, dx, flip, 1)
-                torch.nn.functional.cross_entropy(plain(x), data.labels[MEMBERS[perm]]).backward()
-                own.step()
-    monkeypatch.setattr(loop, "update_for", InTurn)
-    fit(net, data, MEMBERS, GENERAL, seed=4)
+            own.zero_grad()
+            x = augmentation.gather(data, MEMBERS[turn], *(view[place] for view in views), 1)
+            torch.nn.functional.cross_entropy(plain(x), data.labels[MEMBERS[turn]]).backward()
+            own.step()
+    fit(net, data, MEMBERS, GENERAL, APART, seed=4, ranking=EVEN)
     for name, value in plain.state_dict().items():
         torch.testing.assert_close(net.state_dict()[name], value, atol=2e-3, rtol=0, msg=name)
 
@@ -137,12 +109,11 @@ def test_a_recording_is_kept_for_each_phase(
         made.extend(batches)
         return rehearsing(step, batches)
 
-    monkeypatch.setattr(loop, "update_for", InTurn)
     monkeypatch.setattr(graph, "record", recording)
-    options = {"held": masks(net, held), "seed": 4, "wanted": ("init", 1)}
-    found = [fit(copy.deepcopy(net), data, MEMBERS, GENERAL, plan=p, **options) for p in ("eager", "graph")]
+    options = {"held": masks(net, held), "seed": 4, "wanted": ("init", 1), "ranking": EVEN}
+    found = [fit(copy.deepcopy(net), data, MEMBERS, GENERAL, APART, plan=p, **options) for p in ("eager", "graph")]
     assert same(*found)
-    assert made == [(7, "even"), (16, "odd"), (7, "odd"), (5, "odd")]
+    assert made == [(16, "risky"), (12, "risky"), (16, "general"), (12, "general")]
 
 
 # ---------------------------------------------------------------- several

@@ -51,6 +51,7 @@ OBJECTIVES = {
 MEMBERS, REFERENCE = torch.arange(56), torch.arange(56, 72)
 OTHERS = {"reference": REFERENCE}
 SOFT = torch.full((56, 3), 1 / 3)
+RANKING = torch.rand(56, generator=torch.Generator().manual_seed(5))
 
 
 def masks(net: Net, held: str) -> dict[str, Tensor]:

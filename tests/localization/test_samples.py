@@ -1,0 +1,71 @@
+"""Memorization scores and what goes by them, against closed forms and made-up rankings."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lib import audit
+from lib.localization.samples import agreement, memorization, parted
+
+
+def test_memorization_is_in_minus_out() -> None:
+    right = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    member = np.array([[True, True], [True, True], [False, True], [False, False]])
+    score, error, outside = memorization(right, member)
+    assert score.tolist() == pytest.approx([1.0, 2 / 3 - 1])
+    assert outside.tolist() == [0.0, 1.0]
+    assert error[0] == 0 and error[1] == np.inf  # one OUT model has no variance
+
+
+def ranking(scores: np.ndarray, index: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    return {"score": scores, "index": np.arange(len(scores)) if index is None else index}
+
+
+def test_agreement_is_spearmans_over_the_common_samples_and_its_interval_holds_the_truth() -> None:
+    rng = np.random.default_rng(0)
+    drawn = rng.normal(size=50)
+    same = agreement(ranking(drawn), ranking(np.exp(drawn)[5:], np.arange(5, 50)))
+    assert same.value == pytest.approx(1) and same.n == 45
+    truth, held = 6 / np.pi * np.arcsin(0.6 / 2), 0
+    for _ in range(300):
+        both = rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], 80)
+        found = agreement(ranking(both[:, 0]), ranking(both[:, 1]))
+        held += found.low <= truth <= found.high
+    assert stats.binomtest(held, 300, 0.95).pvalue > 1e-3
+
+
+def test_parts_of_a_ranking_are_even_and_keep_each_targets_own_members() -> None:
+    rng = np.random.default_rng(1)
+    scored = {
+        "scores": rng.normal(size=(3, 40)),
+        "member": rng.random((3, 40)) < 0.5,
+        "thresholds": np.array([0.0, 1.0, -1.0]),
+        "index": np.arange(10, 50),
+    }
+    by = ranking(rng.permutation(60).astype(float))
+    parts = parted(scored, by, 4)
+    assert len(parts) == 4 and all(len(part) == 3 for part in parts)
+    for target in range(3):
+        assert sum(part[target]["scores"].size for part in parts) == 40
+        for number, part in enumerate(parts):
+            own = (by["score"][10:50] // 15).astype(int) == number
+            assert np.array_equal(part[target]["scores"][0], scored["scores"][target, own])
+            assert np.array_equal(part[target]["member"][0], scored["member"][target, own])
+            assert part[target]["thresholds"] == [scored["thresholds"][target]]
+    with pytest.raises(ValueError, match="does not know"):
+        parted(scored, ranking(np.zeros(30)), 2)
+
+
+def test_of_one_part_alone_members_stand_out() -> None:
+    """Where the highest part alone leaks its AUC alone is above a half; shuffled membership tells nothing anywhere."""
+    rng = np.random.default_rng(2)
+    by, member = ranking(rng.random(4000)), rng.random((10, 4000)) < 0.5
+    high = by["score"] > 0.75
+    scored = {"member": member, "index": np.arange(4000), "thresholds": np.zeros(10)}
+    leaks = parted(scored | {"scores": rng.normal(size=member.shape) + 2 * (member & high)}, by, 4)
+    areas = [audit.audit(part)["auc"] for part in leaks]
+    assert areas[3].low > 0.85 and all(abs(each.value - 0.5) < 0.02 for each in areas[:3])
+    null = [audit.audit(part)["auc"] for part in parted(scored | {"scores": rng.normal(size=member.shape)}, by, 4)]
+    assert all(abs(each.value - 0.5) < 0.02 for each in null)
+    rates = audit.own_rates(leaks[3])
+    np.testing.assert_allclose(np.mean(rates, axis=1), [stats.norm.sf(-2), 0.5], atol=0.03)
