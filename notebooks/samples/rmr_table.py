@@ -52,6 +52,7 @@ risky_share = 0.176  # of the members that lambda_r is for: published scores of 
 lambdas = [0.01, 0.1, 1.0]  # lambda_r; claims speak of the middle and the last one (slides: the same)
 stops = [[5, 1], [10, 2], [20, 4]]  # epochs before pruning and in each round of Base that ends earlier (ours)
 attack_epochs = 10  # of SAMIA's networks; plain ones have twice as many (published code: 100)
+learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
 seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -75,7 +76,7 @@ claims = report.claims(
     report.Claim("as_random", "It does what random scores do", f"accuracy, mean of four thresholds, {best} minus random scores", **as_much, **like),
     report.Claim("code_score", "In the code's form the score protects", "AUC, Conf and LiRA, minus random scores'", below=-0.02, **dealt_out, **ours),
     report.Claim("beats_stopping", "It is better than stopping earlier", "test accuracy at equal AUC of Conf", above=0.0, control="Base by epochs", **ours),
-    regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6},
+    regime={"dense member accuracy": 0.95, "dense test accuracy": learnt},
 )  # fmt: skip
 claims
 
