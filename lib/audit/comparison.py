@@ -12,7 +12,17 @@ import numpy as np
 from lib.audit.estimates import Estimate, moderate
 from lib.audit.rates import FloatArray, auc, tpr_label
 from lib.audit.samples import delong_difference
-from lib.audit.targets import HEADLINE_FPRS, Scored, audit, over, own_accuracy, paired_difference, pooled, units
+from lib.audit.targets import (
+    HEADLINE_FPRS,
+    Scored,
+    audit,
+    over,
+    own_accuracy,
+    own_rates,
+    paired_difference,
+    pooled,
+    units,
+)
 
 __all__ = ["Comparison"]
 
@@ -131,15 +141,22 @@ class Comparison:
         shown &= mean.resolved and theirs
         return replace(mean, low=min(mean.low, float(least)), high=max(mean.high, float(most)), resolved=shown)
 
-    def reached(self, *pairs: Pair, number: Literal["accuracy", "auc"] = "accuracy") -> FloatArray:
+    def reached(self, *pairs: Pair, number: Literal["accuracy", "balanced", "auc"] = "accuracy") -> FloatArray:
         """What attackers reach on each unit, `(n,)`: the mean over pairs of a way and an attacker.
 
-        `accuracy` is that at the attacker's own thresholds: ValueError where one names none.
+        `accuracy` is that at the attacker's own thresholds, `balanced` the mean of those of members and of non-members:
+        ValueError where one names none.
         """
-        each = [
-            self._areas(way, str(attacker)) if number == "auc" else own_accuracy(self._found(way, str(attacker)))
-            for way, attacker in pairs
-        ]
+
+        def read(way: Hashable, attacker: str) -> FloatArray | None:
+            if number == "auc":
+                return self._areas(way, attacker)
+            if number == "accuracy":
+                return own_accuracy(self._found(way, attacker))
+            tpr, fpr = own_rates(self._found(way, attacker))
+            return (tpr + 1 - fpr) / 2
+
+        each = [read(way, str(attacker)) for way, attacker in pairs]
         if any(one is None for one in each):
             raise ValueError(f"{' and '.join(dict.fromkeys(str(name) for _, name in pairs))} need own thresholds")
         return np.asarray(np.mean(each, axis=0))  # type: ignore[arg-type]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lib import store
-from lib.audit import Estimate, FloatArray
+from lib.audit import Estimate, FloatArray, auc, own_rates, paired_difference
 from lib.audit.targets import Scored
 from lib.compute import Arrays, Of, compute
 from lib.data.designs import Role
+from lib.localization.divergence import partial_correlation
 from lib.recipe import Memorization, ShuffledRanking
 
 
@@ -38,15 +40,27 @@ def memorization(right: FloatArray, member: NDArray[np.bool_]) -> tuple[FloatArr
 def agreement(one: Mapping[str, NDArray], other: Mapping[str, NDArray]) -> Estimate:
     """Spearman's correlation of two rankings, over the samples that both know; a ranking is what a step of it stores.
 
-    The interval over samples is Fisher's with the variance of Bonett & Wright (2000): (1 + r^2 / 2) / (n - 3).
+    Samples without a score (NaN) are left out. The interval over samples is Fisher's with the variance of Bonett &
+    Wright (2000): (1 + r^2 / 2) / (n - 3).
     """
     from scipy import stats
 
-    _, first, second = np.intersect1d(one["index"], other["index"], assume_unique=True, return_indices=True)
-    rho = float(stats.spearmanr(one["score"][first], other["score"][second]).statistic)
+    scored = [np.isfinite(each["score"]) for each in (one, other)]
+    indices = [each["index"][own] for each, own in zip((one, other), scored, strict=True)]
+    _, first, second = np.intersect1d(indices[0], indices[1], assume_unique=True, return_indices=True)
+    rho = float(stats.spearmanr(one["score"][scored[0]][first], other["score"][scored[1]][second]).statistic)
     error = np.sqrt((1 + rho**2 / 2) / (len(first) - 3))
     low, high = np.tanh(np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12)) + np.array([-1.96, 1.96]) * error)
     return Estimate(rho, float(low), float(high), len(first))
+
+
+def reliability(one: Mapping[str, NDArray], other: Mapping[str, NDArray]) -> Estimate:
+    """How far the score of all networks would agree with that of as many others, from its two halves' `agreement`.
+
+    Spearman and Brown's 2 r / (1 + r), of the correlation and of both ends of its interval.
+    """
+    half = agreement(one, other)
+    return replace(half, **{end: 2 * getattr(half, end) / (1 + getattr(half, end)) for end in ("value", "low", "high")})
 
 
 def parted(scored: Scored, ranking: Mapping[str, NDArray], parts: int) -> list[list[dict[str, NDArray]]]:
@@ -58,16 +72,67 @@ def parted(scored: Scored, ranking: Mapping[str, NDArray], parts: int) -> list[l
     """
     size = np.shape(scored["scores"])
     place = np.argsort(np.argsort(ranking["score"], kind="stable"), kind="stable")
-    found = np.searchsorted(ranking["index"], index := np.broadcast_to(scored["index"], size))
-    if not np.array_equal(ranking["index"][np.minimum(found, len(place) - 1)], index):
-        raise ValueError("the attack judges samples that the ranking does not know")
-    part = place[found] * parts // len(place)
+    part = place[_places(ranking, np.broadcast_to(scored["index"], size))] * parts // len(place)
     rows = zip(scored["scores"], np.broadcast_to(scored["member"], size), scored["thresholds"], part, strict=True)
     made = [(scores, member, border, own) for scores, member, border, own in rows]
     return [
         [{"scores": s[None, o == p], "member": m[None, o == p], "thresholds": b[None]} for s, m, b, o in made]
         for p in range(parts)
     ]
+
+
+def areas(scored: Scored, ranking: Mapping[str, NDArray], parts: int) -> FloatArray:
+    """AUC within each part of a ranking (`parted`), of each target: `(parts, T)`."""
+    return np.array(
+        [[float(auc(one["scores"][0], one["member"][0])) for one in p] for p in parted(scored, ranking, parts)]
+    )
+
+
+def rates(scored: Scored, ranking: Mapping[str, NDArray], parts: int, fpr: float | None = None) -> FloatArray:
+    """TPR and FPR in each part of a ranking (`parted`), of each target: `(parts, 2, T)`.
+
+    At the attacker's own thresholds; or with an `fpr` at the border that so many of a target's non-members pass, of
+    whatever part, as an attack without a threshold needs.
+    """
+    borders = scored["thresholds"]
+    if fpr is not None:
+        sides = zip(scored["scores"], np.broadcast_to(scored["member"], np.shape(scored["scores"])), strict=True)
+        borders = np.nextafter([np.quantile(own[~inside], 1 - fpr, method="lower") for own, inside in sides], np.inf)
+    return np.array([own_rates(part) for part in parted({**scored, "thresholds": borders}, ranking, parts)])
+
+
+def rise(each: FloatArray) -> Estimate:
+    """Of the highest part minus the mean of the others, paired over targets; `each (parts, T)` as `areas` has it."""
+    return paired_difference(each[-1], each[:-1].mean(axis=0))
+
+
+def followed(
+    scored: Scored, ranking: Mapping[str, NDArray], members: bool = True, given_ease: bool = False
+) -> FloatArray:
+    """Does what an attack says follow a ranking? Spearman's correlation with its score, of each target `(T,)`.
+
+    Among the target's members, or among its non-members. `given_ease` takes out what the ranks of `outside`, the
+    networks that did not train on the sample, explain (partial correlation of ranks). Samples without a score are left
+    out. ValueError where the ranking does not know a sample.
+    """
+    from scipy import stats
+
+    size, made = np.shape(scored["scores"]), []
+    places = _places(ranking, np.broadcast_to(scored["index"], size))
+    for scores, own, place in zip(scored["scores"], np.broadcast_to(scored["member"], size), places, strict=True):
+        kept = (own == members) & np.isfinite(ranking["score"][place])
+        named = (scores, ranking["score"][place], ranking["outside"][place])
+        exposed, score, ease = (stats.rankdata(each[kept]) for each in named)
+        made.append(partial_correlation(exposed, score, ease[:, None][:, : int(given_ease)]))
+    return np.array(made)
+
+
+def _places(ranking: Mapping[str, NDArray], index: NDArray) -> NDArray[np.intp]:
+    """Where samples stand in a ranking; ValueError where it does not know one."""
+    found = np.searchsorted(ranking["index"], index)
+    if not np.array_equal(ranking["index"][np.minimum(found, len(ranking["index"]) - 1)], index):
+        raise ValueError("the attack judges samples that the ranking does not know")
+    return found
 
 
 @compute.register(Memorization)

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, get_args
 from lib import BadInput, nearest
 from lib.recipe.attacks import Attack, Attacker
 from lib.recipe.criteria import Criterion, Random
-from lib.recipe.designs import Design, LeftOut, Subsets
+from lib.recipe.designs import Design, Folds, LeftOut, Subsets
 from lib.recipe.diets import Diet
 from lib.recipe.objectives import CrossEntropy, Distillation, Objective
 from lib.recipe.readings import Distance, Memorization, SelfAudit, Sensitivity, Similarity
@@ -218,6 +218,15 @@ class Setup:
         design = Subsets(self.design.pool, self.design.test, self.design.seed, share=share)
         own = replace(self, design=design, models=networks, seed=1000 + self.seed)
         return Memorization(own.trained(schedule=schedule).states, measure)
+
+    def fold_memorization(self, folds: int = 5, schedule: Schedule | None = None) -> Memorization:
+        """Scores as WeMem's published ones seem to come about: a network a fold of the pool, judged by confidence.
+
+        Of each sample one network is IN and the others are OUT, so that it has no standard error.
+        """
+        design = Folds(self.design.pool, self.design.test, self.design.seed, folds=folds)
+        own = replace(self, design=design, models=folds, seed=2000 + self.seed)
+        return Memorization(own.trained(schedule=schedule).states, "confidence")
 
     def selena(self, sub_schedule: Schedule | None = None, *, sub_models: int = 25, leave_out: int = 10) -> Population:
         """SELENA's students (Tang et al. 2022): a population whose models learn from scratch what their sub-models say.

@@ -71,6 +71,10 @@ def test_attack_accuracies_are_paired_too() -> None:
     areas = [audit.auc(each["scores"], each["member"]) for each in (one, other)]
     assert both.stronger([("plain", "A")], [("plain", "C")], "auc").value == 0
     assert both.reached(("plain", "B"), number="auc") == pytest.approx(areas[1])
+    uneven = {"scores": np.array([[1.0, 1.0, -1.0, 1.0]]), "member": np.array([True, True, True, False])}
+    alone = audit.Comparison({}, {("plain", "A"): uneven | {"thresholds": np.zeros(1)}})
+    assert alone.reached(("plain", "A")) == pytest.approx([1 / 2])
+    assert alone.reached(("plain", "A"), number="balanced") == pytest.approx([1 / 3])  # the mean of 2/3 and 0
 
 
 def test_equal_ways_differ_by_nothing() -> None:

@@ -252,6 +252,14 @@ def test_memorization_is_what_the_models_with_a_sample_know_more_than_those_with
     assert Subject(models[0]).pool.sum() == 80
 
 
+def test_of_scores_by_folds_each_sample_has_one_network_that_saw_it() -> None:
+    ranking = Setup(DATA, DESIGN, MODEL, SHORT, 4).fold_memorization(4)
+    seen = [state.training.design.members(state.training.row) for state in ranking.models]
+    found = lab.realize(ranking)[ranking]
+    assert seen == [20] * 4 and len(found["score"]) == 80
+    assert np.isfinite(found["score"]).all() and np.isinf(found["error"]).all()
+
+
 def test_a_training_may_follow_a_ranking_of_the_samples() -> None:
     """A window over the first ranks of each class, by two rankings; and one over all, which changes nothing."""
     models = pool(6, Subsets(80, test=40, share=0.5))
