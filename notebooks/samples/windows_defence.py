@@ -10,7 +10,6 @@
 
 # %% [markdown]
 # # Does a sliding window hide members, or does it only train less?
-#
 # **WeMem, slide "Defense effectiveness of the pruned models using two data rankings".** The networks are those of `windows_accuracy`: an epoch of the five
 # rounds visits a window of each class' members, w wide, moved on by s ranks, in the order of their memorization scores (RSW); SWMR adds an L2 penalty on those
 # of the highest scores. The slide is on CIFAR100 with a DenseNet121. Its text has no numbers, and its picture is not known here. **The slides say** that a
@@ -44,6 +43,7 @@ sparsity = 0.6  # share that is removed in the end (slides: .5, .6, .7)
 risky_share = 0.176  # of the members, which SWMR calls risky; published scores of CIFAR10 that reach tau = .5 (slides: tau = .5)
 widths = [[26, 17, 9]]  # members of a class in a window, widest first (slides: 2/3, 4/9, 2/9 of a class)
 steps = [[1, 2]]  # ranks by which it moves in an epoch, smallest first (slides: 1/45, 2/45 of a class)
+whole = False  # every width with every step and control (slides); False: larger steps, SWMR and controls at the narrowest alone
 sooner = [2, 10]  # epochs of the dense network in the earliest controls, which are then trained on for one epoch a round (ours)
 seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -85,22 +85,21 @@ claims
 
 # %% [markdown]
 # ## The same networks, attacked
-# Shadows walk the victim's whole chain. SWMR is trained at the widest and the narrowest window alone. *As many visits* has no window, but so few epochs that it
-# visits members as often. The line of fewer and fewer epochs begins with dense networks that are stopped early.
+# Shadows walk the victim's whole chain. Unless it is the `whole` sweep, larger steps, SWMR and controls are at the narrowest window alone. *As many visits* has
+# no window, but so few epochs that it visits members as often. The line of fewer and fewer epochs begins with dense networks that are stopped early.
 
 # %%
-given = {"optimizer": "adam", "decay": decay, "patience": patience}
 design, what = VictimAttacker(pool[0], seed=seed, dev=dev[0], victims=victims), Data(data[0], pixels[0] or None, joined=True)
-long, short = (Schedule(most[0], batch[0], lr=lr[0], **given) for most in (epochs, round_epochs))
+long, short = (Schedule(most[0], batch[0], "adam", lr[0], decay=decay, patience=patience) for most in (epochs, round_epochs))
 setup = Setup(what, design, Model(model[0], width[0], stem[0]), long, victims + shadows, seed, precision)
 ranking = setup.memorization(networks, share, Schedule(score_epochs[0], batch[0], "adam", lr[0], decay=decay))
 dense = setup.trained()
-orders, members, visits = ("high-to-low", "low-to-high"), design.members(0) // what.classes, round_epochs[0]
-by = dict.fromkeys(orders, ranking) | {"random order": ranking.shuffle()}
-windows = {(order, w, s): Window(w, s, order) for order, w, s in product(orders, widths[0], steps[0])}
-windows |= {("random order", w, small): Window(w, small) for w in widths[0]}
-both = {c: diet for c, diet in windows.items() if c[0] in orders and c[1] in (wide, narrow)}
-fewer = {w: round(sum(Window(w, small).visits(members, visits)) / members) for w in widths[0]}  # epochs with as many visits
+orders, some = ("high-to-low", "low-to-high"), widths[0] if whole else [narrow]
+members, visits, by = design.members(0) // what.classes, round_epochs[0], dict.fromkeys(orders, ranking) | {"random order": ranking.shuffle()}
+both = {(o, w, s): Window(w, s, o) for o, w, s in product(orders, some, steps[0])}
+windows = {(o, w, small): Window(w, small, o) for o, w in product(orders, widths[0])} | both
+windows |= {("random order", w, small): Window(w, small) for w in some}
+fewer = {w: round(sum(Window(w, small).visits(members, visits)) / members) for w in some}  # epochs with as many visits
 how = partial(dense.iteratively, "L1 unstructured", sparsity, rounds=rounds, head=model[0] != "fc")
 cell, plain = "{}, {}, w {}, s {}".format, "no window, {} epochs a round".format
 ways = {"dense": dense, "Base": how(short)[-1]}
@@ -118,20 +117,21 @@ found = audit.Comparison.of(results, signals, attacks)
 
 # %%
 seen = {way: found.leak(way, "Conf")["accuracy"] for way in ways}
-side = {w: {"random order": cell("RSW", "random order", w, small), "as many visits, no window": plain(fewer[w])} for w in widths[0]}
-told = [((m, o), w, f"step {s}", cell(m, o, w, s)) for m, cells in {"RSW": windows, "SWMR": both}.items() for o, w, s in cells if o in orders]
-told += [(("RSW", o), w, one, way) for o, w in product(orders, side) for one, way in side[w].items()]
-told += [(panel, w, way, way) for panel, w, way in product(product(("RSW", "SWMR"), orders), side, ("Base", "dense"))]
-points = [{"panel": panel, "width": str(w), "series": one, "value": seen[way]} for panel, w, one, way in told]
+side = {w: {"random order": cell("RSW", "random order", w, small), "as many visits, no window": plain(fewer[w])} for w in some}
+told = [(o, w, f"{m}, step {s}", cell(m, o, w, s)) for m, cells in {"RSW": windows, "SWMR": both}.items() for o, w, s in cells if o in orders]
+told += [(o, w, one, way) for o, w in product(orders, side) for one, way in side[w].items()]
+told += [(o, w, "dense", "dense") for o, w in product(orders, widths[0])]
+points = [{"order": o, "width": str(w), "series": one, "value": seen[way]} for o, w, one, way in told]
 of = {(o, w, s): (cell("RSW", o, w, s), "Conf") for o, w, s in windows}
 falls = {o: found.more_right(of[o, narrow, small], of[o, wide, small]) for o in orders}
 sides = [f"{'surely falls' if one.high < 0 else 'surely rises' if one.low > 0 else 'does not surely change'} {o}" for o, one in falls.items()]
 title = f"RSW, s = {small}, from w = {wide} to w = {narrow}: attack accuracy {', '.join(sides)}"
-report.profile(points, "width", hue="series", facet="panel", level="guess", title=title, xlabel="width w", ylabel="attack accuracy of Conf")
+words = {"xlabel": "width w of the window, members of a class", "ylabel": "attack accuracy of Conf (a guess: 0.5)", "title": title}
+report.profile(points, "width", hue="series", facet="order", null=seen["Base"].value, level="Base", **words)
 
 # %%
-line = [*once, *(plain(fewer[w]) for w in widths[0][::-1]), "Base"]
-series = {"no window, fewer epochs": line} | {f"RSW, {o}": [cell("RSW", o, w, small) for w in side] for o in by}
+line = [*once, *(plain(fewer[w]) for w in some[::-1]), "Base"]
+series = {"no window, fewer epochs": line} | {f"RSW, {o}": [cell("RSW", *c) for c in windows if (c[0], c[2]) == (o, small)] for o in by}
 beside = {(each[-1], a): found.beside_line(each[-1], line, a) for each in series.values() if each is not line for a in attackers}
 sure = ", ".join(f"by {a} {sum(one.resolved and one.low > 0 for key, one in beside.items() if key[1] == a)}" for a in attackers)
 title = f"Of {len(series) - 1} windows (w = {narrow}), surely more accurate than fewer epochs that leak as much: {sure}"
