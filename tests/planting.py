@@ -66,9 +66,9 @@ def _net(model: recipe.Model, data: recipe.Data) -> Any:
 
 @cache
 def _table(data: recipe.Data, design: Any, row: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    samples = readers.load(data.name, data.pixels)
-    index = designs.used(design, samples.labels, samples.train)
-    return designs.roles(design, samples.labels, samples.train, (row,))[0, index], index, samples.labels[index]
+    labels, train = readers.load(data.name, data.pixels).labels, data.parts[0]
+    index = designs.used(design, labels, train)
+    return designs.roles(design, labels, train, (row,))[0, index], index, labels[index]
 
 
 def _asked(state: Any, otherwise: float) -> float:
@@ -104,7 +104,9 @@ class Planted:
         return self._made[step.key]
 
     def meta(self, step: Step) -> dict[str, Any]:
-        return {"device": "planted"}
+        spent = ("seconds", "operations") if isinstance(step, recipe.Train) else ()
+        factor = {name: 6 * self.effect(step, name) + NOISE * self.draws(step).normal() for name in spent}
+        return {"device": "planted"} | {name: float(np.exp(each)) for name, each in factor.items()}
 
     @property
     def trainings(self) -> list[recipe.Train]:
