@@ -138,7 +138,9 @@ class Planted:
         return self._made[step.key]
 
     def meta(self, step: Step) -> dict[str, Any]:
-        return {"device": "planted"}
+        spent = ("seconds", "operations") if isinstance(step, recipe.Train) else ()
+        factor = {name: 6 * self.effect(step, name) + NOISE * self.draws(step).normal() for name in spent}
+        return {"device": "planted"} | {name: float(np.exp(each)) for name, each in factor.items()}
 
     @property
     def trainings(self) -> list[recipe.Train]:

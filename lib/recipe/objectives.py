@@ -111,10 +111,9 @@ class AdversarialRegularization(Objective):
     `epoch`: one classifier step for each batch of members; `one_step`: the published pruning code's (mia_prune, WeMem),
     whose epoch is `steps` attack steps, 7 there, and a single classifier step; `code`: its losses too. There h descends
     alpha times the cross-entropy of membership, and the classifier cross-entropy - alpha * mean -ln h on members, which
-    has no lower bound. That code has another h, and weight decay on it, which are not taken over.
+    has no lower bound. That code has another h, and weight decay on it, which are not taken over; its non-members are
+    the `dev` samples.
     """
-
-    needs: ClassVar = ("reference",)
 
     alpha: float = 3.0  # weight of the gain; SELENA's code: 3 Purchase, 2 Texas, 6 CIFAR-100; PPTP searches 1 to 5
     steps: Positive = 3  # attack steps before each classifier step; PPTP, Table 4
@@ -123,6 +122,11 @@ class AdversarialRegularization(Objective):
         1024  # units of h's first layer, in all codes; the others keep their share of it
     )
     attack_lr: float = 1e-3  # Adam's, of h; SELENA's code: 1e-3 Texas, 1e-4 Purchase and CIFAR-100 with far more steps
+    outsiders: Literal["reference", "dev"] = "reference"  # the design's samples that h is shown as non-members
+
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (self.outsiders,)
 
     @property
     def looks(self) -> int:  # type: ignore[override]

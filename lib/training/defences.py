@@ -59,16 +59,16 @@ def joined(*tables: augmentation.Tables) -> augmentation.Tables:
 @update_for.register(AdversarialRegularization)
 class Adversarial(Update):
     """Before each step of the classifier the inference net h takes some, on what the classifier says in evaluation mode
-    of plain members and of as many plain reference samples, at a squared error (as SELENA's code has it all).
+    of plain members and of as many plain outsiders, at a squared error (as SELENA's code has it all).
 
-    Each of h's steps goes once through the epoch's members, in an order of its own; reference samples come in
-    permutations one after another, however many there are.
+    Each of h's steps goes once through the epoch's members, in an order of its own; outsiders come in permutations one
+    after another, however many there are.
     """
 
     objective: AdversarialRegularization
 
     def __init__(self, objective: AdversarialRegularization, task: Task) -> None:
-        super().__init__(objective, task, task.role("reference", objective))
+        super().__init__(objective, task, task.role(objective.outsiders, objective))
         self.h = InferenceNet(task.data.classes, task.seed, objective.width).to(task.data.device)
         plain = Schedule(optimizer="adam", lr=objective.attack_lr, decay="constant", weight_decay=0.0)
         self.h_optimizer = optimizer(plain, list(self.h.parameters()))

@@ -130,6 +130,15 @@ def test_what_is_lacking_is_named(net: Net, data: Resident) -> None:
 # ---------------------------------------------------------------- adversarial regularization
 
 
+def test_its_outsiders_may_be_dev_samples(net: Net, data: Resident) -> None:
+    own = {"dev": OTHERS["reference"]}
+    asked = [(AdversarialRegularization(width=32), OTHERS), (AdversarialRegularization(width=32, outsiders="dev"), own)]
+    one, other = (loop.fit(copy.deepcopy(net), data, MEMBERS, SHORT, o, seed=0, samples=s) for o, s in asked)
+    assert same(one, other)
+    with pytest.raises(BadInput, match="dev samples"):
+        fit(net, data, MEMBERS, SHORT, AdversarialRegularization(outsiders="dev"), seed=0)
+
+
 @pytest.mark.parametrize("augment", [None, Augment(1)], ids=["plain", "augmented"])
 def test_without_weight_it_is_cross_entropy_bit_for_bit(net: Net, data: Resident, augment: Augment | None) -> None:
     schedule = Schedule(3, batch=16, lr=0.05, augment=augment)
