@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from IPython.display import HTML as Shown
 from ipywidgets import HTML, Dropdown, HBox, IntSlider, SelectionSlider, VBox
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from lib import BadInput, audit, nearest, registry
@@ -25,7 +26,7 @@ from lib.data import designs, readers
 from lib.data.designs import Role
 from lib.explore import base
 from lib.explore.base import WRAP, Measured, Shelf, View, marks, percent
-from lib.localization.samples import parted
+from lib.localization.samples import divided, parted, visited
 from lib.recipe import RMR, Attacker, Memorization, Population, Pruner, Schedule, Setup, Step, Window
 from lib.report.markup import drawn, png
 
@@ -73,7 +74,7 @@ class Samples:
     victims: int
     attackers: Mapping[str, Attacker]  # by the words that offer them
     widths: Sequence[int]  # of windows, offered beside each ninth of a class' members; the last one to begin with
-    strides: Sequence[int]  # their steps, offered beside 0 to 4 45ths; the first one to begin with
+    strides: Sequence[int]  # their steps, offered beside 0, 1 and 2 45ths; the first one to begin with
     risky: RMR = field(default_factory=RMR)  # SWMR's
     pruner: Pruner = "L1 unstructured"
     sparsity: float = 0.6
@@ -88,8 +89,12 @@ class Samples:
     def grid(self) -> tuple[list[int], list[int]]:
         """Widths and steps that can be looked at."""
         size = self.setup.design.members(0) / self.setup.data.classes
-        widths, steps = (round(size * k / 9) for k in range(1, 10)), (round(size * k / 45) for k in range(5))
+        widths, steps = (round(size * k / 9) for k in range(1, 10)), (round(size * k / 45) for k in range(3))
         return sorted({*self.widths, *widths} - {0}), sorted({*self.strides, *steps})
+
+    def way(self, defence: str, order: str) -> Way:
+        """With the window to begin with."""
+        return Way(defence, self.widths[-1], self.strides[0], order)
 
     def pruned(self, way: Way | None = None) -> Population:
         """At the end of the last round; None: Base."""
@@ -179,35 +184,37 @@ def exposure(scored: Mapping[str, NDArray]) -> FloatArray:
     return np.array(made)
 
 
-def of_members(scored: Mapping[str, NDArray], members: Sequence[pd.DataFrame]) -> list[FloatArray]:
-    """The `exposure` of each target's members, in their order."""
-    shown = exposure(scored)
-    index = np.broadcast_to(scored["index"], shown.shape)
-    each = zip(shown, index, members, strict=True)
-    return [values[np.searchsorted(own, frame["index"])] for values, own, frame in each]
-
-
-def by_rank(exposed: Sequence[FloatArray], members: Sequence[pd.DataFrame]) -> list[Estimate]:
-    """Mean exposure of the members of each rank, over the victims, as far as each victim has such members."""
+def by_rank(scored: Mapping[str, NDArray], members: Sequence[pd.DataFrame]) -> list[Estimate]:
+    """Mean `exposure` of the members of each rank, over the targets, as far as each target has such members."""
     import pandas as pd
 
-    made = [
-        pd.Series(own).groupby(frame["rank"].to_numpy()).mean() for own, frame in zip(exposed, members, strict=True)
-    ]
+    shown, made = exposure(scored), []
+    for values, index, frame in zip(shown, np.broadcast_to(scored["index"], shown.shape), members, strict=True):
+        own = pd.Series(values[np.searchsorted(index, frame["index"])])
+        made.append(own.groupby(frame["rank"].to_numpy()).mean())
     table = pd.concat(made, axis=1, join="inner").sort_index()
     return [audit.over(row, bounds=(0, 1)) for row in table.to_numpy()]
+
+
+def by_visits(pool: Pool, scored: Arrays, by: Arrays, window: Window, epochs: int) -> dict[str, Estimate]:
+    """AUC among the samples that a window visits and among those that it never does, where there are both."""
+    labelled = {"index": by["index"], "labels": pool.data.labels[by["index"]]}
+    never = (visited(scored, by, labelled, window, epochs) == 0).astype(int)
+    parts = dict(zip(("visited", "never visited"), divided(scored, never, 2), strict=True))
+    full = all(one["member"].any() and not one["member"].all() for part in parts.values() for one in part)
+    return {name: audit.audit(part)["auc"] for name, part in parts.items()} if full else {}
 
 
 def by_part(ranking: Arrays, attacks: Mapping[str, Arrays]) -> list[dict[str, Any]]:
     """AUC within each part of the scores, from the lowest, and how far the second attack's differs from the first's."""
     cut = {name: parted(scored, ranking, PARTS) for name, scored in attacks.items()}
-    ends = np.array_split(np.sort(ranking["score"]), PARTS)
+    ends = [(each[0], each[-1]) for each in np.array_split(np.sort(ranking["score"]), PARTS)]
     rows = []
-    for i, scores in enumerate(ends):
+    for i, (low, high) in enumerate(ends):
         areas = {name: [float(audit.auc(one["scores"], one["member"])[0]) for one in parts[i]]
                  for name, parts in cut.items()}  # fmt: skip
-        row: dict[str, Any] = {"quarter of the scores": f"{i + 1}", "from": scores[0], "to": scores[-1]}
-        row |= {f"AUC, {name}": audit.over(each, bounds=(0, 1)) for name, each in areas.items()}
+        row: dict[str, Any] = {"quarter": f"{i + 1}", "scores": f"{low:.3f} to {high:.3f}".replace("-", "−")}
+        row |= {f"AUC, {name.partition(',')[0]}": audit.over(each, bounds=(0, 1)) for name, each in areas.items()}
         if len(areas) == 2:
             first, second = areas.values()
             row["difference"] = audit.paired_difference(second, first)
@@ -233,7 +240,7 @@ def sheet(
     title: str,
     strip: NDArray[np.uint8],
     classes: Sequence[str],
-    visits: Sequence[int],
+    visits: NDArray,
     epochs: int,
     exposed: Mapping[str, Sequence[Estimate]],
 ) -> Sheet:
@@ -254,6 +261,7 @@ def sheet(
     def dress(panel: str, ax: Axes) -> None:
         ax.set_xlim(0.5, len(visits) + 0.5)
         ax.grid(axis="x", visible=False)
+        ax.tick_params(labelbottom=panel == EXPOSED)
         if panel == title:
             ax.grid(visible=False)
             ax.imshow(strip, extent=(0.5, len(visits) + 0.5, len(classes) - 0.5, -0.5), aspect="auto")
@@ -262,17 +270,17 @@ def sheet(
             ax.tick_params(length=0)
         elif panel == VISITS:
             ax.bar(ranks, visits, 0.9, color=WASH, edgecolor=FAINT, linewidth=0.6, label="visits of the whole round")
-            figures.keyed(ax, "until the epoch that is shown", color=base.COLOURS["B"], linestyle="none")
+            ax.bar([1], [0], color=base.COLOURS["B"], alpha=0.6, label="until the epoch that is shown")
             ax.axhline(epochs, color=INK, linewidth=1.2, label="Base")
             ax.set_ylim(0, 1.1 * epochs)
         else:
-            for rank in ranks[np.array(visits) == 0]:
+            for rank in ranks[visits == 0]:
                 ax.axvspan(rank - 0.5, rank + 0.5, color=WASH, linewidth=0, zorder=0, label="never visited")
             ax.axhline(0.5, **figures.GUESS)
             ax.set(ylim=shown, xlabel="rank in the class, in the order of the window")
 
-    wide = 7.6 / len(visits)  # inches of a tile
-    panels = [*[[title]] * max(2, round(wide * len(classes) / 1.1 + 0.2)), [VISITS], [EXPOSED]]
+    rows = np.clip(round(7.6 / len(visits) * len(classes) / 1.1 + 0.2), 2, 5)  # so that tiles are about square
+    panels = [*[[title]] * rows, [VISITS], [EXPOSED]]
     return figures.draw([(table, figures.band)], looks=looks, hue="series", facet="panel", panels=panels, height=1.1,
                         dress=dress)  # fmt: skip
 
@@ -306,7 +314,7 @@ class Explorer(base.Explorer):
 
     def __init__(self, studies: Mapping[str, Samples], defence: str, order: str, attack: str) -> None:
         for study in studies.values():  # BadInput where one cannot be
-            study.steps(attack, Way(defence, study.widths[-1], study.strides[0], order))
+            study.steps(attack, study.way(defence, order))
         super().__init__()
         self._studies, self._shelf, self._chosen, first = studies, Shelf(), dict[str, Any](), next(iter(studies))
         self._pool = cache(lambda name: Pool(studies[name]))
@@ -314,8 +322,9 @@ class Explorer(base.Explorer):
         self.data = self._list("data", list(studies), first)
         self.defence, self.order = self._list("defence", DEFENCES, defence), self._list("order", ORDERS, order)
         self.attack = self._list("attack", list(studies[first].attackers), attack)
-        self.width = self.watched(SelectionSlider(options=studies[first].grid[0], description="width"))
-        self.step = self.watched(SelectionSlider(options=studies[first].grid[1], description="step"))
+        (widths, steps), begin = studies[first].grid, studies[first].way(defence, order)
+        self.width = self.watched(SelectionSlider(options=widths, value=begin.width, description="width"))
+        self.step = self.watched(SelectionSlider(options=steps, value=begin.step, description="step"))
         self.epoch = self.watched(IntSlider(1, 1, 1, description="epoch").add_class("leak-atlas-epoch"))
         victims = [(f"victim {i}", i) for i in range(studies[first].victims)]
         self.victim, self.label = self._list("members of", victims, 0), self._list("class", [("", 0)], 0)
@@ -349,8 +358,8 @@ class Explorer(base.Explorer):
 
     def _offer(self, study: Samples) -> None:
         """What can be chosen of this study; widths and steps say whether they are trained."""
-        begin = {"width": study.widths[-1], "step": study.strides[0]}
-        for name, values in 2 * [*zip(begin, study.grid, strict=True)]:  # at first the step may be another study's
+        begin = self._way._asdict() | {"width": study.widths[-1], "step": study.strides[0]}
+        for name, values in 2 * [*zip(("width", "step"), study.grid, strict=True)]:  # the step may be another study's
             ways = {value: Way(**(self._way._asdict() | {name: value})) for value in values}
             done = [value for value, way in ways.items() if self._shelf.results(self._asked(way)[1:])]
             base.offer(getattr(self, name), marks(values, done, "{:g}".format), begin[name])
@@ -359,31 +368,24 @@ class Explorer(base.Explorer):
 
     def _draw(self, study: Samples, pool: Pool, ranking: Arrays, by: Arrays) -> dict[str, Any]:
         """What neither the epoch nor the chosen sample changes."""
-        way = self._way
+        way, epochs = self._way, study.schedule.epochs
         members = [pool.members(victim, ranking, by, way.order) for victim in range(study.victims)]
         mine = members[self.victim.value]
         asked = {"Base": self._asked(None), str(way): self._asked(way)}
         outcomes = {name: one for name, of in asked.items() if (one := self._shelf.outcome(*of))}
         attacks = {name: found[0] for name in outcomes if (found := self._shelf.results(asked[name][1:]))}
-        exposed = {name: of_members(scored, members) for name, scored in attacks.items()}
-        longest = max(frame["rank"].max() for frame in members) + 1
-        visits = way.window.visits(longest, study.schedule.epochs)
-        never = [frame["rank"].map(lambda rank: visits[rank] == 0).to_numpy() for frame in members]
-        groups = {
-            name: {words: audit.over([own[which == side].mean() for own, which in zip(each, never, strict=True)])
-                   for words, side in (("never visited", True), ("others", False))}
-            for name, each in exposed.items() if all(which.any() and not which.all() for which in never)
+        exposed = {name: by_rank(scored, members) for name, scored in attacks.items()}
+        visits = np.array(way.window.visits(max(frame["rank"].max() for frame in members) + 1, epochs))
+        times = [visits[frame["rank"]] for frame in members]
+        title = f"members of victim {self.victim.value}, each class in the order of the window: {way.order}"
+        told = {
+            "outcomes": outcomes, "members": mine, "attack": self.attack.value, "victim": self.victim.value,
+            "share": np.concatenate(times).mean() / epochs, "never": (np.concatenate(times) == 0).mean(),
+            "groups": {name: by_visits(pool, scored, by, way.window, epochs) for name, scored in attacks.items()},
         }  # fmt: skip
-        share = np.mean([np.mean([visits[rank] for rank in frame["rank"]]) for frame in members])
-        ranked = {name: by_rank(each, members) for name, each in exposed.items()}
-        title = f"Members of victim {self.victim.value}, each class in the order of the window: {way.order}"
-        fig = sheet(
-            title, pool.strip(mine), pool.classes, visits[: mine["rank"].max() + 1], study.schedule.epochs, ranked
-        )
-        told = {"outcomes": outcomes, "groups": groups, "share": share / study.schedule.epochs, "members": mine}
-        told["never"] = np.mean([which.mean() for which in never])
-        table = by_part(ranking, attacks) if attacks else []
-        return {"told": told, "sheet": fig, "table": table, "attacks": attacks, "visits": visits, "asked": [*asked]}
+        fig = sheet(title, pool.strip(mine), pool.classes, visits[: mine["rank"].max() + 1], epochs, exposed)
+        return {"told": told, "sheet": fig, "attacks": attacks, "visits": visits, "asked": [*asked],
+                "table": by_part(ranking, attacks)}  # fmt: skip
 
     def look(self) -> View:
         study, pool = self._studies[self.data.value], self._pool(self.data.value)
@@ -401,9 +403,8 @@ class Explorer(base.Explorer):
         epoch, sample = self.epoch.value - 1, own.iloc[self.rank.value - 1]
         first = way.step * epoch
         held = told["members"][told["members"]["rank"].between(first, first + way.width - 1)]
-        words = {"attack": self.attack.value, "epoch": epoch + 1, "epochs": study.schedule.epochs, "held": held}
-        words |= {"first": first + 1, "last": first + way.width, "victim": self.victim.value, "percent": percent}
-        said = drawn("remembered.txt", **told, **words).splitlines()
+        words = {"epoch": epoch + 1, "epochs": study.schedule.epochs, "first": first + 1, "last": first + way.width}
+        said = drawn("remembered.txt", **told, **words, held=held, percent=percent).splitlines()
         move(fig, way.window, epoch, (self.rank.value - 1, self.label.value), told["members"]["rank"].max() + 1)
         fig.finding = " ".join(said)
         self.sample.value = self._card(pool, scores[0], sample)
@@ -414,10 +415,10 @@ class Explorer(base.Explorer):
 
     @property
     def table(self) -> Table:
-        """AUC within each quarter of the scores, before and after."""
+        """AUC of the attack within each quarter of the scores, before and after."""
         from lib import report
 
-        caption = "Members against non-members of the same quarter of the pool, by their scores from the lowest"
+        caption = f"{self._way}: members against non-members of the same quarter of the pool, by their scores"
         return report.table(self._chosen["table"], caption=caption)
 
     @property
@@ -445,7 +446,7 @@ class Explorer(base.Explorer):
         caption = "A row's numbers are means over few victims of one sample"
         words = {"error": ranking["error"][place[0]], "outside": ranking["outside"][place[0]], "rank": self.rank.value}
         words |= {"victim": self.victim.value, "visits": self._chosen["visits"][self.rank.value - 1]}
-        words["table"] = base.CELLS + report.table(rows, caption=caption).drawn("html") if rows else ""
+        words["table"] = Markup(base.CELLS + report.table(rows, caption=caption).drawn("html") if rows else "")
         return str(drawn("remembered.html", tiles=tiles, **words))
 
 

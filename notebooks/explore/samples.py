@@ -49,7 +49,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from lib import lab, report
 from lib.explore import samples
-from lib.explore.samples import Samples, Way
+from lib.explore.samples import Samples
 from lib.recipe import RMR, Data, LiRA, Model, Schedule, Setup, Threshold, VictimAttacker
 
 # %% [markdown]
@@ -70,7 +70,7 @@ for i, name in enumerate(data):
     studies[name] = Samples(setup, short, ranking, victims, attackers, widths[i], steps[i], risky, "L1 unstructured", sparsity, rounds, own)
 
 # %%
-ways = {name: [Way(each, widths[i][-1], steps[i][0], order) for each in ("RSW", "SWMR")] for i, name in enumerate(data)}
+ways = {name: [study.way(defence, order) for defence in ("RSW", "SWMR")] for name, study in studies.items()}
 results = lab.realize([study.steps(attack, *ways[name]) for name, study in studies.items() for attack in attackers])
 
 # %% [markdown]
@@ -86,10 +86,10 @@ app.choose(epoch=1 + round_epochs[0] // 2).figure
 app.table
 
 # %% [markdown]
-# One sample, with its neighbours in the pool.
+# One sample, the last of its class in this order, with its neighbours in the pool.
 
 # %%
-app.card
+app.choose(label=8).choose(rank=app.rank.max).card
 
 # %% [markdown]
 # ## With sliders
