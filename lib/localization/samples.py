@@ -12,7 +12,7 @@ from lib.audit import Estimate, FloatArray
 from lib.audit.targets import Scored
 from lib.compute import Arrays, Of, compute
 from lib.data.designs import Role
-from lib.recipe import Memorization, ShuffledRanking
+from lib.recipe import Memorization, ShuffledRanking, Window
 
 
 def memorization(right: FloatArray, member: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -56,18 +56,50 @@ def parted(scored: Scored, ranking: Mapping[str, NDArray], parts: int) -> list[l
     the lower part). Of each part a list, one `Scored` a target, since in a part targets have members of other numbers.
     ValueError where the ranking does not know a sample.
     """
-    size = np.shape(scored["scores"])
     place = np.argsort(np.argsort(ranking["score"], kind="stable"), kind="stable")
-    found = np.searchsorted(ranking["index"], index := np.broadcast_to(scored["index"], size))
-    if not np.array_equal(ranking["index"][np.minimum(found, len(place) - 1)], index):
-        raise ValueError("the attack judges samples that the ranking does not know")
-    part = place[found] * parts // len(place)
-    rows = zip(scored["scores"], np.broadcast_to(scored["member"], size), scored["thresholds"], part, strict=True)
-    made = [(scores, member, border, own) for scores, member, border, own in rows]
+    found = _known(ranking, np.broadcast_to(scored["index"], np.shape(scored["scores"])))
+    return divided(scored, place[found] * parts // len(place), parts)
+
+
+def visited(
+    scored: Scored, ranking: Mapping[str, NDArray], labelled: Mapping[str, NDArray], window: Window, epochs: int
+) -> NDArray[np.int_]:
+    """How often a training with a window visits each sample that an attack judges, `(T, n)`.
+
+    A non-member, which no training visits, has the number of the member whose rank in its class it would take: so
+    members of every number have non-members of like scores beside them. `labelled` has `labels (n,)` of the samples
+    `index (n,)`. ValueError where ranking or labels do not know a sample.
+    """
+    size = np.shape(scored["scores"])
+    index = np.broadcast_to(scored["index"], size)
+    label = labelled["labels"][_known(labelled, index)]
+    score = ranking["score"][_known(ranking, index)] * (-1 if window.order == "high-to-low" else 1)
+    found = np.zeros(size, np.int_)
+    for target, inside in enumerate(np.broadcast_to(scored["member"], size)):
+        for one in np.unique(label[target, inside]):
+            own = label[target] == one
+            members = np.sort(score[target, own & inside])
+            times = np.array(window.visits(len(members), epochs))
+            found[target, own] = times[np.minimum(np.searchsorted(members, score[target, own]), len(members) - 1)]
+    return found
+
+
+def divided(scored: Scored, part: NDArray[np.int_], parts: int) -> list[list[dict[str, NDArray]]]:
+    """As `parted`, by a number of each sample's part, `(T, n)`, from 0 on."""
+    inside = np.broadcast_to(scored["member"], np.shape(scored["scores"]))
+    made = [*zip(scored["scores"], inside, scored["thresholds"], part, strict=True)]
     return [
         [{"scores": s[None, o == p], "member": m[None, o == p], "thresholds": b[None]} for s, m, b, o in made]
         for p in range(parts)
     ]
+
+
+def _known(table: Mapping[str, NDArray], index: NDArray) -> NDArray[np.int_]:
+    """Where samples stand in a table whose `index` ascends."""
+    found = np.minimum(np.searchsorted(table["index"], index), len(table["index"]) - 1)
+    if not np.array_equal(table["index"][found], index):
+        raise ValueError("the attack judges samples that the ranking does not know")
+    return found
 
 
 @compute.register(Memorization)

@@ -1,0 +1,36 @@
+"""Which samples a window visits: by the training's own diet, and non-members beside members of like scores."""
+
+import numpy as np
+import pytest
+import torch
+
+from lib.localization.samples import divided, visited
+from lib.recipe import Window
+from lib.training.diets import places
+
+
+@pytest.mark.parametrize("order", ["high-to-low", "low-to-high"])
+def test_visits_of_members_are_those_of_the_training(order: str) -> None:
+    rng, window, epochs = np.random.default_rng(0), Window(9, 2, order), 6
+    member, labels, index = rng.random((3, 120)) < 0.5, rng.integers(3, size=120), np.arange(5, 125)
+    ranking = {"score": rng.permutation(200) / 200, "index": np.arange(200)}
+    scored = {"scores": np.zeros((3, 120)), "member": member, "index": index}
+    found = visited(scored, ranking, {"labels": labels, "index": index}, window, epochs)
+    for own, inside in zip(found, member, strict=True):
+        score, counts = torch.tensor(ranking["score"][index][inside]), np.zeros(inside.sum(), int)
+        for epoch in range(epochs):
+            counts[places(window, score, torch.tensor(labels[inside]), epoch)] += 1
+        assert np.array_equal(own[inside], counts) and 0 in counts
+    with pytest.raises(ValueError, match="does not know"):
+        visited(scored, ranking, {"labels": labels[:9], "index": index[:9]}, window, epochs)
+
+
+def test_non_members_stand_beside_the_member_whose_rank_they_would_take() -> None:
+    scores = np.array([0.1, 0.3, 0.5, 0.0, 0.2, 0.4, 0.6])
+    member = np.arange(7) < 3
+    scored = {"scores": scores[None], "member": member, "thresholds": np.zeros(1), "index": np.arange(7)}
+    table = {"score": scores, "labels": np.zeros(7, int), "index": np.arange(7)}
+    found = visited(scored, table, table, Window(1, 1), 2)
+    assert found.tolist() == [[1, 1, 0, 1, 1, 0, 0]]
+    never, once = divided(scored, found, 2)
+    assert never[0]["scores"].tolist() == [[0.5, 0.4, 0.6]] and once[0]["member"].sum() == 2
