@@ -138,3 +138,20 @@ def test_the_pruning_explorer_opens_runs_and_answers(page: "Page") -> None:
     handle.focus()
     handle.press("ArrowRight")
     assert "L1 unstructured, Base: not trained yet" in said(page, before)
+
+
+def test_the_sample_explorer_opens_runs_and_answers(page: "Page") -> None:
+    smaller = (
+        "data = ['digits-bits']\npool = [200]\ndev = [10]\nvictims = 2\nshadows = 2\nepochs = [2]\nround_epochs = [3]"
+    )
+    run(
+        page,
+        "explore/samples.py",
+        f"{smaller}\nscore_epochs = [2]\nnetworks = 16\nshare = 0.5\nwidths = [[3]]\nsteps = [[1]]",
+    )
+    before = said(page)
+    assert "In epoch 2 of 3 of a round the window is at ranks 2 to 4 of each class" in before
+    handle = page.locator(".leak-atlas-epoch [role=slider]")
+    handle.focus()
+    handle.press("ArrowRight")
+    assert "In epoch 3 of 3 of a round the window is at ranks 3 to 5" in said(page, before)

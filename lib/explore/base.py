@@ -16,10 +16,10 @@ import ipywidgets as widgets
 import numpy as np
 from traitlets import TraitError
 
-from lib import BadInput, audit, lab, store
+from lib import BadInput, audit, lab, nearest, store
 from lib.audit import Estimate
 from lib.localization.disparity import Arrays
-from lib.recipe import Attack, Step
+from lib.recipe import Attack, Attacker, Population, Signals, Step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,20 +27,31 @@ if TYPE_CHECKING:
     from lib.report.sheet import Sheet
 
 Outcome: TypeAlias = Mapping[str, Estimate]  # "accuracy" on test samples and "auc" of the attack, over the models
+Measured: TypeAlias = tuple[tuple[Signals, ...], Attack]
 
 COLOURS = {"A": "#0b6fa4", "B": "#d1550b"}  # of two sides that are compared
 LONG = 10.0  # minutes of computing above which a click on the button is not enough
 WRAP = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"}  # a row of controls
 AUTO = {"width": "auto"}
+CELLS = "<style>.leak-atlas-table :is(th, td) { padding: 2px 10px }</style>"  # a notebook's own reach no widget
 
 
 def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def marks(shares: Iterable[float], done: Container[float]) -> list[tuple[str, float]]:
+def marks(
+    values: Iterable[float], done: Container[float], word: Callable[[float], str] = percent
+) -> list[tuple[str, float]]:
     """Options of a slider, each saying whether it is trained."""
-    return [(percent(share) + " (trained)" * (share in done), share) for share in shares]
+    return [(word(value) + " (trained)" * (value in done), value) for value in values]
+
+
+def measured(models: Population, attackers: Mapping[str, Attacker], attack: str, victims: int) -> Measured:
+    """The signals of the first models, and how these are attacked by the others. BadInput on an unknown attack."""
+    if attack not in attackers:
+        raise BadInput(f"there is no attack '{attack}' to look at{nearest(attack, list(attackers))}")
+    return models.signals()[:victims], models.attack(attackers[attack], targets=victims)
 
 
 def stages_of(parts: Iterable[str]) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from ipywidgets import Dropdown, HBox, SelectionSlider, VBox
@@ -23,9 +23,9 @@ from lib.attacks import signals as scores
 from lib.audit import Estimate
 from lib.data.designs import Role
 from lib.explore import base
-from lib.explore.base import WRAP, Outcome, Shelf, View, along, marks, percent
+from lib.explore.base import WRAP, Measured, Outcome, Shelf, View, along, marks, percent
 from lib.localization import divergence
-from lib.recipe import Attack, Attacker, Objective, Population, Pruner, Schedule, Setup, Signals, Sparsity
+from lib.recipe import Attacker, Objective, Population, Pruner, Schedule, Setup, Sparsity
 from lib.report.markup import drawn
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from lib.report.sheet import Sheet
 
 GRID = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # sparsities that can be looked at
-Measured: TypeAlias = tuple[tuple[Signals, ...], Attack]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +65,7 @@ class Pruning:
 
     def measured(self, models: Population, attack: str) -> Measured:
         """The victims' signals, and how they are attacked by the others."""
-        if attack not in self.attackers:
-            raise BadInput(f"there is no attack '{attack}' to look at{nearest(attack, list(self.attackers))}")
-        return models.signals()[: self.victims], models.attack(self.attackers[attack], targets=self.victims)
+        return base.measured(models, self.attackers, attack, self.victims)
 
     def gone(self, pruner: Pruner, sparsity: float) -> list[Sparsity]:
         """Of each victim what is pruned, which does not depend on the defence."""

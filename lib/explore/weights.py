@@ -19,7 +19,7 @@ from ipywidgets import HTML, Dropdown, HBox, SelectionSlider, VBox
 
 from lib import BadInput, audit
 from lib.explore import base, rewinding
-from lib.explore.base import WRAP, View, marks, percent
+from lib.explore.base import CELLS, WRAP, View, marks, percent
 from lib.explore.rewinding import Rewinding, Stored
 from lib.recipe import Random
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from lib.report.sheet import Sheet
 
 NONE = "none"
-CELLS = "<style>.leak-atlas-table :is(th, td) { padding: 2px 10px }</style>"  # a notebook's own reach no widget
 
 
 def trend(study: Rewinding, rate: float, rates: Iterable[float] = rewinding.GRID) -> Sheet:
