@@ -116,9 +116,9 @@ class Samples:
         return base.measured(models, self.attackers, attack, self.victims)
 
     def steps(self, attack: str, *ways: Way) -> list[Any]:
-        """The scores, Base, and all that is looked at of some ways."""
+        """The scores in each order, Base, and all that is looked at of some ways."""
         each = [self.measured(self.pruned(way), attack) for way in (None, *ways)]
-        return [self.ranking, [self.ranked(way.order) for way in ways], each]
+        return [[self.ranked(order) for order in ORDERS], each]
 
 
 # --- the numbers ----------------------------------------------------------------------------------------------------
@@ -208,12 +208,15 @@ def by_visits(pool: Pool, scored: Arrays, by: Arrays, window: Window, epochs: in
 def by_part(ranking: Arrays, attacks: Mapping[str, Arrays]) -> list[dict[str, Any]]:
     """AUC within each part of the scores, from the lowest, and how far the second attack's differs from the first's."""
     cut = {name: parted(scored, ranking, PARTS) for name, scored in attacks.items()}
-    ends = [(each[0], each[-1]) for each in np.array_split(np.sort(ranking["score"]), PARTS)]
+    ends = [each[[0, -1]].round(3) for each in np.array_split(np.sort(ranking["score"]), PARTS)]
     rows = []
-    for i, (low, high) in enumerate(ends):
+    for i, scores in enumerate(ends):
         areas = {name: [float(audit.auc(one["scores"], one["member"])[0]) for one in parts[i]]
                  for name, parts in cut.items()}  # fmt: skip
-        row: dict[str, Any] = {"quarter": f"{i + 1}", "scores": f"{low:.3f} to {high:.3f}".replace("-", "−")}
+        row: dict[str, Any] = {
+            "quarter": f"{i + 1}",
+            "scores": " to ".join(f"{end + 0:.3f}".replace("-", "−") for end in scores),
+        }
         row |= {f"AUC, {name.partition(',')[0]}": audit.over(each, bounds=(0, 1)) for name, each in areas.items()}
         if len(areas) == 2:
             first, second = areas.values()
@@ -317,6 +320,7 @@ class Explorer(base.Explorer):
             study.steps(attack, study.way(defence, order))
         super().__init__()
         self._studies, self._shelf, self._chosen, first = studies, Shelf(), dict[str, Any](), next(iter(studies))
+        self._seen = studies[first]  # what the widths and steps belong to
         self._pool = cache(lambda name: Pool(studies[name]))
         self._measured = cache(lambda name, way, attack: studies[name].measured(studies[name].pruned(way), attack))
         self.data = self._list("data", list(studies), first)
@@ -357,12 +361,14 @@ class Explorer(base.Explorer):
         return self._measured(self.data.value, way, self.attack.value)
 
     def _offer(self, study: Samples) -> None:
-        """What can be chosen of this study; widths and steps say whether they are trained."""
+        """What can be chosen of this study, which begins with its own window; marks say what is trained."""
         begin = self._way._asdict() | {"width": study.widths[-1], "step": study.strides[0]}
         for name, values in 2 * [*zip(("width", "step"), study.grid, strict=True)]:  # the step may be another study's
             ways = {value: Way(**(self._way._asdict() | {name: value})) for value in values}
             done = [value for value, way in ways.items() if self._shelf.results(self._asked(way)[1:])]
-            base.offer(getattr(self, name), marks(values, done, "{:g}".format), begin[name])
+            base.offer(control := getattr(self, name), marks(values, done, "{:g}".format), begin[name])
+            control.value = control.value if study is self._seen else begin[name]
+        self._seen = study
         self.epoch.max = study.schedule.epochs
         base.offer(self.label, [(name, i) for i, name in enumerate(self._pool(self.data.value).classes)], 0)
 
@@ -407,7 +413,7 @@ class Explorer(base.Explorer):
         said = drawn("remembered.txt", **told, **words, held=held, percent=percent).splitlines()
         move(fig, way.window, epoch, (self.rank.value - 1, self.label.value), told["members"]["rank"].max() + 1)
         fig.finding = " ".join(said)
-        self.sample.value = self._card(pool, scores[0], sample)
+        self.sample.value = self._card(study, pool, scores[0], sample)
         self.parts.value = base.CELLS + self.table.drawn("html") if self._chosen["table"] else ""
         missing = [f"{name}: not trained yet at this choice, or not attacked so."
                    for name in self._chosen["asked"] if name not in told["outcomes"]]  # fmt: skip
@@ -426,7 +432,7 @@ class Explorer(base.Explorer):
         """The chosen sample, for a page without a kernel."""
         return Shown(self.sample.value)
 
-    def _card(self, pool: Pool, ranking: Arrays, sample: pd.Series) -> str:
+    def _card(self, study: Samples, pool: Pool, ranking: Arrays, sample: pd.Series) -> str:
         """The chosen sample: picture, score, neighbours, and its exposure before and after."""
         from PIL import Image
 
@@ -446,6 +452,7 @@ class Explorer(base.Explorer):
         caption = "A row's numbers are means over few victims of one sample"
         words = {"error": ranking["error"][place[0]], "outside": ranking["outside"][place[0]], "rank": self.rank.value}
         words |= {"victim": self.victim.value, "visits": self._chosen["visits"][self.rank.value - 1]}
+        words["confidence"] = study.ranking.measure == "confidence"
         words["table"] = Markup(base.CELLS + report.table(rows, caption=caption).drawn("html") if rows else "")
         return str(drawn("remembered.html", tiles=tiles, **words))
 

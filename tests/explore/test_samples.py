@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -84,7 +85,8 @@ def put(of: Samples, measured: Measured, leak: float) -> None:
 @pytest.fixture
 def shelf(own_outputs: Any) -> None:
     for of in STUDIES.values():
-        store.write(of.ranking.key, of.ranking.record(), ranking(of), {})
+        for step in (of.ranking, of.ranking.shuffle()):
+            store.write(step.key, step.record(), ranking(of), {})
         put(of, of.measured(of.pruned(), "LiRA"), 1.5)
     put(BITS, BITS.measured(BITS.pruned(WAY), "LiRA"), 0.5)
 
@@ -271,13 +273,24 @@ def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(app: Explorer, as
     app.data.value = "images"
     assert "RSW, width 3, step 1, low-to-high: not trained yet" in text(app.says.value)
     assert "Base: test accuracy" in text(app.says.value) and "to train" in app.offer.cost.value
-    app.choose(order=RANDOM)
-    assert "scores are not there yet" in text(app.says.value) and app.picture.value == ""
-    assert offered(app) and not asked
-    app.offer.train.click()
-    assert asked[0][0] == IMAGES.steps("LiRA", app._way)
-    with pytest.raises(BadInput, match="not there yet"):
+    assert offered(app) and app.picture.value and not asked
+    app.choose(order=RANDOM).offer.train.click()
+    assert asked[0][0] == IMAGES.steps("LiRA", Way("RSW", 3, 1, RANDOM))
+    with pytest.raises(BadInput, match="not trained yet"):
         _ = app.figure
+
+
+def test_a_data_set_begins_with_its_own_window(shelf: None) -> None:
+    app = explorer({"bits": BITS, "images": replace(IMAGES, widths=[6, 2])}, "RSW", "low-to-high", "LiRA")
+    app.width.value = 6
+    app.data.value = "images"
+    assert app.width.value == 2
+    app.width.value = 9
+    app.reset.click()
+    assert app.width.value == 3
+    store.discard(BITS.ranking.key)
+    app = explorer(STUDIES, "RSW", "low-to-high", "LiRA")
+    assert "scores are not there yet" in text(app.says.value) and app.picture.value == "" and offered(app)
 
 
 def test_every_choice_can_be_looked_at(app: Explorer, asked: list[Any]) -> None:
