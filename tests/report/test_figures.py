@@ -302,7 +302,8 @@ def test_quantities_go_from_light_to_dark():
     fig = report.profile(
         [row for count in (256, 512, 1024) for row in series(channels=count)], hue="channels", null=None
     )
-    
+    from matplotlib.colors import to_rgb
+
     light = [sum(to_rgb(line.get_color())) for line in fig.axes[0].lines]
     assert light == sorted(light, reverse=True) and len(set(light)) == 3
 
