@@ -60,7 +60,7 @@ class Sheet(Figure):
         """The picture in base64; the same figure gives the same bytes."""
         self.savefig(raw := io.BytesIO(), format="png", dpi=self.dpi * SHARPER)
         whole = Image.open(raw).convert("RGB")
-        return png(whole.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE), optimize=True)
+        return png(whole.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE), optimize=True)
 
 
 # ---------------------------------------------------------------- tables in, looks out

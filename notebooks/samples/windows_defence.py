@@ -126,7 +126,7 @@ of = {(o, w, s): (cell("RSW", o, w, s), "Conf") for o, w, s in windows}
 falls = {o: found.more_right(of[o, narrow, small], of[o, wide, small]) for o in orders}
 sides = [f"{'surely falls' if one.high < 0 else 'surely rises' if one.low > 0 else 'does not surely change'} {o}" for o, one in falls.items()]
 title = f"RSW, s = {small}, from w = {wide} to w = {narrow}: attack accuracy {', '.join(sides)}"
-words = {"xlabel": "width w of the window, members of a class", "ylabel": "attack accuracy of Conf (a guess: 0.5)", "title": title}
+words = {"xlabel": "width w of the window, members of a class", "ylabel": "attack accuracy of Conf", "title": title}
 report.profile(points, "width", hue="series", facet="order", null=seen["Base"].value, level="Base", **words)
 
 # %%

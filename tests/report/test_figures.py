@@ -286,6 +286,18 @@ def test_series_differ_in_more_than_colour():
     assert len(looks) == 7 and len({marker for marker, _ in looks}) == 7
 
 
+def test_every_dot_keeps_its_colour():
+    """The picture has few colours: those of a lone point are not to be mixed with others."""
+    from PIL import Image
+
+    rows = [{"part": "z", "value": near(0.5 + 0.01 * i), "kind": k} for i, k in enumerate("abcdefg")]
+    fig = report.profile([*rows, {"part": "y", "value": near(0.5), "kind": "a"}], hue="kind")
+    fig.savefig(whole := io.BytesIO(), format="png", dpi=2 * fig.dpi)
+    pictures = (Image.open(each).convert("RGB") for each in (whole, io.BytesIO(base64.b64decode(fig.png()))))
+    before, after = (np.array(each, int) for each in pictures)
+    assert np.abs(before - after).max() < 20
+
+
 def test_quantities_go_from_light_to_dark():
     fig = report.profile(
         [row for count in (256, 512, 1024) for row in series(channels=count)], hue="channels", null=None
