@@ -11,10 +11,10 @@
 # %% [markdown]
 # # Does pruning step by step leak more than pruning at once?
 #
-# **WeMem, motivation.** A trained network loses 60 % of its weights: at once, and is trained on; or in five rounds, each
-# of which removes more and trains on. **The slides say** that MIA accuracy is higher in iteratively pruned models than
-# in one-shot pruned ones, since more data reuse enhances memorization. Their text gives no number, no attack, and not
-# for how long the one-shot network is trained on. The published code trains 21 epochs a round; the first removes nothing.
+# **WeMem, motivation.** A trained network loses 60 % of its weights: at once, and is trained on; or in five rounds of
+# pruning and training. **The slides say** that MIA accuracy is higher in iteratively pruned models than in one-shot
+# pruned ones, since more data reuse enhances memorization; with no number, no attack, and not how long the one-shot
+# network is trained on. The published code trains 21 epochs a round; the first removes nothing.
 # **It would be wrong if** the two leaked alike. It would be beside the point if training did it: as many epochs after
 # one-shot pruning (control), as many rounds (control), as many rounds with nothing removed (control); or if more leak
 # came with more accuracy (control: both ways' rounds as curves).
@@ -79,8 +79,8 @@ claims
 # %% [markdown]
 # ## Three ways through the rounds
 # Round by round: the first only trains, each later one prunes further and trains. At once, then rounds: all is pruned
-# first. Nothing, rounds: no weight goes. All three train in the same rounds, each with a fresh optimizer. Two more train
-# as many epochs in one go. Shadows walk each whole way.
+# first. Nothing, rounds: no weight goes. All three train in the same rounds, each with a fresh optimizer. Two more
+# train as many epochs in one go. Shadows walk each whole way.
 
 # %%
 net = replace(PRUNING_NET, inputs="posterior_label", epochs=net_epochs, optimizer="adam", lr=0.001)
@@ -182,9 +182,9 @@ report.judge(claims, **estimates, checks=checks, regime=dict(zip(claims.regime, 
 
 # %% [markdown]
 # **Caveat.** All victims share one half of the samples and one set of shadows. The rules were settled on another draw
-# (seed 0); seen there: as many rounds explained the difference on bits, and iteration did not raise the leak of images.
-# A round differs from so many epochs in one go in two things: its optimizer is fresh, and its epochs take the batches in
-# the order of the round before. Which of the two matters is not told apart.
+# (seed 0); seen there: as many rounds explained the difference on bits, and iteration did not raise the leak of
+# images. A round differs from so many epochs in one go in two things: its optimizer is fresh, and its epochs take the
+# batches in the order of the round before. Which of the two matters is not told apart.
 
 # %%
 report.provenance(results)
