@@ -58,9 +58,9 @@ def trained(
     """The net, tensor by tensor, trained on all that the shadows know, members and non-members of all together.
 
     Logits ``shadows (M, N, C)`` with ``member (M, N)`` and ``labels (N,)``, and ``sensitivity (M, N, C)`` where it is
-    asked; NaN = neither a member of that shadow nor a non-member. Cross entropy in which both sides weigh the same; the
-    last epoch's net, as published. The same seed gives the same bits on one machine with one thread. ValueError where
-    shapes do not match or a side is missing.
+    asked; NaN = neither a member of that shadow nor a non-member. Cross entropy in which both sides weigh the same, or
+    all samples do (`balanced`); the last epoch's net, as published. The same seed gives the same bits on one machine
+    with one thread. ValueError where shapes do not match or a side is missing.
     """
     (others, inside), theirs = paired(shadows, member), np.asarray(labels)
     if others.ndim != 3 or theirs.shape != others.shape[1:2]:
@@ -73,7 +73,8 @@ def trained(
     sides = torch.stack([~y, y]).sum(dim=1)
     if not sides.all():
         raise ValueError("the shadows need at least one member and one non-member")
-    weight = (len(y) / (2 * sides.double()))[y.long()].float().to(where)
+    each = len(y) / (2 * sides.double()) if attacker.balanced else torch.ones(2)
+    weight = each[y.long()].float().to(where)
     truth = y.float().to(where)
 
     with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):

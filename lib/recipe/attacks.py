@@ -126,6 +126,7 @@ class Learner(Attacker):
     weight_decay: Amount = 0.0
     milestones: tuple[Share, ...] = ()
     init: Literal["own", "xavier"] = "own"  # `xavier`: normal weights of linear maps, zero biases; `own`: torch's
+    balanced: bool = True  # both sides weigh the same in its loss; False: all samples do, as published
 
     @property
     def blocks(self) -> tuple[str, ...]:

@@ -131,7 +131,7 @@ rates = {way: samples.rates(results[attacks[way, "Conf"]], results[rankings[way[
 points = [{"data": d, "who": f"{side}, {net}", "part": part, "value": audit.over(each[k, s])}
           for s, side in enumerate(who) for (d, net), each in rates.items() for k, part in enumerate(names)]  # fmt: skip
 fewer = [sum(samples.rise(rates[d, "iterative"][:, s]).high < 0 for d in data) for s in (0, 1)]
-title = f"The highest part has surely fewer that Conf calls members: true ones on {fewer[0]}, false ones on {fewer[1]} of {len(data)} data sets"
+title = f"Highest part: Conf surely calls fewer members on {fewer[0]}, fewer others on {fewer[1]} of {len(data)} data sets"
 report.profile(points, hue="who", facet="data", null=None, xlabel="part, by score", ylabel="share called member", title=title)
 
 # %% [markdown]
@@ -177,6 +177,7 @@ report.judge(
     lira_follows=audit.least(samples.rise(each[:, 0]) for each in caught.values()),
     beyond_ease=audit.least(beyond.values()),
     pruning_adds_most=samples.rise(np.mean([added[d, "iterative", name] for d in data for name in attackers], axis=0)),
+    notes={"beyond_ease": "; ".join(f"{d}: {each:.3f}" for d, each in beyond.items())},
     checks={"tpr_rises": beats, "risk_rises": beats | acts, "lira_follows": beats, "beyond_ease": beats, "pruning_adds_most": acts},
     regime={"dense member accuracy": members, "dense test accuracy": audit.least(found.accuracy((d, "dense")) for d in data)},
 )

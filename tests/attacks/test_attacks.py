@@ -646,6 +646,14 @@ def test_networks_find_nothing_where_there_is_nothing(inputs: str) -> None:
     assert finds_nothing(found), found
 
 
+def test_unbalanced_networks_that_learn_nothing_call_all_samples_what_most_are() -> None:
+    rng = np.random.default_rng(0)
+    member, y = np.broadcast_to(np.arange(600) < 420, (4, 600)), rng.integers(5, size=600)
+    z = outputs(rng, member, y, 0.0)
+    alike = network(z[0], y, z[1:], member[1:], epochs=3, balanced=False)
+    assert (alike.scores >= 0).all()
+
+
 def test_networks_are_deterministic_and_leave_the_generator_alone() -> None:
     rng = np.random.default_rng(0)
     member, y = complement_pairs(rng, 2, 200), rng.integers(5, size=200)
