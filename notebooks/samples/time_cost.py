@@ -21,9 +21,7 @@
 # The nearest of the four networks is Location's. Rules were settled on another draw (seed 0) and are judged on this one.
 
 # %% tags=["parameters"]
-data = [
-    "digits-bits"
-]  # data sets (python -m lib.data), of which the first is taken, as in all lists here (slides: CIFAR10, CIFAR100, CINIC, Location)
+data = ["digits-bits"]  # data sets (python -m lib.data), of which the first is taken, as in all lists here (slides: four, Location too)
 pixels = [0]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc"]  # architecture (slides: VGG16, ResNet18, DenseNet121, FC)
 width = [256]  # channels of stage 1; of a fully connected network: units of its first layer (published code: 256)
@@ -110,8 +108,9 @@ results = lab.realize(chains, ranking)
 
 # %% [markdown]
 # ## Ratios to Base
-# The median of a network's rounds, over Base's of the same network; what a process loads once does not count so. Counted are the operations of the passes
-# through both nets, forward and backward, and of single samples' gradients. Hollow: the slides' Location, whose network and epochs are ours, not its samples.
+# The median of a network's rounds, over Base's of the same network; what a process loads once does not count so, but in DP-SGD's single round. Counted are
+# the operations of the passes through both nets, forward and backward, and of single samples' gradients. Hollow: the slides' Location, whose network and
+# epochs are ours, not its samples.
 
 
 # %%
