@@ -272,6 +272,7 @@ def test_iterative_pruning_goes_by_the_published_steps_and_may_spare_the_head() 
     setup = Setup(Data("digits-bits"), RandomHalves(100), Model("fc", 16), short, 1)
     rounds = setup.trained().iteratively("L1 unstructured", 0.6, short, head=False)
     whole = setup.trained().iteratively("L1 unstructured", 0.6, short, rounds=2)
+    assert len({population[0].training.seed for population in (setup.trained(), *rounds)}) == 6, "batches of its own"
     results = lab.realize([Sparsity(population[0]) for population in (*rounds, *whole)], rounds, whole)
     gone = [weights(population[0]).gone for population in rounds]
     assert gone[0] == {} and len(rounds) == 5

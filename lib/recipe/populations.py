@@ -100,15 +100,15 @@ class Population:
     ) -> tuple[Population, ...]:
         """WeMem's iterative pruning: what each of the rounds ends with, where the last one is as sparse as asked.
 
-        In each round the weights that are left are pruned further and trained on by `train(schedule, **training)`; none
-        is rewound. Of n rounds, counted from 0, round k has a sparsity of 1 - (1 - sparsity)^(k / (n - 1)), so that the
-        first one only trains, as the published code has it. There a round goes on from the last epoch; here from the
-        training's end, which with a patience is the best.
+        In each round the weights that are left are pruned further and trained on by `train(schedule, **training)`, on
+        batches of its own; none is rewound. Of n rounds, counted from 0, round k has a sparsity of
+        1 - (1 - sparsity)^(k / (n - 1)), so that the first one only trains, as the published code has it. There a round
+        goes on from the last epoch; here from the training's end, which with a patience is the best.
         """
-        found = [self.train(schedule, **training)]
+        found = [self.train(schedule, order=1, **training)]
         for k in range(1, rounds):
             share = 1 - (1 - sparsity) ** (k / (rounds - 1))
-            found.append(found[-1].pruned(pruner, share, head).train(schedule, **training))
+            found.append(found[-1].pruned(pruner, share, head).train(schedule, order=1 + k, **training))
         return tuple(found)
 
     def _each(self, by: Sequence[T], change: Callable[[State, T], State]) -> Population:
@@ -124,10 +124,9 @@ class Population:
         diet: Diet | None = None,
         ranking: Step | None = None,
         reference: int | None = None,
+        order: int = 0,
     ) -> Population:
-        return self._map(
-            lambda state: state.train(schedule, objective, diet=diet, ranking=ranking, reference=reference)
-        )
+        return self._map(lambda state: state.train(schedule, objective, (), diet, ranking, reference, order))
 
     def distil(
         self, schedule: Schedule, sub_schedule: Schedule | None = None, *, sub_models: int = 25, leave_out: int = 10

@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Any, ClassVar, Literal
 
 from lib import BadInput
-from lib.recipe.core import Amount, Count, Share, Step
+from lib.recipe.core import Amount, Count, Share, Step, Whole
 from lib.recipe.criteria import Criterion, Vulnerability
 from lib.recipe.designs import Design
 from lib.recipe.diets import Diet
@@ -20,6 +20,9 @@ __all__ = [
     "At", "Choose", "Edit", "Hold", "HoldWeights", "Prune", "PruneFilters", "Rewind", "RewindWeights", "Score",
     "Shuffled", "Signals", "State", "Train",
 ]  # fmt: skip
+
+
+ORDERS = 10**12  # beyond the seeds of all models (`populations.model_seed`)
 
 
 class State(Step, ABC):
@@ -85,11 +88,12 @@ class State(Step, ABC):
         diet: Diet | None = None,
         ranking: Step | None = None,
         reference: int | None = None,
+        order: Whole = 0,
     ) -> Train:
-        """Go on from here on the same members, with a fresh optimizer and the same order seed.
+        """Go on from here on the same members, with a fresh optimizer; batches come as in the training before.
 
-        `reference`: so many samples outside the pool that the objective may see, where the design has others or none;
-        what goes before needs not be trained anew for them.
+        Another `order` takes other batches, each number its own. `reference`: so many samples outside the pool that the
+        objective may see, where the design has others or none; what goes before needs not be trained anew for them.
         """
         goal, design = objective or CrossEntropy(), self.training.design
         return dataclasses.replace(
@@ -101,6 +105,7 @@ class State(Step, ABC):
             diet=diet,
             ranking=ranking,
             design=design if reference is None else dataclasses.replace(design, reference=reference),
+            seed=self.origin().seed + order * ORDERS if order else self.training.seed,
         )
 
     def at(self, when: int | Literal["init"]) -> State:

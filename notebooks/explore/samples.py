@@ -43,7 +43,7 @@ risky_share = 0.176  # of the members whose scores count as high, for SWMR; as p
 widths = [[26, 17, 9], [18, 12, 6]]  # of the window, members of a class; published: 2/3, 4/9, 2/9 of them
 steps = [[1, 2], [1, 2]]  # of the window, members an epoch; published: 1/45 and 2/45 of them
 order = "low-to-high"  # of the scores, to begin with; published code's best for RSW
-seed = 1  # seed of design, initialisation and order
+seed = 2  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
