@@ -235,7 +235,10 @@ class Planted:
         index = found[0][1][pool]
         slope = 4 * self.effect(step.targets[0], "slope") - 2 if self.ranked else 0.0  # who is remembered is exposed
         scores = noise + (shift + slope * (remembered(index) - 0.5) + 0.02 * rng.normal(size=(len(member), 1))) * member
-        return {"scores": scores, "member": member, "thresholds": np.full(len(member), shift / 2), "index": index}
+        border = shift / 2
+        if not getattr(step.attacker, "balanced", True) and self.effect(step.attacker, "majority") > 0.5:
+            border = float(scores.min())  # all are called what most of them are
+        return {"scores": scores, "member": member, "thresholds": np.full(len(member), border), "index": index}
 
     @plant.register
     def _(self, step: recipe.Memorization) -> dict[str, np.ndarray]:
