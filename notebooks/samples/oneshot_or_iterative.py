@@ -33,9 +33,9 @@ epochs = [100, 12]  # of each: epochs of the dense network (published code: 100)
 round_epochs = [21, 3]  # of each: epochs of a round (published code: 21)
 rounds = 5  # rounds, the first of which removes nothing (slides: 5)
 sparsity = 0.6  # share of the weights of each layer that is removed (slides: .6 mainly)
-rates = [[0.5, 0.7], []]  # of each: further shares, with single weights (slides: .5 and .7)
+rates = [[], []]  # of each: further shares, with single weights (slides: .5 and .7)
 pruners = [["L1 unstructured"], ["L1 unstructured", "L1 structured"]]  # of each, the main one first (slides: L2 structured, too)
-one_go = [True, False]  # of each: train as many epochs in one go, too (ours)
+one_go = [True, False]  # of each: train the one-shot network as many epochs in one go, too (ours)
 patience = None  # epochs without a better dev accuracy before training stops; None: all are trained (published code: 5)
 batch = [128, 32]  # of each: samples a step (published code: 128)
 lr = [0.001, 0.002]  # of each: learning rate of Adam (published code: 0.001)
@@ -51,52 +51,58 @@ from itertools import accumulate
 from lib import audit, lab, report
 from lib.recipe import SAMIA, Data, LiRA, Model, Population, Schedule, Setup, Sparsity, Threshold, VictimAttacker
 
-names, slug = {d: d.replace("-", "_") for d in data}, {p: p.replace(" ", "_") for each in pruners for p in each}
+names = {d: d.replace("-", "_") for d in data}
 one, two, course, shot, kept = "L1 unstructured", ("Conf", "Mentr"), "round by round", "at once, then rounds", "nothing, rounds"
 right = "attack accuracy, mean of Conf and Mentr, iterative minus"
 paired = "the same attacks on both sides; paired over victims"
 same, ours = {"control": paired, "margin": 0.02}, {"paper": "ours", "margin": 0.02, "control": f"as many epochs; {paired}"}
-alike = {"paper": "ours", "within": 0.02, "control": f"as many rounds; {paired}"}
+many, spared = f"{right} one-shot in as many rounds", f"{right} nothing removed in as many rounds"
+asked = []
+for d, n, kind, also in zip(data, names.values(), model, one_go, strict=True):
+    asked += [report.Claim(f"{n}_published", f"{d}: iterative leaks more", f"{right} one-shot after one round, least of rates", above=0.01, **same)]
+    if kind == "fc":  # rounds raised its leak on draws 0 and 1, whatever went
+        alike = {"paper": "ours", "within": 0.02, "control": ours["control"]}
+        asked += [report.Claim(f"{n}_rounds", f"{d}: as many rounds explain it", many, **alike)]
+        asked += [report.Claim(f"{n}_kept", f"{d}: so do rounds that remove nothing", spared, **alike)]
+    else:  # rounds did not
+        asked += [report.Claim(f"{n}_rounds", f"{d}: iterative leaks less than one-shot in as many rounds", many, below=-0.01, **ours)]
+        asked += [report.Claim(f"{n}_kept", f"{d}: it leaks less than where nothing is removed", spared, below=-0.01, **ours)]
+    if also:
+        text = f"{d}: as many epochs in one go do not explain it"
+        asked += [report.Claim(f"{n}_one_go", text, f"{right} one-shot after as many epochs in one go", above=0.01, **ours)]
 claims = report.claims(
-    *(
-        claim
-        for i, (d, n) in enumerate(names.items())
-        for claim in (
-            report.Claim(f"{n}_published", f"{d}: iterative leaks more", f"{right} one-shot after one round, least of rates", above=0.01, **same),
-            report.Claim(f"{n}_rounds", f"{d}: as many rounds explain it", f"{right} one-shot in as many rounds", **alike),
-            report.Claim(f"{n}_kept", f"{d}: so do rounds with nothing removed", f"{right} nothing removed in as many rounds", **alike),
-        )
-    ),
-    regime={"dense member accuracy": 0.95, "dense test accuracy": learnt, "member accuracy after single weights went, least": 0.95},
+    *asked,
+    regime={"dense member accuracy": 0.95, "dense test accuracy": learnt, "member accuracy after single weights went, least": 0.9},
 )
 claims
 
 # %% [markdown]
 # ## Three ways through the rounds
 # Round by round: the first only trains, each later one prunes further and trains. At once, then rounds: all is pruned
-# first. Nothing, rounds: no weight goes. All three train in the same rounds, each with a fresh optimizer. On bits, two
-# more train as many epochs in one go. Shadows walk each whole way.
+# first. Nothing, rounds: no weight goes. All three train in the same rounds, each with a fresh optimizer. On bits, one
+# more trains as many epochs in one go. Shadows walk each whole way.
 
 # %%
 attackers = {"Conf": Threshold(), "Mentr": Threshold("modified_entropy"), "LiRA": LiRA("offline_cdf")}
 attackers |= {"SAMIA": SAMIA(epochs=samia_epochs, optimizer="adam", lr=0.001)} if samia_epochs else {}
+ends, seen, go = (0, 1, rounds), (0, 1, rounds // 2 + 1, rounds), ("at once, one go", rounds)
 ways, cut, main, given = {}, {}, f"{one}, {sparsity:.0%}", {"optimizer": "adam", "decay": decay, "patience": patience}
 for i, d in enumerate(data):
     short, whole = (Schedule(n * round_epochs[i], batch[i], lr=lr[i], **given) for n in (1, rounds))
     design = VictimAttacker(pool[i], seed=seed, dev=dev[i], victims=victims)
     what, long = Data(d, pixels[i] or None, joined=True), Schedule(epochs[i], batch[i], lr=lr[i], **given)
     dense = Setup(what, design, Model(model[i], width[i], stem[i]), long, victims + shadows, seed, precision).trained()
-    head, again, ends = model[i] != "fc", [short] * rounds, (0, 1, rounds)
-    ways |= {(d, main, kept, k): each for k, each in enumerate(accumulate(again, Population.train, initial=dense))}  # 0: dense
+    head, again = model[i] != "fc", [short] * rounds
+    ways |= {(d, main, kept, k): each for k, each in enumerate(accumulate(again, Population.train, initial=dense)) if k in seen}  # 0: dense
     for p in pruners[i]:
         case, (cut[d, p], *trained) = f"{p}, {sparsity:.0%}", accumulate(again, Population.train, initial=dense.pruned(p, sparsity, head))
         steps = {course: dense.iteratively(p, sparsity, short, rounds, head), shot: trained}
-        ways |= {(d, case, name, k): each for name, path in steps.items() for k, each in enumerate(path, 1) if p == one or k in ends}
+        ways |= {(d, case, name, k): each for name, path in steps.items() for k, each in enumerate(path, 1) if k in (seen if p == one else ends[-1:])}
     for s in rates[i]:
         ways[d, f"{one}, {s:.0%}", course, rounds] = dense.iteratively(one, s, short, rounds, head)[-1]
         ways[d, f"{one}, {s:.0%}", shot, 1] = dense.pruned(one, s, head).train(short)
     if one_go[i]:
-        ways |= {(d, main, "at once, one go", rounds): cut[d, one].train(whole), (d, main, "nothing, one go", rounds): dense.train(whole)}
+        ways[d, main, *go] = cut[d, one].train(whole)
 attacks = {(w, a): each.attack(by, victims) for w, each in ways.items() for a, by in attackers.items() if a in two or w[3] in ends}
 signals = {way: each.signals()[:victims] for way, each in ways.items()}
 removed, bare = {way: Sparsity(each[0]) for way, each in ways.items()}, {way: each.signals()[:victims] for way, each in cut.items()}
@@ -111,11 +117,11 @@ score = {way: found.reached(*((way, name) for name in two)) for way in ways}  # 
 minus = {w: audit.paired_difference(score[*w[:2], course, rounds], score[w]) for w in score if w[2] != course and w[3] in ends}
 rise = {w: audit.paired_difference(score[w], score[w[0], main, kept, 0]) for w in ways if w[1] == main and w[3]}
 points = [{"data": w[0], "way": w[2], "round": str(w[3]), "value": each} for w, each in rise.items()]
-known = {d: [minus[d, main, *other] for other in ((shot, 1), (shot, rounds), (kept, rounds))] for d in data}
-first, more, less = ([d for d in data if known[d][k].low > 0] for k in (0, 1, 2))
-title = f"Iterative pruning leaks surely more than one-shot after one round on {len(first)} of {len(data)} data sets; "
-title += f"than one-shot in as many rounds by .02 or more on {sum(e[1].low > 0.02 for e in known.values())}"
-report.profile(points, "round", hue="way", facet="data", null=0.0, level="as the dense network", title=title, xlabel="round of training", ylabel="attack accuracy, minus dense")
+raised = [[d for d in data if rise[d, main, way, rounds].low > 0] for way in (kept, course)]
+on = [" and ".join(each) or "no data set" for each in raised]
+title = f"Rounds that remove nothing raise the leak surely on {on[0]}; iterative pruning does on {on[1]}"
+words = {"title": title, "xlabel": "round of training", "ylabel": "attack accuracy, minus dense"}
+report.profile(points, "round", hue="way", facet="data", null=0.0, level="as the dense network", **words)
 
 # %% [markdown]
 # ## What explains the difference?
@@ -123,9 +129,12 @@ report.profile(points, "round", hue="way", facet="data", null=0.0, level="as the
 
 # %%
 others = {"one-shot, one round": (shot, 1), "one-shot, as many rounds": (shot, rounds), "nothing removed, as many rounds": (kept, rounds)}
-others |= {"one-shot, one go": ("at once, one go", rounds), "nothing removed, one go": ("nothing, one go", rounds), "dense": (kept, 0)}
+others |= {"one-shot, as many epochs in one go": go, "dense": (kept, 0)}
 bars = [{"data": d, "other": name, "value": minus[d, main, *way]} for d in data for name, way in others.items() if (d, main, *way) in minus]
-title = "TODO"
+more = [d for d in data if minus[d, main, shot, 1].low > 0]
+near = [d for d in data if -0.02 < minus[d, main, shot, rounds].low and minus[d, main, shot, rounds].high < 0.02]
+on = [" and ".join(each) or "no data set" for each in (more, near)]
+title = f"Iterative pruning leaks surely more than one-shot after one round on {on[0]}; on {on[1]} as many rounds bring both within .02"
 report.against_paper(bars, "other", hue="data", title=title, xlabel="attack accuracy, iterative minus the other")
 
 # %%
@@ -137,7 +146,10 @@ rows = [
     for way in ways
     if way[3] or way[2] == kept
 ]
-report.table(rows, caption=f"Mean over {victims} victims, {shadows} shadows. Attack accuracy: of Conf and Mentr. LiRA: offline, ours")
+report.table(
+    rows,
+    caption=f"Mean over {victims} victims, {shadows} shadows. Attack accuracy: of Conf and Mentr. LiRA: offline, ours. The regime covers single weights only",
+)
 
 # %%
 rows = [
@@ -161,19 +173,23 @@ for i, d in enumerate(data):
         f"{n}_rounds": minus[d, main, shot, rounds],
         f"{n}_kept": minus[d, main, kept, rounds],
     }
-    lost = {p: audit.paired_difference(*([results[one]["accuracy_member"] for one in each] for each in (signals[dense], bare[d, p]))) for p in pruners[i]}
-    acts = {f"{p}, {sparsity:.0%} at once, costs members' accuracy": each for p, each in lost.items()} | {"rounds raise the leak": rise[d, main, kept, rounds]}
-    checks |= {name: acts for name in estimates if name.startswith(f"{n}_")}
-    print(d, lost, rise[d, main, kept, rounds], rise[d, main, course, rounds])
+    estimates |= {f"{n}_one_go": minus[d, main, *go]} if one_go[i] else {}
+    lost = audit.paired_difference(*([results[each]["accuracy_member"] for each in way] for way in (signals[dense], bare[d, one])))
+    reuse, hurts = {"rounds raise the leak": rise[d, main, kept, rounds]}, {"pruning at once costs members' accuracy": lost}
+    checks |= {name: reuse for name in estimates if name.startswith(f"{n}_")}  # the slides' reason
+    checks |= {} if model[i] == "fc" else {f"{n}_rounds": hurts, f"{n}_kept": hurts}
 fit = min(members[way].value for way in ways if way[1] == main)
 regime = (audit.least(members[d, main, kept, 0] for d in data), audit.least(found.accuracy((d, main, kept, 0)) for d in data), fit)
 report.judge(claims, **estimates, checks=checks, regime=dict(zip(claims.regime, regime, strict=True)))
 
 # %% [markdown]
-# **Caveat.** All victims share one half of the samples and one set of shadows. The rules were settled on another draw
-# (seed 0); seen there: as many rounds explained the difference on bits, and iteration did not raise the leak of
-# images. A round differs from so many epochs in one go in two things: its optimizer is fresh, and its epochs take the
-# batches in the order of the round before. Which of the two matters is not told apart.
+# **Caveat.** All victims share one half of the samples and one set of shadows. Pruned filters make no claim, and the
+# regime leaves them out: on draw 0 five iterative rounds left members at .798, as many after pruning at once at .983, so
+# that a difference of leak is one of fit. On draw 1 (width 16), after one round, one-shot had not learnt again either
+# (.870). Images change sign with width: iterative minus nothing removed was .022 [.003, .042] at width 16 (draw 1), −.049
+# [−.074, −.024] at width 8 (draw 0). That they leak more the longer they train sparse is a guess. On bits, shares of .5
+# and .7 told on draw 1 what .6 did (.035, .039, .037): quick has .6 alone. A round differs from as many epochs in one
+# go in two things: its optimizer is fresh, and it repeats the order of batches. Which matters is not told apart.
 
 # %%
 report.provenance(results)
