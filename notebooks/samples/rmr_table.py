@@ -126,13 +126,16 @@ slides = {panel: [[float(each) / 100 for each in text.split()[9 * k : 9 * k + 9]
 points, number = [], dict.fromkeys(metric, "balanced") | dict.fromkeys((*networks_, "BlindMI"), "accuracy")
 kinds = {"thresholds (a guess: .5)": metric, "NN": networks_[1:2], "Top3-NN, Cl-NN": networks_[2:]}
 for way in (way for way in ways if way.removesuffix(", published") in main):
-    where = {"split": "published split" if "published" in way else "clean split", "lambda_r": way.removesuffix(", published").removeprefix("RMR ")}
+    where = {
+        "split": "published split" if "published" in way else "clean split",
+        "lambda_r": way.split(",")[0].removeprefix("RMR ").replace(".", "·"),
+    }
     points.append(where | {"attacks": "networks' majority guess", "value": found.leak(way, "NN")["majority"]})
     for kind, own in kinds.items():
         points.append(where | {"attacks": kind, "value": audit.over(found.reached(*((way, name) for name in own), number=number[own[0]]))})
-for panel, name, (_, *row) in ((panel, *each) for panel, table in slides.items() for each in zip(("Base", "0.01", "0.1", "1"), table, strict=True)):
+for panel, name, (_, *row) in ((panel, *each) for panel, table in slides.items() for each in zip(("Base", "0·01", "0·1", "1"), table, strict=True)):
     for kind, one in zip(("networks' majority guess", *kinds), (0.7317, sum(row[:4]) / 4, row[5], sum(row[6:]) / 2), strict=True):
-        points.append({"split": panel, "lambda_r": name, "attacks": kind, "value": audit.Estimate(one, one, one)})
+        points.append({"split": panel.split(",")[0], "lambda_r": name, "attacks": kind, "value": audit.Estimate(one, one, one)})
 judged = found.leak(f"{best}, published", "NN")
 guess, off = judged["majority"].value, audit.over(found.reached((f"{best}, published", "NN")) - judged["majority"].value)
 title = f"Published split, {best}: NN is {abs(off.value):.3f} from a majority guess, at an AUC of {judged['auc'].value:.3f}"
@@ -183,9 +186,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** Victims share shadows and half of the samples. The published split's networks train on the published,
-# unweighted loss. Rules, and the stop, were settled on draws 0 and 1, a referee's objections in hand, and are judged on
-# this one (seed 2).
+# **Caveat.** Victims share shadows and half of the samples; the published split's networks train on its unweighted loss.
+# Rules and stop were settled on draws 0 and 1, a referee's objections in hand, and are judged on this one (seed 2).
 
 # %%
 report.provenance(results)
