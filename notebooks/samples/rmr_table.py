@@ -126,10 +126,7 @@ slides = {panel: [[float(each) / 100 for each in text.split()[9 * k : 9 * k + 9]
 points, number = [], dict.fromkeys(metric, "balanced") | dict.fromkeys((*networks_, "BlindMI"), "accuracy")
 kinds = {"thresholds (a guess: .5)": metric, "NN": networks_[1:2], "Top3-NN, Cl-NN": networks_[2:]}
 for way in (way for way in ways if way.removesuffix(", published") in main):
-    where = {
-        "split": "published split" if "published" in way else "clean split",
-        "lambda_r": way.split(",")[0].removeprefix("RMR ").replace(".", "·"),
-    }
+    where = {"split": "published" if "published" in way else "clean", "lambda_r": way.split(",")[0].removeprefix("RMR ").replace(".", "·")}
     points.append(where | {"attacks": "networks' majority guess", "value": found.leak(way, "NN")["majority"]})
     for kind, own in kinds.items():
         points.append(where | {"attacks": kind, "value": audit.over(found.reached(*((way, name) for name in own), number=number[own[0]]))})
