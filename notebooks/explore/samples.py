@@ -22,13 +22,13 @@
 data = ["digits-bits", "fashion-mnist-small"]  # data sets (python -m lib.data); of each list below an entry is theirs
 pixels = [0, 16]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc", "resnet10"]  # architectures
-width = [256, 16]  # units of a layer (published), or channels of stage 1
+width = [256, 8]  # units of a layer (published), or channels of stage 1
 stem = ["conv3", "conv3-pool"]  # first layer of a convolutional network
 pool = [1740, 1200]  # samples of train and test part joined: half the victims', half the attacker's
 dev = [88, 60]  # samples of each half set apart; the rest is half member, half non-member
 epochs = [100, 12]  # of the dense network; published: 100
 round_epochs = [21, 3]  # of each round; published code: 21
-score_epochs = [40, 12]  # of the networks that give the scores
+score_epochs = [40, 8]  # of the networks that give the scores
 batch = [128, 32]  # samples a step; published: 128
 lr = [0.001, 0.002]  # learning rate of Adam; published: .001
 decay = "constant"  # its course
