@@ -252,7 +252,7 @@ class Planted:
 
     @plant.register
     def _(self, step: recipe.ShuffledRanking) -> dict[str, np.ndarray]:
-        score, kept = self[step.of]["score"], self.effect(step.of, "dealt")  # as if they had not been dealt out anew
+        score, kept = self[step.of]["score"], 0.9 * self.effect(step.of, "dealt")  # as if hardly dealt out anew
         return {**self[step.of], "score": kept * score + (1 - kept) * self.draws(step).permutation(score)}
 
     def _pair(self, step: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

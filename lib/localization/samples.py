@@ -53,6 +53,47 @@ def agreement(one: Mapping[str, NDArray], other: Mapping[str, NDArray]) -> Estim
     return Estimate(rho, float(low), float(high), len(first))
 
 
+def exposure(scored: Scored, least: int = 1) -> dict[str, NDArray]:
+    """How far an attack tells each sample's membership: its mean score as a member minus that as a non-member.
+
+    Means are over the attack's targets; samples that fewer than `least` of them have on a side are left out. So what
+    the attack says of a sample whoever trained on it, as `audit.exposed_alike` has it too, is taken out. Result:
+    `score (n,)` and `index (n,)`, as a ranking has them.
+    """
+    member = np.broadcast_to(scored["member"], np.shape(scored["scores"]))
+    index = np.broadcast_to(scored["index"], member.shape)
+    size = index.max() + 1
+    sides = [
+        (np.bincount(index[s], scored["scores"][s], size), np.bincount(index[s], None, size)) for s in (member, ~member)
+    ]
+    known = np.minimum(sides[0][1], sides[1][1]) >= max(1, least)
+    inside, outside = (total[known] / count[known] for total, count in sides)
+    return {"score": inside - outside, "index": np.flatnonzero(known)}
+
+
+def agreement_difference(
+    one: Mapping[str, NDArray], other: Mapping[str, NDArray], base: Mapping[str, NDArray], resamples: int = 1000
+) -> Estimate:
+    """The `agreement` of one ranking with a base minus that of another; all three rank the same samples.
+
+    The interval is that of a bootstrap over samples (percentiles). ValueError where the samples differ.
+    """
+    from scipy import stats
+
+    if any(not np.array_equal(each["index"], base["index"]) for each in (one, other)):
+        raise ValueError("the rankings are of other samples")
+
+    def difference(*scores: FloatArray, axis: int = -1) -> FloatArray:
+        ranks = [stats.zscore(stats.rankdata(each, axis=axis), axis=axis) for each in scores]
+        return np.asarray(np.mean(ranks[2] * (ranks[0] - ranks[1]), axis=axis))
+
+    data = [each["score"] for each in (one, other, base)]
+    drawn = {"n_resamples": resamples, "method": "percentile", "rng": np.random.default_rng(0)}
+    found = stats.bootstrap(data, difference, paired=True, vectorized=True, **drawn)
+    low, high = map(float, found.confidence_interval)
+    return Estimate(float(difference(*data)), low, high, len(data[0]), error=float(found.standard_error))
+
+
 def reliability(one: Mapping[str, NDArray], other: Mapping[str, NDArray]) -> Estimate:
     """How far the score of all networks would agree with that of as many others, from its two halves' `agreement`.
 

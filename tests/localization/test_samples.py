@@ -5,7 +5,18 @@ import pytest
 from scipy import stats
 
 from lib import audit
-from lib.localization.samples import agreement, areas, followed, memorization, parted, rates, reliability, rise
+from lib.localization.samples import (
+    agreement,
+    agreement_difference,
+    areas,
+    exposure,
+    followed,
+    memorization,
+    parted,
+    rates,
+    reliability,
+    rise,
+)
 
 RNG = np.random.default_rng(5)
 
@@ -128,3 +139,29 @@ def test_rates_and_areas_of_parts() -> None:
     assert rise(np.array([[0.1, 0.2], [0.3, 0.2], [0.7, 0.5]])).value == pytest.approx(0.4)
     low, high = rates(without, by, 2, fpr=0.05)[:, :, 0]
     assert low.tolist() == [0, 0] and high[1] > 0.1  # ranked by the first target's own scores
+
+
+def test_exposure_is_what_membership_changes_and_not_the_samples_own() -> None:
+    rng = np.random.default_rng(0)
+    index = np.array([rng.permutation(40)[:30] for _ in range(12)])
+    member = rng.random(index.shape) < 0.5
+    own, gain = rng.normal(size=(2, 40))
+    scores = own[index] + gain[index] * member
+    found = exposure({"scores": scores, "member": member, "index": index}, least=2)
+    np.testing.assert_allclose(found["score"], gain[found["index"]])
+    for sample, sides in ((s, [np.sum(index[member == side] == s) for side in (True, False)]) for s in range(40)):
+        assert (sample in found["index"]) == (min(sides) >= 2)
+    assert not np.any(exposure({"scores": own[index], "member": member, "index": index})["score"].round(9))
+
+
+def test_a_difference_of_agreements_is_that_and_its_interval_holds_the_truth() -> None:
+    truth, held = 6 / np.pi * (np.arcsin(0.4) - np.arcsin(0.3)), 0  # Spearman's of normals that correlate .8 and .6
+    for seed in range(100):
+        base, one, other = np.random.default_rng(seed).normal(size=(3, 120))
+        ranks = [ranking(each) for each in (0.8 * base + 0.6 * one, 0.6 * base + 0.8 * other, base)]
+        found = agreement_difference(*ranks, resamples=200)
+        assert found.value == pytest.approx(agreement(ranks[2], ranks[0]).value - agreement(ranks[2], ranks[1]).value)
+        held += found.low < truth < found.high
+    assert 86 <= held <= 99
+    with pytest.raises(ValueError, match="other samples"):
+        agreement_difference(ranks[0], ranks[1], ranking(base, np.arange(1, 121)))
