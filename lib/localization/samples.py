@@ -138,6 +138,25 @@ def visited(
     return found
 
 
+def replayed(
+    signals: Mapping[str, NDArray], ranking: Mapping[str, NDArray], window: Window, epochs: int
+) -> tuple[NDArray[np.int_], FloatArray]:
+    """How often a training with a window visits each of a network's members, and their scores: `(n,)` each.
+
+    `signals` is what `Signals` of the network store. Counted as the training does it, so with the published code's slip
+    too. ValueError where the ranking does not know a member.
+    """
+    import torch
+
+    from lib.training.diets import places
+
+    inside = signals["role"] == Role.MEMBER
+    score = ranking["score"][_known(ranking, signals["index"][inside])]
+    given = torch.as_tensor(score), torch.as_tensor(signals["labels"][inside].astype(np.int64))
+    seen = torch.cat([places(window, *given, epoch) for epoch in range(epochs)])
+    return np.bincount(seen.numpy(), minlength=len(score)), score
+
+
 def divided(scored: Scored, part: NDArray[np.int_], parts: int) -> list[list[dict[str, NDArray]]]:
     """As `parted`, by a number of each sample's part, `(T, n)`, from 0 on."""
     inside = np.broadcast_to(scored["member"], np.shape(scored["scores"]))
