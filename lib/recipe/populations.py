@@ -96,19 +96,27 @@ class Population:
         return self.prune(sparsity, by, scope="layer", norms=False, head=head)
 
     def iteratively(
-        self, pruner: Pruner, sparsity: float, schedule: Schedule, rounds: int = 5, head: bool = True, **training: Any
+        self,
+        pruner: Pruner | None,
+        sparsity: float,
+        schedule: Schedule,
+        rounds: int = 5,
+        head: bool = True,
+        **training: Any,
     ) -> tuple[Population, ...]:
         """WeMem's iterative pruning: what each of the rounds ends with, where the last one is as sparse as asked.
 
         In each round the weights that are left are pruned further and trained on by `train(schedule, **training)`, on
         batches of its own; none is rewound. Of n rounds, counted from 0, round k has a sparsity of
         1 - (1 - sparsity)^(k / (n - 1)), so that the first one only trains, as the published code has it. There a round
-        goes on from the last epoch; here from the training's end, which with a patience is the best.
+        goes on from the last epoch; here from the training's end, which with a patience is the best. Without a `pruner`
+        (the control) no weight goes.
         """
         found = [self.train(schedule, order=1, **training)]
         for k in range(1, rounds):
             share = 1 - (1 - sparsity) ** (k / (rounds - 1))
-            found.append(found[-1].pruned(pruner, share, head).train(schedule, order=1 + k, **training))
+            left = found[-1].pruned(pruner, share, head) if pruner else found[-1]
+            found.append(left.train(schedule, order=1 + k, **training))
         return tuple(found)
 
     def _each(self, by: Sequence[T], change: Callable[[State, T], State]) -> Population:

@@ -141,7 +141,9 @@ report.table(rows, caption=f"{victims} victims; a guess: .500. Risky visits: sha
 early, few, window = list(once)[len(sooner) - 1], plain(fewer[narrow]), (rsw := partial(cell, "RSW"))("low-to-high", narrow, small)
 pairs = {f"{narrow}, {small} − {w}, {s}, {o}": ([rsw(o, narrow, small)], [rsw(o, w, s)]) for w, s in ((wide, small), (narrow, far)) for o in orders}
 pairs |= {f"SWMR minus RSW, {o}, w {w}, s {s}": ([cell("SWMR", o, w, s)], [rsw(o, w, s)]) for o, w, s in both}
-pairs |= {f"{best}, minus {name}": ([window], side) for name, side in {"as few visits": [few], early: [early], "random orders": dealt[narrow]}.items()}
+pairs |= {
+    f"{best}, minus {name}": ([window], side) for name, side in {"as few visits": [few], early: [early], "random orders": dealt[narrow]}.items()
+}
 report.table([
     {"difference": name, "test accuracy": audit.paired_difference(*(np.mean([found.accuracies[way] for way in side], axis=0) for side in pair))}
     | {"Conf, accuracy": found.stronger(*([(way, "Conf") for way in side] for side in pair))}
