@@ -141,15 +141,13 @@ report.table(rows, caption=f"{victims} victims; a guess: .500. Risky visits: sha
 early, few, window = list(once)[len(sooner) - 1], plain(fewer[narrow]), (rsw := partial(cell, "RSW"))("low-to-high", narrow, small)
 pairs = {f"{narrow}, {small} − {w}, {s}, {o}": ([rsw(o, narrow, small)], [rsw(o, w, s)]) for w, s in ((wide, small), (narrow, far)) for o in orders}
 pairs |= {f"SWMR minus RSW, {o}, w {w}, s {s}": ([cell("SWMR", o, w, s)], [rsw(o, w, s)]) for o, w, s in both}
-pairs |= {
-    f"{best}, minus {name}": ([window], side) for name, side in {"as few visits": [few], early: [early], "random orders": dealt[narrow]}.items()
-}
+pairs |= {f"{best}, minus {name}": ([window], side) for name, side in {"few visits": [few], early: [early], "random": dealt[narrow]}.items()}
 report.table([
     {"difference": name, "test accuracy": audit.paired_difference(*(np.mean([found.accuracies[way] for way in side], axis=0) for side in pair))}
     | {"Conf, accuracy": found.stronger(*([(way, "Conf") for way in side] for side in pair))}
     | {f"{a}, AUC": found.stronger(*([(way, a) for way in side] for side in pair), number="auc") for a in attackers} for name, pair in pairs.items()
 ] + [{"difference": f"w = {narrow}, {o}, minus fewer epochs at equal {a} AUC", "test accuracy": gap} for (o, a), gap in beside.items()],
-    caption="Paired over victims; first w, then s; random: mean of 3. Negative numbers of an attack: the first protects better. The last rows: beside the line")  # fmt: skip
+    caption="Paired. First w, then s; random: mean of 3 orders. Below 0 the first protects better. Last rows: beside the line")  # fmt: skip
 
 # %% [markdown]
 # ## Who is protected?
@@ -166,7 +164,7 @@ who = audit.Comparison({}, exposed)
 moved = {(o, g): who.more_leaky((o, g, "window"), (o, g, "same visits"), "LiRA") for o, g in product(shown, groups)}
 safer, risen = sum(moved[o, groups[0]].high < 0 for o in shown), sum(moved[o, groups[1]].low > 0 for o in shown)
 points = [{"panel": (a, o), "network": n, "members": g, "value": who.leak((o, g, n), a)["auc"]} for (o, g, n), a in exposed]
-title = f"By LiRA, members never visited are surely safer in {safer} of {len(shown)} orders, those visited not surely more exposed in {len(shown) - risen}"
+title = f"By LiRA, than by as many visits, never visited are surely safer in {safer} of 3 orders, visited not surely less safe in {3 - risen}"
 report.profile(points, "network", hue="members", facet="panel", level="guess", ylabel="AUC of the attack", title=title)
 
 # %%

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from lib.localization.samples import divided, visited
+from lib.data.designs import Role
+from lib.localization.samples import divided, replayed, visited
 from lib.recipe import Window
 from lib.training.diets import places
 
@@ -21,6 +22,9 @@ def test_visits_of_members_are_those_of_the_training(order: str) -> None:
         for epoch in range(epochs):
             counts[places(window, score, torch.tensor(labels[inside]), epoch)] += 1
         assert np.array_equal(own[inside], counts) and 0 in counts
+        signals = {"role": np.where(inside, Role.MEMBER, Role.NONMEMBER), "index": index, "labels": labels}
+        seen, known = replayed(signals, ranking, window, epochs)
+        assert np.array_equal(seen, counts) and np.array_equal(known, score)
     with pytest.raises(ValueError, match="does not know"):
         visited(scored, ranking, {"labels": labels[:9], "index": index[:9]}, window, epochs)
 
@@ -34,3 +38,11 @@ def test_non_members_stand_beside_the_member_whose_rank_they_would_take() -> Non
     assert found.tolist() == [[1, 1, 0, 1, 1, 0, 0]]
     never, once = divided(scored, found, 2)
     assert never[0]["scores"].tolist() == [[0.5, 0.4, 0.6]] and once[0]["member"].sum() == 2
+
+
+def test_the_slip_takes_visits_from_a_class_after_a_smaller_one() -> None:
+    labels = np.repeat([0, 1], [3, 6])
+    signals = {"role": np.full(9, Role.MEMBER), "index": np.arange(9), "labels": labels}
+    ranking = {"score": np.arange(9.0), "index": np.arange(9)}
+    counts = [replayed(signals, ranking, Window(4, 1, form=form), 1)[0] for form in ("paper", "code")]
+    assert counts[0].tolist() == [1, 1, 1, 1, 1, 1, 1, 0, 0] and counts[1].tolist() == [1, 1, 1, 1, 1, 1, 0, 0, 0]
