@@ -164,7 +164,7 @@ who = audit.Comparison({}, exposed)
 moved = {(o, g): who.more_leaky((o, g, "window"), (o, g, "same visits"), "LiRA") for o, g in product(shown, groups)}
 safer, risen = sum(moved[o, groups[0]].high < 0 for o in shown), sum(moved[o, groups[1]].low > 0 for o in shown)
 points = [{"panel": (a, o), "network": n, "members": g, "value": who.leak((o, g, n), a)["auc"]} for (o, g, n), a in exposed]
-title = f"By LiRA, than by as many visits, never visited are surely safer in {safer} of 3 orders, visited not surely less safe in {3 - risen}"
+title = f"LiRA against as many visits of all: never visited surely safer in {safer} of 3 orders, visited not surely riskier in {3 - risen}"
 report.profile(points, "network", hue="members", facet="panel", level="guess", ylabel="AUC of the attack", title=title)
 
 # %%
