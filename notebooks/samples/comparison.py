@@ -48,7 +48,7 @@ risky = [0.01, 0.1]  # weight decay of risky members, weakest first; SWMR takes 
 ppb = [4.0]  # weights of PPB, weakest first (published code: 1 to 16, which hides nobody here either)
 adv = [1.0]  # weights of ADV, one step of the classifier an epoch, weakest first (published code: 1 to 8)
 adv_width = 64  # units of the first layer of ADV's attack net (published codes: 1024)
-alphas = [0.3, 0.6]  # losses that RelaxLoss aims at, nats, weakest first (published code: 1, which costs .03 of accuracy here)
+alphas = [0.6]  # losses that RelaxLoss aims at, nats, weakest first (published code: 1, which costs .03 of accuracy here)
 noises = []  # noise multipliers of DP-SGD, which takes as long as all others together; none with BatchNorm (published code: .01, .1, 1)
 sooner = [10, 30]  # epochs of dense networks that are stopped early, then pruned with one epoch a round; the last is the control (ours)
 seed = 2  # seed of design, initialisation and order
@@ -116,14 +116,14 @@ found = audit.Comparison.of(results, signals, attacks)
 
 # %% [markdown]
 # ## Beside other defences, and beside controls
-# Strengths are joined, weakest first; *stopped early* are dense networks of few epochs, then one a round, up to Base of as many visits and Base. The title
-# names from whom RSW differs surely: by a point of the accuracy of Conf at the attacker's own thresholds (in the tables), or by .02 of LiRA's AUC.
+# Strengths are joined, weakest first; *stopped early* are dense networks of few epochs, then one a round, up to Base of as many visits, and Base. The title
+# names from whom RSW differs surely: by .01 of the accuracy of Conf at its own thresholds, or .02 of LiRA's AUC. Plain L2 and random order are in the tables.
 
 # %%
 series = {name: [way for way in plans if way[0] == name] for name in dict.fromkeys(way[0] for way in plans)}
 three, line, rivals = (thin, strict, both), [*(("once", e) for e in starts), visits, base], ("PPB", "ADV", "RelaxLoss")
 others = {"stopped early": stopped, plain[0]: plain, order[0]: order}
-series |= {name: [way] for name, way in others.items()} | {"Base": [base], "stopped early": line}
+series |= {"stopped early": line}
 
 
 def rival(way, name):
@@ -134,12 +134,12 @@ def rival(way, name):
 
 less = {"Conf": lambda one, two: found.more_right((one, "Conf"), (two, "Conf")), "LiRA": lambda one, two: found.more_leaky(one, two, "LiRA")}
 against = {way: {name: rival(way, name) for name in rivals} | others for way in three}
-panels = {"other defences": [one for one in series if one not in others], "controls": ["RSW", "RMR", "SWMR", "Base", *others]}
+panels = {"other defences": [one for one in series if one not in others], "controls": ["RSW", "RMR", "SWMR", "stopped early"]}
 rows = [row for a in less for panel, names in panels.items() for row in found.plane({one: series[one] for one in names}, a, panel=f"{a}: {panel}")]
 limit = {"Conf": -0.01, "LiRA": -0.02}
 beaten = {a: [n for n in (*rivals, "stopped early") if each(thin, against[thin][n]).high < limit[a]] for a, each in less.items()}
-said = "; by ".join(f"{a} less than {', '.join(names) or 'nobody else'}" for a, names in beaten.items())
-report.tradeoff(rows, level="guess", xlabel="test accuracy", ylabel="AUC of the attack", title=f"RSW is surely found by {said}")
+said = "; ".join(f"{', '.join(names) or 'none of the others'} ({a})" for a, names in beaten.items())
+report.tradeoff(rows, level="guess", xlabel="test accuracy", ylabel="AUC of the attack", title=f"RSW leaks surely less than {said}")
 
 # %%
 read = {way: [results[one] for one in each] for way, each in signals.items()}
@@ -168,7 +168,7 @@ wemem = {f"{labels[w]} lowers members' accuracy": audit.paired_difference(accura
 gone, relaxed = min(float(results[step]["network"]) for step in removed), against[thin]["RelaxLoss"]
 wemem |= {"weights are gone as asked": gone > sparsity - 0.05, "Conf beats a guess": found.leak(base, "Conf")["accuracy"].low > 0.5}
 acts = {one: {f"{labels[one]} raises the loss on members": audit.paired_difference(losses[one], losses[base])} for one in plans}
-acts[relaxed] |= {"RelaxLoss ends near alpha": abs(float(np.mean(losses[relaxed])) - relaxed[1]) < relaxed[1] / 3}
+acts[relaxed] |= {"RelaxLoss ends nearer to alpha": audit.paired_difference(*(np.abs(np.subtract(losses[w], relaxed[1])) for w in (base, relaxed)))}
 used = {"beats_two": [against[way][name] for way in (thin, strict) for name in rivals[:2]], "beats_third": [relaxed]}
 report.judge(
     claims,
@@ -177,14 +177,14 @@ report.judge(
     beats_two=audit.largest(less["Conf"](way, against[way][name]) for way in (thin, strict) for name in rivals[:2]), beats_third=less["Conf"](thin, relaxed),
     stopping_hides=less["Conf"](thin, stopped), stopping_lira=less["LiRA"](thin, stopped),
     rmr_no_better=audit.least(less["LiRA"](way, stopped) for way in (strict, both)), rsw_keeps_more=found.beside_line(thin, line, "LiRA"),
-    checks={claim.name: wemem | {words: each for one in used.get(claim.name, ()) for words, each in acts[one].items()} for claim in claims},
+    checks={claim.name: {words: each for one in used[claim.name] for words, each in acts[one].items()} if claim.name in used else wemem for claim in claims},
     regime={"dense member accuracy": audit.over(accurate["dense"]), "dense test accuracy": found.accuracy("dense")},
 )  # fmt: skip
 
 # %% [markdown]
-# **Caveat.** One small data set of bits, one network, one sparsity; all victims share one half of the samples and one set of shadows. Few strengths of the
-# others, chosen by us, so that another one may do better; they act after an undefended training, as WeMem does. The epochs to stop at were settled on draws
-# 0 and 1 as well. ADV's non-members are dev samples, as published. DP-SGD is not in `quick`.
+# **Caveat.** One small data set of bits, one network, one sparsity; all victims share one half of the samples and one set of shadows. Of others one strength
+# each, chosen by us as are the epochs to stop at, on draws 0 and 1; they act after an undefended training, as WeMem does. In how many steps RelaxLoss's alpha
+# acted is not stored, but where the loss ends is (table). ADV's non-members are dev samples, as published. DP-SGD is not in `quick`.
 
 # %%
 report.provenance(results)
