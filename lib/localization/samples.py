@@ -72,7 +72,7 @@ def exposure(scored: Scored, least: int = 1) -> dict[str, NDArray]:
 
 
 def agreement_difference(
-    one: Mapping[str, NDArray], other: Mapping[str, NDArray], base: Mapping[str, NDArray], resamples: int = 1000
+    one: Mapping[str, NDArray], other: Mapping[str, NDArray], base: Mapping[str, NDArray], resamples: int = 400
 ) -> Estimate:
     """The `agreement` of one ranking with a base minus that of another; all three rank the same samples.
 

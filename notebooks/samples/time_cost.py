@@ -14,14 +14,14 @@
 # **WeMem, slide "Time Cost Comparison in Iterative Pruning".** A table of how long five rounds of pruning take, for four networks: with RSW and SWMR, whose
 # epochs visit a window of the members; with RMR; with PPB, adversarial regularization (ADV), RelaxLoss and DP-SGD; and for Base, without a defence.
 # **The slides say** that a window reduces the data of an epoch and so speeds up pruning. Their RSW takes .29 to .73 of Base's time, and DP-SGD 2.5 to 111 times
-# as long. Not in the slides, but in the published code: an epoch of ADV takes seven attack steps and a single one of the classifier.
+# as long. Not in the slides, but in the published code: an epoch of ADV has seven attack steps on all members, and a single one of the classifier.
 # The scores that windows go by come from networks of their own. Whether the table counts these, the slides do not say.
 # **It would be wrong if** RSW took as long as Base. It would be beside the point if Base with as few visits were as quick (control), or if the scores cost more
 # than the windows save: we count them. Seconds are a processor's, as they are stored with each training; operations, which are counted, stand beside them.
-# The nearest of the four networks is Location's. Rules were settled on another draw (seed 0) and are judged on this one.
+# The nearest of the four networks is Location's. Rules were settled on draws 0 and 1, a referee's objections in hand, and are judged on this one (seed 2).
 
 # %% tags=["parameters"]
-data = ["digits-bits"]  # data sets (python -m lib.data), of which the first is taken, as in all lists here (slides: four, Location too)
+data = ["digits-bits"]  # data sets (python -m lib.data), first entry of each list (slides: four, Location too)
 pixels = [0]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc"]  # architecture (slides: VGG16, ResNet18, DenseNet121, FC)
 width = [256]  # channels of stage 1; of a fully connected network: units of its first layer (published code: 256)
@@ -47,11 +47,11 @@ widths = [[26, 17, 9]]  # members of a class in a window, widest first (slides: 
 steps = [[1, 2]]  # ranks by which it moves in an epoch; RSW takes the first, SWMR the last (published code: the same)
 risky = 0.1  # weight decay of risky members (slides: .01, .1, 1, of which .1 is best)
 ppb = 4.0  # weight of PPB (published code: 1 to 16)
-adv = 4.0  # weight of ADV (published code: 1 to 8)
+adv = 1.0  # weight of ADV (published code: 1 to 8)
 adv_widths = [64, 1024]  # units of the first layer of ADV's attack net, the second for few networks (published codes: 1024)
-alpha = 0.3  # loss that RelaxLoss aims at, nats (published code: 1)
-noise = 0.1  # noise multiplier of DP-SGD, for networks without BatchNorm (published code: .01, .1, 1)
-few = 3  # networks, in their first round alone, for what is dear: DP-SGD and the wide attack net (ours)
+alpha = 0.6  # loss that RelaxLoss aims at, nats (published code: 1)
+noises = [0.1]  # noise multiplier of DP-SGD, one or none; none with BatchNorm (published code: .01, .1, 1)
+few = 3  # networks, in their first round alone, for what is dear: DP-SGD and two other forms of ADV (ours)
 seed = 2  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -70,18 +70,16 @@ claims = report.claims(
     report.Claim("rmr_as_base", "RMR takes as long as Base", "seconds of RMR over Base, minus 1", within=0.25, paper="time table", **base_too),
     report.Claim("swmr_is_quicker", "A window makes RMR quicker", "seconds of the narrowest SWMR over RMR", below=1.0, control="the same penalty", **table),
     report.Claim("adv_is_slower", "On such a network ADV takes longer", "seconds of ADV, one step an epoch, over Base", above=1.0, **table, **base_too),
-    report.Claim("one_step_saves", "The published ADV is quick as it learns once an epoch", "seconds of ADV, one step an epoch over a step a batch", below=1.0,
-        paper="published code", margin=0.1, control="the same weight and attack net, a step of the classifier for each batch"),
-    report.Claim("dp_is_dear", "DP-SGD takes more than twice as long", "seconds of DP-SGD over Base, first round", above=2.0, paper="time table", **base_too),
-    report.Claim("visits_suffice", "Base of as few visits is as quick as RSW", "seconds of Base of as many visits over the narrowest RSW", below=1.0,
+    report.Claim("visits_suffice", "Base of as few visits is quicker still", "seconds of Base of as many visits over the narrowest RSW", below=1.0,
         control="fewer epochs a round, in which everybody is visited", **ours),
     report.Claim("scores_included", "RSW is quicker than Base with its scores counted", "seconds of the narrowest RSW and of all score networks, over Base",
-        below=1.0, control="every network that is trained for the scores is counted", **ours))  # fmt: skip
+        below=1.0, control="every network that is trained for the scores is counted", **ours),
+    *[report.Claim("dp_is_dear", "DP-SGD takes more than twice as long", "seconds of a round over Base", above=2.0, **table, **base_too)][:len(noises)])  # fmt: skip
 claims
 
 # %% [markdown]
 # ## The same rounds with each defence
-# These are the trainings of `comparison`; only DP-SGD and the wide attack net are trained for this page.
+# These are the trainings of `comparison`; only DP-SGD and two other forms of ADV, in one round of a few networks, are trained for this page.
 
 # %%
 given = {"optimizer": "adam", "decay": decay, "patience": patience}
@@ -94,21 +92,21 @@ dense, narrow = setup.trained(), widths[0][-1]
 penalty, slow = RMR(risky, share=risky_share), {w: Window(w, steps[0][0], "low-to-high") for w in widths[0]}
 plans = {"Base": {}} | {f"RSW, w = {w}": {"diet": diet, "ranking": ranking} for w, diet in slow.items()}
 plans |= {"RMR": (rmr := {"objective": penalty, "ranking": ranking}), "SWMR": rmr | {"diet": Window(narrow, steps[0][-1], "high-to-low")}}
-once, full = ADV(adv, 7, "one_step", adv_widths[0], outsiders="dev"), ADV(adv, 1, width=adv_widths[0], attack_lr=0.01, outsiders="dev")
-goals = {"PPB": recipe.PPB(ppb), "ADV, one step": once, "ADV": full, "RelaxLoss": recipe.RelaxLoss(alpha)}
-plans |= {name: {"objective": goal} for name, goal in goals.items()}
+once = ADV(adv, 7, "one_step", adv_widths[0], outsiders="dev")
+plans |= {"PPB": {"objective": recipe.PPB(ppb)}, "ADV": {"objective": once}, "RelaxLoss": {"objective": recipe.RelaxLoss(alpha)}}
 visits = sum(slow[narrow].visits(members := design.members(0) // what.classes, round_epochs[0])) / members  # of each member, in a round
 how = {"pruner": "L1 unstructured", "sparsity": sparsity, "rounds": rounds, "head": model[0] != "fc"}
 chains = {way: dense.iteratively(schedule=short, **how, **plan) for way, plan in plans.items()}
 chains["as many visits"] = dense.iteratively(schedule=replace(short, epochs=round(visits)), **how)
-wide = f"ADV, one step, attack net of {adv_widths[1]}"
-dear = {wide: replace(once, width=adv_widths[1]), "DP-SGD": recipe.DPSGD(noise)}
+dear = {f"ADV, attack net of {adv_widths[1]}": replace(once, width=adv_widths[1])}
+dear |= {"ADV, a step a batch": ADV(adv, 1, width=adv_widths[0], attack_lr=0.01, outsiders="dev")}
+dear |= {"DP-SGD": recipe.DPSGD(noises[0])} if noises else {}
 chains |= {way: (Population(dense.states[:few]).train(short, goal),) for way, goal in dear.items()}
 results = lab.realize(chains, ranking)
 
 # %% [markdown]
 # ## Ratios to Base
-# The median of a network's rounds, over Base's of the same network; what a process loads once does not count so, but in DP-SGD's single round. Counted are
+# The median of a network's rounds, over Base's of the same network; what a process loads once does not count so, but in what has a single round. Counted are
 # the operations of the passes through both nets, forward and backward, and of single samples' gradients. Hollow: the slides' Location, whose network and
 # epochs are ours, not its samples.
 
@@ -136,13 +134,13 @@ slides = {"Location, FC": (93, 68, 98, 95, 99, 195, 88, 231), "CIFAR10, VGG16": 
 slides["CIFAR100, ResNet18"] = (458, 174, 611, 259, 643, 226, 532, 9 * 3600)
 slides["CINIC, DenseNet121"] = (1616, 463, 2404, 1498, 1759, 495, 1696, 50 * 3600)
 paper = {data: {name: round(each / base, 2) for name, each in zip(heads, rest, strict=True)} for data, (base, *rest) in slides.items()}
-row = {thin: "RSW", "ADV, one step": "ADV"} | {name: name for name in heads if name not in ("RSW", "ADV")}
+row = {thin: "RSW"} | {name: name for name in heads[1:]}
 shown = [
     {"setting": way, "ratio": kinds[what], "value": one, "paper": paper["Location, FC"].get(row.get(way)) if what == "seconds" else None}
     for (way, what), one in found.items()
 ]
 usual = [one for one in shown if one["setting"] in plans or one["setting"] == "as many visits"]
-cheap = [f"{name} {found[way, 'seconds'].value:.2f}" for name, way in {"RSW": thin, "RMR": "RMR", "ADV": "ADV, one step"}.items()]
+cheap = [f"{name} {found[way, 'seconds'].value:.2f}" for name, way in {"RSW": thin, "RMR": "RMR", "ADV": "ADV"}.items()]
 words = {"source": "slides, Location", "xlabel": "time over Base's", "title": f"Times as long as Base: {', '.join(cheap)}"}
 report.against_paper(usual, hue="ratio", **words)
 
@@ -151,8 +149,8 @@ report.against_paper(usual, hue="ratio", **words)
 # DP-SGD, the published width of ADV's attack net, and the scores: networks that somebody has to train before a window can go by them, once for all defences.
 
 # %%
-large = [found[name, "seconds"].value for name in ("DP-SGD", "RSW with its scores")]
-words["title"] = f"DP-SGD takes {large[0]:.0f} times as long as Base, RSW with its scores {large[1]:.0f} times"
+dp, more = found.get(("DP-SGD", "seconds")), found["RSW with its scores", "seconds"]
+words["title"] = f"RSW with its scores takes {more.value:.0f} times as long as Base" + (f", DP-SGD {dp.low:.0f} to {dp.high:.0f} times" if dp else "")
 report.against_paper([one for one in shown if one not in usual], hue="ratio", **words)
 
 # %%
@@ -161,29 +159,32 @@ rows = [
     | {f"paper, {data}": each.get(row.get(way)) for data, each in paper.items()}
     for way in dict.fromkeys(way for way, _ in found)
 ]
-report.table(rows, paper="time table, over Base", caption=f"Over Base of the same networks; {networks} score networks serve one defender")
+metas = [results.meta(state) for chain in chains.values() for each in chain for state in each]
+ends = sorted(one.get("finished", "") for one in metas)
+said = f"Over Base of the same networks; {networks} score networks serve one defender. Timed from {ends[0]} to {ends[-1]}, which may be several runs"
+report.table(rows, paper="time table, over Base", caption=said)
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
 folds = ratio(thin, what="operations", more=fold_epochs / (rounds * round_epochs[0]) * spent["operations"]["Base"][0]).value
-told = f"With scores from five networks on a fifth of the members each, {fold_epochs} epochs, it would take {folds:.2f} (counted)"
-device = {results.meta(state)["device"] for chain in chains.values() for each in chain for state in each}
-acts = {"all were timed on one kind of device": len(device) == 1, "a window visits half or less": visits <= round_epochs[0] / 2}
+folded = f"With scores from five networks on a fifth of the members each, {fold_epochs} epochs, it would take {folds:.2f} (counted)"
+acts = {"all were timed on one kind of device": len({one["device"] for one in metas}) == 1}
+acts |= {"Base's networks take equally long, within a quarter": bool(np.divide(*np.quantile(spent["seconds"]["Base"], (0.9, 0.1))) < 1.25)}
 report.judge(
     claims,
     rsw_is_quicker=found[thin, "seconds"], rmr_as_base=ratio("RMR", less=1.0), swmr_is_quicker=ratio("SWMR", "RMR"),
-    adv_is_slower=found["ADV, one step", "seconds"], one_step_saves=ratio("ADV, one step", "ADV"),
-    dp_is_dear=found["DP-SGD", "seconds"], visits_suffice=ratio("as many visits", thin),
-    scores_included=found["RSW with its scores", "seconds"],
+    adv_is_slower=found["ADV", "seconds"], visits_suffice=ratio("as many visits", thin),
+    scores_included=found["RSW with its scores", "seconds"], **({"dp_is_dear": dp} if dp else {}),
     checks={claim.name: acts for claim in claims},
-    notes={"scores_included": told},
+    notes={"scores_included": folded},
 )  # fmt: skip
 
 # %% [markdown]
-# **Caveat.** A small network on one core: calls, not operations, fill its time, so that ratios of a large network on a GPU differ. Our DP-SGD makes the
-# gradients of a batch's samples at once; the published one goes through them in parts, and more often. One defender pays for all score networks here.
+# **Caveat.** A small network on one core: calls, not operations, fill its time, so that ratios of a large network on a GPU differ, and a tenth more, as RMR
+# and RelaxLoss have at equal operations, may be a shared machine's load. Our DP-SGD makes the gradients of a batch's samples at once; the published one goes
+# through them in parts, and more often; here its first network loads what it needs. One defender pays for all score networks.
 
 # %%
 report.provenance(results)
