@@ -233,6 +233,7 @@ def _(step: Memorization, of: Of) -> Arrays:
     else:
         right = np.stack([np.exp(-np.logaddexp(0, -arrays["views"][:, 0])) for arrays in read])
     score, error, outside = memorization(right[:, pool], (roles == Role.MEMBER)[:, pool])
+    score, outside = (np.where(np.isnan(one), np.nanmedian(one), one) for one in (score, outside))
     return {"score": score, "error": error, "outside": outside, "index": read[0]["index"][pool]}
 
 

@@ -127,7 +127,8 @@ class Memorization(Step):
     of the probability of the true class (`confidence`, which resolves more with few models). All models share one pool.
 
     Result over the pool's samples: `score (n,)`, its standard error `error (n,)` (infinite with one model on a side),
-    `outside (n,)`, the mean over those that did not train on it (how easy it is), `index (n,)`.
+    `outside (n,)`, the mean over those that did not train on it (how easy it is), `index (n,)`. A sample that all
+    models trained on, or none, takes the medians of the others.
     """
 
     revision: ClassVar = 2  # `outside`
