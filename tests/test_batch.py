@@ -106,6 +106,7 @@ UNDECIDABLE = {
     "pruning/fig14_fig15_ppb_gaps sensitivity_as_dense": RARE,
     "pruning/fig16_fig17_defences ppb_hides": RARE,
     "pruning/fig16_fig17_defences ppb_hides_bits": RARE,
+    "samples/comparison beats_two": RARE,
     "weights/fig05a_cinic10 hamp_leak": RARE,
     "weights/fig06_more_shadows same_order": RARE,
     "weights/tab03_cifar10 resnet10_tpr": ZERO,
