@@ -36,9 +36,14 @@ def way(value: Any) -> str:
 
 @cache
 def _way(of: Recipe) -> str:
-    told = (f.name for f in dataclasses.fields(of) if f.name not in ("row", "seed"))
+    told = (f.name for f in dataclasses.fields(of) if f.name not in ("row", "seed") and not _later(of, f))
     text = ",".join(f"{name}={way(getattr(of, name))}" for name in told)
     return f"{type(of).__name__}:{zlib.crc32(text.encode()):08x}"
+
+
+def _later(of: Recipe, field: dataclasses.Field[Any]) -> bool:
+    """Whether a field came after the plants and says nothing here: it shall not draw them anew."""
+    return field.name in ("balanced", "head", "outsiders") and getattr(of, field.name) == field.default
 
 
 @cache
