@@ -403,7 +403,8 @@ LOUD: tuple[Callable[[float], bool], ...] = (
 )
 
 
-SHOWN = ("against_paper", "curves", "density", "histograms", "profile", "provenance", "roc", "table", "tradeoff")
+SHOWN = ("against_paper", "curves", "density", "histograms", "moving", "planes", "profile", "provenance", "roc")
+SHOWN += ("table", "tradeoff")
 
 
 def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:

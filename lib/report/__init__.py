@@ -16,13 +16,15 @@ from lib.report.tables import *
 
 if TYPE_CHECKING:
     from lib.report.figures import *
+    from lib.report.motion import *
 
-FIGURES = ("against_paper", "curves", "density", "histograms", "profile", "roc", "tradeoff")
+FIGURES = dict.fromkeys(("against_paper", "curves", "density", "histograms", "profile", "roc", "tradeoff"), "figures")
+FIGURES |= dict.fromkeys(("Moving", "moving", "planes"), "motion")
 
 
 def __getattr__(name: str) -> Any:
     if name in FIGURES:
-        return getattr(import_module("lib.report.figures"), name)
+        return getattr(import_module(f"lib.report.{FIGURES[name]}"), name)
     raise AttributeError(f"module 'lib.report' has no attribute '{name}'")
 
 
