@@ -134,6 +134,7 @@ class Schedule(Recipe):
     warmup: Whole = 0  # first epochs at `factor` times the rate
     augment: Augment | None = None
     patience: Whole | None = None  # stop after more than this many epochs without a better dev accuracy; keep the best
+    sharpness: Amount = 0.0  # SAM's rho (Foret et al. 2021): gradients are taken so far uphill; .05 is usual
 
     def record(self) -> dict[str, Any]:
         """Adam has no momentum of SGD's kind: what is said of it makes no other training."""
