@@ -43,7 +43,7 @@ def _way(of: Recipe) -> str:
 
 def _later(of: Recipe, field: dataclasses.Field[Any]) -> bool:
     """Whether a field came after the plants and says nothing here: it shall not draw them anew."""
-    return field.name in ("balanced", "head", "outsiders") and getattr(of, field.name) == field.default
+    return field.name in ("balanced", "head", "outsiders", "dropout") and getattr(of, field.name) == field.default
 
 
 @cache
