@@ -1,11 +1,10 @@
 """Wide residual networks for small images (Zagoruyko and Komodakis, BMVC 2016)."""
 
-from collections import OrderedDict
-
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lib.models.net import Dropout, Net, Stage, assembled, he_normal, norm_of, widths
+from lib.models.densenet import Last
+from lib.models.net import Dropout, Head, Net, Stage, assembled, he_normal, norm_of, widths
 from lib.models.resnet import Norm, conv
 from lib.recipe import Model
 
@@ -37,13 +36,13 @@ class Wide(nn.Module):
 def wrn(model: Model, channels: int, classes: int) -> Net:
     """Stem, three stages of (depth - 4) / 6 blocks, head; the model's width is that of stage 1, 16 times the paper's k.
 
-    So WRN28-2 is `Model("wrn28", 32)`. Initialised from torch's global generator (see `lib.models.build`).
+    So WRN28-2 is `Model("wrn28", 32)`. The last block of stage 3 is the norm and ReLU before the pool. Initialised from
+    torch's global generator (see `lib.models.build`).
     """
     norm, stages, before = norm_of(model), [], STEM
     for after, stride in zip(widths(model, (1, 2, 4)), (1, 2, 2), strict=True):
         shapes = [(before, stride), *[(after, 1)] * ((int(model.name[3:]) - 4) // 6 - 1)]
         stages.append(Stage(*(Wide(norm, each, after, step, model.dropout) for each, step in shapes)))
         before = after
-    last = OrderedDict(norm=norm(before), relu=nn.ReLU(), pool=nn.AdaptiveAvgPool2d(1), flat=nn.Flatten())
-    head = nn.Sequential(last | {"fc": nn.Linear(before, classes)})
-    return he_normal(assembled(conv(channels, STEM, 3), stages, head))
+    stages[-1].append(Last(norm, before))
+    return he_normal(assembled(conv(channels, STEM, 3), stages, Head(before, classes)))

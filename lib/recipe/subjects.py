@@ -71,7 +71,7 @@ class Model(Recipe):
         "atm-xt", "atm-t", "atm-s", "atm-b",
         "vit", "transformer", "fc",
     ] = "resnet18"  # fmt: skip  # ATM: Active Token Mixer; transformer: reads text; fc, fully connected: bits, numbers
-    width: Positive = 64  # channels of stage 1 (WRN: 16 k), DenseNet: of the stem; ViT: of a head of 8; fc: first layer's units
+    width: Positive = 64  # channels of stage 1 (WRN: 16 k), DenseNet: of the stem; ViT: of a head; fc: units of layer 1
     stem: Literal["conv3", "conv3-pool"] = "conv3"  # ResNet, DenseNet: 3x3 convolution, without or with 3x3/2 max-pool
     stage4_stride: Positive = 2  # ResNet; 1, 2, 4: the stage-4 map is as wide as stage 3's, half, a quarter
     stage4_channels: Positive | None = None  # output channels of stage 4; None: eight (bottlenecks: 32) times the width
