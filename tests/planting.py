@@ -43,10 +43,8 @@ def _way(of: Recipe) -> str:
 
 def _later(of: Recipe, field: dataclasses.Field[Any]) -> bool:
     """Whether a field came after the plants and says nothing here: it shall not draw them anew."""
-    return (
-        field.name in ("balanced", "dealt", "head", "outsiders", "sharpness")
-        and getattr(of, field.name) == field.default
-    )
+    later = ("balanced", "dealt", "dropout", "head", "outsiders", "sharpness")
+    return field.name in later and getattr(of, field.name) == field.default
 
 
 @cache

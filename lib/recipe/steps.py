@@ -14,7 +14,7 @@ from lib.recipe.criteria import Criterion, Vulnerability
 from lib.recipe.designs import Design
 from lib.recipe.diets import Diet
 from lib.recipe.objectives import CrossEntropy, Objective, Slimming
-from lib.recipe.subjects import Data, Model, Schedule
+from lib.recipe.subjects import NORMED, Data, Model, Schedule
 
 __all__ = [
     "At", "Choose", "Edit", "Hold", "HoldWeights", "Prune", "PruneFilters", "Rewind", "RewindWeights", "Score",
@@ -443,5 +443,5 @@ def readable(data: Data, model: Model) -> None:
 
 
 def filtered(model: Model, who: str) -> None:
-    if not model.name.startswith(("resnet", "vgg", "densenet")):
+    if not model.name.startswith(NORMED):
         raise BadInput(f"{who} needs convolutions with norms behind them, unlike a {model.name}: take a resnet")
