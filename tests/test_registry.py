@@ -72,7 +72,9 @@ def test_keys_of_recipes_stay() -> None:
     assert all(data.key == key for data, key in keys.items())
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES.values() if entry.embedded and entry.format != "digits"])
+@pytest.mark.parametrize(
+    "name", [entry.name for entry in ENTRIES.values() if entry.embedded and entry.format != "digits"]
+)
 def test_embedded_files_are_the_pinned_ones(name: str) -> None:
     entry = registry.find(name)
     (file,) = entry.files
