@@ -43,7 +43,8 @@ def _way(of: Recipe) -> str:
 
 def _later(of: Recipe, field: dataclasses.Field[Any]) -> bool:
     """Whether a field came after the plants and says nothing here: it shall not draw them anew."""
-    return field.name in ("balanced", "head", "outsiders") and getattr(of, field.name) == field.default
+    later = ("balanced", "dealt", "dropout", "head", "outsiders", "sharpness")
+    return field.name in later and getattr(of, field.name) == field.default
 
 
 @cache
@@ -234,6 +235,8 @@ class Planted:
             over = _asked(step.targets[0], 0.0) - _asked(step.shadows[0], 0.0)  # and its direction may matter
             strange, turned = (2 * self.effect(step.attacker, what) - 1 for what in ("strange", "turned"))
             shift *= 1 - strange**3 * (0.7 + lack) - 0.7 * turned**3 * over
+        if step.dealt is not None:
+            shift *= 0.1  # a null tells nothing, or hardly
         alike = self.effect(step.targets[0], "alike")  # how far the same samples are exposed as in other ways
         shared = np.random.default_rng([zlib.crc32(b"exposed"), self.number // 2]).normal(size=member.shape)
         noise = alike**0.5 * shared + (1 - alike) ** 0.5 * rng.normal(size=member.shape)

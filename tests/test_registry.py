@@ -72,7 +72,9 @@ def test_keys_of_recipes_stay() -> None:
     assert all(data.key == key for data, key in keys.items())
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES.values() if entry.embedded and entry.shape != (64,)])
+@pytest.mark.parametrize(
+    "name", [entry.name for entry in ENTRIES.values() if entry.embedded and entry.format != "digits"]
+)
 def test_embedded_files_are_the_pinned_ones(name: str) -> None:
     entry = registry.find(name)
     (file,) = entry.files
@@ -81,8 +83,9 @@ def test_embedded_files_are_the_pinned_ones(name: str) -> None:
     assert len(data) <= (4_000_000 if entry.kind == "images" else 2_000_000)
 
 
-def test_moments_are_those_of_the_train_part() -> None:
-    entry = registry.find("fashion-mnist-small")
+@pytest.mark.parametrize("name", ["digits", "fashion-mnist-small"])
+def test_moments_are_those_of_the_train_part(name: str) -> None:
+    entry = registry.find(name)
     pixels = readers.load(entry.name).x[: entry.train] / 255
     assert np.isclose(pixels.mean(), entry.mean[0], atol=5e-5) and np.isclose(pixels.std(), entry.std[0], atol=5e-5)
 

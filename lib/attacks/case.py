@@ -82,11 +82,11 @@ def learn(attacker: Attacker, case: Case) -> Arrays:
     raise TypeError(f"nothing says what {type(attacker).__name__} learns")
 
 
-def answers(attacker: Attacker, states: Sequence[State]) -> dict[str, Arrays]:
+def answers(attacker: Attacker, states: Sequence[State], dealt: int | None = None) -> dict[str, Arrays]:
     """What the states answered to all that the attacker asks, aligned by sample, by the states' keys.
 
     Of two steps that say the same of a state, its roles perhaps, the first one counts. Arrays of a step without an
-    `index` speak of no sample, and come as they are.
+    `index` speak of no sample, and come as they are. A number `dealt` deals out membership anew (`Attack`).
     """
     read = [
         (state.key, store.read(step.key).arrays) for state in dict.fromkeys(states) for step in attacker.asks(state)
@@ -95,7 +95,17 @@ def answers(attacker: Attacker, states: Sequence[State]) -> dict[str, Arrays]:
     found: dict[str, Arrays] = {}
     for key, arrays in read:
         found[key] = (next(by_sample) if "index" in arrays else arrays) | found.get(key, {})
+    if dealt is not None:
+        found = {key: arrays | {"role": _dealt(arrays["role"], dealt)} for key, arrays in found.items()}
     return found
+
+
+def _dealt(role: np.ndarray, draw: int) -> np.ndarray:
+    """The roles of a pool's samples, of others each; the same others for every network of one pool."""
+    pool = np.flatnonzero(np.isin(role, (Role.MEMBER, Role.NONMEMBER)))
+    made = role.copy()
+    made[pool] = role[np.random.default_rng(draw).permutation(pool)]
+    return made
 
 
 def aligned(read: list[Arrays]) -> list[Arrays]:
@@ -125,14 +135,14 @@ def _case(read: dict[str, Arrays], target: Arrays, shadows: Sequence[State], lea
 
 @compute.register(Learnt)
 def _(step: Learnt, of: Of) -> Arrays:
-    read = answers(step.attacker, step.shadows)
+    read = answers(step.attacker, step.shadows, step.dealt)
     return learn(step.attacker, _case(read, {}, step.shadows, {}))
 
 
 @compute.register(Attack)
 def _(step: Attack, of: Of) -> Arrays:
     learns = step.attacker.learns
-    read = answers(step.attacker, step.asked)
+    read = answers(step.attacker, step.asked, step.dealt)
     cases = []
     for target in step.targets:
         shadows = () if learns or not step.attacker.shadowed else step.helpers(target)

@@ -34,20 +34,21 @@ def npz(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
 
 
 def digits(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
-    """scikit-learn's digits as bits: at least half of full.
+    """scikit-learn's digits: images whose 17 levels of grey are spread over a byte, or bits: at least half of full.
 
     The first of each repeated pattern stays; every fifth of a class is test.
     """
     from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)
-    bits, labels = (pixels >= 8).astype(np.uint8), labels.astype(np.int64)
-    first = np.sort(np.unique(bits, axis=0, return_index=True)[1])
+    made = (pixels >= 8 if entry.kind == "bits" else np.rint(pixels * 255 / 16)).astype(np.uint8)
+    labels = labels.astype(np.int64)
+    first = np.sort(np.unique(made, axis=0, return_index=True)[1])
     order = first[_fifths(labels[first])]
-    bits, labels = bits[order], labels[order]
-    found = hashlib.sha256(bits.tobytes() + labels.astype("<i8").tobytes()).hexdigest()
+    made, labels = made[order], labels[order]
+    found = hashlib.sha256(made.tobytes() + labels.astype("<i8").tobytes()).hexdigest()
     sources.check(entry, "scikit-learn's digits", found, entry.files[0].digest)
-    x[:] = bits
+    x[:] = made.reshape(x.shape)
     return labels
 
 

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from lib import BadInput
 from lib.models.atm import atm
+from lib.models.cnn import cnn
 from lib.models.densenet import densenet
 from lib.models.fc import fc
 from lib.models.net import Net, Stage, xavier_normal
@@ -12,12 +13,14 @@ from lib.models.resnet import resnet
 from lib.models.transformer import transformer
 from lib.models.vgg import vgg
 from lib.models.vit import vit
+from lib.models.wrn import wrn
 from lib.recipe import Model
 
 __all__ = ["Net", "Stage", "blank", "build", "skeleton"]
 
-FAMILIES = {"resnet": resnet, "vgg": vgg, "densenet": densenet, "atm": atm, "fc": fc}
-PLACED = {"vit": vit, "transformer": transformer}  # with a weight for each place, so these need to know how many
+FAMILIES = {"resnet": resnet, "vgg": vgg, "densenet": densenet, "atm": atm, "fc": fc, "wrn": wrn}
+# With a weight for each place, so these need to know how many.
+PLACED = {"vit": vit, "transformer": transformer, "cnn2": cnn, "cnn4": cnn, "cnn6": cnn}
 
 
 def _made(model: Model, channels: int, classes: int, size: int | None) -> Net:
@@ -35,10 +38,11 @@ def build(model: Model, channels: int, classes: int, seed: int, size: int | None
     """The network of `model`, in training mode, on the CPU.
 
     `channels` of its images and their side `size` in pixels, words of its vocabulary and `size` words of a text, or
-    bits or numbers of a sample (see `Data`); only transformers need a size. Weights depend on the arguments alone
-    (convolutions He normal over the fan-out, norms 1 and 0, linear layers torch's default, in an ATM normal with 0.02,
-    in transformers all torch's default; Xavier normal where the model says so) and torch's global generator is left as
-    it was. Convolution weights lie in channels_last. Raises BadInput where the recipe's numbers do not make a network.
+    bits or numbers of a sample (see `Data`); only transformers and plain CNNs need a size. Weights depend on the
+    arguments alone (convolutions He normal over the fan-out, norms 1 and 0, linear layers torch's default, in an ATM
+    normal with 0.02, in transformers all torch's default; Xavier normal where the model says so) and torch's global
+    generator is left as it was. Convolution weights lie in channels_last. Raises BadInput where the recipe's numbers do
+    not make a network.
     """
     with torch.random.fork_rng(devices=()):
         torch.default_generator.manual_seed(seed)  # not torch.manual_seed: that one would reseed the accelerators too

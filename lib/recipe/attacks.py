@@ -229,6 +229,7 @@ class Learnt(Step):
 
     attacker: Attacker
     shadows: tuple[State, ...]
+    dealt: Whole | None = None  # membership dealt out anew, see `Attack`
 
     @property
     def place(self) -> Literal["device", "host"]:  # type: ignore[override]
@@ -248,6 +249,9 @@ class Attack(Step):
 
     Each target is judged on the members and non-members of its own row. Signals are aligned by sample, not by place.
 
+    With a number `dealt` it is the null: each sample of the pool gets the membership of another one, the same in every
+    network, targets and shadows, so that numbers of members and complement pairs stay and nothing is left to find.
+
     Result: `scores (T, n)`, `member (T, n)`, `thresholds (T,)` (NaN where the attack names none), and `index`, which
     samples: `(n,)`, or `(T, n)` where targets have pools of their own.
     """
@@ -258,6 +262,7 @@ class Attack(Step):
     attacker: Attacker
     targets: tuple[State, ...]
     shadows: tuple[State, ...] = ()  # empty: the targets are each other's shadows (an adaptive attacker)
+    dealt: Whole | None = None  # the draw of a null
 
     def verify(self) -> None:
         if not self.targets:
@@ -315,7 +320,7 @@ class Attack(Step):
 
     def learnt(self, target: State) -> Learnt:
         """What the attacker has learnt from a target's shadows."""
-        return Learnt(self.attacker, self.helpers(target))
+        return Learnt(self.attacker, self.helpers(target), self.dealt)
 
     def parents(self) -> Iterator[Step]:
         learnt = [self.learnt(target) for target in self.targets] if self.attacker.learns else []

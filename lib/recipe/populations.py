@@ -168,10 +168,26 @@ class Population:
     def sensitivity(self, queries: int = 10, eps: float = 1e-3) -> tuple[Sensitivity, ...]:
         return tuple(Sensitivity(state, queries, eps) for state in self.states)
 
-    def attack(self, attacker: Attacker, targets: int | None = None, shadows: Population | None = None) -> Attack:
-        """The first `targets` models (all, by default) attacked by `shadows` (this population itself, by default)."""
+    def attack(
+        self,
+        attacker: Attacker,
+        targets: int | None = None,
+        shadows: Population | None = None,
+        dealt: int | None = None,
+    ) -> Attack:
+        """The first `targets` models (all, by default) attacked by `shadows` (this population itself, by default).
+
+        A number `dealt` makes it the null, in which membership is dealt out anew (see `Attack`).
+        """
         chosen = self.states[:targets]
-        return Attack(attacker, chosen, shadows.states if shadows else self.states if targets else ())
+        return Attack(attacker, chosen, shadows.states if shadows else self.states if targets else (), dealt)
+
+    def course(self, attacker: Attacker, epochs: Sequence[int], dealt: int | None = None) -> dict[int, Attack]:
+        """These models attacked by each other at each checkpoint; 0 is the initialisation.
+
+        `lib.localization.trajectories.course` reads what they store.
+        """
+        return {epoch: self.at(epoch or "init").attack(attacker, dealt=dealt) for epoch in epochs}
 
 
 def choose(*populations: Population, slack: float = 0.02) -> Population:

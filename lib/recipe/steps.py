@@ -14,7 +14,7 @@ from lib.recipe.criteria import Criterion, Vulnerability
 from lib.recipe.designs import Design
 from lib.recipe.diets import Diet
 from lib.recipe.objectives import CrossEntropy, Objective, Slimming
-from lib.recipe.subjects import Data, Model, Schedule
+from lib.recipe.subjects import NORMED, Data, Model, Schedule
 
 __all__ = [
     "At", "Choose", "Edit", "Hold", "HoldWeights", "Prune", "PruneFilters", "Rewind", "RewindWeights", "Score",
@@ -156,6 +156,8 @@ class Train(State):
             raise BadInput("a ranking comes with a diet or RMR(), and they with it: train(schedule, ..., ranking=...)")
         if self.diet and self.objective.by_sample:
             raise BadInput(f"{name} draws its own batches: train without a diet")
+        if self.schedule.sharpness and self.objective.by_sample:
+            raise BadInput(f"{name} clips each sample's gradient: train with sharpness 0")
 
     def record(self) -> dict[str, Any]:
         """A training of a pruned network keeps what is gone beside its weights, which older versions did not."""
@@ -184,7 +186,8 @@ class Train(State):
             learnt = self.data.classes * sum(self.diet.visits(samples // self.data.classes, self.schedule.epochs))
         if objective.batches is not None:
             learnt = min(learnt, objective.batches * self.schedule.batch * self.schedule.epochs)
-        found = learnt * (objective.passes * trained + objective.beside(self, count))
+        passes = objective.passes + (3.0 if self.schedule.sharpness else 0.0)  # SAM's second look
+        found = learnt * (passes * trained + objective.beside(self, count))
         held = whole - trained  # runs once, or every epoch where augmentation changes what it sees
         if self.schedule.augment:
             found += learnt * (1 + objective.looks) * held
@@ -440,5 +443,5 @@ def readable(data: Data, model: Model) -> None:
 
 
 def filtered(model: Model, who: str) -> None:
-    if not model.name.startswith(("resnet", "vgg", "densenet")):
+    if not model.name.startswith(NORMED):
         raise BadInput(f"{who} needs convolutions with norms behind them, unlike a {model.name}: take a resnet")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from lib import BadInput, registry
-from lib.recipe.core import Amount, Positive, Recipe, Whole, Within
+from lib.recipe.core import Amount, Positive, Recipe, Share, Whole, Within
 
 __all__ = ["Augment", "Data", "Model", "Schedule"]
+
+NORMED = ("resnet", "vgg", "densenet", "wrn")  # architectures of convolutions with norms
 
 
 class Data(Recipe):
@@ -64,33 +66,39 @@ class Model(Recipe):
         "resnet10", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
         "vgg11", "vgg13", "vgg16", "vgg19",
         "densenet121",
+        "wrn16", "wrn28",
+        "cnn2", "cnn4", "cnn6",
         "atm-xt", "atm-t", "atm-s", "atm-b",
         "vit", "transformer", "fc",
     ] = "resnet18"  # fmt: skip  # ATM: Active Token Mixer; transformer: reads text; fc, fully connected: bits, numbers
-    width: Positive = 64  # channels of stage 1, DenseNet: of the stem; ViT: of each of 8 heads; fc: first layer's units
+    width: Positive = 64  # channels of stage 1 (WRN: 16 k), DenseNet: of the stem; ViT: of a head; fc: units of layer 1
     stem: Literal["conv3", "conv3-pool"] = "conv3"  # ResNet, DenseNet: 3x3 convolution, without or with 3x3/2 max-pool
     stage4_stride: Positive = 2  # ResNet; 1, 2, 4: the stage-4 map is as wide as stage 3's, half, a quarter
     stage4_channels: Positive | None = None  # output channels of stage 4; None: eight (bottlenecks: 32) times the width
     stage3_channels: Positive | None = None  # output channels of stage 3; None: four (16; ATM: five) times
     patch: Positive = 4  # ViT: side of its patches, pixels; ATM, 1, 2, 4: stride of the 7x7 patch embedding
-    norm: Literal["batch", "group"] = "batch"  # ResNet, VGG, DenseNet: under GroupNorm no samples meet, as DP-SGD needs
+    norm: Literal["batch", "group"] = "batch"  # all with BatchNorm: under GroupNorm no samples meet, as DP-SGD needs
     init: Literal["own", "xavier"] = "own"  # Xavier normal, biases zero: PPB's published code, of every architecture
     hidden: Positive | None = None  # VGG: units of two further layers before the last (PPB's VGG16: 4096); None: none
+    dropout: Share = 0.0  # WRN: between the two convolutions of a block; the paper has 0 and .3
 
     def verify(self) -> None:
-        staged, normed = ("resnet", "vgg", "atm"), ("resnet", "vgg", "densenet")
+        staged = ("resnet", "vgg", "atm")
         for own, families, usual in (
             ("stem", ("resnet", "densenet"), "conv3"),
             ("stage4_stride", ("resnet",), 2),
             ("stage4_channels", staged, None),
             ("stage3_channels", staged, None),
             ("patch", ("atm", "vit"), 4),
-            ("norm", normed, "batch"),
+            ("norm", NORMED, "batch"),
             ("hidden", ("vgg",), None),
+            ("dropout", ("wrn",), 0.0),
         ):
             if not self.name.startswith(families) and getattr(self, own) != usual:
                 owners = " and ".join(families)
                 raise BadInput(f"{own} belongs to the {owners} architectures: leave it out of a {self.name}")
+        if self.dropout == 1:
+            raise BadInput("Model.dropout cannot be 1, which leaves nothing: give less")
         if self.name in ("densenet121", "fc") and self.width % 2:
             raise BadInput(f"layers of a {self.name} have half its width: give an even one, not {self.width}")
 
@@ -101,7 +109,7 @@ class Model(Recipe):
     @property
     def shares_statistics(self) -> bool:
         """Whether samples of a batch meet in BatchNorm."""
-        return self.norm == "batch" and self.name.startswith(("resnet", "vgg", "densenet"))
+        return self.norm == "batch" and self.name.startswith(NORMED)
 
     @property
     def reads(self) -> tuple[registry.Kind, ...]:
@@ -134,6 +142,7 @@ class Schedule(Recipe):
     warmup: Whole = 0  # first epochs at `factor` times the rate
     augment: Augment | None = None
     patience: Whole | None = None  # stop after more than this many epochs without a better dev accuracy; keep the best
+    sharpness: Amount = 0.0  # SAM's rho (Foret et al. 2021): gradients are taken so far uphill; .05 is usual
 
     def record(self) -> dict[str, Any]:
         """Adam has no momentum of SGD's kind: what is said of it makes no other training."""

@@ -1,9 +1,8 @@
 """Steps of the defences that need more than the batch: another network, other samples, or labels of their own."""
 
-import contextlib
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +25,7 @@ from lib.training.update import (
     Task,
     Update,
     sizes,
+    untracked,
 )
 
 
@@ -195,19 +195,6 @@ def sensitivity(gap: Tensor, free: Tensor) -> Tensor:
     """PAST's gamma of a tensor: the size of the gap's gradient, of mean one where `free`; zeros where all are zero."""
     size = gap.abs() * free
     return size / (size.sum() / free.sum()).clamp(min=torch.finfo(size.dtype).tiny)
-
-
-@contextlib.contextmanager
-def untracked(net: nn.Module) -> Iterator[None]:
-    """BatchNorm normalises as it does in training, while its statistics stay as they are."""
-    tracking = [module for module in net.modules() if isinstance(module, nn.BatchNorm2d) and module.training]
-    try:
-        for module in tracking:
-            module.track_running_stats = False
-        yield
-    finally:
-        for module in tracking:
-            module.track_running_stats = True
 
 
 @update_for.register(RMR)

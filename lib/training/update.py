@@ -94,7 +94,7 @@ class Update:
         self.n = len(members)
         self.samples = members if others is None else torch.cat([members, others])
         self.label = data.labels[members].cpu()
-        self.batch, self.augment, self.phase = schedule.batch, schedule.augment, ""
+        self.batch, self.augment, self.phase, self.rho = schedule.batch, schedule.augment, "", schedule.sharpness
         self.low = task.precision == "bf16"
         self.diet, self.ranking = task.diet, None if task.ranking is None else task.ranking.cpu()
         ranked = self.diet is not None or objective.ranked
@@ -158,6 +158,8 @@ class Update:
             value = self.value(size, drawn[0], logits, labels)
             self.optimizer.zero_grad(set_to_none=True)
             value.backward()  # type: ignore[no-untyped-call]
+        if self.rho:
+            self.sharpen(size, drawn, labels)
         self.update()
         self.hold.impose()
         self.position.add_(size)
@@ -170,6 +172,29 @@ class Update:
     def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         """The objective on these `size` samples at `places (size,)`, a float32 scalar."""
         return loss(self.objective, logits.float(), labels, self.epoch)
+
+    def sharpen(self, size: int, drawn: Tensor, labels: Tensor) -> None:
+        """SAM (Foret et al. 2021): replaces the gradients by those at the weights + rho * gradient / its norm.
+
+        The norm is over all weights that are free, and what is held stays where it is. The second pass sees the same
+        batch and leaves BatchNorm's statistics alone. Weight decay is the optimizer's, at the weights themselves.
+        """
+        learning = [parameter for parameter in self.net.parameters() if parameter.grad is not None]
+        with torch.no_grad():
+            for tensor, mask, _ in self.hold.pinned:
+                if tensor.grad is not None:
+                    tensor.grad.masked_fill_(mask, 0)
+            up: list[Tensor] = [parameter.grad for parameter in learning]  # type: ignore[misc]
+            scale = self.rho / (torch.stack([part.norm() for part in up]).norm() + 1e-12)
+            before = [parameter.clone() for parameter in learning]
+            for parameter, part in zip(learning, up, strict=True):
+                parameter.addcmul_(part, scale)
+        self.optimizer.zero_grad(set_to_none=True)
+        with float32(), untracked(self.net):
+            self.value(size, drawn[0], self.logits(self.images(drawn)), labels).backward()  # type: ignore[no-untyped-call]
+        with torch.no_grad():
+            for parameter, value in zip(learning, before, strict=True):
+                parameter.copy_(value)
 
     def update(self) -> None:
         """Changes the weights by the gradients, which are there."""
@@ -229,6 +254,19 @@ class Update:
                     for state in optimizer.state.values():
                         for value in state.values():
                             value.zero_()
+
+
+@contextlib.contextmanager
+def untracked(net: nn.Module) -> Iterator[None]:
+    """BatchNorm normalises as it does in training, while its statistics stay as they are."""
+    tracking = [module for module in net.modules() if isinstance(module, nn.BatchNorm2d) and module.training]
+    try:
+        for module in tracking:
+            module.track_running_stats = False
+        yield
+    finally:
+        for module in tracking:
+            module.track_running_stats = True
 
 
 def sizes(n: int, batch: int) -> list[int]:

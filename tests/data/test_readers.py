@@ -435,7 +435,7 @@ def test_the_listing(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPa
     out = capsys.readouterr().out
     assert all(name in out for name in (*registry.ENTRIES, *registry.ORIGINALS))
     assert max(map(len, out.splitlines())) <= 100
-    assert out.count(" yes ") == 3 and out.count(" no ") == 14
+    assert out.count(" yes ") == 4 and out.count(" no ") == 14
 
 
 def test_the_command_on_bad_input(capsys: pytest.CaptureFixture) -> None:

@@ -138,7 +138,7 @@ def test_the_whole_image_has_one_key() -> None:
     assert large.data.pixels == 30 and large.but("data set", "mnist").data.pixels is None
 
 
-WITHOUT_STAGES = ("densenet121", "vit", "transformer", "fc")
+WITHOUT_STAGES = ("wrn16", "wrn28", "cnn2", "cnn4", "cnn6", "densenet121", "vit", "transformer", "fc")
 
 
 def test_what_an_architecture_does_not_take_goes_back() -> None:

@@ -22,12 +22,12 @@ def images(n: int = 24, pixels: int = 16) -> Resident:
 def assert_front_is_held(model: Model, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trained, rewound from `place` on, trained again with the front held: once with its features kept, once not."""
     data, members, schedule = images(), torch.arange(24), Schedule(2, batch=8, lr=0.02, weight_decay=0.1)
-    first = fit(build(model, 1, 3, 0), data, members, schedule, seed=0, wanted=("init",)).states
+    first = fit(build(model, 1, 3, 0, 16), data, members, schedule, seed=0, wanted=("init",)).states
     start, ends = rewind(first["last"], first["init"], place), []
     held = hold(start, place)
     for cache in (update.CACHE, 0):
         monkeypatch.setattr(update, "CACHE", cache)
-        net = build(model, 1, 3, 1)
+        net = build(model, 1, 3, 1, 16)
         net.load_state_dict(start)
         calls: list[int] = []
         next(net.blocks())[1].register_forward_hook(lambda *_, calls=calls: calls.append(1))
@@ -47,8 +47,8 @@ def assert_front_is_held(model: Model, place: str, monkeypatch: pytest.MonkeyPat
 
 def assert_no_distance_before(model: Model, block: str, data: Resident) -> None:
     """Two nets that share all weights before `block` are at no distance there, and at some from it on."""
-    a, b = build(model, 1, 3, 0), build(model, 1, 3, 0)
-    b.load_state_dict(rewind(a.state_dict(), build(model, 1, 3, 1).state_dict(), block))
+    a, b = build(model, 1, 3, 0, 16), build(model, 1, 3, 0, 16)
+    b.load_state_dict(rewind(a.state_dict(), build(model, 1, 3, 1, 16).state_dict(), block))
     names = part_names(a, "blocks")
     found = distances(a, b, data, torch.arange(24), "blocks")["euclidean"]
     first = names.index(block)

@@ -47,7 +47,7 @@ def test_dropout_has_the_gradient_of_what_it_keeps() -> None:
     torch.testing.assert_close(x.grad, 2.0 * (y != 0))
 
 
-@pytest.mark.parametrize("name", ["resnet18", "resnet50", "vgg11", "densenet121"])
+@pytest.mark.parametrize("name", ["resnet18", "resnet50", "vgg11", "densenet121", "wrn16"])
 def test_groupnorm_takes_the_place_of_each_batchnorm(name: str) -> None:
     own, group = (skeleton(Model(name, width=12, norm=norm), 3, 10) for norm in ("batch", "group"))
     before, after = (
@@ -67,7 +67,7 @@ def test_under_groupnorm_no_samples_meet() -> None:
         Model("vit", norm="group")
 
 
-@pytest.mark.parametrize("name", ["resnet10", "vgg11", "densenet121", "fc", "vit"])
+@pytest.mark.parametrize("name", ["resnet10", "vgg11", "densenet121", "wrn16", "cnn4", "fc", "vit"])
 def test_xavier_normal_has_its_variance_and_no_biases(name: str) -> None:
     net = build(Model(name, width=32, init="xavier"), 64 if name == "fc" else 3, 10, seed=0, size=16)
     for module in net.modules():

@@ -31,7 +31,7 @@ def same(net: Net, small: Net, x: Tensor = X) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", ["resnet10", "resnet18", "resnet50", "vgg11"])
+@pytest.mark.parametrize("name", ["resnet10", "resnet18", "resnet50", "vgg11", "wrn16"])
 @pytest.mark.parametrize("by", ["l1", "random", "scale"])
 def test_outputs_stay_and_parameters_go(name: str, by: str) -> None:
     model = Model(name, width=4)

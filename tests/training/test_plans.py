@@ -48,8 +48,9 @@ def same(a: Trajectory, b: Trajectory) -> bool:
         Schedule(3, batch=16, lr=0.05, momentum=0.0, augment=Augment(1)),
         Schedule(3, batch=16, lr=0.05, nesterov=True, decay="steps", milestones=(1,)),
         Schedule(3, batch=16, lr=0.01, optimizer="adam", augment=Augment(1)),
+        Schedule(3, batch=16, lr=0.05, sharpness=0.1),
     ],
-    ids=["momentum", "plain", "nesterov", "adam"],
+    ids=["momentum", "plain", "nesterov", "adam", "sharpness"],
 )
 def test_a_recording_is_no_training(
     net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, schedule: Schedule, held: str, precision: str

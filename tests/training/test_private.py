@@ -95,7 +95,7 @@ def test_text_has_gradients_of_its_own_too() -> None:
     assert_gradients_of_their_own(net, torch.tensor([[3, 4, 5, 3, 0, 0], [7, 2, 0, 0, 0, 0], [1, 1, 1, 9, 9, 19]]))
 
 
-@pytest.mark.parametrize("name", ["resnet10", "vgg11", "densenet121"])
+@pytest.mark.parametrize("name", ["resnet10", "vgg11", "densenet121", "wrn16"])
 def test_networks_with_groupnorm_have_them_too(name: str) -> None:
     """In float64: two channels of a group on a map of one pixel are their signs, whose float32 gradients are noise."""
     net = build(Model(name, width=4, norm="group"), 1, 3, seed=0)

@@ -106,6 +106,44 @@ def test_no_step_asks_for_a_value(
         assert len(learner.state) == len(learner.param_groups[0]["params"])
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_sharpness_goes_with_every_objective(net: Net, data: Resident, objective: str) -> None:
+    schedule = Schedule(2, batch=16, augment=Augment(1), sharpness=0.05)
+    step, mode = without_values(net, data, schedule, OBJECTIVES[objective], "half", "fp32")
+    with mode:
+        for size in (16, 8):
+            step(size)
+
+
+@pytest.mark.parametrize("held", ["nothing", "half"])
+def test_sharpness_takes_the_gradient_uphill(net: Net, data: Resident, held: str) -> None:
+    """One step, against SAM written down: the norm is of free weights, and statistics know the first pass alone."""
+    rho, lr, mask = 0.3, 0.1, masks(net, held)
+    other, before = copy.deepcopy(net).train(), {n: p.detach().clone() for n, p in net.named_parameters()}
+    free = {n: ~mask[n] if n in mask else torch.ones_like(p, dtype=torch.bool) for n, p in before.items()}
+
+    def slopes() -> dict[str, Tensor]:
+        other.zero_grad()
+        x = (data.samples[MEMBERS].permute(0, 3, 1, 2).float() / 255 - data.mean) / data.std
+        torch.nn.functional.cross_entropy(other(x), data.labels[MEMBERS]).backward()
+        return {n: torch.where(free[n], p.grad, 0.0) for n, p in other.named_parameters()}
+
+    up = slopes()
+    statistics = {n: b.clone() for n, b in other.named_buffers()}
+    size = torch.cat([part.flatten() for part in up.values()]).norm()
+    with torch.no_grad():
+        for name, parameter in other.named_parameters():
+            parameter.add_(rho * up[name] / size)
+    down = slopes()
+    fit(net, data, MEMBERS, Schedule(1, 56, lr=lr, momentum=0.0, weight_decay=0.0, sharpness=rho), seed=0, held=mask)
+    assert max((up[n] - down[n]).abs().max() for n in up) > 1e-3, "uphill is elsewhere"
+    for name, parameter in net.named_parameters():
+        torch.testing.assert_close(parameter.detach(), before[name] - lr * down[name], rtol=1e-3, atol=1e-5)
+    for name, buffer in net.named_buffers():
+        if name not in mask:
+            torch.testing.assert_close(buffer, statistics[name])
+
+
 def test_a_host_branch_would_be_noticed(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
     def branching(objective: Objective, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
         mean = torch.nn.functional.cross_entropy(logits, labels)

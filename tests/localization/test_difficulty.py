@@ -1,0 +1,55 @@
+"""Hardness measures of networks whose answers are made up."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+from lib.data.designs import Role
+from lib.localization.difficulty import difficulty
+
+EPOCHS = (0, 1, 2, 4)
+
+
+def answers(posteriors: dict[int, np.ndarray], role: np.ndarray) -> dict[int, list[dict[str, np.ndarray]]]:
+    """Networks whose posteriors of class 0, the right one of two, are `(K, n)` at each epoch."""
+    n = role.shape[1]
+    return {
+        epoch: [
+            {
+                "logits": np.stack([special.logit(p), np.zeros(n)], axis=1).astype(np.float32),
+                "labels": np.zeros(n, int),
+                "role": own,
+                "index": np.arange(n),
+            }
+            for p, own in zip(each, role, strict=True)
+        ]
+        for epoch, each in posteriors.items()
+    }
+
+
+def test_measures_by_hand() -> None:
+    """Two networks, four samples, of which the last is no sample of the pool; each trained on the first two."""
+    role = np.array([[Role.MEMBER, Role.MEMBER, Role.NONMEMBER, Role.TEST]] * 2)
+    easy, hard, out = [0.5, 0.9, 0.9, 0.9], [0.5, 0.6, 0.4, 0.8], [0.5, 0.4, 0.4, 0.2]
+    each = {e: np.array([[easy[k], hard[k], out[k], 0.5]] * 2) for k, e in enumerate(EPOCHS)}
+    found = difficulty(answers(each, role), early=1)
+    assert found["index"].tolist() == [0, 1, 2]
+    p = np.array([easy[1:], hard[1:]])
+    assert found["mean loss"][:2] == pytest.approx(-np.log(p).mean(axis=1), rel=1e-5)
+    assert found["last loss"][:2] == pytest.approx(-np.log(p[:, -1]), rel=1e-5)
+    assert found["iteration learned"][:2].tolist() == [1, 4]
+    assert found["forgetting"][:2].tolist() == [0, 1]
+    assert found["early error"][:2] == pytest.approx(np.sqrt(2) * (1 - p[:, 0]), rel=1e-5)
+    assert found["margin"][:2] == pytest.approx(-special.logit(p).mean(axis=1), rel=1e-5)
+    assert found["aleatoric"][:2] == pytest.approx((p * (1 - p)).mean(axis=1), rel=1e-5)
+    assert found["epistemic"][:2] == pytest.approx(p.var(axis=1), rel=1e-4, abs=1e-9)
+    assert found["inconsistency"][2] == 1 and found["ensemble variance"][2] == pytest.approx(0, abs=1e-12)
+
+
+def test_what_was_never_learned_and_who_was_never_in() -> None:
+    role = np.array([[Role.MEMBER, Role.MEMBER], [Role.NONMEMBER, Role.MEMBER]])
+    each = {e: np.array([[0.9, 0.1], [0.3, 0.1]]) for e in EPOCHS}
+    found = difficulty(answers(each, role), early=4)
+    assert found["iteration learned"].tolist() == [1, 8], "never right: double the last checkpoint"
+    assert found["memorization"][0] == pytest.approx(0.6, rel=1e-5)
+    assert found["inconsistency"].tolist() == [1, 1], "the second one takes the median of the others"
