@@ -2,8 +2,8 @@
 
 Networks of width 8 on small Fashion-MNIST at 16 x 16, pool 600, 60 epochs, one thread, in turn in one process. Each
 time the network answers all that its design uses, 750 samples, while 300 are trained on. Ratio of processor time: what
-may be taken, 1.3 times that of the training alone, over what is taken. The last epoch is none of the twelve: its weights
-are stored anyway. Bytes are those on disk: of the weights, which a checkpoint would take, over those of its signals,
+may be taken, 1.3 times that of the training alone, over what is taken. The last epoch is not among them: its weights are
+stored anyway. Bytes are those on disk: of the weights, which a checkpoint would take, over those of its signals,
 which do not grow with the network; nothing is required of this ratio. No checkpoint's weights may be stored.
 """
 
@@ -44,7 +44,7 @@ def main() -> dict[str, Ratio]:
     found: dict[str, Ratio] = {}
     for name in ("cnn4", "resnet10"):
         design, schedule = RandomHalves(600, test=150), Schedule(EPOCHS, 64, "adam", lr=0.005)
-        step = Setup(Data(pixels=16), design, Model(name, 8), schedule, 1).trained()[0]
+        step = Setup(Data(pixels=16), design, Model(name, 8), schedule, 1).trained()[0].training
         read = [Signals(step.at(epoch)) for epoch in AT]
         seconds(train(step, read=read))
         taken = [seconds(train(step, read=read)) / seconds(train(step)) for _ in range(ROUNDS)]
@@ -52,15 +52,12 @@ def main() -> dict[str, Ratio]:
         found |= row(f"a course's time, {name}", [TIMES / each for each in taken], 1.0)
         with fresh_store():
             assert not run(plans.plan([read]), 1), "a training failed"
-            weights, *signals = (
-                sum((store.folder(one.key) / file).stat().st_size for file in (store.ARRAYS, store.ENTRY))
-                for one in (step, *read)
-            )
+            entries = [[*store.folder(one.key).iterdir()] for one in (step, *read)]
+            weights, *signals = (sum(file.stat().st_size for file in files) for files in entries)
             assert not any(store.has(one.of.key) for one in read), "weights of a checkpoint are stored"
             print(f"{name}: {weights:,} bytes of weights at the end, {signals[0]:,} of signals at each checkpoint")
-            found |= row(
-                f"a course's bytes, {name}: weights against signals", [weights / each for each in signals], 0.0
-            )
+            ratios = [weights / each for each in signals]
+            found |= row(f"a course's bytes, {name}: weights against signals", ratios, 0.0)
     return found
 
 
