@@ -2,7 +2,7 @@
 
 Networks of width 8 on small Fashion-MNIST at 16 x 16, pool 600, 60 epochs, one thread, in turn in one process. Each
 time the network answers all that its design uses, 750 samples, while 300 are trained on. Ratio of processor time: what
-may be taken, 1.3 times that of the training alone, over what is taken. The last epoch is not among them: its weights are
+may be taken, 1.3 times that of the training alone, over what is taken. The last epoch is not there: its weights are
 stored anyway. Bytes are those on disk: of the weights, which a checkpoint would take, over those of its signals,
 which do not grow with the network; nothing is required of this ratio. No checkpoint's weights may be stored.
 """
