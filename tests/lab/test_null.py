@@ -8,6 +8,7 @@ import pytest
 
 from lib import BadInput, audit, lab, store
 from lib.data import readers
+from lib.data.designs import Role
 from lib.recipe import (
     KINDS,
     RMIA,
@@ -100,3 +101,25 @@ def test_every_design_has_its_null_test_or_a_reason() -> None:
     ours = {name: kind for name, kind in KINDS.items() if kind.__module__.startswith("lib.")}
     assert {name for name, kind in ours.items() if issubclass(kind, Design)} <= known
     assert readers.load(DATA.name, DATA.pixels).train == DATA.parts[0]
+
+
+@pytest.mark.parametrize("attacker", [LiRA(), RMIA(), Threshold(), Network(hidden=(8,), epochs=4)], ids=repr)
+def test_membership_dealt_out_anew_leaves_nothing_to_find(attacker: Attacker) -> None:
+    """Signals that tell their members plainly: the attack finds them, its null does not, with as many members."""
+    models = Setup(DATA, RandomHalves(600, test=60), Model("resnet10", width=2), Schedule(1), 8).trained()
+    knowing_nothing(models, 0)
+    for state in models:
+        signals = Signals(state)
+        arrays = dict(store.read(signals.key).arrays)
+        member = (arrays["role"] == Role.MEMBER)[:, None]
+        arrays["views"] = arrays["views"] + 3 * member
+        arrays["logits"] = arrays["logits"] + 3 * member * np.eye(DATA.classes, dtype=np.float32)[arrays["labels"]]
+        store.discard(signals.key)
+        store.write(signals.key, signals.record(), arrays, {})
+    true, *nulls = (models.attack(attacker, dealt=dealt) for dealt in (None, *range(8)))
+    results = lab.realize(true, nulls)
+    assert audit.audit(results[true], ())["auc"].low > 0.6
+    found = audit.over([float(np.mean(audit.auc(results[n]["scores"], results[n]["member"]))) for n in nulls])
+    assert found.low < 0.5 < found.high and found.high - found.low < 0.06, found
+    pairs = results[nulls[0]]["member"]
+    assert (pairs[::2] != pairs[1::2]).all() and not np.array_equal(pairs, results[true]["member"])
