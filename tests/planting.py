@@ -215,6 +215,27 @@ class Planted:
         values = np.exp(rng.normal(size=(len(role), own.data.classes)) + shift[:, None]).astype(np.float32)
         return {"sensitivity": values, "index": index, "labels": labels, "role": role}
 
+    def _hard(self, step: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """How hard each sample of the pool is, from 0 to 1; which of the data set it is, and its label."""
+        role, index, labels = _table(step.of.training.data, step.of.training.design, step.of.training.row)
+        pool = np.isin(role, (Role.MEMBER, Role.NONMEMBER))
+        share = self.effect(step, "agreement")
+        hard = share * remembered(index[pool]) + (1 - share) * self.draws(step).random(pool.sum())
+        return hard, index[pool], labels[pool]
+
+    @plant.register
+    def _(self, step: recipe.GradientNorm) -> dict[str, np.ndarray]:
+        hard, index, _ = self._hard(step)
+        return {"norm": np.exp(4 * hard), "index": index}
+
+    @plant.register
+    def _(self, step: recipe.PredictionDepth) -> dict[str, np.ndarray]:
+        (hard, index, labels), own = self._hard(step), step.of.training
+        names = _parts(own.model, own.data)
+        depth = (hard * (len(names) + 1)).astype(np.int64)
+        said = (labels + (np.arange(len(names))[:, None] < depth)) % own.data.classes
+        return {"depth": depth, "votes": said, "parts": words(names), "index": index}
+
     @plant.register
     def _(self, step: recipe.Generated) -> dict[str, np.ndarray]:
         rng, classes = self.draws(step), step.of.training.data.classes

@@ -12,8 +12,8 @@ from lib.recipe.steps import Signals, State, Train, filtered, readable
 from lib.recipe.subjects import Data, Model
 
 __all__ = [
-    "Anatomy", "Compacted", "Cost", "Distance", "Generated", "Memorization", "SelfAudit", "Sensitivity",
-    "ShuffledRanking", "Similarity", "Sparsity", "StageMembership", "StageProbe",
+    "Anatomy", "Compacted", "Cost", "Distance", "Generated", "GradientNorm", "Memorization", "PredictionDepth",
+    "SelfAudit", "Sensitivity", "ShuffledRanking", "Similarity", "Sparsity", "StageMembership", "StageProbe",
 ]  # fmt: skip
 
 
@@ -246,6 +246,49 @@ class Generated(Step):
 
     def operations(self, count: Count) -> float:
         return count("flops", self.of.training.data, self.of.training.model) * self.count
+
+
+class GradientNorm(Step):
+    """GraNd: how far a sample would move the weights, the norm of its cross-entropy's gradient (Paul et al. 2021).
+
+    Of each plain sample of the pool alone, by all trainable parameters, biases and norms included, in float32 whatever
+    the training's precision and in evaluation mode, where no other samples enter. The paper takes the mean over
+    initialisations, at an early epoch: this is one network's, so average those of several.
+
+    Result: `norm (n,)`, `index (n,)`.
+    """
+
+    of: State
+
+    def operations(self, count: Count) -> float:
+        """A single sample's gradient takes as long as 5 to 22 samples' forward passes, as measured."""
+        return 16 * _walk(self.of, count)
+
+
+class PredictionDepth(Step):
+    """After which part a sample's prediction no longer changes (Baldock et al. 2021, section 2).
+
+    At each part (stem, stages, head) the nearest members in feature space vote with their labels; a sample has no vote
+    of its own, and of equally many votes the nearer ones count. Its depth is the first part from which on all votes
+    are what the network predicts, counted from 0; the number of parts where the last vote is another one. The paper
+    looks after each layer and at the input too. Where it is silent: distances are Euclidean, maps of images are
+    averaged over at most 4 x 4 places, those of tokens over all; the head's features are its logits.
+
+    Result: `depth (n,)`, `votes (parts, n)` (classes), `parts` (text), `index (n,)`.
+    """
+
+    of: State
+    neighbours: Positive = 30
+
+    def verify(self) -> None:
+        members = self.of.training.design.members(self.of.training.row)
+        if self.neighbours >= members:
+            raise BadInput(f"PredictionDepth.neighbours cannot be {self.neighbours}: a row has {members} members")
+
+    def operations(self, count: Count) -> float:
+        """A quarter of a microsecond a pair of samples, all parts together, as measured."""
+        own = self.of.training
+        return _walk(self.of, count) + 8e3 * own.design.pool * own.design.members(own.row)
 
 
 def _walk(state: State, count: Count) -> float:

@@ -1,0 +1,134 @@
+"""Gradients of single samples and prediction depth: by hand, against loops, and what they find in small networks."""
+
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional
+
+from lib import BadInput, lab
+from lib.data import augmentation
+from lib.data.designs import Role
+from lib.data.resident import Resident
+from lib.localization.hardness import depths, gradient_norms, pooled, votes
+from lib.models import Net, build
+from lib.recipe import Data, GradientNorm, Model, PredictionDepth, RandomHalves, Schedule, Setup, Signals
+
+NETS = [Model(name, width) for name, width in (("resnet10", 4), ("vgg11", 4), ("cnn4", 4), ("wrn16", 4), ("vit", 2))]
+
+
+def images(n: int, pixels: int = 8) -> Resident:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randint(256, (n, pixels, pixels, 1), generator=generator, dtype=torch.uint8)
+    return Resident(x, torch.arange(n) % 4, torch.full((1,), 0.5), torch.full((1,), 0.25), n, 4)
+
+
+def bits(n: int) -> Resident:
+    x = torch.randint(2, (n, 12), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    return Resident(x, torch.arange(n) % 4, torch.empty(0), torch.empty(0), n, 4)
+
+
+@pytest.mark.parametrize("model", [*NETS, Model("fc", 8)], ids=lambda model: model.name)
+def test_a_gradient_is_that_of_the_sample_alone(model: Model) -> None:
+    data = bits(40) if model.name == "fc" else images(40)
+    net = build(model, 12 if model.name == "fc" else 1, 4, 0, 8)
+    net(augmentation.plain(data, torch.arange(40)))  # BatchNorm has statistics of its own
+    before = {name: value.clone() for name, value in net.eval().state_dict().items()}
+    index = torch.arange(35).flip(0)
+    found, expected = gradient_norms(net, data, index), []
+    for i in index:
+        net.zero_grad()
+        functional.cross_entropy(net(augmentation.plain(data, i[None])), data.labels[i][None]).backward()
+        expected.append(torch.cat([p.grad.flatten() for p in net.parameters() if p.grad is not None]).norm())
+    np.testing.assert_allclose(found, torch.stack(expected), rtol=1e-5)
+    assert found.dtype == np.float64 and all(torch.equal(before[n], v) for n, v in net.state_dict().items())
+
+
+def test_of_a_linear_map_it_is_the_error_times_the_input() -> None:
+    """dL/dW = (p - onehot) x^T and dL/db = p - onehot."""
+    data, net = images(30), Net(OrderedDict(flat=nn.Flatten(), head=nn.Linear(64, 4)))
+    x = augmentation.plain(data, torch.arange(30))
+    error = net(x).detach().softmax(dim=1) - functional.one_hot(data.labels, 4)
+    expected = error.norm(dim=1) * (x.flatten(1).square().sum(dim=1) + 1).sqrt()
+    np.testing.assert_allclose(gradient_norms(net, data, torch.arange(30)), expected, rtol=1e-5)
+
+
+@given(st.integers(0, 2**16), st.integers(1, 6))
+def test_votes_are_those_of_the_nearest(seed: int, neighbours: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, labels, voters = rng.normal(size=(20, 3)) + 50, rng.integers(3, size=20), rng.permutation(20)[:10]
+    expected = []
+    for i, row in enumerate(rows):
+        near = sorted((np.linalg.norm(rows[j] - row), labels[j]) for j in voters if j != i)[:neighbours]
+        own = {c: [d for d, label in near if label == c] for c in range(3)}
+        expected.append(max(own, key=lambda c: (len(own[c]), -sum(own[c]))))
+    assert votes(rows, voters, labels, 3, neighbours).tolist() == expected
+
+
+def test_of_equally_many_votes_the_nearer_count_and_then_the_first_class() -> None:
+    rows = np.array([[0.0], [1.0], [-1.5], [2.5], [-2.5]])
+    for labels, expected in (([0, 2, 1, 1, 2], 2), ([0, 1, 2, 2, 1], 1), ([0, 2, 1, 1, 1], 1)):
+        assert votes(rows, np.arange(1, 5), np.array(labels), 3, 4)[0] == expected
+    alike = np.array([[0.0], [1.0], [-1.0]])
+    assert votes(alike, np.array([1, 2]), np.array([0, 2, 1]), 3, 2)[0] == 1
+    assert votes(np.zeros((3, 1)), np.array([1, 2]), np.array([0, 2, 2]), 3, 1).tolist() == [2, 2, 2]
+
+
+def test_depth_by_hand() -> None:
+    said = np.array([[1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 1, 0]])
+    assert depths(said, np.array([1, 1, 1, 1])).tolist() == [0, 2, 2, 3]
+
+
+def test_planted_features_decide_where_classes_part() -> None:
+    """Classes lie apart from the second part on, but for some samples only from the third."""
+    rng, labels = np.random.default_rng(0), np.arange(200) % 2
+    late, voters = np.arange(200) < 20, np.arange(20, 200)
+    parted = [np.zeros(200), np.where(late, 1 - labels, labels), labels]
+    rows = [10 * side[:, None] + rng.normal(size=(200, 4)) for side in parted]
+    said = np.stack([votes(each, voters, labels, 2, 30) for each in rows])
+    found = depths(said, labels)
+    assert (found[late] == 2).all() and set(found[~late]) <= {0, 1} and 0.3 < found[~late].mean() < 0.7
+
+
+def test_features_that_know_nothing_vote_by_chance() -> None:
+    rng, n, parts = np.random.default_rng(0), 2000, 3
+    labels, final = rng.integers(4, size=(2, n))
+    said = np.stack([votes(rng.normal(size=(n, 5)), np.arange(0, n, 2), labels, 4, 7) for _ in range(parts)])
+    assert abs((said == labels).mean() - 0.25) < 4 * (3 / 16 / (parts * n)) ** 0.5
+    never = (depths(said, final) == parts).mean()
+    assert abs(never - 0.75) < 4 * (3 / 16 / n) ** 0.5
+
+
+def test_large_maps_are_averaged_over_places() -> None:
+    maps = torch.randn(2, 3, 8, 8)
+    assert torch.allclose(pooled("", maps).view(2, 3, 4, 4)[:, :, 0, 1], maps[:, :, :2, 2:4].mean(dim=(2, 3)))
+    assert torch.equal(pooled("", maps[:, :, :4, :2]), maps[:, :, :4, :2].flatten(1))
+    assert torch.equal(pooled("", maps[:, :, 0]), maps[:, :, 0].mean(dim=1)) and pooled("", maps[:, 0, 0]).shape == (
+        2,
+        8,
+    )
+
+
+def test_both_are_read_off_a_network_that_has_learnt_its_members() -> None:
+    one = Setup(Data(pixels=8), RandomHalves(120), Model("resnet10", 4), Schedule(20, 16, lr=0.05), 1).trained()[0]
+    steps = GradientNorm(one), PredictionDepth(one, 5), Signals(one)
+    results = lab.realize(*steps)
+    norm, depth, signals = (results[step] for step in steps)
+    pool = np.isin(signals["role"], (Role.MEMBER, Role.NONMEMBER))
+    member = (signals["role"] == Role.MEMBER)[pool]
+    right = (signals["logits"].argmax(axis=1) == signals["labels"])[pool]
+    for found in (norm, depth):
+        np.testing.assert_array_equal(found["index"], signals["index"][pool])
+    assert np.median(norm["norm"][member]) < 0.5 * np.median(norm["norm"][~member])
+    assert norm["norm"][right].mean() < norm["norm"][~right].mean()
+    assert depth.parts == ["stem", "stage1", "stage2", "stage3", "stage4", "head"] and depth["votes"].shape == (6, 120)
+    final = signals["logits"][pool].argmax(axis=1)
+    agreed = (depth["votes"] == final).mean(axis=1)
+    assert agreed[0] < 0.8 and agreed[-1] > 0.85 and agreed[-1] > agreed[0] + 0.1
+    np.testing.assert_array_equal(depth["depth"], depths(depth["votes"], final))
+    with pytest.raises(BadInput, match="neighbours cannot be 60: a row has 60 members"):
+        PredictionDepth(one, 60)
