@@ -171,6 +171,19 @@ def test_the_sample_explorer_opens_runs_and_answers(page: "Page") -> None:
     assert "In epoch 3 of 3 of a round the window is at ranks 3 to 5" in said(page, before)
 
 
+def test_the_time_explorer_opens_runs_and_answers(page: "Page") -> None:
+    smaller = (
+        "axis = ['digits']\naxis_pixels = [0]\nwidth = 2\npool = 100\ntest = 40\nepochs = 2\nnetworks = 8\njudges = 8"
+    )
+    run(page, "explore/time.py", f"{smaller}\nshare = 0.5\ncheckpoints = [0, 1, 2]")
+    before = said(page)
+    assert "Epoch 2: LiRA with its threshold at 10 % FPR" in before
+    handle = page.locator(".leak-atlas-epoch [role=slider]")
+    handle.focus()
+    handle.press("ArrowLeft")
+    assert "Epoch 1: LiRA with its threshold at 10 % FPR" in said(page, before)
+
+
 # ---------------------------------------------------------------- planes that move, on a page that lies on a disk
 
 

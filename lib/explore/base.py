@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import ipywidgets as widgets
 import numpy as np
+from numpy.typing import NDArray
 from traitlets import TraitError
 
 from lib import BadInput, audit, lab, nearest, store
 from lib.audit import Estimate
 from lib.localization.disparity import Arrays
-from lib.recipe import Attack, Attacker, Population, Signals, Step
+from lib.recipe import Attack, Attacker, Data, Population, Signals, Step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,6 +99,20 @@ def picture(fig: Sheet) -> str:
         artist.draw(canvas.get_renderer())
     data, text = png(Image.fromarray(np.asarray(canvas.buffer_rgba())), compress_level=1), html.escape(fig.finding)
     return f'<img alt="{text}" src="data:image/png;base64,{data}" style="width:{fig.bbox.width:.0f}px;max-width:none">'
+
+
+def pictured(data: Data) -> None:
+    """BadInput on data that are neither images nor bits."""
+    if data.kind not in ("images", "bits"):
+        raise BadInput(f"{data.name} is {data.kind}, of which there is no picture: take images or bits")
+
+
+def pictures(x: NDArray[Any]) -> NDArray[np.uint8]:
+    """Samples as pictures `(n, H, W, 3)`; bits lie row by row in a square, dark where they are set."""
+    if x.ndim == 2:
+        side = int(np.ceil(np.sqrt(x.shape[1])))
+        x = (255 * (1 - np.pad(x, ((0, 0), (0, side**2 - x.shape[1]))))).reshape(-1, side, side, 1).astype(np.uint8)
+    return np.broadcast_to(x, (*x.shape[:3], 3))
 
 
 def offer(control: Any, options: Sequence[Any], otherwise: Any) -> Any:

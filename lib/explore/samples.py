@@ -82,8 +82,7 @@ class Samples:
     head: bool = True
 
     def __post_init__(self) -> None:
-        if (kind := self.setup.data.kind) not in ("images", "bits"):
-            raise BadInput(f"{self.setup.data.name} is {kind}, of which there is no picture: take images or bits")
+        base.pictured(self.setup.data)
 
     @cached_property
     def grid(self) -> tuple[list[int], list[int]]:
@@ -154,12 +153,7 @@ class Pool:
         return index[nearest], far[nearest]
 
     def pictures(self, index: NDArray) -> NDArray[np.uint8]:
-        """`(n, H, W, 3)`; bits lie row by row in a square, dark where they are set."""
-        x = self.data.x[index]
-        if x.ndim == 2:
-            side = int(np.ceil(np.sqrt(x.shape[1])))
-            x = (255 * (1 - np.pad(x, ((0, 0), (0, side**2 - x.shape[1]))))).reshape(-1, side, side, 1).astype(np.uint8)
-        return np.broadcast_to(x, (*x.shape[:3], 3))
+        return base.pictures(self.data.x[index])
 
     def strip(self, members: pd.DataFrame) -> NDArray[np.uint8]:
         """Members as one picture: a row for each class, a column for each rank."""

@@ -181,9 +181,7 @@ def _panel(name: str, rates: FloatArray, epochs: Sequence[int], colours: Sequenc
     taken = rates[..., np.linspace(0, rates.shape[2] - 1, min(rates.shape[2], DRAWN)).round().astype(int)]
     level = np.digitize(taken[-1, 1] - taken[-1, 0], LEVELS)
     order = np.argsort(level, kind="stable")
-    shake = np.array([0.8 / steps if (steps := _steps(rates[:, row])) else 0.0 for row in (0, 1)])
-    shake = np.where(shake > 1.5 / 255, np.minimum(shake, 1.6 * MARGIN), 0.0)
-    aside = np.random.default_rng(0).uniform(-0.5, 0.5, (2, taken.shape[2])) * shake[:, None]
+    aside = shaken(taken)
     places = _bytes(taken[..., order] + aside)
     sizes = np.bincount(level, minlength=len(colours))
     dots = ["".join(f"M{x} {y}h0" for x, y in each.T) for each in np.split(places[-1], np.cumsum(sizes)[:-1], axis=1)]
@@ -191,10 +189,20 @@ def _panel(name: str, rates: FloatArray, epochs: Sequence[int], colours: Sequenc
     inside = {"edge": round(255 * MARGIN / (1 + 2 * MARGIN), 1), "way": way, "at": _places(centres[-1]).round(1)}
     svg = drawn("plane.svg", dots=list(zip(dots, colours, strict=True)), fpr=FPR, tpr=TPR, centre=CENTRE, **inside)
     return {
-        "name": name, "svg": _encoded(svg.encode()), "rates": _encoded(places.tobytes()), "shaken": shake.any(),
+        "name": name, "svg": _encoded(svg.encode()), "rates": _encoded(places.tobytes()), "shaken": aside.any(),
         "sizes": json.dumps(sizes.tolist()), "centres": json.dumps(centres.round(3).tolist()),
         "fpr": centres[-1, 0], "tpr": centres[-1, 1],
     }  # fmt: skip
+
+
+def shaken(rates: FloatArray) -> FloatArray:
+    """How far aside `(2, n)` a course's samples are drawn: within a counted rate's step, so that none hides another.
+
+    Rates that are not counted, or in steps that cannot be seen, stay where they are.
+    """
+    steps = np.array([0.8 / steps if (steps := _steps(rates[:, row])) else 0.0 for row in (0, 1)])
+    steps = np.where(steps > 1.5 / 255, np.minimum(steps, 1.6 * MARGIN), 0.0)
+    return np.asarray(np.random.default_rng(0).uniform(-0.5, 0.5, (2, rates.shape[2])) * steps[:, None])
 
 
 def _places(rates: FloatArray) -> FloatArray:

@@ -1,0 +1,90 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Explore: when in training is membership encoded, and in whom?
+#
+# Each sample has a place in the vulnerability plane (Dynamics): how often an attack calls it a member of networks that never saw it (FPR), and of networks that
+# trained on it (TPR). At the diagonal the attack guesses; in the upper left corner the sample is exposed. Move through the epochs, colour the samples by how hard
+# they are, choose one: its picture, its path, its loss, its difficulty by each measure. Choose another attack, another threshold, another way to tell the rates.
+#
+# Rates from few networks are noisy, and noise travels too: beside each length stands what a null has, the same attack with membership dealt out anew.
+#
+# The claims are judged elsewhere (`time/`); nothing here is a verdict.
+
+# %% tags=["parameters"]
+axis = ["fashion-mnist-small", "digits"]  # data sets that can be chosen (python -m lib.data); the first one is trained
+axis_pixels = [8, 0]  # side of their images, pixels, after area resize; 0: as they are
+model = "cnn4"  # architecture
+width = 8  # channels of stage 1
+pool = 600  # samples, half of them members of a network, in complement pairs; not stated
+test = 200  # held-out samples for accuracy
+epochs = 40  # of each network
+batch = 50  # samples a step; the group's code: 128
+optimizer = "sgd"  # as the article says
+lr = 0.05  # its learning rate; the group's code: .1
+decay = "cosine"  # its course; the group's code
+networks = 32  # each attacked by the others less its pair; the group's code: 20
+checkpoints = [0, 2, 4, 8, 12, 16, 24, 32, 40]  # epochs that are looked at; 0: the initialisation
+judges = 16  # networks that tell difficulty; the attack does not know them
+share = 0.7  # of the pool that each judge trains on
+seed = 1  # seed of design, initialisation and order
+precision = "fp32"  # fp32, or bf16 where the hardware has it
+
+# %%
+from lib import lab, report
+from lib.explore import time
+from lib.explore.time import Time
+from lib.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
+
+# %% [markdown]
+# ## The networks, their judges, and how they are attacked
+# On the first data set all checkpoints of LiRA, its null and the judges; another data set or attack when you ask for it. Signals are read off the networks as
+# they train: no weights of a checkpoint are stored.
+
+# %%
+attackers = {"LiRA": LiRA(), "RMIA": RMIA(), "Conf": Threshold()}
+studies = {}
+for name, side in zip(axis, axis_pixels, strict=True):
+    schedule = Schedule(epochs, batch, optimizer, lr, decay=decay)
+    design = RandomHalves(pool, test=test, seed=seed)
+    setup = Setup(Data(name, side or None), design, Model(model, width), schedule, networks, seed, precision)
+    studies[name] = Time(setup, checkpoints, attackers, judges, share)
+
+# %%
+results = lab.realize(studies[axis[0]].steps("LiRA"))
+
+# %% [markdown]
+# ## Without a click
+# The sample that moves farthest, as a figure that needs no kernel. Colour is difficulty, here by the mean loss over training in networks that the attack does not
+# know.
+
+# %%
+app = time.explorer(studies, "LiRA")
+app.choose(colour="mean loss", sample=app.moved.options[0][1]).figure
+
+# %%
+app.card
+
+# %% [markdown]
+# All samples, over all epochs.
+
+# %%
+app.moving
+
+# %% [markdown]
+# ## With sliders
+# What is stored is shown at once. What is not says what it would cost, and is trained when you click.
+
+# %%
+app
+
+# %%
+report.provenance(results)
