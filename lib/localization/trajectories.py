@@ -136,6 +136,57 @@ def displacement(path: FloatArray, travelled: bool = False) -> float:
     )
 
 
+ENCODED = ("displacement", "way", "speed", "signed speed", "delay")
+
+
+def encoded(
+    one: Course, null: Course, rule: float | Literal["balanced"] = 0.1, form: Literal["counted", "fitted"] = "counted"
+) -> FloatArray:
+    """How far and how fast a course encodes membership, `(5,)`, named by `ENCODED`; what moves at random is taken off.
+
+    Of the centre of mass the displacement, and the length of its way less the null's. Of the samples the mean speed
+    less the null's, and the signed one, per epoch. Delay: when the mean advantage comes, as a mean share of the course;
+    what comes at an even rate comes at .5.
+    """
+    path, noise = (plane(each, rule, form) for each in (one, null))
+    (way, far), (rough, still) = ((displacement(p, True), float(speed(p, one.epochs).mean())) for p in (path, noise))
+    gained = advantage(path).mean(axis=1)
+    gained = gained - gained[0]
+    early = np.trapezoid(gained, one.epochs) / (one.epochs[-1] - one.epochs[0])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        delay = 1 - early / gained[-1]
+    signed = speed(path, one.epochs, signed=True).mean()
+    return np.array([displacement(path), way - rough, far - still, signed, delay])
+
+
+def apart(
+    one: Course,
+    null: Course,
+    other: Course,
+    noise: Course,
+    rule: float | Literal["balanced"] = 0.1,
+    form: Literal["counted", "fitted"] = "counted",
+) -> FloatArray:
+    """How much more `other` encodes than `one`, each with its null, `(5,)`, named by `ENCODED`: log2 of the ratios.
+
+    1 is twice as much; of the delay the difference. NaN where nothing is left beyond a null.
+    """
+    first, second = encoded(one, null, rule, form), encoded(other, noise, rule, form)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.append(np.log2(second[:4] / first[:4]), second[4] - first[4])
+
+
+def spread(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
+    """How unlike the samples are at each checkpoint, `(E,)`: the standard deviation of their true advantages.
+
+    The variance of the counted ones less what counting adds, p (1 - p) / (m - 1) for a rate p of m networks on each
+    side; 0 where that is more. It takes the networks' decisions on a sample for independent.
+    """
+    path, sides = plane(one, rule), np.array([(~one.member).sum(axis=0), one.member.sum(axis=0)])
+    noise = (path * (1 - path) / (sides - 1)).sum(axis=1).mean(axis=1)
+    return np.asarray(np.sqrt(np.maximum(advantage(path).var(axis=1, ddof=1) - noise, 0.0)))
+
+
 def entropy(path: FloatArray, grid: int = 10) -> FloatArray:
     """Spatial entropy at each checkpoint, `(E,)`, in nats: of the shares of samples in `grid` x `grid` cells."""
     cell = np.minimum((path * grid).astype(int), grid - 1)

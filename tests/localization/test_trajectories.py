@@ -5,21 +5,25 @@ import pytest
 from scipy import stats
 
 from lib.localization.trajectories import (
+    ENCODED,
     HIGH,
     LOW,
     MIDDLE,
     Course,
     advantage,
+    apart,
     borders,
     clusters,
     course,
     displacement,
     early,
+    encoded,
     entropy,
     highest,
     jackknifed,
     plane,
     speed,
+    spread,
     stability,
     states,
     transitions,
@@ -139,6 +143,29 @@ def test_noise_alone_travels_and_a_null_takes_it_off() -> None:
     assert gap.low < 0 < gap.high
     signed = jackknifed(lambda a: float(speed(plane(a), a.epochs, signed=True).mean()), one)
     assert signed.low < 0 < signed.high
+
+
+def test_what_a_course_encodes_is_that_of_the_normal_tails() -> None:
+    one, null = made([0.0, 1.0, 2.0], 80, 2000, seed=1), made([0.0] * 3, 80, 2000, seed=2)
+    found = dict(zip(ENCODED, encoded(one, null), strict=True))
+    middle, end = (stats.norm.sf(stats.norm.isf(0.1) - gap) - 0.1 for gap in (1.0, 2.0))
+    assert found["displacement"] == pytest.approx(end, abs=0.01) == pytest.approx(found["way"], abs=0.02)
+    assert found["signed speed"] == pytest.approx(end / 20, abs=0.001)
+    assert 0.5 < found["speed"] / (end / 20) < 1, "noise and gain add as squares do"
+    assert found["delay"] == pytest.approx(1 - (middle + end / 2) * 10 / 20 / end, abs=0.02)
+    assert encoded(null, null)[1:3].tolist() == [0.0, 0.0]
+    assert apart(one, null, one, null).tolist() == [0.0] * 5
+    twice = apart(made([0.0, 0.5, 1.0], 80, 2000, seed=3), null, one, null)
+    assert twice[0] == pytest.approx(twice[3], abs=0.02) == pytest.approx(np.log2(end / middle), abs=0.15)
+
+
+def test_samples_are_as_unlike_as_their_true_advantages() -> None:
+    alike = made([0.0, 1.0], 40, 4000)
+    assert spread(alike).max() < 0.03 < 0.1 < advantage(plane(alike))[1].std()
+    alike.scores[1, :, ::2] += 9.0 * alike.member[:, ::2]
+    border = borders(alike)[1]
+    gap = 1 - stats.norm.sf(border - 1)
+    assert spread(alike)[1] == pytest.approx(gap / 2, abs=0.03)
 
 
 def test_a_jackknife_holds_the_truth_about_as_often_as_it_says() -> None:
