@@ -136,7 +136,7 @@ def displacement(path: FloatArray, travelled: bool = False) -> float:
     )
 
 
-ENCODED = ("displacement", "way", "speed", "signed speed", "delay")
+ENCODED = ("displacement", "way of the centre", "way of a sample", "gain", "delay")
 
 
 def encoded(
@@ -144,36 +144,17 @@ def encoded(
 ) -> FloatArray:
     """How far and how fast a course encodes membership, `(5,)`, named by `ENCODED`; what moves at random is taken off.
 
-    Of the centre of mass the displacement, and the length of its way less the null's. Of the samples the mean speed
-    less the null's, and the signed one, per epoch. Delay: when the mean advantage comes, as a mean share of the course;
-    what comes at an even rate comes at .5.
+    Displacement of the centre of mass; the length of its way, and of a sample's in the mean, each less the null's;
+    by how much the mean advantage grows. Ways and gain are over the whole course: over its epochs they are the unsigned
+    and the signed encoding speed. Delay: when the advantage comes, as a mean share of the course; .5 at an even rate.
     """
     path, noise = (plane(each, rule, form) for each in (one, null))
     (way, far), (rough, still) = ((displacement(p, True), float(speed(p, one.epochs).mean())) for p in (path, noise))
-    gained = advantage(path).mean(axis=1)
+    gained, span = advantage(path).mean(axis=1), one.epochs[-1] - one.epochs[0]
     gained = gained - gained[0]
-    early = np.trapezoid(gained, one.epochs) / (one.epochs[-1] - one.epochs[0])
     with np.errstate(invalid="ignore", divide="ignore"):
-        delay = 1 - early / gained[-1]
-    signed = speed(path, one.epochs, signed=True).mean()
-    return np.array([displacement(path), way - rough, far - still, signed, delay])
-
-
-def apart(
-    one: Course,
-    null: Course,
-    other: Course,
-    noise: Course,
-    rule: float | Literal["balanced"] = 0.1,
-    form: Literal["counted", "fitted"] = "counted",
-) -> FloatArray:
-    """How much more `other` encodes than `one`, each with its null, `(5,)`, named by `ENCODED`: log2 of the ratios.
-
-    1 is twice as much; of the delay the difference. NaN where nothing is left beyond a null.
-    """
-    first, second = encoded(one, null, rule, form), encoded(other, noise, rule, form)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.append(np.log2(second[:4] / first[:4]), second[4] - first[4])
+        delay = 1 - np.trapezoid(gained, one.epochs) / span / gained[-1]
+    return np.array([displacement(path), way - rough, (far - still) * span, gained[-1], delay])
 
 
 def spread(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
@@ -269,6 +250,28 @@ def jackknifed(measure: Callable[..., Any], *courses: Course) -> Estimate | list
     each = zip(np.atleast_1d(whole).tolist(), reach.tolist(), error.tolist(), df.tolist(), strict=True)
     made = [Estimate(v, v - r, v + r, len(sides[0]), error=e, df=d) for v, r, e, d in each]
     return made if np.ndim(whole) else made[0]
+
+
+def contrast(
+    one: Course,
+    null: Course,
+    other: Course,
+    noise: Course,
+    rule: float | Literal["balanced"] = 0.1,
+    form: Literal["counted", "fitted"] = "counted",
+) -> dict[str, Estimate]:
+    """How much more `other` encodes than `one`, each with its null: differences by the names of `ENCODED`, jackknifed.
+
+    Then, by "doublings of" each but the delay, log2 of the ratio: 1 is twice as much, NaN where a null leaves nothing.
+    """
+
+    def measure(one: Course, null: Course, other: Course, noise: Course) -> FloatArray:
+        first, second = encoded(one, null, rule, form), encoded(other, noise, rule, form)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.append(second - first, np.log2(second[:4] / first[:4]))
+
+    names = (*ENCODED, *(f"doublings of {name}" for name in ENCODED[:4]))
+    return dict(zip(names, jackknifed(measure, one, null, other, noise), strict=True))
 
 
 def stability(one: Course, measure: Callable[[Course], Sequence[int] | NDArray[np.int_]]) -> float:

@@ -11,9 +11,9 @@ from lib.localization.trajectories import (
     MIDDLE,
     Course,
     advantage,
-    apart,
     borders,
     clusters,
+    contrast,
     course,
     displacement,
     early,
@@ -149,14 +149,23 @@ def test_what_a_course_encodes_is_that_of_the_normal_tails() -> None:
     one, null = made([0.0, 1.0, 2.0], 80, 2000, seed=1), made([0.0] * 3, 80, 2000, seed=2)
     found = dict(zip(ENCODED, encoded(one, null), strict=True))
     middle, end = (stats.norm.sf(stats.norm.isf(0.1) - gap) - 0.1 for gap in (1.0, 2.0))
-    assert found["displacement"] == pytest.approx(end, abs=0.01) == pytest.approx(found["way"], abs=0.02)
-    assert found["signed speed"] == pytest.approx(end / 20, abs=0.001)
-    assert 0.5 < found["speed"] / (end / 20) < 1, "noise and gain add as squares do"
+    assert found["displacement"] == pytest.approx(end, abs=0.01) == pytest.approx(found["way of the centre"], abs=0.02)
+    assert found["gain"] == pytest.approx(end, abs=0.01)
+    assert 0.5 < found["way of a sample"] / end < 1, "noise and gain add as squares do"
     assert found["delay"] == pytest.approx(1 - (middle + end / 2) * 10 / 20 / end, abs=0.02)
     assert encoded(null, null)[1:3].tolist() == [0.0, 0.0]
-    assert apart(one, null, one, null).tolist() == [0.0] * 5
-    twice = apart(made([0.0, 0.5, 1.0], 80, 2000, seed=3), null, one, null)
-    assert twice[0] == pytest.approx(twice[3], abs=0.02) == pytest.approx(np.log2(end / middle), abs=0.15)
+
+
+def test_a_contrast_tells_doublings_and_differences() -> None:
+    half, one = made([0.0, 0.5, 1.0], 40, 1000, seed=3), made([0.0, 1.0, 2.0], 40, 1000, seed=1)
+    null, noise = (made([0.0] * 3, 40, 1000, seed=seed) for seed in (2, 4))
+    near, far = (stats.norm.sf(stats.norm.isf(0.1) - gap) - 0.1 for gap in (1.0, 2.0))
+    found = contrast(half, null, one, noise)
+    for name, truth in (("displacement", far - near), ("doublings of displacement", np.log2(far / near))):
+        assert found[name].low < truth < found[name].high, name
+        assert found[name].value == pytest.approx(truth, rel=0.1)
+    same = contrast(one, null, one, null)
+    assert all(each.value == each.low == each.high == 0 for each in same.values())
 
 
 def test_samples_are_as_unlike_as_their_true_advantages() -> None:
