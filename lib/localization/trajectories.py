@@ -7,7 +7,7 @@ Of each sample the plane has how often the attack calls it a member of networks 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, overload
 
@@ -176,6 +176,59 @@ def entropy(path: FloatArray, grid: int = 10) -> FloatArray:
         share = np.bincount(x * grid + y) / len(x)
         made.append(-np.sum(share[share > 0] * np.log(share[share > 0])))
     return np.array(made)
+
+
+def entropy_of_equals(one: Course, rule: float | Literal["balanced"] = 0.1, grid: int = 10) -> FloatArray:
+    """The `entropy` to expect at each checkpoint, `(E,)`, if all samples had the rates of the centre of mass.
+
+    What counting alone spreads over the counted plane, decisions of different networks taken for independent; exact for
+    a finite number of samples. The sides have as many networks as in the mean over samples.
+    """
+    from scipy import stats
+
+    n = len(one.index)
+    share = np.arange(1, n + 1) / n
+    surprise = -share * np.log(share)
+    sides = [round(side.sum(axis=0).mean()) for side in (~one.member, one.member)]
+    cells = [np.minimum(np.arange(m + 1) / m * grid, grid - 1).astype(int) for m in sides]
+    made = []
+    for rates in centre(plane(one, rule)):
+        mass = [
+            np.bincount(cell, stats.binom.pmf(np.arange(m + 1), m, p), grid)
+            for cell, m, p in zip(cells, sides, rates, strict=True)
+        ]
+        likely = np.outer(*mass).ravel()
+        made.append((stats.binom.pmf(np.arange(1, n + 1), n, likely[likely > 1e-9, None]) * surprise).sum())
+    return np.array(made)
+
+
+def exchanged(one: Course, seed: int = 0) -> Course:
+    """The course as it were if no sample differed from another: each network's scores are dealt out anew.
+
+    Members' scores among its members and others' among the others, whole courses at once, so that the centre of mass
+    and how decisions last stay as they are.
+    """
+    rng = np.random.default_rng(seed)
+    given, taken = (np.argsort(one.member + 0.5 * rng.random(one.member.shape), axis=1) for _ in range(2))
+    scores = np.empty_like(one.scores)
+    np.put_along_axis(
+        scores, np.broadcast_to(given, scores.shape), np.take_along_axis(one.scores, taken[None], axis=2), axis=2
+    )
+    return replace(one, scores=scores)
+
+
+def gaps(right: Course) -> FloatArray:
+    """What a course holds of members in the mean less what it holds of others, at each checkpoint, `(E,)`.
+
+    Of `Threshold("correctness", by_class=False)`, whose scores are 1 where a network is right: the generalisation gap.
+    """
+    inside = right.member.mean(), (~right.member).mean()
+    return np.asarray((right.scores * (right.member / inside[0] - ~right.member / inside[1])).mean(axis=(1, 2)))
+
+
+def reached(values: FloatArray, levels: FloatArray, level: float) -> float:
+    """What `values (E,)` are where `levels (E,)` first reach a level; straight in between, and even at the ends."""
+    return float(np.interp(level, np.maximum.accumulate(levels), values))
 
 
 def states(path: FloatArray, low: float = 0.2, high: float = 0.8) -> NDArray[np.int_]:

@@ -19,9 +19,13 @@ from lib.localization.trajectories import (
     early,
     encoded,
     entropy,
+    entropy_of_equals,
+    exchanged,
+    gaps,
     highest,
     jackknifed,
     plane,
+    reached,
     speed,
     spread,
     stability,
@@ -98,6 +102,35 @@ def test_entropy_is_the_logarithm_of_equal_cells() -> None:
     every = np.stack([each.ravel() for each in np.meshgrid(middles, middles)])[None]
     assert entropy(one).tolist() == [0.0] and entropy(every)[0] == pytest.approx(np.log(100))
     assert entropy(np.ones((1, 2, 5)))[0] == 0.0, "the upper edge belongs to the last cell"
+
+
+def test_equals_spread_as_far_as_counting_spreads_them() -> None:
+    alike = [made([0.0, 1.0], networks=16, n=150, seed=seed) for seed in range(40)]
+    for grid in (5, 10, 20):
+        found = np.mean([entropy(plane(one), grid) for one in alike], axis=0)
+        assert found == pytest.approx(np.mean([entropy_of_equals(one, grid=grid) for one in alike], axis=0), abs=0.05)
+    kinds = made([0.0, 1.0], networks=32, n=400)
+    kinds.scores[1, :, ::2] += 2 * kinds.member[:, ::2]
+    assert entropy(plane(kinds), 5)[1] > entropy_of_equals(kinds, grid=5)[1] + 0.2
+
+
+def test_exchanged_samples_are_equal_and_the_centre_stays() -> None:
+    one = made([0.0, 1.0], networks=32, n=400)
+    one.scores[1, :, ::2] += 4 * one.member[:, ::2]
+    other = exchanged(one)
+    assert plane(other).mean(axis=2) == pytest.approx(plane(one).mean(axis=2))
+    for side in (one.member[3], ~one.member[3]):
+        before, after = (each.scores[:, 3, side].T.tolist() for each in (one, other))
+        assert sorted(before) == sorted(after) and before != after
+    assert spread(one)[1] > 0.25 and spread(other)[1] < 0.05
+    assert entropy(plane(other))[1] == pytest.approx(entropy_of_equals(one)[1], abs=0.1)
+
+
+def test_a_gap_and_what_is_there_when_it_is_reached() -> None:
+    right = made([0.0, 0.5, 2.0], networks=100, n=400)
+    assert gaps(right) == pytest.approx([0, 0.5, 2], abs=0.02)
+    assert reached(np.array([1.0, 2.0, 4.0]), np.array([0.0, 0.5, 2.0]), 1.25) == 3.0
+    assert reached(np.array([1.0, 2.0, 4.0]), np.array([0.0, 0.5, 0.4]), 9.0) == 4.0
 
 
 def test_states_and_transitions() -> None:
