@@ -46,21 +46,23 @@ class Course:
         return self.part(first), self.part(~first)
 
 
-def course(found: Mapping[int, Scored]) -> Course:
+def course(found: Mapping[int, Scored], group: Sequence[int] | None = None) -> Course:
     """From what an `Attack` stores at each checkpoint, by epoch (`Population.course`).
 
-    Targets that are each other's complement are one group. ValueError where checkpoints judge other samples.
+    Targets that are each other's complement are one group; or `group (J,)` numbers them, as those of a larger
+    population. ValueError where checkpoints judge other samples.
     """
     epochs = sorted(found)
     first = found[epochs[0]]
     member = np.broadcast_to(first["member"], np.shape(first["scores"]))
     if any(not np.array_equal(found[e][name], first[name]) for e in epochs for name in ("member", "index")):
         raise ValueError("the checkpoints of a course judge the same samples of the same networks")
-    group = np.arange(len(member))
+    numbers = np.arange(len(member))
     for own in range(len(member)):
         pair = np.flatnonzero((member[:own] != member[own]).all(axis=1))
-        group[own] = group[pair[0]] if len(pair) else group[own]
-    return Course(np.array(epochs), np.stack([found[e]["scores"] for e in epochs]), member, first["index"], group)
+        numbers[own] = numbers[pair[0]] if len(pair) else numbers[own]
+    numbers = numbers if group is None else np.array(group)
+    return Course(np.array(epochs), np.stack([found[e]["scores"] for e in epochs]), member, first["index"], numbers)
 
 
 def borders(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
@@ -283,8 +285,6 @@ def jackknifed(measure: Callable[..., Any], *courses: Course) -> Estimate | list
     samples (each of 20 blocks is). Adding counts what both share twice, so intervals are rather too wide. Attacks are
     not made again without a group. Courses may be of one population or of independent ones; of as many groups each.
     """
-    from scipy import special
-
     sides: tuple[list[Any], list[Any]] = [], []
     numbers = [np.unique(each.group, return_inverse=True)[1] for each in courses]
     if len({own.max() for own in numbers}) != 1 or numbers[0].max() < 1:
@@ -293,7 +293,14 @@ def jackknifed(measure: Callable[..., Any], *courses: Course) -> Estimate | list
         sides[0].append(measure(*(each.part(own != k) for each, own in zip(courses, numbers, strict=True))))
     for k in range(BLOCKS):
         sides[1].append(measure(*(each.part(samples=np.arange(len(each.index)) % BLOCKS != k) for each in courses)))
-    whole = measure(*courses)
+    return _with_errors(measure(*courses), *sides)
+
+
+def _with_errors(whole: Any, networks: Sequence[Any], samples: Sequence[Any]) -> Any:
+    """Estimates of `whole`, a number or several, from what is left without each group and without each block."""
+    from scipy import special
+
+    sides = networks, samples
     spread = [np.var(np.array(side, float), axis=0) * (len(side) - 1) for side in sides]
     error = np.atleast_1d(np.sqrt(sum(spread)))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -325,6 +332,33 @@ def contrast(
 
     names = (*ENCODED, *(f"doublings of {name}" for name in ENCODED[:4]))
     return dict(zip(names, jackknifed(measure, one, null, other, noise), strict=True))
+
+
+def crossed(
+    measure: Callable[[FloatArray, FloatArray, NDArray[np.int_]], Any],
+    halvings: Sequence[tuple[Course, Course]],
+    then: Callable[[FloatArray], Any] = np.asarray,
+    rule: float | Literal["balanced"] = 0.1,
+) -> Any:
+    """What one half of the networks says against another that shares none, neither targets nor shadows: Estimates.
+
+    `measure` takes the fitted advantages `(E, n)` of two halves and the samples `index (n,)`, and gives a number or
+    several. The mean is over the `halvings` (courses of `Population.halvings`, with its groups) and both orders; `then`
+    makes of it what is wanted. Errors as `jackknifed` has them: a group is left out of each half that it is in.
+    """
+
+    def told(pairs: Sequence[Sequence[Course]]) -> Any:
+        made = []
+        for pair in pairs:
+            one, other = (advantage(plane(half, rule, "fitted")) for half in pair)
+            made += [measure(one, other, pair[0].index), measure(other, one, pair[0].index)]
+        return then(np.mean(made, axis=0))
+
+    groups, n = np.unique([g for pair in halvings for half in pair for g in half.group]), len(halvings[0][0].index)
+    networks = [told([[half.part(half.group != g) for half in pair] for pair in halvings]) for g in groups]
+    blocks = [np.arange(n) % BLOCKS != k for k in range(BLOCKS)]
+    samples = [told([[half.part(samples=kept) for half in pair] for pair in halvings]) for kept in blocks]
+    return _with_errors(told(halvings), networks, samples)
 
 
 def stability(one: Course, measure: Callable[[Course], Sequence[int] | NDArray[np.int_]]) -> float:

@@ -15,6 +15,7 @@ from lib.localization.trajectories import (
     clusters,
     contrast,
     course,
+    crossed,
     displacement,
     early,
     encoded,
@@ -227,3 +228,37 @@ def test_a_jackknife_holds_the_truth_about_as_often_as_it_says() -> None:
 def test_a_jackknife_needs_groups() -> None:
     with pytest.raises(ValueError, match="two groups"):
         jackknifed(lambda a: 0.0, made([0.0], networks=2))
+
+
+def parted(one: Course, number: int, seed: int = 0) -> list[tuple[Course, Course]]:
+    """A course's networks in halves, as if each half had been attacked alone."""
+    rng, groups = np.random.default_rng(seed), np.unique(one.group)
+    firsts = [np.isin(one.group, rng.permutation(groups)[: len(groups) // 2]) for _ in range(number)]
+    return [(one.part(first), one.part(~first)) for first in firsts]
+
+
+def test_halves_agree_on_what_is_true_and_not_on_luck() -> None:
+    one = made([0.0, 1.0], n=400)
+    luck = crossed(lambda a, b, index: float(np.corrcoef(a[1], b[1])[0, 1]), parted(one, 3))
+    assert luck.low < 0 < luck.high < 0.2
+    one.scores[1, :, ::2] += 2.0 * one.member[:, ::2]
+    alike = crossed(lambda a, b, index: float(np.corrcoef(a[1], index % 2 == 0)[0, 1]), parted(one, 1), np.square)
+    assert alike.low > 0.3
+    twice = crossed(lambda a, b, index: a.mean(axis=1), parted(one, 2), lambda v: 2 * v)
+    whole = 2 * advantage(plane(one, 0.1, "fitted")).mean(axis=1)
+    assert [each.value for each in twice] == pytest.approx(whole, abs=0.05)
+
+
+def test_halves_hold_the_truth_about_as_often_as_they_say() -> None:
+    truth = stats.norm.sf(stats.norm.isf(0.1) - 1) - 0.1
+    held = 0
+    for seed in range(40):
+        found = crossed(lambda a, b, index: float(a[0].mean()), parted(made([1.0], 16, 100, seed=seed), 2, seed))
+        held += found.low <= truth <= found.high
+    assert held >= 35
+
+
+def test_a_course_takes_the_numbers_of_its_pairs() -> None:
+    member = halves(4, 10)
+    found = {3: {"scores": np.zeros((4, 10)), "member": member, "index": np.arange(10)}}
+    assert course(found, [5, 5, 9, 9]).group.tolist() == [5, 5, 9, 9]
