@@ -113,6 +113,13 @@ def advantage(path: FloatArray) -> FloatArray:
     return np.asarray(path[:, 1] - path[:, 0])
 
 
+def lead(
+    one: Course, rule: float | Literal["balanced"] = 0.1, form: Literal["counted", "fitted"] = "counted"
+) -> FloatArray:
+    """How far the centre of mass lies off the diagonal at each checkpoint, `(E,)`: the mean advantage."""
+    return np.asarray(advantage(plane(one, rule, form)).mean(axis=1))
+
+
 def speed(path: FloatArray, epochs: NDArray[np.int_], signed: bool = False) -> FloatArray:
     """Encoding speed of each sample, `(n,)`, per epoch: the length of its path over the epochs that it takes.
 
@@ -219,18 +226,27 @@ def exchanged(one: Course, seed: int = 0) -> Course:
     return replace(one, scores=scores)
 
 
-def gaps(right: Course) -> FloatArray:
-    """What a course holds of members in the mean less what it holds of others, at each checkpoint, `(E,)`.
+def sides(one: Course) -> FloatArray:
+    """The mean of what a course holds of members, and of others, at each checkpoint, `(2, E)`.
 
-    Of `Threshold("correctness", by_class=False)`, whose scores are 1 where a network is right: the generalisation gap.
+    Of `Threshold("correctness", by_class=False)`, whose scores are 1 where a network is right, these are accuracies.
     """
-    inside = right.member.mean(), (~right.member).mean()
-    return np.asarray((right.scores * (right.member / inside[0] - ~right.member / inside[1])).mean(axis=(1, 2)))
+    weights = [side / side.sum() for side in (one.member, ~one.member)]
+    return np.array([(one.scores * weight).sum(axis=(1, 2)) for weight in weights])
 
 
-def reached(values: FloatArray, levels: FloatArray, level: float) -> float:
-    """What `values (E,)` are where `levels (E,)` first reach a level; straight in between, and even at the ends."""
-    return float(np.interp(level, np.maximum.accumulate(levels), values))
+def gaps(right: Course) -> FloatArray:
+    """The generalisation gap at each checkpoint, `(E,)`, of the course that `sides` names."""
+    return np.asarray(np.subtract(*sides(right)))
+
+
+def at_equal(values: FloatArray, levels: FloatArray, other: FloatArray, ends: FloatArray) -> float:
+    """What one course has when it first reaches the level at which another ends, less what the other has at its end.
+
+    `values (E,)` and `levels (E,)` of the one, `other (E,)` and `ends (E,)` of the other; straight in between, and even
+    beyond the one's levels.
+    """
+    return float(np.interp(ends[-1], np.maximum.accumulate(levels), values) - other[-1])
 
 
 def states(path: FloatArray, low: float = 0.2, high: float = 0.8) -> NDArray[np.int_]:

@@ -11,6 +11,7 @@ from lib.localization.trajectories import (
     MIDDLE,
     Course,
     advantage,
+    at_equal,
     borders,
     clusters,
     contrast,
@@ -25,8 +26,9 @@ from lib.localization.trajectories import (
     gaps,
     highest,
     jackknifed,
+    lead,
     plane,
-    reached,
+    sides,
     speed,
     spread,
     stability,
@@ -127,11 +129,15 @@ def test_exchanged_samples_are_equal_and_the_centre_stays() -> None:
     assert entropy(plane(other))[1] == pytest.approx(entropy_of_equals(one)[1], abs=0.1)
 
 
-def test_a_gap_and_what_is_there_when_it_is_reached() -> None:
+def test_a_gap_and_what_is_there_at_an_equal_one() -> None:
     right = made([0.0, 0.5, 2.0], networks=100, n=400)
-    assert gaps(right) == pytest.approx([0, 0.5, 2], abs=0.02)
-    assert reached(np.array([1.0, 2.0, 4.0]), np.array([0.0, 0.5, 2.0]), 1.25) == 3.0
-    assert reached(np.array([1.0, 2.0, 4.0]), np.array([0.0, 0.5, 0.4]), 9.0) == 4.0
+    inside, outside = sides(right)
+    assert inside == pytest.approx([0, 0.5, 2], abs=0.02) and outside == pytest.approx([0, 0, 0], abs=0.02)
+    assert gaps(right) == pytest.approx(inside - outside)
+    assert lead(right)[2] == pytest.approx(stats.norm.sf(stats.norm.isf(0.1) - 2) - 0.1, abs=0.01)
+    values, other = np.array([1.0, 2.0, 4.0]), np.array([0.0, 1.0])
+    assert at_equal(values, np.array([0.0, 0.5, 2.0]), other, np.array([0.0, 1.25])) == 2.0
+    assert at_equal(values, np.array([0.0, 0.5, 0.4]), other, np.array([0.0, 9.0])) == 3.0, "even beyond"
 
 
 def test_states_and_transitions() -> None:
