@@ -111,6 +111,11 @@ def advantage(path: FloatArray) -> FloatArray:
     return np.asarray(path[:, 1] - path[:, 0])
 
 
+def gained(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
+    """The mean advantage at each checkpoint, `(E,)`: how far the centre of mass lies off the diagonal."""
+    return np.asarray(advantage(plane(one, rule)).mean(axis=1))
+
+
 def speed(path: FloatArray, epochs: NDArray[np.int_], signed: bool = False) -> FloatArray:
     """Encoding speed of each sample, `(n,)`, per epoch: the length of its path over the epochs that it takes.
 
@@ -150,11 +155,11 @@ def encoded(
     """
     path, noise = (plane(each, rule, form) for each in (one, null))
     (way, far), (rough, still) = ((displacement(p, True), float(speed(p, one.epochs).mean())) for p in (path, noise))
-    gained, span = advantage(path).mean(axis=1), one.epochs[-1] - one.epochs[0]
-    gained = gained - gained[0]
+    gain, span = advantage(path).mean(axis=1), one.epochs[-1] - one.epochs[0]
+    gain = gain - gain[0]
     with np.errstate(invalid="ignore", divide="ignore"):
-        delay = 1 - np.trapezoid(gained, one.epochs) / span / gained[-1]
-    return np.array([displacement(path), way - rough, (far - still) * span, gained[-1], delay])
+        delay = 1 - np.trapezoid(gain, one.epochs) / span / gain[-1]
+    return np.array([displacement(path), way - rough, (far - still) * span, gain[-1], delay])
 
 
 def spread(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:

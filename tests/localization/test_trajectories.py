@@ -19,6 +19,7 @@ from lib.localization.trajectories import (
     early,
     encoded,
     entropy,
+    gained,
     highest,
     jackknifed,
     plane,
@@ -150,7 +151,7 @@ def test_what_a_course_encodes_is_that_of_the_normal_tails() -> None:
     found = dict(zip(ENCODED, encoded(one, null), strict=True))
     middle, end = (stats.norm.sf(stats.norm.isf(0.1) - gap) - 0.1 for gap in (1.0, 2.0))
     assert found["displacement"] == pytest.approx(end, abs=0.01) == pytest.approx(found["way of the centre"], abs=0.02)
-    assert found["gain"] == pytest.approx(end, abs=0.01)
+    assert found["gain"] == pytest.approx(end, abs=0.01) and gained(one)[1] == pytest.approx(middle, abs=0.01)
     assert 0.5 < found["way of a sample"] / end < 1, "noise and gain add as squares do"
     assert found["delay"] == pytest.approx(1 - (middle + end / 2) * 10 / 20 / end, abs=0.02)
     assert encoded(null, null)[1:3].tolist() == [0.0, 0.0]
