@@ -162,15 +162,19 @@ def encoded(
     return np.array([displacement(path), way - rough, (far - still) * span, gain[-1], delay])
 
 
-def spread(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
+def spread(one: Course, null: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
     """How unlike the samples are at each checkpoint, `(E,)`: the standard deviation of their true advantages.
 
     The variance of the counted ones less what counting adds, p (1 - p) / (m - 1) for a rate p of m networks on each
-    side; 0 where that is more. It takes the networks' decisions on a sample for independent.
+    side; less the same of the null, as networks that are each other's shadows do not decide on a sample independently.
+    0 where that is more.
     """
-    path, sides = plane(one, rule), np.array([(~one.member).sum(axis=0), one.member.sum(axis=0)])
-    noise = (path * (1 - path) / (sides - 1)).sum(axis=1).mean(axis=1)
-    return np.asarray(np.sqrt(np.maximum(advantage(path).var(axis=1, ddof=1) - noise, 0.0)))
+    left = []
+    for each in (one, null):
+        path, sides = plane(each, rule), np.array([(~each.member).sum(axis=0), each.member.sum(axis=0)])
+        noise = (path * (1 - path) / (sides - 1)).sum(axis=1).mean(axis=1)
+        left.append(advantage(path).var(axis=1, ddof=1) - noise)
+    return np.asarray(np.sqrt(np.maximum(left[0] - left[1], 0.0)))
 
 
 def entropy(path: FloatArray, grid: int = 10) -> FloatArray:

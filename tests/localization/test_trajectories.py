@@ -170,12 +170,12 @@ def test_a_contrast_tells_doublings_and_differences() -> None:
 
 
 def test_samples_are_as_unlike_as_their_true_advantages() -> None:
-    alike = made([0.0, 1.0], 40, 4000)
-    assert spread(alike).max() < 0.03 < 0.1 < advantage(plane(alike))[1].std()
-    alike.scores[1, :, ::2] += 9.0 * alike.member[:, ::2]
-    border = borders(alike)[1]
-    gap = 1 - stats.norm.sf(border - 1)
-    assert spread(alike)[1] == pytest.approx(gap / 2, abs=0.03)
+    one, null = made([0.0, 1.0], 40, 4000), made([0.0, 0.0], 40, 4000, seed=1)
+    assert spread(one, null).max() < 0.04 < 0.1 < advantage(plane(one))[1].std()
+    assert spread(one, one).tolist() == [0.0, 0.0]
+    one.scores[1, :, ::2] += 9.0 * one.member[:, ::2]
+    gap = 1 - stats.norm.sf(borders(one)[1] - 1)
+    assert spread(one, null)[1] == pytest.approx(gap / 2, abs=0.03)
 
 
 def test_a_jackknife_holds_the_truth_about_as_often_as_it_says() -> None:
