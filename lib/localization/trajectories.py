@@ -113,10 +113,10 @@ def advantage(path: FloatArray) -> FloatArray:
     return np.asarray(path[:, 1] - path[:, 0])
 
 
-def lead(
+def gained(
     one: Course, rule: float | Literal["balanced"] = 0.1, form: Literal["counted", "fitted"] = "counted"
 ) -> FloatArray:
-    """How far the centre of mass lies off the diagonal at each checkpoint, `(E,)`: the mean advantage."""
+    """The mean advantage at each checkpoint, `(E,)`: how far the centre of mass lies off the diagonal."""
     return np.asarray(advantage(plane(one, rule, form)).mean(axis=1))
 
 
@@ -159,22 +159,26 @@ def encoded(
     """
     path, noise = (plane(each, rule, form) for each in (one, null))
     (way, far), (rough, still) = ((displacement(p, True), float(speed(p, one.epochs).mean())) for p in (path, noise))
-    gained, span = advantage(path).mean(axis=1), one.epochs[-1] - one.epochs[0]
-    gained = gained - gained[0]
+    gain, span = advantage(path).mean(axis=1), one.epochs[-1] - one.epochs[0]
+    gain = gain - gain[0]
     with np.errstate(invalid="ignore", divide="ignore"):
-        delay = 1 - np.trapezoid(gained, one.epochs) / span / gained[-1]
-    return np.array([displacement(path), way - rough, (far - still) * span, gained[-1], delay])
+        delay = 1 - np.trapezoid(gain, one.epochs) / span / gain[-1]
+    return np.array([displacement(path), way - rough, (far - still) * span, gain[-1], delay])
 
 
-def spread(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
+def spread(one: Course, null: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
     """How unlike the samples are at each checkpoint, `(E,)`: the standard deviation of their true advantages.
 
     The variance of the counted ones less what counting adds, p (1 - p) / (m - 1) for a rate p of m networks on each
-    side; 0 where that is more. It takes the networks' decisions on a sample for independent.
+    side; less the same of the null, as networks that are each other's shadows do not decide on a sample independently.
+    0 where that is more.
     """
-    path, sides = plane(one, rule), np.array([(~one.member).sum(axis=0), one.member.sum(axis=0)])
-    noise = (path * (1 - path) / (sides - 1)).sum(axis=1).mean(axis=1)
-    return np.asarray(np.sqrt(np.maximum(advantage(path).var(axis=1, ddof=1) - noise, 0.0)))
+    left = []
+    for each in (one, null):
+        path, sides = plane(each, rule), np.array([(~each.member).sum(axis=0), each.member.sum(axis=0)])
+        noise = (path * (1 - path) / (sides - 1)).sum(axis=1).mean(axis=1)
+        left.append(advantage(path).var(axis=1, ddof=1) - noise)
+    return np.asarray(np.sqrt(np.maximum(left[0] - left[1], 0.0)))
 
 
 def entropy(path: FloatArray, grid: int = 10) -> FloatArray:

@@ -73,7 +73,7 @@ claims
 # ## Train once, attack at every checkpoint
 # LiRA judges each network at each checkpoint by the others at the same one, less its complement. One threshold serves
 # all samples of a checkpoint. Gaps are those of the attack that calls right predictions members. For a control the
-# pairs are parted in two, in four ways, and each half is attacked by itself, so that halves share no shadow.
+# pairs are parted in two, in two ways, and each half is attacked by itself, so that halves share no shadow.
 
 # %%
 given, kinds = {"optimizer": optimizer, "decay": decay}, {"true": None, "dealt out anew": 0}  # of membership
@@ -83,7 +83,7 @@ trained = {d: Setup(Data(d, p or None), design, Model(model, width), plan, netwo
 attacks, nulls = ({d: each.course(LiRA(), checkpoints, dealt) for d, each in trained.items()} for dealt in kinds.values())
 right = {d: each.course(Threshold("correctness", by_class=False), checkpoints) for d, each in trained.items()}
 signals = {(d, t): each.at(t or "init").signals() for d, each in trained.items() for t in checkpoints}
-halves = {(d, kind): [[half.course(LiRA(), (early, end), dealt) for half in both] for both in each.halvings()]
+halves = {(d, kind): [[half.course(LiRA(), (early, end), dealt) for half in both] for both in each.halvings(2)]
           for d, each in trained.items() for kind, dealt in kinds.items()}  # fmt: skip
 results = lab.realize(attacks, nulls, right, signals, halves)
 one, noise, fits = ({d: trajectories.course({t: results[a] for t, a in own.items()}) for d, own in each.items()} for each in (attacks, nulls, right))
@@ -97,7 +97,7 @@ paths = {d: trajectories.plane(one[d], rate) for d in axis}
 
 # %%
 def ends(a, b, rule=rate, form="counted"):
-    return trajectories.lead(a, rule, form)[-1] - trajectories.lead(b, rule, form)[-1]
+    return trajectories.gained(a, rule, form)[-1] - trajectories.gained(b, rule, form)[-1]
 
 
 farther = trajectories.jackknifed(ends, one[hard], one[simple])
@@ -110,7 +110,7 @@ report.planes(paths, checkpoints, title=title)
 report.moving(paths, checkpoints, f"Samples on the vulnerability plane, epochs 0 to {end}")
 
 # %%
-of, sides = partial(trajectories.lead, rule=rate), ("member", "test")
+of, sides = partial(trajectories.gained, rule=rate), ("member", "test")
 ways, still, gaps = (
     {d: trajectories.jackknifed(measure, own[d]) for d in axis} for measure, own in ((of, one), (of, noise), (trajectories.gaps, fits))
 )

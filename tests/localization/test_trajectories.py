@@ -23,10 +23,10 @@ from lib.localization.trajectories import (
     entropy,
     entropy_of_equals,
     exchanged,
+    gained,
     gaps,
     highest,
     jackknifed,
-    lead,
     plane,
     sides,
     speed,
@@ -134,7 +134,7 @@ def test_a_gap_and_what_is_there_at_an_equal_one() -> None:
     inside, outside = sides(right)
     assert inside == pytest.approx([0, 0.5, 2], abs=0.02) and outside == pytest.approx([0, 0, 0], abs=0.02)
     assert gaps(right) == pytest.approx(inside - outside)
-    assert lead(right)[2] == pytest.approx(stats.norm.sf(stats.norm.isf(0.1) - 2) - 0.1, abs=0.01)
+    assert gained(right)[2] == pytest.approx(stats.norm.sf(stats.norm.isf(0.1) - 2) - 0.1, abs=0.01)
     values, other = np.array([1.0, 2.0, 4.0]), np.array([0.0, 1.0])
     assert at_equal(values, np.array([0.0, 0.5, 2.0]), other, np.array([0.0, 1.25])) == 2.0
     assert at_equal(values, np.array([0.0, 0.5, 0.4]), other, np.array([0.0, 9.0])) == 3.0, "even beyond"
@@ -190,7 +190,7 @@ def test_what_a_course_encodes_is_that_of_the_normal_tails() -> None:
     found = dict(zip(ENCODED, encoded(one, null), strict=True))
     middle, end = (stats.norm.sf(stats.norm.isf(0.1) - gap) - 0.1 for gap in (1.0, 2.0))
     assert found["displacement"] == pytest.approx(end, abs=0.01) == pytest.approx(found["way of the centre"], abs=0.02)
-    assert found["gain"] == pytest.approx(end, abs=0.01)
+    assert found["gain"] == pytest.approx(end, abs=0.01) and gained(one)[1] == pytest.approx(middle, abs=0.01)
     assert 0.5 < found["way of a sample"] / end < 1, "noise and gain add as squares do"
     assert found["delay"] == pytest.approx(1 - (middle + end / 2) * 10 / 20 / end, abs=0.02)
     assert encoded(null, null)[1:3].tolist() == [0.0, 0.0]
@@ -209,12 +209,12 @@ def test_a_contrast_tells_doublings_and_differences() -> None:
 
 
 def test_samples_are_as_unlike_as_their_true_advantages() -> None:
-    alike = made([0.0, 1.0], 40, 4000)
-    assert spread(alike).max() < 0.03 < 0.1 < advantage(plane(alike))[1].std()
-    alike.scores[1, :, ::2] += 9.0 * alike.member[:, ::2]
-    border = borders(alike)[1]
-    gap = 1 - stats.norm.sf(border - 1)
-    assert spread(alike)[1] == pytest.approx(gap / 2, abs=0.03)
+    one, null = made([0.0, 1.0], 40, 4000), made([0.0, 0.0], 40, 4000, seed=1)
+    assert spread(one, null).max() < 0.04 < 0.1 < advantage(plane(one))[1].std()
+    assert spread(one, one).tolist() == [0.0, 0.0]
+    one.scores[1, :, ::2] += 9.0 * one.member[:, ::2]
+    gap = 1 - stats.norm.sf(borders(one)[1] - 1)
+    assert spread(one, null)[1] == pytest.approx(gap / 2, abs=0.03)
 
 
 def test_a_jackknife_holds_the_truth_about_as_often_as_it_says() -> None:
