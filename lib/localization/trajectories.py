@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lib.audit import Estimate, FloatArray
 from lib.audit.targets import Scored
+from lib.recipe import Attack
 
 LOW, MIDDLE, HIGH = 0, 1, 2  # states of a sample
 BLOCKS = 20  # of samples, that a jackknife leaves out in turn
@@ -63,6 +64,15 @@ def course(found: Mapping[int, Scored], group: Sequence[int] | None = None) -> C
         numbers[own] = numbers[pair[0]] if len(pair) else numbers[own]
     numbers = numbers if group is None else np.array(group)
     return Course(np.array(epochs), np.stack([found[e]["scores"] for e in epochs]), member, first["index"], numbers)
+
+
+def read(results: Any, attacks: Mapping[int, Attack]) -> Course:
+    """The course that `Population.course` asked for, from what `lab.realize` gave; groups are the pairs of the design.
+
+    So courses of one population's halves number their groups alike, as `crossed` wants it.
+    """
+    rows = [target.training for target in next(iter(attacks.values())).targets]
+    return course({t: results[step] for t, step in attacks.items()}, [own.design.pair(own.row) for own in rows])
 
 
 def borders(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
@@ -363,7 +373,7 @@ def crossed(
     """What one half of the networks says against another that shares none, neither targets nor shadows: Estimates.
 
     `measure` takes the fitted advantages `(E, n)` of two halves and the samples `index (n,)`, and gives a number or
-    several. The mean is over the `halvings` (courses of `Population.halvings`, with its groups) and both orders; `then`
+    several. The mean is over the `halvings` (of `Population.halvings`, as `read` gives them) and both orders; `then`
     makes of it what is wanted. Errors as `jackknifed` has them: a group is left out of each half that it is in.
     """
 
