@@ -82,11 +82,10 @@ def borders(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
     """
     made = []
     for scores in one.scores:
-        outside = np.sort(scores[~one.member])
         if rule != "balanced":
-            made.append(np.nextafter(np.quantile(outside, 1 - rule, method="lower"), np.inf))
+            made.append(np.nextafter(np.quantile(scores[~one.member], 1 - rule, method="lower"), np.inf))
             continue
-        inside = np.sort(scores[one.member])
+        inside, outside = np.sort(scores[one.member]), np.sort(scores[~one.member])
         tried = np.unique(scores)
         gained = np.searchsorted(outside, tried) / len(outside) - np.searchsorted(inside, tried) / len(inside)
         made.append(tried[np.argmax(gained)])
@@ -101,7 +100,8 @@ def plane(
     `counted` lies on a lattice: of J networks half trained on a sample, so rates have steps of 2 / J, and a standard
     error of up to 1 / sqrt(2 J). `fitted` is the upper tail of a normal law through the sample's scores on either side.
     """
-    above = one.scores >= borders(one, rule)[:, None, None]
+    border = borders(one, rule)[:, None]
+    above = one.scores >= border[:, None]
     made = []
     for side in (~one.member, one.member):
         number = side.sum(axis=0)
@@ -113,7 +113,7 @@ def plane(
 
             mean = np.where(side, one.scores, 0.0).sum(axis=1) / number
             squares = np.where(side, np.square(one.scores - mean[:, None]), 0.0).sum(axis=1)
-            away = (mean - borders(one, rule)[:, None]) / np.sqrt(squares / (number - 1))
+            away = (mean - border) / np.sqrt(squares / (number - 1))
             made.append(special.ndtr(away))
     return np.stack(made, axis=1)
 

@@ -19,7 +19,7 @@
 # **It would be wrong if** the mean of TPR minus FPR rose no further than where membership is dealt out anew (the null),
 # or no further on the harder data. **It would be beside the point if** harder data only had a larger generalisation gap
 # (control: equal gap), or members fitted better (control: equal member accuracy), if a threshold or a way to estimate
-# rates decided it (four thresholds, two ways), or if samples moved at random (control: halves of the networks that
+# rates decided it (four thresholds, two forms), or if samples moved at random (control: halves of the networks that
 # share no shadow). Rules were settled on draw 0 and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
@@ -43,28 +43,27 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from functools import partial
+from itertools import product
 
 import numpy as np
 from scipy import stats
 
 from lib import audit, lab, report
 from lib.localization import trajectories
-from lib.recipe import Data, LiRA, Model, Population, RandomHalves, Schedule, Setup, Threshold
+from lib.recipe import Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
 
 simple, hard, early, end = axis[0], axis[-1], checkpoints[2], checkpoints[-1]
 lead, more, halved = "TPR minus FPR of the centre", f"TPR minus FPR of the centre, {hard} minus {simple}", "rank correlation between halves"
 said, ours, wide = {"paper": "article"}, {"paper": "ours"}, {"above": 0.03, "margin": 0.07}
 beside, apart = {"control": "membership dealt out anew"}, {"control": "no shadow in common; null beside it"}
-corner = f"{hard}: farther of FPR and 1 minus TPR of the centre, balanced threshold"
 claims = report.claims(
     report.Claim("rises", "The mass leaves the diagonal on each data set", f"{lead}, end, minus the null's, least", above=0.05, margin=0.05, **beside, **said),
     report.Claim("more_on_harder", "It gets further on the harder of these two", f"{more}, at the end", **wide, control="same sizes and epochs", **said),
     report.Claim("at_equal_fit", "So it does where members fit as well", f"{more}, at equal member accuracy", **wide, control="member accuracy", **ours),
     report.Claim("at_equal_gap", "So it does at an equal generalisation gap", f"{more}, at equal gap", above=0.0, margin=0.07, control="gap", **ours),
-    report.Claim("upper_left", "On harder data it ends left as well as up", corner, below=0.5, margin=0.1, control="another threshold", **said),
-    report.Claim("forms_agree", "Counted and fitted rates tell the same", f"{lead}, counted minus fitted, farthest from 0", within=0.04, **beside, **ours),
-    report.Claim("halves_agree", "Who gets far is no chance", f"{halved}, end, least", above=0.1, margin=0.1, **apart, **ours),
-    report.Claim("order_forms", "Who gets far is settled in training", f"{halved}, end minus epoch {early}, least", above=0.0, margin=0.15, **apart, **ours),
+    report.Claim("any_choice", "So it does by other thresholds, and with fitted rates", f"{more}, beyond the null, least of seven choices", above=0.0, margin=0.1, **beside, **ours),
+    report.Claim("halves_agree", f"{hard}: who gets far is no chance", f"{halved}, end", above=0.2, margin=0.15, **apart, **ours),
+    report.Claim("order_forms", f"{hard}: who gets far is settled in training", f"{halved}, end minus epoch {early}", above=0.1, margin=0.2, **apart, **ours),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )  # fmt: skip
 claims
@@ -86,7 +85,8 @@ signals = {(d, t): each.at(t or "init").signals() for d, each in trained.items()
 halves = {(d, kind): [[half.course(LiRA(), (early, end), dealt) for half in both] for both in each.halvings(2)]
           for d, each in trained.items() for kind, dealt in kinds.items()}  # fmt: skip
 results = lab.realize(attacks, nulls, right, signals, halves)
-one, noise, fits = ({d: trajectories.course({t: results[a] for t, a in own.items()}) for d, own in each.items()} for each in (attacks, nulls, right))
+one, noise, fits = ({d: trajectories.read(results, own) for d, own in each.items()} for each in (attacks, nulls, right))
+last, chance = ({d: trajectories.read(results, {end: own[end]}) for d, own in each.items()} for each in (attacks, nulls))
 paths = {d: trajectories.plane(one[d], rate) for d in axis}
 
 # %% [markdown]
@@ -100,8 +100,8 @@ def ends(a, b, rule=rate, form="counted"):
     return trajectories.gained(a, rule, form)[-1] - trajectories.gained(b, rule, form)[-1]
 
 
-farther = trajectories.jackknifed(ends, one[hard], one[simple])
-beyond = {d: trajectories.jackknifed(ends, one[d], noise[d]) for d in axis}
+farther = trajectories.jackknifed(ends, last[hard], last[simple])
+beyond = {d: trajectories.jackknifed(ends, last[d], chance[d]) for d in axis}
 risen, way = sum(each.low > 0 for each in beyond.values()), "further" if farther.low > 0 else "less far" if farther.high < 0 else "not surely further"
 title = f"The mass rises off the diagonal on {risen} of {len(axis)} data sets, {way} on {hard} than on {simple}"
 report.planes(paths, checkpoints, title=title)
@@ -129,6 +129,9 @@ report.table(rows, caption=f"{networks} networks; threshold at an FPR of {rate:g
 four = one[hard], one[simple], fits[hard], fits[simple]
 fit = trajectories.jackknifed(lambda h, s, a, b: -trajectories.at_equal(of(s), trajectories.sides(b)[0], of(h), trajectories.sides(a)[0]), *four)
 same = trajectories.jackknifed(lambda h, s, a, b: trajectories.at_equal(of(h), trajectories.gaps(a), of(s), trajectories.gaps(b)), *four)
+reach = np.interp(
+    gaps[simple][-1].value, np.maximum.accumulate([each.value for each in gaps[hard]]), [accuracy["member"][hard, t].value for t in checkpoints]
+)
 word = "more" if same.low > 0 else "less" if same.high < 0 else "not surely more"
 points = [{"variant": d, "gap": gaps[d][k], "lead": ways[d][k]} for d in axis for k, _ in enumerate(checkpoints)]
 words = {"xlabel": "generalisation gap, in accuracy", "ylabel": lead, "level": "a guess", "better": ""}
@@ -141,7 +144,7 @@ report.tradeoff(points, "gap", "lead", null=0.0, title=f"At the gap at which {si
 # %%
 names, rules, forms = ("beyond the null", "FPR", "TPR"), (0.05, 0.1, 0.2, "balanced"), ("counted", "fitted")
 tried = {(d, rule, form): trajectories.jackknifed(lambda a, b, r=rule, f=form: [ends(a, b, r, f), *trajectories.centre(trajectories.plane(a, r, f))[-1]],
-                                                  one[d], noise[d]) for d in axis for rule in rules for form in forms}  # fmt: skip
+                                                  last[d], chance[d]) for d in axis for rule in rules for form in forms}  # fmt: skip
 rows = [{"threshold": str(rule), "rates": form} | {f"{d}: {name}": e for d in axis for name, e in zip(names, tried[d, rule, form], strict=True)}
         for rule in rules for form in forms]  # fmt: skip
 report.table(rows, caption=f"The centre of mass at epoch {end}: TPR minus FPR less the null's, and where it is; thresholds at an FPR, or balanced")
@@ -150,8 +153,7 @@ report.table(rows, caption=f"The centre of mass at epoch {end}: TPR minus FPR le
 # ## Do other networks see the same?
 
 # %%
-parted = {key: [[trajectories.course({t: results[a] for t, a in half.items()}, Population(half[end].targets).pairs) for half in both] for both in each]
-          for key, each in halves.items()}  # fmt: skip
+parted = {key: [[trajectories.read(results, half) for half in both] for both in each] for key, each in halves.items()}
 alike = {key: trajectories.crossed(lambda a, b, _: [stats.spearmanr(*pair).statistic for pair in zip(a, b, strict=True)],
                                    each, lambda v: np.array([*v, v[1] - v[0]]), rate) for key, each in parted.items()}  # fmt: skip
 rows = [{"data": d, "membership": kind} | dict(zip((f"epoch {early}", f"epoch {end}", "difference"), each, strict=True))
@@ -162,27 +164,30 @@ report.table(rows, caption="Rank correlation over samples of TPR minus FPR (fitt
 # ## Verdicts
 
 # %%
-corner = trajectories.jackknifed(lambda a: trajectories.centre(trajectories.plane(a, "balanced"))[-1] * (1, -1) + (0, 1), one[hard])
-unlike = [trajectories.jackknifed(lambda a, b: ends(a, b) - ends(a, b, form="fitted"), one[d], noise[d]) for d in axis]
-last = {d: (results[attacks[d][end]], (), attacks[d][end].design_effect) for d in axis}
-beats = {f"LiRA beats a guess on {d}": audit.audit(*each)["auc"].low > 0.5 for d, each in last.items()}
+choices = [(rule, form) for rule, form in product(rules, forms) if (rule, form) != ("balanced", "fitted")]  # which nothing resolves
+four = last[hard], chance[hard], last[simple], chance[simple]
+further = [trajectories.jackknifed(lambda a, b, c, d, one=one: ends(a, b, *one) - ends(c, d, *one), *four) for one in choices]
+final = {d: (results[attacks[d][end]], (), attacks[d][end].design_effect) for d in axis}
+beats = {f"LiRA beats a guess on {d}": audit.audit(*each)["auc"].low > 0.5 for d, each in final.items()}
 report.judge(
     claims,
     rises=audit.least(beyond.values()),
     more_on_harder=farther,
     at_equal_fit=fit,
     at_equal_gap=same,
-    upper_left=audit.largest(corner),
-    forms_agree=max(unlike, key=lambda each: max(each.high, -each.low)),
-    halves_agree=audit.least(alike[d, "true"][1] for d in axis),
-    order_forms=audit.least(alike[d, "true"][2] for d in axis),
+    any_choice=audit.least(further),
+    halves_agree=alike[hard, "true"][1],
+    order_forms=alike[hard, "true"][2],
+    notes={
+        "at_equal_gap": f"there {hard} has learnt less: members fit at {reach:.3f}, not {accuracy['member'][simple, end].value:.3f} as on {simple}"
+    },
     checks={claim.name: beats for claim in claims if claim.name != "rises"},
     regime={f"{side} accuracy": audit.least(accuracy[side][d, end] for d in axis) for side in sides},
 )
 
 # %% [markdown]
 # **Caveat.** Two data sets make one comparison, of these two: they differ in much besides complexity. At an equal gap
-# networks differ in age. Intervals are rather too wide; attacks are not made again without a pair.
+# networks differ in age: on digits the gap stands still while the mass goes on (draw 0). Intervals are rather too wide; attacks are not made again without a pair.
 
 # %%
 report.provenance(results)

@@ -125,7 +125,7 @@ def test_exchanged_samples_are_equal_and_the_centre_stays() -> None:
     for side in (one.member[3], ~one.member[3]):
         before, after = (each.scores[:, 3, side].T.tolist() for each in (one, other))
         assert sorted(before) == sorted(after) and before != after
-    assert spread(one)[1] > 0.25 and spread(other)[1] < 0.05
+    assert spread(one, other)[1] > 0.25 and spread(other, other)[1] == 0
     assert entropy(plane(other))[1] == pytest.approx(entropy_of_equals(one)[1], abs=0.1)
 
 
