@@ -225,6 +225,19 @@ def entropy_of_equals(one: Course, rule: float | Literal["balanced"] = 0.1, grid
     return np.array(made)
 
 
+def entropy_gained(
+    one: Course,
+    null: Course,
+    rule: float | Literal["balanced"] = 0.1,
+    grid: int = 10,
+    form: Literal["counted", "fitted"] = "counted",
+) -> FloatArray:
+    """Entropy at the last checkpoint less the null's, `(2,)`: the measured one, and that of equal samples (counted)."""
+    measured = [entropy(plane(each, rule, form), grid)[-1] for each in (one, null)]
+    equal = [entropy_of_equals(each, rule, grid)[-1] for each in (one, null)]
+    return np.array([measured[0] - measured[1], equal[0] - equal[1]])
+
+
 def exchanged(one: Course, seed: int = 0) -> Course:
     """The course as it were if no sample differed from another: each network's scores are dealt out anew.
 
@@ -278,11 +291,15 @@ def transitions(found: NDArray[np.int_]) -> FloatArray:
 
 
 def clusters(path: FloatArray, count: int = 3, seed: int = 0) -> NDArray[np.int_]:
-    """Groups of samples with like paths, `(n,)`: k-means on all rates, numbered by their mean advantage at the end."""
+    """Groups of samples with like paths, `(n,)`: k-means on all rates, numbered by their mean advantage at the end.
+
+    Or on the courses of their advantages, `(E, n)`, where nothing but membership shall tell groups apart.
+    """
     from sklearn.cluster import KMeans
 
-    found = KMeans(count, n_init=10, random_state=seed).fit_predict(path.reshape(-1, path.shape[2]).T)
-    order = np.argsort([advantage(path)[-1, found == k].mean() for k in range(count)])
+    found = KMeans(count, n_init=10, random_state=seed).fit_predict(path.reshape(-1, path.shape[-1]).T)
+    last = (path if path.ndim == 2 else advantage(path))[-1]
+    order = np.argsort([last[found == k].mean() for k in range(count)])
     return np.argsort(order)[found]
 
 

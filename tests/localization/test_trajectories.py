@@ -21,6 +21,7 @@ from lib.localization.trajectories import (
     early,
     encoded,
     entropy,
+    entropy_gained,
     entropy_of_equals,
     exchanged,
     gained,
@@ -115,6 +116,8 @@ def test_equals_spread_as_far_as_counting_spreads_them() -> None:
     kinds = made([0.0, 1.0], networks=32, n=400)
     kinds.scores[1, :, ::2] += 2 * kinds.member[:, ::2]
     assert entropy(plane(kinds), 5)[1] > entropy_of_equals(kinds, grid=5)[1] + 0.2
+    gained = entropy_gained(kinds, made([0.0, 0.0], networks=32, n=400), grid=5)
+    assert gained[0] > gained[1] > 0
 
 
 def test_exchanged_samples_are_equal_and_the_centre_stays() -> None:
@@ -162,6 +165,7 @@ def test_clusters_find_two_kinds_of_paths_and_other_networks_agree() -> None:
     group = clusters(plane(one), 2)
     assert (group[:40] == 1).mean() > 0.95 and (group[40:] == 0).mean() > 0.95
     assert stability(one, lambda half: clusters(plane(half), 2)) > 0.8
+    assert ((clusters(advantage(plane(one)), 2) == 1) == (np.arange(120) < 40)).mean() > 0.95
     noise = made([0.0, 0.0, 0.0])
     assert abs(stability(noise, lambda half: clusters(plane(half), 2))) < 0.1
 
