@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from typing import Any, Literal, overload
 
@@ -209,9 +210,6 @@ def entropy_of_equals(one: Course, rule: float | Literal["balanced"] = 0.1, grid
     """
     from scipy import stats
 
-    n = len(one.index)
-    share = np.arange(1, n + 1) / n
-    surprise = -share * np.log(share)
     sides = [round(side.sum(axis=0).mean()) for side in (~one.member, one.member)]
     cells = [np.minimum(np.arange(m + 1) / m * grid, grid - 1).astype(int) for m in sides]
     made = []
@@ -220,9 +218,18 @@ def entropy_of_equals(one: Course, rule: float | Literal["balanced"] = 0.1, grid
             np.bincount(cell, stats.binom.pmf(np.arange(m + 1), m, p), grid)
             for cell, m, p in zip(cells, sides, rates, strict=True)
         ]
-        likely = np.outer(*mass).ravel()
-        made.append((stats.binom.pmf(np.arange(1, n + 1), n, likely[likely > 1e-9, None]) * surprise).sum())
+        made.append(np.interp(np.outer(*mass), *_surprise(len(one.index))).sum())
     return np.array(made)
+
+
+@cache
+def _surprise(n: int) -> FloatArray:
+    """What a cell adds to the entropy of `n` samples in the mean, by its probability: 500 of these, and the terms."""
+    from scipy import stats
+
+    likely, share = np.geomspace(1e-9, 1, 500), np.arange(1, n + 1) / n
+    terms = stats.binom.pmf(np.arange(1, n + 1), n, likely[:, None]) @ -(share * np.log(share))
+    return np.array([[0, *likely], [0, *terms]])
 
 
 def entropy_gained(
@@ -297,7 +304,7 @@ def clusters(path: FloatArray, count: int = 3, seed: int = 0) -> NDArray[np.int_
     """
     from sklearn.cluster import KMeans
 
-    found = KMeans(count, n_init=10, random_state=seed).fit_predict(path.reshape(-1, path.shape[-1]).T)
+    found = KMeans(count, n_init=3, random_state=seed).fit_predict(path.reshape(-1, path.shape[-1]).T)
     last = (path if path.ndim == 2 else advantage(path))[-1]
     order = np.argsort([last[found == k].mean() for k in range(count)])
     return np.argsort(order)[found]
