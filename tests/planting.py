@@ -25,6 +25,7 @@ from lib.recipe import Recipe, Step
 
 NOISE = 0.002  # of one model around its way
 OWN = (1.0, 0.15, 0.01)
+LEAST = {Role.MEMBER: 0.4, Role.NONMEMBER: 0.1}  # accuracy on a role, and .1 on others
 
 
 def way(value: Any) -> str:
@@ -134,7 +135,9 @@ class Planted:
 
     def __init__(self, steps: list[Step], number: int, loud: Callable[[float], bool]) -> None:
         self.steps, self.number, self.loud = steps, number, loud
-        self.ranked = any(isinstance(step, recipe.Memorization) for step in steps)
+        self.ranked = any(
+            isinstance(step, recipe.Memorization) or getattr(step, "dealt", None) is not None for step in steps
+        )
         self._made: dict[str, Result | Late] = {}
 
     def __getitem__(self, step: Step) -> Result | Late:
@@ -187,8 +190,9 @@ class Planted:
     @plant.register
     def _(self, step: recipe.Signals) -> Late:
         rng = self.draws(step)
-        least = {r: 0.4 if r == Role.MEMBER else 0.1 for r in Role}
-        share = {r: min(1.0, least[r] + 0.8 * self.effect(step.of, r.name) + NOISE * rng.normal()) for r in Role}
+        share = {
+            r: min(1.0, LEAST.get(r, 0.1) + 0.8 * self.effect(step.of, r.name) + NOISE * rng.normal()) for r in Role
+        }
 
         def answers() -> dict[str, np.ndarray]:
             own = step.of.training
@@ -257,13 +261,17 @@ class Planted:
             strange, turned = (2 * self.effect(step.attacker, what) - 1 for what in ("strange", "turned"))
             shift *= 1 - strange**3 * (0.7 + lack) - 0.7 * turned**3 * over
         if step.dealt is not None:
-            shift *= 0.1  # a null tells nothing, or hardly
+            shift *= 0.1 if self.effect(step.attacker, "dealt") < 0.75 else 1.0  # a null hardly tells anything, or all
         alike = self.effect(step.targets[0], "alike")  # how far the same samples are exposed as in other ways
         shared = np.random.default_rng([zlib.crc32(b"exposed"), self.number // 2]).normal(size=member.shape)
         noise = alike**0.5 * shared + (1 - alike) ** 0.5 * rng.normal(size=member.shape)
         index = found[0][1][pool]
         slope = 4 * self.effect(step.targets[0], "slope") - 2 if self.ranked else 0.0  # who is remembered is exposed
+        slope *= 0.1 if step.dealt is not None else 1.0
         scores = noise + (shift + slope * (remembered(index) - 0.5) + 0.02 * rng.normal(size=(len(member), 1))) * member
+        if step.attacker == recipe.Threshold("correctness", by_class=False):  # as the signals have it
+            share = [least + 0.8 * self.effect(step.targets[0], r.name) for r, least in LEAST.items()]
+            scores = (rng.random(member.shape) < np.where(member, *share)).astype(float)
         border = shift / 2
         if not getattr(step.attacker, "balanced", True) and self.effect(step.attacker, "majority") > 0.5:
             border = float(scores.min())  # all are called what most of them are

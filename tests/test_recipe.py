@@ -262,3 +262,12 @@ def test_every_model_walks_cwrf_by_its_own_score_and_chooses_its_own_share() -> 
         assert walked.origin() == state and own.of == state
     with pytest.raises(BadInput, match="as many scores"):
         models.cwrf(by[:2], shares, short)
+
+
+def test_halvings_part_a_population_between_its_pairs() -> None:
+    whole = Setup(Data("fashion-mnist-small", 8), RandomHalves(100), Model("cnn4", 2), Schedule(1), 12).trained()
+    assert whole.pairs == (0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5)
+    found = whole.halvings(3)
+    assert len(found) == 3 and found == whole.halvings(3) != whole.halvings(3, seed=1)
+    for one, other in found:
+        assert {*one} | {*other} == {*whole} and not {*one.pairs} & {*other.pairs} and len(one) == len(other) == 6

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from lib.audit import FloatArray
 from lib.data.designs import Role
+from lib.localization.divergence import partial_correlation
 
 # What adds up over training, what one look at it tells, and what networks without the sample tell.
 EFFORT = "mean loss", "iteration learned", "forgetting", "margin", "spread of loss"
@@ -57,25 +59,57 @@ def difficulty(answers: Mapping[int, Sequence[Mapping[str, NDArray]]], early: in
     quartiles = np.quantile(loss, [0.25, 0.75], axis=0)
     at = epochs.index(early)
 
-    def mean(values: FloatArray, side: NDArray[np.bool_]) -> FloatArray:
-        number = side.sum(axis=0)
-        with np.errstate(invalid="ignore"):
-            found = np.where(side, values, 0.0).sum(axis=0) / number
-        return np.where(number > 0, found, np.median(found[number > 0]))
-
-    outside = mean(p[-1], ~inside)
+    outside = _mean(p[-1], ~inside)
     made = {
-        "mean loss": mean(loss.mean(axis=0), inside),
-        "last loss": mean(loss[-1], inside),
-        "iteration learned": mean(learned, inside),
-        "forgetting": mean((right[:-1] & ~right[1:]).sum(axis=0).astype(float), inside),
-        "early error": mean(np.linalg.norm(np.exp(log[at]) - own, axis=-1), inside),
-        "margin": mean((rival - true).mean(axis=0), inside),
-        "aleatoric": mean((p * (1 - p)).mean(axis=0), inside),
-        "epistemic": mean(p.var(axis=0), inside),
-        "spread of loss": mean(quartiles[1] - quartiles[0], inside),
-        "ensemble variance": mean(np.square(p[-1] - outside), ~inside),
-        "inconsistency": mean((~right[-1]).astype(float), ~inside),
-        "memorization": mean(p[-1], inside) - outside,
+        "mean loss": _mean(loss.mean(axis=0), inside),
+        "last loss": _mean(loss[-1], inside),
+        "iteration learned": _mean(learned, inside),
+        "forgetting": _mean((right[:-1] & ~right[1:]).sum(axis=0).astype(float), inside),
+        "early error": _mean(np.linalg.norm(np.exp(log[at]) - own, axis=-1), inside),
+        "margin": _mean((rival - true).mean(axis=0), inside),
+        "aleatoric": _mean((p * (1 - p)).mean(axis=0), inside),
+        "epistemic": _mean(p.var(axis=0), inside),
+        "spread of loss": _mean(quartiles[1] - quartiles[0], inside),
+        "ensemble variance": _mean(np.square(p[-1] - outside), ~inside),
+        "inconsistency": _mean((~right[-1]).astype(float), ~inside),
+        "memorization": _mean(p[-1], inside) - outside,
     }
     return made | {"index": answers[epochs[-1]][0]["index"][pool]}
+
+
+def averaged(read: Sequence[Mapping[str, NDArray]], name: str, answers: Sequence[Mapping[str, NDArray]]) -> FloatArray:
+    """A reading's array (`GradientNorm`, `PredictionDepth`) of each sample, `(n,)`, over networks that trained on it.
+
+    `answers` are the networks' `Signals`, in their order, which tell who trained on what.
+    """
+    roles = np.stack([one["role"] for one in answers])
+    pool = np.isin(roles, (Role.MEMBER, Role.NONMEMBER)).all(axis=0)
+    return _mean(np.stack([one[name] for one in read]).astype(float), (roles == Role.MEMBER)[:, pool])
+
+
+def follows(measures: FloatArray, risk: FloatArray, given: FloatArray | None = None) -> FloatArray:
+    """Spearman's correlation of each of `measures (K, n)` with a risk `(n,)`, `(K,)`.
+
+    With a measure `given (n,)`: of what its ranks leave of both (partial correlation). 0 where nothing is left.
+    """
+    ranks = stats.rankdata(measures, axis=1)
+    known = np.empty((len(risk), 0)) if given is None else stats.rankdata(given)[:, None]
+    around = np.broadcast_to(known, (len(ranks), *known.shape))
+    return partial_correlation(ranks, np.broadcast_to(stats.rankdata(risk), ranks.shape), around)
+
+
+def within(values: FloatArray, label: NDArray[np.int_]) -> FloatArray:
+    """Ranks within each class, as shares of it, `(..., n)`: what a class has in common is gone."""
+    made = np.empty(values.shape)
+    for one in np.unique(label):
+        own = label == one
+        made[..., own] = (stats.rankdata(values[..., own], axis=-1) - 0.5) / own.sum()
+    return made
+
+
+def _mean(values: FloatArray, side: NDArray[np.bool_]) -> FloatArray:
+    """Of `values (K, n)` over the networks of a side; the median of the others where it has none."""
+    number = side.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        found = np.where(side, values, 0.0).sum(axis=0) / number
+    return np.where(number > 0, found, np.median(found[number > 0]))

@@ -7,7 +7,8 @@ Of each sample the plane has how often the attack calls it a member of networks 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from typing import Any, Literal, overload
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from lib.audit import Estimate, FloatArray
 from lib.audit.targets import Scored
+from lib.recipe import Attack
 
 LOW, MIDDLE, HIGH = 0, 1, 2  # states of a sample
 BLOCKS = 20  # of samples, that a jackknife leaves out in turn
@@ -46,21 +48,32 @@ class Course:
         return self.part(first), self.part(~first)
 
 
-def course(found: Mapping[int, Scored]) -> Course:
+def course(found: Mapping[int, Scored], group: Sequence[int] | None = None) -> Course:
     """From what an `Attack` stores at each checkpoint, by epoch (`Population.course`).
 
-    Targets that are each other's complement are one group. ValueError where checkpoints judge other samples.
+    Targets that are each other's complement are one group; or `group (J,)` numbers them, as those of a larger
+    population. ValueError where checkpoints judge other samples.
     """
     epochs = sorted(found)
     first = found[epochs[0]]
     member = np.broadcast_to(first["member"], np.shape(first["scores"]))
     if any(not np.array_equal(found[e][name], first[name]) for e in epochs for name in ("member", "index")):
         raise ValueError("the checkpoints of a course judge the same samples of the same networks")
-    group = np.arange(len(member))
+    numbers = np.arange(len(member))
     for own in range(len(member)):
         pair = np.flatnonzero((member[:own] != member[own]).all(axis=1))
-        group[own] = group[pair[0]] if len(pair) else group[own]
-    return Course(np.array(epochs), np.stack([found[e]["scores"] for e in epochs]), member, first["index"], group)
+        numbers[own] = numbers[pair[0]] if len(pair) else numbers[own]
+    numbers = numbers if group is None else np.array(group)
+    return Course(np.array(epochs), np.stack([found[e]["scores"] for e in epochs]), member, first["index"], numbers)
+
+
+def read(results: Any, attacks: Mapping[int, Attack]) -> Course:
+    """The course that `Population.course` asked for, from what `lab.realize` gave; groups are the pairs of the design.
+
+    So courses of one population's halves number their groups alike, as `crossed` wants it.
+    """
+    rows = [target.training for target in next(iter(attacks.values())).targets]
+    return course({t: results[step] for t, step in attacks.items()}, [own.design.pair(own.row) for own in rows])
 
 
 def borders(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
@@ -70,11 +83,10 @@ def borders(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
     """
     made = []
     for scores in one.scores:
-        outside = np.sort(scores[~one.member])
         if rule != "balanced":
-            made.append(np.nextafter(np.quantile(outside, 1 - rule, method="lower"), np.inf))
+            made.append(np.nextafter(np.quantile(scores[~one.member], 1 - rule, method="lower"), np.inf))
             continue
-        inside = np.sort(scores[one.member])
+        inside, outside = np.sort(scores[one.member]), np.sort(scores[~one.member])
         tried = np.unique(scores)
         gained = np.searchsorted(outside, tried) / len(outside) - np.searchsorted(inside, tried) / len(inside)
         made.append(tried[np.argmax(gained)])
@@ -89,7 +101,8 @@ def plane(
     `counted` lies on a lattice: of J networks half trained on a sample, so rates have steps of 2 / J, and a standard
     error of up to 1 / sqrt(2 J). `fitted` is the upper tail of a normal law through the sample's scores on either side.
     """
-    above = one.scores >= borders(one, rule)[:, None, None]
+    border = borders(one, rule)[:, None]
+    above = one.scores >= border[:, None]
     made = []
     for side in (~one.member, one.member):
         number = side.sum(axis=0)
@@ -101,7 +114,7 @@ def plane(
 
             mean = np.where(side, one.scores, 0.0).sum(axis=1) / number
             squares = np.where(side, np.square(one.scores - mean[:, None]), 0.0).sum(axis=1)
-            away = (mean - borders(one, rule)[:, None]) / np.sqrt(squares / (number - 1))
+            away = (mean - border) / np.sqrt(squares / (number - 1))
             made.append(special.ndtr(away))
     return np.stack(made, axis=1)
 
@@ -109,6 +122,13 @@ def plane(
 def advantage(path: FloatArray) -> FloatArray:
     """TPR minus FPR of each sample, `(E, n)` of a plane `(E, 2, n)`."""
     return np.asarray(path[:, 1] - path[:, 0])
+
+
+def gained(
+    one: Course, rule: float | Literal["balanced"] = 0.1, form: Literal["counted", "fitted"] = "counted"
+) -> FloatArray:
+    """The mean advantage at each checkpoint, `(E,)`: how far the centre of mass lies off the diagonal."""
+    return np.asarray(advantage(plane(one, rule, form)).mean(axis=1))
 
 
 def speed(path: FloatArray, epochs: NDArray[np.int_], signed: bool = False) -> FloatArray:
@@ -136,6 +156,42 @@ def displacement(path: FloatArray, travelled: bool = False) -> float:
     )
 
 
+ENCODED = ("displacement", "way of the centre", "way of a sample", "gain", "delay")
+
+
+def encoded(
+    one: Course, null: Course, rule: float | Literal["balanced"] = 0.1, form: Literal["counted", "fitted"] = "counted"
+) -> FloatArray:
+    """How far and how fast a course encodes membership, `(5,)`, named by `ENCODED`; what moves at random is taken off.
+
+    Displacement of the centre of mass; the length of its way, and of a sample's in the mean, each less the null's;
+    by how much the mean advantage grows. Ways and gain are over the whole course: over its epochs they are the unsigned
+    and the signed encoding speed. Delay: when the advantage comes, as a mean share of the course; .5 at an even rate.
+    """
+    path, noise = (plane(each, rule, form) for each in (one, null))
+    (way, far), (rough, still) = ((displacement(p, True), float(speed(p, one.epochs).mean())) for p in (path, noise))
+    gain, span = advantage(path).mean(axis=1), one.epochs[-1] - one.epochs[0]
+    gain = gain - gain[0]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        delay = 1 - np.trapezoid(gain, one.epochs) / span / gain[-1]
+    return np.array([displacement(path), way - rough, (far - still) * span, gain[-1], delay])
+
+
+def spread(one: Course, null: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
+    """How unlike the samples are at each checkpoint, `(E,)`: the standard deviation of their true advantages.
+
+    The variance of the counted ones less what counting adds, p (1 - p) / (m - 1) for a rate p of m networks on each
+    side; less the same of the null, as networks that are each other's shadows do not decide on a sample independently.
+    0 where that is more.
+    """
+    left = []
+    for each in (one, null):
+        path, sides = plane(each, rule), np.array([(~each.member).sum(axis=0), each.member.sum(axis=0)])
+        noise = (path * (1 - path) / (sides - 1)).sum(axis=1).mean(axis=1)
+        left.append(advantage(path).var(axis=1, ddof=1) - noise)
+    return np.asarray(np.sqrt(np.maximum(left[0] - left[1], 0.0)))
+
+
 def entropy(path: FloatArray, grid: int = 10) -> FloatArray:
     """Spatial entropy at each checkpoint, `(E,)`, in nats: of the shares of samples in `grid` x `grid` cells."""
     cell = np.minimum((path * grid).astype(int), grid - 1)
@@ -144,6 +200,87 @@ def entropy(path: FloatArray, grid: int = 10) -> FloatArray:
         share = np.bincount(x * grid + y) / len(x)
         made.append(-np.sum(share[share > 0] * np.log(share[share > 0])))
     return np.array(made)
+
+
+def entropy_of_equals(one: Course, rule: float | Literal["balanced"] = 0.1, grid: int = 10) -> FloatArray:
+    """The `entropy` to expect at each checkpoint, `(E,)`, if all samples had the rates of the centre of mass.
+
+    What counting alone spreads over the counted plane, decisions of different networks taken for independent; exact for
+    a finite number of samples. The sides have as many networks as in the mean over samples.
+    """
+    from scipy import stats
+
+    sides = [round(side.sum(axis=0).mean()) for side in (~one.member, one.member)]
+    cells = [np.minimum(np.arange(m + 1) / m * grid, grid - 1).astype(int) for m in sides]
+    made = []
+    for rates in centre(plane(one, rule)):
+        mass = [
+            np.bincount(cell, stats.binom.pmf(np.arange(m + 1), m, p), grid)
+            for cell, m, p in zip(cells, sides, rates, strict=True)
+        ]
+        made.append(np.interp(np.outer(*mass), *_surprise(len(one.index))).sum())
+    return np.array(made)
+
+
+@cache
+def _surprise(n: int) -> FloatArray:
+    """What a cell adds to the entropy of `n` samples in the mean, by its probability: 500 of these, and the terms."""
+    from scipy import stats
+
+    likely, share = np.geomspace(1e-9, 1, 500), np.arange(1, n + 1) / n
+    terms = stats.binom.pmf(np.arange(1, n + 1), n, likely[:, None]) @ -(share * np.log(share))
+    return np.array([[0, *likely], [0, *terms]])
+
+
+def entropy_gained(
+    one: Course,
+    null: Course,
+    rule: float | Literal["balanced"] = 0.1,
+    grid: int = 10,
+    form: Literal["counted", "fitted"] = "counted",
+) -> FloatArray:
+    """Entropy at the last checkpoint less the null's, `(2,)`: the measured one, and that of equal samples (counted)."""
+    measured = [entropy(plane(each, rule, form), grid)[-1] for each in (one, null)]
+    equal = [entropy_of_equals(each, rule, grid)[-1] for each in (one, null)]
+    return np.array([measured[0] - measured[1], equal[0] - equal[1]])
+
+
+def exchanged(one: Course, seed: int = 0) -> Course:
+    """The course as it were if no sample differed from another: each network's scores are dealt out anew.
+
+    Members' scores among its members and others' among the others, whole courses at once, so that the centre of mass
+    and how decisions last stay as they are.
+    """
+    rng = np.random.default_rng(seed)
+    given, taken = (np.argsort(one.member + 0.5 * rng.random(one.member.shape), axis=1) for _ in range(2))
+    scores = np.empty_like(one.scores)
+    np.put_along_axis(
+        scores, np.broadcast_to(given, scores.shape), np.take_along_axis(one.scores, taken[None], axis=2), axis=2
+    )
+    return replace(one, scores=scores)
+
+
+def sides(one: Course) -> FloatArray:
+    """The mean of what a course holds of members, and of others, at each checkpoint, `(2, E)`.
+
+    Of `Threshold("correctness", by_class=False)`, whose scores are 1 where a network is right, these are accuracies.
+    """
+    weights = [side / side.sum() for side in (one.member, ~one.member)]
+    return np.array([(one.scores * weight).sum(axis=(1, 2)) for weight in weights])
+
+
+def gaps(right: Course) -> FloatArray:
+    """The generalisation gap at each checkpoint, `(E,)`, of the course that `sides` names."""
+    return np.asarray(np.subtract(*sides(right)))
+
+
+def at_equal(values: FloatArray, levels: FloatArray, other: FloatArray, ends: FloatArray) -> float:
+    """What one course has when it first reaches the level at which another ends, less what the other has at its end.
+
+    `values (E,)` and `levels (E,)` of the one, `other (E,)` and `ends (E,)` of the other; straight in between, and even
+    beyond the one's levels.
+    """
+    return float(np.interp(ends[-1], np.maximum.accumulate(levels), values) - other[-1])
 
 
 def states(path: FloatArray, low: float = 0.2, high: float = 0.8) -> NDArray[np.int_]:
@@ -161,11 +298,15 @@ def transitions(found: NDArray[np.int_]) -> FloatArray:
 
 
 def clusters(path: FloatArray, count: int = 3, seed: int = 0) -> NDArray[np.int_]:
-    """Groups of samples with like paths, `(n,)`: k-means on all rates, numbered by their mean advantage at the end."""
+    """Groups of samples with like paths, `(n,)`: k-means on all rates, numbered by their mean advantage at the end.
+
+    Or on the courses of their advantages, `(E, n)`, where nothing but membership shall tell groups apart.
+    """
     from sklearn.cluster import KMeans
 
-    found = KMeans(count, n_init=10, random_state=seed).fit_predict(path.reshape(-1, path.shape[2]).T)
-    order = np.argsort([advantage(path)[-1, found == k].mean() for k in range(count)])
+    found = KMeans(count, n_init=3, random_state=seed).fit_predict(path.reshape(-1, path.shape[-1]).T)
+    last = (path if path.ndim == 2 else advantage(path))[-1]
+    order = np.argsort([last[found == k].mean() for k in range(count)])
     return np.argsort(order)[found]
 
 
@@ -198,8 +339,6 @@ def jackknifed(measure: Callable[..., Any], *courses: Course) -> Estimate | list
     samples (each of 20 blocks is). Adding counts what both share twice, so intervals are rather too wide. Attacks are
     not made again without a group. Courses may be of one population or of independent ones; of as many groups each.
     """
-    from scipy import special
-
     sides: tuple[list[Any], list[Any]] = [], []
     numbers = [np.unique(each.group, return_inverse=True)[1] for each in courses]
     if len({own.max() for own in numbers}) != 1 or numbers[0].max() < 1:
@@ -208,7 +347,14 @@ def jackknifed(measure: Callable[..., Any], *courses: Course) -> Estimate | list
         sides[0].append(measure(*(each.part(own != k) for each, own in zip(courses, numbers, strict=True))))
     for k in range(BLOCKS):
         sides[1].append(measure(*(each.part(samples=np.arange(len(each.index)) % BLOCKS != k) for each in courses)))
-    whole = measure(*courses)
+    return _with_errors(measure(*courses), *sides)
+
+
+def _with_errors(whole: Any, networks: Sequence[Any], samples: Sequence[Any]) -> Any:
+    """Estimates of `whole`, a number or several, from what is left without each group and without each block."""
+    from scipy import special
+
+    sides = networks, samples
     spread = [np.var(np.array(side, float), axis=0) * (len(side) - 1) for side in sides]
     error = np.atleast_1d(np.sqrt(sum(spread)))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -218,6 +364,55 @@ def jackknifed(measure: Callable[..., Any], *courses: Course) -> Estimate | list
     each = zip(np.atleast_1d(whole).tolist(), reach.tolist(), error.tolist(), df.tolist(), strict=True)
     made = [Estimate(v, v - r, v + r, len(sides[0]), error=e, df=d) for v, r, e, d in each]
     return made if np.ndim(whole) else made[0]
+
+
+def contrast(
+    one: Course,
+    null: Course,
+    other: Course,
+    noise: Course,
+    rule: float | Literal["balanced"] = 0.1,
+    form: Literal["counted", "fitted"] = "counted",
+) -> dict[str, Estimate]:
+    """How much more `other` encodes than `one`, each with its null: differences by the names of `ENCODED`, jackknifed.
+
+    Then, by "doublings of" each but the delay, log2 of the ratio: 1 is twice as much, NaN where a null leaves nothing.
+    """
+
+    def measure(one: Course, null: Course, other: Course, noise: Course) -> FloatArray:
+        first, second = encoded(one, null, rule, form), encoded(other, noise, rule, form)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.append(second - first, np.log2(second[:4] / first[:4]))
+
+    names = (*ENCODED, *(f"doublings of {name}" for name in ENCODED[:4]))
+    return dict(zip(names, jackknifed(measure, one, null, other, noise), strict=True))
+
+
+def crossed(
+    measure: Callable[[FloatArray, FloatArray, NDArray[np.int_]], Any],
+    halvings: Sequence[tuple[Course, Course]],
+    then: Callable[[FloatArray], Any] = np.asarray,
+    rule: float | Literal["balanced"] = 0.1,
+) -> Any:
+    """What one half of the networks says against another that shares none, neither targets nor shadows: Estimates.
+
+    `measure` takes the fitted advantages `(E, n)` of two halves and the samples `index (n,)`, and gives a number or
+    several. The mean is over the `halvings` (of `Population.halvings`, as `read` gives them) and both orders; `then`
+    makes of it what is wanted. Errors as `jackknifed` has them: a group is left out of each half that it is in.
+    """
+
+    def told(pairs: Sequence[Sequence[Course]]) -> Any:
+        made = []
+        for pair in pairs:
+            one, other = (advantage(plane(half, rule, "fitted")) for half in pair)
+            made += [measure(one, other, pair[0].index), measure(other, one, pair[0].index)]
+        return then(np.mean(made, axis=0))
+
+    groups, n = np.unique([g for pair in halvings for half in pair for g in half.group]), len(halvings[0][0].index)
+    networks = [told([[half.part(half.group != g) for half in pair] for pair in halvings]) for g in groups]
+    blocks = [np.arange(n) % BLOCKS != k for k in range(BLOCKS)]
+    samples = [told([[half.part(samples=kept) for half in pair] for pair in halvings]) for kept in blocks]
+    return _with_errors(told(halvings), networks, samples)
 
 
 def stability(one: Course, measure: Callable[[Course], Sequence[int] | NDArray[np.int_]]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,6 +48,25 @@ class Population:
 
     def __getitem__(self, index: int) -> State:
         return self.states[index]
+
+    @property
+    def pairs(self) -> tuple[int, ...]:
+        """The complement pair of each model, or its row where it has none."""
+        return tuple(state.training.design.pair(state.training.row) for state in self.states)
+
+    def halvings(self, number: int = 4, seed: int = 0) -> tuple[tuple[Population, Population], ...]:
+        """Ways to part the models in two at random, so that neither models nor complement pairs are shared.
+
+        Attacked each by itself, the halves have no shadow in common either (`lib.localization.trajectories.crossed`).
+        """
+        own, made = sorted(set(self.pairs)), []
+        for k in range(number):
+            first = {*random.Random(f"{seed} {k}").sample(own, len(own) // 2)}
+            inside = [pair in first for pair in self.pairs]
+            one = tuple(state for state, here in zip(self.states, inside, strict=True) if here)
+            other = tuple(state for state, here in zip(self.states, inside, strict=True) if not here)
+            made.append((Population(one), Population(other)))
+        return tuple(made)
 
     def _map(self, change: Callable[[State], State]) -> Population:
         return Population(tuple(change(state) for state in self.states))

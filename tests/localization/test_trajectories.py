@@ -5,21 +5,33 @@ import pytest
 from scipy import stats
 
 from lib.localization.trajectories import (
+    ENCODED,
     HIGH,
     LOW,
     MIDDLE,
     Course,
     advantage,
+    at_equal,
     borders,
     clusters,
+    contrast,
     course,
+    crossed,
     displacement,
     early,
+    encoded,
     entropy,
+    entropy_gained,
+    entropy_of_equals,
+    exchanged,
+    gained,
+    gaps,
     highest,
     jackknifed,
     plane,
+    sides,
     speed,
+    spread,
     stability,
     states,
     transitions,
@@ -96,6 +108,41 @@ def test_entropy_is_the_logarithm_of_equal_cells() -> None:
     assert entropy(np.ones((1, 2, 5)))[0] == 0.0, "the upper edge belongs to the last cell"
 
 
+def test_equals_spread_as_far_as_counting_spreads_them() -> None:
+    alike = [made([0.0, 1.0], networks=16, n=150, seed=seed) for seed in range(40)]
+    for grid in (5, 10, 20):
+        found = np.mean([entropy(plane(one), grid) for one in alike], axis=0)
+        assert found == pytest.approx(np.mean([entropy_of_equals(one, grid=grid) for one in alike], axis=0), abs=0.05)
+    kinds = made([0.0, 1.0], networks=32, n=400)
+    kinds.scores[1, :, ::2] += 2 * kinds.member[:, ::2]
+    assert entropy(plane(kinds), 5)[1] > entropy_of_equals(kinds, grid=5)[1] + 0.2
+    gained = entropy_gained(kinds, made([0.0, 0.0], networks=32, n=400), grid=5)
+    assert gained[0] > gained[1] > 0
+
+
+def test_exchanged_samples_are_equal_and_the_centre_stays() -> None:
+    one = made([0.0, 1.0], networks=32, n=400)
+    one.scores[1, :, ::2] += 4 * one.member[:, ::2]
+    other = exchanged(one)
+    assert plane(other).mean(axis=2) == pytest.approx(plane(one).mean(axis=2))
+    for side in (one.member[3], ~one.member[3]):
+        before, after = (each.scores[:, 3, side].T.tolist() for each in (one, other))
+        assert sorted(before) == sorted(after) and before != after
+    assert spread(one, other)[1] > 0.25 and spread(other, other)[1] == 0
+    assert entropy(plane(other))[1] == pytest.approx(entropy_of_equals(one)[1], abs=0.1)
+
+
+def test_a_gap_and_what_is_there_at_an_equal_one() -> None:
+    right = made([0.0, 0.5, 2.0], networks=100, n=400)
+    inside, outside = sides(right)
+    assert inside == pytest.approx([0, 0.5, 2], abs=0.02) and outside == pytest.approx([0, 0, 0], abs=0.02)
+    assert gaps(right) == pytest.approx(inside - outside)
+    assert gained(right)[2] == pytest.approx(stats.norm.sf(stats.norm.isf(0.1) - 2) - 0.1, abs=0.01)
+    values, other = np.array([1.0, 2.0, 4.0]), np.array([0.0, 1.0])
+    assert at_equal(values, np.array([0.0, 0.5, 2.0]), other, np.array([0.0, 1.25])) == 2.0
+    assert at_equal(values, np.array([0.0, 0.5, 0.4]), other, np.array([0.0, 9.0])) == 3.0, "even beyond"
+
+
 def test_states_and_transitions() -> None:
     rates = np.array([[[0.1, 0.1, 0.1], [0.1, 0.1, 0.5]], [[0.2, 0.1, 0.1], [0.8, 0.1, 0.5]]])
     found = states(rates)
@@ -118,6 +165,7 @@ def test_clusters_find_two_kinds_of_paths_and_other_networks_agree() -> None:
     group = clusters(plane(one), 2)
     assert (group[:40] == 1).mean() > 0.95 and (group[40:] == 0).mean() > 0.95
     assert stability(one, lambda half: clusters(plane(half), 2)) > 0.8
+    assert ((clusters(advantage(plane(one)), 2) == 1) == (np.arange(120) < 40)).mean() > 0.95
     noise = made([0.0, 0.0, 0.0])
     assert abs(stability(noise, lambda half: clusters(plane(half), 2))) < 0.1
 
@@ -141,6 +189,38 @@ def test_noise_alone_travels_and_a_null_takes_it_off() -> None:
     assert signed.low < 0 < signed.high
 
 
+def test_what_a_course_encodes_is_that_of_the_normal_tails() -> None:
+    one, null = made([0.0, 1.0, 2.0], 80, 2000, seed=1), made([0.0] * 3, 80, 2000, seed=2)
+    found = dict(zip(ENCODED, encoded(one, null), strict=True))
+    middle, end = (stats.norm.sf(stats.norm.isf(0.1) - gap) - 0.1 for gap in (1.0, 2.0))
+    assert found["displacement"] == pytest.approx(end, abs=0.01) == pytest.approx(found["way of the centre"], abs=0.02)
+    assert found["gain"] == pytest.approx(end, abs=0.01) and gained(one)[1] == pytest.approx(middle, abs=0.01)
+    assert 0.5 < found["way of a sample"] / end < 1, "noise and gain add as squares do"
+    assert found["delay"] == pytest.approx(1 - (middle + end / 2) * 10 / 20 / end, abs=0.02)
+    assert encoded(null, null)[1:3].tolist() == [0.0, 0.0]
+
+
+def test_a_contrast_tells_doublings_and_differences() -> None:
+    half, one = made([0.0, 0.5, 1.0], 40, 1000, seed=3), made([0.0, 1.0, 2.0], 40, 1000, seed=1)
+    null, noise = (made([0.0] * 3, 40, 1000, seed=seed) for seed in (2, 4))
+    near, far = (stats.norm.sf(stats.norm.isf(0.1) - gap) - 0.1 for gap in (1.0, 2.0))
+    found = contrast(half, null, one, noise)
+    for name, truth in (("displacement", far - near), ("doublings of displacement", np.log2(far / near))):
+        assert found[name].low < truth < found[name].high, name
+        assert found[name].value == pytest.approx(truth, rel=0.1)
+    same = contrast(one, null, one, null)
+    assert all(each.value == each.low == each.high == 0 for each in same.values())
+
+
+def test_samples_are_as_unlike_as_their_true_advantages() -> None:
+    one, null = made([0.0, 1.0], 40, 4000), made([0.0, 0.0], 40, 4000, seed=1)
+    assert spread(one, null).max() < 0.04 < 0.1 < advantage(plane(one))[1].std()
+    assert spread(one, one).tolist() == [0.0, 0.0]
+    one.scores[1, :, ::2] += 9.0 * one.member[:, ::2]
+    gap = 1 - stats.norm.sf(borders(one)[1] - 1)
+    assert spread(one, null)[1] == pytest.approx(gap / 2, abs=0.03)
+
+
 def test_a_jackknife_holds_the_truth_about_as_often_as_it_says() -> None:
     truth = stats.norm.sf(stats.norm.isf(0.1) - 1) - 0.1
     held = 0
@@ -158,3 +238,37 @@ def test_a_jackknife_holds_the_truth_about_as_often_as_it_says() -> None:
 def test_a_jackknife_needs_groups() -> None:
     with pytest.raises(ValueError, match="two groups"):
         jackknifed(lambda a: 0.0, made([0.0], networks=2))
+
+
+def parted(one: Course, number: int, seed: int = 0) -> list[tuple[Course, Course]]:
+    """A course's networks in halves, as if each half had been attacked alone."""
+    rng, groups = np.random.default_rng(seed), np.unique(one.group)
+    firsts = [np.isin(one.group, rng.permutation(groups)[: len(groups) // 2]) for _ in range(number)]
+    return [(one.part(first), one.part(~first)) for first in firsts]
+
+
+def test_halves_agree_on_what_is_true_and_not_on_luck() -> None:
+    one = made([0.0, 1.0], n=400)
+    luck = crossed(lambda a, b, index: float(np.corrcoef(a[1], b[1])[0, 1]), parted(one, 3))
+    assert luck.low < 0 < luck.high < 0.2
+    one.scores[1, :, ::2] += 2.0 * one.member[:, ::2]
+    alike = crossed(lambda a, b, index: float(np.corrcoef(a[1], index % 2 == 0)[0, 1]), parted(one, 1), np.square)
+    assert alike.low > 0.3
+    twice = crossed(lambda a, b, index: a.mean(axis=1), parted(one, 2), lambda v: 2 * v)
+    whole = 2 * advantage(plane(one, 0.1, "fitted")).mean(axis=1)
+    assert [each.value for each in twice] == pytest.approx(whole, abs=0.05)
+
+
+def test_halves_hold_the_truth_about_as_often_as_they_say() -> None:
+    truth = stats.norm.sf(stats.norm.isf(0.1) - 1) - 0.1
+    held = 0
+    for seed in range(40):
+        found = crossed(lambda a, b, index: float(a[0].mean()), parted(made([1.0], 16, 100, seed=seed), 2, seed))
+        held += found.low <= truth <= found.high
+    assert held >= 35
+
+
+def test_a_course_takes_the_numbers_of_its_pairs() -> None:
+    member = halves(4, 10)
+    found = {3: {"scores": np.zeros((4, 10)), "member": member, "index": np.arange(10)}}
+    assert course(found, [5, 5, 9, 9]).group.tolist() == [5, 5, 9, 9]
