@@ -70,11 +70,11 @@ def borders(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
     """
     made = []
     for scores in one.scores:
-        outside = np.sort(scores[~one.member])
+        outside = scores[~one.member]
         if rule != "balanced":
             made.append(np.nextafter(np.quantile(outside, 1 - rule, method="lower"), np.inf))
             continue
-        inside = np.sort(scores[one.member])
+        outside, inside = np.sort(outside), np.sort(scores[one.member])
         tried = np.unique(scores)
         gained = np.searchsorted(outside, tried) / len(outside) - np.searchsorted(inside, tried) / len(inside)
         made.append(tried[np.argmax(gained)])
@@ -89,19 +89,18 @@ def plane(
     `counted` lies on a lattice: of J networks half trained on a sample, so rates have steps of 2 / J, and a standard
     error of up to 1 / sqrt(2 J). `fitted` is the upper tail of a normal law through the sample's scores on either side.
     """
-    above = one.scores >= borders(one, rule)[:, None, None]
-    made = []
+    border, made = borders(one, rule)[:, None], []
     for side in (~one.member, one.member):
         number = side.sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
             if form == "counted":
-                made.append((above & side).sum(axis=1) / number)
+                made.append(((one.scores >= border[..., None]) & side).sum(axis=1) / number)
                 continue
             from scipy import special
 
             mean = np.where(side, one.scores, 0.0).sum(axis=1) / number
             squares = np.where(side, np.square(one.scores - mean[:, None]), 0.0).sum(axis=1)
-            away = (mean - borders(one, rule)[:, None]) / np.sqrt(squares / (number - 1))
+            away = (mean - border) / np.sqrt(squares / (number - 1))
             made.append(special.ndtr(away))
     return np.stack(made, axis=1)
 
@@ -157,8 +156,7 @@ def encoded(
     (way, far), (rough, still) = ((displacement(p, True), float(speed(p, one.epochs).mean())) for p in (path, noise))
     gain, span = advantage(path).mean(axis=1), one.epochs[-1] - one.epochs[0]
     gain = gain - gain[0]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        delay = 1 - np.trapezoid(gain, one.epochs) / span / gain[-1]
+    delay = 1 - np.trapezoid(gain, one.epochs) / span / (gain[-1] or np.nan)
     return np.array([displacement(path), way - rough, (far - still) * span, gain[-1], delay])
 
 
@@ -276,8 +274,8 @@ def contrast(
 
     def measure(one: Course, null: Course, other: Course, noise: Course) -> FloatArray:
         first, second = encoded(one, null, rule, form), encoded(other, noise, rule, form)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.append(second - first, np.log2(second[:4] / first[:4]))
+        left = np.where((first > 0) & (second > 0), [first, second], np.nan)[:, :4]
+        return np.append(second - first, np.log2(left[1] / left[0]))
 
     names = (*ENCODED, *(f"doublings of {name}" for name in ENCODED[:4]))
     return dict(zip(names, jackknifed(measure, one, null, other, noise), strict=True))
