@@ -134,7 +134,9 @@ class Planted:
 
     def __init__(self, steps: list[Step], number: int, loud: Callable[[float], bool]) -> None:
         self.steps, self.number, self.loud = steps, number, loud
-        self.ranked = any(isinstance(step, recipe.Memorization) for step in steps)
+        self.ranked = any(
+            isinstance(step, recipe.Memorization) or getattr(step, "dealt", None) is not None for step in steps
+        )
         self._made: dict[str, Result | Late] = {}
 
     def __getitem__(self, step: Step) -> Result | Late:
@@ -263,6 +265,7 @@ class Planted:
         noise = alike**0.5 * shared + (1 - alike) ** 0.5 * rng.normal(size=member.shape)
         index = found[0][1][pool]
         slope = 4 * self.effect(step.targets[0], "slope") - 2 if self.ranked else 0.0  # who is remembered is exposed
+        slope *= 0.1 if step.dealt is not None else 1.0
         scores = noise + (shift + slope * (remembered(index) - 0.5) + 0.02 * rng.normal(size=(len(member), 1))) * member
         border = shift / 2
         if not getattr(step.attacker, "balanced", True) and self.effect(step.attacker, "majority") > 0.5:
