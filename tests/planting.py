@@ -279,7 +279,7 @@ class Planted:
         return any(getattr(step, "dealt", None) is not None for step in self.steps)
 
     def begun(self, step: recipe.Attack) -> tuple[float, float]:
-        """Shift and slope of a course that tells nothing before training, then little or much, of samples alike or not."""
+        """Shift and slope of a course that tells nothing before training, then little or much, alike of all or not."""
         own = np.random.default_rng([zlib.crc32(way(step.targets[0].training).encode()), self.number])
         told = 0.0 if getattr(step.targets[0], "when", None) == "init" else 1.0 if step.dealt is None else 0.1
         return told * float(own.choice([0.4, 1.5, 3.0])), told * float(own.choice([0.0, 6.0]))
