@@ -11,7 +11,7 @@ import dataclasses
 import io
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, lru_cache, singledispatchmethod
+from functools import cache, cached_property, lru_cache, singledispatchmethod
 from typing import Any
 
 import numpy as np
@@ -268,6 +268,8 @@ class Planted:
         index = found[0][1][pool]
         slope = 4 * self.effect(step.targets[0], "slope") - 2 if self.ranked else 0.0  # who is remembered is exposed
         slope *= 0.1 if step.dealt is not None else 1.0
+        if 64 <= self.number < 71 and self.nulled:
+            shift, slope = self.begun(step)
         scores = noise + (shift + slope * (remembered(index) - 0.5) + 0.02 * rng.normal(size=(len(member), 1))) * member
         if step.attacker == recipe.Threshold("correctness", by_class=False):  # as the signals have it
             share = [least + 0.8 * self.effect(step.targets[0], r.name) for r, least in LEAST.items()]
@@ -276,6 +278,16 @@ class Planted:
         if not getattr(step.attacker, "balanced", True) and self.effect(step.attacker, "majority") > 0.5:
             border = float(scores.min())  # all are called what most of them are
         return {"scores": scores, "member": member, "thresholds": np.full(len(member), border), "index": index}
+
+    @cached_property
+    def nulled(self) -> bool:
+        return any(getattr(step, "dealt", None) is not None for step in self.steps)
+
+    def begun(self, step: recipe.Attack) -> tuple[float, float]:
+        """Shift and slope of a course that tells nothing before training, then little or much, alike of all or not."""
+        own = np.random.default_rng([zlib.crc32(way(step.targets[0].training).encode()), self.number])
+        told = 0.0 if getattr(step.targets[0], "when", None) == "init" else 1.0 if step.dealt is None else 0.1
+        return told * float(own.choice([0.4, 1.5, 3.0])), told * float(own.choice([0.0, 6.0]))
 
     @plant.register
     def _(self, step: recipe.Memorization) -> dict[str, np.ndarray]:
@@ -463,7 +475,7 @@ def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
 
 
 # What decides most claims, each after what the ones before it leave open. The order saves time and changes no answer.
-FIRST = (24, 30, 7, 12, 31, 23, 0, 55, 72, 14, 73, 29, 50, 1, 74, 18, 21, 38, 71)
+FIRST = (24, 30, 7, 12, 31, 23, 0, 55, 72, 14, 73, 29, 50, 1, 74, 18, 21, 38, 71, 69, 68)
 
 
 def reached(cells: list[Any], plants: int, unreachable: set[str], monkeypatch: Any) -> dict[str, set[str]]:

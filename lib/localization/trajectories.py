@@ -83,10 +83,11 @@ def borders(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
     """
     made = []
     for scores in one.scores:
+        outside = scores[~one.member]
         if rule != "balanced":
             made.append(np.nextafter(np.quantile(scores[~one.member], 1 - rule, method="lower"), np.inf))
             continue
-        inside, outside = np.sort(scores[one.member]), np.sort(scores[~one.member])
+        outside, inside = np.sort(outside), np.sort(scores[one.member])
         tried = np.unique(scores)
         gained = np.searchsorted(outside, tried) / len(outside) - np.searchsorted(inside, tried) / len(inside)
         made.append(tried[np.argmax(gained)])
@@ -101,14 +102,12 @@ def plane(
     `counted` lies on a lattice: of J networks half trained on a sample, so rates have steps of 2 / J, and a standard
     error of up to 1 / sqrt(2 J). `fitted` is the upper tail of a normal law through the sample's scores on either side.
     """
-    border = borders(one, rule)[:, None]
-    above = one.scores >= border[:, None]
-    made = []
+    border, made = borders(one, rule)[:, None], []
     for side in (~one.member, one.member):
         number = side.sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
             if form == "counted":
-                made.append((above & side).sum(axis=1) / number)
+                made.append(((one.scores >= border[..., None]) & side).sum(axis=1) / number)
                 continue
             from scipy import special
 
@@ -172,8 +171,7 @@ def encoded(
     (way, far), (rough, still) = ((displacement(p, True), float(speed(p, one.epochs).mean())) for p in (path, noise))
     gain, span = advantage(path).mean(axis=1), one.epochs[-1] - one.epochs[0]
     gain = gain - gain[0]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        delay = 1 - np.trapezoid(gain, one.epochs) / span / gain[-1]
+    delay = 1 - np.trapezoid(gain, one.epochs) / span / (gain[-1] or np.nan)
     return np.array([displacement(path), way - rough, (far - still) * span, gain[-1], delay])
 
 
@@ -381,8 +379,8 @@ def contrast(
 
     def measure(one: Course, null: Course, other: Course, noise: Course) -> FloatArray:
         first, second = encoded(one, null, rule, form), encoded(other, noise, rule, form)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.append(second - first, np.log2(second[:4] / first[:4]))
+        left = np.where((first > 0) & (second > 0), [first, second], np.nan)[:, :4]
+        return np.append(second - first, np.log2(left[1] / left[0]))
 
     names = (*ENCODED, *(f"doublings of {name}" for name in ENCODED[:4]))
     return dict(zip(names, jackknifed(measure, one, null, other, noise), strict=True))
