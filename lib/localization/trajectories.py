@@ -63,6 +63,36 @@ def course(found: Mapping[int, Scored]) -> Course:
     return Course(np.array(epochs), np.stack([found[e]["scores"] for e in epochs]), member, first["index"], group)
 
 
+def joined(*courses: Course) -> Course:
+    """One course of the networks of several, each attacked by a learner of its own.
+
+    Learners have scales of their own: at each checkpoint a score becomes the share of its course's non-members that
+    score less, so that a border of all holds its rate in each. ValueError where epochs or samples differ.
+    """
+    first, made, groups = courses[0], [], [np.unique(one.group, return_inverse=True)[1] for one in courses]
+    if any(
+        not (np.array_equal(one.epochs, first.epochs) and np.array_equal(one.index, first.index)) for one in courses
+    ):
+        raise ValueError("courses are joined at the same checkpoints, on the same samples")
+    for one in courses:
+        outside = [np.sort(scores[~one.member]) for scores in one.scores]
+        made.append([np.searchsorted(o, scores) / len(o) for o, scores in zip(outside, one.scores, strict=True)])
+    starts = np.cumsum([0, *(own.max() + 1 for own in groups)])
+    group = np.concatenate([own + start for own, start in zip(groups, starts[:-1], strict=True)])
+    member = np.concatenate([one.member for one in courses])
+    return Course(first.epochs, np.concatenate(made, axis=1), member, first.index, group)
+
+
+def dealt(one: Course, draw: int = 0) -> Course:
+    """A null of the same scores: each sample with the membership of another one, the same in every network.
+
+    For attacks that do not know who trained on the sample that they judge, such as a learner: what one learns from
+    membership that is dealt out (`Attack.dealt`) points anywhere.
+    """
+    order = np.random.default_rng(draw).permutation(len(one.index))
+    return Course(one.epochs, one.scores, one.member[:, order], one.index, one.group)
+
+
 def borders(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
     """The threshold at each checkpoint, `(E,)`, one for all samples and networks.
 
@@ -158,6 +188,12 @@ def transitions(found: NDArray[np.int_]) -> FloatArray:
     counts = np.array([np.bincount(3 * a + b, minlength=9).reshape(3, 3) for a, b in pairwise(found)])
     with np.errstate(invalid="ignore"):
         return np.asarray(counts / counts.sum(axis=2, keepdims=True))
+
+
+def entering(found: NDArray[np.int_], state: int = HIGH) -> FloatArray:
+    """Of the samples outside a state the share that is in it at the next checkpoint, `(E - 1,)`; NaN: of none."""
+    with np.errstate(invalid="ignore"):
+        return np.array([((b == state) & (a != state)).sum() / np.sum(a != state) for a, b in pairwise(found)])
 
 
 def clusters(path: FloatArray, count: int = 3, seed: int = 0) -> NDArray[np.int_]:

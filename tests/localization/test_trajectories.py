@@ -13,11 +13,14 @@ from lib.localization.trajectories import (
     borders,
     clusters,
     course,
+    dealt,
     displacement,
     early,
+    entering,
     entropy,
     highest,
     jackknifed,
+    joined,
     plane,
     speed,
     stability,
@@ -104,6 +107,35 @@ def test_states_and_transitions() -> None:
     assert (
         moved[LOW].tolist() == [0.5, 0.0, 0.5] and moved[MIDDLE].tolist() == [0, 1, 0] and np.isnan(moved[HIGH]).all()
     )
+
+
+def test_who_enters_a_state() -> None:
+    found = np.array([[LOW, MIDDLE, HIGH, HIGH], [HIGH, MIDDLE, LOW, HIGH], [HIGH] * 4, [HIGH] * 4])
+    np.testing.assert_allclose(entering(found), [1 / 2, 1, np.nan])
+    np.testing.assert_allclose(entering(found, LOW), [1 / 3, 0, 0])
+
+
+def test_joined_courses_hold_one_rate_whatever_their_scales() -> None:
+    one, other = made([0.0, 2.0], networks=20), made([0.0, 2.0], networks=20, seed=1)
+    stretched = Course(other.epochs, 50 + 9 * other.scores, other.member, other.index, other.group)
+    both = joined(one, stretched)
+    np.testing.assert_array_equal(both.scores, joined(one, other).scores)
+    assert len(np.unique(both.group)) == 20 and both.group[:20].max() < both.group[20:].min()
+    above = both.scores >= borders(both, 0.1)[:, None, None]
+    for side in (slice(20), slice(20, None)):
+        assert [above[e, side][~both.member[side]].mean() for e in (0, 1)] == pytest.approx([0.1, 0.1], abs=1e-3)
+    np.testing.assert_allclose(
+        advantage(plane(both))[-1].mean(), stats.norm.sf(stats.norm.isf(0.1) - 2) - 0.1, atol=0.03
+    )
+    with pytest.raises(ValueError, match="same checkpoints"):
+        joined(one, made([0.0, 2.0, 3.0]))
+
+
+def test_membership_that_is_dealt_leaves_scores_and_pairs_and_tells_nothing() -> None:
+    one = made([0.0, 3.0])
+    null = dealt(one)
+    assert null.scores is one.scores and (null.member[0] == ~null.member[1]).all()
+    assert advantage(plane(one))[-1].mean() > 0.8 and abs(advantage(plane(null))[-1].mean()) < 0.05
 
 
 def test_clusters_find_two_kinds_of_paths_and_other_networks_agree() -> None:
