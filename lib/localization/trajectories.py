@@ -63,11 +63,12 @@ def course(found: Mapping[int, Scored]) -> Course:
     return Course(np.array(epochs), np.stack([found[e]["scores"] for e in epochs]), member, first["index"], group)
 
 
-def joined(*courses: Course) -> Course:
-    """One course of the networks of several, each attacked by a learner of its own.
+def levelled(*courses: Course) -> Course:
+    """One course of the networks of several, in which each network is judged at rates of its own.
 
-    Learners have scales of their own: at each checkpoint a score becomes the share of its course's non-members that
-    score less, so that a border of all holds its rate in each. ValueError where epochs or samples differ.
+    At each checkpoint a score becomes the share of that network's non-members that score less (its own half). So
+    attacks are compared whose scores have another scale in each network: RMIA's, and those of learners, of which each
+    course may have one. Each AUC stays. ValueError where epochs or samples differ.
     """
     first, made, groups = courses[0], [], [np.unique(one.group, return_inverse=True)[1] for one in courses]
     if any(
@@ -75,12 +76,13 @@ def joined(*courses: Course) -> Course:
     ):
         raise ValueError("courses are joined at the same checkpoints, on the same samples")
     for one in courses:
-        outside = [np.sort(scores[~one.member]) for scores in one.scores]
-        made.append([np.searchsorted(o, scores) / len(o) for o, scores in zip(outside, one.scores, strict=True)])
+        for scores, inside in zip(one.scores.swapaxes(0, 1), one.member, strict=True):
+            ranks = [np.sort(own[~inside]).searchsorted(own, side) for own in scores for side in ("left", "right")]
+            made.append(np.reshape(ranks, (len(scores), 2, -1)).mean(axis=1) / np.sum(~inside))
     starts = np.cumsum([0, *(own.max() + 1 for own in groups)])
     group = np.concatenate([own + start for own, start in zip(groups, starts[:-1], strict=True)])
     member = np.concatenate([one.member for one in courses])
-    return Course(first.epochs, np.concatenate(made, axis=1), member, first.index, group)
+    return Course(first.epochs, np.stack(made, axis=1), member, first.index, group)
 
 
 def dealt(one: Course, draw: int = 0) -> Course:

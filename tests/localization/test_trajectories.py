@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from lib.audit import auc
 from lib.localization.trajectories import (
     HIGH,
     LOW,
@@ -20,7 +21,7 @@ from lib.localization.trajectories import (
     entropy,
     highest,
     jackknifed,
-    joined,
+    levelled,
     plane,
     speed,
     stability,
@@ -115,20 +116,18 @@ def test_who_enters_a_state() -> None:
     np.testing.assert_allclose(entering(found, LOW), [1 / 3, 0, 0])
 
 
-def test_joined_courses_hold_one_rate_whatever_their_scales() -> None:
+def test_levelled_networks_hold_one_rate_whatever_their_scales() -> None:
     one, other = made([0.0, 2.0], networks=20), made([0.0, 2.0], networks=20, seed=1)
-    stretched = Course(other.epochs, 50 + 9 * other.scores, other.member, other.index, other.group)
-    both = joined(one, stretched)
-    np.testing.assert_array_equal(both.scores, joined(one, other).scores)
+    scale = np.arange(1, 21)[:, None]
+    stretched = Course(other.epochs, 50 * scale + scale * other.scores, other.member, other.index, other.group)
+    both = levelled(one, stretched)
+    np.testing.assert_array_equal(both.scores, levelled(one, other).scores)
     assert len(np.unique(both.group)) == 20 and both.group[:20].max() < both.group[20:].min()
     above = both.scores >= borders(both, 0.1)[:, None, None]
-    for side in (slice(20), slice(20, None)):
-        assert [above[e, side][~both.member[side]].mean() for e in (0, 1)] == pytest.approx([0.1, 0.1], abs=1e-3)
-    np.testing.assert_allclose(
-        advantage(plane(both))[-1].mean(), stats.norm.sf(stats.norm.isf(0.1) - 2) - 0.1, atol=0.03
-    )
+    assert [above[1, j][~both.member[j]].mean() for j in range(40)] == pytest.approx([0.1] * 40)
+    np.testing.assert_allclose(auc(both.scores[1, 20:], both.member[20:]), auc(stretched.scores[1], stretched.member))
     with pytest.raises(ValueError, match="same checkpoints"):
-        joined(one, made([0.0, 2.0, 3.0]))
+        levelled(one, made([0.0, 2.0, 3.0]))
 
 
 def test_membership_that_is_dealt_leaves_scores_and_pairs_and_tells_nothing() -> None:
