@@ -102,11 +102,10 @@ def borders(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
     """
     made = []
     for scores in one.scores:
-        outside = np.sort(scores[~one.member])
         if rule != "balanced":
-            made.append(np.nextafter(np.quantile(outside, 1 - rule, method="lower"), np.inf))
+            made.append(np.nextafter(np.quantile(scores[~one.member], 1 - rule, method="lower"), np.inf))
             continue
-        inside = np.sort(scores[one.member])
+        outside, inside = np.sort(scores[~one.member]), np.sort(scores[one.member])
         tried = np.unique(scores)
         gained = np.searchsorted(outside, tried) / len(outside) - np.searchsorted(inside, tried) / len(inside)
         made.append(tried[np.argmax(gained)])
