@@ -264,6 +264,9 @@ class Planted:
         index = found[0][1][pool]
         slope = 4 * self.effect(step.targets[0], "slope") - 2 if self.ranked else 0.0  # who is remembered is exposed
         scores = noise + (shift + slope * (remembered(index) - 0.5) + 0.02 * rng.normal(size=(len(member), 1))) * member
+        if self.number >= 76:  # to one kind of attack the same samples are easy, to the other they are exposed
+            ease, exposed = (0, 4) if step.attacker.by_sample == (self.number % 2 == 0) else (6, -3)
+            scores = scores + (remembered(index) - 0.5) * (ease + exposed * member)
         border = shift / 2
         if not getattr(step.attacker, "balanced", True) and self.effect(step.attacker, "majority") > 0.5:
             border = float(scores.min())  # all are called what most of them are
@@ -455,7 +458,7 @@ def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
 
 
 # What decides most claims, each after what the ones before it leave open. The order saves time and changes no answer.
-FIRST = (24, 30, 7, 12, 31, 23, 0, 55, 72, 14, 73, 29, 50, 1, 74, 18, 21, 38, 71)
+FIRST = (24, 30, 7, 12, 31, 23, 0, 55, 72, 14, 73, 29, 50, 1, 74, 18, 21, 38, 71, 76, 77)
 
 
 def reached(cells: list[Any], plants: int, unreachable: set[str], monkeypatch: Any) -> dict[str, set[str]]:
