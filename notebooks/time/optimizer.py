@@ -13,15 +13,17 @@
 #
 # **Dynamics, SGD against sharpness-aware minimization.** The article says that SAM "actively suppresses the encoding of
 # membership information compared to standard SGD", as its solutions are flatter and generalize better. A reading note
-# has one number: the probability per interval of moving into the high-risk state peaks at .9 % with SAM, 2.7 % with SGD.
-# Later work finds the opposite at the end of training: SAM leaks more (arXiv 2310.00488).
+# has one number: the probability per interval of moving into the high-risk state peaks at .9 % with SAM, 2.7 % with
+# SGD. Later work finds the opposite at the end of training: SAM leaks more (arXiv 2310.00488).
 #
 # **It would be wrong if** as many samples became high-risk, or the final leak were as large. **It would be beside the
 # point if** SAM only learned more slowly, along the line of SGD's own epochs. Controls: equal epochs; as many gradients
-# (a step of SAM takes two); equal leak, where accuracy and gap are those of SGD's epochs or not; a rate that never falls.
+# (a step of SAM takes two); equal leak, where accuracy and gap are those of SGD's epochs or not; a rate that never
+# falls.
 #
 # **Our definitions** (the paper's are not known): one threshold for all samples at 10 % FPR, anew at each checkpoint.
-# High-risk: called a member by at least 80 % of the networks that trained on the sample, and at most 20 % of the others.
+# High-risk: called a member by at least 80 % of the networks that trained on the sample, and at most 20 % of the
+# others.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); reading note: CIFAR-10 and three others

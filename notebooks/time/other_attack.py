@@ -11,12 +11,13 @@
 # %% [markdown]
 # # Do other attacks see the same dynamics?
 #
-# **Dynamics, repeated with Shokri's attack network.** A reading note has it that the order of the findings stays: harder
-# data are encoded more, deeper networks encode more, SAM's less. No number is known. LiRA compares a sample with
+# **Dynamics, repeated with Shokri's attack network.** A reading note has it that the order of the findings stays:
+# harder data are encoded more, deeper networks encode more, SAM's less. No number is known. LiRA compares a sample with
 # networks that trained on it; Shokri's net and a threshold on the confidence judge all samples alike.
 #
-# **It would be wrong if** an attack turned an order around. **It would be beside the point if** all attacks saw the same
-# samples: so we ask whom they expose. The ceiling is an attack's agreement with itself, between halves of the networks.
+# **It would be wrong if** an attack turned an order around. **It would be beside the point if** all attacks saw the
+# same samples: so we ask whom they expose. The ceiling is an attack's agreement with itself, between halves of the
+# networks.
 #
 # **Our definitions** (the paper's are not known): each network has its own threshold, at a fixed FPR, since scores have
 # another scale in each. Orders are judged on the displacement of the centre of mass from before training, where it is
@@ -182,9 +183,9 @@ report.judge(
 
 # %% [markdown]
 # **Caveat.** Two nets serve all targets of a population, so what a net happens to learn is not in the intervals: other
-# seeds and tutors moved its AUC by up to .007 on draw 0. Two data sets, two depths and one rho make no axis, and whether
-# they differ at equal generalization gap is not asked here. Halves of the networks attack each other under LiRA, whose
-# agreement with itself may be too high. Rules were settled on draw 0 and are judged on this one (seed 1).
+# seeds and tutors moved its AUC by up to .007 on draw 0. Two data sets, two depths and one rho make no axis, and
+# whether they differ at equal generalization gap is not asked here. Halves of the networks attack each other under
+# LiRA, whose agreement with itself may be too high. Rules were settled on draw 0 and are judged on this one (seed 1).
 
 # %%
 report.provenance(results)
