@@ -274,6 +274,9 @@ class Planted:
         if step.attacker == recipe.Threshold("correctness", by_class=False):  # as the signals have it
             share = [least + 0.8 * self.effect(step.targets[0], r.name) for r, least in LEAST.items()]
             scores = (rng.random(member.shape) < np.where(member, *share)).astype(float)
+        if self.number >= 76:  # to one kind of attack the same samples are easy, to the other they are exposed
+            ease, exposed = (0, 4) if step.attacker.by_sample == (self.number % 2 == 0) else (6, -3)
+            scores = scores + (remembered(index) - 0.5) * (ease + exposed * member)
         border = shift / 2
         if not getattr(step.attacker, "balanced", True) and self.effect(step.attacker, "majority") > 0.5:
             border = float(scores.min())  # all are called what most of them are
@@ -475,7 +478,7 @@ def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
 
 
 # What decides most claims, each after what the ones before it leave open. The order saves time and changes no answer.
-FIRST = (24, 30, 7, 12, 31, 23, 0, 55, 72, 14, 73, 29, 50, 1, 74, 18, 21, 38, 71, 69, 68)
+FIRST = (24, 30, 7, 12, 31, 23, 0, 55, 72, 14, 73, 29, 50, 1, 74, 18, 21, 38, 71, 69, 68, 76, 77)
 
 
 def reached(cells: list[Any], plants: int, unreachable: set[str], monkeypatch: Any) -> dict[str, set[str]]:

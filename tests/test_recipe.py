@@ -24,6 +24,7 @@ from lib.recipe import (
     LeftOut,
     LiRA,
     Model,
+    Population,
     RandomHalves,
     RelaxLoss,
     Rewind,
@@ -31,6 +32,7 @@ from lib.recipe import (
     Setup,
     Signals,
     Slimming,
+    Threshold,
     Train,
     VictimAttacker,
     Window,
@@ -198,6 +200,14 @@ def test_every_shadow_walks_every_step_of_its_target() -> None:
     origins = [state.origin() for state in attack.targets]
     assert len({origin.seed for origin in origins}) == len({origin.row for origin in origins}) == 6
     assert {signals.of for signals in attack.parents()} == set(private)
+
+
+def test_a_course_attacks_each_checkpoint_by_the_shadows_of_that_checkpoint() -> None:
+    models = Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 8).trained()
+    mine, others = Population(models.states[:4]), Population(models.states[4:])
+    course = mine.course(Threshold(), (0, 2), shadows=others)
+    assert course == {t: mine.at(at).attack(Threshold(), shadows=others.at(at)) for t, at in ((0, "init"), (2, 2))}
+    assert models.course(LiRA(), (2,), 1) == {2: models.at(2).attack(LiRA(), dealt=1)}
 
 
 def test_a_pair_differs_by_its_data_alone() -> None:

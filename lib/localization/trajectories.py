@@ -76,21 +76,52 @@ def read(results: Any, attacks: Mapping[int, Attack]) -> Course:
     return course({t: results[step] for t, step in attacks.items()}, [own.design.pair(own.row) for own in rows])
 
 
+def levelled(*courses: Course) -> Course:
+    """One course of the networks of several, in which each network is judged at rates of its own.
+
+    At each checkpoint a score becomes the share of that network's non-members that score less (its own half). So
+    attacks are compared whose scores have another scale in each network: RMIA's, and those of learners, of which each
+    course may have one. Each AUC stays. ValueError where epochs or samples differ.
+    """
+    first, made, groups = courses[0], [], [np.unique(one.group, return_inverse=True)[1] for one in courses]
+    if any(
+        not (np.array_equal(one.epochs, first.epochs) and np.array_equal(one.index, first.index)) for one in courses
+    ):
+        raise ValueError("courses are joined at the same checkpoints, on the same samples")
+    for one in courses:
+        for scores, inside in zip(one.scores.swapaxes(0, 1), one.member, strict=True):
+            ranks = [np.sort(own[~inside]).searchsorted(own, side) for own in scores for side in ("left", "right")]
+            made.append(np.reshape(ranks, (len(scores), 2, -1)).mean(axis=1) / np.sum(~inside))
+    starts = np.cumsum([0, *(own.max() + 1 for own in groups)])
+    group = np.concatenate([own + start for own, start in zip(groups, starts[:-1], strict=True)])
+    member = np.concatenate([one.member for one in courses])
+    return Course(first.epochs, np.stack(made, axis=1), member, first.index, group)
+
+
+def dealt(one: Course, draw: int = 0) -> Course:
+    """A null of the same scores: each sample with the membership of another one, the same in every network.
+
+    For attacks that do not know who trained on the sample that they judge, such as a learner: what one learns from
+    membership that is dealt out (`Attack.dealt`) points anywhere.
+    """
+    order = np.random.default_rng(draw).permutation(len(one.index))
+    return Course(one.epochs, one.scores, one.member[:, order], one.index, one.group)
+
+
 def borders(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
     """The threshold at each checkpoint, `(E,)`, one for all samples and networks.
 
     A number: at most that share of all non-members reach it. `balanced`: the one of the largest balanced accuracy.
     """
+    outside = one.scores[:, ~one.member]
+    if rule != "balanced":
+        place = int((1 - rule) * (outside.shape[1] - 1))
+        return np.nextafter(np.partition(outside, place, axis=1)[:, place], np.inf)
     made = []
-    for scores in one.scores:
-        outside = scores[~one.member]
-        if rule != "balanced":
-            made.append(np.nextafter(np.quantile(scores[~one.member], 1 - rule, method="lower"), np.inf))
-            continue
-        outside, inside = np.sort(outside), np.sort(scores[one.member])
-        tried = np.unique(scores)
-        gained = np.searchsorted(outside, tried) / len(outside) - np.searchsorted(inside, tried) / len(inside)
-        made.append(tried[np.argmax(gained)])
+    for scores, out in zip(one.scores, np.sort(outside, axis=1), strict=True):
+        inside, tried = np.sort(scores[one.member]), np.unique(scores)
+        better = np.searchsorted(out, tried) / len(out) - np.searchsorted(inside, tried) / len(inside)
+        made.append(tried[np.argmax(better)])
     return np.array(made)
 
 
@@ -102,19 +133,20 @@ def plane(
     `counted` lies on a lattice: of J networks half trained on a sample, so rates have steps of 2 / J, and a standard
     error of up to 1 / sqrt(2 J). `fitted` is the upper tail of a normal law through the sample's scores on either side.
     """
-    border, made = borders(one, rule)[:, None], []
-    for side in (~one.member, one.member):
-        number = side.sum(axis=0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            if form == "counted":
-                made.append(((one.scores >= border[..., None]) & side).sum(axis=1) / number)
-                continue
-            from scipy import special
+    from scipy import special
 
-            mean = np.where(side, one.scores, 0.0).sum(axis=1) / number
-            squares = np.where(side, np.square(one.scores - mean[:, None]), 0.0).sum(axis=1)
-            away = (mean - border) / np.sqrt(squares / (number - 1))
-            made.append(special.ndtr(away))
+    border, made = borders(one, rule)[:, None], []
+    above = (one.scores >= border[..., None]).astype(np.float32) if form == "counted" else None
+    for side in (~one.member, one.member):
+        number, own = side.sum(axis=0), side.astype(np.float32)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            if above is not None:
+                made.append(np.einsum("ejn,jn->en", above, own).astype(float) / number)
+                continue
+            mean = np.einsum("ejn,jn->en", one.scores, side.astype(float)) / number
+            away = (one.scores - mean[:, None]) * side
+            deviation = np.sqrt(np.einsum("ejn,ejn->en", away, away) / (number - 1))
+            made.append(special.ndtr((mean - border) / deviation))
     return np.stack(made, axis=1)
 
 
@@ -293,6 +325,12 @@ def transitions(found: NDArray[np.int_]) -> FloatArray:
     counts = np.array([np.bincount(3 * a + b, minlength=9).reshape(3, 3) for a, b in pairwise(found)])
     with np.errstate(invalid="ignore"):
         return np.asarray(counts / counts.sum(axis=2, keepdims=True))
+
+
+def entering(found: NDArray[np.int_], state: int = HIGH) -> FloatArray:
+    """Of the samples outside a state the share that is in it at the next checkpoint, `(E - 1,)`; NaN: of none."""
+    with np.errstate(invalid="ignore"):
+        return np.array([((b == state) & (a != state)).sum() / np.sum(a != state) for a, b in pairwise(found)])
 
 
 def clusters(path: FloatArray, count: int = 3, seed: int = 0) -> NDArray[np.int_]:

@@ -202,12 +202,18 @@ class Population:
         chosen = self.states[:targets]
         return Attack(attacker, chosen, shadows.states if shadows else self.states if targets else (), dealt)
 
-    def course(self, attacker: Attacker, epochs: Sequence[int], dealt: int | None = None) -> dict[int, Attack]:
-        """These models attacked by each other at each checkpoint; 0 is the initialisation.
+    def course(
+        self, attacker: Attacker, epochs: Sequence[int], dealt: int | None = None, shadows: Population | None = None
+    ) -> dict[int, Attack]:
+        """These models attacked at each checkpoint by `shadows` (by each other, by default); 0 is the initialisation.
 
         `lib.localization.trajectories.course` reads what they store.
         """
-        return {epoch: self.at(epoch or "init").attack(attacker, dealt=dealt) for epoch in epochs}
+
+        def attack(at: int | Literal["init"]) -> Attack:
+            return self.at(at).attack(attacker, shadows=shadows and shadows.at(at), dealt=dealt)
+
+        return {epoch: attack(epoch or "init") for epoch in epochs}
 
 
 def choose(*populations: Population, slack: float = 0.02) -> Population:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from lib.audit import auc
 from lib.localization.trajectories import (
     ENCODED,
     HIGH,
@@ -17,9 +18,11 @@ from lib.localization.trajectories import (
     contrast,
     course,
     crossed,
+    dealt,
     displacement,
     early,
     encoded,
+    entering,
     entropy,
     entropy_gained,
     entropy_of_equals,
@@ -28,6 +31,7 @@ from lib.localization.trajectories import (
     gaps,
     highest,
     jackknifed,
+    levelled,
     plane,
     sides,
     speed,
@@ -151,6 +155,33 @@ def test_states_and_transitions() -> None:
     assert (
         moved[LOW].tolist() == [0.5, 0.0, 0.5] and moved[MIDDLE].tolist() == [0, 1, 0] and np.isnan(moved[HIGH]).all()
     )
+
+
+def test_who_enters_a_state() -> None:
+    found = np.array([[LOW, MIDDLE, HIGH, HIGH], [HIGH, MIDDLE, LOW, HIGH], [HIGH] * 4, [HIGH] * 4])
+    np.testing.assert_allclose(entering(found), [1 / 2, 1, np.nan])
+    np.testing.assert_allclose(entering(found, LOW), [1 / 3, 0, 0])
+
+
+def test_levelled_networks_hold_one_rate_whatever_their_scales() -> None:
+    one, other = made([0.0, 2.0], networks=20), made([0.0, 2.0], networks=20, seed=1)
+    scale = np.arange(1, 21)[:, None]
+    stretched = Course(other.epochs, 50 * scale + scale * other.scores, other.member, other.index, other.group)
+    both = levelled(one, stretched)
+    np.testing.assert_array_equal(both.scores, levelled(one, other).scores)
+    assert len(np.unique(both.group)) == 20 and both.group[:20].max() < both.group[20:].min()
+    above = both.scores >= borders(both, 0.1)[:, None, None]
+    assert [above[1, j][~both.member[j]].mean() for j in range(40)] == pytest.approx([0.1] * 40)
+    np.testing.assert_allclose(auc(both.scores[1, 20:], both.member[20:]), auc(stretched.scores[1], stretched.member))
+    with pytest.raises(ValueError, match="same checkpoints"):
+        levelled(one, made([0.0, 2.0, 3.0]))
+
+
+def test_membership_that_is_dealt_leaves_scores_and_pairs_and_tells_nothing() -> None:
+    one = made([0.0, 3.0])
+    null = dealt(one)
+    assert null.scores is one.scores and (null.member[0] == ~null.member[1]).all()
+    assert advantage(plane(one))[-1].mean() > 0.8 and abs(advantage(plane(null))[-1].mean()) < 0.05
 
 
 def test_clusters_find_two_kinds_of_paths_and_other_networks_agree() -> None:
