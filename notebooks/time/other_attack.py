@@ -183,7 +183,7 @@ report.judge(
 # %% [markdown]
 # **Caveat.** Two nets serve all targets of a population. On draw 0 other seeds and tutors moved its AUC by up to .010
 # (digits), so intervals of Shokri's are widened. Two data sets, two depths and one rho make no axis; equal gaps are not
-# asked for here. Halves attack each other under LiRA, whose agreement with itself may be too high. Rules were settled on
+# asked for here. Halves attack each other under LiRA, whose agreement with itself may be high. Rules were settled on
 # draw 0 and are judged on this one (seed 1).
 
 # %%
