@@ -18,12 +18,10 @@
 #
 # **It would be wrong if** as many samples became high-risk, or the final leak were as large. **It would be beside the
 # point if** SAM only learned more slowly, along the line of SGD's own epochs. Controls: equal epochs; as many gradients
-# (a step of SAM takes two); equal leak, where accuracy and gap are those of SGD's epochs or not; a rate that never
-# falls.
+# (a step of SAM takes two); equal leak, with the accuracy and gap of SGD's epochs; a rate that never falls.
 #
 # **Our definitions** (the paper's are not known): one threshold for all samples at 10 % FPR, anew at each checkpoint.
-# High-risk: called a member by at least 80 % of the networks that trained on the sample, and at most 20 % of the
-# others.
+# High-risk: called a member by 80 % or more of the networks that trained on it, and by 20 % or fewer of the others.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); reading note: CIFAR-10 and three others
