@@ -82,11 +82,11 @@ def borders(one: Course, rule: float | Literal["balanced"] = 0.1) -> FloatArray:
     """
     made = []
     for scores in one.scores:
-        outside = np.sort(scores[~one.member])
+        outside = scores[~one.member]
         if rule != "balanced":
             made.append(np.nextafter(np.quantile(outside, 1 - rule, method="lower"), np.inf))
             continue
-        inside = np.sort(scores[one.member])
+        outside, inside = np.sort(outside), np.sort(scores[one.member])
         tried = np.unique(scores)
         gained = np.searchsorted(outside, tried) / len(outside) - np.searchsorted(inside, tried) / len(inside)
         made.append(tried[np.argmax(gained)])
@@ -101,19 +101,18 @@ def plane(
     `counted` lies on a lattice: of J networks half trained on a sample, so rates have steps of 2 / J, and a standard
     error of up to 1 / sqrt(2 J). `fitted` is the upper tail of a normal law through the sample's scores on either side.
     """
-    above = one.scores >= borders(one, rule)[:, None, None]
-    made = []
+    border, made = borders(one, rule)[:, None], []
     for side in (~one.member, one.member):
         number = side.sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
             if form == "counted":
-                made.append((above & side).sum(axis=1) / number)
+                made.append(((one.scores >= border[..., None]) & side).sum(axis=1) / number)
                 continue
             from scipy import special
 
             mean = np.where(side, one.scores, 0.0).sum(axis=1) / number
             squares = np.where(side, np.square(one.scores - mean[:, None]), 0.0).sum(axis=1)
-            away = (mean - borders(one, rule)[:, None]) / np.sqrt(squares / (number - 1))
+            away = (mean - border) / np.sqrt(squares / (number - 1))
             made.append(special.ndtr(away))
     return np.stack(made, axis=1)
 
@@ -184,8 +183,10 @@ def clusters(path: FloatArray, count: int = 3, seed: int = 0) -> NDArray[np.int_
 def highest(values: FloatArray, share: float = 0.1) -> NDArray[np.bool_]:
     """The `share` of samples with the largest values, at each checkpoint, `(E, n)`; of equal ones the first."""
     number = round(share * values.shape[-1])
-    place = np.argsort(np.argsort(-values, axis=-1, kind="stable"), axis=-1, kind="stable")
-    return np.asarray(place < number)
+    first = np.argsort(-values, axis=-1, kind="stable")[..., :number]
+    found = np.zeros(values.shape, bool)
+    np.put_along_axis(found, first, True, axis=-1)
+    return found
 
 
 def early(flagged: NDArray[np.bool_], finally_: NDArray[np.bool_]) -> dict[str, FloatArray]:
