@@ -26,6 +26,7 @@ from lib.recipe import Recipe, Step
 NOISE = 0.002  # of one model around its way
 OWN = (1.0, 0.15, 0.01)
 LEAST = {Role.MEMBER: 0.4, Role.NONMEMBER: 0.1}  # accuracy on a role, and .1 on others
+LINED = {"alike": 1.0, "exposes": 1.0, "hard MEMBER": 0.8, "hard NONMEMBER": 1.0}  # in plants on one line
 
 
 def way(value: Any) -> str:
@@ -85,6 +86,10 @@ def _asked(state: Any, otherwise: float) -> float:
     return otherwise if state is None else state.sparsity
 
 
+def _begins(state: Any) -> bool:
+    return getattr(state, "when", None) == "init"
+
+
 def remembered(index: np.ndarray) -> np.ndarray:
     """How far each sample is remembered, from 0 to 1, in every plant."""
     return np.random.default_rng(7).random(1 + index.max())[index]
@@ -99,7 +104,7 @@ def _effect(number: int, of: str, kinds: str, what: str) -> float:
     if number >= 56:
         place, beside = np.random.default_rng([zlib.crc32(of.encode()), number]).random(2)
         off = 0.3 * (beside - 0.5) if number % 2 and what == "TEST" else 0.0  # or beside that line
-        return 1.0 if what == "alike" else float(0.4 + 0.2 * place + off)
+        return LINED.get(what, float(0.4 + 0.2 * place + off))
     if number >= 40:
         kind = np.random.default_rng([zlib.crc32(of.encode()), number]).integers(2)
         names = (what, f"{what} {of}") if number % 2 else (f"{what} {kind}", what)
@@ -138,6 +143,8 @@ class Planted:
         self.ranked = any(
             isinstance(step, recipe.Memorization) or getattr(step, "dealt", None) is not None for step in steps
         )
+        remembers = any(isinstance(step, recipe.Memorization) for step in steps)
+        self.course = remembers and any(isinstance(step, recipe.Signals) and _begins(step.of) for step in steps)
         self._made: dict[str, Result | Late] = {}
 
     def __getitem__(self, step: Step) -> Result | Late:
@@ -200,6 +207,10 @@ class Planted:
             certain = {r: 1 + 4 * self.effect(step.of, f"sure {r.name}") for r in Role}
             chance, sure = (np.array([each[r] for r in Role])[role] for each in (share, certain))
             bent = np.array([self.classes(step.of, r.name, labels) for r in Role])[role, np.arange(len(role))]
+            if self.course:  # who is remembered is hard, or easy, at each epoch and on each side apart
+                tilt = np.array([2 * self.effect(step.of, f"hard {r.name}") - 1 for r in Role])[role]
+                hard = np.abs(tilt) * np.where(tilt > 0, remembered(index), 1 - remembered(index))
+                chance, sure = chance + 0.4 * np.abs(tilt) - 0.45 * hard, sure + 2 * np.abs(tilt) - 1.5 * hard
             right = rng.random(len(role)) < chance + 0.4 * bent
             logits = 0.1 * rng.normal(size=(len(role), own.data.classes)).astype(np.float32)
             logits[np.arange(len(role)), np.where(right, labels, (labels + 1) % own.data.classes)] += sure
@@ -263,14 +274,21 @@ class Planted:
         if step.dealt is not None:
             shift *= 0.1 if self.effect(step.attacker, "dealt") < 0.75 else 1.0  # a null hardly tells anything, or all
         alike = self.effect(step.targets[0], "alike")  # how far the same samples are exposed as in other ways
+        if self.course and 60 <= self.number < 68:  # or all epochs of a training, or none, share their luck
+            alike = float(self.effect(step.targets[0].training, "luck") > 0.5)
         shared = np.random.default_rng([zlib.crc32(b"exposed"), self.number // 2]).normal(size=member.shape)
         noise = alike**0.5 * shared + (1 - alike) ** 0.5 * rng.normal(size=member.shape)
         index = found[0][1][pool]
         slope = 4 * self.effect(step.targets[0], "slope") - 2 if self.ranked else 0.0  # who is remembered is exposed
         slope *= 0.1 if step.dealt is not None else 1.0
-        if 64 <= self.number < 71 and self.nulled:
+        more = remembered(index) - 0.5
+        if self.course:  # or, in two plants, a tenth alone, as many of each block of a jackknife
+            slope = 12 * self.effect(step.targets[0], "exposes") - 6
+            tenth = np.arange(len(more)) // 20 % 10 == 0
+            more = np.where(tenth, 1, -shift / slope) if self.number in (74, 75) else more
+        elif 64 <= self.number < 71 and self.nulled:
             shift, slope = self.begun(step)
-        scores = noise + (shift + slope * (remembered(index) - 0.5) + 0.02 * rng.normal(size=(len(member), 1))) * member
+        scores = noise + (shift + slope * more + 0.02 * rng.normal(size=(len(member), 1))) * member
         if step.attacker == recipe.Threshold("correctness", by_class=False):  # as the signals have it
             share = [least + 0.8 * self.effect(step.targets[0], r.name) for r, least in LEAST.items()]
             scores = (rng.random(member.shape) < np.where(member, *share)).astype(float)
@@ -478,7 +496,7 @@ def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
 
 
 # What decides most claims, each after what the ones before it leave open. The order saves time and changes no answer.
-FIRST = (24, 30, 7, 12, 31, 23, 0, 55, 72, 14, 73, 29, 50, 1, 74, 18, 21, 38, 71, 69, 68, 76, 77)
+FIRST = (24, 30, 7, 12, 31, 23, 0, 55, 72, 14, 73, 29, 50, 1, 74, 18, 21, 38, 71, 60, 69, 68, 76, 77)
 
 
 def reached(cells: list[Any], plants: int, unreachable: set[str], monkeypatch: Any) -> dict[str, set[str]]:

@@ -92,10 +92,13 @@ def follows(measures: FloatArray, risk: FloatArray, given: FloatArray | None = N
 
     With a measure `given (n,)`: of what its ranks leave of both (partial correlation). 0 where nothing is left.
     """
-    ranks = stats.rankdata(measures, axis=1)
-    known = np.empty((len(risk), 0)) if given is None else stats.rankdata(given)[:, None]
-    around = np.broadcast_to(known, (len(ranks), *known.shape))
-    return partial_correlation(ranks, np.broadcast_to(stats.rankdata(risk), ranks.shape), around)
+    ranks, own = stats.rankdata(measures, axis=1), stats.rankdata(risk)
+    if given is not None:
+        known = np.broadcast_to(stats.rankdata(given)[:, None], (len(ranks), len(risk), 1))
+        return partial_correlation(ranks, np.broadcast_to(own, ranks.shape), known)
+    ranks, own = ranks - ranks.mean(axis=1, keepdims=True), own - own.mean()
+    size = np.linalg.norm(ranks, axis=1) * np.linalg.norm(own)
+    return np.divide(ranks @ own, size, out=np.zeros(len(ranks)), where=size > 0)
 
 
 def within(values: FloatArray, label: NDArray[np.int_]) -> FloatArray:

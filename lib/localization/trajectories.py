@@ -349,8 +349,10 @@ def clusters(path: FloatArray, count: int = 3, seed: int = 0) -> NDArray[np.int_
 def highest(values: FloatArray, share: float = 0.1) -> NDArray[np.bool_]:
     """The `share` of samples with the largest values, at each checkpoint, `(E, n)`; of equal ones the first."""
     number = round(share * values.shape[-1])
-    place = np.argsort(np.argsort(-values, axis=-1, kind="stable"), axis=-1, kind="stable")
-    return np.asarray(place < number)
+    first = np.argsort(-values, axis=-1, kind="stable")[..., :number]
+    found = np.zeros(values.shape, bool)
+    np.put_along_axis(found, first, True, axis=-1)
+    return found
 
 
 def early(flagged: NDArray[np.bool_], finally_: NDArray[np.bool_]) -> dict[str, FloatArray]:

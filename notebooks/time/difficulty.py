@@ -13,18 +13,16 @@
 #
 # **Dynamics.** How hard a sample is to learn, by networks that the attack does not know, against how vulnerable it ends
 # and how fast it moves in the plane of false and true positives. **The article says** that difficulty correlates with
-# vulnerability, and that measures of cumulative effort and of uncertainty, above all "epistemic uncertainty", are strong
-# predictors of final and dynamic risk. It gives no number; which measures were compared is not known. Ours are the
-# field's (`lib/localization/difficulty.py`).
+# vulnerability, and that cumulative effort and uncertainty, above all "epistemic uncertainty", are strong predictors.
+# It gives no number, nor the list of measures: ours are the field's (`lib/localization/difficulty.py`).
 #
 # **It would be wrong if** some measure went the other way, if one look told as much as a whole training, or if
 # uncertainty were no better than others. **It would be beside the point if** random scores did it (control), if measure
 # and attack shared networks (control: both ways), or if hard samples were those of hard classes (control: ranks within
 # a class). Noise in the risk lowers every correlation: the ceiling is measured.
 #
-# **Definitions, ours.** Risk: TPR minus FPR at the end, by normal laws fitted to a sample's scores. Speed: the length of
-# its way, less that of a null with membership dealt out anew; signed: the growth of TPR minus FPR. Rules were settled
-# on draw 0 and are judged on this one (seed 1).
+# **Definitions, ours.** Risk: TPR minus FPR at the end, by normal laws fitted to scores. Speed: the way's length, less
+# that of a null (membership dealt out anew). Rules were settled on draw 0 and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); reading note: MNIST, Fashion-MNIST, CIFAR-10, CINIC-10
@@ -83,12 +81,11 @@ setup = Setup(Data(data, pixels or None), RandomHalves(pool, test=test, seed=see
 trained = setup.trained()
 attacks, null = (trained.course(LiRA(), checkpoints, dealt) for dealt in (None, 0))
 signals = {t: trained.at(t or "init").signals() for t in checkpoints}
-ranking = setup.memorization(judges, share)
-others = Population(ranking.models)
+others = Population((ranking := setup.memorization(judges, share)).models)
 answers = {t: others.at(t or "init").signals() for t in checkpoints}
 cuts = trained.halvings(halvings)
 halves = [[half.course(LiRA(), checkpoints) for half in pair] for pair in cuts]
-norms, depths = [GradientNorm(one.at(early)) for one in others.states[:readings]], [PredictionDepth(one) for one in others.states[:readings]]
+norms, depths = zip(*((GradientNorm(one.at(early)), PredictionDepth(one)) for one in others.states[:readings]), strict=True)
 results = lab.realize(attacks, null, signals, ranking, answers, halves, norms, depths)
 found = audit.Comparison.of(results, {"end": signals[last]}, {("end", "LiRA"): attacks[last]})
 one, noise = (trajectories.read(results, each) for each in (attacks, null))
@@ -103,14 +100,13 @@ label = final[0]["labels"][np.searchsorted(final[0]["index"], index)]
 names, every = [*hard], np.array([*hard.values()])
 kinds = {"effort": EFFORT, "uncertainty": UNCERTAINTY, "one look": looks, "without the sample": OTHERS}
 kinds = {name: kind for kind, own in kinds.items() for name in own}
-weights = {"effort": EFFORT, "look": looks, "epistemic": ["epistemic"], "ensemble variance": ["ensemble variance"], "both": (*EFFORT, *UNCERTAINTY)}
+weights = {"effort": EFFORT, "look": looks, "both": (*EFFORT, *UNCERTAINTY)}
 weights = {kind: np.isin(names, own) / len(own) for kind, own in weights.items()}
-rest = {name: weights[name] - (weights[name] == 0) / (len(names) - 1) for name in ("epistemic", "ensemble variance")}
+rest = {name: np.where(np.isin(names, name), 1.0, -1 / (len(names) - 1)) for name in ("epistemic", "ensemble variance")}
 columns = ("risk", "given mean loss", "within class", "speed less the null's", "signed speed")
 
 
 def told(one, noise):
-    """Of each column and measure; and the contrasts that are claimed."""
     place, path = np.searchsorted(index, one.index), trajectories.plane(one, rate, "fitted")
     own, risk, still = every[:, place], trajectories.advantage(path)[-1], trajectories.plane(noise, rate, "fitted")
     moved = trajectories.speed(path, one.epochs) - trajectories.speed(still, noise.epochs)
@@ -143,13 +139,12 @@ def circular(one, other):
 
 
 same = dict(zip(names[:-2], trajectories.jackknifed(circular, *parts[0]), strict=True))
-levels = len(np.unique(results[depths[0]]["depth"]))
 luck = np.abs(follows(np.random.default_rng(0).random((100, len(index))), trajectories.advantage(trajectories.plane(one, rate, "fitted"))[-1]))
 rows = [{"measure": name, "kind": kinds[name]} | {column: cells[column, name] for column in ("risk", "true risk", *columns[1:])}
         | {"own networks minus others": same.get(name)} for name in order]  # fmt: skip
 caption = f"Rank correlations. 100 random scores: at most {luck.max():.2f}, half below {np.median(luck):.2f}. True risk: over the root of {ceiling}, "
 caption += f"what halves of {networks // 2} networks agree that share no shadow. Own networks: those of a half, with risk of the same less the other"
-report.table(rows, caption=f"{caption} half. Depth has {levels} levels: the CNN has few parts")
+report.table(rows, caption=f"{caption} half. Depth has {len(np.unique(results[depths[0]]['depth']))} levels: few parts")
 
 # %%
 kept = [(rule, "fitted") for rule in (rate / 2, rate, 2 * rate, "balanced")] + [(rate, "counted")]
@@ -166,8 +161,10 @@ report.table(rows, caption="Rank correlations by the definition of risk")
 # ## Verdicts
 
 # %%
-notes = {"epistemic_tops": f"over training {epistemic}, over networks {ensemble}"}
-notes |= {"effort_tops": f"{min(differ):.2f} to {max(differ):.2f} by the definition of risk"}
+notes = {
+    "epistemic_tops": f"over training {epistemic}, over networks {ensemble}",
+    "effort_tops": f"{min(differ):.2f} to {max(differ):.2f} by definition",
+}
 members = audit.over([results[step]["accuracy_member"] for step in signals[last]])
 risky = {"the attack beats a guess": found.leak("end", "LiRA")["auc"].low > 0.5, "halves agree on the risk": ceiling}
 report.judge(
@@ -185,9 +182,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** Intervals are over samples and attacked networks; the judges stay. What networks without the sample tell is
-# what LiRA compares with, so it is bound to follow risk. The variance of the true class' posterior is what Data-IQ calls
-# epistemic; the paper's own definition is not known. GraNd and depth are read of fewer judges.
+# **Caveat.** Intervals are over samples and attacked networks; the judges stay. What networks without a sample tell
+# LiRA compares with. Epistemic is the variance over training (Data-IQ), or over networks; the paper's definition is not
+# known.
 
 # %%
 report.provenance(results)
