@@ -313,6 +313,23 @@ def at_equal(values: FloatArray, levels: FloatArray, other: FloatArray, ends: Fl
     return float(np.interp(ends[-1], np.maximum.accumulate(levels), values) - other[-1])
 
 
+def gaps_of_each(right: Course) -> dict[int, FloatArray]:
+    """As `gaps`, of each network: `(J,)` by epoch."""
+    made = np.transpose([gaps(right.part(np.array([j]))) for j in range(len(right.group))])
+    return dict(zip(right.epochs.tolist(), made, strict=True))
+
+
+def until(one: Course, other: Course, parts: Sequence[float] = (0.5, 0.75, 0.9), rule: float = 0.1) -> FloatArray:
+    """Epochs to parts of the one's last mean advantage: the one's, the other's, and how much later the other's are.
+
+    `(3 * len(parts),)`; where the mean advantage first is as large, straight between checkpoints.
+    """
+    means = gained(one, rule), gained(other, rule)
+    asked = np.array(parts) * means[0][-1]
+    found = [np.interp(asked, np.maximum.accumulate(own), c.epochs) for own, c in zip(means, (one, other), strict=True)]
+    return np.concatenate([*found, found[1] - found[0]])
+
+
 def states(path: FloatArray, low: float = 0.2, high: float = 0.8) -> NDArray[np.int_]:
     """LOW: an advantage below `low`; HIGH: TPR of `high` or more at an FPR of 1 - `high` or less; MIDDLE. `(E, n)`."""
     found = np.where(advantage(path) < low, LOW, MIDDLE)

@@ -9,7 +9,7 @@
 # ---
 
 # %% [markdown]
-# # Does the mass leave the diagonal, and more on harder data?
+# # Does the centre of mass leave the diagonal, and more on harder data?
 #
 # **Dynamics, the vulnerability plane.** A sample has a true and a false positive rate: how often an attack calls it a
 # member of networks that trained on it, and of others. On the diagonal nothing leaks. **The article says** that each
@@ -20,7 +20,8 @@
 # or no further on the harder data. **It would be beside the point if** harder data only had a larger generalisation gap
 # (control: equal gap), or members fitted better (control: equal member accuracy), if a threshold or a way to estimate
 # rates decided it (four thresholds, two forms), or if samples moved at random (control: halves of the networks that
-# share no shadow). Rules were settled on draw 0 and are judged on this one (seed 1).
+# share no shadow). `complexity_and_speed` asks some of this of the same networks: its answers are not independent of
+# these. Rules were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 axis = ["digits", "fashion-mnist-small"]  # data sets, simple to complex (reading note: MNIST, Fashion-MNIST, CIFAR-10, CINIC-10)
@@ -52,18 +53,18 @@ from lib import audit, lab, report
 from lib.localization import trajectories
 from lib.recipe import Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
 
-simple, hard, early, end = axis[0], axis[-1], checkpoints[2], checkpoints[-1]
+simple, hard, early, end = axis[0], axis[-1], checkpoints[len(checkpoints) // 4], checkpoints[-1]
 lead, more, halved = "TPR minus FPR of the centre", f"TPR minus FPR of the centre, {hard} minus {simple}", "rank correlation between halves"
 said, ours, wide = {"paper": "article"}, {"paper": "ours"}, {"above": 0.03, "margin": 0.07}
 beside, apart = {"control": "membership dealt out anew"}, {"control": "no shadow in common; null beside it"}
 claims = report.claims(
-    report.Claim("rises", "The mass leaves the diagonal on each data set", f"{lead}, end, minus the null's, least", above=0.05, margin=0.05, **beside, **said),
+    report.Claim("rises", "The centre leaves the diagonal on each data set", f"{lead}, end, minus the null's, least", above=0.05, margin=0.05, **beside, **said),
     report.Claim("more_on_harder", "It gets further on the harder of these two", f"{more}, at the end", **wide, control="same sizes and epochs", **said),
     report.Claim("at_equal_fit", "So it does where members fit as well", f"{more}, at equal member accuracy", **wide, control="member accuracy", **ours),
-    report.Claim("at_equal_gap", "So it does at an equal generalisation gap", f"{more}, at equal gap", above=0.0, margin=0.07, control="gap", **ours),
+    report.Claim("at_equal_gap", "So it does at an equal gap in loss", f"{more}, at equal gap", above=0.0, margin=0.07, control="gap in loss", **ours),
     report.Claim("any_choice", "So it does by other thresholds, and with fitted rates", f"{more}, least of seven choices", above=0.0, margin=0.1, **beside),
-    report.Claim("halves_agree", f"{hard}: who gets far is no chance", f"{halved}, end", above=0.2, margin=0.15, **apart, **ours),
-    report.Claim("order_forms", f"{hard}: who gets far is settled in training", f"{halved}, end minus epoch {early}", above=0.1, margin=0.2, **apart, **ours),
+    report.Claim("halves_agree", "Who gets far is no chance, on each data set", f"{halved}, end, least", above=0.05, margin=0.15, **apart, **ours),
+    report.Claim("order_forms", f"{hard}: agreed at the end, at epoch {early} not yet", f"{halved}, end minus then", above=0.1, margin=0.2, **apart, **ours),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )  # fmt: skip
 claims
@@ -71,8 +72,8 @@ claims
 # %% [markdown]
 # ## Train once, attack at every checkpoint
 # LiRA judges each network at each checkpoint by the others at the same one, less its complement. One threshold serves
-# all samples of a checkpoint. Gaps are those of the attack that calls right predictions members. For a control the
-# pairs are parted in two, in two ways, and each half is attacked by itself, so that halves share no shadow.
+# all samples of a checkpoint. Gaps, in accuracy and in loss, are those of members to the rest of the pool. For a
+# control the pairs are parted in two, in two ways, and each half is attacked by itself, so that halves share no shadow.
 
 # %%
 given, kinds = {"optimizer": optimizer, "decay": decay}, {"true": None, "dealt out anew": 0}  # of membership
@@ -80,12 +81,12 @@ design, plan = RandomHalves(pool, test=test, seed=seed), Schedule(epochs, batch,
 trained = {d: Setup(Data(d, p or None), design, Model(model, width), plan, networks, seed, precision).trained()
            for d, p in zip(axis, axis_pixels, strict=True)}  # fmt: skip
 attacks, nulls = ({d: each.course(LiRA(), checkpoints, dealt) for d, each in trained.items()} for dealt in kinds.values())
-right = {d: each.course(Threshold("correctness", by_class=False), checkpoints) for d, each in trained.items()}
+right, wrong = ({d: each.course(Threshold(what, by_class=False), checkpoints) for d, each in trained.items()} for what in ("correctness", "loss"))
 signals = {(d, t): each.at(t or "init").signals() for d, each in trained.items() for t in checkpoints}
 halves = {(d, kind): [[half.course(LiRA(), (early, end), dealt) for half in both] for both in each.halvings(2)]
           for d, each in trained.items() for kind, dealt in kinds.items()}  # fmt: skip
-results = lab.realize(attacks, nulls, right, signals, halves)
-one, noise, fits = ({d: trajectories.read(results, own) for d, own in each.items()} for each in (attacks, nulls, right))
+results = lab.realize(attacks, nulls, right, wrong, signals, halves)
+one, noise, fits, losses = ({d: trajectories.read(results, own) for d, own in each.items()} for each in (attacks, nulls, right, wrong))
 last, chance = ({d: trajectories.read(results, {end: own[end]}) for d, own in each.items()} for each in (attacks, nulls))
 paths = {d: trajectories.plane(one[d], rate) for d in axis}
 
@@ -103,36 +104,40 @@ def ends(a, b, rule=rate, form="counted"):
 farther = trajectories.jackknifed(ends, last[hard], last[simple])
 beyond = {d: trajectories.jackknifed(ends, last[d], chance[d]) for d in axis}
 risen, way = sum(each.low > 0 for each in beyond.values()), "further" if farther.low > 0 else "less far" if farther.high < 0 else "not surely further"
-title = f"The mass rises off the diagonal on {risen} of {len(axis)} data sets, {way} on {hard} than on {simple}"
-report.planes(paths, checkpoints, title=title)
+stay = {d: trajectories.jackknifed(lambda a: (trajectories.advantage(trajectories.plane(a, rate)) <= 0.1).mean(axis=1), one[d]) for d in axis}
+title = f"The centre leaves the diagonal on {risen} of {len(axis)} data sets, {way} on {hard}; {stay[simple][-1].value:.0%} of {simple} stay near it"
+report.planes({d.replace("-", "\n", 1): path for d, path in paths.items()}, checkpoints, title=title)
 
 # %%
 report.moving(paths, checkpoints, f"Samples on the vulnerability plane, epochs 0 to {end}")
 
 # %%
 of, sides = partial(trajectories.gained, rule=rate), ("member", "test")
-ways, still, gaps = (
-    {d: trajectories.jackknifed(measure, own[d]) for d in axis} for measure, own in ((of, one), (of, noise), (trajectories.gaps, fits))
-)
+seen = (of, one), (of, noise), (trajectories.gaps, fits), (trajectories.gaps, losses)
+ways, still, gaps, deep = ({d: trajectories.jackknifed(measure, own[d]) for d in axis} for measure, own in seen)
 accuracy = {side: {key: audit.over([results[s][f"accuracy_{side}"] for s in each]) for key, each in signals.items()} for side in sides}
 rows = [{"data": d, "epoch": t} | {f"{side} accuracy": accuracy[side][d, t] for side in sides}
-        | {"gap": gaps[d][k], lead: ways[d][k], "of the null": still[d][k]}
+        | {"gap": gaps[d][k], "gap in loss": deep[d][k], lead: ways[d][k], "of the null": still[d][k], "samples at .1 or less": stay[d][k]}
         for d in axis for k, t in enumerate(checkpoints)]  # fmt: skip
-report.table(rows, caption=f"{networks} networks; threshold at an FPR of {rate:g}; gap: accuracy on members minus the rest of the pool")
+report.table(
+    rows, caption=f"{networks} networks; threshold at an FPR of {rate:g}; gaps: of members to the rest of the pool, in accuracy and in loss (nats)"
+)
 
 # %% [markdown]
 # ## At an equal gap
-# Harder data open a wider gap. Where it is still as wide as the simple data's last, the harder data's mass is compared
-# with the simple data's last; straight lines join checkpoints. The harder data's networks are then young.
+# Where the harder data's gap first is as wide as the simple data's last, their centres are compared; straight lines
+# join checkpoints. The harder data's networks are then young. A gap in accuracy ends at one minus the accuracy on
+# others, which is how we tell hard from simple: the gap in loss judges.
 
 # %%
 four = one[hard], one[simple], fits[hard], fits[simple]
 fit = trajectories.jackknifed(lambda h, s, a, b: -trajectories.at_equal(of(s), trajectories.sides(b)[0], of(h), trajectories.sides(a)[0]), *four)
-same = trajectories.jackknifed(lambda h, s, a, b: trajectories.at_equal(of(h), trajectories.gaps(a), of(s), trajectories.gaps(b)), *four)
+same, by_accuracy = (trajectories.jackknifed(lambda h, s, a, b: trajectories.at_equal(of(h), trajectories.gaps(a), of(s), trajectories.gaps(b)),
+                                             one[hard], one[simple], each[hard], each[simple]) for each in (losses, fits))  # fmt: skip
 word = "more" if same.low > 0 else "less" if same.high < 0 else "not surely more"
-points = [{"variant": d, "gap": gaps[d][k], "lead": ways[d][k]} for d in axis for k, _ in enumerate(checkpoints)]
-words = {"xlabel": "generalisation gap, in accuracy", "ylabel": lead, "level": "a guess", "better": ""}
-report.tradeoff(points, "gap", "lead", null=0.0, title=f"At the gap at which {simple} ends, {hard} leaks {word}", **words)
+points = [{"variant": d, "gap": deep[d][k], "lead": ways[d][k]} for d in axis for k, t in enumerate(checkpoints) if t >= end / 5]
+words = {"xlabel": "cross entropy of others minus that of members, nats", "ylabel": lead, "level": "a guess", "better": ""}
+report.tradeoff(points, "gap", "lead", null=0.0, title=f"At the gap in loss at which {simple} ends, {hard} leaks {word}", **words)
 
 # %% [markdown]
 # ## Does the choice decide?
@@ -157,15 +162,12 @@ rows = [{"data": d, "membership": kind} | dict(zip((f"epoch {early}", f"epoch {e
         for (d, kind), each in alike.items()]  # fmt: skip
 report.table(rows, caption="Rank correlation over samples of TPR minus FPR (fitted), one half of the networks against the other")
 
-# %% [markdown]
-# ## Verdicts
-
 # %%
 choices = [one for one in product(rules, forms) if one != ("balanced", "fitted")]  # which resolves nothing
 four = last[hard], chance[hard], last[simple], chance[simple]
 further = [trajectories.jackknifed(lambda a, b, c, d, one=one: ends(a, b, *one) - ends(c, d, *one), *four) for one in choices]
-final = {d: (results[attacks[d][end]], (), attacks[d][end].design_effect) for d in axis}
-beats = {f"LiRA beats a guess on {d}": audit.audit(*each)["auc"].low > 0.5 for d, each in final.items()}
+tests = ([results[s]["accuracy_test"] for s in signals[d, end]] for d in (simple, hard))
+checks = {f"{hard} is harder than {simple}": audit.paired_difference(*tests)}
 report.judge(
     claims,
     rises=audit.least(beyond.values()),
@@ -173,16 +175,16 @@ report.judge(
     at_equal_fit=fit,
     at_equal_gap=same,
     any_choice=audit.least(further),
-    halves_agree=alike[hard, "true"][1],
+    halves_agree=audit.least(alike[d, "true"][1] for d in axis),
     order_forms=alike[hard, "true"][2],
-    notes={"at_equal_gap": f"the gap ends at {gaps[hard][-1]} on {hard}, at {gaps[simple][-1]} on {simple}"},
-    checks={claim.name: beats for claim in claims if claim.name != "rises"},
+    notes={"at_equal_gap": f"at an equal gap in accuracy: {by_accuracy}"},
+    checks={claim.name: checks for claim in claims if claim.name != "rises"},
     regime={f"{side} accuracy": audit.least(accuracy[side][d, end] for d in axis) for side in sides},
 )
 
 # %% [markdown]
-# **Caveat.** Two data sets make one comparison, of these two: they differ in much besides complexity. At an equal gap
-# networks differ in age: on digits the gap stands still while the mass goes on (draw 0). Intervals are rather too wide.
+# **Caveat.** Two data sets make one comparison, of these two: they differ in much besides complexity. On digits both
+# gaps stand still from epoch 12 on while the centre goes on; until then the two are alike (draw 0).
 
 # %%
 report.provenance(results)

@@ -29,6 +29,7 @@ from lib.localization.trajectories import (
     exchanged,
     gained,
     gaps,
+    gaps_of_each,
     highest,
     jackknifed,
     levelled,
@@ -39,6 +40,7 @@ from lib.localization.trajectories import (
     stability,
     states,
     transitions,
+    until,
 )
 
 
@@ -142,6 +144,13 @@ def test_a_gap_and_what_is_there_at_an_equal_one() -> None:
     assert inside == pytest.approx([0, 0.5, 2], abs=0.02) and outside == pytest.approx([0, 0, 0], abs=0.02)
     assert gaps(right) == pytest.approx(inside - outside)
     assert gained(right)[2] == pytest.approx(stats.norm.sf(stats.norm.isf(0.1) - 2) - 0.1, abs=0.01)
+    each = gaps_of_each(right)
+    assert list(each) == right.epochs.tolist() and np.mean(list(each.values()), axis=1) == pytest.approx(
+        gaps(right), abs=1e-3
+    )
+    early, late = made([0.0, 1.0, 1.0], networks=100, n=400), made([0.0, 0.0, 1.0], networks=100, n=400)
+    epochs, half = early.epochs, until(early, late, (0.5,))
+    assert half[0] < epochs[1] < half[1] < epochs[2] and half[2] == half[1] - half[0]
     values, other = np.array([1.0, 2.0, 4.0]), np.array([0.0, 1.0])
     assert at_equal(values, np.array([0.0, 0.5, 2.0]), other, np.array([0.0, 1.25])) == 2.0
     assert at_equal(values, np.array([0.0, 0.5, 0.4]), other, np.array([0.0, 9.0])) == 3.0, "even beyond"
