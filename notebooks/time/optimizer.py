@@ -96,8 +96,8 @@ report.planes({name: path[name] for name in (sgd, sam)}, checkpoints, title=titl
 
 # %% [markdown]
 # ## Into the high-risk state
-# Of the samples outside the state the share that is in it at the next checkpoint, on the same grid in all ways. At equal
-# leak: SGD's share of high-risk samples, drawn straight between checkpoints, where its AUC of LiRA is SAM's last one.
+# Of the samples outside the state the share that is in it at the next checkpoint, on the same grid in all ways. At
+# equal leak: SGD's share of high-risk samples, straight between checkpoints, where its AUC of LiRA is SAM's last one.
 
 
 # %%

@@ -182,8 +182,8 @@ report.judge(
 )  # fmt: skip
 
 # %% [markdown]
-# **Caveat.** Two nets serve all targets: their intervals are widened by a factor, each net's difference is noted. Nothing
-# is at an equal gap: attacks may see the gap alone. Two data sets, two depths and one rho make no axis. Nets learn from
+# **Caveat.** Two nets serve all targets: intervals are widened by a factor, each net's difference is noted. Nothing is
+# at an equal gap: attacks may see the gap alone. Two data sets, two depths and one rho make no axis. Nets learn from
 # the other half. Rules were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %%
