@@ -16,11 +16,10 @@
 # networks that trained on it; Shokri's net and a threshold on the confidence judge all samples alike.
 #
 # **It would be wrong if** an attack turned an order around. **It would be beside the point if** all attacks saw the
-# same samples: so we ask whom they expose. The ceiling is an attack's agreement with itself, half of the networks each.
+# same samples: so we ask whom they expose, beside LiRA's agreement with itself by halves that share no shadow.
 #
 # **Our definitions** (the paper's are not known): each network has its own threshold, at a fixed FPR, since scores have
-# another scale in each. Orders are judged on the displacement of the centre of mass from before training, where it is
-# on the diagonal: its mean over all FPRs is AUC minus one half. Only signs are compared; single FPRs stand beside.
+# another scale in each. Orders are judged by AUC: one half more than the mean displacement over all FPRs.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data), the harder one; reading note: CIFAR-10 and three others
@@ -57,24 +56,22 @@ import numpy as np
 from scipy import stats
 
 from lib import audit, lab, report
-from lib.localization import samples, trajectories
+from lib.localization import trajectories
 from lib.recipe import RMIA, Data, LiRA, Model, Network, Population, RandomHalves, Schedule, Setup, Threshold
 
 shokri, more, half = "Shokri's net", "AUC at the end", "on the other half of the networks"
 orders = {f"{data} minus {simple}": (data, simple), f"{deep} minus {shallow}": (deep, shallow), "SGD minus SAM": (data, "SAM")}
 note, ours, size, all_three = {"paper": "a reading note"}, {"paper": "ours"}, {"above": 0.0, "margin": 0.02}, f"{more}, least of three differences"
-same, wide, split = {"control": "the same networks as LiRA's"}, {"above": 0.2, "margin": 0.2}, {"control": "its own agreement, half with half"}
-along = f"rank correlation of FPR and TPR over samples, {loose:.0%} FPR, minus LiRA's, least"
+same, wide, split = {"control": "the same networks as LiRA's"}, {"above": 0.2, "margin": 0.2}, {"control": "agreement with itself, no shadow shared"}
 claims = report.claims(
-    report.Claim("shokri_data", "Shokri's net, too, finds more in harder data", f"{more}, {data} minus {simple}", **size, **note, **same),
-    report.Claim("shokri_depth", "It finds more in deeper networks", f"{more}, {deep} minus {shallow}", **size, **note, **same),
-    report.Claim("shokri_sam", "It finds less with SAM", f"{more}, SGD minus SAM", **size, **note, **same),
-    report.Claim("rmia", "RMIA finds the same three orders", all_three, **size, **ours, **same),
-    report.Claim("confidence", "A threshold on the confidence finds them", all_three, **size, **ours, **same),
-    report.Claim("same_samples", "RMIA exposes the samples that LiRA exposes", f"agreement with LiRA {half}", above=0.5, margin=0.1, **ours, **split),
-    report.Claim("other_samples", "Shokri's net exposes others", f"agreement with itself minus with LiRA, {half}", **wide, **ours, **split),
-    report.Claim("along_diagonal", "Shokri's net and confidence call the same samples members, in or out", along, **wide, **ours, **same),
-    regime={"member accuracy": 0.95, "test accuracy": learnt},
+    report.Claim("shokri_data", "By AUC Shokri's net, too, finds more in harder data", f"{more}, {data} minus {simple}", **size, **note, **same),
+    report.Claim("shokri_depth", "By AUC it finds more in deeper networks", f"{more}, {deep} minus {shallow}", **size, **note, **same),
+    report.Claim("shokri_sam", "By AUC it finds less with SAM", f"{more}, SGD minus SAM", **size, **note, **same),
+    report.Claim("rmia", "By AUC RMIA finds the same three orders", all_three, **size, **ours, **same),
+    report.Claim("confidence", "By AUC a threshold on the confidence finds them", all_three, **size, **ours, **same),
+    report.Claim("same_samples", "RMIA exposes the samples that LiRA exposes", f"agreement with LiRA {half}, {rate:.0%} FPR", above=0.4, margin=0.15, **ours, **split),
+    report.Claim("other_samples", f"Shokri's net exposes others, in {model}", f"agreement with itself minus with LiRA, {half}, {loose:.0%} FPR", **wide, **ours, **split),
+    regime={f"member accuracy, least of {data}, {simple}, {deep}": 0.95, "test accuracy, least of all": learnt},
 )  # fmt: skip
 claims
 
@@ -90,50 +87,26 @@ ways = {data: setup.trained(), simple: replace(setup, data=Data(simple, simple_p
 ways |= {"SAM": setup.trained(schedule=replace(schedule, sharpness=rho))}
 ways |= {name: replace(setup, model=Model(name, width), models=few).trained() for name in (shallow, deep)}
 attackers = {"LiRA": LiRA(), "RMIA": RMIA(), "confidence": Threshold(), shokri: Network()}
-asked, learners = {}, list(attackers)[2:]
+asked, parted, learners = {}, {}, list(attackers)[2:]
 for way, each in ways.items():
     states, middle = each.states, len(each) // 2
-    sides = [(states[:middle], states[middle:][:tutors]), (states[middle:], states[:tutors])]
+    sides = [tuple(map(Population, pair)) for pair in ((states[:middle], states[middle:][:tutors]), (states[middle:], states[:tutors]))]
     for name, attacker in attackers.items():
-        pairs = [map(Population, side) for side in sides] if name in learners else [(each, None)]
-        asked[way, name] = [one.course(attacker, checkpoints, shadows=by) for one, by in pairs]
+        parted[way, name] = [one.course(attacker, checkpoints, shadows=by if name in learners else None) for one, by in sides]
+        asked[way, name] = parted[way, name] if name in learners else [each.course(attacker, checkpoints)]
     asked[way, "null"] = [each.course(LiRA(), checkpoints, 0)]
 signals = {way: each.signals() for way, each in ways.items()}
-results = lab.realize(asked, signals)
-found = {key: trajectories.levelled(*(trajectories.course({t: results[a] for t, a in one.items()}) for one in each)) for key, each in asked.items()}
+results = lab.realize(asked, parted, signals)
+found = {key: trajectories.levelled(*(trajectories.read(results, one) for one in each)) for key, each in asked.items()}
 null = {(w, name): found[w, "null"] if name == "LiRA" else trajectories.dealt(found[w, name]) for w in ways for name in attackers}
-shown = {name: trajectories.plane(found[data, name], loose) for name in attackers}
-bent = {name: stats.spearmanr(*each[-1]).statistic for name, each in shown.items()}
-told, word = [f"{bent[name]:.2f}".replace("-", "−") for name in (shokri, "LiRA")], "more" if bent[shokri] > bent["LiRA"] else "no more"
-title = f"Shokri's net calls the same samples members, in or out, {word} than LiRA: rank correlation {told[0]} against {told[1]}"
-report.planes(shown, checkpoints, title=title)
 
 # %% [markdown]
 # ## The orders, attack by attack
-
-# %%
-area = {key: audit.auc(one.scores[-1], one.member) for key, one in found.items()}
-effect = {(way, name): drawn if name == shokri else each[0][checkpoints[-1]].design_effect for (way, name), each in asked.items()}
-differ = {(order, name): audit.paired_difference(area[a, name], area[b, name], design_effect=effect[a, name])
-          for order, (a, b) in orders.items() for name in attackers}  # fmt: skip
-points = [{"order": order, "attack": name, "value": value} for (order, name), value in differ.items()]
-sure = [f"{name} {sum(differ[order, name].low > 0 for order in orders)} of {len(orders)}" for name in attackers]
-report.against_paper(points, "order", hue="attack", title=f"Surely more in the first: {'; '.join(sure)} orders", xlabel=f"{more}: first minus second")
-
-# %%
-leak = {key: audit.over(area[key], design_effect=effect[key]) for key in area}
-right = {(way, side): audit.over([results[one][f"accuracy_{side}"] for one in each]) for way, each in signals.items() for side in ("member", "test")}
-report.table([{"networks": way, "members": right[way, "member"], "test": right[way, "test"]} | {f"AUC of {name}": leak[way, name] for name in attackers}
-              for way in ways], caption=f"At the end; {networks} networks, {few} of {shallow} and {deep}")  # fmt: skip
-
-# %% [markdown]
-# By other measures, at fixed FPRs. What the null travels is subtracted from speed and entropy: membership dealt out
-# anew, to LiRA before it attacks, to the others (who do not know who trained on a sample) after it.
+# Speed and entropy are less the null's: membership dealt out anew, to LiRA before it attacks, to the others after it.
 
 
 # %%
 def motion(one, other):
-    """Displacement at both rates; at `rate`, less the null's: speed per 100 epochs, entropy gained; entering the state."""
     path, noise = (trajectories.plane(each, rate) for each in (one, other))
     speed = 100 * np.mean(trajectories.speed(path, one.epochs) - trajectories.speed(noise, one.epochs))
     spread = np.diff((trajectories.entropy(path) - trajectories.entropy(noise))[[0, -1]])[0]
@@ -144,47 +117,74 @@ def motion(one, other):
 measures = (f"displacement, {rate:.0%} FPR", f"displacement, {loose:.0%} FPR", "speed", "entropy", "into the high-risk state, mean")
 fours = {(order, name): [kind[way, name] for way in pair for kind in (found, null)] for order, pair in orders.items() for name in attackers}
 apart = {key: trajectories.jackknifed(lambda *four: motion(*four[:2]) - motion(*four[2:]), *four) for key, four in fours.items()}
+area = {key: audit.auc(one.scores[-1], one.member) for key, one in found.items()}
+effect = {(way, name): drawn if name == shokri else each[0][checkpoints[-1]].design_effect for (way, name), each in asked.items()}
+differ = {(order, name): audit.paired_difference(area[a, name], area[b, name], design_effect=effect[a, name])
+          for order, (a, b) in orders.items() for name in attackers}  # fmt: skip
+points = [{"order": order, "attack": name, "value": value} for (order, name), value in differ.items()]
+sure, fixed = [f"{name} {sum(differ[o, name].low > 0 for o in orders)}" for name in attackers], sum(apart[o, shokri][0].low > 0 for o in orders)
+title = f"By AUC surely more in the first, of 3 orders: {', '.join(sure)}; at {rate:.0%} FPR the net {fixed}"
+report.against_paper(points, "order", hue="attack", title=title, xlabel=f"{more}: first minus second")
+
+# %%
+leak = {key: audit.over(area[key], design_effect=effect[key]) for key in area}
+right = {(way, side): audit.over([results[one][f"accuracy_{side}"] for one in each]) for way, each in signals.items() for side in ("member", "test")}
+gap = {way: audit.over([results[one]["accuracy_member"] - results[one]["accuracy_test"] for one in each]) for way, each in signals.items()}
+unfit = ", ".join(way for way in ways if right[way, "member"].low < 0.95) or "none"
+report.table([{"networks": way, "members": right[way, "member"], "test": right[way, "test"], "gap": gap[way]}
+              | {f"AUC of {name}": leak[way, name] for name in attackers} for way in ways],
+             caption=f"At the end; {networks} networks, {few} of {shallow} and {deep}. Not surely over .95 of their members: {unfit}")  # fmt: skip
+
+# %%
 rows = [{"order": order, "attack": name} | dict(zip(measures, values, strict=True)) for (order, name), values in apart.items()]
 report.table(rows, caption="First minus second of each order. Rates of one network and one sample are 0 or 1, so these are coarser than AUC")
 
 # %% [markdown]
 # ## Whom do they expose?
-# A sample's advantage, TPR minus FPR at the end: by one half of the networks, and by LiRA or itself on the other half.
+# A sample's advantage, TPR minus FPR at the end, by one half of the networks against the other. LiRA and RMIA attack
+# each half by itself, so halves share no shadow; nets and thresholds learn from the other half, one of them a half.
+
 
 # %%
-ranks = {(way, name, r): [{"score": trajectories.advantage(trajectories.plane(each, r))[-1], "index": each.index} for each in found[way, name].halves()]
-         for way, name in null for r in (rate, loose)}  # fmt: skip
-alike = {(way, name, r): [samples.agreement(pair[1], ranks[way, by, r][0]) for by in ("LiRA", name)] for (way, name, r), pair in ranks.items()}
-report.table([{"networks": way, "threshold": f"{r:.0%} FPR", "LiRA with itself": alike[way, "LiRA", r][0]}
-              | {f"{name} with {by}": alike[way, name, r][k] for name in [*attackers][1:] for k, by in enumerate(("LiRA", "itself"))}
-              for way in ways for r in (rate, loose)], caption="Rank correlations between the halves; with itself: the ceiling of an attack")  # fmt: skip
+def alike(r, *each):
+    a, b = ([trajectories.advantage(trajectories.plane(one, r))[-1] for one in each[k::2]] for k in (0, 1))
+    rank = stats.spearmanr(np.vstack([a, b]), axis=1).statistic[: len(a), len(a) :]
+    pairs = [v for k in range(1, len(a)) for v in ((rank[0, k] + rank[k, 0]) / 2, rank[k, k])]
+    return np.array([rank[0, 0], *pairs, pairs[-1] - pairs[-2]])
+
+
+named = ["LiRA with itself", *(f"{name} with {by}" for name in [*attackers][1:] for by in ("LiRA", "itself")), "differ"]
+halves = {way: [trajectories.levelled(trajectories.read(results, one)) for name in attackers for one in parted[way, name]] for way in ways}
+agreed = {(way, r): dict(zip(named, trajectories.jackknifed(lambda *each, r=r: alike(r, *each), *each), strict=True))
+          for way, each in halves.items() for r in (rate, loose)}  # fmt: skip
+rows = [{"networks": way, "threshold": f"{r:.0%} FPR"} | {name: each[name] for name in named[:-1]} for (way, r), each in agreed.items()]
+report.table(rows, caption="Rank correlations between halves; no shadow, net or threshold serves both")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-own = {name: ranks[data, name, rate] for name in attackers}
-moved = [trajectories.jackknifed(lambda *both: np.subtract(*(stats.spearmanr(*trajectories.plane(each, loose)[-1]).statistic for each in both)),
-                                 found[data, name], found[data, "LiRA"]) for name in learners]  # fmt: skip
-beats = {name: {f"{name} beats a guess: {way}": leak[way, name].low > 0.5 for way in ways} for name in attackers}
-shadow = {"shokri": shokri, "other": shokri, "along": shokri, "confidence": "confidence", "rmia": "RMIA", "same": "RMIA"}
+single = {order: [float(np.mean(v)) for v in np.split(area[a, shokri] - area[b, shokri], 2)] for order, (a, b) in orders.items()}
+notes = {f"shokri_{short}": f"by each net {single[order][0]:.3f}, {single[order][1]:.3f}; displacement at {rate:.0%} FPR {apart[order, shokri][0]}"
+         for short, order in zip(("data", "depth", "sam"), orders, strict=True)}  # fmt: skip
+notes |= {"same_samples": f"LiRA with itself {agreed[data, rate]['LiRA with itself']}"}
+notes["other_samples"] = f"at {rate:.0%} FPR {agreed[data, rate]['differ']}; {deep} with LiRA {agreed[deep, loose][f'{shokri} with LiRA']}"
+beats = {f"{name} beats a guess: {way}": leak[way, name].low > 0.5 for name in attackers for way in ways}
 report.judge(
     claims,
     **{f"shokri_{short}": differ[order, shokri] for short, order in zip(("data", "depth", "sam"), orders, strict=True)},
-    rmia=audit.least(differ[order, "RMIA"] for order in orders),
-    confidence=audit.least(differ[order, "confidence"] for order in orders),
-    same_samples=alike[data, "RMIA", rate][0],
-    other_samples=samples.agreement_difference(own[shokri][1], own["LiRA"][1], own[shokri][0]),
-    along_diagonal=audit.least(moved),
-    checks={claim.name: beats["LiRA"] | beats[shadow[claim.name.split("_")[0]]] for claim in claims},
+    **{name.lower(): audit.least(differ[order, name] for order in orders) for name in ("RMIA", "confidence")},
+    same_samples=agreed[data, rate]["RMIA with LiRA"],
+    other_samples=agreed[data, loose]["differ"],
+    notes=notes,
+    checks={claim.name: beats for claim in claims},
     regime=dict(zip(claims.regime, (audit.least(right[w, "member"] for w in (data, simple, deep)), audit.least(right[w, "test"] for w in ways)), strict=True)),
 )  # fmt: skip
 
 # %% [markdown]
-# **Caveat.** Two nets serve all targets of a population. On draw 0 other seeds and tutors moved its AUC by up to .010
-# (digits), so intervals of Shokri's are widened. Two data sets, two depths and one rho make no axis; equal gaps are not
-# asked for here. Halves attack each other under LiRA, whose agreement with itself may be high. Rules were settled on
-# draw 0 and are judged on this one (seed 1).
+# **Caveat.** Two nets serve all targets: intervals are widened by a factor, each net's difference is noted. Nothing is
+# at an equal gap: attacks may see the gap alone. Two data sets, two depths and one rho make no axis. Nets learn from
+# the other half. Rules were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %%
 report.provenance(results)
