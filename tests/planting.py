@@ -21,6 +21,7 @@ from lib.data import designs, readers
 from lib.data.designs import Role
 from lib.lab import Result, trainings
 from lib.lab.plans import steps_of
+from lib.localization import trajectories
 from lib.recipe import Recipe, Step
 
 NOISE = 0.002  # of one model around its way
@@ -486,6 +487,7 @@ def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
     with monkeypatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
         patch.setattr(lab, "realize", lambda *asked, **how: Planted(steps_of(asked), number, loud))
         patch.setattr(report, "judge", told)
+        patch.setattr(trajectories, "BLOCKS", 4)  # fewer to leave out: sooner, and hardly wider
         for name in SHOWN:
             patch.setattr(report, name, lambda *given, **how: None)
         space: dict[str, Any] = {"__name__": "__main__"}
