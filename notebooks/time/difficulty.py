@@ -157,7 +157,8 @@ risks = {f"{form}, threshold at {rule}": trajectories.advantage(trajectories.pla
 risks["mean score of members minus non-members"] = samples.exposure(results[attacks[last]])["score"]
 differ, strong, rows = [], [each[0] for each in by_rule.values()], []
 for (name, risk), sure in zip(risks.items(), [*strong, None, None], strict=True):
-    best = [names[k] for k in np.argsort(-(each := follows(every, risk)))]
+    each = follows(every, risk)
+    best = [names[k] for k in np.argsort(-each)]
     differ.append(float((weights["effort"] - weights["look"]) @ each))
     rows.append({"risk": name, "best three": ", ".join(best[:3]), "least": f"{best[-1]}, {each.min():.2f}", "mean loss": float(each[0])})
     rows[-1] |= {"with true risk": sure, "effort minus one look": differ[-1]} | {f"place of {kind}": best.index(kind) + 1 for kind in rest}
@@ -177,13 +178,7 @@ regime = {"member accuracy": audit.over([results[step]["accuracy_member"] for st
 risky = {"the attack beats a guess": found.leak("end", "LiRA")["auc"].low > 0.5, "halves agree on the risk": ceiling}
 estimates = (cells["true risk", "mean loss"], effort, audit.largest([epistemic, ensemble]), cells["given mean loss", "inconsistency"], faster, inside)
 measured = dict(zip((claim.name for claim in claims), (audit.least(cells["risk", name] for name in names), *estimates), strict=True))
-report.judge(
-    claims,
-    **measured,
-    notes=notes,
-    checks={claim.name: risky for claim in claims},
-    regime=regime,
-)
+report.judge(claims, **measured, notes=notes, checks={claim.name: risky for claim in claims}, regime=regime)
 
 # %% [markdown]
 # **Caveat.** Intervals are over samples and attacked networks; the judges stay. What networks without a sample tell

@@ -22,8 +22,8 @@
 #
 # **Definitions.** Exposure: TPR minus FPR, by normal laws fitted to a sample's scores, of one half of the networks;
 # told by the other half's at an earlier epoch, or by losses of networks that the attack does not know. The flagged: the
-# tenth that the other half has highest at the end. Rules were settled on draw 0, a referee's objections in hand, and are
-# judged on this one (seed 1).
+# tenth that the other half has highest at the end. Rules were settled on draw 0, a referee's objections in hand, and
+# are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data)
@@ -177,8 +177,8 @@ regime = {"member accuracy": members[last], "test accuracy": found.accuracy(last
 report.judge(claims, **estimates, stop_costs=cost, checks={claim.name: checks for claim in claims}, regime=regime)
 
 # %% [markdown]
-# **Caveat.** How much stopping leaves depends on the epoch, and whether it spares the flagged as much as everybody on the
-# threshold's rule (last two tables). Rank correlation is about the whole pool: read beside it the share found of the
+# **Caveat.** How much stopping leaves depends on the epoch, and whether it spares the flagged as much as everybody on
+# the threshold's rule (last two tables). Rank correlation is about the whole pool: read beside it the share found of the
 # flagged. An epoch of a long schedule is not a short one's last. Judges see more of the pool than attacked networks do.
 
 # %%
