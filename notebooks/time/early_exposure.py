@@ -182,8 +182,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** At a constant rate training may not be finished: where its mean TPR minus FPR still grows at the end (in the
-# first table), less is settled for that reason too, and the two are not told apart. Claims are about halves, whose
+# **Caveat.** At a constant rate training may not be finished: where its mean TPR minus FPR still grows at the end (in
+# the first table), less is settled for that reason too, and the two are not told apart. Claims are about halves, whose
 # attack is weaker than that of all networks; the group's code has 20 networks.
 
 # %%

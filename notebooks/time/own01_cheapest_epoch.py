@@ -12,8 +12,9 @@
 # # What is the cheapest epoch that tells who will be exposed, and whom does stopping protect?
 #
 # **Ours, beside Dynamics.** If it is settled early who will be exposed, one could know, and act. From which epoch's
-# signals, how well, at what cost? And are those protected by stopping early whom one thinks of? **The article says** that
-# early exposure "creates a crucial opportunity for proactive intervention"; it names no signal, cost or intervention.
+# signals, how well, at what cost? And are those protected by stopping early whom one thinks of? **The article says**
+# that early exposure "creates a crucial opportunity for proactive intervention"; it names no signal, cost or
+# intervention.
 #
 # **It would be wrong if** early signals told no more than chance, or stopping exposed the same samples as much. **It
 # would be beside the point if** signal and exposure shared their luck (control: networks with neither targets nor
@@ -178,8 +179,9 @@ report.judge(claims, **estimates, stop_costs=cost, checks={claim.name: checks fo
 
 # %% [markdown]
 # **Caveat.** How much stopping leaves depends on the epoch, and whether it spares the flagged as much as everybody on
-# the threshold's rule (last two tables). Rank correlation is about the whole pool: read beside it the share found of the
-# flagged. An epoch of a long schedule is not a short one's last. Judges see more of the pool than attacked networks do.
+# the threshold's rule (last two tables). Rank correlation is about the whole pool: read beside it the share found of
+# the flagged. An epoch of a long schedule is not a short one's last. Judges see more of the pool than attacked networks
+# do.
 
 # %%
 report.provenance(results)
