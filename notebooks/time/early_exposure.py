@@ -18,13 +18,13 @@
 #
 # **It would be wrong if** fewer were flagged by then. **It would be beside the point if** the same networks, whose luck
 # is the same at both epochs, agreed with themselves alone (control: other networks, with neither targets nor shadows in
-# common; ceiling: what these confirm in the end), if the learning rate's decay made the window (control: a constant
+# common), if the learning rate's decay made the window, as nothing can move where it ends at 0 (control: a constant
 # rate), or if no attack were needed (control: the loss of networks that the attack does not know).
 #
 # **Definitions, ours.** Vulnerable: the tenth of the samples with the largest TPR minus FPR, by normal laws fitted to a
 # sample's scores. Flagged at an epoch: the same tenth then, so precision is the share found, and chance a tenth. Beside
 # it the high state: TPR of .8 or more at an FPR of .2 or less. Between checkpoints shares are interpolated. Rules were
-# settled on draw 0 and are judged on this one (seed 1).
+# settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); article: "complex datasets"
@@ -49,7 +49,7 @@ rate = 0.1  # share of all non-members that reach the threshold (ours)
 halvings = 4  # ways to part the networks in two that share no shadow (ours)
 flags = 0.1  # share of the samples that is flagged (ours)
 early = [0.375, 0.75]  # shares of the training that epoch 150 may be: of 400, of 200 epochs (not stated)
-first = 8  # a checkpoint before anything leaks, a fifth of the training (ours)
+first = 8  # a checkpoint before most leaks, a fifth of the training (ours)
 learnt = 0.6  # least test accuracy of networks that have learnt (ours)
 seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -66,19 +66,15 @@ from lib.localization.difficulty import difficulty
 from lib.recipe import Data, LiRA, Model, Population, RandomHalves, Schedule, Setup
 
 article, ours = {"paper": "article, early exposure", "above": 0.7, "margin": 0.1}, {"paper": "ours"}
-same, confirmed, known = (
-    "share of the finally vulnerable flagged at",
-    "share that other networks flag in the end too",
-    "share of what is confirmed in the end, at",
-)
+same, confirmed = "share of the finally vulnerable flagged at", "share that other networks flag in the end too"
 claims = report.claims(
-    report.Claim("by_late", f"By {early[1]:.0%} of the training (150 of 200 epochs) over 70 % are flagged", f"{same} {early[1]:.0%}, same networks", control="other networks; chance .1", **article),
+    report.Claim("by_late", f"By {early[1]:.0%} of the training (150 of 200 epochs) over 70 % are flagged", f"{same} {early[1]:.0%}, same networks", control="a constant rate; other networks; chance .1", **article),
+    report.Claim("steady", "At a rate that does not fall, too, over 60 % are flagged by then", f"{same} {early[1]:.0%}, same networks, constant rate", above=0.6, margin=0.2, control="a falling rate, same seeds; chance .1", **ours),
     report.Claim("by_early", f"By {early[0]:.1%} of the training (150 of 400 epochs) over 70 % are flagged", f"{same} {early[0]:.1%}, same networks", control="other networks; chance .1", **article),
-    report.Claim("luck", "Who ends up flagged is partly luck of the networks", f"1 minus the {confirmed}", above=0.1, margin=0.15, control="networks that share no shadow", **ours),
-    report.Claim("known_early", "Of what other networks confirm in the end, more than half is known early", f"{known} {early[0]:.1%}", above=0.5, margin=0.25, control="ceiling: confirmed at the end", **ours),
+    report.Claim("luck", "Who ends up flagged is partly luck of the networks or noise of the attack", f"1 minus the {confirmed}", above=0.1, margin=0.15, control="networks that share no shadow", **ours),
+    report.Claim("known_early", "Of whom both halves flag in the end, more than half are flagged early", f"share of those flagged at {early[0]:.1%}", above=0.5, margin=0.2, control="those whom one half alone flags in the end (last table)", **ours),
     report.Claim("freezes", "A decaying rate freezes late who is flagged", f"{same} {early[1]:.0%}, same networks, minus that at a constant rate", above=0.05, margin=0.15, control="constant rate, same seeds", **ours),
-    report.Claim("loss_sees", "Before that, the loss of other networks finds more of them than the attack", f"{same} epoch {first}, by mean loss minus by the attack", above=0.1, margin=0.2, control="as many networks; other networks judge", **ours),
-    report.Claim("spread_lags", "The spread of the loss over epochs needs longer than its mean", f"{same} epoch {first}, by mean loss minus by its spread", above=0.05, margin=0.2, control="same networks", **ours),
+    report.Claim("loss_sees", f"At epoch {first} the loss of other networks finds more of them than the attack", f"{same} epoch {first}, by mean loss minus by the attack", above=0.1, margin=0.2, control="as many networks; other networks judge", **ours),
     report.Claim("complex", "On simpler data fewer end up in the high state", f"share in the high state at the end, {data} minus {simple}", above=0.03, margin=0.05, control="same networks, sizes and steps", paper="article, complexity"),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )  # fmt: skip
@@ -103,28 +99,28 @@ parts = {way: [[trajectories.read(results, half) for half in pair] for pair in e
 
 # %% [markdown]
 # ## How many are flagged, and who says so?
-# Flagged by the same networks; by others; by the mean loss over the epochs until then, or its spread (interquartile
-# range, LT-IQR), of as many networks that the attack does not know.
+# Flagged by the same networks; by others; by the mean loss over the epochs until then of as many networks that the
+# attack does not know.
 
 # %%
 known = {t: difficulty({e: [results[step] for step in each] for e, each in answers.items() if e <= t}, early=t) for t in checkpoints[2:]}
-cheap = {name: np.array([each[name] for each in known.values()]) for name in ("mean loss", "spread of loss")}
-index, curves = known[last]["index"], ("same networks", "other networks", "mean loss of others", "its spread")
+cheap = np.array([each["mean loss"] for each in known.values()])
+index, curves = known[last]["index"], ("same networks", "other networks", "mean loss of others")
 
 
 def flagged(one, other, at):
-    """The share of the finally flagged found at each checkpoint, `(4, E)`; losses from the third on."""
-    place, ends = np.searchsorted(index, at), [trajectories.highest(side, flags)[-1] for side in (one, other)]
-    made = [trajectories.early(trajectories.highest(one, flags), end)["share"] for end in ends]
-    late = [trajectories.early(trajectories.highest(values[:, place], flags), ends[1])["share"] for values in cheap.values()]
-    return np.array([*made, *(np.append([np.nan] * 2, each) for each in late)])
+    """The share of the finally flagged found at each checkpoint, `(4, E)`: by each curve; found and confirmed in the end."""
+    now, end = trajectories.highest(one, flags), trajectories.highest(other, flags)[-1]
+    by_loss = trajectories.early(trajectories.highest(cheap[:, np.searchsorted(index, at)], flags), end)["share"]
+    own, cross, both = (trajectories.early(*each)["share"] for each in ((now, now[-1]), (now, end), (now & end, now[-1])))
+    return np.array([own, cross, np.append([np.nan] * 2, by_loss), both])
 
 
 def derived(shares):
     """What is claimed of them, then all."""
-    at, ceiling = checkpoints.index(first), shares[1, -1]
-    half, own = (np.interp(np.array(early) * last, checkpoints, each) for each in (shares[1], shares[0]))
-    return np.append([own[1], own[0], 1 - ceiling, half[0] / ceiling, *(shares[2, at] - shares[[1, 3], at])], shares)
+    at, ceiling = checkpoints.index(first), shares[3, -1]
+    own, both = (np.interp(np.array(early) * last, checkpoints, shares[k]) for k in (0, 3))
+    return np.append([own[1], own[0], 1 - ceiling, both[0] / max(ceiling, 1e-9), shares[2, at] - shares[1, at]], shares)
 
 
 told = {way: trajectories.crossed(flagged, each, derived, rate) for way, each in parts.items()}
@@ -133,13 +129,13 @@ joined = [[replace(one, scores=np.append(one.scores, other.scores, 0), epochs=np
 late = lambda both, *_: [trajectories.early(now := trajectories.highest(each, flags), now[-1])["share"] for each in np.split(both, 2)]  # noqa: E731
 freezes = trajectories.crossed(late, joined, lambda both: np.interp(early[1] * last, checkpoints, both[0] - both[1]), rate)
 points = [{"epoch": t, "by": name, "way": way, "value": replace(each, low=max(each.low, 0.0), high=min(each.high, 1.0))}
-          for way, every in told.items() for (name, t), each in zip(product(curves, checkpoints), every[6:], strict=True)
+          for way, every in told.items() for (name, t), each in zip(product(curves, checkpoints), every[5:], strict=False)
           if t and each.value >= 0 and (way == data or name in curves[:2])]  # fmt: skip
-estimates = dict(zip(("by_late", "by_early", "luck", "known_early", "loss_sees", "spread_lags"), told[data], strict=False))
+estimates = dict(zip(("by_late", "by_early", "luck", "known_early", "loss_sees"), told[data], strict=False))
 lost, early_part = (estimates[name].value for name in ("luck", "known_early"))
-title = f"Other networks confirm {1 - lost:.0%} in the end; {early_part:.0%} of these are flagged at {early[0]:.1%} of the training"
+title = f"Other networks confirm {1 - lost:.0%} of the flagged; {early_part:.0%} of these are flagged by {early[0]:.1%} of the training"
 words = {"title": title.replace("%", " %"), "xlabel": "epoch", "ylabel": "share of the finally flagged"}
-report.curves(points, "epoch", hue="by", facet="way", null=0.7, level="article: .7", **words)
+report.tradeoff(points, "epoch", "value", hue="by", facet="way", null=0.7, level="article: .7", better="", **words)
 
 # %%
 high = {way: trajectories.states(trajectories.plane(one, rate, "fitted")) == trajectories.HIGH for way, one in whole.items()}
@@ -151,20 +147,22 @@ for way, one in whole.items():
         rows.append({"way": way, "epoch": t} | fit | {"mean TPR minus FPR": float(gained[k].mean()), "in the high state": float(high[way][k].mean())})
         rows[-1] |= {"of the final ones": float(top["share"][k]), "of these, final ones": float(top["precision"][k])}
 null_high = float((trajectories.states(trajectories.plane(trajectories.read(results, null), rate, "fitted")) == trajectories.HIGH).mean(axis=1).max())
-report.table(
-    rows, caption=f"All {networks} networks, the same at both epochs. Null, membership dealt out anew: {null_high:.3f} at most in the high state"
-)
+report.table(rows, caption=f"All {networks} networks, the same at both epochs. Null, membership dealt out: {null_high:.3f} at most in the high state")
 
 # %%
 rows, tried = [], [(rate, flags), (rate / 2, flags), (2 * rate, flags), ("balanced", flags), (rate, flags / 2), (rate, 2 * flags)]
 for way, (rule, part) in product((data, simple), tried):
     sides = [[trajectories.highest(trajectories.advantage(trajectories.plane(half, rule, "fitted")), part) for half in pair] for pair in parts[way]]
-    pairs = [(one, end[-1]) for pair in sides for one, other in (pair, pair[::-1]) for end in (one, other)]
-    own, cross = (np.mean([trajectories.early(*pair)["share"] for pair in pairs[k::2]], axis=0) for k in (0, 1))
+    pairs = [each for one, other in (each for pair in sides for each in (pair, pair[::-1])) for each in ((one, one[-1]), (one & other[-1], one[-1]))]
+    own, both = (np.mean([trajectories.early(*pair)["share"] for pair in pairs[k::2]], axis=0) for k in (0, 1))
+    ratios = (both / max(both[-1], 1e-9), (own - both) / max(1 - both[-1], 1e-9))
     at = {f"{each:.1%} of the training": float(np.interp(each * last, checkpoints, own)) for each in early}
-    rows.append({"way": way, "threshold": rule, "flagged": part} | at | {"confirmed in the end": float(cross[-1])})
-    rows[-1] |= {f"of this, at {early[0]:.1%}": float(np.interp(early[0] * last, checkpoints, cross) / cross[-1])}
-report.table(rows, caption=f"By definition. Mean over halves of {networks // 2} networks: flagged by the same, confirmed by others")
+    rows.append({"way": way, "threshold": rule, "flagged": part} | at | {"confirmed in the end": float(both[-1])})
+    found_then = (float(np.interp(early[0] * last, checkpoints, each)) for each in ratios)
+    rows[-1] |= dict(zip((f"of these, at {early[0]:.1%}", "of the rest, then"), found_then, strict=True))
+report.table(
+    rows, caption=f"By definition. Mean over halves of {networks // 2} networks: flagged by the same, confirmed by others, or not (the rest)"
+)
 
 # %% [markdown]
 # ## Verdicts
@@ -176,6 +174,7 @@ ends = lambda one: float((trajectories.states(trajectories.plane(one, rate, "fit
 report.judge(
     claims,
     **estimates,
+    steady=told["constant rate"][0],
     freezes=freezes,
     complex=trajectories.jackknifed(lambda one, other: ends(one) - ends(other), whole[data], whole[simple]),
     checks={claim.name: beats for claim in claims},
@@ -183,8 +182,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** Claims are about halves, whose attack is weaker than that of all networks; the group's code has 20
-# networks.
+# **Caveat.** At a constant rate training may not be finished: where its mean TPR minus FPR still grows at the end (in
+# the first table), less is settled for that reason too, and the two are not told apart. Claims are about halves, whose
+# attack is weaker than that of all networks; the group's code has 20 networks.
 
 # %%
 report.provenance(results)

@@ -12,17 +12,19 @@
 # # What is the cheapest epoch that tells who will be exposed, and whom does stopping protect?
 #
 # **Ours, beside Dynamics.** If it is settled early who will be exposed, one could know, and act. From which epoch's
-# signals, how well, at what cost? And are those protected by stopping early whom one thinks of? **The article says** that
-# early exposure "creates a crucial opportunity for proactive intervention"; it names no signal, cost or intervention.
+# signals, how well, at what cost? And are those protected by stopping early whom one thinks of? **The article says**
+# that early exposure "creates a crucial opportunity for proactive intervention"; it names no signal, cost or
+# intervention.
 #
 # **It would be wrong if** early signals told no more than chance, or stopping exposed the same samples as much. **It
 # would be beside the point if** signal and exposure shared their luck (control: networks with neither targets nor
-# shadows in common; ceiling: what these tell at the end), if the signal were dear (cost: samples visited in training),
+# shadows in common; level: what these tell at the end), if the signal were dear (cost: samples visited in training),
 # or if stopping spared everybody alike, so that nobody need be known (control: everybody's exposure).
 #
 # **Definitions.** Exposure: TPR minus FPR, by normal laws fitted to a sample's scores, of one half of the networks;
 # told by the other half's at an earlier epoch, or by losses of networks that the attack does not know. The flagged: the
-# tenth that the other half has highest at the end. Rules were settled on draw 0 and are judged on this one (seed 1).
+# tenth that the other half has highest at the end. Rules were settled on draw 0, a referee's objections in hand, and
+# are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data)
@@ -64,12 +66,12 @@ told, ours = "rank correlation with exposure at the end", {"paper": "ours"}
 other, level = {"control": "networks that share no shadow", **ours}, {"control": "the attack by other networks at the end", **ours}
 claims = report.claims(
     report.Claim("attack_blind", f"At epoch {cheap} an attack hardly tells who will be exposed", f"{told}, attack at epoch {cheap}, as a share of that at the end", below=0.5, margin=0.25, **level),
-    report.Claim("loss_tells", f"The mean loss until epoch {cheap} tells more", f"{told}, mean loss minus attack, epoch {cheap}", above=0.1, margin=0.15, **other),
-    report.Claim("loss_enough", "Its later epochs add nothing", f"{told}, mean loss until the end minus until epoch {cheap}", within=0.05, **other),
-    report.Claim("as_attack", "It tells as much as an attack on other networks at the end", f"{told}, mean loss until epoch {cheap} minus attack at the end", within=0.1, **level),
-    report.Claim("few_do", f"{few} networks tell as much", f"{told}, mean loss until epoch {cheap}, {few} minus {judges} networks", within=0.1, **other),
-    report.Claim("stop_protects", f"Stopping at epoch {stop} leaves less than half of the flagged's exposure", f"exposure of the flagged at epoch {stop}, as a share of that at the end", below=0.5, margin=0.15, control="flagged by other networks", **ours),
-    report.Claim("spares_alike", "It spares the flagged as much as everybody", f"share of the exposure left at epoch {stop}, of the flagged minus of all", within=0.15, control="everybody's exposure", **ours),
+    report.Claim("loss_enough", f"Averaging in later epochs adds nothing to the mean loss until epoch {cheap}", f"{told}, mean loss until the end minus until epoch {cheap}", within=0.05, **other),
+    report.Claim("as_attack", "It ranks the whole pool as well as an attack on other networks at the end", f"{told}, mean loss until epoch {cheap} minus attack at the end", within=0.1, **level),
+    report.Claim("few_do", f"{few} networks rank the whole pool as well", f"{told}, mean loss until epoch {cheap}, {few} minus {judges} networks", within=0.1, **other),
+    report.Claim("few_find", f"They still find over a quarter of the flagged {flags:.0%}", f"share of the flagged found, mean loss until epoch {cheap}, {few} networks", above=0.25, margin=0.2, control=f"chance, {flags:g}; {judges} networks, in the table", **ours),
+    report.Claim("stop_protects", f"At {rate:.0%} FPR, stopping at epoch {stop} leaves less than half of the flagged's exposure", f"exposure of the flagged at epoch {stop}, as a share of that at the end", below=0.5, margin=0.15, control="flagged by other networks", **ours),
+    report.Claim("spares_less", "By some rule of the threshold it spares the flagged less than everybody", f"share of the exposure left at epoch {stop}, of the flagged minus of all, largest of four rules", above=0.05, margin=0.2, control="everybody's exposure", **ours),
     report.Claim("stop_costs", "It costs accuracy", f"test accuracy at the end minus at epoch {stop}", above=0.02, margin=0.02, control="same networks", **ours),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )  # fmt: skip
@@ -115,39 +117,35 @@ def tells(one, other, samples):
 
 
 def derived(values):
-    table, (flagged, _, everybody) = values[: -3 * len(checkpoints)].reshape(4, 2, -1)[:, 0], values[-3 * len(checkpoints) :].reshape(3, -1)
-    ends = [table[1, -1] - table[1, at], table[1, at] - table[0, -1], table[2, at] - table[1, at]]
+    both, (flagged, _, everybody) = values[: -3 * len(checkpoints)].reshape(4, 2, -1), values[-3 * len(checkpoints) :].reshape(3, -1)
+    ranks, found = both[:, 0], both[:, 1, at]
+    ends = [ranks[1, -1] - ranks[1, at], ranks[1, at] - ranks[0, -1], ranks[2, at] - ranks[1, at], found[2]]
     left = flagged[end] / flagged[-1]
-    return np.append([table[0, at] / table[0, -1], table[1, at] - table[0, at], *ends, left, left - everybody[end] / everybody[-1]], values)
+    return np.append([ranks[0, at] / ranks[0, -1], *ends, left, left - everybody[end] / everybody[-1]], values)
 
 
-numbers = trajectories.crossed(tells, parts, derived, rate)
-estimates = dict(zip((claim.name for claim in claims), numbers[:7], strict=False))
+by_rule = {rule: trajectories.crossed(tells, parts, derived, rule) for rule in (rate, rate / 2, 2 * rate, "balanced")}
+numbers, spares = by_rule[rate], audit.largest(each[6] for each in by_rule.values())
+estimates = dict(zip((claim.name for claim in claims), numbers[:7], strict=False)) | {"spares_less": spares}
 cells = dict(zip(product(seen, ("rank", "share"), checkpoints), numbers[7:], strict=False))
-exposed = dict(
-    zip(product(("flagged by the attack", "flagged by the loss", "everybody"), checkpoints), numbers[-3 * len(checkpoints) :], strict=True)
-)
-points = [
-    {"epoch": t, "by": name, "value": cells[name, "rank", t]}
-    for name, t in product(seen, checkpoints)
-    if t >= checkpoints[1] and cells[name, "rank", t].value > -2
-]
-ceiling = cells["attack", "rank", last]
+groups = ("flagged by the attack", "flagged by the loss", "everybody")
+exposed = dict(zip(product(groups, checkpoints), numbers[-3 * len(checkpoints) :], strict=True))
+shown = [(name, t) for name, t in product(seen, checkpoints) if t and cells[name, "rank", t].value > -2]
+points = [{"epoch": t, "by": name, "value": cells[name, "rank", t]} for name, t in shown]
+topped = cells["attack", "rank", last]
 early, blind, late = (cells[name, "rank", t].value for name, t in ((seen[1], cheap), ("attack", cheap), ("attack", last)))
 title = f"Rank correlation with final exposure: loss until epoch {cheap} {early:.2f}, an attack then {blind:.2f}, at the end {late:.2f}"
 words = {"title": title, "xlabel": "epoch", "ylabel": "rank correlation with final exposure"}
-report.curves(points, "epoch", hue="by", null=ceiling.value, level="attack at the end", **words)
+report.curves(points, "epoch", hue="by", null=topped.value, level="attack at the end", **words)
 
 # %%
 visits = {"attack": networks // 2 * pool // 2} | {name: int(number * share * pool) for name, (number, _) in names.items()}
-rows = [{"signal": name, "until epoch": t, "rank correlation": cells[name, "rank", t], "as a share of the ceiling": cells[name, "rank", t].value / ceiling.value}
+rows = [{"signal": name, "until epoch": t, "rank correlation": cells[name, "rank", t], "as a share of the level": cells[name, "rank", t].value / topped.value}
         | {f"found of the flagged {flags:.0%}": cells[name, "share", t], "epochs": t / epochs, "sample visits": visits[name] * t}
         | {"cost, in attacks at the end": visits[name] * t / (visits["attack"] * epochs)}
         for name, t in product(seen, checkpoints) if t >= checkpoints[2]]  # fmt: skip
-report.table(
-    rows,
-    caption=f"Halves of {networks // 2} networks. Ceiling: the attack by other networks at the end. A visit: one sample in one epoch of one network",
-)
+caption = f"Halves of {networks // 2} networks. Level: the attack by other networks at the end. A visit: one sample in one epoch of one network"
+report.table(rows, caption=caption)
 
 # %% [markdown]
 # ## Whom does stopping protect?
@@ -157,21 +155,18 @@ report.table(
 # %%
 plane = [{"variant": who, "accuracy": found.accuracy(t), "auc": value} for (who, t), value in exposed.items() if t >= cheap]
 kept, cost = estimates["stop_protects"].value, found.more_accurate(last, stop)
-title = f"Stopping at epoch {stop} leaves {kept:.0%} of the exposure of the flagged and costs {cost.value:.3f} of accuracy".replace("%", " %")
-report.tradeoff(plane, title=title, xlabel="test accuracy", ylabel="TPR minus FPR", null=0.0, level="no exposure")
+title = f"At {rate:.0%} FPR, stopping at epoch {stop} leaves {kept:.0%} of the exposure of the flagged and costs {cost.value:.3f} of accuracy"
+report.tradeoff(plane, title=title.replace("%", " %"), xlabel="test accuracy", ylabel="TPR minus FPR", null=0.0, level="no exposure")
 
 # %%
 members = {t: audit.over([results[step]["accuracy_member"] for step in each]) for t, each in signals.items()}
 rows = [{"epoch": t, "member accuracy": members[t], "test accuracy": found.accuracy(t), "AUC, all networks": found.leak(t, "LiRA")["auc"]}
-        | {who: exposed[who, t] for who in dict.fromkeys(who for who, _ in exposed)} for t in checkpoints]  # fmt: skip
-report.table(rows, caption="Mean TPR minus FPR of each group, on networks that did not flag it")
+        | {who: exposed[who, t] for who in groups} | {f"left, {who}": exposed[who, t].value / exposed[who, last].value for who in groups[::2]} for t in checkpoints]  # fmt: skip
+report.table(rows, caption="Mean TPR minus FPR of each group, on networks that did not flag it. Left: as a share of that at the end")
 
 # %%
-rows = []
-for rule in (rate / 2, rate, 2 * rate, "balanced"):
-    sides = [[trajectories.advantage(trajectories.plane(half, rule, "fitted")) for half in pair] for pair in parts]
-    numbers = derived(np.mean([tells(*each, index) for pair in sides for each in (pair, pair[::-1])], axis=0))
-    rows.append({"threshold": rule} | {claim.name.replace("_", " "): float(number) for claim, number in zip(claims, numbers[:7], strict=False)})
+names = [claim.name.replace("_", " ") for claim in claims][:7]
+rows = [{"threshold": rule} | dict(zip(names, each, strict=False)) for rule, each in by_rule.items()]
 report.table(rows, caption="What is claimed, by the threshold's rule")
 
 # %% [markdown]
@@ -183,8 +178,10 @@ regime = {"member accuracy": members[last], "test accuracy": found.accuracy(last
 report.judge(claims, **estimates, stop_costs=cost, checks={claim.name: checks for claim in claims}, regime=regime)
 
 # %% [markdown]
-# **Caveat.** Whether stopping spares the flagged as much as everybody depends on the threshold's rule (last table). An
-# epoch of a long schedule is not a short one's last. Judges see more of the pool than attacked networks do.
+# **Caveat.** How much stopping leaves depends on the epoch, and whether it spares the flagged as much as everybody on
+# the threshold's rule (last two tables). Rank correlation is about the whole pool: read beside it the share found of
+# the flagged. An epoch of a long schedule is not a short one's last. Judges see more of the pool than attacked networks
+# do.
 
 # %%
 report.provenance(results)
