@@ -260,15 +260,15 @@ class Planted:
             over = _asked(step.targets[0], 0.0) - _asked(step.shadows[0], 0.0)  # and its direction may matter
             strange, turned = (2 * self.effect(step.attacker, what) - 1 for what in ("strange", "turned"))
             shift *= 1 - strange**3 * (0.7 + lack) - 0.7 * turned**3 * over
-        if step.dealt is not None:
-            shift *= 0.1 if self.effect(step.attacker, "dealt") < 0.75 else 1.0  # a null hardly tells anything, or all
+        # a null mostly hardly tells anything; else it tells as much
+        quiet = 0.1 if step.dealt is not None and self.effect(step.attacker, "dealt") < 0.75 else 1.0
         alike = self.effect(step.targets[0], "alike")  # how far the same samples are exposed as in other ways
         shared = np.random.default_rng([zlib.crc32(b"exposed"), self.number // 2]).normal(size=member.shape)
         noise = alike**0.5 * shared + (1 - alike) ** 0.5 * rng.normal(size=member.shape)
         index = found[0][1][pool]
         slope = 4 * self.effect(step.targets[0], "slope") - 2 if self.ranked else 0.0  # who is remembered is exposed
-        slope *= 0.1 if step.dealt is not None else 1.0
-        scores = noise + (shift + slope * (remembered(index) - 0.5) + 0.02 * rng.normal(size=(len(member), 1))) * member
+        own = 0.02 * rng.normal(size=(len(member), 1))
+        scores = noise + (quiet * (shift + slope * (remembered(index) - 0.5)) + own) * member
         if step.attacker == recipe.Threshold("correctness", by_class=False):  # as the signals have it
             share = [least + 0.8 * self.effect(step.targets[0], r.name) for r, least in LEAST.items()]
             scores = (rng.random(member.shape) < np.where(member, *share)).astype(float)
