@@ -110,7 +110,7 @@ for form, rule, cells in tries:
     rows[-1] |= {f"{d}: growth": trajectories.jackknifed(partial(own, form=form), last[d], chance[d]) for d in axis}
     rows[-1] |= {f"{d}: of equal samples": own(last[d], chance[d], form="equals") if form == "counted" else None for d in axis}
     rows[-1][beyond] = trajectories.jackknifed(lambda a, b, c, d, own=own, form=form: own(a, b, form=form) - own(c, d, form=form), *four)
-rows.append({"threshold": "reading note", "MNIST": -0.08, "CINIC-10": 4.20})
+rows.append({"threshold": "reading note", "note: MNIST": -0.08, "note: CINIC-10": 4.20})
 report.table(rows, caption="Entropy at the end minus the null's, nats; the note's numbers are of other data, and of an unknown grid")
 
 # %% [markdown]
@@ -125,7 +125,7 @@ same = trajectories.jackknifed(lambda h, n, s, m, a, b: trajectories.at_equal(sp
                                one[hard], noise[hard], one[simple], noise[simple], fits[hard], fits[simple])  # fmt: skip
 farther = trajectories.jackknifed(lambda h, n, s, m: spread(h, n)[-1] - spread(s, m)[-1], *four)
 words = ["more" if e.low > 0 else "less" if e.high < 0 else "not surely more" for e in (farther, same)]
-points = [{"variant": d, "gap": gaps[d][k], "unlike": ways[d][k]} for d in axis for k, _ in enumerate(checkpoints)]
+points = [{"variant": d, "gap": gap, "unlike": way} for d in axis for gap, way in zip(gaps[d], ways[d], strict=True)]
 title = f"Samples of {hard} end {words[0]} unlike than those of {simple}, and are {words[1]} so at an equal gap"
 report.tradeoff(points, "gap", "unlike", null=0.0, title=title, xlabel="generalisation gap, in accuracy", ylabel=unlike, level="all alike", better="")
 
@@ -141,9 +141,10 @@ rows, middle, names = [], len(checkpoints) // 2, ("low", "middle", "high")
 for d in axis:
     for name, own in pictures.items():
         states = trajectories.states(trajectories.plane(own[d], rate))
-        moved = trajectories.transitions(states[[middle, -1]])[0]
         rows.append({"data": d, "samples": name} | {f"{word}, end": np.mean(states[-1] == k) for k, word in enumerate(names)})
-        rows[-1] |= {f"{a} to {b}": moved[k, m] for k, a in enumerate(names) for m, b in ((0, "low"), (2, "high"))}
+        rows[-1] |= {
+            f"{a} to {b}": trajectories.transitions(states[[middle, -1]])[0, k, m] for k, a in enumerate(names) for m, b in ((0, "low"), (2, "high"))
+        }
         rows[-1] |= accuracy[d] if name == "measured" else {}
 report.table(rows, caption=f"Shares of samples by state; shares that change from epoch {checkpoints[middle]} to {end}; – : nobody is there")
 
@@ -159,9 +160,8 @@ whole = {d: trajectories.advantage(trajectories.plane(one[d], rate)) for d in ax
 belongs = {d: trajectories.clusters(each, kinds) for d, each in whole.items()}
 points = [{"data": d, "kind": f"kind {k + 1}", "epoch": t, "value": audit.over(whole[d][e, belongs[d] == k])}
           for d in axis for k in range(kinds) for e, t in enumerate(checkpoints)]  # fmt: skip
-share = " and ".join(f"{np.mean(belongs[d] == kinds - 1):.0%} of {d}" for d in (hard, simple))
-words = {"title": f"{share} are of the kind that is exposed most", "ylabel": "mean TPR minus FPR"}
-report.curves(points, "epoch", hue="kind", facet="data", null=0.0, level="a guess", **words)
+title = " and ".join(f"{np.mean(belongs[d] == kinds - 1):.0%} of {d}" for d in (hard, simple)) + " are of the kind that is exposed most"
+report.curves(points, "epoch", hue="kind", facet="data", title=title, null=0.0, level="a guess", ylabel="mean TPR minus FPR")
 
 # %% [markdown]
 # ## Verdicts
@@ -185,8 +185,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** Two data sets make one comparison, of these two. Entropy depends on the grid and on how many samples and
-# networks there are. k-means finds groups in any cloud: that halves agree says who is where, not that kinds are apart.
+# **Caveat.** Two data sets make one comparison, of these two. What entropy says turns with threshold and grid (table).
+# k-means finds groups in any cloud: that halves agree says who is where, not that kinds are apart.
 
 # %%
 report.provenance(results)

@@ -52,7 +52,7 @@ from lib import audit, lab, report
 from lib.localization import trajectories
 from lib.recipe import Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
 
-simple, hard, early, end = axis[0], axis[-1], checkpoints[2], checkpoints[-1]
+simple, hard, early, end = axis[0], axis[-1], checkpoints[min(2, len(checkpoints) - 2)], checkpoints[-1]
 lead, more, halved = "TPR minus FPR of the centre", f"TPR minus FPR of the centre, {hard} minus {simple}", "rank correlation between halves"
 said, ours, wide = {"paper": "article"}, {"paper": "ours"}, {"above": 0.03, "margin": 0.07}
 beside, apart = {"control": "membership dealt out anew"}, {"control": "no shadow in common; null beside it"}
