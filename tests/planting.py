@@ -272,8 +272,8 @@ class Planted:
             over = _asked(step.targets[0], 0.0) - _asked(step.shadows[0], 0.0)  # and its direction may matter
             strange, turned = (2 * self.effect(step.attacker, what) - 1 for what in ("strange", "turned"))
             shift *= 1 - strange**3 * (0.7 + lack) - 0.7 * turned**3 * over
-        if step.dealt is not None:
-            shift *= 0.1 if self.effect(step.attacker, "dealt") < 0.75 else 1.0  # a null hardly tells anything, or all
+        # a null mostly hardly tells anything; else it tells as much
+        quiet = 0.1 if step.dealt is not None and self.effect(step.attacker, "dealt") < 0.75 else 1.0
         alike = self.effect(step.targets[0], "alike")  # how far the same samples are exposed as in other ways
         if self.course and 60 <= self.number < 68:  # or all epochs of a training, or none, share their luck
             alike = float(self.effect(step.targets[0].training, "luck") > 0.5)
@@ -281,7 +281,7 @@ class Planted:
         noise = alike**0.5 * shared + (1 - alike) ** 0.5 * rng.normal(size=member.shape)
         index = found[0][1][pool]
         slope = 4 * self.effect(step.targets[0], "slope") - 2 if self.ranked else 0.0  # who is remembered is exposed
-        slope *= 0.1 if step.dealt is not None else 1.0
+        shift, slope = quiet * shift, quiet * slope
         more = remembered(index) - 0.5
         if self.course:  # or, in two plants, a tenth alone, as many of each block of a jackknife
             slope = 12 * self.effect(step.targets[0], "exposes") - 6

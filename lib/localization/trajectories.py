@@ -222,8 +222,13 @@ def spread(one: Course, null: Course, rule: float | Literal["balanced"] = 0.1) -
     return np.asarray(np.sqrt(np.maximum(left[0] - left[1], 0.0)))
 
 
-def entropy(path: FloatArray, grid: int = 10) -> FloatArray:
-    """Spatial entropy at each checkpoint, `(E,)`, in nats: of the shares of samples in `grid` x `grid` cells."""
+def entropy(path: FloatArray, grid: int | Sequence[int] = 10) -> FloatArray:
+    """Spatial entropy at each checkpoint, `(E,)`, in nats: of the shares of samples in `grid` x `grid` cells.
+
+    Of several grids the mean, which depends less on where borders fall between the points of a lattice.
+    """
+    if not isinstance(grid, int):
+        return np.asarray(np.mean([entropy(path, each) for each in grid], axis=0))
     cell = np.minimum((path * grid).astype(int), grid - 1)
     made = []
     for x, y in cell:
@@ -232,7 +237,9 @@ def entropy(path: FloatArray, grid: int = 10) -> FloatArray:
     return np.array(made)
 
 
-def entropy_of_equals(one: Course, rule: float | Literal["balanced"] = 0.1, grid: int = 10) -> FloatArray:
+def entropy_of_equals(
+    one: Course, rule: float | Literal["balanced"] = 0.1, grid: int | Sequence[int] = 10
+) -> FloatArray:
     """The `entropy` to expect at each checkpoint, `(E,)`, if all samples had the rates of the centre of mass.
 
     What counting alone spreads over the counted plane, decisions of different networks taken for independent; exact for
@@ -240,15 +247,17 @@ def entropy_of_equals(one: Course, rule: float | Literal["balanced"] = 0.1, grid
     """
     from scipy import stats
 
+    grids, terms = [grid] if isinstance(grid, int) else grid, _surprise(len(one.index))
     sides = [round(side.sum(axis=0).mean()) for side in (~one.member, one.member)]
-    cells = [np.minimum(np.arange(m + 1) / m * grid, grid - 1).astype(int) for m in sides]
     made = []
     for rates in centre(plane(one, rule)):
-        mass = [
-            np.bincount(cell, stats.binom.pmf(np.arange(m + 1), m, p), grid)
-            for cell, m, p in zip(cells, sides, rates, strict=True)
-        ]
-        made.append(np.interp(np.outer(*mass), *_surprise(len(one.index))).sum())
+        mass = [stats.binom.pmf(np.arange(m + 1), m, p) for m, p in zip(sides, rates, strict=True)]
+        found = []
+        for g in grids:
+            cells = [np.minimum(np.arange(m + 1) / m * g, g - 1).astype(int) for m in sides]
+            likely = np.outer(*(np.bincount(cell, own, g) for cell, own in zip(cells, mass, strict=True)))
+            found.append(np.interp(likely, *terms).sum())
+        made.append(np.mean(found))
     return np.array(made)
 
 
@@ -266,13 +275,14 @@ def entropy_gained(
     one: Course,
     null: Course,
     rule: float | Literal["balanced"] = 0.1,
-    grid: int = 10,
-    form: Literal["counted", "fitted"] = "counted",
-) -> FloatArray:
-    """Entropy at the last checkpoint less the null's, `(2,)`: the measured one, and that of equal samples (counted)."""
-    measured = [entropy(plane(each, rule, form), grid)[-1] for each in (one, null)]
-    equal = [entropy_of_equals(each, rule, grid)[-1] for each in (one, null)]
-    return np.array([measured[0] - measured[1], equal[0] - equal[1]])
+    grid: int | Sequence[int] = 10,
+    form: Literal["counted", "fitted", "equals"] = "counted",
+) -> float:
+    """Entropy at the last checkpoint less the null's; `equals`: that of equal samples, less that of the null's."""
+    if form == "equals":
+        return float(entropy_of_equals(one, rule, grid)[-1] - entropy_of_equals(null, rule, grid)[-1])
+    ends = [entropy(plane(each, rule, form)[-1:], grid)[0] for each in (one, null)]
+    return float(ends[0] - ends[1])
 
 
 def exchanged(one: Course, seed: int = 0) -> Course:

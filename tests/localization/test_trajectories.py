@@ -111,19 +111,20 @@ def test_entropy_is_the_logarithm_of_equal_cells() -> None:
     middles = (np.arange(10) + 0.5) / 10
     every = np.stack([each.ravel() for each in np.meshgrid(middles, middles)])[None]
     assert entropy(one).tolist() == [0.0] and entropy(every)[0] == pytest.approx(np.log(100))
+    assert entropy(every, (5, 10))[0] == pytest.approx(np.log(25 * 100) / 2)
     assert entropy(np.ones((1, 2, 5)))[0] == 0.0, "the upper edge belongs to the last cell"
 
 
 def test_equals_spread_as_far_as_counting_spreads_them() -> None:
     alike = [made([0.0, 1.0], networks=16, n=150, seed=seed) for seed in range(40)]
-    for grid in (5, 10, 20):
+    for grid in (5, 10, 20, (4, 5)):
         found = np.mean([entropy(plane(one), grid) for one in alike], axis=0)
         assert found == pytest.approx(np.mean([entropy_of_equals(one, grid=grid) for one in alike], axis=0), abs=0.05)
     kinds = made([0.0, 1.0], networks=32, n=400)
     kinds.scores[1, :, ::2] += 2 * kinds.member[:, ::2]
     assert entropy(plane(kinds), 5)[1] > entropy_of_equals(kinds, grid=5)[1] + 0.2
-    gained = entropy_gained(kinds, made([0.0, 0.0], networks=32, n=400), grid=5)
-    assert gained[0] > gained[1] > 0
+    null = made([0.0, 0.0], networks=32, n=400)
+    assert entropy_gained(kinds, null, grid=5) > entropy_gained(kinds, null, grid=5, form="equals") > 0
 
 
 def test_exchanged_samples_are_equal_and_the_centre_stays() -> None:
