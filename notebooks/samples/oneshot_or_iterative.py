@@ -169,6 +169,9 @@ for i, d in enumerate(data):
     reuse, hurts = {"rounds raise the leak": rise[d, main, kept, rounds]}, {"pruning at once costs members' accuracy": lost}
     checks |= {name: reuse for name in estimates if name.startswith(f"{n}_")}  # the slides' reason
     checks |= {} if model[i] == "fc" else {f"{n}_rounds": hurts, f"{n}_kept": hurts}
+    if one_go[i]:  # a patience may end it where a round ends
+        beyond = members[d, main, *go].value != members[d, main, shot, 1].value
+        checks[f"{n}_one_go"] = reuse | {"one go trains on beyond a round": beyond}
 least = min(members[way].value for way in ways if way[1] == main)
 regime = (audit.least(members[d, main, kept, 0] for d in data), audit.least(found.accuracy((d, main, kept, 0)) for d in data), least)
 report.judge(claims, **estimates, checks=checks, regime=dict(zip(claims.regime, regime, strict=True)))
