@@ -487,7 +487,8 @@ def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
     with monkeypatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
         patch.setattr(lab, "realize", lambda *asked, **how: Planted(steps_of(asked), number, loud))
         patch.setattr(report, "judge", told)
-        patch.setattr(trajectories, "BLOCKS", 4)  # fewer to leave out: sooner, and hardly wider
+        for name, number_ in (("BLOCKS", 4), ("GROUPS", 6)):  # fewer to leave out: sooner, and a little wider
+            patch.setattr(trajectories, name, number_)
         for name in SHOWN:
             patch.setattr(report, name, lambda *given, **how: None)
         space: dict[str, Any] = {"__name__": "__main__"}

@@ -20,7 +20,7 @@ from lib.audit.targets import Scored
 from lib.recipe import Attack
 
 LOW, MIDDLE, HIGH = 0, 1, 2  # states of a sample
-BLOCKS = 20  # of samples, that a jackknife leaves out in turn
+BLOCKS, GROUPS = 20, 32  # of samples, and of networks, that a jackknife leaves out in turn, at most so many
 
 
 @dataclass(frozen=True)
@@ -408,8 +408,8 @@ def jackknifed(measure: Callable[..., Any], *courses: Course) -> Estimate | list
     numbers = [np.unique(each.group, return_inverse=True)[1] for each in courses]
     if len({own.max() for own in numbers}) != 1 or numbers[0].max() < 1:
         raise ValueError("a jackknife needs two groups of networks or more, as many in each course")
-    for k in range(numbers[0].max() + 1):
-        sides[0].append(measure(*(each.part(own != k) for each, own in zip(courses, numbers, strict=True))))
+    for k in range(min(numbers[0].max() + 1, GROUPS)):
+        sides[0].append(measure(*(each.part(own % GROUPS != k) for each, own in zip(courses, numbers, strict=True))))
     for k in range(BLOCKS):
         sides[1].append(measure(*(each.part(samples=np.arange(len(each.index)) % BLOCKS != k) for each in courses)))
     return _with_errors(measure(*courses), *sides)
@@ -474,7 +474,8 @@ def crossed(
         return then(np.mean(made, axis=0))
 
     groups, n = np.unique([g for pair in halvings for half in pair for g in half.group]), len(halvings[0][0].index)
-    networks = [told([[half.part(half.group != g) for half in pair] for pair in halvings]) for g in groups]
+    joined = [np.isin(np.arange(groups.max() + 1), groups[k::GROUPS]) for k in range(min(len(groups), GROUPS))]
+    networks = [told([[half.part(~out[half.group]) for half in pair] for pair in halvings]) for out in joined]
     blocks = [np.arange(n) % BLOCKS != k for k in range(BLOCKS)]
     samples = [told([[half.part(samples=kept) for half in pair] for pair in halvings]) for kept in blocks]
     return _with_errors(told(halvings), networks, samples)
