@@ -42,11 +42,6 @@ class Course:
         scores, member = self.scores[:, networks][:, :, samples], self.member[networks][:, samples]
         return Course(self.epochs, scores, member, self.index[samples], self.group[networks])
 
-    def halves(self) -> tuple[Course, Course]:
-        """Those of every other complement pair, and those of the rest: two courses that share no network."""
-        first = np.unique(self.group, return_inverse=True)[1] % 2 == 0
-        return self.part(first), self.part(~first)
-
 
 def course(found: Mapping[int, Scored], group: Sequence[int] | None = None) -> Course:
     """From what an `Attack` stores at each checkpoint, by epoch (`Population.course`).
@@ -479,10 +474,3 @@ def crossed(
     blocks = [np.arange(n) % BLOCKS != k for k in range(BLOCKS)]
     samples = [told([[half.part(samples=kept) for half in pair] for pair in halvings]) for kept in blocks]
     return _with_errors(told(halvings), networks, samples)
-
-
-def stability(one: Course, measure: Callable[[Course], Sequence[int] | NDArray[np.int_]]) -> float:
-    """Do other networks group the samples alike? Adjusted Rand index of what `measure` gives of the course's halves."""
-    from sklearn.metrics import adjusted_rand_score
-
-    return float(adjusted_rand_score(*(measure(half) for half in one.halves())))
