@@ -21,7 +21,7 @@ from lib.data import designs, readers
 from lib.data.designs import Role
 from lib.lab import Result, trainings
 from lib.lab.plans import steps_of
-from lib.localization import trajectories
+from lib.localization import courses
 from lib.recipe import Recipe, Step
 
 NOISE = 0.002  # of one model around its way
@@ -488,7 +488,7 @@ def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
         patch.setattr(lab, "realize", lambda *asked, **how: Planted(steps_of(asked), number, loud))
         patch.setattr(report, "judge", told)
         for name, number_ in (("BLOCKS", 4), ("GROUPS", 6)):  # fewer to leave out: sooner, and a little wider
-            patch.setattr(trajectories, name, number_)
+            patch.setattr(courses, name, number_)
         for name in SHOWN:
             patch.setattr(report, name, lambda *given, **how: None)
         space: dict[str, Any] = {"__name__": "__main__"}

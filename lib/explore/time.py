@@ -25,7 +25,7 @@ from lib.data import readers
 from lib.data.designs import Role
 from lib.explore import base
 from lib.explore.base import WRAP, Shelf, View, percent
-from lib.localization import trajectories
+from lib.localization import courses, trajectories
 from lib.localization.difficulty import difficulty
 from lib.recipe import Attack, Attacker, Population, Setup, Signals
 from lib.report.markup import drawn, png
@@ -85,8 +85,8 @@ class Time:
 
     def steps(self, attack: str) -> list[Any]:
         """All that is looked at: the attack and its null at each checkpoint, and what all networks say there."""
-        courses = [[*self.course(attack, dealt).values()] for dealt in (None, 0)]
-        return [*courses, [*self.answers.values()], [*self.judged.values()]]
+        attacks = [[*self.course(attack, dealt).values()] for dealt in (None, 0)]
+        return [*attacks, [*self.answers.values()], [*self.judged.values()]]
 
 
 # --- the numbers ----------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class Seen:
     """What is stored of a study: paths through the plane, losses, and how hard samples are."""
 
     epochs: Sequence[int]
-    course: trajectories.Course
+    course: courses.Course
     path: FloatArray  # (E, 2, n)
     null: FloatArray | None
     loss: FloatArray  # (E, 2, n)
@@ -152,9 +152,9 @@ def seen(study: Time, shelf: Shelf, attack: str, rule: str, form: Literal["count
         found = {epoch: shelf.results(each) for epoch, each in steps.items()}
         return {epoch: each for epoch, each in found.items() if each} if all(found.values()) else None
 
-    def walked(dealt: int | None) -> trajectories.Course | None:
+    def walked(dealt: int | None) -> courses.Course | None:
         found = read({epoch: [each] for epoch, each in study.course(attack, dealt).items()})
-        return trajectories.course({epoch: own[0] for epoch, own in found.items()}) if found else None
+        return courses.course({epoch: own[0] for epoch, own in found.items()}) if found else None
 
     course, null, answers, judged = walked(None), walked(0), read(study.answers), read(study.judged)
     if not course or not answers:

@@ -207,7 +207,7 @@ class Population:
     ) -> dict[int, Attack]:
         """These models attacked at each checkpoint by `shadows` (by each other, by default); 0 is the initialisation.
 
-        `lib.localization.trajectories.course` reads what they store.
+        `lib.localization.courses.course` reads what they store.
         """
 
         def attack(at: int | Literal["init"]) -> Attack:

@@ -50,7 +50,7 @@ from functools import partial
 import numpy as np
 
 from lib import audit, lab, report
-from lib.localization import trajectories
+from lib.localization import courses, trajectories
 from lib.recipe import Anatomy, Data, LiRA, Model, Population, RandomHalves, Schedule, Setup, Threshold
 
 shallow, *between, wide = models
@@ -85,15 +85,15 @@ signals = {(name, t): each.at(t or "init").signals() for name, each in trained.i
 fits = {(name, what): each.course(Threshold(what, by_class=False), checkpoints) for name, each in trained.items() for what in ("correctness", "loss")}
 results = lab.realize(attacks, signals, sizes, fits)
 found = audit.Comparison.of(results, signals, {((m, t), "LiRA"): a for m, (each, _) in attacks.items() for t, a in each.items()})
-courses = {m: [trajectories.course({t: results[a] for t, a in each.items()}) for each in both] for m, both in attacks.items()}
+walked = {m: [courses.read(results, each) for each in both] for m, both in attacks.items()}
 
 # %%
-more = {m: trajectories.contrast(*courses[shallow], *courses[m], rate) for m in (deep, wide)}
-less = {m: trajectories.contrast(*courses[m], *courses[wide], rate) for m in models[:-1]}
-times = trajectories.jackknifed(partial(trajectories.until, parts=parts, rule=rate), courses[shallow][0], courses[wide][0])
+more = {m: trajectories.contrast(*walked[shallow], *walked[m], rate) for m in (deep, wide)}
+less = {m: trajectories.contrast(*walked[m], *walked[wide], rate) for m in models[:-1]}
+times = courses.jackknifed(partial(trajectories.until, parts=parts, rule=rate), walked[shallow][0], walked[wide][0])
 level = partial(trajectories.gained, rule=rate)
 rows = [{"network": m, "epoch": t, "value": value}
-        for m, (one, _) in courses.items() for t, value in zip(checkpoints, trajectories.jackknifed(level, one), strict=True)]  # fmt: skip
+        for m, (one, _) in walked.items() for t, value in zip(checkpoints, courses.jackknifed(level, one), strict=True)]  # fmt: skip
 shift, times_of = more[deep]["displacement"], {m: f"{2 ** more[m]['doublings of displacement'].value:.1f} times" for m in more}
 way = "about as far" if max(-shift.low, shift.high) < 0.08 else times_of[deep]
 words = {"title": f"{wide} moves the centre {times_of[wide]} as far as {shallow}, {deep} {way}"}
@@ -101,14 +101,14 @@ report.curves(rows, "epoch", hue="network", null=0.0, level="no leak", ylabel="m
 
 # %%
 members, tests = ({way: [float(results[one][f"accuracy_{who}"]) for one in each] for way, each in signals.items()} for who in ("member", "test"))
-right, wrong = ({(m, t): own for m in models for t, own in trajectories.gaps_of_each(trajectories.read(results, fits[m, what])).items()}
+right, wrong = ({(m, t): own for m in models for t, own in courses.gaps_of_each(courses.read(results, fits[m, what])).items()}
                 for what in ("correctness", "loss"))  # fmt: skip
-spread = {m: trajectories.jackknifed(partial(trajectories.spread, rule=rate), *each) for m, each in courses.items()}
+spread = {m: courses.jackknifed(partial(trajectories.spread, rule=rate), *each) for m, each in walked.items()}
 table = [
     {"network": m, "convolutions": int(m[3:]) - 3 * (m == wide), "parameters": int(results[sizes[m]]["parameters"].sum())}
     | {"test accuracy": found.accuracy((m, end)), "member accuracy": audit.over(members[m, end]), "AUC": found.leak((m, end), "LiRA")["auc"]}
-    | dict(zip(trajectories.ENCODED, trajectories.jackknifed(partial(trajectories.encoded, rule=rate), *courses[m]), strict=True))
-    | {"spread": spread[m][-1], "displacement of the null": trajectories.displacement(trajectories.plane(courses[m][1], rate))}
+    | dict(zip(trajectories.ENCODED, courses.jackknifed(partial(trajectories.encoded, rule=rate), *walked[m]), strict=True))
+    | {"spread": spread[m][-1], "displacement of the null": trajectories.displacement(trajectories.plane(walked[m][1], rate))}
     for m in models
 ]  # fmt: skip
 report.table(table, caption=f"{compared} networks of each, at epoch {end}; ways less the null's, in sides of the plane; delay as a share")
@@ -118,9 +118,9 @@ report.table(table, caption=f"{compared} networks of each, at epoch {end}; ways 
 # Each line is a course, from the lower left, from a fifth of its epochs on.
 
 # %%
-apart, alike = trajectories.jackknifed(  # at the end, and where the other has the mean advantage with which the one ends
+apart, alike = courses.jackknifed(  # at the end, and where the other has the mean advantage with which the one ends
     lambda one, null, other, noise: np.interp([np.inf, level(one)[-1]], np.maximum.accumulate(level(other)), trajectories.spread(other, noise, rate))
-    - trajectories.spread(one, null, rate)[-1], *courses[shallow], *courses[wide],
+    - trajectories.spread(one, null, rate)[-1], *walked[shallow], *walked[wide],
 )  # fmt: skip
 drawn = (replace(each, low=max(0.0, each.low)) for m in models for each in spread[m])  # a deviation is not below 0
 points = [{"network": row["network"], "x": row["value"], "y": each} for row, each in zip(rows, drawn, strict=True) if row["epoch"] >= end / 5]
@@ -153,7 +153,7 @@ report.table([{"network": m} | each for m, each in beside.items()], caption=f"Ea
 
 # %%
 ways = (rate, "counted"), (rate, "fitted"), (rate / 2, "counted"), (2 * rate, "counted"), ("balanced", "counted")
-other = {f"{rule}, {form}": trajectories.contrast(*courses[shallow], *courses[wide], rule, form) for rule, form in ways}
+other = {f"{rule}, {form}": trajectories.contrast(*walked[shallow], *walked[wide], rule, form) for rule, form in ways}
 shown = ("doublings of displacement", "doublings of gain", *trajectories.ENCODED[1:3], "delay")
 rows = [{"threshold and rates": name} | {what: each[what] for what in shown} for name, each in other.items()]
 report.table(rows, caption=f"{minus}, or doublings from the one to the other. Reading note: more than 1.6 of displacement")

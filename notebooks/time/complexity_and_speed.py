@@ -55,7 +55,7 @@ from functools import partial
 from itertools import pairwise
 
 from lib import audit, lab, report
-from lib.localization import trajectories
+from lib.localization import courses, trajectories
 from lib.recipe import Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
 
 first, last, end, step = axis[0], axis[-1], checkpoints[-1], "from each data set to the next, least"
@@ -83,21 +83,21 @@ for d, side in zip(axis, axis_pixels, strict=True):
     fits |= {(d, what): trained.course(Threshold(what, by_class=False), checkpoints) for what in ("correctness", "loss")}
 results = lab.realize(attacks, signals, fits)
 found = audit.Comparison.of(results, signals, {((d, t), "LiRA"): a for d, (each, _) in attacks.items() for t, a in each.items()})
-courses = {d: [trajectories.course({t: results[a] for t, a in each.items()}) for each in both] for d, both in attacks.items()}
+walked = {d: [courses.read(results, each) for each in both] for d, both in attacks.items()}
 
 # %%
-steps = [trajectories.contrast(*courses[a], *courses[b], rate) for a, b in pairwise(axis)]
-whole = trajectories.contrast(*courses[first], *courses[last], rate)
+steps = [trajectories.contrast(*walked[a], *walked[b], rate) for a, b in pairwise(axis)]
+whole = trajectories.contrast(*walked[first], *walked[last], rate)
 level = partial(trajectories.gained, rule=rate)
 rows = [{"data": d, "epoch": t, "value": value}
-        for d, (one, _) in courses.items() for t, value in zip(checkpoints, trajectories.jackknifed(level, one), strict=True)]  # fmt: skip
+        for d, (one, _) in walked.items() for t, value in zip(checkpoints, courses.jackknifed(level, one), strict=True)]  # fmt: skip
 more = audit.least(each["doublings of displacement"] for each in steps)
 order = (
     f"{last} moves the centre {2 ** whole['doublings of displacement'].value:.1f} times as far as {first}"
     if more.low > 0
     else "The centre does not surely move further on harder data"
 )
-times = trajectories.jackknifed(partial(trajectories.until, parts=parts, rule=rate), courses[first][0], courses[last][0])
+times = courses.jackknifed(partial(trajectories.until, parts=parts, rule=rate), walked[first][0], walked[last][0])
 when = "not surely earlier nor later" if times[-1].low <= 0 <= times[-1].high else "earlier" if times[-1].value < 0 else "later"
 words = {"title": f"{order}; the same leak comes {when} there", "ylabel": "mean advantage (TPR minus FPR)"}
 report.curves(rows, "epoch", hue="data", null=0.0, level="no leak", **words)
@@ -109,12 +109,12 @@ report.table(rows, caption="When the mean advantage first is as large; straight 
 
 # %%
 members, tests = ({way: [float(results[one][f"accuracy_{who}"]) for one in each] for way, each in signals.items()} for who in ("member", "test"))
-right, wrong = ({(d, t): own for d in axis for t, own in trajectories.gaps_of_each(trajectories.read(results, fits[d, what])).items()}
+right, wrong = ({(d, t): own for d in axis for t, own in courses.gaps_of_each(courses.read(results, fits[d, what])).items()}
                 for what in ("correctness", "loss"))  # fmt: skip
 table = [
     {"data": d, "test accuracy": found.accuracy((d, end)), "member accuracy": audit.over(members[d, end]), "AUC": found.leak((d, end), "LiRA")["auc"]}
-    | dict(zip(trajectories.ENCODED, trajectories.jackknifed(partial(trajectories.encoded, rule=rate), *courses[d]), strict=True))
-    | {"displacement of the null": trajectories.displacement(trajectories.plane(courses[d][1], rate))}
+    | dict(zip(trajectories.ENCODED, courses.jackknifed(partial(trajectories.encoded, rule=rate), *walked[d]), strict=True))
+    | {"displacement of the null": trajectories.displacement(trajectories.plane(walked[d][1], rate))}
     for d in axis
 ]  # fmt: skip
 report.table(table, caption=f"{networks} networks of each, at epoch {end}; ways less the null's, in sides of the plane; delay as a share")
@@ -154,9 +154,9 @@ report.table([beside], caption=f"{first} at epoch {end} minus {last} in its cour
 
 # %%
 kept = sorted({*range(0, len(checkpoints), 2), len(checkpoints) - 1})
-fewer = [replace(each, epochs=each.epochs[kept], scores=each.scores[kept]) for d in (first, last) for each in courses[d]]
-other = {f"{rate:g}, fitted": trajectories.contrast(*courses[first], *courses[last], rate, "fitted")}
-other |= {f"{r}, counted": trajectories.contrast(*courses[first], *courses[last], r) for r in (rate / 2, 2 * rate, "balanced")}
+fewer = [replace(each, epochs=each.epochs[kept], scores=each.scores[kept]) for d in (first, last) for each in walked[d]]
+other = {f"{rate:g}, fitted": trajectories.contrast(*walked[first], *walked[last], rate, "fitted")}
+other |= {f"{r}, counted": trajectories.contrast(*walked[first], *walked[last], r) for r in (rate / 2, 2 * rate, "balanced")}
 other |= {f"{rate:g}, every other checkpoint": trajectories.contrast(*fewer, rate)}
 shown = ("doublings of displacement", "doublings of gain", *trajectories.ENCODED[1:3], "delay")
 rows = [{"threshold and rates": name} | {what: each[what] for what in shown} for name, each in ({f"{rate:g}, counted": whole} | other).items()]

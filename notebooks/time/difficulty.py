@@ -54,7 +54,7 @@ from itertools import product
 import numpy as np
 
 from lib import audit, lab, report
-from lib.localization import samples, trajectories
+from lib.localization import courses, samples, trajectories
 from lib.localization.difficulty import EFFORT, LOOK, OTHERS, UNCERTAINTY, averaged, difficulty, follows, within
 from lib.recipe import Data, GradientNorm, LiRA, Model, Population, PredictionDepth, RandomHalves, Schedule, Setup
 
@@ -88,8 +88,8 @@ halves = [[half.course(LiRA(), checkpoints) for half in pair] for pair in cuts]
 norms, depths = zip(*((GradientNorm(one.at(early)), PredictionDepth(one)) for one in others.states[:readings]), strict=True)
 results = lab.realize(attacks, null, signals, ranking, answers, halves, norms, depths)
 found = audit.Comparison.of(results, {"end": signals[last]}, {("end", "LiRA"): attacks[last]})
-one, noise = (trajectories.read(results, each) for each in (attacks, null))
-parts = [[trajectories.read(results, half) for half in pair] for pair in halves]
+one, noise = (courses.read(results, each) for each in (attacks, null))
+parts = [[courses.read(results, half) for half in pair] for pair in halves]
 
 # %%
 hard = difficulty({t: [results[step] for step in each] for t, each in answers.items()}, early)
@@ -118,7 +118,7 @@ def told(one, noise):
     return np.concatenate([np.ravel(each), claimed, [weights["both"] @ each[3], weights["both"] @ each[2]]])
 
 
-*numbers, effort, epistemic, ensemble, second, faster, inside = trajectories.jackknifed(told, one, noise)
+*numbers, effort, epistemic, ensemble, second, faster, inside = courses.jackknifed(told, one, noise)
 agree = lambda a, b, at: np.append(follows(every[:, np.searchsorted(index, at)], a[-1]), follows(a[-1:], b[-1]))  # noqa: E731
 whole = lambda v: np.append(v[:-1] / np.sqrt(np.maximum(v[-1], 1e-9)), v[-1])  # noqa: E731
 by_rule = {rule: trajectories.crossed(agree, parts, whole, rule) for rule in (rate / 2, rate, 2 * rate, "balanced")}
@@ -142,7 +142,7 @@ def circular(one, other):
     return sum(follows(mine[:, place], a) - follows(mine[:, place], b) for mine, a, b in zip(own, risks, risks[::-1], strict=True)) / 2
 
 
-same = dict(zip(names[:-2], trajectories.jackknifed(circular, *parts[0]), strict=True))
+same = dict(zip(names[:-2], courses.jackknifed(circular, *parts[0]), strict=True))
 luck = np.abs(follows(np.random.default_rng(0).random((100, len(index))), trajectories.advantage(trajectories.plane(one, rate, "fitted"))[-1]))
 rows = [{"measure": name, "kind": kinds[name]} | {column: cells[column, name] for column in ("risk", "true risk", *columns[1:])}
         | {"own networks minus others": same.get(name)} for name in order]  # fmt: skip

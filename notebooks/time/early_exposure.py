@@ -61,7 +61,7 @@ from itertools import product
 import numpy as np
 
 from lib import audit, lab, report
-from lib.localization import trajectories
+from lib.localization import courses, trajectories
 from lib.localization.difficulty import difficulty
 from lib.recipe import Data, LiRA, Model, Population, RandomHalves, Schedule, Setup
 
@@ -94,8 +94,8 @@ others = Population((ranking := setup.memorization(judges, share)).models)
 answers = {t: others.at(t or "init").signals() for t in checkpoints}
 results = lab.realize(attacks, null, signals, halves, ranking, answers)
 found = audit.Comparison.of(results, {way: signals[way, last] for way in ways}, {(way, "LiRA"): attacks[way][last] for way in ways})
-whole = {way: trajectories.read(results, each) for way, each in attacks.items()}
-parts = {way: [[trajectories.read(results, half) for half in pair] for pair in each] for way, each in halves.items()}
+whole = {way: courses.read(results, each) for way, each in attacks.items()}
+parts = {way: [[courses.read(results, half) for half in pair] for pair in each] for way, each in halves.items()}
 
 # %% [markdown]
 # ## How many are flagged, and who says so?
@@ -146,7 +146,7 @@ for way, one in whole.items():
         fit = {f"{side} accuracy": float(np.mean([results[step][f"accuracy_{side}"] for step in signals[way, t]])) for side in ("member", "test")}
         rows.append({"way": way, "epoch": t} | fit | {"mean TPR minus FPR": float(gained[k].mean()), "in the high state": float(high[way][k].mean())})
         rows[-1] |= {"of the final ones": float(top["share"][k]), "of these, final ones": float(top["precision"][k])}
-null_high = float((trajectories.states(trajectories.plane(trajectories.read(results, null), rate, "fitted")) == trajectories.HIGH).mean(axis=1).max())
+null_high = float((trajectories.states(trajectories.plane(courses.read(results, null), rate, "fitted")) == trajectories.HIGH).mean(axis=1).max())
 report.table(rows, caption=f"All {networks} networks, the same at both epochs. Null, membership dealt out: {null_high:.3f} at most in the high state")
 
 # %%
@@ -176,7 +176,7 @@ report.judge(
     **estimates,
     steady=told["constant rate"][0],
     freezes=freezes,
-    complex=trajectories.jackknifed(lambda one, other: ends(one) - ends(other), whole[data], whole[simple]),
+    complex=courses.jackknifed(lambda one, other: ends(one) - ends(other), whole[data], whole[simple]),
     checks={claim.name: beats for claim in claims},
     regime={"member accuracy": members, "test accuracy": found.accuracy(data)},
 )

@@ -50,7 +50,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from lib import audit, lab, report
-from lib.localization import trajectories
+from lib.localization import courses, trajectories
 from lib.recipe import Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
 
 simple, hard, end = axis[0], axis[-1], checkpoints[-1]
@@ -81,8 +81,8 @@ signals = {d: each.at(end).signals() for d, each in trained.items()}
 halves = {(d, kind): [[half.course(LiRA(), checkpoints, dealt) for half in both] for both in each.halvings(2)]
           for d, each in trained.items() for kind, dealt in membership.items()}  # fmt: skip
 results = lab.realize(attacks, nulls, right, signals, halves)
-one, noise, fits = ({d: trajectories.read(results, own) for d, own in each.items()} for each in (attacks, nulls, right))
-last, chance = ({d: trajectories.read(results, {end: own[end]}) for d, own in each.items()} for each in (attacks, nulls))
+one, noise, fits = ({d: courses.read(results, own) for d, own in each.items()} for each in (attacks, nulls, right))
+last, chance = ({d: courses.read(results, {end: own[end]}) for d, own in each.items()} for each in (attacks, nulls))
 
 # %% [markdown]
 # ## Entropy
@@ -92,10 +92,10 @@ last, chance = ({d: trajectories.read(results, {end: own[end]}) for d, own in ea
 of, equal = partial(trajectories.entropy_gained, rule=rate, grid=grids), partial(trajectories.entropy_of_equals, rule=rate, grid=grids)
 spatial = lambda a: trajectories.entropy(trajectories.plane(a, rate), grids)  # noqa: E731
 series = {"measured": (spatial, one), "equal samples": (equal, one), "null": (spatial, noise)}
-found = {(d, name): trajectories.jackknifed(measure, own[d]) for d in axis for name, (measure, own) in series.items()}
+found = {(d, name): courses.jackknifed(measure, own[d]) for d in axis for name, (measure, own) in series.items()}
 points = [{"data": d, "samples": name, "epoch": t, "value": e} for (d, name), each in found.items() for t, e in zip(checkpoints, each, strict=True)]
-gain = {d: trajectories.jackknifed(of, last[d], chance[d]) for d in axis}
-equals = {d: trajectories.jackknifed(lambda a, b: of(a, b, form="equals") - 0.5 * of(a, b), last[d], chance[d]) for d in axis}
+gain = {d: courses.jackknifed(of, last[d], chance[d]) for d in axis}
+equals = {d: courses.jackknifed(lambda a, b: of(a, b, form="equals") - 0.5 * of(a, b), last[d], chance[d]) for d in axis}
 rising, mainly = sum(each.low > 0 for each in gain.values()), sum(each.low > 0 for each in equals.values())
 title = f"Entropy surely grows on {rising} of {len(axis)} data sets; on {mainly}, equal samples would show most of it"
 report.curves(points, "epoch", hue="samples", facet="data", title=title, ylabel="spatial entropy, nats")
@@ -106,9 +106,9 @@ tries = [("counted", rate, n) for n in (grids, 5, 10, 20)] + [("counted", 0.2, g
 for form, rule, cells in tries:
     own = partial(trajectories.entropy_gained, rule=rule, grid=cells)
     rows.append({"threshold": f"FPR {rule:g}", "cells": str(cells).strip("[]"), "rates": form})
-    rows[-1] |= {f"{d}: growth": trajectories.jackknifed(partial(own, form=form), last[d], chance[d]) for d in axis}
+    rows[-1] |= {f"{d}: growth": courses.jackknifed(partial(own, form=form), last[d], chance[d]) for d in axis}
     rows[-1] |= {f"{d}: of equal samples": own(last[d], chance[d], form="equals") if form == "counted" else None for d in axis}
-    rows[-1][beyond] = trajectories.jackknifed(lambda a, b, c, d, own=own, form=form: own(a, b, form=form) - own(c, d, form=form), *four)
+    rows[-1][beyond] = courses.jackknifed(lambda a, b, c, d, own=own, form=form: own(a, b, form=form) - own(c, d, form=form), *four)
 rows.append({"threshold": "reading note", "note: MNIST": -0.08, "note: CINIC-10": 4.20})
 report.table(rows, caption="Entropy at the end minus the null's, nats; the note's numbers are of other data, and of an unknown grid")
 
@@ -118,11 +118,11 @@ report.table(rows, caption="Entropy at the end minus the null's, nats; the note'
 
 # %%
 spread = partial(trajectories.spread, rule=rate)
-ways = {d: trajectories.jackknifed(spread, one[d], noise[d]) for d in axis}
-gaps = {d: trajectories.jackknifed(trajectories.gaps, fits[d]) for d in axis}
-same = trajectories.jackknifed(lambda h, n, s, m, a, b: trajectories.at_equal(spread(h, n), trajectories.gaps(a), spread(s, m), trajectories.gaps(b)),
+ways = {d: courses.jackknifed(spread, one[d], noise[d]) for d in axis}
+gaps = {d: courses.jackknifed(courses.gaps, fits[d]) for d in axis}
+same = courses.jackknifed(lambda h, n, s, m, a, b: trajectories.at_equal(spread(h, n), courses.gaps(a), spread(s, m), courses.gaps(b)),
                                one[hard], noise[hard], one[simple], noise[simple], fits[hard], fits[simple])  # fmt: skip
-farther = trajectories.jackknifed(lambda h, n, s, m: spread(h, n)[-1] - spread(s, m)[-1], *four)
+farther = courses.jackknifed(lambda h, n, s, m: spread(h, n)[-1] - spread(s, m)[-1], *four)
 words = ["more" if e.low > 0 else "less" if e.high < 0 else "not surely more" for e in (farther, same)]
 points = [{"variant": d, "gap": gap, "unlike": way} for d in axis for gap, way in zip(gaps[d], ways[d], strict=True)]
 title = f"Samples of {hard} end {words[0]} unlike than those of {simple}, and are {words[1]} so at an equal gap"
@@ -135,7 +135,7 @@ report.tradeoff(points, "gap", "unlike", null=0.0, title=title, xlabel="generali
 
 # %%
 accuracy = {d: {f"{side} accuracy": audit.over([results[s][f"accuracy_{side}"] for s in signals[d]]) for side in ("member", "test")} for d in axis}
-pictures = {"measured": one, "exchanged": {d: trajectories.exchanged(one[d]) for d in axis}, "null": noise}
+pictures = {"measured": one, "exchanged": {d: courses.exchanged(one[d]) for d in axis}, "null": noise}
 rows, middle, names = [], len(checkpoints) // 2, ("low", "middle", "high")
 for d in axis:
     for name, own in pictures.items():
@@ -147,7 +147,7 @@ for d in axis:
 report.table(rows, caption=f"Shares of samples by state; shares that change from epoch {checkpoints[middle]} to {end}; – : nobody is there")
 
 # %%
-parted = {key: [[trajectories.read(results, half) for half in both] for both in each] for key, each in halves.items()}
+parted = {key: [[courses.read(results, half) for half in both] for both in each] for key, each in halves.items()}
 paths = {key: [[trajectories.advantage(trajectories.plane(half, rate, "fitted")) for half in both] for both in each] for key, each in parted.items()}
 rows = [{"clusters": k} | {f"{d}, {kind}": np.mean([adjusted_rand_score(*(trajectories.clusters(half, k) for half in both)) for both in each])
                            for (d, kind), each in paths.items()} for k in (2, 3, 4, 5)]  # fmt: skip
@@ -171,12 +171,12 @@ again = trajectories.crossed(lambda *both: adjusted_rand_score(*(trajectories.cl
 report.judge(
     claims,
     entropy_grows=audit.least(gain.values()),
-    entropy_on_harder=trajectories.jackknifed(lambda a, b, c, d: of(a, b) - of(c, d), *four),
+    entropy_on_harder=courses.jackknifed(lambda a, b, c, d: of(a, b) - of(c, d), *four),
     equals_spread=audit.least(equals.values()),
     samples_differ=audit.least(each[-1] for each in ways.values()),
     differ_on_harder=farther,
     at_equal_gap=same,
-    some_exposed=trajectories.jackknifed(lambda a, b: exposed(a) - exposed(b), last[hard], chance[hard]),
+    some_exposed=courses.jackknifed(lambda a, b: exposed(a) - exposed(b), last[hard], chance[hard]),
     kinds_last=again,
     checks={claim.name: beats for claim in claims},
     regime={name: audit.least(accuracy[d][name] for d in axis) for name in claims.regime},

@@ -56,7 +56,7 @@ import numpy as np
 from scipy import stats
 
 from lib import audit, lab, report
-from lib.localization import trajectories
+from lib.localization import courses, trajectories
 from lib.recipe import RMIA, Data, LiRA, Model, Network, Population, RandomHalves, Schedule, Setup, Threshold
 
 shokri, more, half = "Shokri's net", "AUC at the end", "on the other half of the networks"
@@ -97,8 +97,8 @@ for way, each in ways.items():
     asked[way, "null"] = [each.course(LiRA(), checkpoints, 0)]
 signals = {way: each.signals() for way, each in ways.items()}
 results = lab.realize(asked, parted, signals)
-found = {key: trajectories.levelled(*(trajectories.read(results, one) for one in each)) for key, each in asked.items()}
-null = {(w, name): found[w, "null"] if name == "LiRA" else trajectories.dealt(found[w, name]) for w in ways for name in attackers}
+found = {key: courses.levelled(*(courses.read(results, one) for one in each)) for key, each in asked.items()}
+null = {(w, name): found[w, "null"] if name == "LiRA" else courses.dealt(found[w, name]) for w in ways for name in attackers}
 
 # %% [markdown]
 # ## The orders, attack by attack
@@ -116,7 +116,7 @@ def motion(one, other):
 
 measures = (f"displacement, {rate:.0%} FPR", f"displacement, {loose:.0%} FPR", "speed", "entropy", "into the high-risk state, mean")
 fours = {(order, name): [kind[way, name] for way in pair for kind in (found, null)] for order, pair in orders.items() for name in attackers}
-apart = {key: trajectories.jackknifed(lambda *four: motion(*four[:2]) - motion(*four[2:]), *four) for key, four in fours.items()}
+apart = {key: courses.jackknifed(lambda *four: motion(*four[:2]) - motion(*four[2:]), *four) for key, four in fours.items()}
 area = {key: audit.auc(one.scores[-1], one.member) for key, one in found.items()}
 effect = {(way, name): drawn if name == shokri else each[0][checkpoints[-1]].design_effect for (way, name), each in asked.items()}
 differ = {(order, name): audit.paired_difference(area[a, name], area[b, name], design_effect=effect[a, name])
@@ -154,8 +154,8 @@ def alike(r, *each):
 
 
 named = ["LiRA with itself", *(f"{name} with {by}" for name in [*attackers][1:] for by in ("LiRA", "itself")), "differ"]
-halves = {way: [trajectories.levelled(trajectories.read(results, one)) for name in attackers for one in parted[way, name]] for way in ways}
-agreed = {(way, r): dict(zip(named, trajectories.jackknifed(lambda *each, r=r: alike(r, *each), *each), strict=True))
+halves = {way: [courses.levelled(courses.read(results, one)) for name in attackers for one in parted[way, name]] for way in ways}
+agreed = {(way, r): dict(zip(named, courses.jackknifed(lambda *each, r=r: alike(r, *each), *each), strict=True))
           for way, each in halves.items() for r in (rate, loose)}  # fmt: skip
 rows = [{"networks": way, "threshold": f"{r:.0%} FPR"} | {name: each[name] for name in named[:-1]} for (way, r), each in agreed.items()]
 report.table(rows, caption="Rank correlations between halves; no shadow, net or threshold serves both")

@@ -58,7 +58,7 @@ from itertools import product
 import numpy as np
 
 from lib import audit, lab, report
-from lib.localization import trajectories
+from lib.localization import courses, trajectories
 from lib.localization.difficulty import difficulty, follows
 from lib.recipe import Data, LiRA, Model, Population, RandomHalves, Schedule, Setup
 
@@ -88,7 +88,7 @@ others = Population((ranking := setup.memorization(judges, share)).models)
 answers = {t: others.at(t or "init").signals() for t in checkpoints}
 results = lab.realize(attacks, signals, halves, ranking, answers)
 found = audit.Comparison.of(results, signals, {(t, "LiRA"): attack for t, attack in attacks.items()})
-parts = [[trajectories.read(results, half) for half in pair] for pair in halves]
+parts = [[courses.read(results, half) for half in pair] for pair in halves]
 
 # %% [markdown]
 # ## Who tells, when, and how well?

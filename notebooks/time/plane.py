@@ -50,7 +50,7 @@ import numpy as np
 from scipy import stats
 
 from lib import audit, lab, report
-from lib.localization import trajectories
+from lib.localization import courses, trajectories
 from lib.recipe import Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
 
 simple, hard, early, end = axis[0], axis[-1], checkpoints[len(checkpoints) // 4], checkpoints[-1]
@@ -86,8 +86,8 @@ signals = {(d, t): each.at(t or "init").signals() for d, each in trained.items()
 halves = {(d, kind): [[half.course(LiRA(), (early, end), dealt) for half in both] for both in each.halvings(2)]
           for d, each in trained.items() for kind, dealt in kinds.items()}  # fmt: skip
 results = lab.realize(attacks, nulls, right, wrong, signals, halves)
-one, noise, fits, losses = ({d: trajectories.read(results, own) for d, own in each.items()} for each in (attacks, nulls, right, wrong))
-last, chance = ({d: trajectories.read(results, {end: own[end]}) for d, own in each.items()} for each in (attacks, nulls))
+one, noise, fits, losses = ({d: courses.read(results, own) for d, own in each.items()} for each in (attacks, nulls, right, wrong))
+last, chance = ({d: courses.read(results, {end: own[end]}) for d, own in each.items()} for each in (attacks, nulls))
 paths = {d: trajectories.plane(one[d], rate) for d in axis}
 
 # %% [markdown]
@@ -101,10 +101,10 @@ def ends(a, b, rule=rate, form="counted"):
     return trajectories.gained(a, rule, form)[-1] - trajectories.gained(b, rule, form)[-1]
 
 
-farther = trajectories.jackknifed(ends, last[hard], last[simple])
-beyond = {d: trajectories.jackknifed(ends, last[d], chance[d]) for d in axis}
+farther = courses.jackknifed(ends, last[hard], last[simple])
+beyond = {d: courses.jackknifed(ends, last[d], chance[d]) for d in axis}
 risen, way = sum(each.low > 0 for each in beyond.values()), "further" if farther.low > 0 else "less far" if farther.high < 0 else "not surely further"
-stay = {d: trajectories.jackknifed(lambda a: (trajectories.advantage(trajectories.plane(a, rate)) <= 0.1).mean(axis=1), one[d]) for d in axis}
+stay = {d: courses.jackknifed(lambda a: (trajectories.advantage(trajectories.plane(a, rate)) <= 0.1).mean(axis=1), one[d]) for d in axis}
 title = f"The centre leaves the diagonal on {risen} of {len(axis)} data sets, {way} on {hard}; {stay[simple][-1].value:.0%} of {simple} stay near it"
 report.planes({d.replace("-", "\n", 1): path for d, path in paths.items()}, checkpoints, title=title)
 
@@ -113,8 +113,8 @@ report.moving(paths, checkpoints, f"Samples on the vulnerability plane, epochs 0
 
 # %%
 of, sides = partial(trajectories.gained, rule=rate), ("member", "test")
-seen = (of, one), (of, noise), (trajectories.gaps, fits), (trajectories.gaps, losses)
-ways, still, gaps, deep = ({d: trajectories.jackknifed(measure, own[d]) for d in axis} for measure, own in seen)
+seen = (of, one), (of, noise), (courses.gaps, fits), (courses.gaps, losses)
+ways, still, gaps, deep = ({d: courses.jackknifed(measure, own[d]) for d in axis} for measure, own in seen)
 accuracy = {side: {key: audit.over([results[s][f"accuracy_{side}"] for s in each]) for key, each in signals.items()} for side in sides}
 rows = [{"data": d, "epoch": t} | {f"{side} accuracy": accuracy[side][d, t] for side in sides}
         | {"gap": gaps[d][k], "gap in loss": deep[d][k], lead: ways[d][k], "of the null": still[d][k], "samples at .1 or less": stay[d][k]}
@@ -131,8 +131,8 @@ report.table(
 
 # %%
 four = one[hard], one[simple], fits[hard], fits[simple]
-fit = trajectories.jackknifed(lambda h, s, a, b: -trajectories.at_equal(of(s), trajectories.sides(b)[0], of(h), trajectories.sides(a)[0]), *four)
-same, by_accuracy = (trajectories.jackknifed(lambda h, s, a, b: trajectories.at_equal(of(h), trajectories.gaps(a), of(s), trajectories.gaps(b)),
+fit = courses.jackknifed(lambda h, s, a, b: -trajectories.at_equal(of(s), courses.sides(b)[0], of(h), courses.sides(a)[0]), *four)
+same, by_accuracy = (courses.jackknifed(lambda h, s, a, b: trajectories.at_equal(of(h), courses.gaps(a), of(s), courses.gaps(b)),
                                              one[hard], one[simple], each[hard], each[simple]) for each in (losses, fits))  # fmt: skip
 word = "more" if same.low > 0 else "less" if same.high < 0 else "not surely more"
 points = [{"variant": d, "gap": deep[d][k], "lead": ways[d][k]} for d in axis for k, t in enumerate(checkpoints) if t >= end / 5]
@@ -145,7 +145,7 @@ report.tradeoff(points, "gap", "lead", null=0.0, title=f"At the gap in loss at w
 
 # %%
 names, rules, forms = ("beyond the null", "FPR", "TPR"), (0.05, 0.1, 0.2, "balanced"), ("counted", "fitted")
-tried = {(d, rule, form): trajectories.jackknifed(lambda a, b, r=rule, f=form: [ends(a, b, r, f), *trajectories.centre(trajectories.plane(a, r, f))[-1]],
+tried = {(d, rule, form): courses.jackknifed(lambda a, b, r=rule, f=form: [ends(a, b, r, f), *trajectories.centre(trajectories.plane(a, r, f))[-1]],
                                                   last[d], chance[d]) for d in axis for rule in rules for form in forms}  # fmt: skip
 rows = [{"threshold": str(rule), "rates": form} | {f"{d}: {name}": e for d in axis for name, e in zip(names, tried[d, rule, form], strict=True)}
         for rule in rules for form in forms]  # fmt: skip
@@ -155,7 +155,7 @@ report.table(rows, caption=f"The centre of mass at epoch {end}: TPR minus FPR le
 # ## Do other networks see the same?
 
 # %%
-parted = {key: [[trajectories.read(results, half) for half in both] for both in each] for key, each in halves.items()}
+parted = {key: [[courses.read(results, half) for half in both] for both in each] for key, each in halves.items()}
 alike = {key: trajectories.crossed(lambda a, b, _: [stats.spearmanr(*pair).statistic for pair in zip(a, b, strict=True)],
                                    each, lambda v: np.array([*v, v[1] - v[0]]), rate) for key, each in parted.items()}  # fmt: skip
 rows = [{"data": d, "membership": kind} | dict(zip((f"epoch {early}", f"epoch {end}", "difference"), each, strict=True))
@@ -165,7 +165,7 @@ report.table(rows, caption="Rank correlation over samples of TPR minus FPR (fitt
 # %%
 choices = [one for one in product(rules, forms) if one != ("balanced", "fitted")]  # which resolves nothing
 four = last[hard], chance[hard], last[simple], chance[simple]
-further = [trajectories.jackknifed(lambda a, b, c, d, one=one: ends(a, b, *one) - ends(c, d, *one), *four) for one in choices]
+further = [courses.jackknifed(lambda a, b, c, d, one=one: ends(a, b, *one) - ends(c, d, *one), *four) for one in choices]
 tests = ([results[s]["accuracy_test"] for s in signals[d, end]] for d in (simple, hard))
 checks = {f"{hard} is harder than {simple}": audit.paired_difference(*tests)}
 report.judge(

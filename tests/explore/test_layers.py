@@ -24,6 +24,7 @@ from lib.explore.setting import FACTORS, Setting, choices, differing
 from lib.explore.side_by_side import MEASURES, SHOWN, Side, merged
 from lib.localization import disparity
 from lib.recipe import Augment, CrossEntropy, Data, Distance, Halves, Model, RelaxLoss, Schedule
+from tests.explore.conftest import text
 
 STAGES = ["stem", "stage1", "stage2", "stage3", "stage4", "head"]
 BLOCKS = ["stem", "stage1.0", "stage2.0", "stage3.0", "stage4.0", "head"]
@@ -89,18 +90,6 @@ def shelf(own_outputs: Any) -> None:
 @pytest.fixture
 def app(shelf: None) -> Explorer:
     return explorer(FIRST, SECOND, MOMENTS, OBJECTIVES)
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What is handed to `realize`, which does nothing."""
-    calls: list[Any] = []
-    monkeypatch.setattr(lab, "realize", lambda *steps: calls.append(steps))
-    return calls
-
-
-def text(markup: str) -> str:
-    return re.sub("<[^>]+>", " ", markup).replace("&#x27;", "'")
 
 
 def shown(app: Explorer, letter: str) -> list[tuple[str, np.ndarray]]:

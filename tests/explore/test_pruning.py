@@ -1,6 +1,5 @@
 """The pruning explorer: what is stored of a pruner, a sparsity, a defence and an attack; a click alone computes."""
 
-import re
 import subprocess
 import sys
 import time
@@ -12,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from lib import BadInput, audit, lab, registry, store
+from lib import BadInput, audit, registry, store
 from lib.data.designs import Role
 from lib.explore.base import percent
 from lib.explore.pruning import GAPS, GONE, GRID, PLANE, Explorer, Measured, Pruning, explorer, gaps, shares
@@ -28,6 +27,7 @@ from lib.recipe import (
     Threshold,
     VictimAttacker,
 )
+from tests.explore.conftest import offered, text
 
 VICTIMS, SHADOWS, N, CLASSES = 3, 2, 200, 10
 DEFENCES = {"Base": CrossEntropy(), "PPB": PPB(4.0), "ADV": AdversarialRegularization()}
@@ -93,22 +93,6 @@ def shelf(own_outputs: Any) -> None:
 @pytest.fixture
 def app(shelf: None) -> Explorer:
     return explorer(STUDY, "L1 unstructured", 0.6, "PPB", "Conf", [0.65])
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What is handed to `realize`, which does nothing."""
-    calls: list[Any] = []
-    monkeypatch.setattr(lab, "realize", lambda *steps: calls.append(steps))
-    return calls
-
-
-def text(markup: str) -> str:
-    return " ".join(re.sub("<[^>]+>", " ", markup).split())
-
-
-def offered(app: Explorer) -> bool:
-    return app.offer.train.layout.display is None
 
 
 # --- the recipes ----------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """The explorer of samples: who is in the window, who is exposed, what lies near; a click alone computes."""
 
-import re
 import subprocess
 import sys
 import time
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from lib import BadInput, audit, lab, store
+from lib import BadInput, audit, store
 from lib.data import designs
 from lib.data.designs import Role
 from lib.explore.base import Measured
@@ -36,6 +35,7 @@ from lib.explore.samples import (
 )
 from lib.recipe import RMR, Data, LiRA, Model, Schedule, Setup, Threshold, VictimAttacker, Window
 from lib.training.diets import places
+from tests.explore.conftest import offered, text
 
 VICTIMS, SHADOWS, EPOCHS, SHORT = 3, 2, 2, 6
 ATTACKERS = {"LiRA": LiRA("offline_cdf"), "Conf": Threshold()}
@@ -94,22 +94,6 @@ def shelf(own_outputs: Any) -> None:
 @pytest.fixture
 def app(shelf: None) -> Explorer:
     return explorer(STUDIES, "RSW", "low-to-high", "LiRA")
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What is handed to `realize`, which does nothing."""
-    calls: list[Any] = []
-    monkeypatch.setattr(lab, "realize", lambda *steps: calls.append(steps))
-    return calls
-
-
-def text(markup: str) -> str:
-    return " ".join(re.sub("<[^>]+>", " ", markup).split())
-
-
-def offered(app: Explorer) -> bool:
-    return app.offer.train.layout.display is None
 
 
 # --- the recipes ----------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """The explorer of training time: where samples are at each epoch, how hard they are; a click alone computes."""
 
-import re
 import subprocess
 import sys
 import time as clock
@@ -12,14 +11,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from lib import BadInput, lab, store
+from lib import BadInput, store
 from lib.attacks import signals as scores
 from lib.data import designs, readers
 from lib.data.designs import Role
 from lib.explore.base import Shelf
 from lib.explore.time import FINAL, FORMS, LOSS, MOVED, PLANE, RATES, RULES, Explorer, Time, explorer, losses, seen
-from lib.localization import trajectories
+from lib.localization import courses, trajectories
 from lib.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup
+from tests.explore.conftest import text
 
 POOL, NETWORKS, JUDGES, EPOCHS = 100, 8, 6, (0, 1, 2, 4)
 ATTACKERS = {"LiRA": LiRA(), "RMIA": RMIA()}
@@ -77,18 +77,6 @@ def app(shelf: None) -> Explorer:
     return explorer(STUDIES, "LiRA")
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What is handed to `realize`, which does nothing."""
-    calls: list[Any] = []
-    monkeypatch.setattr(lab, "realize", lambda *steps: calls.append(steps))
-    return calls
-
-
-def text(markup: str) -> str:
-    return " ".join(re.sub("<[^>]+>", " ", markup).split())
-
-
 # --- the recipes ----------------------------------------------------------------------------------------------------
 
 
@@ -133,7 +121,7 @@ def test_losses_are_means_over_those_who_trained_on_a_sample_and_those_who_did_n
 def test_samples_are_told_apart_as_the_statistics_do(shelf: None) -> None:
     one = seen(IMAGES, Shelf(), "LiRA", "10 % FPR", "counted")
     assert one is not None and one.null is not None
-    course = trajectories.course({e: store.read(s.key).arrays for e, s in IMAGES.course("LiRA").items()})
+    course = courses.course({e: store.read(s.key).arrays for e, s in IMAGES.course("LiRA").items()})
     np.testing.assert_array_equal(one.path, trajectories.plane(course, 0.1))
     assert one.agreement(FINAL, -1) == pytest.approx(1) and one.agreement("memorization", -1) > 0.3
     assert sorted(one.rank(FINAL))[0] >= 0 and one.rank("mean loss").max() <= 1

@@ -32,6 +32,7 @@ from lib.recipe import (
     Setup,
     Vulnerability,
 )
+from tests.explore.conftest import offered, text
 
 CRITERIA = {"vulnerability": Vulnerability(), "magnitude": Magnitude(), "SNIP": SNIP(), "chance": Random()}
 SHAPES = {"stem.conv.weight": (8, 1, 3, 3), "stem.norm.weight": (8,), "stage1.0.conv1.weight": (40, 20, 3, 3),
@@ -87,22 +88,6 @@ def shelf(own_outputs: Any) -> None:
 @pytest.fixture
 def app(shelf: None) -> Explorer:
     return explorer(STUDY, "vulnerability", "magnitude", 0.05, [0.0123])
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What is handed to `realize`, which does nothing."""
-    calls: list[Any] = []
-    monkeypatch.setattr(lab, "realize", lambda *steps: calls.append(steps))
-    return calls
-
-
-def offered(app: Explorer) -> bool:
-    return app.offer.train.layout.display is None
-
-
-def text(markup: str) -> str:
-    return re.sub("<[^>]+>", " ", markup)
 
 
 def pixels(app: Explorer) -> np.ndarray:

@@ -1,24 +1,32 @@
-"""Paths through the plane, against closed forms and made-up attacks."""
+"""Courses and paths through the plane, against closed forms and made-up attacks."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from lib.audit import auc
+from lib.localization.courses import (
+    Course,
+    course,
+    dealt,
+    exchanged,
+    gaps,
+    gaps_of_each,
+    jackknifed,
+    levelled,
+    sides,
+)
 from lib.localization.trajectories import (
     ENCODED,
     HIGH,
     LOW,
     MIDDLE,
-    Course,
     advantage,
     at_equal,
     borders,
     clusters,
     contrast,
-    course,
     crossed,
-    dealt,
     displacement,
     early,
     encoded,
@@ -26,15 +34,9 @@ from lib.localization.trajectories import (
     entropy,
     entropy_gained,
     entropy_of_equals,
-    exchanged,
     gained,
-    gaps,
-    gaps_of_each,
     highest,
-    jackknifed,
-    levelled,
     plane,
-    sides,
     speed,
     spread,
     states,
@@ -61,13 +63,13 @@ def made(gaps: list[float], networks: int = 40, n: int = 200, seed: int = 0, spr
         }
         for e, gap in enumerate(gaps)
     }
-    return course(found)
+    return course(found, np.arange(networks) // 2)
 
 
 def test_complements_are_one_group_and_checkpoints_must_agree() -> None:
     one = made([0.0, 1.0], networks=6)
-    assert one.group.tolist() == [0, 0, 2, 2, 4, 4] and one.epochs.tolist() == [0, 10]
-    assert one.part(one.group == 4).group.tolist() == [4, 4]
+    assert one.group.tolist() == [0, 0, 1, 1, 2, 2] and one.epochs.tolist() == [0, 10]
+    assert one.part(one.group == 2).group.tolist() == [2, 2]
     scored = {"scores": one.scores[0], "member": one.member, "index": one.index}
     with pytest.raises(ValueError, match="same samples"):
         course({0: scored, 1: {**scored, "index": one.index + 1}})
@@ -79,6 +81,10 @@ def test_borders_hold_their_rate_and_the_best_one_lies_between() -> None:
         above = one.scores >= borders(one, rule)[:, None, None]
         rates = [above[e][~one.member].mean() for e in range(2)]
         assert all(rule - 1e-3 < rate <= rule for rate in rates)
+    few = made([0.0], networks=2, n=12)
+    for most in range(1, 13):  # of twelve non-members as many as the share allows, no more and no fewer
+        above = few.scores >= borders(few, (most - 0.5) / 12)[:, None, None]
+        assert above[0][~few.member].sum() == most - 1
     assert borders(one, "balanced")[1] == pytest.approx(1.0, abs=0.1)
 
 
@@ -200,7 +206,7 @@ def test_clusters_find_two_kinds_of_paths() -> None:
         e: {"scores": rng.normal(size=member.shape) + e * gap * member, "member": member, "index": np.arange(120)}
         for e in (0, 1, 2)
     }
-    one = course(found)
+    one = course(found, np.arange(40) // 2)
     group = clusters(plane(one), 2)
     assert (group[:40] == 1).mean() > 0.95 and (group[40:] == 0).mean() > 0.95
     assert ((clusters(advantage(plane(one)), 2) == 1) == (np.arange(120) < 40)).mean() > 0.95

@@ -1,0 +1,27 @@
+"""What the tests of all explorers share."""
+
+import html
+import re
+from typing import Any
+
+import pytest
+
+from lib import lab
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is handed to `realize`, which does nothing."""
+    calls: list[Any] = []
+    monkeypatch.setattr(lab, "realize", lambda *steps: calls.append(steps))
+    return calls
+
+
+def text(markup: str) -> str:
+    """The words of markup."""
+    return " ".join(html.unescape(re.sub("<[^>]+>", " ", markup)).split())
+
+
+def offered(app: Any) -> bool:
+    """Whether an explorer offers to train what is missing."""
+    return app.offer.train.layout.display is None
