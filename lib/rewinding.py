@@ -51,13 +51,14 @@ def rewind(state: Mapping[str, Tensor], init: Mapping[str, Tensor], start: str) 
     return {name: init[name] if i >= first else value for i, (name, value) in enumerate(state.items())}
 
 
-def hold(state: Mapping[str, Tensor], until: str) -> dict[str, Tensor]:
+def hold(state: Mapping[str, Tensor], until: str, later: bool = False) -> dict[str, Tensor]:
     """Masks, all True, for every entry before `until`: weights and BatchNorm statistics alike; none for the rest.
 
-    Raises BadInput on an unknown place.
+    With `later` for every entry from `until` on instead. Raises BadInput on an unknown place.
     """
-    front = islice(state.items(), _first(state, until))
-    return {name: torch.ones_like(value, dtype=torch.bool) for name, value in front}
+    first = _first(state, until)
+    chosen = islice(state.items(), first, None) if later else islice(state.items(), first)
+    return {name: torch.ones_like(value, dtype=torch.bool) for name, value in chosen}
 
 
 def rewind_weights(
@@ -110,7 +111,7 @@ def _(state: RewindWeights, before: Weights, of: Of) -> Weights:
 
 @edit.register(Hold)
 def _(state: Hold, before: Weights, of: Of) -> Weights:
-    return before._replace(held=both(before.held, hold(before.values, state.until)))
+    return before._replace(held=both(before.held, hold(before.values, state.until, state.later)))
 
 
 @edit.register(HoldWeights)

@@ -55,6 +55,12 @@ def test_rewind_and_hold_meet_at_the_boundary(place: str) -> None:
             assert held[name].dtype == torch.bool and held[name].shape == trained[name].shape and held[name].all()
 
 
+def test_what_is_held_later_is_all_the_rest() -> None:
+    trained, _ = states()
+    early, late = hold(trained, "stage3.1"), hold(trained, "stage3.1", later=True)
+    assert not early.keys() & late.keys() and [*early, *late] == list(trained)
+
+
 def test_statistics_are_rewound_and_held_too() -> None:
     trained, init = states()
     statistic = "stage4.0.norm1.running_var"

@@ -28,6 +28,7 @@ from lib.registry import Entry, Kind
 
 __all__ = ["EMBEDDED", "Samples", "blank", "load", "prepare", "preparing", "there", "write"]
 
+DEAL = 20_000  # the stream that deals labels out
 EMBEDDED = Path(__file__).resolve().parent / "embedded"
 TYPES: dict[str, np.dtype] = {"images": np.dtype(np.uint8), "bits": np.dtype(np.uint8), "numbers": np.dtype(np.float32)}
 
@@ -39,6 +40,16 @@ class Samples:
     x: np.ndarray  # (N, H, W, C) uint8 images, (N, D) uint8 bits or float32 numbers, (N,) variable-width strings
     labels: np.ndarray  # (N,) int64
     train: int
+
+
+def labels(data: Data) -> np.ndarray:
+    """The label of each sample `(N,)` int64, dealt out anew where the recipe says so: the same way for all networks."""
+    own = load(data.name, data.pixels)
+    if not data.dealt:
+        return own.labels
+    first = own.train if data.parts[1] else len(own.labels)
+    draws = np.random.default_rng(DEAL)
+    return np.concatenate([draws.permutation(part) for part in np.split(own.labels, [first])])
 
 
 def load(name: str, pixels: int | None = None) -> Samples:

@@ -13,7 +13,7 @@ from lib import BadInput, store
 from lib.compute import Arrays, compute
 from lib.data.designs import Role
 from lib.models import Net
-from lib.recipe import At, Signals, State, Train
+from lib.recipe import At, Halves, Signals, State, Train
 from lib.subject import Subject, packed
 from lib.training.answers import logits
 from lib.training.defences import soft_labels
@@ -69,6 +69,8 @@ def prepared(step: Train) -> tuple[Net, dict[str, Any]]:
         net.load_state_dict(dict(before.weights.values))
     members = own.samples(Role.MEMBER)
     others = {role.name.lower(): own.samples(role) for role in (Role.DEV, Role.REFERENCE)}
+    if isinstance(step.design, Halves) and step.design.order == "common":
+        others["pool"] = torch.cat([members, own.samples(Role.NONMEMBER)]).sort().values
     return net, {
         "data": own.data,
         "members": members,

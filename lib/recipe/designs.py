@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import Any, ClassVar
+from dataclasses import field, replace
+from typing import Any, ClassVar, Literal
 
 from lib import BadInput
 from lib.recipe.core import Positive, Recipe, Whole
@@ -68,7 +68,18 @@ class Design(Recipe):
 
 
 class Halves(Design):
-    """PPTP, section 3.2. Row 2p trains on the whole pool (M_all), row 2p+1 on its half number p (M_h1)."""
+    """PPTP, section 3.2. Row 2p trains on the whole pool (M_all), row 2p+1 on its half number p (M_h1).
+
+    "Only different in training data" is said, but a draw of its own gives M_h1 an order that has nothing to do with
+    M_all's. In the `common` order it visits its members as M_all does, with M_all's crops and flips, and skips the
+    others.
+    """
+
+    order: Literal["own", "common"] = "own"
+
+    @property
+    def drawn(self) -> Design:
+        return replace(self, order="own")
 
     def members(self, row: int) -> int:
         return self.pool // (1 + row % 2)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, get_args
 from lib import BadInput, nearest
 from lib.recipe.attacks import Attack, Attacker
 from lib.recipe.criteria import Criterion, Random
-from lib.recipe.designs import Design, Folds, LeftOut, Subsets
+from lib.recipe.designs import Design, Folds, Halves, LeftOut, Subsets
 from lib.recipe.diets import Diet
 from lib.recipe.objectives import CrossEntropy, Distillation, Objective
 from lib.recipe.readings import Distance, Memorization, SelfAudit, Sensitivity, Similarity
@@ -247,11 +247,20 @@ class Setup:
         rows = range(self.models)
         return Population(tuple(replace(first, row=row, seed=model_seed(self.seed, row)) for row in rows))
 
-    def pairs(self, objective: Objective | None = None) -> tuple[Pair, ...]:
-        """Pair p trains rows 2p and 2p+1 of `Halves` with one seed, so that nothing but data tells the two apart."""
+    def pairs(self, objective: Objective | None = None, common: bool = False) -> tuple[Pair, ...]:
+        """Pair p trains rows 2p and 2p+1 of `Halves` with one seed, so that nothing but data tells the two apart.
+
+        With a `common` order M_h1 takes M_all's batches without the other half: as many steps, of half the size.
+        """
         firsts = (state.training for state in self.trained(objective))
-        wholes = (replace(first, row=2 * first.row) for first in firsts)
-        return tuple(Pair(whole, replace(whole, row=whole.row + 1)) for whole in wholes)
+        wholes = [replace(first, row=2 * first.row) for first in firsts]
+        halves = [replace(whole, row=whole.row + 1) for whole in wholes]
+        if common:
+            assert isinstance(self.design, Halves)
+            design = replace(self.design, order="common")
+            schedule = replace(self.schedule, batch=self.schedule.batch // 2)
+            halves = [replace(half, schedule=schedule, design=design) for half in halves]
+        return tuple(map(Pair, wholes, halves))
 
     def memorization(
         self,

@@ -51,8 +51,8 @@ class State(Step, ABC):
     def rewind(self, start: str, fresh: bool = False) -> Rewind:
         return Rewind(self, start, fresh)
 
-    def hold(self, until: str) -> Hold:
-        return Hold(self, until)
+    def hold(self, until: str, later: bool = False) -> Hold:
+        return Hold(self, until, later)
 
     def score(self, criterion: Criterion | None = None) -> Score:
         return Score(self, criterion or Vulnerability())
@@ -252,9 +252,13 @@ class Rewind(Edit):
 
 
 class Hold(Edit):
-    """All stages before `until` keep their weights and BatchNorm statistics in the training that follows."""
+    """All stages before `until` keep their weights and BatchNorm statistics in the training that follows.
+
+    With `later` these stages are the only ones that learn: `until` and all after it are held.
+    """
 
     until: str
+    later: bool = False
 
 
 class Score(Step):

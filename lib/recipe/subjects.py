@@ -20,6 +20,7 @@ class Data(Recipe):
     words: Annotated[int, Within(3)] = 10_000  # of text: the vocabulary, padding (0) and unknown ones (1) included
     length: Positive = 64  # of text: words kept of each sample
     joined: bool = False  # train and test part are one pool, as SAMIA has it; no test part is left
+    dealt: bool = False  # each part's labels dealt out anew among its samples: nothing can be learnt but by heart
 
     def verify(self) -> None:
         kind = registry.find(self.name).kind

@@ -96,6 +96,7 @@ class Update:
         self.label = data.labels[members].cpu()
         self.batch, self.augment, self.phase, self.rho = schedule.batch, schedule.augment, "", schedule.sharpness
         self.low = task.precision == "bf16"
+        self.pool = task.samples.get("pool")
         self.diet, self.ranking = task.diet, None if task.ranking is None else task.ranking.cpu()
         ranked = self.diet is not None or objective.ranked
         if ranked and (self.ranking is None or self.ranking.shape != (self.n,) or self.ranking.isnan().any()):
@@ -132,6 +133,12 @@ class Update:
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
         """The randomness of an epoch, on the CPU: the members' own tables, followed by those of each further look."""
+        if self.pool is not None:  # in the order of the whole pool, the others skipped
+            drawn = augmentation.tables(seed, epoch, len(self.pool), self.augment)
+            index, members = self.pool[drawn.perm], self.samples[: self.n].cpu()
+            own = torch.isin(index, members)
+            kept = augmentation.Tables(*(column[own] for column in drawn))
+            return kept._replace(perm=torch.searchsorted(members, index[own]))
         visits = self.visits(epoch)
         drawn = augmentation.tables(seed, epoch, len(visits), self.augment)
         return drawn._replace(perm=visits[drawn.perm])

@@ -33,7 +33,7 @@ crop = 1  # padding of the random crop, pixels (paper: not stated)
 flip = True  # random horizontal flips (paper: yes)
 pairs = 8  # pairs of networks, each with its own seed and its own half (paper: one)
 margin = 0.02  # an AUC closer to 0.5 than this counts as no disparity
-seed = 0  # seed of halves, initialisations and orders
+seed = 1  # seed of halves, initialisations and orders
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%

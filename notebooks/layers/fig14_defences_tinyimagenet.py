@@ -44,7 +44,7 @@ optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated
 lr = 0.005  # learning rate, cosine to 0, at the start of each training (paper: not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
 shadows = 10  # models in complement pairs; each is attacked by the others, less its pair
-seed = 0  # seed of design, initialisation and order
+seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%

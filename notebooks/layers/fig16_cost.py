@@ -38,7 +38,7 @@ optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated
 lr = 0.005  # learning rate, cosine to 0 (paper: not stated)
 augment = 2  # padding of the random crop with flips, pixels (paper: crop and flip); 0: none, and held features are computed once and kept
 measured = 4  # epochs that are timed, the first of which warms up
-seed = 0  # seed of design, initialisation and order
+seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%

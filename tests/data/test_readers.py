@@ -20,6 +20,7 @@ from bench.vision import torchvision
 from lib import BadInput, registry
 from lib.data import pictures, readers
 from lib.data.__main__ import main
+from lib.recipe import Data
 from lib.registry import File
 
 TRAIN, TEST = 100, 20  # samples of the small files
@@ -442,3 +443,13 @@ def test_the_command_on_bad_input(capsys: pytest.CaptureFixture) -> None:
     assert main(["get", "fashion-mnist-small"]) == 0
     assert main(["get", "cifar"]) == 2
     assert capsys.readouterr().err == "leak atlas: there is no data set 'cifar'; did you mean 'cifar10'?\n"
+
+
+def test_dealt_labels_stay_in_their_part_and_say_nothing() -> None:
+    data = Data("fashion-mnist-small", 8)
+    true, dealt = (readers.labels(replace(data, dealt=each)) for each in (False, True))
+    train = data.parts[0]
+    for part in (slice(train), slice(train, None)):
+        np.testing.assert_array_equal(np.bincount(dealt[part]), np.bincount(true[part]))
+        assert np.mean(dealt[part] == true[part]) < 0.15
+    np.testing.assert_array_equal(dealt, readers.labels(replace(data, dealt=True)))

@@ -12,11 +12,12 @@ from lib import BadInput
 from lib.data import augmentation
 from lib.data.resident import Resident
 from lib.models import Net, build
-from lib.recipe import Augment, Model, RelaxLoss, Schedule
+from lib.recipe import Augment, CrossEntropy, Model, RelaxLoss, Schedule
 from lib.training import answers, update
+from lib.training.held import holding
 from lib.training.loop import Diverged, fit
 from lib.training.schedule import rate
-from lib.training.update import sizes
+from lib.training.update import Task, Update, sizes
 from tests.training.test_plans import same
 
 MEMBERS = torch.arange(56)  # with batches of 16 a tail of 8: in one of 2, BatchNorm makes signs of rounding errors
@@ -279,3 +280,18 @@ def test_divergence_names_its_epoch(net: Net, data: Resident) -> None:
 def test_contradictions_are_refused(net: Net, data: Resident, members: Tensor, schedule: Schedule) -> None:
     with pytest.raises(BadInput):
         fit(net, data, members, schedule, seed=0)
+
+
+def test_a_common_order_is_that_of_the_pool_without_the_others(net: Net, data: Resident) -> None:
+    """Whom M_all meets and M_h1 knows, M_h1 meets in the same order, with the same crops and flips."""
+    schedule, pool = Schedule(2, 8, augment=Augment(1)), torch.arange(10, 70)
+    half = pool[torch.randperm(60, generator=torch.Generator().manual_seed(1))[:30]].sort().values
+    with holding(net, {}) as hold:
+        whole = Update(CrossEntropy(), Task(net, hold, data, pool, schedule, "fp32", 5))
+        one = Update(CrossEntropy(), Task(net, hold, data, half, schedule, "fp32", 5, {"pool": pool}))
+        alone = Update(CrossEntropy(), Task(net, hold, data, half, schedule, "fp32", 5))
+    for epoch in range(2):
+        drawn, skipped, own = (each.tables(5, epoch) for each in (whole, one, alone))
+        known = torch.isin(pool[drawn.perm], half)
+        assert torch.equal(half[skipped.perm], pool[drawn.perm][known]) and not torch.equal(own.perm, skipped.perm)
+        assert all(torch.equal(a, b[known]) for a, b in zip(skipped[1:], drawn[1:], strict=True))
