@@ -44,6 +44,7 @@ class Claim:
     paper: str = ""  # locator: figure, table, section
     control: str = ""  # what could explain the finding away, and is measured beside it
     margin: float | None = None  # the smallest effect worth having; `within` is its own margin
+    needs: tuple[str, ...] = ()  # what of the page's regime it is meant in, by name; empty: all of it
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or self.name in RESERVED:
@@ -102,10 +103,12 @@ def claims(*items: Claim, regime: Mapping[str, float] | None = None) -> Claims:
     `regime`: what the networks must have learnt for the claims to be about what they say, as least values by name
     (`{"member accuracy": 0.95}`); `judge` takes what was measured.
     """
-    names = [item.name for item in items]
+    names, regime = [item.name for item in items], dict(regime or {})
+    if strange := [name for item in items for name in item.needs if name not in regime]:
+        raise BadInput(f"a claim needs '{strange[0]}', which no regime declares{nearest(strange[0], list(regime))}")
     if twice := [name for name in names if names.count(name) > 1]:
         raise BadInput(f"two claims are named '{twice[0]}'")
-    return Claims(tuple(items), dict(regime or {}))
+    return Claims(tuple(items), regime)
 
 
 def verdict(claim: Claim, estimate: Estimate, checks: Iterable[Estimate | bool] = ()) -> Verdict:
@@ -221,7 +224,7 @@ def judge(
         raise BadInput(f"not judged: {', '.join(missing)}; every claim needs its estimate, every regime its value")
     learnt = {name: value if isinstance(value, int | float) else value.value for name, value in regime.items()}
     short = [(name, least) for name, least in claims.regime.items() if not learnt[name] >= least]
-    beyond = [f"{name} {learnt[name]:.3f}, not {least:g}" for name, least in short]
+    beyond = {name: f"{name} {learnt[name]:.3f}, not {least:g}" for name, least in short}
     rows = []
     for claim in claims:
         estimate, of_it = estimates[claim.name], checks.get(claim.name, {})
@@ -230,7 +233,8 @@ def judge(
         numbers |= {"p": claim.p(estimate), "power": claim.power(estimate)}
         rows.append(
             {name: getattr(claim, name) for name in ("name", "text", "quantity", "rule", "paper", "control")}
-            | {"verdict": found, "n": int(estimate.n), "moderated": estimate.moderated, "outside": beyond}
+            | {"verdict": found, "n": int(estimate.n), "moderated": estimate.moderated}
+            | {"outside": [words for name, words in beyond.items() if not claim.needs or name in claim.needs]}
             | {name: float(number) if math.isfinite(number) else None for name, number in numbers.items()}
             | {"inert": [words for words, check in of_it.items() if not _passes(check)]}
             | {"note": notes.get(claim.name, "") if found != "holds" else ""}

@@ -109,9 +109,9 @@ index, curves = known[last]["index"], ("same networks", "other networks", "mean 
 
 
 def flagged(one, other, at):
-    """The share of the finally flagged found at each checkpoint, `(4, E)`: by each curve; found and confirmed in the end."""
+    """Share of the finally flagged found at each checkpoint, `(4, E)`: by each curve (loss: `data`'s alone); found and confirmed."""
     now, end = trajectories.highest(one, flags), trajectories.highest(other, flags)[-1]
-    by_loss = trajectories.early(trajectories.highest(cheap[:, np.searchsorted(index, at)], flags), end)["share"]
+    by_loss = trajectories.early(trajectories.highest(cheap[:, np.searchsorted(index, at) % len(index)], flags), end)["share"]
     own, cross, both = (trajectories.early(*each)["share"] for each in ((now, now[-1]), (now, end), (now & end, now[-1])))
     return np.array([own, cross, np.append([np.nan] * 2, by_loss), both])
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import nbformat
@@ -102,6 +103,14 @@ def test_a_verdict_outside_its_regime_says_so():
         report.judge(claims, onset=RIGHT_OF_BORDER)
     with pytest.raises(BadInput, match="no declared regime 'member acuracy'; did you mean"):
         report.judge(claims, regime={"member acuracy": 1.0}, onset=RIGHT_OF_BORDER)
+    bits = replace(ABOVE, name="bits", needs=("bits fit",))
+    claims = report.claims(ABOVE, bits, regime={"bits fit": 0.9, "images fit": 0.9})
+    judged = report.judge(
+        claims, regime={"bits fit": 1.0, "images fit": 0.5}, onset=RIGHT_OF_BORDER, bits=RIGHT_OF_BORDER
+    )
+    assert [row["outside"] for row in judged] == [["images fit 0.500, not 0.9"], []]
+    with pytest.raises(BadInput, match="needs 'bits fits', which no regime declares; did you mean"):
+        report.claims(replace(bits, needs=("bits fits",)), regime={"bits fit": 0.9})
 
 
 def test_a_claim_has_a_p_of_its_own_border():
