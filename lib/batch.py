@@ -37,13 +37,14 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parser = Parser(prog="python -m lib.batch", description="Execute the notebooks of a profile.")
     parser.add_argument("--profile", default="quick", help="folder of params/ (quick)")
-    parser.add_argument("--only", nargs="+", default=["*"], metavar="PATTERN", help="names or patterns, 'layers/*'")
+    names = "names or patterns, 'layers/*'"
+    parser.add_argument("--only", nargs="+", action="extend", default=[], metavar="PATTERN", help=names)
     parser.add_argument("-p", dest="extra", action="append", default=[], metavar="NAME=VALUE", help="for all notebooks")
     parser.add_argument("--plan", action="store_true", help="only say what would be done")
     cluster.options(parser)
     chosen = parser.parse_args(arguments)
     where, extra = cluster.chosen(chosen), read_parameters(chosen.extra)
-    every = notebooks(chosen.only)
+    every = notebooks(chosen.only or ["*"])
     given = {one.name: parameters(one, chosen.profile, extra) for one in every}
     unknown = [name for name in extra if not any(name in one.defaults for one in every)]
     if unknown:

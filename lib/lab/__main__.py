@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     verbs = parser.add_subparsers(dest="verb", required=True)
     verb = verbs.add_parser("plan", help="write what a profile's notebooks need and the store lacks")
     verb.add_argument("--profile", default="quick")
-    verb.add_argument("--only", nargs="+", default=["*"], metavar="PATTERN")
+    verb.add_argument("--only", nargs="+", action="extend", default=[], metavar="PATTERN")
     verb.add_argument("--out", type=Path, default=Path("plan.json"))
     verb = verbs.add_parser("run", help="compute a plan where there is torch, and pack what `collect` needs")
     verb.add_argument("plan", type=Path)
@@ -44,7 +44,7 @@ def _plan(chosen: argparse.Namespace) -> int:
     from lib.lab.declare import declare, notebooks, parameters
     from lib.lab.run import width
 
-    every = notebooks(chosen.only)
+    every = notebooks(chosen.only or ["*"])
     found = plans.plan([declare(one, parameters(one, chosen.profile)) for one in every])
     files.write(chosen.out, json.dumps(exchange.dump(found)))
     print(found.preview(width(found, cluster.Where())))
