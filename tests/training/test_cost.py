@@ -47,7 +47,11 @@ def images(n: int) -> Resident:
 def measured(n: int = 64, hold: str = "", **schedule: object) -> dict[str, float]:
     net = build(Model("resnet10", width=4), 1, 4, seed=0)
     held = rewinding.hold(net.state_dict(), hold) if hold else {}
-    given: dict[str, Any] = {"data": images(n), "members": torch.arange(n), "schedule": Schedule(3, **({"batch": 32} | schedule))}
+    given: dict[str, Any] = {
+        "data": images(n),
+        "members": torch.arange(n),
+        "schedule": Schedule(3, **({"batch": 32} | schedule)),
+    }
     given |= {"seed": 0, "held": held}
     return timed(net, 3, **given) | counted(net, **given)
 
