@@ -34,10 +34,12 @@ def _(step: Cost, of: Of) -> Arrays:
 def child() -> None:
     """Runs in the other process: reads the step from its parent, and answers with a line of JSON.
 
-    It has torch loaded and never uses it, so that its own children start at once, and all alike.
+    It has loaded what its own children need and uses none of it, so that these start at once, and all alike.
     """
     import torch
+    import torch._dynamo  # an optimizer's first step asks for it
 
+    from lib.lab import training  # noqa: F401
     from lib.training import cost
 
     torch.set_num_threads(1)

@@ -89,9 +89,9 @@ class Cost(Step):
     them (`meta` names the device). Of what goes before a training nothing is in here: a chain costs the sum over its
     trainings.
 
-    Result, measured, each `(rounds, k)`: `seconds` of an epoch, median after the first; `first_seconds` of that with
-    what goes before it; `peak_bytes` beyond weights and data. Counted, each `(k,)`: `saved_bytes` for the backward pass
-    of a step; `flops` of an epoch, and `flops_once` of what only the first one does; `epochs` that the training has.
+    Result, measured, each `(rounds, k)`: `seconds` of an epoch, the fastest after the first; `first_seconds` of that
+    with what goes before it; `peak_bytes` beyond weights and data. Counted, each `(k,)`: `saved_bytes` for the backward
+    pass of a step; `flops` of an epoch, and `flops_once` of what only the first one does; `epochs` it has.
     """
 
     revision: ClassVar = 2  # several trainings, in rounds

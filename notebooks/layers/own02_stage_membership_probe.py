@@ -70,6 +70,8 @@ claims = report.claims(
     report.Claim("pptp_quiets", "PPTP lowers what stage 4 tells", f"{who}stage 4, ordinary minus PPTP", above=0.0, control="the same models before PPTP", **ours),
     report.Claim("defence_quiets", "It is the defence that does so", f"{who}stage 4, retrained with cross-entropy minus PPTP",
                  above=0.0, control="same stages rewound, as many epochs", **ours),
+    report.Claim("as_well_as_scratch", "PPTP leaves no more in stage 4 than the same defence from scratch", f"{who}stage 4, PPTP minus from scratch",
+                 below=0.0, control="same alpha", **ours),
     regime={"member accuracy, ordinary": 0.95, "test accuracy, ordinary": learnt},
 )  # fmt: skip
 claims
@@ -164,7 +166,8 @@ report.judge(
     silent_by_distance=disparity.strength(euclidean[parts.index("stage3")]),
     pptp_quiets=more("ordinary", "PPTP", "stage4"),
     defence_quiets=more("retrained with cross-entropy", "PPTP", "stage4"),
-    checks=dict.fromkeys(("pptp_quiets", "defence_quiets"), acts),
+    as_well_as_scratch=more("PPTP", "RelaxLoss from scratch", "stage4"),
+    checks=dict.fromkeys(("pptp_quiets", "defence_quiets", "as_well_as_scratch"), acts),
     regime={f"{role} accuracy, ordinary": audit.over(accuracy["ordinary"][role]) for role in ("member", "test")},
 )
 
