@@ -427,9 +427,16 @@ class Planted:
 
     @plant.register
     def _(self, step: recipe.Cost) -> dict[str, np.ndarray]:
-        names = ("first_seconds", "seconds", "peak_bytes", "flops", "flops_once", "saved_bytes")
-        found = {name: np.array(1 + 1e6 * self.effect(step.of, name)) for name in names}
-        return found | {"epochs": np.array(step.of.schedule.epochs)}
+        def level(what: str) -> np.ndarray:
+            return 1 + 1e6 * np.array([self.effect(one, what) for one in step.of])
+
+        rng = self.draws(step)
+        found = {
+            name: level(name) * np.exp(0.01 * rng.normal(size=(step.rounds, len(step.of))))
+            for name in ("first_seconds", "seconds", "peak_bytes")
+        }
+        counts = {name: level(name) for name in ("flops", "flops_once", "saved_bytes")}
+        return found | counts | {"epochs": np.array([one.schedule.epochs for one in step.of])}
 
     @plant.register
     def _(self, step: recipe.Sparsity) -> dict[str, np.ndarray]:

@@ -82,30 +82,38 @@ class Anatomy(Step):
 
 
 class Cost(Step):
-    """Time, memory and operations of a training from where it starts (PPTP, Fig. 16), measured in a fresh process.
+    """Time, memory and operations of trainings from where they start (PPTP, Fig. 16), measured in one run.
 
-    The measurement belongs to the machine that made it (`meta` names the device). Time, and on a CPU the peak too,
-    suffer from whatever else runs there, this plan's other jobs included: let claims rest on `flops` and `saved_bytes`,
-    which are counted. Of what goes before `of` nothing is in here: a chain costs the sum over its trainings.
+    In each round every training is measured once, in turn, each in a fresh process: what else runs on the machine
+    strikes them alike, so that ratios inside a round say more than numbers do. They belong to the machine that made
+    them (`meta` names the device). Of what goes before a training nothing is in here: a chain costs the sum over its
+    trainings.
 
-    Result, each `()`: `seconds` of an epoch, median after the first; `first_seconds` of that with what goes before it;
-    `peak_bytes` beyond weights and data; `saved_bytes` for the backward pass of a step; `flops` of an epoch, and
-    `flops_once` of what only the first one does; `epochs` that the training has.
+    Result, measured, each `(rounds, k)`: `seconds` of an epoch, the fastest after the first; `first_seconds` of that
+    with what goes before it; `peak_bytes` beyond weights and data. Counted, each `(k,)`: `saved_bytes` for the backward
+    pass of a step; `flops` of an epoch, and `flops_once` of what only the first one does; `epochs` it has.
     """
 
-    of: Train
-    epochs: int = 4  # that are measured, the first of which warms up
+    revision: ClassVar = 2  # several trainings, in rounds
+
+    of: tuple[Train, ...]
+    rounds: Positive = 5
+    epochs: int = 4  # that are measured in a round, the first of which warms up
 
     def verify(self) -> None:
-        if min(self.epochs, self.of.schedule.epochs) < 2:
+        if not self.of:
+            raise BadInput("Cost takes one training or more")
+        if min(self.epochs, *(one.schedule.epochs for one in self.of)) < 2:
             raise BadInput("a cost needs two epochs or more: the first only warms up")
 
     def parents(self) -> Iterator[Step]:
-        yield from self.of.parents()  # not the training's end: it is run anew
+        for one in self.of:
+            yield from one.parents()  # not the training's end: it is run anew
 
     def operations(self, count: Count) -> float:
-        """Two epochs more are counted, and the fresh process takes three seconds to load torch."""
-        return self.of.operations(count) * (self.epochs + 2) / self.of.schedule.epochs + 1e11
+        """Each round's epochs and one to warm up, two that are counted; torch takes three seconds to load, once."""
+        looked = self.rounds * (self.epochs + 1) + 2
+        return 1e11 + looked * sum(one.operations(count) / one.schedule.epochs for one in self.of)
 
 
 class SelfAudit(Step):

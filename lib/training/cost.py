@@ -69,24 +69,15 @@ def _(step: Anatomy, of: Of) -> Arrays:
 # --- a training, as it runs -----------------------------------------------------------------------------------------
 
 
-def measure(net: Net, epochs: int, **given: Any) -> dict[str, np.ndarray]:
-    """Time, memory and operations of the first `epochs` epochs (two or more) of `training(net, **given)`.
+def timed(net: Net, epochs: int, **given: Any) -> dict[str, float]:
+    """Time and memory of the first `epochs` epochs (two or more) of `training(net, **given)`.
 
-    Measured, in a process that does nothing else, once a step has warmed it up: `first_seconds` of the first epoch with
-    all that goes before it; `seconds` of an epoch after it, the median; `peak_bytes`, the most that the training takes
+    Measured in a process that does nothing else, once a step has warmed it up: `first_seconds` of the first epoch with
+    all that goes before it; `seconds` of an epoch after it, the fastest, as what else runs on a machine only ever adds
+    to it; `peak_bytes`, the most that the training takes
     beyond what is there when it starts (weights and data): on CUDA as torch's allocator counts, elsewhere resident
     memory of this process, which is good to a few MB.
-
-    Counted, in another run of two epochs, step by step: `flops` of an epoch, forward and backward, and `flops_once` of
-    what only the first one does; `saved_bytes`, what autograd keeps of a step's forward pass for its backward pass
-    (storages that weights and statistics do not own, each once; the largest step's). The same in every run.
     """
-    first, rest, peak = _timed(net, epochs, given)
-    found = {"first_seconds": first, "seconds": float(np.median(rest)), "peak_bytes": peak} | _counted(net, given)
-    return {name: np.asarray(value) for name, value in found.items()}
-
-
-def _timed(net: Net, epochs: int, given: dict[str, Any]) -> tuple[float, list[float], int]:
     device = given["data"].device
     stamps: list[float] = []
     with _lane(device):
@@ -100,7 +91,7 @@ def _timed(net: Net, epochs: int, given: dict[str, Any]) -> tuple[float, list[fl
         run.close()
         peak = _peak(device)
     first, *rest = np.diff([start, *stamps])
-    return float(first), [float(one) for one in rest], max(0, peak - before)
+    return {"first_seconds": float(first), "seconds": float(min(rest)), "peak_bytes": max(0, peak - before)}
 
 
 def _warm(net: Net, given: dict[str, Any]) -> None:
@@ -114,7 +105,13 @@ def _warm(net: Net, given: dict[str, Any]) -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _counted(net: Net, given: dict[str, Any]) -> dict[str, int]:
+def counted(net: Net, **given: Any) -> dict[str, float]:
+    """Operations and memory of `training(net, **given)`, from a run of two epochs, step by step; the same in every run.
+
+    `flops` of an epoch, forward and backward, and `flops_once` of what only the first one does; `saved_bytes`, what
+    autograd keeps of a step's forward pass for its backward pass (storages that weights and statistics do not own, each
+    once; the largest step's).
+    """
     ended: list[int] = []
     operations = [0, 0]
     saved = 0

@@ -134,7 +134,7 @@ def test_every_kind_of_step_computes() -> None:
     pair = Setup(DATA, Halves(80, test=40), MODEL, SHORT, 1).pairs()[0]
     steps = [pair.distance(), pair.distance("blocks"), StageProbe(pair.whole, 16), Anatomy(DATA, MODEL)]
     steps += [self_audit(pool()), Attack(Threshold("loss"), pool().states)]
-    steps += [pair.similarity(), StageMembership(pair.half), Cost(pair.whole, 2)]
+    steps += [pair.similarity(), StageMembership(pair.half), Cost((pair.whole, pair.half), 3, 2)]
     results = lab.realize(steps)
     distance = results[steps[0]]
     assert distance.parts[:2] == ["stem", "stage1"] and distance["euclidean"].shape == (len(distance.parts), 80)
@@ -148,7 +148,9 @@ def test_every_kind_of_step_computes() -> None:
     assert alike["aligned"].shape == (6, 40) and set(alike["index"]) < set(distance["index"])
     assert told["scores"].shape == (6, 40) and told["member"].sum() == 20
     np.testing.assert_array_equal(told["member"], distance["seen_b"][np.isin(distance["index"], told["index"])])
-    assert all(cost[name] > 0 for name in ("seconds", "first_seconds", "saved_bytes", "flops")) and cost["epochs"] == 2
+    assert all(cost[name].shape == (3, 2) for name in ("seconds", "first_seconds", "peak_bytes"))
+    assert all((cost[name] > 0).all() for name in ("seconds", "first_seconds", "saved_bytes", "flops"))
+    assert cost["epochs"].tolist() == [2, 2] and cost["flops"][0] == 2 * cost["flops"][1]  # twice the members
 
 
 def test_a_target_never_has_a_shadow_of_its_own_pair() -> None:

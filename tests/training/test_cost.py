@@ -1,6 +1,7 @@
 """Counts against arithmetic."""
 
 from collections import OrderedDict
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from lib import rewinding
 from lib.data.resident import Resident
 from lib.models import Net, build
 from lib.recipe import Augment, Model, Schedule
-from lib.training.cost import _level, _peak, _saving, anatomy, measure
+from lib.training.cost import _level, _peak, _saving, anatomy, counted, timed
 
 
 def test_resnet18_at_full_width() -> None:
@@ -46,8 +47,13 @@ def images(n: int) -> Resident:
 def measured(n: int = 64, hold: str = "", **schedule: object) -> dict[str, float]:
     net = build(Model("resnet10", width=4), 1, 4, seed=0)
     held = rewinding.hold(net.state_dict(), hold) if hold else {}
-    given = {"data": images(n), "members": torch.arange(n), "schedule": Schedule(3, **({"batch": 32} | schedule))}
-    return {name: value.item() for name, value in measure(net, 3, **given, seed=0, held=held).items()}
+    given: dict[str, Any] = {
+        "data": images(n),
+        "members": torch.arange(n),
+        "schedule": Schedule(3, **({"batch": 32} | schedule)),
+    }
+    given |= {"seed": 0, "held": held}
+    return timed(net, 3, **given) | counted(net, **given)
 
 
 COUNTED = ("flops", "flops_once", "saved_bytes")
