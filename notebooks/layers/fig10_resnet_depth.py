@@ -165,9 +165,6 @@ report.table(
     caption=f"Onset: first stage whose interval lies outside 0.5 ± {margin} and the seed floor's; {pairs} pairs a depth",
 )
 
-# %% [markdown]
-# ## Verdicts
-
 # %%
 leads = {m: audit.least(disparity.contrast(*read[model, m], last, early) for model in models) for m in names}
 third = [disparity.areas(*read[model, "direction"])[:, last - 1] - 0.5 for model in models]
