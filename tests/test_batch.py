@@ -94,13 +94,9 @@ class TestSmoke:
 
 
 # Claims that no plant decides both ways, and why. These lists may only shrink.
-SILENT = "that a stage tells nothing: at quick's sizes the interval is wider than the margin"
 ZERO = "below resolution by design: quick's non-members do not show this FPR"
 RARE = "too many comparisons at once for effects that are drawn at random"
 UNDECIDABLE = {
-    "layers/fig05_channels_atm stage_3_is_beyond_the_margin": SILENT,
-    "layers/fig10_resnet_depth early_stages_are_silent": SILENT,
-    "layers/fig11_atm_depth stage_3_is_beyond_the_margin": SILENT,
     "layers/fig15_roc adv_reg_01": ZERO,
     "layers/fig15_roc relaxloss_01": ZERO,
     "pruning/fig14_fig15_ppb_gaps sensitivity_as_dense": RARE,

@@ -11,28 +11,37 @@
 # %% [markdown]
 # # Does the width of an Active Token Mixer's last stages move the disparity?
 #
-# **PPTP, Fig. 5** (section 3.3). The probe of Fig. 1 on the smallest Active Token Mixer (ATM-XT), with stages 3 and 4 made narrower or wider; stages 1 and 2 stay.
-# Figs. 5 and 7 carry the same caption. By the paper's text Fig. 7 is the study of the feature map, which leaves the channels to Fig. 5, of which it says no more.
+# **PPTP, Fig. 5** (section 3.3). The probe of Fig. 1 on the smallest Active Token Mixer (ATM-XT), with stages 3 and 4
+# made narrower or wider; stages 1 and 2 stay. Figs. 5 and 7 carry the same caption. By the paper's text Fig. 7 is the
+# study of the feature map, which leaves the channels to Fig. 5, of which it says no more.
 #
-# **The paper says** that channel size does not change where the risk occurs, and that in an ATM it always starts at stage 3 (TinyImageNet, augmented). Its text
-# prints neither widths nor accuracies for this figure.
+# **The paper says** that channel size does not change where the risk occurs, and that in an ATM it always starts at
+# stage 3 (TinyImageNet, augmented). Its text gives neither widths nor accuracies for this figure.
 #
-# **It would be wrong if** at some width stage 3 told the halves apart no better than stages 1 and 2, or if its AUC stayed within the margin of one half.
+# **It would be wrong if** stages 1 or 2 told the halves apart, or if at some width stage 3 did so by less than the
+# smallest disparity worth having.
+#
+# Rules were settled on draw 0 and are judged on this one (seed 1). An ATM learns slowly at this size; the networks of
+# `quick` fit nine members of ten, so the regime asks for less than the .95 of the ResNets' pages.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "atm-xt"  # architecture (paper: atm-xt)
 width = 8  # channels of stage 1; stages 2 to 4 have 2, 5 and 8 times as many (paper: 64)
-patch = 2  # stride of the patch embedding, pixels: maps of 8, 4, 2, 1 pixels a side (paper: not stated; 4 as published, with 16, 8, 4, 2 at 64)
+patch = 4  # stride of the patch embedding, pixels: maps of 4, 2, 1, 1 pixels a side (paper: not stated; 4 as published, with 16, 8, 4, 2 at 64)
 channels = [[20, 32], [40, 64]]  # channels of stages 3 and 4, narrowest first (paper: not in its text; as published: 5 and 8 times the width)
-pool = 200  # samples in D_all (paper: 100,000)
-epochs = 16  # epochs (paper: not stated)
-batch = 32  # samples a step (paper: not stated)
-lr = 0.005  # learning rate of Adam without weight decay, cosine to 0 (paper: neither optimizer nor rate stated)
+init = "xavier"  # initial weights: own (published, normal with .02, which a narrow network hardly leaves) or xavier (paper: not stated)
+pool = 512  # samples in D_all (paper: 100,000)
+epochs = 20  # epochs (paper: not stated)
+batch = 128  # samples a step (paper: not stated)
+lr = 0.003  # learning rate of Adam without weight decay, cosine to 0 (paper: neither optimizer nor rate stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
-pairs = 8  # pairs of networks a width, each with its own seed and its own half (paper: one)
-margin = 0.02  # an AUC closer to 0.5 than this counts as no disparity
+pairs = 6  # pairs of networks a width, each with its own seed and its own half (paper: one)
+worth = 0.05  # smallest |AUC - 0.5|, or change of it, worth having (ours)
+margin = 0.02  # of an onset: an AUC closer to 0.5 than this counts as no disparity (ours)
+fitted = 0.85  # least member accuracy of a network that has learnt its members (ours)
+learnt = 0.6  # least test accuracy of a network that has learnt (ours)
 seed = 1  # seed of halves, initialisations and orders
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -41,40 +50,23 @@ from lib import audit, lab, report
 from lib.localization import disparity
 from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
-claims = report.claims(
-    report.Claim(
-        "stage_3_leads",
-        "Whatever the width, the disparity begins at stage 3",
-        quantity="|AUC − 0.5| of stage 3 minus the largest of stages 1-2, smallest over widths, Euclidean",
-        above=0.0,
-        paper="Fig. 5",
-        control="two seeds on the same data",
-    ),
-    report.Claim(
-        "stage_3_leads_direction",
-        "By direction, too, it begins at stage 3",
-        quantity="|AUC − 0.5| of stage 3 minus the largest of stages 1-2, smallest over widths, direction",
-        above=0.0,
-        paper="Fig. 5 (our reading)",
-        control="free of the length of the features",
-    ),
-    report.Claim(
-        "stage_3_is_beyond_the_margin",
-        "Stage 3 shows a disparity at every width",
-        quantity="|AUC − 0.5| of stage 3, smallest over widths, direction",
-        above=margin,
-        paper="Fig. 5",
-        control="two seeds on the same data",
-    ),
-    report.Claim(
-        "wider_tells_more",
-        "As in a ResNet (Fig. 6), a wider last stage shows more disparity",
-        quantity="|AUC − 0.5| of stage 4, widest minus narrowest, Euclidean",
-        above=0.0,
-        paper="section 3.3, shown for ResNet18 alone (Fig. 6)",
-        control="paired: same seeds, same halves",
-    ),
+fig, ours, strength = {"paper": "Fig. 5", "margin": worth}, {"paper": "our question", "margin": worth}, "|AUC − 0.5|"
+floor, paired, other = (
+    {"control": each} for each in ("two seeds on the same data", "paired: same seeds, same halves", "free of the features' length")
 )
+all_over = "smallest over widths, Euclidean"
+early_over = "AUC − 0.5 of stages 1 and 2, the farthest from 0 over widths, Euclidean"
+claims = report.claims(
+    report.Claim("early_stages_are_silent", "At no width do stages 1 and 2 show a disparity", early_over, within=worth, **floor, **fig),
+    report.Claim("stage_3_shows_it", "At every width stage 3 shows a disparity worth having", f"{strength} of stage 3, {all_over}", above=worth, **floor, **fig),
+    report.Claim("stage_4_shows_it", "At every width unseen samples are farther in stage 4", f"AUC − 0.5 of stage 4, {all_over}", above=0.0, **floor, **ours),
+    report.Claim("width_changes_nothing", "Stage 3 shows as much at every width", "disparity of stage 3, widest minus narrowest, Euclidean", within=worth, **paired, **fig),
+    report.Claim(
+        "stage_3_shows_some_direction", "By direction stage 3 shows a disparity, if less than that",
+        "AUC − 0.5 of stage 3, mean over widths, direction", above=0.0, **other, **ours,
+    ),
+    regime={"member accuracy at every width": fitted, "test accuracy at every width": learnt},
+)  # fmt: skip
 claims
 
 # %% [markdown]
@@ -82,79 +74,76 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, "adam", lr, weight_decay=0.0, augment=Augment(augment) if augment else None)
-probes = {
-    f"{third}, {fourth}": Setup(
-        Data(data, pixels),
-        Halves(pool, seed=seed),
-        Model(
-            model,
-            width,
-            patch=patch,
-            stage3_channels=third if third != 5 * width else None,
-            stage4_channels=fourth if fourth != 8 * width else None,
-        ),
-        schedule,
-        pairs,
-        seed,
-        precision,
-    ).pairs()
+what, halves = Data(data, pixels), Halves(pool, seed=seed)
+networks = {
+    f"{third} and {fourth}": Model(
+        model,
+        width,
+        patch=patch,
+        stage3_channels=third if third != 5 * width else None,
+        stage4_channels=fourth if fourth != 8 * width else None,
+        init=init,
+    )
     for third, fourth in channels
 }
-widths = list(probes)
-distances = {wide: [pair.distance() for pair in probe] for wide, probe in probes.items()}
-floors = {wide: seed_floors(probe) for wide, probe in probes.items()}
-signals = {wide: [Signals(pair.whole) for pair in probe] for wide, probe in probes.items()}
+probes = {name: Setup(what, halves, net, schedule, pairs, seed, precision).pairs() for name, net in networks.items()}
+distances = {name: [pair.distance() for pair in probe] for name, probe in probes.items()}
+floors = {name: seed_floors(probe) for name, probe in probes.items()}
+signals = {name: [Signals(pair.whole) for pair in probe] for name, probe in probes.items()}
+first, *_, last = probes
 
 # %%
-results = lab.realize(distances, floors, signals, self_audit(probes[widths[0]]))
+results = lab.realize(distances, floors, signals, self_audit(probes[first]))
 
 # %% [markdown]
-# ## Stage by stage, width by width
-# The grey band, two seeds on the same data, is that of the narrowest network.
+# ## Stage by stage
+# The grey steps, two seeds on the same data, are those of the first network.
 
 # %%
-parts = results[distances[widths[0]][0]].parts
+parts = results[distances[first][0]].parts
 names = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)"}
 read, profiles, controls, onsets = disparity.survey(results, distances, floors, names, parts, margin)
-shown = [i for i, part in enumerate(parts) if part.startswith("stage")]
-firsts = {wide: results[distances[wide][0]] for wide in widths}
+early, third, fourth = [parts.index("stage1"), parts.index("stage2")], parts.index("stage3"), parts.index("stage4")
+one = {name: results[distances[name][0]] for name in probes}
 report.histograms(
-    {(name, parts[i]): (one["euclidean"][i][one["seen_b"]], one["euclidean"][i][~one["seen_b"]]) for name, one in firsts.items() for i in shown},
+    {(n, parts[i]): (of["euclidean"][i][of["seen_b"]], of["euclidean"][i][~of["seen_b"]]) for n, of in one.items() for i in (*early, third, fourth)},
     xlabel="normalised feature distance between M_all and M_h1",
-    title="One pair of each width; over all pairs the AUC of stage 3 is "
-    + " and ".join(f"{profiles[wide, 'euclidean'][parts.index('stage3')].value:.2f} ({wide})" for wide in widths),
-    notes={(wide, parts[i]): f"AUC {profiles[wide, 'euclidean'][i].value:.2f}" for wide in widths for i in shown},
+    title=f"One pair a width. Over all pairs stage 3 is at most {max(abs(profiles[n, 'euclidean'][third].value - 0.5) for n in probes):.3f} from one half",
+    notes={(n, parts[i]): f"AUC of {pairs} pairs {profiles[n, 'euclidean'][i].value:.2f}" for n in probes for i in (*early, third, fourth)},
 )
 
 # %%
+told = {name: onsets[name, "euclidean"].replace("none", "no stage") for name in probes}
 report.profile(
     [
-        {"part": part, "value": estimate, "channels of stages 3 and 4": wide, "measure": names[m]}
-        for (wide, m), profile in profiles.items()
-        for part, estimate in zip(parts, profile, strict=True)
+        {"part": p, "value": e, "channels of stages 3, 4": name, "measure": names[m]}
+        for (name, m), found in profiles.items()
+        for p, e in zip(parts, found, strict=True)
     ],
-    hue="channels of stages 3 and 4",
+    hue="channels of stages 3, 4",
     facet="measure",
-    floor=[
-        {"part": part, "value": estimate, "measure": names[m]} for m in names for part, estimate in zip(parts, controls[widths[0], m], strict=True)
-    ],
-    title="Onset by the paper's distance: " + ", ".join(f"{onsets[wide, 'euclidean']} ({wide})" for wide in widths),
+    begins="stage3",
+    floor=[{"part": p, "value": e, "measure": names[m]} for m in names for p, e in zip(parts, controls[first, m], strict=True)],
+    title="By the paper's distance the disparity begins in " + ", ".join(f"{where} ({name})" for name, where in told.items()),
     ylabel="AUC, unseen against seen by M_h1",
 )
 
 # %%
+members, tests = ({name: [float(results[s][f"accuracy_{who}"]) for s in signals[name]] for name in probes} for who in ("member", "test"))
 report.table(
     [
         {
-            "channels of stages 3, 4": wide,
-            "onset, Euclidean": onsets[wide, "euclidean"],
-            "onset, direction": onsets[wide, "direction"],
-            "paper": "stage3",
-            "AUC of stage 3, direction": profiles[wide, "direction"][parts.index("stage3")],
-            "train accuracy": audit.over([results[s]["accuracy_member"] for s in signals[wide]]),
-            "test accuracy": audit.over([results[s]["accuracy_test"] for s in signals[wide]]),
+            "channels of stages 3, 4": name,
+            "onset, Euclidean": onsets[name, "euclidean"],
+            "onset, direction": onsets[name, "direction"],
+            "paper, onset": "stage3",
+            "stage 3, Euclidean": profiles[name, "euclidean"][third],
+            "stage 4, Euclidean": profiles[name, "euclidean"][fourth],
+            "stage 3, direction": profiles[name, "direction"][third],
+            "member accuracy": audit.over(members[name]),
+            "test accuracy": audit.over(tests[name]),
         }
-        for wide in widths
+        for name in probes
     ],
     paper="onset in Fig. 5, ATM-XT on TinyImageNet",
     caption=f"Onset: first stage whose interval lies outside 0.5 ± {margin} and outside the seed floor's; {pairs} pairs a width",
@@ -163,20 +152,23 @@ report.table(
 # %% [markdown]
 # ## Verdicts
 
+
 # %%
-early, third = [parts.index("stage1"), parts.index("stage2")], parts.index("stage3")
-leads = {m: audit.least(disparity.contrast(*read[wide, m], third, early) for wide in widths) for m in names}
+turned = [disparity.areas(*read[name, "direction"])[:, third] - 0.5 for name in probes]
 report.judge(
     claims,
-    stage_3_leads=leads["euclidean"],
-    stage_3_leads_direction=leads["direction"],
-    stage_3_is_beyond_the_margin=audit.least(disparity.strength(profiles[wide, "direction"][third]) for wide in widths),
-    wider_tells_more=disparity.versus(read[widths[-1], "euclidean"], read[widths[0], "euclidean"], parts.index("stage4")),
+    early_stages_are_silent=audit.largest(disparity.strength(profiles[name, "euclidean"][i]) for name in probes for i in early),
+    stage_3_shows_it=audit.least(disparity.strength(profiles[name, "euclidean"][third]) for name in probes),
+    stage_4_shows_it=audit.least(audit.over(disparity.areas(*read[name, "euclidean"])[:, fourth] - 0.5) for name in probes),
+    stage_3_shows_some_direction=audit.over(sum(turned) / len(turned)),
+    width_changes_nothing=disparity.versus(read[last, "euclidean"], read[first, "euclidean"], third),
+    regime={f"{who} accuracy at every width": audit.least(map(audit.over, of.values())) for who, of in (("member", members), ("test", tests))},
 )
 
 # %% [markdown]
-# **Caveat.** Width and number of weights change together, and so may the fit (see the training accuracies): architectures are compared, not channels alone.
-# With the 200 samples of `quick`, a disparity of a few hundredths in stage 3 can hardly be shown or ruled out.
+# **Caveat.** In `quick`, at 16 pixels, the patches leave maps of 4, 2, 1 and 1 pixels a side: where one pixel is
+# left, nothing is left to mix. The networks do not fit as well as the ResNets' of Fig. 10 and so have less to tell.
+# Width and number of weights change together, and so may the fit (see the member accuracies).
 
 # %%
 report.provenance(results)

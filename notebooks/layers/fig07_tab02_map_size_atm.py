@@ -11,14 +11,19 @@
 # %% [markdown]
 # # Does a larger feature map in an Active Token Mixer leak more?
 #
-# **PPTP, Fig. 7 and Tab. 2** (section 3.3). The probe of Fig. 1 on the smallest Active Token Mixer (ATM-XT), with a larger feature map. Figs. 5 and 7 carry
-# the same caption (channel sizes); by the paper's text, Fig. 7 is this one. Tab. 2 speaks of the map of stage 4 and does not say how it grows: we halve the stride
-# of the patch embedding, which gives every stage four times the pixels.
+# **PPTP, Fig. 7 and Tab. 2** (section 3.3). The probe of Fig. 1 on the smallest Active Token Mixer (ATM-XT), with a
+# larger feature map. Figs. 5 and 7 carry the same caption (channel sizes); by the paper's text, Fig. 7 is this one.
+# Tab. 2 does not say how the map grows: we halve the stride of the patch embedding, for four times the pixels.
 #
-# **The paper says** that the disparity still begins at stage 3, while test accuracy rises from 36.28 to 47.29 % and training accuracy stays at 99.97 and 99.98 %
-# (TinyImageNet, augmented). As in ResNets, the larger map does not significantly exacerbate the disparity: it buys accuracy at little privacy.
+# **The paper says** that the disparity still begins at stage 3, while test accuracy rises from 36.28 to 47.29 % and
+# training accuracy stays at 99.97 and 99.98 % (TinyImageNet, augmented): the larger map does not significantly
+# exacerbate the disparity.
 #
-# **It would be wrong if** with some map stage 3 told the halves apart no better than stages 1 and 2, or the larger map generalized no better, or it leaked much more.
+# **It would be wrong if** stages 1 or 2 told the halves apart, or stage 3 did not, or the larger map generalized no
+# better, or it leaked more.
+#
+# Rules were settled on draw 0 and are judged on this one (seed 1). An ATM learns slowly at this size; the networks of
+# `quick` fit nine members of ten, so the regime asks for less than the .95 of the ResNets' pages.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
@@ -26,14 +31,18 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "atm-xt"  # architecture (paper: atm-xt)
 width = 8  # channels of stage 1; stages 2 to 4 have 2, 5 and 8 times as many (paper: 64)
 patches = [4, 2]  # stride of the patch embedding, pixels: the usual map, and four times its pixels (paper: 1x and 4x; how is not stated)
-pool = 200  # samples in D_all (paper: 100,000)
-epochs = 16  # epochs (paper: not stated)
-batch = 32  # samples a step (paper: not stated)
-lr = 0.005  # learning rate of Adam without weight decay, cosine to 0 (paper: neither optimizer nor rate stated)
+init = "xavier"  # initial weights: own (published, normal with .02, which a narrow network hardly leaves) or xavier (paper: not stated)
+pool = 512  # samples in D_all (paper: 100,000)
+epochs = 20  # epochs (paper: not stated)
+batch = 128  # samples a step (paper: not stated)
+lr = 0.003  # learning rate of Adam without weight decay, cosine to 0 (paper: neither optimizer nor rate stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
-pairs = 8  # pairs of networks a map, each with its own seed and its own half (paper: one)
-margin = 0.02  # an AUC closer to 0.5 than this counts as no disparity
-little = 0.05  # a change of the AUC smaller than this is little, as for Fig. 4 (our reading of "not significantly")
+pairs = 6  # pairs of networks a map, each with its own seed and its own half (paper: one)
+worth = 0.05  # smallest |AUC - 0.5|, or change of it, worth having (ours)
+margin = 0.02  # of an onset: an AUC closer to 0.5 than this counts as no disparity (ours)
+points = 0.05  # smallest gain of test accuracy worth having, half of the paper's (ours)
+fitted = 0.85  # least member accuracy of a network that has learnt its members (ours)
+learnt = 0.6  # least test accuracy of a network that has learnt (ours)
 seed = 1  # seed of halves, initialisations and orders
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -42,48 +51,34 @@ from lib import audit, lab, report
 from lib.localization import disparity
 from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
-claims = report.claims(
-    report.Claim(
-        "stage_3_leads",
-        "Whatever the map, the disparity begins at stage 3",
-        quantity="|AUC − 0.5| of stage 3 minus the largest of stages 1-2, smallest over maps, Euclidean",
-        above=0.0,
-        paper="Fig. 7",
-        control="two seeds on the same data",
-    ),
-    report.Claim(
-        "stage_3_leads_direction",
-        "By direction, too, it begins at stage 3",
-        quantity="|AUC − 0.5| of stage 3 minus the largest of stages 1-2, smallest over maps, direction",
-        above=0.0,
-        paper="Fig. 7 (our reading)",
-        control="free of the length of the features",
-    ),
-    report.Claim(
-        "larger_map_generalizes",
-        "A map of four times the pixels generalizes better",
-        quantity="test accuracy, largest map minus smallest",
-        above=0.0,
-        paper="Tab. 2",
-        control="paired: same seeds, same halves",
-    ),
-    report.Claim(
-        "larger_map_hardly_leaks_more",
-        "A larger map does not significantly exacerbate the disparity",
-        quantity="|AUC − 0.5| of stage 4, largest map minus smallest, Euclidean",
-        below=little,
-        paper="Fig. 7",
-        control="paired: same seeds, same halves",
-    ),
-    report.Claim(
-        "both_fit",
-        "With either map the training data are fitted",
-        quantity="training accuracy, smallest over maps",
-        above=0.99,
-        paper="Tab. 2",
-        control="M_all alone, on its own pool",
-    ),
+fig, ours, strength = {"paper": "Fig. 7", "margin": worth}, {"paper": "our question", "margin": worth}, "|AUC − 0.5|"
+floor, paired, other = (
+    {"control": each} for each in ("two seeds on the same data", "paired: same seeds, same halves", "free of the features' length")
 )
+all_over = "smallest over maps, Euclidean"
+early_over = "AUC − 0.5 of stages 1 and 2, the farthest from 0 over maps, Euclidean"
+claims = report.claims(
+    report.Claim("early_stages_are_silent", "With no map do stages 1 and 2 show a disparity", early_over, within=worth, **floor, **fig),
+    report.Claim("stage_3_shows_it", "With every map stage 3 shows a disparity worth having", f"{strength} of stage 3, {all_over}", above=worth, **floor, **fig),
+    report.Claim("stage_4_shows_it", "With every map unseen samples are farther in stage 4", f"AUC − 0.5 of stage 4, {all_over}", above=0.0, **floor, **ours),
+    report.Claim(
+        "larger_map_generalizes", "A map of four times the pixels generalizes better",
+        "test accuracy, largest map minus smallest", above=0.0, paper="Tab. 2", margin=points, **paired,
+    ),
+    report.Claim(
+        "larger_map_fits_better", "The larger map learns its members better, too, where the paper's networks fit alike",
+        "member accuracy, largest map minus smallest", above=0.02, paper="Tab. 2, against it", margin=points, **paired,
+    ),
+    report.Claim(
+        "larger_map_hardly_leaks_more", "A larger map does not significantly exacerbate the disparity",
+        f"{strength} of stage 4, largest map minus smallest, Euclidean", below=worth, **paired, **fig,
+    ),
+    report.Claim(
+        "stage_3_shows_some_direction", "By direction stage 3 shows a disparity, if less than that",
+        "AUC − 0.5 of stage 3, mean over maps, direction", above=0.0, **other, **ours,
+    ),
+    regime={"member accuracy with every map": fitted, "test accuracy with every map": learnt},
+)  # fmt: skip
 claims
 
 # %% [markdown]
@@ -92,94 +87,92 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, "adam", lr, weight_decay=0.0, augment=Augment(augment) if augment else None)
-halved = Data(data, pixels), Halves(pool, seed=seed)
-probes = {p: Setup(*halved, Model(model, width, patch=p), schedule, pairs, seed, precision).pairs() for p in patches}
-distances = {patch: [pair.distance() for pair in probe] for patch, probe in probes.items()}
-floors = {patch: seed_floors(probe) for patch, probe in probes.items()}
-signals = {patch: [Signals(pair.whole) for pair in probe] for patch, probe in probes.items()}
+what, halves = Data(data, pixels), Halves(pool, seed=seed)
+networks = {f"{pixels // p}x{pixels // p} in stage 1": Model(model, width, patch=p, init=init) for p in patches}
+probes = {name: Setup(what, halves, net, schedule, pairs, seed, precision).pairs() for name, net in networks.items()}
+distances = {name: [pair.distance() for pair in probe] for name, probe in probes.items()}
+floors = {name: seed_floors(probe) for name, probe in probes.items()}
+signals = {name: [Signals(pair.whole) for pair in probe] for name, probe in probes.items()}
+first, *_, last = probes
 
 # %%
-results = lab.realize(distances, floors, signals, self_audit(probes[patches[0]]))
+results = lab.realize(distances, floors, signals, self_audit(probes[first]))
 
 # %% [markdown]
-# ## Disparity and accuracy against the map
-# The grey band, two seeds on the same data, is that of the first map.
+# ## Stage by stage
+# The grey steps, two seeds on the same data, are those of the first network.
 
 # %%
-side = {patch: f"{pixels // patch}x{pixels // patch} in stage 1" for patch in patches}
-parts = results[distances[patches[0]][0]].parts
+parts = results[distances[first][0]].parts
 names = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)"}
 read, profiles, controls, onsets = disparity.survey(results, distances, floors, names, parts, margin)
-shown = [i for i, part in enumerate(parts) if part.startswith("stage")]
-firsts = {side[patch]: results[distances[patch][0]] for patch in patches}
+early, third, fourth = [parts.index("stage1"), parts.index("stage2")], parts.index("stage3"), parts.index("stage4")
+one = {name: results[distances[name][0]] for name in probes}
 report.histograms(
-    {(name, parts[i]): (one["euclidean"][i][one["seen_b"]], one["euclidean"][i][~one["seen_b"]]) for name, one in firsts.items() for i in shown},
+    {(n, parts[i]): (of["euclidean"][i][of["seen_b"]], of["euclidean"][i][~of["seen_b"]]) for n, of in one.items() for i in (*early, third, fourth)},
     xlabel="normalised feature distance between M_all and M_h1",
-    title="One pair with each map; over all pairs the AUC of stage 3 is "
-    + " and ".join(f"{profiles[patch, 'euclidean'][parts.index('stage3')].value:.2f} ({side[patch]})" for patch in patches),
-    notes={(side[patch], parts[i]): f"AUC {profiles[patch, 'euclidean'][i].value:.2f}" for patch in patches for i in shown},
+    title=f"One pair a map. Over all pairs stage 3 is at most {max(abs(profiles[n, 'euclidean'][third].value - 0.5) for n in probes):.3f} from one half",
+    notes={(n, parts[i]): f"AUC of {pairs} pairs {profiles[n, 'euclidean'][i].value:.2f}" for n in probes for i in (*early, third, fourth)},
 )
 
 # %%
+told = {name: onsets[name, "euclidean"].replace("none", "no stage") for name in probes}
 report.profile(
-    [
-        {"part": part, "value": estimate, "map": side[patch], "measure": names[m]}
-        for (patch, m), profile in profiles.items()
-        for part, estimate in zip(parts, profile, strict=True)
-    ],
+    [{"part": p, "value": e, "map": name, "measure": names[m]} for (name, m), found in profiles.items() for p, e in zip(parts, found, strict=True)],
     hue="map",
     facet="measure",
-    floor=[{"part": p, "value": e, "measure": names[m]} for m in names for p, e in zip(parts, controls[patches[0], m], strict=True)],
-    title="Onset by the paper's distance: " + ", ".join(f"{onsets[patch, 'euclidean']} ({side[patch]})" for patch in patches),
+    begins="stage3",
+    floor=[{"part": p, "value": e, "measure": names[m]} for m in names for p, e in zip(parts, controls[first, m], strict=True)],
+    title="By the paper's distance the disparity begins in " + ", ".join(f"{where} ({name})" for name, where in told.items()),
     ylabel="AUC, unseen against seen by M_h1",
 )
 
 # %%
-accuracy = {patch: [float(results[s]["accuracy_test"]) for s in signals[patch]] for patch in patches}
-fitted = {patch: audit.over([results[s]["accuracy_member"] for s in signals[patch]]) for patch in patches}
-PAPER = {max(patches): (0.3628, 0.9997), max(patches) // 2: (0.4729, 0.9998)}  # Tab. 2, 1x and 4x: test and training accuracy
-gain = audit.paired_difference(accuracy[min(patches)], accuracy[max(patches)])
-report.against_paper(
-    [{"setting": side[p], "value": audit.over(accuracy[p]), "paper": PAPER.get(p, (None,))[0]} for p in patches],
-    title=f"The largest map: {100 * gain.value:+.1f} points of accuracy against the smallest (paper: +11.0)",
-    xlabel="test accuracy of M_all",
-    source="Tab. 2 at the same ratio of maps, TinyImageNet",
-)
-
-# %%
+members, tests = ({name: [float(results[s][f"accuracy_{who}"]) for s in signals[name]] for name in probes} for who in ("member", "test"))
+PAPER = {0: (0.3628, 0.9997), 1: (0.4729, 0.9998)}  # Tab. 2, 1x and 4x: test and training accuracy
 report.table(
     [
         {
-            "map": side[patch],
-            "onset, Euclidean": onsets[patch, "euclidean"],
-            "onset, direction": onsets[patch, "direction"],
-            "train accuracy": fitted[patch],
-            "paper, train": PAPER.get(patch, (None, None))[1],
-            "test accuracy": audit.over(accuracy[patch]),
-            "paper, test": PAPER.get(patch, (None, None))[0],
+            "map": name,
+            "onset, Euclidean": onsets[name, "euclidean"],
+            "onset, direction": onsets[name, "direction"],
+            "paper, onset": "stage3",
+            "stage 3, Euclidean": profiles[name, "euclidean"][third],
+            "stage 4, Euclidean": profiles[name, "euclidean"][fourth],
+            "stage 3, direction": profiles[name, "direction"][third],
+            "member accuracy": audit.over(members[name]),
+            "test accuracy": audit.over(tests[name]),
+            "paper, train": PAPER.get(i, (None, None))[1],
+            "paper, test": PAPER.get(i, (None, None))[0],
         }
-        for patch in patches
+        for i, name in enumerate(probes)
     ],
-    paper="accuracies of Tab. 2; the paper's onset is stage 3 with either map",
-    caption=f"Over {pairs} pairs; onset: first stage whose interval lies outside 0.5 ± {margin} and outside the seed floor's",
-)
-
-# %%
-early, third = [parts.index("stage1"), parts.index("stage2")], parts.index("stage3")
-leads = {m: audit.least(disparity.contrast(*read[patch, m], third, early) for patch in patches) for m in names}
-report.judge(
-    claims,
-    stage_3_leads=leads["euclidean"],
-    stage_3_leads_direction=leads["direction"],
-    larger_map_generalizes=gain,
-    larger_map_hardly_leaks_more=disparity.versus(read[min(patches), "euclidean"], read[max(patches), "euclidean"], third + 1),
-    both_fit=audit.least(fitted.values()),
-    notes={"both_fit": f"We think that so small a network needs more steps than {epochs} epochs of {pool:,} images, {batch} a step"},
+    paper="accuracies of Tab. 2 and onset of Fig. 7, ATM-XT on TinyImageNet",
+    caption=f"Onset: first stage whose interval lies outside 0.5 ± {margin} and outside the seed floor's; {pairs} pairs a map",
 )
 
 # %% [markdown]
-# **Caveat.** Four times the pixels are also about four times the operations, so accuracy is not compared at equal cost. In `quick`, at 16 pixels,
-# the smaller maps end at one pixel from stage 3 on, where nothing is left to mix; and its 200 samples can hardly decide on a few hundredths.
+# ## Verdicts
+
+
+# %%
+turned = [disparity.areas(*read[name, "direction"])[:, third] - 0.5 for name in probes]
+report.judge(
+    claims,
+    early_stages_are_silent=audit.largest(disparity.strength(profiles[name, "euclidean"][i]) for name in probes for i in early),
+    stage_3_shows_it=audit.least(disparity.strength(profiles[name, "euclidean"][third]) for name in probes),
+    stage_4_shows_it=audit.least(audit.over(disparity.areas(*read[name, "euclidean"])[:, fourth] - 0.5) for name in probes),
+    stage_3_shows_some_direction=audit.over(sum(turned) / len(turned)),
+    larger_map_generalizes=audit.paired_difference(tests[last], tests[first]),
+    larger_map_fits_better=audit.paired_difference(members[last], members[first]),
+    larger_map_hardly_leaks_more=disparity.versus(read[last, "euclidean"], read[first, "euclidean"], fourth),
+    regime={f"{who} accuracy with every map": audit.least(map(audit.over, of.values())) for who, of in (("member", members), ("test", tests))},
+)
+
+# %% [markdown]
+# **Caveat.** In `quick`, at 16 pixels, the maps have 4, 2, 1, 1 and 8, 4, 2, 1 pixels a side: where one pixel is left,
+# nothing is left to mix. Four times the pixels are also about four times the operations, so accuracy is not compared
+# at equal cost; and the larger map fits its members better (see the table), which by itself lets it tell more.
 
 # %%
 report.provenance(results)

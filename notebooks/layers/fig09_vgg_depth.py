@@ -11,14 +11,16 @@
 # %% [markdown]
 # # Does a deeper VGG leak from an earlier stage?
 #
-# **PPTP, Fig. 9** (section 3.3). The probe of Fig. 1 on VGG11 and VGG19: no shortcuts, five stages, a max-pool at the end of each. VGG19 has more layers in
-# every stage, so a stage is the same place by resolution, and a deeper one by layers.
+# **PPTP, Fig. 9** (section 3.3). The probe of Fig. 1 on VGG11 and VGG19: no shortcuts, five stages, a max-pool at the
+# end of each. VGG19 has more layers in every stage but the first two, so a stage is the same place by resolution, and
+# a deeper one by layers.
 #
-# **The paper says** that the disparity is observed earlier in VGG19 than in VGG11 (TinyImageNet, augmented), and of depth, as of width and map size, that it
-# improves generalization. Of Fig. 9 it shows histograms and prints no number; "earlier" is its word.
+# **The paper says** that privacy risk occurs at different layers in the two, earlier in VGG19 (TinyImageNet,
+# augmented); and of depth that it improves generalization. The text gives no number.
 #
-# **It would be wrong if** no stage before the last told the halves apart better in VGG19 than in VGG11. That is our rule, because it has an interval;
-# the onset, first stage or layer beyond a margin, is shown beside it, because it is what the paper's word means.
+# **It would be wrong if** no stage before the last told the halves apart better in VGG19 than in VGG11, by the smallest
+# disparity worth having. "At least one stage" is paid for by intervals at 1 − 5 % / number of stages. Rules were
+# settled on draw 0 and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
@@ -32,7 +34,10 @@ optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated
 lr = 0.005  # learning rate, cosine to 0 (paper: not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
 pairs = 12  # pairs of networks a depth, each with its own seed and its own half (paper: one)
-margin = 0.02  # an AUC closer to 0.5 than this counts as no disparity
+worth = 0.05  # smallest |AUC - 0.5|, or change of it, worth having (ours)
+margin = 0.02  # of an onset: an AUC closer to 0.5 than this counts as no disparity (ours)
+points = 0.01  # smallest gain of test accuracy worth having (ours)
+learnt = 0.6  # least test accuracy of a network that has learnt (ours)
 seed = 1  # seed of halves, initialisations and orders
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -41,32 +46,34 @@ from lib import audit, lab, report
 from lib.localization import disparity
 from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
+fig, ours = {"paper": "Fig. 9", "margin": worth}, {"paper": "our question", "margin": worth}
 claims = report.claims(
     report.Claim(
-        "earlier_in_the_deeper",
-        "The deeper VGG shows the disparity earlier",
-        quantity="|AUC − 0.5| of the deeper minus the shallower, the stage before the last that favours this most, Euclidean",
-        above=0.0,
-        paper="Fig. 9",
-        control="two seeds on the same data",
+        "earlier_in_the_deeper", "Before the last stage, some stage of the deeper VGG shows more disparity than that of the shallower one",
+        "|AUC − 0.5| of a stage, deeper minus shallower, largest over the stages before the last, Euclidean", above=worth, control="two seeds on the same data", **fig,
     ),
     report.Claim(
-        "earlier_in_the_deeper_direction",
-        "By direction, too, the deeper VGG shows the disparity earlier",
-        quantity="|AUC − 0.5| of the deeper minus the shallower, the stage before the last that favours this most, direction",
-        above=0.0,
-        paper="Fig. 9 (our reading)",
-        control="free of the length of the features",
+        "early_stages_are_silent", "In neither does one of the first three stages show a disparity, by the paper's distance",
+        "AUC − 0.5 of stages 1-3, the farthest from 0 over stages and depths, Euclidean", within=worth, control="the last stage of the same networks", **ours,
     ),
     report.Claim(
-        "deeper_generalizes_better",
-        "More depth improves generalization",
-        quantity="test accuracy, deeper minus shallower",
-        above=0.0,
-        paper="section 3.3",
-        control="paired: same seeds, same halves",
+        "last_stage_is_quieter", "The last stage of the deeper VGG shows less disparity, not more",
+        "|AUC − 0.5| of the last stage, deeper minus shallower, Euclidean", below=0.0, control="paired: same seeds, same halves", **ours,
     ),
-)
+    report.Claim(
+        "earlier_in_the_deeper_direction", "By direction, too, some stage before the last shows more of it in the deeper VGG",
+        "|AUC − 0.5| of a stage, deeper minus shallower, largest over the stages before the last, direction", above=worth, control="free of the length of the features", **ours,
+    ),
+    report.Claim(
+        "last_stage_leads_direction", "By direction the disparity of both is in the last stage",
+        "|AUC − 0.5| of the last stage minus the largest before it, smallest over depths, direction", above=margin, control="free of the length of the features", **ours,
+    ),
+    report.Claim(
+        "deeper_generalizes_better", "More depth improves generalization",
+        "test accuracy, deeper minus shallower", above=points, paper="section 3.3", control="paired: same seeds, same halves", margin=points,
+    ),
+    regime={"member accuracy at both depths": 0.95, "test accuracy at both depths": learnt},
+)  # fmt: skip
 claims
 
 # %% [markdown]
@@ -75,9 +82,8 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
-probes = {
-    model: Setup(Data(data, pixels), Halves(pool, seed=seed), Model(model, width), schedule, pairs, seed, precision).pairs() for model in models
-}
+what, halves = Data(data, pixels), Halves(pool, seed=seed)
+probes = {model: Setup(what, halves, Model(model, width), schedule, pairs, seed, precision).pairs() for model in models}
 stages = {model: [pair.distance() for pair in probe] for model, probe in probes.items()}
 blocks = {model: [pair.distance("blocks") for pair in probe] for model, probe in probes.items()}
 floors = {model: seed_floors(probe) for model, probe in probes.items()}
@@ -90,20 +96,11 @@ results = lab.realize(stages, blocks, floors, signals, self_audit(probes[models[
 # ## Stage by stage
 
 # %%
-parts = results[stages[models[0]][0]].parts
+shallow, deep = models[0], models[-1]
+parts = results[stages[shallow][0]].parts
 names = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)"}
 read, profiles, controls, onsets = disparity.survey(results, stages, floors, names, parts, margin)
-shown = [i for i, part in enumerate(parts) if part.startswith("stage")]
-firsts = {model: results[stages[model][0]] for model in models}
-report.histograms(
-    {(model, parts[i]): (one["euclidean"][i][one["seen_b"]], one["euclidean"][i][~one["seen_b"]]) for model, one in firsts.items() for i in shown},
-    xlabel="normalised feature distance between M_all and M_h1",
-    title=f"One pair of each depth; over all pairs the AUC of {parts[shown[-1]]} is "
-    + " and ".join(f"{profiles[model, 'euclidean'][shown[-1]].value:.2f} ({model})" for model in models),
-    notes={(model, parts[i]): f"AUC {profiles[model, 'euclidean'][i].value:.2f}" for model in models for i in shown},
-)
-
-# %%
+*early, last = (i for i, part in enumerate(parts) if part.startswith("stage"))
 report.profile(
     [
         {"part": part, "value": estimate, "architecture": model, "measure": names[m]}
@@ -112,74 +109,80 @@ report.profile(
     ],
     hue="architecture",
     facet="measure",
-    title="Onset by direction: " + ", ".join(f"{model} {onsets[model, 'direction']}" for model in models),
+    floor=[{"part": part, "value": e, "measure": names[m]} for m in names for part, e in zip(parts, controls[shallow, m], strict=True)],
+    title="By the paper's distance the disparity begins in " + " and ".join(f"{onsets[model, 'euclidean']} ({model})" for model in models),
     ylabel="AUC, unseen against seen by M_h1",
 )
 
 # %% [markdown]
-# ## Layer by layer
-# Both networks against the share of their convolutions that an image has passed: at equal share, who knows more?
+# ## Convolution by convolution
+# The same place by layers: as many of a network's convolutions lie before it, as a share.
 
 # %%
-inside = {model: results[blocks[model][0]].parts for model in models}
-of_blocks = {(model, m): disparity.profile(*disparity.read([results[d] for d in blocks[model]], m)) for model in models for m in names}
-depth = {model: sum(part.startswith("stage") for part in inside[model]) for model in models}
-first = {model: disparity.onset(of_blocks[model, "direction"], None, inside[model], margin) for model in models}
-told = {m: f"layer {inside[m].index(block) + 1} of {depth[m]}" if (block := first[m]) else f"none of {depth[m]} layers" for m in models}
+layered = {(model, m): disparity.profile(*disparity.read([results[d] for d in blocks[model]], m)) for model in models for m in names}
+blocked = {model: results[blocks[model][0]].parts for model in models}
+depth = {model: sum(part.startswith("stage") for part in blocked[model]) for model in models}
+begins = {
+    model: next((i for i, e in enumerate(layered[model, "euclidean"][: depth[model]], 1) if abs(e.value - 0.5) > worth), None) for model in models
+}
 report.curves(
     [
-        {"share": (i + 1) / depth[model], "value": estimate, "architecture": model, "measure": names[m]}
-        for (model, m), profile in of_blocks.items()
-        for i, estimate in enumerate(profile[: depth[model]])
+        {"place": 100 * i / (depth[model] - 1), "value": estimate, "architecture": model, "measure": names[m]}
+        for (model, m), found in layered.items()
+        for i, estimate in enumerate(found[: depth[model]])
     ],
-    x="share",
+    x="place",
     hue="architecture",
     facet="measure",
     null=0.5,
-    title="First convolution that tells the halves apart by direction: " + ", ".join(f"{model} {told[model]}" for model in models),
-    xlabel="convolutions passed, share",
+    title=f"First convolution whose AUC is more than {worth:g} from one half: "
+    + ", ".join(f"{f'{begins[m]} of' if begins[m] else 'none of'} {depth[m]} ({m})" for m in models),
+    xlabel="place among the convolutions, % (0: the first one, 100: the last one)",
     ylabel="AUC, unseen against seen by M_h1",
 )
 
 # %%
-accuracy = {model: [float(results[s]["accuracy_test"]) for s in signals[model]] for model in models}
+fitted, accuracy = ({model: [float(results[s][f"accuracy_{who}"]) for s in signals[model]] for model in models} for who in ("member", "test"))
+gain = {m: disparity.versus(read[deep, m], read[shallow, m], last) for m in names}
 report.table(
     [
         {
             "architecture": model,
             "onset, Euclidean": onsets[model, "euclidean"],
             "onset, direction": onsets[model, "direction"],
-            "first by direction": told[model],
-            "paper": "earlier" if model == models[-1] else "later",
-            "train accuracy": audit.over([results[s]["accuracy_member"] for s in signals[model]]),
+            "paper": "earlier" if model == deep else "later",
+            f"{parts[last - 1]}, Euclidean": profiles[model, "euclidean"][last - 1],
+            f"{parts[last]}, Euclidean": profiles[model, "euclidean"][last],
+            f"{parts[last]}, direction": profiles[model, "direction"][last],
+            "member accuracy": audit.over(fitted[model]),
             "test accuracy": audit.over(accuracy[model]),
         }
         for model in models
     ],
-    paper="onset in Fig. 9, which prints no number",
-    caption=f"Onset: first stage whose interval lies outside 0.5 ± {margin} and the seed floor's (layers: no floor); {pairs} pairs a depth",
+    paper="onset in Fig. 9, TinyImageNet",
+    caption=f"Onset: first stage whose interval lies outside 0.5 ± {margin} and the seed floor's; {pairs} pairs a depth",
 )
 
-# %% [markdown]
-# ## Verdicts
-# Each stage before the last is compared; "at least one" is paid for by intervals at 1 − 5 % / number of stages.
-
 # %%
-shallow, deep, early = models[0], models[-1], shown[:-1]
 earlier = {m: audit.largest(disparity.versus(read[deep, m], read[shallow, m], part) for part in early) for m in names}
 report.judge(
     claims,
     earlier_in_the_deeper=earlier["euclidean"],
+    early_stages_are_silent=audit.largest(disparity.strength(profiles[model, "euclidean"][i]) for model in models for i in early[:3]),
+    last_stage_is_quieter=gain["euclidean"],
     earlier_in_the_deeper_direction=earlier["direction"],
+    last_stage_leads_direction=audit.least(disparity.contrast(*read[model, "direction"], last, early) for model in models),
     deeper_generalizes_better=audit.paired_difference(accuracy[deep], accuracy[shallow]),
-    notes={
-        "deeper_generalizes_better": f"We think that {pool:,} images are too few for so many layers without shortcuts: compare the training accuracies"
+    regime={
+        f"{name} accuracy at both depths": audit.least(map(audit.over, each.values())) for name, each in (("member", fitted), ("test", accuracy))
     },
 )
 
 # %% [markdown]
-# **Caveat.** In `quick`, at 16 pixels, the maps of stages 4 and 5 have one pixel, so their layers are fully connected ones; and a VGG19 of so few
-# channels on so few images is a weaker network than VGG11, not only a deeper one (see its training accuracy).
+# **Caveat.** The depths are not compared at equal fit: the table shows the deeper one's lower member accuracy, and a
+# network that fits less has less to tell. In `quick` the maps of stages 4 and 5 have one pixel: their layers are fully
+# connected ones, and max-pools there do nothing. So "no earlier onset here" does not say that there is none in the
+# paper's networks, whose depth pays in accuracy.
 
 # %%
 report.provenance(results)

@@ -13,15 +13,17 @@
 #
 # **PPTP, Fig. 10** (section 3.3). The probe of Fig. 1 on residual networks of different depth.
 #
-# **The paper says** that a ResNet never shows a disparity before stage 4, whatever its depth from 18 to 152, although most of the added layers belong to
-# stage 3 (TinyImageNet, augmented).
+# **The paper says** that a ResNet never shows a disparity before stage 4, whatever its depth from 18 to 152, although
+# most of the added layers belong to stage 3 (TinyImageNet, augmented). The text gives no number.
 #
-# **It would be wrong if** at some depth an earlier stage told the halves apart as well as stage 4.
+# **It would be wrong if** at some depth an earlier stage told the halves apart about as well as stage 4. Silence is an
+# equivalence: an early stage is silent if its whole interval is nearer to one half than the smallest disparity worth
+# having. Rules were settled on draw 0 and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
-models = ["resnet10", "resnet18"]  # architectures (paper: resnet18, 34, 50, 101, 152)
+models = ["resnet10", "resnet18"]  # architectures, shallowest first (paper: resnet18, 34, 50, 101, 152)
 width = 8  # channels of stage 1 (paper: 64)
 stem = "conv3"  # first layer (paper: not stated; conv3-pool gives its 4x4 map in stage 4 at 64 pixels)
 pool = 600  # samples in D_all (paper: 100,000)
@@ -31,7 +33,9 @@ optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated
 lr = 0.005  # learning rate, cosine to 0 (paper: not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
 pairs = 12  # pairs of networks a depth, each with its own seed and its own half (paper: one)
-margin = 0.02  # an AUC closer to 0.5 than this counts as no disparity
+worth = 0.05  # smallest |AUC - 0.5|, or change of it, worth having (ours)
+margin = 0.02  # of an onset: an AUC closer to 0.5 than this counts as no disparity (ours)
+learnt = 0.6  # least test accuracy of a network that has learnt (ours)
 seed = 1  # seed of halves, initialisations and orders
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -40,31 +44,50 @@ from lib import audit, lab, report
 from lib.localization import disparity
 from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
+fig, ours = {"paper": "Fig. 10", "margin": worth}, {"paper": "our question", "margin": worth}
 claims = report.claims(
     report.Claim(
-        "stage_4_leads_at_every_depth",
-        "The disparity is in stage 4 at every depth",
-        quantity="|AUC − 0.5| of stage 4 minus the largest of stages 1-3, smallest over depths, direction",
-        above=0.0,
-        paper="Fig. 10",
-        control="the same contrast over pairs of models",
-    ),
-    report.Claim(
-        "stage_4_leads_at_every_depth_euclidean",
-        "By the paper's Euclidean distance, the disparity is in stage 4 at every depth",
+        "stage_4_leads",
+        "At every depth the disparity is in stage 4, by the paper's Euclidean distance",
         quantity="|AUC − 0.5| of stage 4 minus the largest of stages 1-3, smallest over depths, Euclidean",
-        above=0.0,
-        paper="Fig. 10",
+        above=worth,
         control="two seeds on the same data",
+        **fig,
     ),
     report.Claim(
         "early_stages_are_silent",
-        "No ResNet shows a disparity before stage 4",
-        quantity="largest |AUC − 0.5| of stages 1-3 over depths, direction",
-        below=margin,
-        paper="Fig. 10",
-        control="two seeds on the same data",
+        "At no depth does a stage before stage 4 show a disparity, by the paper's distance",
+        quantity="AUC − 0.5 of stages 1-3, the farthest from 0 over stages and depths, Euclidean",
+        within=worth,
+        control="stage 4 of the same networks",
+        **fig,
     ),
+    report.Claim(
+        "depth_changes_nothing",
+        "The disparity of stage 4 is the same at every depth, by the paper's distance",
+        quantity="disparity of stage 4 (as above), deepest minus shallowest, Euclidean",
+        within=worth,
+        control="paired: same seeds, same halves",
+        **ours,
+    ),
+    report.Claim(
+        "stage_4_leads_direction",
+        "By the direction of features, too, the disparity is in stage 4 at every depth",
+        quantity="|AUC − 0.5| of stage 4 minus the largest of stages 1-3, smallest over depths, direction",
+        above=worth,
+        control="free of the length of the features",
+        **ours,
+    ),
+    report.Claim(
+        "stage_3_is_not_silent_direction",
+        "By direction stage 3 is not silent: there, unseen samples point further apart",
+        quantity="AUC − 0.5 of stage 3, mean over depths, direction",
+        above=margin,
+        control="two seeds on the same data",
+        paper="our question",
+        margin=margin,
+    ),
+    regime={"member accuracy at every depth": 0.95, "test accuracy at every depth": learnt},
 )
 claims
 
@@ -88,30 +111,40 @@ results = lab.realize(distances, floors, signals, self_audit(probes[models[0]]))
 
 # %%
 parts = results[distances[models[0]][0]].parts
-read, profiles, controls, onsets = disparity.survey(results, distances, floors, ("euclidean", "direction"), parts, margin)
-shown = [i for i, part in enumerate(parts) if part.startswith("stage")]
-firsts = {model: results[distances[model][0]] for model in models}
+names = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)"}
+read, profiles, controls, onsets = disparity.survey(results, distances, floors, names, parts, margin)
+early, last = [parts.index(f"stage{i}") for i in (1, 2, 3)], parts.index("stage4")
+shallow, deep = models[0], models[-1]
+change = {m: disparity.versus(read[deep, m], read[shallow, m], last) for m in names}
+first = {model: results[distances[model][0]] for model in models}
 report.histograms(
-    {(model, parts[i]): (one["direction"][i][one["seen_b"]], one["direction"][i][~one["seen_b"]]) for model, one in firsts.items() for i in shown},
-    xlabel="direction of features: 1 − cosine between M_all and M_h1",
-    title=f"One pair of networks of each depth, width {width}, {data}",
-    notes={(model, parts[i]): f"AUC {profiles[model, 'direction'][i].value:.2f}" for model in models for i in shown},
+    {
+        (model, parts[i]): (one["euclidean"][i][one["seen_b"]], one["euclidean"][i][~one["seen_b"]])
+        for model, one in first.items()
+        for i in (*early, last)
+    },
+    xlabel="normalised feature distance between M_all and M_h1",
+    title=f"One pair a depth. Unseen samples are {'farther' if profiles[deep, 'euclidean'][last].value > 0.5 else 'closer'} in stage 4",
+    notes={(model, parts[i]): f"AUC of {pairs} pairs {profiles[model, 'euclidean'][i].value:.2f}" for model in models for i in (*early, last)},
 )
 
 # %%
 report.profile(
     [
-        {"part": part, "value": estimate, "architecture": model, "measure": measure}
-        for (model, measure), profile in profiles.items()
+        {"part": part, "value": estimate, "architecture": model, "measure": names[m]}
+        for (model, m), profile in profiles.items()
         for part, estimate in zip(parts, profile, strict=True)
     ],
     hue="architecture",
     facet="measure",
-    title="Onset by direction: " + ", ".join(f"{model} {onsets[model, 'direction']}" for model in models),
+    begins="stage4",
+    floor=[{"part": part, "value": e, "measure": names[m]} for m in names for part, e in zip(parts, controls[shallow, m], strict=True)],
+    title="By the paper's distance the disparity begins in " + " and ".join(f"{onsets[model, 'euclidean']} ({model})" for model in models),
     ylabel="AUC, unseen against seen by M_h1",
 )
 
 # %%
+fitted, accuracy = ({model: audit.over([results[s][f"accuracy_{who}"] for s in signals[model]]) for model in models} for who in ("member", "test"))
 report.table(
     [
         {
@@ -119,36 +152,37 @@ report.table(
             "onset, Euclidean": onsets[model, "euclidean"],
             "onset, direction": onsets[model, "direction"],
             "paper": "stage4",
-            "AUC of stage 4, Euclidean": profiles[model, "euclidean"][parts.index("stage4")],
-            "AUC of stage 4, direction": profiles[model, "direction"][parts.index("stage4")],
-            "test accuracy": audit.over([results[s]["accuracy_test"] for s in signals[model]]),
+            "stage 3, Euclidean": profiles[model, "euclidean"][last - 1],
+            "stage 4, Euclidean": profiles[model, "euclidean"][last],
+            "stage 3, direction": profiles[model, "direction"][last - 1],
+            "stage 4, direction": profiles[model, "direction"][last],
+            "member accuracy": fitted[model],
+            "test accuracy": accuracy[model],
         }
         for model in models
     ],
     paper="onset in Fig. 10, ResNet18 to 152 on TinyImageNet",
-    caption=f"Onset: first stage whose interval lies outside 0.5 ± {margin} and outside the seed floor's; {pairs} pairs a depth",
+    caption=f"Onset: first stage whose interval lies outside 0.5 ± {margin} and the seed floor's; {pairs} pairs a depth",
 )
-
-# %% [markdown]
-# ## Verdicts
 
 # %%
-early, last = [parts.index(f"stage{i}") for i in (1, 2, 3)], parts.index("stage4")
-
-
-def leads(measure):
-    return audit.least(disparity.contrast(*read[model, measure], last, early) for model in models)
-
-
+leads = {m: audit.least(disparity.contrast(*read[model, m], last, early) for model in models) for m in names}
+third = [disparity.areas(*read[model, "direction"])[:, last - 1] - 0.5 for model in models]
 report.judge(
     claims,
-    stage_4_leads_at_every_depth=leads("direction"),
-    stage_4_leads_at_every_depth_euclidean=leads("euclidean"),
-    early_stages_are_silent=audit.largest(disparity.strength(profiles[model, "direction"][i]) for model in models for i in early),
+    stage_4_leads=leads["euclidean"],
+    early_stages_are_silent=audit.largest(disparity.strength(profiles[model, "euclidean"][i]) for model in models for i in early),
+    depth_changes_nothing=change["euclidean"],
+    stage_4_leads_direction=leads["direction"],
+    stage_3_is_not_silent_direction=audit.over(sum(third) / len(third)),
+    notes={"depth_changes_nothing": f"by direction the change is {change['direction']}"},
+    regime={"member accuracy at every depth": audit.least(fitted.values()), "test accuracy at every depth": audit.least(accuracy.values())},
 )
 
 # %% [markdown]
-# **Caveat.** The paper's text counts "33 blocks" in ResNet152; it has 50 (3 + 8 + 36 + 3), and 33 belong to ResNet101.
+# **Caveat.** Depth is not accuracy here: on so few small images the deeper network is not the better one (see the
+# table). Silence by a distance is not absence: two trainings of one network differ, and hide what is smaller than that.
+# The paper's text counts "33 blocks" in ResNet152; it has 50 (3 + 8 + 36 + 3), and 33 belong to ResNet101.
 
 # %%
 report.provenance(results)

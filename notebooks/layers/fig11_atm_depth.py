@@ -11,26 +11,35 @@
 # %% [markdown]
 # # Does a larger Active Token Mixer leak from an earlier stage?
 #
-# **PPTP, Fig. 11** (section 3.3). The probe of Fig. 1 on a transformer-type architecture: Active Token Mixers (ATM) of different depth, which share their
-# widths. Most of the added layers belong to stage 3.
+# **PPTP, Fig. 11** (section 3.3). The probe of Fig. 1 on a transformer-type architecture: Active Token Mixers (ATM) of
+# different depth, which share their widths. Most of the added layers belong to stage 3.
 #
-# **The paper says** that an ATM shows the disparity from stage 3 on, one stage earlier than a ResNet, whatever its size: XT, T or B (TinyImageNet).
+# **The paper says** that the privacy risks of an ATM always start at stage 3, one stage earlier than a ResNet's,
+# whatever its size (TinyImageNet). The text gives no number.
 #
-# **It would be wrong if** at some size stage 3 told the halves apart no better than stages 1 and 2, or if its AUC stayed within the margin of one half.
+# **It would be wrong if** stages 1 or 2 told the halves apart, or if at some size stage 3 did so by less than the
+# smallest disparity worth having.
+#
+# Rules were settled on draw 0 and are judged on this one (seed 1). An ATM learns slowly at this size; the networks of
+# `quick` fit nine members of ten, so the regime asks for less than the .95 of the ResNets' pages.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 models = ["atm-xt", "atm-t"]  # architectures, smallest first (paper: atm-xt, atm-t, atm-b)
 width = 8  # channels of stage 1; stages 2 to 4 have 2, 5 and 8 times as many (paper: 64)
-patch = 2  # stride of the patch embedding, pixels: maps of 8, 4, 2, 1 pixels a side (paper: not stated; 4 as published, with 16, 8, 4, 2 at 64)
-pool = 200  # samples in D_all (paper: 100,000)
-epochs = 16  # epochs (paper: not stated)
-batch = 32  # samples a step (paper: not stated)
-lr = 0.005  # learning rate of Adam without weight decay, cosine to 0 (paper: neither optimizer nor rate stated)
+patch = 4  # stride of the patch embedding, pixels: maps of 4, 2, 1, 1 pixels a side (paper: not stated; 4 as published, with 16, 8, 4, 2 at 64)
+init = "xavier"  # initial weights: own (published, normal with .02, which a narrow network hardly leaves) or xavier (paper: not stated)
+pool = 512  # samples in D_all (paper: 100,000)
+epochs = 20  # epochs (paper: not stated)
+batch = 128  # samples a step (paper: not stated)
+lr = 0.003  # learning rate of Adam without weight decay, cosine to 0 (paper: neither optimizer nor rate stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
-pairs = 8  # pairs of networks a size, each with its own seed and its own half (paper: one)
-margin = 0.02  # an AUC closer to 0.5 than this counts as no disparity
+pairs = 6  # pairs of networks a size, each with its own seed and its own half (paper: one)
+worth = 0.05  # smallest |AUC - 0.5|, or change of it, worth having (ours)
+margin = 0.02  # of an onset: an AUC closer to 0.5 than this counts as no disparity (ours)
+fitted = 0.85  # least member accuracy of a network that has learnt its members (ours)
+learnt = 0.6  # least test accuracy of a network that has learnt (ours)
 seed = 1  # seed of halves, initialisations and orders
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -39,40 +48,23 @@ from lib import audit, lab, report
 from lib.localization import disparity
 from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
-claims = report.claims(
-    report.Claim(
-        "stage_3_leads",
-        "At every size, the disparity begins at stage 3",
-        quantity="|AUC − 0.5| of stage 3 minus the largest of stages 1-2, smallest over sizes, Euclidean",
-        above=0.0,
-        paper="Fig. 11",
-        control="two seeds on the same data",
-    ),
-    report.Claim(
-        "stage_3_leads_direction",
-        "By direction, too, it begins at stage 3",
-        quantity="|AUC − 0.5| of stage 3 minus the largest of stages 1-2, smallest over sizes, direction",
-        above=0.0,
-        paper="Fig. 11 (our reading)",
-        control="free of the length of the features",
-    ),
-    report.Claim(
-        "stage_3_is_beyond_the_margin",
-        "Stage 3 shows a disparity at every size",
-        quantity="|AUC − 0.5| of stage 3, smallest over sizes, direction",
-        above=margin,
-        paper="Fig. 11",
-        control="two seeds on the same data",
-    ),
-    report.Claim(
-        "stage_4_leads",
-        "By direction, the disparity of stage 4 is larger than that of stages 1 to 3 (as in a ResNet)",
-        quantity="|AUC − 0.5| of stage 4 minus the largest of stages 1-3, smallest over sizes, direction",
-        above=0.0,
-        paper="our question; Fig. 10 says so of ResNets",
-        control="the same contrast over pairs of models",
-    ),
+fig, ours, strength = {"paper": "Fig. 11", "margin": worth}, {"paper": "our question", "margin": worth}, "|AUC − 0.5|"
+floor, paired, other = (
+    {"control": each} for each in ("two seeds on the same data", "paired: same seeds, same halves", "free of the features' length")
 )
+all_over = "smallest over sizes, Euclidean"
+early_over = "AUC − 0.5 of stages 1 and 2, the farthest from 0 over sizes, Euclidean"
+claims = report.claims(
+    report.Claim("early_stages_are_silent", "At no size do stages 1 and 2 show a disparity", early_over, within=worth, **floor, **fig),
+    report.Claim("stage_3_shows_it", "At every size stage 3 shows a disparity worth having", f"{strength} of stage 3, {all_over}", above=worth, **floor, **fig),
+    report.Claim("stage_4_shows_it", "At every size unseen samples are farther in stage 4", f"AUC − 0.5 of stage 4, {all_over}", above=0.0, **floor, **ours),
+    report.Claim("size_changes_nothing", "Stage 3 shows as much at every size", "disparity of stage 3, largest minus smallest, Euclidean", within=worth, **paired, **fig),
+    report.Claim(
+        "stage_3_shows_some_direction", "By direction stage 3 shows a disparity, if less than that",
+        "AUC − 0.5 of stage 3, mean over sizes, direction", above=0.0, **other, **ours,
+    ),
+    regime={"member accuracy at every size": fitted, "test accuracy at every size": learnt},
+)  # fmt: skip
 claims
 
 # %% [markdown]
@@ -80,65 +72,66 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, "adam", lr, weight_decay=0.0, augment=Augment(augment) if augment else None)
-probes = {
-    model: Setup(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, patch=patch), schedule, pairs, seed, precision).pairs()
-    for model in models
-}
-distances = {model: [pair.distance() for pair in probe] for model, probe in probes.items()}
-floors = {model: seed_floors(probe) for model, probe in probes.items()}
-signals = {model: [Signals(pair.whole) for pair in probe] for model, probe in probes.items()}
+what, halves = Data(data, pixels), Halves(pool, seed=seed)
+networks = {model: Model(model, width, patch=patch, init=init) for model in models}
+probes = {name: Setup(what, halves, net, schedule, pairs, seed, precision).pairs() for name, net in networks.items()}
+distances = {name: [pair.distance() for pair in probe] for name, probe in probes.items()}
+floors = {name: seed_floors(probe) for name, probe in probes.items()}
+signals = {name: [Signals(pair.whole) for pair in probe] for name, probe in probes.items()}
+first, *_, last = probes
 
 # %%
-results = lab.realize(distances, floors, signals, self_audit(probes[models[0]]))
+results = lab.realize(distances, floors, signals, self_audit(probes[first]))
 
 # %% [markdown]
-# ## Stage by stage, size by size
-# The grey band, two seeds on the same data, is that of the smallest network.
+# ## Stage by stage
+# The grey steps, two seeds on the same data, are those of the first network.
 
 # %%
-parts = results[distances[models[0]][0]].parts
+parts = results[distances[first][0]].parts
 names = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)"}
 read, profiles, controls, onsets = disparity.survey(results, distances, floors, names, parts, margin)
-shown = [i for i, part in enumerate(parts) if part.startswith("stage")]
-firsts = {model: results[distances[model][0]] for model in models}
+early, third, fourth = [parts.index("stage1"), parts.index("stage2")], parts.index("stage3"), parts.index("stage4")
+one = {name: results[distances[name][0]] for name in probes}
 report.histograms(
-    {(name, parts[i]): (one["euclidean"][i][one["seen_b"]], one["euclidean"][i][~one["seen_b"]]) for name, one in firsts.items() for i in shown},
+    {(n, parts[i]): (of["euclidean"][i][of["seen_b"]], of["euclidean"][i][~of["seen_b"]]) for n, of in one.items() for i in (*early, third, fourth)},
     xlabel="normalised feature distance between M_all and M_h1",
-    title="One pair of each size; over all pairs the AUC of stage 3 is "
-    + " and ".join(f"{profiles[model, 'euclidean'][parts.index('stage3')].value:.2f} ({model})" for model in models),
-    notes={(model, parts[i]): f"AUC {profiles[model, 'euclidean'][i].value:.2f}" for model in models for i in shown},
+    title=f"One pair a size. Over all pairs stage 3 is at most {max(abs(profiles[n, 'euclidean'][third].value - 0.5) for n in probes):.3f} from one half",
+    notes={(n, parts[i]): f"AUC of {pairs} pairs {profiles[n, 'euclidean'][i].value:.2f}" for n in probes for i in (*early, third, fourth)},
 )
 
 # %%
+told = {name: onsets[name, "euclidean"].replace("none", "no stage") for name in probes}
 report.profile(
     [
-        {"part": part, "value": estimate, "architecture": model, "measure": names[m]}
-        for (model, m), profile in profiles.items()
-        for part, estimate in zip(parts, profile, strict=True)
+        {"part": p, "value": e, "architecture": name, "measure": names[m]}
+        for (name, m), found in profiles.items()
+        for p, e in zip(parts, found, strict=True)
     ],
     hue="architecture",
     facet="measure",
-    floor=[
-        {"part": part, "value": estimate, "measure": names[m]} for m in names for part, estimate in zip(parts, controls[models[0], m], strict=True)
-    ],
-    title="Onset by the paper's distance: " + ", ".join(f"{onsets[model, 'euclidean']} ({model})" for model in models),
+    begins="stage3",
+    floor=[{"part": p, "value": e, "measure": names[m]} for m in names for p, e in zip(parts, controls[first, m], strict=True)],
+    title="By the paper's distance the disparity begins in " + ", ".join(f"{where} ({name})" for name, where in told.items()),
     ylabel="AUC, unseen against seen by M_h1",
 )
 
 # %%
-fourth = parts.index("stage4")
+members, tests = ({name: [float(results[s][f"accuracy_{who}"]) for s in signals[name]] for name in probes} for who in ("member", "test"))
 report.table(
     [
         {
-            "architecture": model,
-            "onset, Euclidean": onsets[model, "euclidean"],
-            "onset, direction": onsets[model, "direction"],
-            "paper": "stage3",
-            "AUC of stage 3, direction": profiles[model, "direction"][fourth - 1],
-            "train accuracy": audit.over([results[s]["accuracy_member"] for s in signals[model]]),
-            "test accuracy": audit.over([results[s]["accuracy_test"] for s in signals[model]]),
+            "architecture": name,
+            "onset, Euclidean": onsets[name, "euclidean"],
+            "onset, direction": onsets[name, "direction"],
+            "paper, onset": "stage3",
+            "stage 3, Euclidean": profiles[name, "euclidean"][third],
+            "stage 4, Euclidean": profiles[name, "euclidean"][fourth],
+            "stage 3, direction": profiles[name, "direction"][third],
+            "member accuracy": audit.over(members[name]),
+            "test accuracy": audit.over(tests[name]),
         }
-        for model in models
+        for name in probes
     ],
     paper="onset in Fig. 11, ATM-XT, T and B on TinyImageNet",
     caption=f"Onset: first stage whose interval lies outside 0.5 ± {margin} and outside the seed floor's; {pairs} pairs a size",
@@ -147,20 +140,22 @@ report.table(
 # %% [markdown]
 # ## Verdicts
 
+
 # %%
-early, third = [parts.index("stage1"), parts.index("stage2")], parts.index("stage3")
-leads = {m: audit.least(disparity.contrast(*read[model, m], third, early) for model in models) for m in names}
+turned = [disparity.areas(*read[name, "direction"])[:, third] - 0.5 for name in probes]
 report.judge(
     claims,
-    stage_3_leads=leads["euclidean"],
-    stage_3_leads_direction=leads["direction"],
-    stage_3_is_beyond_the_margin=audit.least(disparity.strength(profiles[model, "direction"][third]) for model in models),
-    stage_4_leads=audit.least(disparity.contrast(*read[model, "direction"], fourth, [*early, third]) for model in models),
+    early_stages_are_silent=audit.largest(disparity.strength(profiles[name, "euclidean"][i]) for name in probes for i in early),
+    stage_3_shows_it=audit.least(disparity.strength(profiles[name, "euclidean"][third]) for name in probes),
+    stage_4_shows_it=audit.least(audit.over(disparity.areas(*read[name, "euclidean"])[:, fourth] - 0.5) for name in probes),
+    stage_3_shows_some_direction=audit.over(sum(turned) / len(turned)),
+    size_changes_nothing=disparity.versus(read[last, "euclidean"], read[first, "euclidean"], third),
+    regime={f"{who} accuracy at every size": audit.least(map(audit.over, of.values())) for who, of in (("member", members), ("test", tests))},
 )
 
 # %% [markdown]
-# **Caveat.** In `quick`, at 16 pixels, the maps of stages 3 and 4 have 2x2 and 1x1 pixels: little is left to mix, so a late stage is not quite what it is at 64.
-# And its 200 samples can hardly decide on a disparity of a few hundredths in stage 3.
+# **Caveat.** In `quick`, at 16 pixels, the patches leave maps of 4, 2, 1 and 1 pixels a side: where one pixel is
+# left, nothing is left to mix. The networks do not fit as well as the ResNets' of Fig. 10 and so have less to tell.
 
 # %%
 report.provenance(results)
