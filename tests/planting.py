@@ -357,6 +357,7 @@ class Planted:
         block_seen = np.arange(20) % 2 == 0
         hsic = 1 + 0.05 * rng.random((len(names), 20, 3))
         hsic[..., 0] *= 0.5 + 0.4 * self.effect((step.a, step.b), "cka")
+        hsic[:, ~block_seen, 0] *= 0.8 + 0.4 * self.effect((step.a, step.b), "cka unseen")
         aligned = np.exp(rng.normal(size=shifts.shape) + 2 * shifts).astype(np.float32)
         arrays = {"aligned": aligned, "hsic": hsic, "block_seen": block_seen, "parts": words(names)}
         return arrays | {"index": index, "seen_a": seen_a, "seen_b": seen_b}

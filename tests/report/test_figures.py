@@ -88,7 +88,7 @@ FIGURES = {
         title=TITLE,
     ),
     "profile, blocks": lambda: report.profile(
-        report.rows(["stem", "stage1.0", "stage1.1", "stage2.0"], map(near, (0.5, 0.5, 0.6, 0.6)))
+        report.rows(["stem", "stage1.0", "stage1.1", "stage2.0"], map(near, (0.5, 0.5, 0.6, 0.6))), begins="stage2"
     ),
     "profile, facets": lambda: report.profile(
         series(depth="a", width=8) + series(depth="b", width=16), hue="width", facet="depth", null=None
