@@ -118,11 +118,10 @@ report.histograms(
 names = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)", "aligned": "Euclidean, rotated"}
 controls = disparity.floor(disparity.measured([results[step] for step in floor], "euclidean"), read["own order", "euclidean"][1])
 onsets = {name: disparity.onset(auc[name, "euclidean"], controls, parts, silent) for name in ("own order", "common order")}
-agree = "in either order" if len({*onsets.values()}) == 1 else "in own order"
 report.profile(
     [row for (name, m), each in auc.items() if name in onsets for row in report.rows(parts, each, measure=names[m], order=name)],
     hue="measure", facet="order", floor=report.rows(parts, controls), begins="stage4", ylabel="AUC, unseen against seen by M_h1",
-    title=f"By the paper's distance the disparity begins in {(onsets['own order'] or 'no stage').replace('stage', 'stage ')} {agree} of batches",
+    title=f"By the paper's distance the disparity begins in {(onsets['own order'] or 'no stage').replace('stage', 'stage ')} in {'either' if len({*onsets.values()}) == 1 else 'own'} order",
 )  # fmt: skip
 
 # %%
