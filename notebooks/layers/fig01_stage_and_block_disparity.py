@@ -121,7 +121,7 @@ onsets = {name: disparity.onset(auc[name, "euclidean"], controls, parts, silent)
 report.profile(
     [row for (name, m), each in auc.items() if name in onsets for row in report.rows(parts, each, measure=names[m], order=name)],
     hue="measure", facet="order", floor=report.rows(parts, controls), begins="stage4", ylabel="AUC, unseen against seen by M_h1",
-    title=f"By the paper's distance the disparity begins in {(onsets['own order'] or 'no stage').replace('stage', 'stage ')} in {'either' if len({*onsets.values()}) == 1 else 'own'} order",
+    title=f"By the paper's distance it begins in {onsets['own order'] or 'no stage'}, in {'either' if len({*onsets.values()}) == 1 else 'its own'} order",
 )  # fmt: skip
 
 # %%
