@@ -37,7 +37,6 @@ Mark: TypeAlias = Callable[["Axes", pd.DataFrame, Look], None]
 Column: TypeAlias = str | None
 Notes: TypeAlias = Mapping[Any, str] | None
 SEEN = ("seen by both", "seen only by M_all")
-SAID = "#fdf3d8"  # behind what a paper says
 GUESS: dict[str, Any] = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}  # no difference
 HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.5, "markersize": 7, "linestyle": "none"}
 RING: dict[str, Any] = {"markeredgecolor": INK, "markeredgewidth": 1.4, "markersize": 9, "linestyle": "none"}
@@ -330,12 +329,13 @@ def profile(
     level: str = "no difference",
     floor: Frame | None = None,
     begins: str = "",
+    said: str = "where the paper has it",
     **words: str,
 ) -> Sheet:
     """An estimate and its interval for each part of a network (or any other ordered thing), a line through each series.
 
     `null` is the value that means "no difference", or what `level` says of it; `floor` (same columns) is drawn as grey
-    steps: what two seeds on the same data differ by. Stages from `begins` on, where a paper has its effect, are tinted.
+    steps: what two seeds on the same data differ by. Stages from `begins` on are hatched, and `said` says why.
     """
     tables = [spans(each) for each in (frame, floor) if each is not None]
     tables[1:] = [table.drop(columns=hue or [], errors="ignore") for table in tables[1:]]
@@ -349,7 +349,8 @@ def profile(
         if begins:
             first = next(i for i, part in enumerate(parts) if part.startswith(begins))
             end = max(i for i, part in enumerate(parts) if part.startswith("stage"))
-            ax.axvspan(first - 0.5, end + 0.5, color=SAID, linewidth=0, zorder=0.1, label="where the paper has it")
+            hatched = {"facecolor": "none", "edgecolor": sheet.WASH, "hatch": "///", "linewidth": 0.0}
+            ax.axvspan(first - 0.5, end + 0.5, zorder=0.1, label=said, **hatched)
 
     ordered = [each.assign(_x=each["_at"]).sort_values("_x") for each in tables]
     return draw(

@@ -11,12 +11,18 @@
 # %% [markdown]
 # # Do more channels in stage 4 leak more?
 #
-# **PPTP, Fig. 6 and Tab. 3** (section 3.3). The probe of Fig. 1, with stage 4 made narrower and wider.
+# **PPTP, Fig. 6 and Tab. 3** (section 3.3). The probe of Fig. 1, with stage 4 made narrower and wider: 4, 8 and 32
+# times the channels of stage 1, as in the paper.
 #
-# **The paper says** that the disparity grows with the number of channels of stage 4, while the test accuracy hardly changes (52.5 to 55.0 % from 256 to
-# 2,048 channels; ResNet18, TinyImageNet, augmented): more channels buy leak, not accuracy.
+# **The paper says** that the disparity grows with the channels of stage 4 while the test accuracy hardly changes:
+# 52.52, 54.58, 53.99 and 55.03 % at 256 to 2,048 (ResNet18, TinyImageNet, augmented). So channels buy leak, not
+# accuracy. Of the disparity the text gives no number, and of these networks no attack.
 #
-# **It would be wrong if** the widest stage 4 told the halves apart no better than the narrowest, or if accuracy rose by more than 3 points on the way.
+# **It would be wrong if** the widest stage 4 told the halves apart no better than the narrowest, or if accuracy changed
+# by 3 points. The Euclidean distance mixes direction and length; where it says something else than direction does, we
+# look at the lengths. The leak itself is measured beside it: the paper's attack on confidence, with M_h1 as the target.
+#
+# Rules were settled on draw 0 and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
@@ -24,139 +30,128 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
 stem = "conv3"  # first layer (paper: not stated; conv3-pool gives its 4x4 map in stage 4 at 64 pixels)
-channels = [16, 32, 64]  # channels of stage 4 (paper: 256, 512, 1024, 2048, that is 4, 8, 16, 32 times the width)
+channels = [32, 64, 256]  # channels of stage 4 (paper: 256, 512, 1024, 2048, that is 4, 8, 16, 32 times the width)
 pool = 600  # samples in D_all (paper: 100,000)
 epochs = 12  # epochs (paper: not stated)
 batch = 64  # samples a step (paper: not stated)
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated)
 lr = 0.005  # learning rate, cosine to 0 (paper: not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
-pairs = 12  # pairs of networks, each with its own seed and its own half (paper: one)
+pairs = 8  # pairs of networks a width, each with its own seed and its own half (paper: one)
+learnt = 0.6  # least test accuracy of a network that has learnt (ours)
 seed = 1  # seed of halves, initialisations and orders
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+from dataclasses import replace
+from itertools import permutations
+
 from lib import audit, lab, report
 from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, self_audit
+from lib.recipe import Augment, Data, Halves, Model, Population, Schedule, Setup, Signals, Threshold, self_audit
 
+growth, same = "|AUC − 0.5| of stage 4, widest minus narrowest", "paired: same seeds, same halves"
 claims = report.claims(
-    report.Claim(
-        "more_channels_more_disparity",
-        "The disparity of stage 4 grows with its channels",
-        quantity="|AUC − 0.5| of stage 4, widest minus narrowest, Euclidean",
-        above=0.0,
-        paper="Fig. 6",
-        control="paired: same seeds, same halves",
-    ),
-    report.Claim(
-        "more_channels_more_disparity_direction",
-        "By direction alone, the disparity of stage 4 grows with its channels",
-        quantity="|AUC − 0.5| of stage 4, widest minus narrowest, direction",
-        above=0.0,
-        paper="Fig. 6 (our reading)",
-        control="free of the length of the features",
-    ),
-    report.Claim(
-        "accuracy_hardly_changes",
-        "Test accuracy changes by less than 3 points",
-        quantity="largest difference in test accuracy between two widths",
-        below=0.03,
-        paper="Tab. 3",
-        control="paired: same seeds, same halves",
-    ),
-)
+    report.Claim("onset", "Whatever the channels, the disparity is in stage 4", "|AUC − 0.5| of stage 4 minus largest of 1-3, least over widths, Euclidean",
+                 above=0.02, margin=0.05, paper="Fig. 6", control="the same contrast over pairs"),
+    report.Claim("grows", "The disparity of stage 4 grows with its channels", f"{growth}, Euclidean", above=0.02, margin=0.05, paper="Fig. 6", control=same),
+    report.Claim("direction_alike", "By direction alone it hardly changes", f"{growth}, direction", within=0.06, paper="ours", control="free of length"),
+    report.Claim("shorter", "Lengths do: in a wider stage unseen features are shorter still", "|AUC − 0.5| of the length in M_h1, widest minus narrowest",
+                 above=0.0, margin=0.05, paper="ours", control=same),
+    report.Claim("leaks_more", "The leak itself grows: an attack finds more members of M_h1", "AUC of the confidence attack, widest minus narrowest",
+                 above=0.02, margin=0.03, paper="section 3.3 (our measure)", control=same),
+    report.Claim("accuracy", "Test accuracy changes by less than 3 points", "largest difference in test accuracy between two widths",
+                 below=0.03, margin=0.03, paper="Tab. 3", control=same),
+    regime={"least member accuracy": 0.95, "least test accuracy": learnt},
+)  # fmt: skip
 claims
-
-# %% [markdown]
-# ## One network, several widths of its last stage
 
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
-probes = {
-    count: Setup(
-        Data(data, pixels),
-        Halves(pool, seed=seed),
-        Model(model, width, stem, stage4_channels=count if count != 8 * width else None),
-        schedule,
-        pairs,
-        seed,
-        precision,
-    ).pairs()
-    for count in channels
-}
+setup = Setup(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs, seed, precision)
+probes = {count: replace(setup, model=replace(setup.model, stage4_channels=count if count != 8 * width else None)).pairs() for count in channels}
 distances = {count: [pair.distance() for pair in probe] for count, probe in probes.items()}
-signals = {count: [Signals(pair.whole) for pair in probe] for count, probe in probes.items()}
+wholes = {count: [Signals(pair.whole) for pair in probe] for count, probe in probes.items()}
+halves = {count: [Signals(pair.half) for pair in probe] for count, probe in probes.items()}
+attacks = {(count, "Conf"): Population(tuple(pair.half for pair in probe)).attack(Threshold()) for count, probe in probes.items()}
 
-# %%
-results = lab.realize(distances, signals, self_audit(probes[channels[0]]))
+results = lab.realize(distances, wholes, halves, attacks, self_audit(probes[channels[0]]))
 
 # %% [markdown]
-# ## Disparity and accuracy against channels
+# ## Disparity against channels
 
 # %%
 parts = results[distances[channels[0]][0]].parts
-read = {
-    (count, measure): disparity.read([results[d] for d in distances[count]], measure) for count in channels for measure in ("euclidean", "direction")
-}
+early, last, narrow, wide = [parts.index(f"stage{i}") for i in (1, 2, 3)], parts.index("stage4"), min(channels), max(channels)
+measures = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)", "length": "length in M_h1"}
+read = {(count, m): disparity.read([results[step] for step in each], m) for count, each in distances.items() for m in measures}
 profiles = {key: disparity.profile(*found) for key, found in read.items()}
+
+
+def goes(change):
+    return "grows" if change.low > 0 else "shrinks" if change.high < 0 else "stays about as it is"
+
+
+grown = {m: disparity.versus(read[wide, m], read[narrow, m], last) for m in measures}
 report.profile(
-    [
-        {"part": part, "value": estimate, "channels": count, "measure": measure}
-        for (count, measure), profile in profiles.items()
-        for part, estimate in zip(parts, profile, strict=True)
-    ],
-    hue="channels",
-    facet="measure",
-    title="Direction, stage 4: AUC "
-    + ", ".join(f"{profiles[count, 'direction'][parts.index('stage4')].value:.2f} at {count} channels" for count in channels),
-    ylabel="AUC, unseen against seen by M_h1",
-)
+    [row for (count, m), each in profiles.items() for row in report.rows(parts, each, channels=count, measure=measures[m])],
+    hue="channels", facet="measure", begins="stage4", ylabel="AUC, unseen against seen by M_h1",
+    title=f"With more channels stage 4's disparity {goes(grown['euclidean'])} by the paper's distance and {goes(grown['direction'])} by direction",
+)  # fmt: skip
+
+# %% [markdown]
+# ## Accuracy and leak against channels
+# Differences from the narrowest stage, ours and the paper's; one panel for each quantity.
 
 # %%
-accuracy = {count: [float(results[s]["accuracy_test"]) for s in signals[count]] for count in channels}
-means = [sum(each) / len(each) for each in accuracy.values()]
+found = audit.Comparison.of(results, halves, attacks)
+members, tests = ({c: [float(results[step][f"accuracy_{role}"]) for step in each] for c, each in wholes.items()} for role in ("member", "test"))
 PAPER = {4: 0.5252, 8: 0.5458, 16: 0.5399, 32: 0.5503}  # Tab. 3, by channels of stage 4 over width
+printed = {count: PAPER.get(count // width) for count in channels}
+others = [count for count in channels if count != narrow]
+gain = {count: audit.paired_difference(tests[count], tests[narrow]) for count in others}
+more = {count: found.more_leaky(count, narrow, "Conf") for count in others}
+rows = [{"channels": f"{c} minus {narrow}", "what": "test accuracy of M_all", "value": gain[c],
+         "paper": printed[c] - printed[narrow] if printed[c] and printed[narrow] else None} for c in others]  # fmt: skip
+rows += [{"channels": f"{c} minus {narrow}", "what": "AUC of the attack on M_h1", "value": more[c], "paper": None} for c in others]
 report.against_paper(
-    [{"setting": f"{count} channels", "value": audit.over(accuracy[count]), "paper": PAPER.get(count // width)} for count in channels],
-    title=f"Test accuracy varies by {max(means) - min(means):.3f} over the widths of stage 4",
-    xlabel="test accuracy of M_all",
-    source="Tab. 3 at the same ratio of channels to width, TinyImageNet",
-)
+    rows, "channels", facet="what", source="Tab. 3 at the same ratio of channels to width, TinyImageNet", xlabel="difference",
+    title=f"With more channels accuracy {goes(gain[wide])} and the attack's AUC {goes(more[wide])}",
+)  # fmt: skip
 
 # %%
-last = parts.index("stage4")
-report.table(
-    [
-        {
-            "channels": count,
-            "AUC of stage 4, Euclidean": profiles[count, "euclidean"][last],
-            "AUC of stage 4, direction": profiles[count, "direction"][last],
-            "test accuracy": audit.over(accuracy[count]),
-            "paper": PAPER.get(count // width),
-        }
-        for count in channels
-    ],
-    paper="test accuracy of Tab. 3 at the same ratio of channels to width",
-    caption=f"Over {pairs} pairs",
-)
+rows = [
+    {
+        "channels": count,
+        "member accuracy": audit.over(members[count]),
+        "test accuracy": audit.over(tests[count]),
+        "paper, test accuracy": printed[count],
+    }
+    | {f"AUC of stage 4, {measures[m]}": profiles[count, m][last] for m in measures}
+    | {"confidence attack on M_h1, AUC": found.leak(count, "Conf")["auc"]}
+    for count in channels
+]
+report.table(rows, paper="Tab. 3 at the same ratio of channels to width", caption=f"Over {pairs} pairs")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-narrow, wide = min(channels), max(channels)
-best, worst = (choose(channels, key=lambda c: audit.over(accuracy[c]).value) for choose in (max, min))
 report.judge(
     claims,
-    more_channels_more_disparity=disparity.versus(read[wide, "euclidean"], read[narrow, "euclidean"], last),
-    more_channels_more_disparity_direction=disparity.versus(read[wide, "direction"], read[narrow, "direction"], last),
-    accuracy_hardly_changes=audit.paired_difference(accuracy[best], accuracy[worst]),
-    notes={
-        "more_channels_more_disparity": "We think that in a wider stage unseen features are shorter still, which the Euclidean distance "
-        f"takes for closeness; and a width of {width} is not the paper's 64"
-    },
-)
+    onset=audit.least(disparity.contrast(*read[count, "euclidean"], last, early) for count in channels),
+    grows=grown["euclidean"],
+    direction_alike=grown["direction"],
+    shorter=grown["length"],
+    leaks_more=more[wide],
+    accuracy=audit.largest(audit.paired_difference(tests[one], tests[other]) for one, other in permutations(channels, 2)),
+    notes={"grows": f"In the widest stage the length of unseen features has an AUC of {profiles[wide, 'length'][last]}, in the narrowest "
+                    f"{profiles[narrow, 'length'][last]}: shorter features lie closer"},
+    regime={f"least {name} accuracy": min(audit.over(each).value for each in of.values()) for name, of in (("member", members), ("test", tests))},
+)  # fmt: skip
+
+# %% [markdown]
+# **Caveat.** All widths train with one learning rate, and a width of 8 is not the paper's 64.
 
 # %%
 report.provenance(results)
