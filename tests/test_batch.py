@@ -101,8 +101,6 @@ UNDECIDABLE = {
     "layers/fig05_channels_atm stage_3_is_beyond_the_margin": SILENT,
     "layers/fig10_resnet_depth early_stages_are_silent": SILENT,
     "layers/fig11_atm_depth stage_3_is_beyond_the_margin": SILENT,
-    "layers/fig15_roc adv_reg_01": ZERO,
-    "layers/fig15_roc relaxloss_01": ZERO,
     "pruning/fig14_fig15_ppb_gaps sensitivity_as_dense": RARE,
     "pruning/fig16_fig17_defences ppb_hides": RARE,
     "pruning/fig16_fig17_defences ppb_hides_bits": RARE,

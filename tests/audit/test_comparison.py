@@ -208,7 +208,8 @@ class TestBesideLine:
         plane = self.of(early=(0.6, 0.6), late=(0.7, 0.8), above=(0.75, 0.7), below=(0.6, 0.8), on=(0.65, 0.7))
         one = plane.beside_line(["above", "below"], ["early", "late"], "LiRA")
         assert one.value == pytest.approx(0.0) and one.n == 1
-        assert plane.beside_line(["above", "on"], ["early", "late"], "LiRA", ["below", "on"]).value == pytest.approx(0.1)
+        two = plane.beside_line(["above", "on"], ["early", "late"], "LiRA", ["below", "on"])
+        assert two.value == pytest.approx(0.1)
 
     def test_each_unit_has_its_own_line(self) -> None:
         rows = [{name: each[0] for name, each in separated(area).items()} for area in (0.6, 0.8, 0.7)]
