@@ -111,7 +111,7 @@ results = lab.realize(attacks, signals, thrown, self_audit(ordinary))
 # %%
 found, stopped = audit.Comparison.of(results, signals, attacks), [*line]
 beside = found.beside_line(risky, stopped, "RMIA")
-side = "less accurate than" if beside.high < 0 else "more accurate than" if beside.low > 0 else "about as accurate as"
+side = "less accurate than" if beside.high < 0 else "more accurate than" if beside.low > 0 else "neither surely less nor more accurate than"
 series = {"ordinary, its epochs": stopped[-6:], "cross-entropy, fewer epochs": [*fewer], "RelaxLoss from scratch": ["scratch", "scratch, longer"]}
 series |= {"classifier, fine-tuned and rewound": [tuned, head]} | {way: [way] for way in ("whole network, fine-tuned", plain, risky)}
 report.tradeoff(

@@ -123,7 +123,9 @@ found, line = audit.Comparison.of(results, signals, attacks), [("ordinary", stop
 curve = {(name, how): [end, *((name, how, alpha) for alpha in defences[name])] for name in defences for how in ("from scratch", "in PPTP")}
 inner = {"RelaxLoss": curve["RelaxLoss", "in PPTP"][1:-1], "Adv-Reg": curve["Adv-Reg", "in PPTP"][1:]}
 off = {(d, a): found.beside_line(inner[d], curve[d, "from scratch"], a) for d in defences for a in attackers}
-told = ", ".join(f"{d} {'less' if e.high < 0 else 'more' if e.low > 0 else 'as'} accurate" for d in defences for e in [off[d, "RMIA"]])
+told = ", ".join(
+    f"{d} {'less accurate' if e.high < 0 else 'more accurate' if e.low > 0 else 'undecided'}" for d in defences for e in [off[d, "RMIA"]]
+)
 drawn = {name: {"ordinary": line} | {how: curve[name, how] for how in ("from scratch", "in PPTP")} for name in defences}
 plane = [row for name in defences for row in found.plane(drawn[name], "RMIA", panel=name)]
 report.tradeoff(plane, xlabel="test accuracy", ylabel="AUC of RMIA", null=None, title=f"In PPTP, at equal leak: {told}")

@@ -123,7 +123,7 @@ panels["CS-KD and RelaxLoss"] |= {"RelaxLoss from scratch": from_scratch[1:], "C
 panels["CS-KD and RelaxLoss"] |= {"CS-KD, then RelaxLoss in PPTP": strengths["CS-KD"]}
 early = found.beside_line(strengths["CS-KD"], epochs_of["ordinary"], "RMIA", strengths["ordinary"])
 side = "gains" if early.low > 0 else "loses" if early.high < 0 else "does not surely move"
-word = "leaks more than" if risk.low > 0 else "leaks less than" if risk.high < 0 else "leaks about as much as"
+word = "leaks more than" if risk.low > 0 else "leaks less than" if risk.high < 0 else "leaks neither surely more nor less than"
 report.tradeoff(
     [row for name, lines in panels.items() for row in found.plane(lines, "RMIA", panel=name)], xlabel="test accuracy", ylabel="AUC of RMIA",
     null=None, title=f"SELENA in PPTP {word} SELENA from scratch; CS-KD first {side} accuracy",

@@ -127,7 +127,7 @@ caught = {rate: {way: audit.tpr(*each, rate) for way, each in scores.items()} fo
 line = {name: [end, *((name, "from scratch", alpha) for alpha in defences[name])] for name in defences}
 inner = {name: [way for way in ways if way[:2] == (name, "in PPTP")] for name in defences}
 tails = {rate: found.beside_line(inner["RelaxLoss"], line["RelaxLoss"], "RMIA", heights=caught[rate]) for rate in rates}
-side = "more" if tails[0.1].low > 0 else "fewer" if tails[0.1].high < 0 else "about as many"
+side = "more" if tails[0.1].low > 0 else "fewer" if tails[0.1].high < 0 else "not surely more or fewer"
 report.tradeoff(
     [
         {"way": f"{name}, {how}", "FPR": audit.tpr_label(rate, non_members), "area": found.leak(way, "RMIA")["auc"]}
