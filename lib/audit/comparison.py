@@ -188,20 +188,21 @@ class Comparison:
 
     def beside_line(
         self,
-        way: Hashable,
+        way: Hashable | list[Hashable],
         line: Sequence[Hashable],
         attacker: str,
-        other: Hashable | None = None,
+        other: Hashable | list[Hashable] | None = None,
         heights: Mapping[Hashable, Sequence[float]] | None = None,
     ) -> Estimate:
         """Test accuracy of `way` minus that of a `line` at equal leak; minus the same of an `other` way, if any.
 
         The line joins ways that belong together (a network's epochs, a defence's strengths) in the order of their AUC,
         for each unit its own. At equal leak rather than at equal accuracy, since epochs go on to leak where they have
-        ceased to learn. `heights` compares something else than test accuracy, `(n,)` of each way.
+        ceased to learn. `heights` compares something else than test accuracy, `(n,)` of each way. A list of ways (all
+        strengths of a defence) is compared by their mean, each at its own leak.
 
-        Beyond its ends the line is level, which is a guess: where more than a quarter of the units of a way lie there,
-        nothing is resolved. ValueError on a line of fewer than two ways.
+        Beyond its ends the line is level, which is a guess: where more than a quarter of the units of a way (or of a
+        list of ways) lie there, nothing is resolved. ValueError on a line of fewer than two ways.
         """
         if len(line) < 2:
             raise ValueError("a line joins two ways or more")
@@ -210,14 +211,16 @@ class Comparison:
         order = np.argsort(areas, axis=1, kind="stable")
         levels = np.take_along_axis(np.array([high[each] for each in line]).T, order, axis=1)
         areas = np.take_along_axis(areas, order, axis=1)
-        compared = (way,) if other is None else (way, other)
-        leak = np.array([self._areas(each, attacker) for each in compared])
-        met = np.array([[np.interp(*unit) for unit in zip(own, areas, levels, strict=True)] for own in leak])
-        beside = np.array([high[each] for each in compared]) - met
-        beyond = ((leak < areas[:, 0]) | (leak > areas[:, -1])).mean(axis=1)
-        effect = self._design_effect(attacker, *compared, *line)
-        off = beside[0] if other is None else beside[0] - beside[1]
-        return over(off, design_effect=effect, resolved=bool(beyond.max() <= 0.25))
+        sides = [side if isinstance(side, list) else [side] for side in ((way,) if other is None else (way, other))]
+        off, beyond = [], []
+        for side in sides:
+            leak = np.array([self._areas(each, attacker) for each in side])
+            met = np.array([[np.interp(*unit) for unit in zip(own, areas, levels, strict=True)] for own in leak])
+            off.append((np.array([high[each] for each in side]) - met).mean(axis=0))
+            beyond.append(((leak < areas[:, 0]) | (leak > areas[:, -1])).mean())
+        effect = self._design_effect(attacker, *(each for side in sides for each in side), *line)
+        difference = off[0] if other is None else off[0] - off[1]
+        return over(difference, design_effect=effect, resolved=bool(max(beyond) <= 0.25))
 
     def _found(self, way: Hashable, attacker: str) -> list[Scored]:
         found = self.attacks[way, attacker]

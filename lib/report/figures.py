@@ -349,7 +349,7 @@ def profile(
         if begins:
             first = next(i for i, part in enumerate(parts) if part.startswith(begins))
             end = max(i for i, part in enumerate(parts) if part.startswith("stage"))
-            hatched = {"facecolor": "none", "edgecolor": sheet.WASH, "hatch": "///", "linewidth": 0.0}
+            hatched: dict[str, Any] = {"facecolor": "none", "edgecolor": sheet.WASH, "hatch": "///", "linewidth": 0.0}
             ax.axvspan(first - 0.5, end + 0.5, zorder=0.1, label=said, **hatched)
 
     ordered = [each.assign(_x=each["_at"]).sort_values("_x") for each in tables]

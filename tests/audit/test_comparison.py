@@ -204,6 +204,13 @@ class TestBesideLine:
         assert found == pytest.approx({"on": 0.0, "above": 0.1, "beyond": -0.2, "late": 0.0})
         assert plane.beside_line("above", ["early", "late"], "LiRA", "beyond").value == pytest.approx(0.3)
 
+    def test_a_list_of_ways_has_the_mean_of_each_at_its_own_leak(self) -> None:
+        plane = self.of(early=(0.6, 0.6), late=(0.7, 0.8), above=(0.75, 0.7), below=(0.6, 0.8), on=(0.65, 0.7))
+        one = plane.beside_line(["above", "below"], ["early", "late"], "LiRA")
+        assert one.value == pytest.approx(0.0) and one.n == 1
+        two = plane.beside_line(["above", "on"], ["early", "late"], "LiRA", ["below", "on"])
+        assert two.value == pytest.approx(0.1)
+
     def test_each_unit_has_its_own_line(self) -> None:
         rows = [{name: each[0] for name, each in separated(area).items()} for area in (0.6, 0.8, 0.7)]
         two = {name: np.stack([rows[i][name] for i in (0, 2)]) for name in rows[0]}  # units with AUC .6 and .7
