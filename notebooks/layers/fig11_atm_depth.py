@@ -17,11 +17,11 @@
 # **The paper says** that the privacy risks of an ATM always start at stage 3, one stage earlier than a ResNet's,
 # whatever its size (TinyImageNet). The text gives no number.
 #
-# **It would be wrong if** stages 1 or 2 told the halves apart, or if at some size stage 3 did so by less than the
-# smallest disparity worth having.
+# **It would be wrong if** stages 1 or 2 told the halves apart, or if stage 3 did so no more than they do.
 #
-# Rules were settled on draw 0 and are judged on this one (seed 1). An ATM learns slowly at this size; the networks of
-# `quick` fit nine members of ten, so the regime asks for less than the .95 of the ResNets' pages.
+# Rules were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1). An ATM learns slowly
+# at this size: the networks of `quick` fit nine members of ten, where the paper's fit all. So the regime asks for .85, and
+# what stage 3 does not show may be underfit. Figs. 5, 7 and 11 share a network here: they are not independent evidence.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
@@ -36,7 +36,8 @@ batch = 128  # samples a step (paper: not stated)
 lr = 0.003  # learning rate of Adam without weight decay, cosine to 0 (paper: neither optimizer nor rate stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
 pairs = 6  # pairs of networks a size, each with its own seed and its own half (paper: one)
-worth = 0.05  # smallest |AUC - 0.5|, or change of it, worth having (ours)
+worth = 0.05  # smallest |AUC - 0.5| worth having; here it is also about all that stage 4 shows (ours)
+silent = 0.04  # a stage whose |AUC - 0.5| is smaller than this counts as silent (ours)
 margin = 0.02  # of an onset: an AUC closer to 0.5 than this counts as no disparity (ours)
 fitted = 0.85  # least member accuracy of a network that has learnt its members (ours)
 learnt = 0.6  # least test accuracy of a network that has learnt (ours)
@@ -48,21 +49,19 @@ from lib import audit, lab, report
 from lib.localization import disparity
 from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
-fig, ours, strength = {"paper": "Fig. 11", "margin": worth}, {"paper": "our question", "margin": worth}, "|AUC − 0.5|"
+fig, ours = {"paper": "Fig. 11", "margin": worth}, {"paper": "our question", "margin": worth}
 floor, paired, other = (
     {"control": each} for each in ("two seeds on the same data", "paired: same seeds, same halves", "free of the features' length")
 )
-all_over = "smallest over sizes, Euclidean"
-early_over = "AUC − 0.5 of stages 1 and 2, the farthest from 0 over sizes, Euclidean"
+mean, least = "mean over sizes", "smallest over sizes, Euclidean"
+gap, early_over = "AUC of stage 3 minus", "AUC − 0.5 of stages 1 and 2, the farthest from 0 over sizes, Euclidean"
 claims = report.claims(
-    report.Claim("early_stages_are_silent", "At no size do stages 1 and 2 show a disparity", early_over, within=worth, **floor, **fig),
-    report.Claim("stage_3_shows_it", "At every size stage 3 shows a disparity worth having", f"{strength} of stage 3, {all_over}", above=worth, **floor, **fig),
-    report.Claim("stage_4_shows_it", "At every size unseen samples are farther in stage 4", f"AUC − 0.5 of stage 4, {all_over}", above=0.0, **floor, **ours),
-    report.Claim("size_changes_nothing", "Stage 3 shows as much at every size", "disparity of stage 3, largest minus smallest, Euclidean", within=worth, **paired, **fig),
-    report.Claim(
-        "stage_3_shows_some_direction", "By direction stage 3 shows a disparity, if less than that",
-        "AUC − 0.5 of stage 3, mean over sizes, direction", above=0.0, **other, **ours,
-    ),
+    report.Claim("early_stages_are_silent", "At no size do stages 1 and 2 show a disparity", early_over, within=silent, **floor, **fig),
+    report.Claim("stage_3_shows_it", "Stage 3 shows a disparity", f"AUC − 0.5 of stage 3, {mean}, Euclidean", above=0.0, **floor, **fig),
+    report.Claim("it_starts_there", "It shows more than stages 1 and 2 do", f"{gap} the mean of stages 1 and 2, {mean}, Euclidean", above=0.0, **paired, **fig),
+    report.Claim("stage_3_direction", "So it does by direction", f"AUC − 0.5 of stage 3, {mean}, direction", above=0.0, **other, **ours),
+    report.Claim("stage_3_is_worth", "At every size the disparity of stage 3 is one worth having", f"AUC − 0.5 of stage 3, {least}", above=worth, **floor, **ours),
+    report.Claim("stage_4_leads", "Stage 4 shows more than stage 3, as in a ResNet", f"AUC of stage 4 minus that of stage 3, {mean}, Euclidean", above=0.0, **paired, **ours),
     regime={"member accuracy at every size": fitted, "test accuracy at every size": learnt},
 )  # fmt: skip
 claims
@@ -101,7 +100,8 @@ report.histograms(
 )
 
 # %%
-told = {name: onsets[name, "euclidean"].replace("none", "no stage") for name in probes}
+told = {i: [profiles[name, "euclidean"][i].value for name in probes] for i in (third, fourth)}
+said = {i: " and ".join(f"{value:.2f}" for value in values) for i, values in told.items()}
 report.profile(
     [
         {"part": p, "value": e, "architecture": name, "measure": names[m]}
@@ -112,7 +112,7 @@ report.profile(
     facet="measure",
     begins="stage3",
     floor=[{"part": p, "value": e, "measure": names[m]} for m in names for p, e in zip(parts, controls[first, m], strict=True)],
-    title="By the paper's distance the disparity begins in " + ", ".join(f"{where} ({name})" for name, where in told.items()),
+    title=f"By the paper's distance the AUC of stage 3 is {said[third]}, that of stage 4 {said[fourth]}",
     ylabel="AUC, unseen against seen by M_h1",
 )
 
@@ -142,14 +142,16 @@ report.table(
 
 
 # %%
-turned = [disparity.areas(*read[name, "direction"])[:, third] - 0.5 for name in probes]
+away = {m: sum(disparity.areas(*read[n, m]) - 0.5 for n in probes) / len(probes) for m in names}  # mean network of each pair of seeds
+by, before = away["euclidean"], away["euclidean"][:, early].mean(axis=1)
 report.judge(
     claims,
     early_stages_are_silent=audit.largest(disparity.strength(profiles[name, "euclidean"][i]) for name in probes for i in early),
-    stage_3_shows_it=audit.least(disparity.strength(profiles[name, "euclidean"][third]) for name in probes),
-    stage_4_shows_it=audit.least(audit.over(disparity.areas(*read[name, "euclidean"])[:, fourth] - 0.5) for name in probes),
-    stage_3_shows_some_direction=audit.over(sum(turned) / len(turned)),
-    size_changes_nothing=disparity.versus(read[last, "euclidean"], read[first, "euclidean"], third),
+    stage_3_shows_it=audit.over(by[:, third]),
+    it_starts_there=audit.over(by[:, third] - before),
+    stage_3_direction=audit.over(away["direction"][:, third]),
+    stage_3_is_worth=audit.least(audit.over(disparity.areas(*read[name, "euclidean"])[:, third] - 0.5) for name in probes),
+    stage_4_leads=audit.over(by[:, fourth] - by[:, third]),
     regime={f"{who} accuracy at every size": audit.least(map(audit.over, of.values())) for who, of in (("member", members), ("test", tests))},
 )
 
