@@ -25,7 +25,8 @@
 # from scratch, PPTP as a whole is dearer, whatever a retraining costs. The saving is real for who has that network
 # already, or defends it several times. All of it stands in the table; claims are about what is *measured*: time and
 # peak memory of trainings that take turns in one run, and the epochs until a network is accurate. How private it is
-# then, fig12 and fig13 ask. Rules were settled on draw 0, and are judged on this one (seed 1).
+# then, fig12 and fig13 ask: equal alpha is not equal leak. Rules were settled on draw 0, a referee's objections in hand,
+# and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-100
@@ -63,16 +64,17 @@ from lib import audit, lab, report
 from lib.recipe import Anatomy, Augment, Cost, Data, Model, RandomHalves, RelaxLoss, Schedule, Setup
 
 ratio = {"paper": "Fig. 16", "margin": 0.1, "control": "equal batch, objective, augmentation; same run"}
-epochs_less, epoch = f"{level:.0%} of scratch's final accuracy, PPTP minus half of scratch's", {"paper": "section 5.2.3", "margin": 1.5}
 of_accuracy = f"test accuracy, PPTP from {cuts[-1]}, "
 claims = report.claims(
     report.Claim("faster", "An epoch of PPTP takes less time", "seconds of an epoch, PPTP over scratch, largest over cuts", below=1.0, **ratio),
     report.Claim("smaller", "PPTP needs less memory", "peak of memory, PPTP over scratch, largest over cuts", below=1.0, **ratio),
-    report.Claim("sooner", "PPTP is accurate in less than half of the epochs", f"epochs to {epochs_less}", below=0.0, control="the same network", **epoch),
-    report.Claim("stays", "and stays so", f"epochs until for good at {epochs_less}", below=0.0, control="the same network", **epoch),
+    report.Claim("sooner", "PPTP is accurate for good in less than half of the epochs", f"epochs to {level:.0%} of scratch's final accuracy, "
+                 "PPTP minus half of scratch's", below=0.0, paper="section 5.2.3", margin=1.5, control="the same network"),
     report.Claim("as_accurate", "In the end it is more accurate than the defence from scratch", f"{of_accuracy}minus scratch", above=0.0,
                  paper="Fig. 12", margin=0.025, control="paired over networks"),
     report.Claim("few_epochs_do", "As few epochs from scratch do as well", f"{of_accuracy}minus scratch for as few", within=0.03, paper="ours", control="same seeds"),
+    report.Claim("fits_more", "while PPTP fits its members more", f"member accuracy, PPTP from {cuts[-1]}, minus scratch for as few", above=0.0,
+                 paper="ours", margin=0.03, control="same seeds, same alpha"),
     regime={"member accuracy, ordinary": 0.95, "test accuracy, ordinary": learnt},
 )  # fmt: skip
 claims
@@ -113,26 +115,24 @@ member = {way: [float(results[one]["accuracy_member"]) for one in epoch[-1]] for
 goal = level * accuracy["scratch"][-1]
 
 
-def needed(way, stays=True):
-    """Epochs after which a network is at the level (and stays there), `(networks,)`; one more than it has if never."""
+def needed(way):
+    """Epochs after which a network is at the level and stays there, `(networks,)`; one more than it has if never."""
     below = accuracy[way] < goal
-    last = 1 + len(below) - below[::-1].argmax(axis=0)
-    first = np.where(below.all(axis=0), 1 + len(below), 1 + below.argmin(axis=0))
-    return np.where(below.any(axis=0), last, 1) if stays else first
+    return np.where(below.any(axis=0), 1 + len(below) - below[::-1].argmax(axis=0), 1)
 
 
 shown = [way for way in ways if way != "ordinary"]
-reached, until = ({way: audit.over(needed(way, stays)) for way in shown} for stays in (False, True))
+until = {way: audit.over(needed(way)) for way in shown}
+never = {way: int(np.sum(needed(way) > len(accuracy[way]))) for way in shown}
 rows = [{"epoch": 1 + epoch, "value": audit.over(row), "training": way} for way in shown for epoch, row in enumerate(accuracy[way])]
-title = f"Accurate after {reached[pptp].value:.1f} epochs by PPTP, for good after {until[pptp].value:.1f}; "
-title += f"from scratch after {reached['scratch'].value:.1f} and {until['scratch'].value:.1f}"
+title = f"Accurate for good after {until[pptp].value:.1f} epochs by PPTP, {until['scratch'].value:.1f} from scratch, {until[few].value:.1f} in {retrain_epochs} in all"
 report.curves(rows, "epoch", hue="training", title=title, ylabel="test accuracy")
 
 # %%
 report.table(
-    [{"training": way, "epochs": len(accuracy[way]) if way in shown else epochs, "accurate": reached.get(way), "for good": until.get(way)}
+    [{"training": way, "epochs": len(accuracy[way]) if way in shown else epochs, "accurate after": until.get(way), "never": never.get(way)}
      | {"test accuracy": audit.over(accuracy[way][-1]), "member accuracy": audit.over(member[way])} for way in ways],
-    caption=f"{networks} networks. Accurate: at {level:.0%} of what the same network has from scratch in the end, or above; for good: from then on",
+    caption=f"{networks} networks. Accurate: for good at {level:.0%} of what the same network has from scratch in the end; never: so many, as one epoch more",
 )  # fmt: skip
 
 # %% [markdown]
@@ -173,18 +173,18 @@ report.judge(
     claims,
     faster=audit.largest(seen["seconds", cut] for cut in cuts),
     smaller=audit.largest(seen["peak_bytes", cut] for cut in cuts),
-    sooner=audit.paired_difference(needed(pptp, False), needed("scratch", False) / 2),
-    stays=audit.paired_difference(needed(pptp), needed("scratch") / 2),
+    sooner=audit.paired_difference(needed(pptp), needed("scratch") / 2),
     as_accurate=audit.paired_difference(ends[pptp], ends["scratch"]),
     few_epochs_do=audit.paired_difference(ends[pptp], ends[few]),
-    checks=dict.fromkeys(("sooner", "stays", "as_accurate", "few_epochs_do"), acts),
+    fits_more=audit.paired_difference(member[pptp], member[few]),
+    checks=dict.fromkeys(("sooner", "as_accurate", "few_epochs_do", "fits_more"), acts),
     regime={"member accuracy, ordinary": audit.over(member["ordinary"]), "test accuracy, ordinary": audit.over(ends["ordinary"])},
 )
 
 # %% [markdown]
 # **Caveat.** What is held still runs forward, as augmented images are new in every epoch; thin networks spend much time
 # outside convolutions. A CPU's peak is good to a few MB. Each schedule ends at a rate of 0, so how soon a training is
-# accurate depends on its length.
+# accurate depends on its length. RelaxLoss takes turns by epoch: twelve epochs end on the other turn than five.
 
 # %%
 report.provenance(results)

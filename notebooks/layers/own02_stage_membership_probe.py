@@ -21,12 +21,12 @@
 # as safe on TinyImageNet (Tab. 6), tells them too, although its disparity is silent. Retraining quiets stage 4. Of what
 # is held nothing is claimed: it is bit for bit what ordinary training left, so it tells after PPTP what it told before.
 #
-# **It would be wrong if** the two readings agreed: stage 3 no better than a guess. **Beside the point if** an
-# *untrained* network's features told members as well, or if any retraining quieted stage 4 as much (controls: the same
-# classifier at initialisation; the same stages rewound and retrained with cross-entropy).
+# **It would be wrong if** the two readings agreed: stage 3 no better than a guess. By direction, a reading of our own,
+# they may agree. **Beside the point if** an *untrained* network's features told members as well, or if any retraining
+# quieted stage 4 as much (controls: the same classifier at initialisation; the same stages retrained plainly).
 #
 # alpha is one that acts: at .3, which this page had before, PPTP's member accuracy is .975, at .6 it is .93 (draw 0).
-# Rules were settled on draw 0 too, and are judged on this one (seed 1).
+# Rules were settled on draw 0 too, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data)
@@ -56,6 +56,8 @@ seed = 1  # seed of designs, initialisations and orders
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+from dataclasses import replace
+
 from lib import audit, lab, report
 from lib.localization import disparity
 from lib.recipe import Augment, Data, Halves, Model, RandomHalves, RelaxLoss, Schedule, Setup, StageMembership, self_audit
@@ -67,11 +69,13 @@ claims = report.claims(
     report.Claim("early_are_silent", "Stages 1 and 2 do not tell members", f"|{who}minus 1/2|, larger one", below=least, control="stages 3 and 4", **ours),
     report.Claim("silent_by_distance", "By the paper's distance, stage 3 is silent", "|AUC of the Euclidean distance minus 1/2|, stage 3",
                  below=margin, paper="Fig. 1, 3", control="stage 4, same pairs", margin=margin),
+    report.Claim("direction_sees_it", "By direction, stage 3 is not silent", "AUC of the direction minus 1/2, stage 3",
+                 above=margin, paper="ours", control="free of the features' length", margin=margin),
     report.Claim("pptp_quiets", "PPTP lowers what stage 4 tells", f"{who}stage 4, ordinary minus PPTP", above=0.0, control="the same models before PPTP", **ours),
-    report.Claim("defence_quiets", "It is the defence that does so", f"{who}stage 4, retrained with cross-entropy minus PPTP",
+    report.Claim("defence_quiets", "The defence does more than retraining alone", f"{who}stage 4, retrained with cross-entropy minus PPTP",
                  above=0.0, control="same stages rewound, as many epochs", **ours),
     report.Claim("as_well_as_scratch", "PPTP leaves no more in stage 4 than the same defence from scratch", f"{who}stage 4, PPTP minus from scratch",
-                 below=0.0, control="same alpha", **ours),
+                 below=0.0, control="same alpha, and as many epochs; the larger difference", **ours),
     regime={"member accuracy, ordinary": 0.95, "test accuracy, ordinary": learnt},
 )  # fmt: skip
 claims
@@ -92,6 +96,7 @@ states = {
     "PPTP": rewound.hold(risky_from).train(short, private),
     "retrained with cross-entropy": rewound.hold(risky_from).train(short),
     "RelaxLoss from scratch": setup.trained(private),
+    (few := f"the same, {retrain_epochs} epochs"): setup.trained(private, short),
 }
 asked = {name: [StageMembership(state) for state in each] for name, each in states.items()}
 signals = {name: each.signals() for name, each in (states | {"rewound": rewound}).items()}
@@ -118,6 +123,7 @@ def more(one, other, part):
     return audit.paired_difference([a[i] for a in areas[one]], [a[i] for a in areas[other]], design_effect=shared)
 
 
+begins = [disparity.onset(each, None, parts, margin) or "no stage" for each in (euclidean, direction)]
 first = next((part for part in parts if part.startswith("stage") and more("ordinary", "untrained", part).low > 0), "no stage")
 report.profile(
     [
@@ -131,7 +137,7 @@ report.profile(
     ],
     hue="series",
     facet="reading",
-    title=f"Members can be told from {first} on; the disparity begins in {disparity.onset(euclidean, None, parts, margin) or 'no stage'}",
+    title=f"Members can be told from {first} on; the disparity begins in {begins[0]} by the paper's distance, in {begins[1]} by direction",
     ylabel="AUC",
 )
 
@@ -164,9 +170,12 @@ report.judge(
     stage_3_tells=more("ordinary", "untrained", "stage3"),
     early_are_silent=audit.largest(disparity.strength(tells["ordinary"][parts.index(part)]) for part in ("stage1", "stage2")),
     silent_by_distance=disparity.strength(euclidean[parts.index("stage3")]),
+    direction_sees_it=replace(
+        direction[parts.index("stage3")], **{k: getattr(direction[parts.index("stage3")], k) - 0.5 for k in ("value", "low", "high")}
+    ),
     pptp_quiets=more("ordinary", "PPTP", "stage4"),
     defence_quiets=more("retrained with cross-entropy", "PPTP", "stage4"),
-    as_well_as_scratch=more("PPTP", "RelaxLoss from scratch", "stage4"),
+    as_well_as_scratch=audit.largest(more("PPTP", one, "stage4") for one in ("RelaxLoss from scratch", few)),
     checks=dict.fromkeys(("pptp_quiets", "defence_quiets", "as_well_as_scratch"), acts),
     regime={f"{role} accuracy, ordinary": audit.over(accuracy["ordinary"][role]) for role in ("member", "test")},
 )
@@ -174,7 +183,7 @@ report.judge(
 # %% [markdown]
 # **Caveat.** A classifier that fails to tell members shows no more than its own limits: its AUC is a lower bound on what
 # a stage gives away. This attacker knows half of the members and looks inside the network; the paper's attackers see
-# its output alone, where what a frozen stage tells may not arrive.
+# its output alone, where what a frozen stage tells may not arrive. Equal alpha is not equal fit: see the accuracies.
 
 # %%
 report.provenance(results)
