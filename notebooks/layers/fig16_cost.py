@@ -125,7 +125,7 @@ shown = [way for way in ways if way != "ordinary"]
 until = {way: audit.over(needed(way)) for way in shown}
 never = {way: int(np.sum(needed(way) > len(accuracy[way]))) for way in shown}
 rows = [{"epoch": 1 + epoch, "value": audit.over(row), "training": way} for way in shown for epoch, row in enumerate(accuracy[way])]
-title = f"Accurate for good after {until[pptp].value:.1f} epochs by PPTP, {until['scratch'].value:.1f} from scratch, {until[few].value:.1f} in {retrain_epochs} in all"
+title = f"Accurate for good after {until[pptp].value:.1f} epochs by PPTP, {until['scratch'].value:.1f} from scratch, {until[few].value:.1f} in a short run"
 report.curves(rows, "epoch", hue="training", title=title, ylabel="test accuracy")
 
 # %%
