@@ -25,9 +25,9 @@
 # accuracy rise. The control is the same SVM on the same networks before training. The paper's claim that accuracy rises
 # is judged on all features; what is said of stalls is said of few numbers, and 32 was chosen on draw 0.
 #
-# **It would be wrong if** accuracy did not rise first, or if, where the disparity grows most, it rose faster than before.
-# A family whose accuracy does not rise has nothing that could stall. Rules were settled on draw 0, a referee's objections
-# in hand, and are judged on this one (seed 1).
+# **It would be wrong if** accuracy did not rise first, or if, where the disparity grows most, it rose faster than
+# before. A family whose accuracy does not rise has nothing that could stall. Rules were settled on draw 0, a referee's
+# objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
@@ -183,8 +183,8 @@ report.judge(
 # %% [markdown]
 # **Caveat.** A linear SVM on a few hundred images is a small judge, and how many numbers it sees decides the shape of
 # the curve (first figure): the paper's own setting is not known. A VGG whose stage already does as well as the network
-# has no more to gain: that it then gains nothing is a ceiling. The stage where the disparity grows most is the largest of
-# a few noisy steps. That both meet in one stage is a coincidence of place, not a cause: it is often the last one.
+# has no more to gain: that it then gains nothing is a ceiling. The stage where the disparity grows most is the largest
+# of a few noisy steps. That both meet in one stage is a coincidence of place, not a cause: it is often the last one.
 
 # %%
 report.provenance(results)

@@ -97,9 +97,9 @@ report.profile(
 
 # %% [markdown]
 # ## Convolution by convolution
-# The same place by layers: as many of a network's convolutions lie before it, as a share. Unseen samples point elsewhere
-# (distance up) and have shorter features (distance down); the paper's distance adds the two, so they can cancel in it,
-# and it can go either way.
+# The same place by layers: as many of a network's convolutions lie before it, as a share. Unseen samples point
+# elsewhere (distance up) and have shorter features (distance down); the paper's distance adds the two, so they can
+# cancel in it, and it can go either way.
 
 # %%
 whats = names | {"length": "length in M_h1"}
@@ -180,11 +180,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** An AUC by the paper's distance leaves one half where either length or direction outweighs the other, so
-# an earlier place by it need not be an earlier memory: the table by convolutions has both. The depths are not compared at
-# equal fit, and a network that fits less has less to tell; the pairs that fit alike are few. The regime goes by the mean:
-# a single pair may fit less. On draw 0 stage 4 of VGG19 lies a little below one half by direction; we know no reason. In
-# `quick` the maps of stages 4 and 5 have one pixel: their layers are fully connected ones, and max-pools there do nothing.
+# **Caveat.** An AUC by the paper's distance leaves one half where either length or direction outweighs the other, so an
+# earlier place by it need not be an earlier memory: the table by convolutions has both. The depths are not compared at
+# equal fit, and a network that fits less has less to tell; the pairs that fit alike are few. The regime goes by the
+# mean: a single pair may fit less. On draw 0 stage 4 of VGG19 lies a little below one half by direction; we know no
+# reason. In `quick` the maps of stages 4 and 5 have one pixel: their layers are fully connected.
 
 # %%
 report.provenance(results)

@@ -18,8 +18,8 @@
 #
 # **It would be wrong if** at some depth an earlier stage told the halves apart about as well as stage 4. Silence is an
 # equivalence: an early stage is silent if its whole interval is nearer to one half than the smallest disparity worth
-# having; smaller is not nothing (table). Rules were settled on draw 0, a referee's objections in hand, and are judged on
-# this one (seed 1).
+# having; smaller is not nothing (table). Rules were settled on draw 0, a referee's objections in hand, and are judged
+# on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
