@@ -18,7 +18,8 @@
 #
 # **It would be wrong if** at some depth an earlier stage told the halves apart about as well as stage 4. Silence is an
 # equivalence: an early stage is silent if its whole interval is nearer to one half than the smallest disparity worth
-# having. Rules were settled on draw 0 and are judged on this one (seed 1).
+# having; smaller is not nothing (table). Rules were settled on draw 0, a referee's objections in hand, and are judged
+# on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
@@ -46,49 +47,13 @@ from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, s
 
 fig, ours = {"paper": "Fig. 10", "margin": worth}, {"paper": "our question", "margin": worth}
 claims = report.claims(
-    report.Claim(
-        "stage_4_leads",
-        "At every depth the disparity is in stage 4, by the paper's Euclidean distance",
-        quantity="|AUC − 0.5| of stage 4 minus the largest of stages 1-3, smallest over depths, Euclidean",
-        above=worth,
-        control="two seeds on the same data",
-        **fig,
-    ),
-    report.Claim(
-        "early_stages_are_silent",
-        "At no depth does a stage before stage 4 show a disparity, by the paper's distance",
-        quantity="AUC − 0.5 of stages 1-3, the farthest from 0 over stages and depths, Euclidean",
-        within=worth,
-        control="stage 4 of the same networks",
-        **fig,
-    ),
-    report.Claim(
-        "depth_changes_nothing",
-        "The disparity of stage 4 is the same at every depth, by the paper's distance",
-        quantity="disparity of stage 4 (as above), deepest minus shallowest, Euclidean",
-        within=worth,
-        control="paired: same seeds, same halves",
-        **ours,
-    ),
-    report.Claim(
-        "stage_4_leads_direction",
-        "By the direction of features, too, the disparity is in stage 4 at every depth",
-        quantity="|AUC − 0.5| of stage 4 minus the largest of stages 1-3, smallest over depths, direction",
-        above=worth,
-        control="free of the length of the features",
-        **ours,
-    ),
-    report.Claim(
-        "stage_3_is_not_silent_direction",
-        "By direction stage 3 is not silent: there, unseen samples point further apart",
-        quantity="AUC − 0.5 of stage 3, mean over depths, direction",
-        above=margin,
-        control="two seeds on the same data",
-        paper="our question",
-        margin=margin,
-    ),
+    report.Claim("stage_4_leads", "At every depth the disparity is in stage 4, by the paper's Euclidean distance", quantity="|AUC − 0.5| of stage 4 minus the largest of stages 1-3, smallest over depths, Euclidean", above=worth, control="two seeds on the same data", **fig),
+    report.Claim("early_stages_are_silent", "Before stage 4 the disparity is smaller than that worth having at every depth, by the paper's distance", quantity="AUC − 0.5 of stages 1-3, the farthest from 0 over stages and depths, Euclidean", within=worth, control="stage 4 of the same networks", **fig),
+    report.Claim("depth_changes_nothing", "The disparity of stage 4 is the same at every depth, by the paper's distance", quantity="disparity of stage 4 (as above), deepest minus shallowest, Euclidean", within=worth, control="paired: same seeds, same halves", **ours),
+    report.Claim("stage_4_leads_direction", "By the direction of features, too, the disparity is in stage 4 at every depth", quantity="|AUC − 0.5| of stage 4 minus the largest of stages 1-3, smallest over depths, direction", above=worth, control="free of the length of the features", **ours),
+    report.Claim("stage_3_is_not_silent_direction", "By direction stage 3 is not silent: there, unseen samples point further apart", quantity="AUC − 0.5 of stage 3, mean over depths, direction", above=margin, control="two seeds on the same data", paper="our question", margin=margin),
     regime={"member accuracy at every depth": 0.95, "test accuracy at every depth": learnt},
-)
+)  # fmt: skip
 claims
 
 # %% [markdown]
@@ -117,6 +82,8 @@ early, last = [parts.index(f"stage{i}") for i in (1, 2, 3)], parts.index("stage4
 shallow, deep = models[0], models[-1]
 change = {m: disparity.versus(read[deep, m], read[shallow, m], last) for m in names}
 first = {model: results[distances[model][0]] for model in models}
+third = {model: profiles[model, "euclidean"][last - 1] for model in models}
+sides = {model: "closer" if e.high < 0.5 else "farther" if e.low > 0.5 else "surely on neither side" for model, e in third.items()}
 report.histograms(
     {
         (model, parts[i]): (one["euclidean"][i][one["seen_b"]], one["euclidean"][i][~one["seen_b"]])
@@ -162,26 +129,29 @@ report.table(
         for model in models
     ],
     paper="onset in Fig. 10, ResNet18 to 152 on TinyImageNet",
-    caption=f"Onset: first stage whose interval lies outside 0.5 ± {margin} and the seed floor's; {pairs} pairs a depth",
+    caption=f"Onset: first stage whose interval lies outside 0.5 ± {margin} and the seed floor's; {pairs} pairs a depth. In stage 3, by the paper's distance, unseen samples are "
+    + ", ".join(f"{sides[model]} ({model}, by {abs(third[model].value - 0.5):.3f})" for model in models),
 )
 
 # %%
 leads = {m: audit.least(disparity.contrast(*read[model, m], last, early) for model in models) for m in names}
-third = [disparity.areas(*read[model, "direction"])[:, last - 1] - 0.5 for model in models]
+wider = [disparity.areas(*read[model, "direction"])[:, last - 1] - 0.5 for model in models]
 report.judge(
     claims,
     stage_4_leads=leads["euclidean"],
     early_stages_are_silent=audit.largest(disparity.strength(profiles[model, "euclidean"][i]) for model in models for i in early),
     depth_changes_nothing=change["euclidean"],
     stage_4_leads_direction=leads["direction"],
-    stage_3_is_not_silent_direction=audit.over(sum(third) / len(third)),
+    stage_3_is_not_silent_direction=audit.over(sum(wider) / len(wider)),
     notes={"depth_changes_nothing": f"by direction the change is {change['direction']}"},
     regime={"member accuracy at every depth": audit.least(fitted.values()), "test accuracy at every depth": audit.least(accuracy.values())},
 )
 
 # %% [markdown]
 # **Caveat.** Depth is not accuracy here: on so few small images the deeper network is not the better one (see the
-# table). Silence by a distance is not absence: two trainings of one network differ, and hide what is smaller than that.
+# table). From ResNet10 to 18 every stage gets one block more, not stage 3 above all, as from 18 to 152. Silence by a
+# distance is not absence: stage 3 may be a little below one half by the paper's distance and above it by direction, as
+# features that are shorter on unseen samples bring them closer, and a wider angle moves them apart.
 # The paper's text counts "33 blocks" in ResNet152; it has 50 (3 + 8 + 36 + 3), and 33 belong to ResNet101.
 
 # %%
