@@ -137,7 +137,7 @@ report.against_paper(
 
 # %%
 report.against_paper(
-    [{"channels": words, "value": more[count]} for count, words in shift.items()], "channels", xlabel="AUC of the confidence attack on M_h1, difference",
+    [{"channels": str(count), "value": found.leak(count, "Conf")["auc"]} for count in channels], "channels", xlabel="AUC of the confidence attack on M_h1",
     title=f"From {narrow} to {wide} channels the attack's AUC {goes(more[wide])}",
 )  # fmt: skip
 
