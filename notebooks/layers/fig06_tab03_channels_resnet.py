@@ -118,7 +118,7 @@ report.table(rows, caption=f"Shares of the gap in stage 4, means over {pairs} pa
 
 # %% [markdown]
 # ## Accuracy and leak against channels
-# Differences from the narrowest stage.
+# Accuracy as differences from the narrowest stage; the attack's AUC as it is.
 
 # %%
 found = audit.Comparison.of(results, halves, attacks)

@@ -117,7 +117,7 @@ against = {lost_half: [*relax.values(), bound, again], again: [*relax.values(), 
 panels = ((lost_half, "euclidean"), (lost_half, "direction"), (again, "euclidean"))
 chances = {(way, than, m): farther(way, than, m) for m in ("euclidean", "direction") for than, ways in against.items() for way in ways}
 report.profile(
-    [{"part": part, "value": value, "change": named.get(way, way[0]), "panel": f"than {than[0]}, {m}".replace("half of the data", "half")}
+    [{"part": part, "value": value, "change": named.get(way, way[0]), "panel": f"than {than[0].removesuffix(' of the data')}, {m.replace('euclid', 'Euclid')}"}
      for (way, than, m), found in chances.items() if (than, m) in panels for part, value in zip(parts, found, strict=True)],
     hue="change", facet="panel", ylabel="P(farther)",
     title=f"Against half of the data, of {len(stages)} stages RelaxLoss surely moves "
