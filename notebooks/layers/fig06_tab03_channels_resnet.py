@@ -19,10 +19,11 @@
 # accuracy. Of the disparity the text gives no number, and of these networks no attack.
 #
 # **It would be wrong if** the widest stage 4 told the halves apart no better than the narrowest, or if accuracy changed
-# by 3 points. The Euclidean distance mixes direction and length; where it says something else than direction does, we
-# look at the lengths. The leak itself is measured beside it: the paper's attack on confidence, with M_h1 as the target.
+# by 3 points. The Euclidean distance mixes direction and length; where the two say different things, a table parts the
+# gap between the halves into what carries it. The leak itself is measured beside it: the paper's attack on confidence,
+# with M_h1 as the target.
 #
-# Rules were settled on draw 0 and are judged on this one (seed 1).
+# Rules were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
@@ -44,7 +45,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from dataclasses import replace
-from itertools import permutations
+from itertools import pairwise, permutations
+
+import numpy as np
 
 from lib import audit, lab, report
 from lib.localization import disparity
@@ -52,12 +55,10 @@ from lib.recipe import Augment, Data, Halves, Model, Population, Schedule, Setup
 
 growth, same = "|AUC − 0.5| of stage 4, widest minus narrowest", "paired: same seeds, same halves"
 claims = report.claims(
-    report.Claim("onset", "Whatever the channels, the disparity is in stage 4", "|AUC − 0.5| of stage 4 minus largest of 1-3, least over widths, Euclidean",
-                 above=0.02, margin=0.05, paper="Fig. 6", control="the same contrast over pairs"),
+    report.Claim("onset", "Whatever the channels, stage 4 stands out", "|AUC − 0.5| of stage 4 minus largest of 1-3, least over widths, Euclidean",
+                 above=0.02, margin=0.05, paper="Fig. 6", control="stages 1-3 of the same pairs"),
     report.Claim("grows", "The disparity of stage 4 grows with its channels", f"{growth}, Euclidean", above=0.02, margin=0.05, paper="Fig. 6", control=same),
     report.Claim("direction_alike", "By direction alone it hardly changes", f"{growth}, direction", within=0.06, paper="ours", control="free of length"),
-    report.Claim("shorter", "Lengths do: in a wider stage unseen features are shorter still", "|AUC − 0.5| of the length in M_h1, widest minus narrowest",
-                 above=0.0, margin=0.05, paper="ours", control=same),
     report.Claim("leaks_more", "The leak itself grows: an attack finds more members of M_h1", "AUC of the confidence attack, widest minus narrowest",
                  above=0.02, margin=0.03, paper="section 3.3 (our measure)", control=same),
     report.Claim("accuracy", "Test accuracy changes by less than 3 points", "largest difference in test accuracy between two widths",
@@ -84,6 +85,7 @@ results = lab.realize(distances, wholes, halves, attacks, self_audit(probes[chan
 parts = results[distances[channels[0]][0]].parts
 early, last, narrow, wide = [parts.index(f"stage{i}") for i in (1, 2, 3)], parts.index("stage4"), min(channels), max(channels)
 measures = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)", "length": "length in M_h1"}
+steps = {(more, fewer): f"{fewer} to {more}" for fewer, more in pairwise(sorted(channels))}
 read = {(count, m): disparity.read([results[step] for step in each], m) for count, each in distances.items() for m in measures}
 profiles = {key: disparity.profile(*found) for key, found in read.items()}
 
@@ -92,16 +94,31 @@ def goes(change):
     return "grows" if change.low > 0 else "shrinks" if change.high < 0 else "stays about as it is"
 
 
-grown = {m: disparity.versus(read[wide, m], read[narrow, m], last) for m in measures}
+grown = {(m, *two): disparity.versus(*(read[count, m] for count in two), last) for m in measures for two in permutations(channels, 2)}
 report.profile(
     [row for (count, m), each in profiles.items() for row in report.rows(parts, each, channels=count, measure=measures[m])],
     hue="channels", facet="measure", begins="stage4", ylabel="AUC, unseen against seen by M_h1",
-    title=f"With more channels stage 4's disparity {goes(grown['euclidean'])} by the paper's distance and {goes(grown['direction'])} by direction",
+    title="By the paper's distance stage 4's disparity " + ", ".join(f"{goes(grown['euclidean', *step])} from {words}" for step, words in steps.items()),
 )  # fmt: skip
 
 # %% [markdown]
+# What carries the gap: mean squared distance of the unseen half minus that of the seen one, over that of the pool, in
+# stage 4. It is the sum of four shares: the angle is wider, features are shorter (so an angle spans less), the lengths
+# in the two networks differ more, and angle and length go together.
+
+# %%
+WAYS = ("direction", "length_a", "length_b")
+rows = []
+for count, each in distances.items():
+    pool_of = [(found, np.asarray(found["seen_a"], bool)) for found in (results[step] for step in each)]
+    carried = [disparity.carriers(*(np.asarray(found[way])[:, kept] for way in WAYS), np.asarray(found["seen_b"])[kept]) for found, kept in pool_of]
+    names = {"direction": "wider angle", "scale": "shorter features", "length": "lengths differ", "joint": "angle with length"}
+    rows.append({"channels": count} | {words: audit.over([float(share[name][last]) for share in carried]) for name, words in names.items()})
+report.table(rows, caption=f"Shares of the gap in stage 4, means over {pairs} pairs")
+
+# %% [markdown]
 # ## Accuracy and leak against channels
-# Differences from the narrowest stage, ours and the paper's; one panel for each quantity.
+# Accuracy as differences from the narrowest stage; the attack's AUC as it is.
 
 # %%
 found = audit.Comparison.of(results, halves, attacks)
@@ -111,12 +128,17 @@ printed = {count: PAPER.get(count // width) for count in channels}
 others = [count for count in channels if count != narrow]
 gain = {count: audit.paired_difference(tests[count], tests[narrow]) for count in others}
 more = {count: found.more_leaky(count, narrow, "Conf") for count in others}
-rows = [{"channels": f"{c} minus {narrow}", "what": "test accuracy of M_all", "value": gain[c],
-         "paper": printed[c] - printed[narrow] if printed[c] and printed[narrow] else None} for c in others]  # fmt: skip
-rows += [{"channels": f"{c} minus {narrow}", "what": "AUC of the attack on M_h1", "value": more[c], "paper": None} for c in others]
+shift = {count: f"{count} minus {narrow}" for count in others}
 report.against_paper(
-    rows, "channels", facet="what", source="Tab. 3 at the same ratio of channels to width, TinyImageNet", xlabel="difference",
-    title=f"With more channels accuracy {goes(gain[wide])} and the attack's AUC {goes(more[wide])}",
+    [{"channels": words, "value": gain[c], "paper": printed[c] - printed[narrow] if printed[c] and printed[narrow] else None} for c, words in shift.items()],
+    "channels", source="Tab. 3 at the same ratio of channels to width, TinyImageNet", xlabel="test accuracy of M_all, difference",
+    title=f"From {narrow} to {wide} channels test accuracy {goes(gain[wide])}",
+)  # fmt: skip
+
+# %%
+report.against_paper(
+    [{"channels": str(count), "value": found.leak(count, "Conf")["auc"]} for count in channels], "channels", xlabel="AUC of the confidence attack on M_h1",
+    title=f"From {narrow} to {wide} channels the attack's AUC {goes(more[wide])}",
 )  # fmt: skip
 
 # %%
@@ -140,13 +162,10 @@ report.table(rows, paper="Tab. 3 at the same ratio of channels to width", captio
 report.judge(
     claims,
     onset=audit.least(disparity.contrast(*read[count, "euclidean"], last, early) for count in channels),
-    grows=grown["euclidean"],
-    direction_alike=grown["direction"],
-    shorter=grown["length"],
+    grows=grown["euclidean", wide, narrow],
+    direction_alike=grown["direction", wide, narrow],
     leaks_more=more[wide],
     accuracy=audit.largest(audit.paired_difference(tests[one], tests[other]) for one, other in permutations(channels, 2)),
-    notes={"grows": f"In the widest stage the length of unseen features has an AUC of {profiles[wide, 'length'][last]}, in the narrowest "
-                    f"{profiles[narrow, 'length'][last]}: shorter features lie closer"},
     regime={f"least {name} accuracy": min(audit.over(each).value for each in of.values()) for name, of in (("member", members), ("test", tests))},
 )  # fmt: skip
 
