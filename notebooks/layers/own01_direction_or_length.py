@@ -17,11 +17,11 @@
 # distance larger. The second works both ways: over shorter features the same angle spans less (scale), but lengths in
 # the two models then differ more.
 #
-# **We say** that both effects exist in stage 4 of this network, that there lengths in all, with both their ways, lessen
-# the distance, and that the paper's distance shows less there than the direction does. **Not everywhere:** `fig06` has
-# other widths. On draw 0 lengths in all took .001 [−.021, .018] from the gap at 32 channels of stage 4, .038
-# [.021, .055] at 64 and .078 [.056, .100] at 256. Direction was ahead of the distance by .004 [−.010, .019], .039
-# [.026, .051] and .091 [.069, .114]. In the head lengths add to the gap (below).
+# **We say** that both effects exist in stage 4 of this network, that there lengths in all, with both their ways,
+# lessen the distance, and that the paper's distance shows less there than the direction does. **Not everywhere:**
+# `fig06` has other widths. On draw 0 of `quick` lengths in all took .001 [−.021, .018] from the gap at 32 channels of
+# stage 4, .038 [.021, .055] at 64 and .078 [.056, .100] at 256. Direction was ahead of the distance by .004 [−.010,
+# .019], .039 [.026, .051] and .091 [.069, .114]. In the head lengths add to the gap (below).
 #
 # **It would be wrong if** unseen samples had features as long as seen ones, or if the Euclidean distance told the
 # halves apart as well as the direction. **It would be an artefact** if what we call direction were but units numbered
@@ -60,7 +60,7 @@ claims = report.claims(
                  above=0.55, margin=0.05, control=seeds, **ours),
     report.Claim("shorter", "In stage 4, features of unseen samples are shorter", "AUC of the feature norm in M_h1, stage 4",
                  below=0.45, margin=0.05, control=seeds, **ours),
-    report.Claim("opposed", "In stage 4 lengths, scale and difference together, lessen the gap", "share of the gap by lengths in all, stage 4",
+    report.Claim("opposed", "In stage 4 lengths, by scale and difference, lessen the gap", "share of the gap by lengths in all, stage 4",
                  below=-0.02, margin=0.03, control="both effects of length; all shares sum to the gap", **ours),
     report.Claim("understates", "In this stage 4 the paper's distance shows less", "|AUC − 0.5| of direction minus that of Euclidean, stage 4",
                  above=0.01, margin=0.03, control="paired over pairs of networks", **ours),
@@ -100,8 +100,8 @@ report.profile(
 # %% [markdown]
 # ## Who carries the gap
 # The gap in mean squared distance between the halves, split exactly into what direction, scale (shorter or longer
-# features, so that the same angle spans less or more), lengths that differ and their joint part contribute. Lengths in
-# all are scale and difference together. Everything is relative to the mean squared distance.
+# features, so that the same angle spans less or more), lengths that differ (length) and their joint part contribute.
+# Lengths in all are scale and length together. Everything is relative to the mean squared distance.
 
 # %%
 found = [results[step] for step in distances]
