@@ -53,8 +53,6 @@ seed = 1  # seed of halves, initialisations and orders
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from dataclasses import replace
-
 import numpy as np
 
 from lib import audit, lab, report
@@ -85,25 +83,16 @@ claims
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
 setup = Setup(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs, seed, precision)
-probes = {"own order": (own := setup.pairs()), "common order": replace(setup, models=common_pairs).pairs(common=True)}
+probes = {"own order": (own := setup.pairs()), "common order": setup.pairs(common=True)[:common_pairs]}
 by_heart = Schedule(planted_epochs, batch, "adam", planted_lr)
-dealt = Setup(
-    Data(data, pixels, dealt=True),
-    Halves(planted_pool, seed=seed),
-    Model(planted_model, planted_width, stem),
-    by_heart,
-    planted_pairs,
-    seed,
-    precision,
-)
-probes["planted"] = tuple(
-    Pair(*(state.at("init").hold("stage3", later=True).train(by_heart) for state in (pair.whole, pair.half))) for pair in dealt.pairs()
-)
+small = Data(data, pixels, dealt=True), Halves(planted_pool, seed=seed), Model(planted_model, planted_width, stem), by_heart
+dealt = Setup(*small, planted_pairs, seed, precision).pairs()
+probes["planted"] = tuple(Pair(*(state.at("init").hold("stage3", later=True).train(by_heart) for state in (pair.whole, pair.half))) for pair in dealt)
 stages = {name: [pair.distance() for pair in probe] for name, probe in probes.items()}
-blocks, rotated, floor = [pair.distance("blocks") for pair in own], [pair.similarity() for pair in own], seed_floors(own)
+stages["blocks"], rotated, floor = [pair.distance("blocks") for pair in own], [pair.similarity() for pair in own], seed_floors(own)
 signals = {name: [[Signals(pair.whole), Signals(pair.half)] for pair in probe] for name, probe in probes.items()}
 
-results = lab.realize(stages, blocks, rotated, floor, signals, self_audit(own))
+results = lab.realize(stages, rotated, floor, signals, self_audit(own))
 
 # %% [markdown]
 # ## Stage by stage
@@ -114,7 +103,6 @@ parts = (first := results[stages["own order"][0]]).parts
 early, last = [first.parts.index(f"stage{i}") for i in (1, 2, 3)], first.parts.index("stage4")
 read = {(name, m): disparity.read([results[step] for step in each], m) for name, each in stages.items() for m in ("euclidean", "direction", "length")}
 read["own order", "aligned"] = disparity.read([results[step] for step in rotated], "aligned")
-read |= {("blocks", m): disparity.read([results[step] for step in blocks], m) for m in ("euclidean", "direction")}
 auc = {key: disparity.profile(*halved) for key, halved in read.items()}
 report.histograms(
     {parts[i]: (first["euclidean"][i][first["seen_b"]], first["euclidean"][i][~first["seen_b"]]) for i in (*early, last)},
@@ -134,10 +122,10 @@ report.profile(
 )  # fmt: skip
 
 # %%
-in4 = [i for i, name in enumerate(results[blocks[0]].parts) if name.startswith("stage4")]
+in4 = [i for i, name in enumerate(results[stages["blocks"][0]].parts) if name.startswith("stage4")]
 grown = disparity.contrast(*read["blocks", "euclidean"], in4[-1], in4[:1])
 report.profile(
-    [row for m in ("euclidean", "direction") for row in report.rows(results[blocks[0]].parts, auc["blocks", m], measure=names[m])],
+    [row for m in ("euclidean", "direction") for row in report.rows(results[stages["blocks"][0]].parts, auc["blocks", m], measure=names[m])],
     hue="measure", begins="stage4", ylabel="AUC, unseen against seen by M_h1",
     title=f"Inside stage 4 the disparity {'grows' if grown.low > 0 else 'does not surely grow'} from block to block",
 )  # fmt: skip
@@ -160,13 +148,9 @@ known, new = (np.array([[part.value for part in disparity.cka(results[step], sid
 said = {f"AUC, {names[m]}, {name}": each for (name, m), each in auc.items() if name != "blocks"}
 said |= {f"AUC, two seeds, {names[m]}": each for m, each in controls.items()} | {"CKA, seen by both": list(map(audit.over, known))}
 said |= {"CKA, seen minus unseen": [audit.paired_difference(a, b) for a, b in zip(known, new, strict=True)]}
-theirs, ours3 = (disparity.strength(auc[name, "direction"][early[-1]]) for name in ("planted", "own order"))
-bound = (
-    "more than the others show there: their early memory is weaker than what we planted, or none"
-    if theirs.low > ours3.high
-    else "not surely more than the others"
-)
-told = f"Planted networks show {theirs:.3f} in stage 3 by direction, {bound}; their jump to stage 4 by the paper's distance is {leap:.3f}"
+third, free = (disparity.strength(auc[name, "direction"][early[-1]]) for name in ("planted", "own order"))
+bound = "more than the others, whose early memory is weaker than the planted, or none" if third.low > free.high else "not surely more than the others"
+told = f"By direction planted networks show {third:.3f} in stage 3, {bound}; their jump to stage 4 by the paper's distance is {leap:.3f}"
 report.table([{"quantity": name} | dict(zip(parts, each, strict=True)) for name, each in said.items()], caption=told)
 
 # %%
