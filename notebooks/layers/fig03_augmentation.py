@@ -18,11 +18,17 @@
 # in stage 4 with and without (ResNet18, TinyImageNet). The text gives no number.
 #
 # **It would be wrong if** stage 4 told the halves apart as well with augmentation, or if an earlier stage began to.
-# **It would be beside the point** if augmented networks had just not learnt: what they do not know by heart they cannot
-# show. So both are compared **when they fit**: with augmentation networks have as many epochs as they need to know
-# their members (.95 or more). The steps are not equal; we guess that more steps alone would strengthen the disparity.
+# **It would be beside the point** if augmented networks had just not learnt: what they do not know by heart they
+# cannot show. So with augmentation networks train until they, too, know their members (.95 or more). Neither fit nor
+# steps are equal: the table shows how well M_all and M_h1 know theirs, and part of the fall may be fit. More steps
+# alone strengthen the disparity: on draw 0 of `quick`, 24 epochs without augmentation gave stage 4 an AUC of .658
+# and, by direction, .720; against 12 epochs of the same pairs that is +.013 [.002, .024] and +.031 [.021, .041].
 #
-# Rules were settled on draw 0 and are judged on this one (seed 1).
+# That augmentation moves the disparity into no earlier stage is no claim here. So few pairs cannot tell less than .04
+# from nothing, and on draw 0 of `quick` stage 4 itself keeps but .035 by the paper's distance. We ask whether stage 4
+# still leads.
+#
+# Rules were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
@@ -56,13 +62,13 @@ claims = report.claims(
     report.Claim("weaker_ours", "So it does by direction alone", f"{fall}, direction", above=0.02, margin=0.06, paper=ours, control=same),
     report.Claim("leads_without", "Without augmentation the disparity is in stage 4", f"{jump}, Euclidean",
                  above=0.02, margin=0.05, paper="Fig. 3", control="the same contrast over pairs"),
-    report.Claim("leads_with", "With augmentation it is there too, by direction", f"{jump}, direction, with augmentation",
+    report.Claim("leads_with", "With augmentation it is there too", f"{jump}, Euclidean, with augmentation",
+                 above=0.02, margin=0.05, paper="Fig. 3", control="the same contrast over pairs"),
+    report.Claim("leads_with_ours", "With augmentation it is there too, by direction", f"{jump}, direction, with augmentation",
                  above=0.02, margin=0.05, paper=ours, control="the same contrast over pairs"),
-    report.Claim("no_earlier", "Augmentation moves it into no earlier stage", "largest |AUC âˆ’ 0.5| of stages 1-3, Euclidean, with augmentation",
-                 below=0.06, margin=0.06, paper="Fig. 3", control="two seeds on the same data"),
     report.Claim("leaks_less", "An attack on M_h1 finds fewer members too", "AUC of the confidence attack, without minus with augmentation",
-                 above=0.02, margin=0.02, paper="ours", control="both know their members; " + same),
-    regime={"member accuracy without": 0.95, "member accuracy with": 0.95, "test accuracy": learnt},
+                 above=0.02, margin=0.02, paper="ours", control="both know most members; " + same),
+    regime={f"member accuracy of {k} {name}": 0.95 for k in ("M_all", "M_h1") for name in ("without", "with")} | {"test accuracy": learnt},
 )  # fmt: skip
 claims
 
@@ -83,6 +89,7 @@ distances = {name: [pair.distance() for pair in probe] for name, probe in probes
 floors = {name: seed_floors(probe) for name, probe in probes.items()}
 wholes = {name: [Signals(pair.whole) for pair in probe] for name, probe in probes.items()}
 halves = {name: [Signals(pair.half) for pair in probe] for name, probe in probes.items()}
+signals = {"M_all": wholes, "M_h1": halves}
 attacks = {(name, "Conf"): Population(tuple(pair.half for pair in probe)).attack(Threshold()) for name, probe in probes.items()}
 
 results = lab.realize(distances, floors, wholes, halves, attacks, self_audit(probes["without"]))
@@ -97,19 +104,24 @@ measures = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 â
 read, profiles, _, onsets = disparity.survey(results, distances, floors, measures, parts, 0.02)
 falls = {measure: disparity.versus(read["without", measure], read["with", measure], last) for measure in measures}
 told = "weakens" if falls["euclidean"].low > 0 else "does not surely weaken"
+leads = {m: disparity.contrast(*read["with", m], last, early) for m in measures}
+sure = [m.replace("euclidean", "distance") for m, each in leads.items() if each.low > 0]
+still = "it still leads" if len(sure) == 2 else f"it leads for sure by {sure[0]} only" if sure else "it need not lead"
 report.profile(
     [row for (name, m), each in profiles.items() for row in report.rows(parts, each, augmentation=name, measure=measures[m])],
     hue="augmentation", facet="measure", begins="stage4", ylabel="AUC, unseen against seen by M_h1",
-    title=f"Augmentation {told} the disparity of stage 4 in networks that know their members",
+    title=f"Augmentation {told} the disparity of stage 4; {still}",
 )  # fmt: skip
 
 # %%
 found = audit.Comparison.of(results, halves, attacks)
 members, tests = (
-    {name: audit.over([results[step][f"accuracy_{role}"] for step in each]) for name, each in wholes.items()} for role in ("member", "test")
+    {(k, name): audit.over([results[step][f"accuracy_{role}"] for step in of[name]]) for k, of in signals.items() for name in probes}
+    for role in ("member", "test")
 )
 rows = [
-    {"augmentation": name, "epochs": length, "member accuracy of M_all": members[name], "test accuracy of M_all": tests[name]}
+    {"augmentation": name, "epochs": length}
+    | {f"{role} accuracy of {k}": of[k, name] for k in signals for role, of in (("member", members), ("test", tests))}
     | {f"AUC of stage 4, {measures[m]}": profiles[name, m][last] for m in measures}
     | {f"onset, {measures[m]}": onsets[name, m] for m in measures}
     | {"confidence attack on M_h1, AUC": found.leak(name, "Conf")["auc"]}
@@ -128,10 +140,10 @@ report.judge(
     weaker=falls["euclidean"],
     weaker_ours=falls["direction"],
     leads_without=disparity.contrast(*read["without", "euclidean"], last, early),
-    leads_with=disparity.contrast(*read["with", "direction"], last, early),
-    no_earlier=audit.largest(disparity.strength(profiles["with", "euclidean"][i]) for i in early),
+    leads_with=leads["euclidean"],
+    leads_with_ours=leads["direction"],
     leaks_less=found.more_leaky("without", "with", "Conf"),
-    regime={f"member accuracy {name}": members[name] for name in probes} | {"test accuracy": tests["without"]},
+    regime={f"member accuracy of {k} {name}": each for (k, name), each in members.items()} | {"test accuracy": tests["M_all", "without"]},
 )
 
 # %% [markdown]

@@ -14,17 +14,21 @@
 # **Our own**, on the probe of PPTP, Fig. 1. The paper measures ‖p − q‖ between the features of M_all and M_h1. By the
 # law of cosines its square is (‖p‖ − ‖q‖)² + 2‖p‖‖q‖(1 − cos). A network that has not seen a sample may send it
 # elsewhere (direction). It may also be less sure of it and answer with shorter features (length). The first makes the
-# distance larger, the second smaller.
+# distance larger. The second works both ways: over shorter features the same angle spans less (scale), but lengths in
+# the two models then differ more.
 #
-# **We say** that both effects exist in stage 4, that their signs are opposite, and that the paper's distance therefore
-# understates the disparity.
+# **We say** that both effects exist in stage 4 of this network, that there lengths in all, with both their ways,
+# lessen the distance, and that the paper's distance shows less there than the direction does. **Not everywhere:**
+# `fig06` has other widths. On draw 0 of `quick` lengths in all took .001 [−.021, .018] from the gap at 32 channels of
+# stage 4, .038 [.021, .055] at 64 and .078 [.056, .100] at 256. Direction was ahead of the distance by .004 [−.010,
+# .019], .039 [.026, .051] and .091 [.069, .114]. In the head lengths add to the gap (below).
 #
 # **It would be wrong if** unseen samples had features as long as seen ones, or if the Euclidean distance told the
 # halves apart as well as the direction. **It would be an artefact** if what we call direction were but units numbered
 # anew: so the gap is also looked for up to the best rotation of channels, and by CKA, which knows neither rotation nor
 # scale.
 #
-# Rules were settled on draw 0 and are judged on this one (seed 1).
+# Rules were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data)
@@ -56,9 +60,9 @@ claims = report.claims(
                  above=0.55, margin=0.05, control=seeds, **ours),
     report.Claim("shorter", "In stage 4, features of unseen samples are shorter", "AUC of the feature norm in M_h1, stage 4",
                  below=0.45, margin=0.05, control=seeds, **ours),
-    report.Claim("opposed", "In the gap of squared distances the two have opposite signs", "share of the gap by shorter features, stage 4",
-                 below=-0.02, margin=0.05, control="the shares sum exactly to the gap", **ours),
-    report.Claim("understates", "The paper's distance understates the disparity", "|AUC − 0.5| of direction minus that of Euclidean, stage 4",
+    report.Claim("opposed", "In stage 4 lengths, by scale and difference, lessen the gap", "share of the gap by lengths in all, stage 4",
+                 below=-0.02, margin=0.03, control="both effects of length; all shares sum to the gap", **ours),
+    report.Claim("understates", "In this stage 4 the paper's distance shows less", "|AUC − 0.5| of direction minus that of Euclidean, stage 4",
                  above=0.01, margin=0.03, control="paired over pairs of networks", **ours),
     report.Claim("rotation", "It is not the numbering of units: a rotation leaves as much", "|AUC − 0.5| of Euclidean, rotated minus as it is, stage 4",
                  above=-0.03, margin=0.05, control="rotations fitted to other samples; same samples", **ours),
@@ -96,26 +100,29 @@ report.profile(
 # %% [markdown]
 # ## Who carries the gap
 # The gap in mean squared distance between the halves, split exactly into what direction, scale (shorter or longer
-# features, so that the same angle spans less or more), lengths that differ and their joint part contribute. All are
-# relative to the mean squared distance.
+# features, so that the same angle spans less or more), lengths that differ (length) and their joint part contribute.
+# Lengths in all are scale and length together. Everything is relative to the mean squared distance.
 
 # %%
 found = [results[step] for step in distances]
 shares = [disparity.carriers(one["direction"], one["length_a"], one["length_b"], one["seen_b"]) for one in found]
+shares = [share | {"lengths in all": share["length"] + share["scale"]} for share in shares]
 carriers = {name: [audit.over(column) for column in np.stack([share[name] for share in shares]).T] for name in shares[0]}
-main = max(carriers, key=lambda name: carriers[name][last].value)
+main, net = max(list(carriers)[:4], key=lambda name: carriers[name][last].value), carriers["lengths in all"][last]
 report.profile(
     [row for name, each in carriers.items() for row in report.rows(parts, each, effect=name)],
     hue="effect", null=0.0, begins="stage4", ylabel="share of the mean squared distance",
-    title=f"In stage 4 {main} carries the gap, and shorter features {'take away from it' if carriers['scale'][last].high < 0 else 'do not surely lessen it'}",
+    title=f"In stage 4 {main} carries the gap; lengths in all {'lessen it' if net.high < 0 else 'add to it' if net.low > 0 else 'do not surely change it'}",
 )  # fmt: skip
 
 # %%
 known, new = (np.array([[part.value for part in disparity.cka(results[step], side)] for step in rotated]).T for side in (True, False))
 alike = [audit.paired_difference(a, b) for a, b in zip(known, new, strict=True)]
 said = {f"AUC, {names[m]}": each for m, each in profiles.items()} | {f"gap by {name}": each for name, each in carriers.items()}
-said |= {"CKA, seen minus unseen": alike}
-report.table([{"part": part} | {name: each[i] for name, each in said.items()} for i, part in enumerate(parts)], caption=f"Over {pairs} pairs")
+ahead = [disparity.versus(read["direction"], read["euclidean"], i) for i in range(len(parts))]
+said |= {"|AUC − 0.5|, direction minus Euclidean": ahead, "CKA, seen minus unseen": alike}
+rows = [{"quantity": name} | dict(zip(parts, each, strict=True)) for name, each in said.items()]
+report.table(rows, caption=f"Over {pairs} pairs; the gap is that of mean squared distances, unseen minus seen, over their mean")
 
 # %% [markdown]
 # ## Verdicts
@@ -128,8 +135,8 @@ report.judge(
     claims,
     elsewhere=profiles["direction"][last],
     shorter=profiles["length"][last],
-    opposed=carriers["scale"][last],
-    understates=disparity.versus(read["direction"], read["euclidean"], last),
+    opposed=net,
+    understates=ahead[last],
     rotation=disparity.versus(read["aligned"], (plain, read["aligned"][1]), last),
     cka=alike[last],
     regime={"member accuracy": audit.over(fitted), "test accuracy": audit.over(learned)},
