@@ -114,9 +114,7 @@ scores = {way: (found.attacks[way, "RMIA"]["scores"], found.attacks[way, "RMIA"]
 non_members = min(int((~each["member"]).sum(axis=-1).min()) for each in found.attacks.values())
 area_of = {name: found.more_leaky((name, "in PPTP", one[name]), (name, "from scratch", one[name]), "RMIA") for name in defences}
 told = ", ".join(f"{name} {'a larger' if e.low > 0 else 'a smaller' if e.high < 0 else 'no surely other'} area" for name, e in area_of.items())
-shown = {
-    f"{name}, from {cuts[name]}": {"no defence": end} | {how: (name, how, one[name]) for how in ("from scratch", "in PPTP")} for name in defences
-}
+shown = {f"{d}, from {cut}": {"no defence": end} | {how: (d, how, one[d]) for how in ("from scratch", "in PPTP")} for d, cut in cuts.items()}
 report.roc({(d, how): audit.roc_band(*scores[way]) for d in shown for how, way in shown[d].items()}, title=f"In PPTP, at one strength: {told}")
 
 # %% [markdown]
