@@ -18,13 +18,13 @@
 # **The paper says** that with PPTP the area under the curve is comparable or lower, at a higher test accuracy. The text
 # gives no number.
 #
-# **It would be wrong if** at the same strength the area grew. The same alpha acts less in five epochs than from scratch,
+# **It would be wrong if** at one strength the area grew. The same alpha acts less in five epochs than from scratch,
 # so that a larger area alone is no fault of the held stages: Fig. 13 and 14 compare accuracy at equal leak. Here curves
 # of one area are compared: the held stages learnt from every member and might expose few of them surely. The true
 # positive rate (TPR) at a low FPR of a network in PPTP is read minus that of the line of strengths from scratch **at
 # equal area**; for RelaxLoss at its strongest, where a difference would be largest.
 # One FPR is noisy: judged is the mean TPR at 5, 10 and 20 % FPR. 1 % FPR, where TPR is of about .1, is only shown. RMIA
-# judges, which on draw 0 found more than LiRA wherever a defence acted. Networks are those of Fig. 13 and 14. Rules were
+# judges, which on draw 0 found more than LiRA wherever a defence acted. Networks: Fig. 13 and 14. Rules were
 # settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
