@@ -97,6 +97,8 @@ class TestSmoke:
 ZERO = "below resolution by design: quick's non-members do not show this FPR"
 RARE = "too many comparisons at once for effects that are drawn at random"
 UNDECIDABLE = {
+    "layers/fig15_roc adv_tail": RARE,
+    "layers/fig15_roc tail": RARE,
     "pruning/fig14_fig15_ppb_gaps sensitivity_as_dense": RARE,
     "pruning/fig16_fig17_defences ppb_hides": RARE,
     "pruning/fig16_fig17_defences ppb_hides_bits": RARE,
