@@ -293,22 +293,24 @@ def contrast(
 
 
 def crossed(
-    measure: Callable[[FloatArray, FloatArray, NDArray[np.int_]], Any],
+    measure: Callable[[Any, Any, NDArray[np.int_]], Any],
     halvings: Sequence[tuple[Course, Course]],
     then: Callable[[FloatArray], Any] = np.asarray,
     rule: float | Literal["balanced"] = 0.1,
+    seen: Callable[[FloatArray], Any] = advantage,
 ) -> Any:
     """What one half of the networks says against another that shares none, neither targets nor shadows: Estimates.
 
-    `measure` takes the fitted advantages `(E, n)` of two halves and the samples `index (n,)`, and gives a number or
-    several. The mean is over the `halvings` (of `Population.halvings`, as `read` gives them) and both orders; `then`
-    makes of it what is wanted. Errors as `jackknifed` has them: a group is left out of each half that it is in.
+    `measure` takes the fitted advantages `(E, n)` of two halves, or what else is `seen` in their planes, and the
+    samples `index (n,)`, and gives a number or several. The mean is over the `halvings` (of `Population.halvings`, as
+    `read` gives them) and both orders; `then` makes of it what is wanted. Errors as `jackknifed` has them: a group is
+    left out of each half that it is in.
     """
 
     def told(pairs: Sequence[Sequence[Course]]) -> Any:
         made = []
         for pair in pairs:
-            one, other = (advantage(plane(half, rule, "fitted")) for half in pair)
+            one, other = (seen(plane(half, rule, "fitted")) for half in pair)
             made += [measure(one, other, pair[0].index), measure(other, one, pair[0].index)]
         return then(np.mean(made, axis=0))
 

@@ -297,6 +297,8 @@ def test_halves_agree_on_what_is_true_and_not_on_luck() -> None:
     alike = crossed(lambda a, b, index: float(np.corrcoef(a[1], index % 2 == 0)[0, 1]), parted(one, 1), np.square)
     assert alike.low > 0.3
     twice = crossed(lambda a, b, index: a.mean(axis=1), parted(one, 2), lambda v: 2 * v)
+    centres = crossed(lambda a, b, index: a[-1].mean(axis=1), parted(one, 2), np.diff, seen=lambda path: path)
+    assert centres[0].value == pytest.approx(twice[-1].value / 2)
     whole = 2 * advantage(plane(one, 0.1, "fitted")).mean(axis=1)
     assert [each.value for each in twice] == pytest.approx(whole, abs=0.05)
 
