@@ -75,7 +75,9 @@ claims = report.claims(
     report.Claim("order", "The order of batches has little part in its size", "|AUC − 0.5| of stage 4, Euclidean, common minus own order",
                  within=little, paper=ours, control="same seeds, same halves"),
     report.Claim("planted", "Memory planted in stages 1 and 2 shows better in stage 4", "|AUC − 0.5|, stage 4 minus larger of 1, 2, direction",
-                 above=little, margin=little, paper="ours", control="stages 3 and 4 as initialised; stage 2 is seen"),
+                 above=little, margin=little, paper="ours", control="stages 3 and 4 as initialised"),
+    report.Claim("planted_seen", "It shows where it is, too, in stage 2", "|AUC − 0.5| of stage 2, direction", above=little,
+                 margin=little, paper="ours", control="stage 2 of the networks without it"),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )  # fmt: skip
 claims
@@ -164,10 +166,7 @@ report.table(
 )
 
 # %%
-by_heart_seen = {
-    "planted networks learn their members by heart": min(fits["planted", k]["member accuracy"].low for k in ("M_all", "M_h1")) > 0.5,
-    "direction sees them in stage 2, which holds them": disparity.strength(auc["planted", "direction"][early[1]]).low > 0.02,
-}
+learnt_by_heart = {"planted networks learn their members by heart": min(fits["planted", k]["member accuracy"].low for k in ("M_all", "M_h1")) > 0.5}
 report.judge(
     claims,
     early_is_silent=audit.largest(disparity.strength(auc["own order", "euclidean"][i]) for i in early),
@@ -177,7 +176,8 @@ report.judge(
     grows=grown,
     order=disparity.versus(read["common order", "euclidean"], [each[:common_pairs] for each in read["own order", "euclidean"]], last),
     planted=late,
-    checks=dict.fromkeys(("early_by_direction", "planted"), by_heart_seen),
+    planted_seen=disparity.strength(auc["planted", "direction"][early[1]]),
+    checks={"planted": learnt_by_heart, "planted_seen": learnt_by_heart},
     regime=fits["own order", "M_all"],
 )
 
