@@ -154,8 +154,7 @@ report.table(
 )  # fmt: skip
 to = {(d, "from scratch"): curve[d, "from scratch"] for d in defences} | {(d, "ordinary epochs"): line for d in defences}
 pairs = {f"minus {how}, {a}": (how, a) for how in ("from scratch", "ordinary epochs") for a in ("RMIA", "LiRA")}
-each = [(d, way) for d in defences for way in inner[d]]
-rows = [{"in PPTP": f"{d}, {way[-1]}"} | {n: found.beside_line(way, to[d, h], a) for n, (h, a) in pairs.items()} for d, way in each]
+rows = [{"in PPTP": f"{d}, {way[-1]}"} | {n: found.beside_line(way, to[d, h], a) for n, (h, a) in pairs.items()} for d in inner for way in inner[d]]
 report.table(rows, caption="Test accuracy at equal leak, strength by strength: the claims judge the means")
 
 # %% [markdown]
