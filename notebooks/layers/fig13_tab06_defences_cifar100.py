@@ -76,7 +76,7 @@ claims = report.claims(
     report.Claim("adv_reg", "Adv-Reg leaks no more in PPTP", "RMIA's AUC, strongest alpha, minus from scratch", below=0.01, margin=0.04, **alike),
     report.Claim("stopping", "RelaxLoss in PPTP beats early stopping", "test accuracy minus ordinary epochs", above=0.0, margin=0.02, **stopped),
     report.Claim("adv_stopping", "Adv-Reg in PPTP beats it by a point", "test accuracy minus ordinary epochs", above=0.01, margin=0.02, **stopped),
-    report.Claim("held_is_free", "Holding costs less than three points", "test accuracy, held minus all rewound", above=-0.03, margin=0.03, **held),
+    report.Claim("held_is_free", "Holding moves it by less than three points", "test accuracy, held minus all rewound", within=0.03, **held),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )
 claims
@@ -166,8 +166,8 @@ less = {d: {f"{d} in PPTP leaks less than as much cross-entropy": found.more_lea
 acts = {d: less[d] | {"rewinding threw accuracy back": fell} for d in defences}
 acts["Adv-Reg"] |= {"it has learnt in PPTP": min(found.accuracy(way).value for way in inner["Adv-Reg"]) >= learnt}
 fewer = {d: audit.paired_difference(inside[end], inside[curve[d, "from scratch"][-1]]) for d in defences}
-both = {d: acts[d] | {f"{d} from scratch leaves fewer members right": fewer[d]} for d in defences}
-both["Adv-Reg"] |= {"it has learnt from scratch": min(found.accuracy(way).value for way in curve["Adv-Reg", "from scratch"]) >= learnt}
+both = {d: {f"{d} from scratch leaves fewer members right": fewer[d]} for d in defences}
+both["Adv-Reg"] |= {"it has learnt from scratch": found.accuracy(curve["Adv-Reg", "from scratch"][-1]).value >= learnt}
 pair = [(name, how, middle) for name, how in (("RelaxLoss", "in PPTP"), ("RelaxLoss", "all rewound"))]
 report.judge(
     claims,
@@ -175,7 +175,7 @@ report.judge(
     correctness=off["RelaxLoss", "correctness"], adv_reg=found.more_leaky(inner["Adv-Reg"][-1], curve["Adv-Reg", "from scratch"][-1], "RMIA"),
     stopping=found.beside_line(inner["RelaxLoss"], line, "RMIA"), adv_stopping=found.beside_line(inner["Adv-Reg"], line, "RMIA"),
     held_is_free=found.beside_line(pair[0], line, "RMIA", pair[1]),
-    checks=dict.fromkeys(("relaxloss", "relax_confidence", "correctness"), both["RelaxLoss"]) | {"adv_reg": both["Adv-Reg"]}
+    checks=dict.fromkeys(("relaxloss", "relax_confidence", "correctness"), both["RelaxLoss"] | less["RelaxLoss"]) | {"adv_reg": both["Adv-Reg"]}
     | {"stopping": acts["RelaxLoss"], "held_is_free": {"rewinding threw accuracy back": fell}} | {"adv_stopping": acts["Adv-Reg"]},
     regime={"member accuracy": audit.over(inside[end]), "test accuracy": found.accuracy(end)},
 )  # fmt: skip
