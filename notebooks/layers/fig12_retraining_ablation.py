@@ -25,9 +25,11 @@
 # cuts), or retraining without any defence (control).
 #
 # Ways differ in accuracy and leak at once, so they are compared **at equal leak**: accuracy minus that of the epoch of
-# ordinary training that leaks as much. RMIA judges: on draw 0 it found more than LiRA wherever a defence acted. One
-# strength serves all ways and their shadows: there it left about .9 of the members right (Tab. 7: .80). Rules were
-# settled on draw 0 and are judged on this one (seed 1).
+# ordinary training that leaks as much. RMIA judges: on draw 0 it found more than LiRA wherever a defence acted; LiRA
+# stands beside it, with the same signs and wider intervals there. One strength serves all ways and their shadows. The
+# same alpha acts less in five epochs than in many, and of five three are RelaxLoss's even kind, two its odd one: where
+# the same alpha is compared the claim's control says so, and Fig. 13 compares at equal leak. Rules were settled on draw
+# 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
@@ -57,19 +59,21 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from dataclasses import replace
 
+import numpy as np
+
 from lib import audit, lab, report
+from lib.data.designs import Role
 from lib.recipe import RMIA, Augment, Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Setup, Threshold, self_audit
 
 level = {"control": "accuracy is compared at equal AUC of RMIA, along the epochs of ordinary training", "margin": 0.025}
-same = {"control": "the same strength, paired over targets", "margin": 0.035}
+same = {"control": "the same alpha, which acts less in five epochs; paired over targets", "margin": 0.035}
+before = {"paper": "Fig. 12", "control": "the same network before, paired over targets"}
 figure, own, at = {"paper": "Fig. 12"}, {"paper": "our control"}, "test accuracy at equal leak, risky stages"
 claims = report.claims(
-    report.Claim(
-        "rewound_head", "The classifier alone, rewound, leaks more", "RMIA's AUC, classifier minus risky stages", above=0.0, **figure, **same
-    ),
-    report.Claim("tuned_head", "The risky stages beat a fine-tuned classifier", f"{at} minus classifier", above=0.0, **figure, **level),
-    report.Claim("leak", "They leak no more than from scratch", "RMIA's AUC, risky stages minus scratch", below=0.01, **figure, **same),
-    report.Claim("accuracy", "They beat as many epochs from scratch", f"{at} minus scratch, longer", above=0.0, **figure, **level),
+    report.Claim("rewound_head", "The rewound classifier leaks more", "RMIA's AUC, classifier minus risky stages", above=0.0, **figure, **same),
+    report.Claim("tuned_stays", "Fine-tuning it leaves the leak where it was", "RMIA's AUC, classifier minus ordinary", within=0.02, **before),
+    report.Claim("leak", "They leak no more than from scratch", "RMIA's AUC, risky stages minus scratch, longer", below=0.01, **figure, **same),
+    report.Claim("accuracy", "They are more accurate than it", "test accuracy, risky stages minus scratch, longer", above=0.0, **figure, **same),
     report.Claim("stopping", "They beat early stopping", f"{at} minus ordinary epochs", above=0.0, **own, **level),
     report.Claim("late_cut", "Rewinding late beats rewinding all stages", f"{at} minus all stages", above=0.0, **own, **level),
     report.Claim("defence_acts", "RelaxLoss adds to the rewinding", "RMIA's AUC, cross-entropy minus RelaxLoss", above=0.02, **own, **same),
@@ -110,8 +114,8 @@ results = lab.realize(attacks, signals, thrown, self_audit(ordinary))
 
 # %%
 found, stopped = audit.Comparison.of(results, signals, attacks), [*line]
-beside = found.beside_line(risky, stopped, "RMIA")
-side = "less accurate than" if beside.high < 0 else "more accurate than" if beside.low > 0 else "neither surely less nor more accurate than"
+beside = {name: found.beside_line(risky, stopped, name) for name in ("RMIA", "LiRA")}
+side = "less accurate than" if beside["RMIA"].high < 0 else "more accurate than" if beside["RMIA"].low > 0 else "not surely beside"
 series = {"ordinary, its epochs": stopped[-6:], "cross-entropy, fewer epochs": [*fewer], "RelaxLoss from scratch": ["scratch", "scratch, longer"]}
 series |= {"classifier, fine-tuned and rewound": [tuned, head]} | {way: [way] for way in ("whole network, fine-tuned", plain, risky)}
 report.tradeoff(
@@ -121,7 +125,8 @@ report.tradeoff(
 
 # %% [markdown]
 # ## Where to cut
-# All behind the cut is rewound and retrained with RelaxLoss, as long and as strongly; *head* is the classifier alone.
+# All behind the cut is rewound and retrained with RelaxLoss, as long and with the same alpha; *head* is the classifier
+# alone. It leaks more than the risky stages do, but is also more accurate: a place on the trade-off, not a worse one.
 
 # %%
 offs = {cut: found.beside_line(f"from {cut}", stopped, "RMIA") for cut in cuts}
@@ -133,15 +138,17 @@ report.profile(
 )  # fmt: skip
 
 # %%
-inside = {way: [float(results[step]["accuracy_member"]) for step in each] for way, each in signals.items()}
+read = {way: [results[step] for step in each] for way, each in signals.items()}
+inside = {way: [float(one["accuracy_member"]) for one in each] for way, each in read.items()}
+losses = {way: [float(np.logaddexp(0, -one["views"][one["role"] == Role.MEMBER, 0]).mean()) for one in each] for way, each in read.items()}
 report.table(
     [
-        {"way": way, "member accuracy": audit.over(inside[way]), "test accuracy": found.accuracy(way)}
+        {"way": way, "member accuracy": audit.over(inside[way]), "and loss, nats": float(np.mean(losses[way])), "test accuracy": found.accuracy(way)}
         | {f"{name}, AUC": found.leak(way, name)["auc"] for name in attackers}
-        | {"accuracy beside ordinary epochs": found.beside_line(way, stopped, "RMIA") if way not in line else "–"}
+        | {f"beside ordinary epochs, {name}": found.beside_line(way, stopped, name) if way not in line else "–" for name in beside}
         for way in ways if way != f"from {risky_from}" and way != "from head"
     ],
-    caption=f"Mean over {shadows} targets; 'scratch, longer' has the epochs of ordinary training and retraining together",
+    caption=f"Mean over {shadows} targets. Last columns: test accuracy at equal leak. Alpha is {alpha} nats; 'scratch, longer' has all epochs together",
 )  # fmt: skip
 
 # %% [markdown]
@@ -152,20 +159,19 @@ fell = {
     cut: audit.paired_difference(found.accuracies[f"epoch {epochs}"], [float(results[s]["accuracy_test"]) for s in thrown[cut]]) for cut in thrown
 }
 relaxed = {way: audit.paired_difference(inside[f"epoch {epochs}"], inside[way]) for way in (risky, "scratch, longer", tuned)}
+near = {way: [abs(loss - alpha) for loss in losses[way]] for way in (plain, risky)}
 acts = {"RelaxLoss leaves fewer members right than ordinary training": relaxed[risky], "rewinding threw accuracy back": fell[risky_from]}
+acts |= {"it ends nearer to alpha than cross-entropy": audit.paired_difference(near[plain], near[risky])}
 checks = dict.fromkeys(("stopping", "defence_acts", "leak"), acts) | {"rewound_head": acts | {"rewinding the head threw it back": fell["head"]}}
-checks |= {"tuned_head": acts | {"RelaxLoss moves the fine-tuned classifier": relaxed[tuned]}}
-checks |= {
-    "accuracy": {"RelaxLoss acts": relaxed[risky], "it acts from scratch": relaxed["scratch, longer"]},
-    "late_cut": acts | {"so did rewinding all": fell["stage1"]},
-}
+checks |= {"tuned_stays": {"RelaxLoss leaves fewer members right": relaxed[tuned]}, "late_cut": acts | {"so did rewinding all": fell["stage1"]}}
+checks |= {"accuracy": {"RelaxLoss acts": relaxed[risky], "it acts from scratch": relaxed["scratch, longer"]}}
 report.judge(
     claims,
     rewound_head=found.more_leaky(head, risky, "RMIA"),
-    tuned_head=found.beside_line(risky, stopped, "RMIA", tuned),
+    tuned_stays=found.more_leaky(tuned, f"epoch {epochs}", "RMIA"),
     leak=found.more_leaky(risky, "scratch, longer", "RMIA"),
-    accuracy=found.beside_line(risky, stopped, "RMIA", "scratch, longer"),
-    stopping=beside,
+    accuracy=found.more_accurate(risky, "scratch, longer"),
+    stopping=beside["RMIA"],
     late_cut=late,
     defence_acts=found.more_leaky(plain, risky, "RMIA"),
     checks=checks,
@@ -173,9 +179,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** One strength; Fig. 13 has whole curves. Checkpoints are taken where the learning rate is still high:
-# trainings of fewer epochs are the stronger baseline, and are shown. A retrained network has also spent the ordinary
-# training's epochs.
+# **Caveat.** One strength; Fig. 13 has whole lines. Checkpoints are taken where the learning rate is still high: a whole
+# training of fewer epochs is the stronger baseline, shown and not judged. In how many steps alpha acted is not stored;
+# where the members' loss ends is (table). Why the risky stages lose is not judged. On draw 0 of `quick`, beside Fig. 13's
+# line of strengths from scratch, all stages rewound lost .011 and the risky ones .030: about a third may be the short
+# retraining, and the rest the held stages. A retrained network has also spent the ordinary training's epochs.
 
 # %%
 report.provenance(results)

@@ -19,14 +19,15 @@
 # whether an answer is right. The text gives no number.
 #
 # **It would be wrong if** at equal leak a network inside PPTP were no more accurate than one from scratch. It would be
-# beside the point if training less did as much (control: the epochs of ordinary training), or if holding stages did
-# nothing (control: all stages rewound).
+# beside the point if training less did as much (control: the epochs of ordinary training), if rewinding without any
+# defence did (control: retraining with cross-entropy), or if holding stages did nothing (control: all stages rewound).
 #
-# A single strength could show anything, so each strength is a population of its own, its shadows included, and lines of
-# strengths are compared: at equal leak (mean over the strengths in PPTP, each against the line of those from scratch),
-# and by the area that they dominate. RMIA and LiRA, which the paper leaves out, stand beside its five attacks. On draw
-# 0 RMIA found more than LiRA wherever a defence acted, so it judges. Rules and strengths were settled on draw 0 and are
-# judged on this one (seed 1).
+# A single strength could show anything, so each is a population of its own, its shadows included, and their means are
+# compared at equal leak: each strength's accuracy minus that of the epoch of ordinary training that leaks as much.
+# RMIA and LiRA, which the paper leaves out, stand beside four of its attacks. On draw 0 RMIA found more than LiRA wherever
+# a defence acted, so it judges; LiRA had the same signs for RelaxLoss, with wider intervals. RelaxLoss alternates by
+# epoch: of five, three are its even kind and two its odd one. Rules and strengths were settled on draw 0, a referee's
+# objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-100
@@ -39,8 +40,8 @@ dev = 300  # samples outside the pool, unused here (paper: not stated)
 reference = 300  # samples outside the pool that adversarial regularization calls non-members (paper: not stated)
 test = 600  # samples of the test part that are looked at (paper: not stated)
 risky_from = "stage3"  # first rewound stage (paper, Tab. 6: stage3 on CIFAR-100)
-relax_alphas = [0.3, 0.6, 1.0, 1.4]  # RelaxLoss target losses, nats, weakest first (paper, Tab. 4: 1 to 3, for 100 classes)
-adv_alphas = [3.0, 10.0]  # weights of adversarial regularization, weakest first (paper, Tab. 4: 1 to 5)
+relax_alphas = [0.3, 0.6, 1.0]  # RelaxLoss target losses, nats, weakest first (paper, Tab. 4: 1 to 3, for 100 classes)
+adv_alphas = [3.0, 5.0]  # weights of adversarial regularization, weakest first (paper, Tab. 4: 1 to 5)
 adv_steps = 3  # attack steps for each classifier step (paper, Tab. 4: 3)
 adv_width = 64  # units of the first layer of its inference net (published codes: 1024)
 epochs = 12  # epochs of training from scratch (paper: not stated)
@@ -58,33 +59,31 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from dataclasses import replace
 
-from lib import audit, lab, recipe, report
+import numpy as np
 
-papers, change = ("confidence", "entropy", "modified entropy"), "test accuracy at equal leak, in PPTP minus from scratch"
-beside = {
-    "paper": "Fig. 13",
-    "control": "PPTP's strengths, but RelaxLoss's strongest, against the line of those from scratch; one attack judges both",
-}
-areas = {"paper": "Fig. 13", "control": "all strengths and no defence on both sides; shadows of the same way"}
+from lib import audit, lab, recipe, report
+from lib.data.designs import Role
+
+change = "test accuracy at equal leak, in PPTP minus from scratch"
+beside = {"paper": "Fig. 13", "control": "both at equal leak to one attack along the epochs of ordinary training, mean over strengths"}
+alike = {"paper": "Fig. 13", "control": "the same alpha, which acts less in five epochs; paired over targets"}
 stopped = {"paper": "our control", "control": "at equal AUC of RMIA, along the epochs of ordinary training"}
 held = {"paper": "Tab. 6", "control": "the same strength and epochs with all stages rewound, at equal AUC of RMIA"}
 claims = report.claims(
     report.Claim("relaxloss", "RelaxLoss is more accurate in PPTP", f"{change}, RMIA", above=0.0, margin=0.025, **beside),
-    report.Claim("adv_reg", "Adv-Reg gains 2.5 points or more in PPTP", f"{change}, RMIA", above=0.025, margin=0.025, **beside),
-    report.Claim(
-        "adv_confidence", "Under the confidence attack Adv-Reg is more accurate in PPTP", f"{change}, confidence", above=0.0, margin=0.03, **beside
-    ),
-    report.Claim("correctness", "Under the correctness attack RelaxLoss gains nothing", f"{change}, correctness", within=0.03, **beside),
-    report.Claim("dominates", "RelaxLoss's curve in PPTP dominates", "area of accuracy and RMIA's AUC, difference", above=0.0, margin=0.02, **areas),
+    report.Claim("relax_confidence", "So it is under the confidence attack", f"{change}, confidence", above=0.0, margin=0.025, **beside),
+    report.Claim("correctness", "Under correctness it gains less than three points", f"{change}, correctness", below=0.03, margin=0.03, **beside),
+    report.Claim("adv_reg", "Adv-Reg leaks no more in PPTP", "RMIA's AUC, strongest alpha, minus from scratch", below=0.01, margin=0.04, **alike),
     report.Claim("stopping", "RelaxLoss in PPTP beats early stopping", "test accuracy minus ordinary epochs", above=0.0, margin=0.02, **stopped),
-    report.Claim("held_is_free", "Holding the stages before costs little", "test accuracy, held minus all rewound", above=-0.03, margin=0.03, **held),
+    report.Claim("adv_stopping", "Adv-Reg in PPTP beats it by a point", "test accuracy minus ordinary epochs", above=0.01, margin=0.02, **stopped),
+    report.Claim("held_is_free", "Holding moves it by less than three points", "test accuracy, held minus all rewound", within=0.03, **held),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )
 claims
 
 # %% [markdown]
 # ## Two defences, two ways
-# The middle strength of RelaxLoss is retrained with all stages rewound, too.
+# The middle strength of RelaxLoss is retrained with all stages rewound, too, and the risky stages with cross-entropy.
 
 # %%
 augmented = recipe.Augment(augment) if augment else None
@@ -104,11 +103,11 @@ for name, strengths in defences.items():
     ways |= {(name, "in PPTP", alpha): rewound[risky_from].train(short, goal) for alpha, goal in strengths.items()}
 middle = relax_alphas[(len(relax_alphas) - 1) // 2]
 ways["RelaxLoss", "all rewound", middle] = rewound["stage1"].train(short, defences["RelaxLoss"][middle])
-attackers = {name: recipe.Threshold(name.replace(" ", "_"), sign="shadows") for name in ("correctness", *papers)}
+ways["cross-entropy", "in PPTP"] = rewound[risky_from].train(short)
+attackers = {name: recipe.Threshold(name.replace(" ", "_"), sign="shadows") for name in ("correctness", "confidence", "entropy", "modified entropy")}
 attackers |= {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()}
 attacks = {(way, name): each.attack(attacker) for way, each in ways.items() for name, attacker in attackers.items()}
-pair, end = (("RelaxLoss", "in PPTP", middle), ("RelaxLoss", "from scratch", middle)), ("ordinary", epochs)
-attacks |= {(way, "NN"): ways[way].attack(recipe.Network("posterior_label")) for way in pair}
+plain, end = ("cross-entropy", "in PPTP"), ("ordinary", epochs)
 signals = {way: each.signals() for way, each in ways.items()}
 thrown = {cut: each.signals() for cut, each in rewound.items()}  # before any retraining
 results = lab.realize(attacks, signals, thrown, recipe.self_audit(ordinary))
@@ -121,69 +120,71 @@ results = lab.realize(attacks, signals, thrown, recipe.self_audit(ordinary))
 # %%
 found, line = audit.Comparison.of(results, signals, attacks), [("ordinary", stop) for stop in (*stops, epochs)]
 curve = {(name, how): [end, *((name, how, alpha) for alpha in defences[name])] for name in defences for how in ("from scratch", "in PPTP")}
-inner = {"RelaxLoss": curve["RelaxLoss", "in PPTP"][1:-1], "Adv-Reg": curve["Adv-Reg", "in PPTP"][1:]}
-off = {(d, a): found.beside_line(inner[d], curve[d, "from scratch"], a) for d in defences for a in attackers}
-told = ", ".join(
-    f"{d} {'less accurate' if e.high < 0 else 'more accurate' if e.low > 0 else 'undecided'}" for d in defences for e in [off[d, "RMIA"]]
-)
+inner = {name: curve[name, "in PPTP"][1:] for name in defences}
+off = {(d, a): found.beside_line(inner[d], line, a, curve[d, "from scratch"][1:]) for d in defences for a in attackers}
+word = {d: "loses accuracy" if e.high < 0 else "gains accuracy" if e.low > 0 else "is undecided" for d in defences for e in [off[d, "RMIA"]]}
 drawn = {name: {"ordinary": line} | {how: curve[name, how] for how in ("from scratch", "in PPTP")} for name in defences}
 plane = [row for name in defences for row in found.plane(drawn[name], "RMIA", panel=name)]
-report.tradeoff(plane, xlabel="test accuracy", ylabel="AUC of RMIA", null=None, title=f"In PPTP, at equal leak: {told}")
+told = "In PPTP, at equal leak: " + ", ".join(map(" ".join, word.items()))
+report.tradeoff(plane, xlabel="test accuracy", ylabel="AUC of RMIA", null=None, title=told)
 
 # %% [markdown]
 # ## Every attack
-# The same difference, at equal leak to each attack: accuracy in PPTP minus that of the line of strengths from scratch,
-# mean over strengths.
+# Accuracy at equal leak to each attack, mean over strengths, in PPTP minus from scratch. *No defence* is the risky stages
+# retrained with cross-entropy, minus Adv-Reg from scratch: where it gains as much, the gain is the rewinding's.
 
 # %%
-won, lost = (", ".join(f"{d} under {a}" for (d, a), e in off.items() if sure(e)) or "none" for sure in (lambda e: e.low > 0, lambda e: e.high < 0))
+none = {a: found.beside_line(plain, line, a, curve["Adv-Reg", "from scratch"][1:]) for a in attackers}
+sure = {d: [off[d, a] for a in attackers if off[d, a].resolved] for d in defences}
+gains = {d: [sum(e.low > 0 for e in sure[d]), sum(e.high < 0 for e in sure[d])] for d in defences}
+told = "; ".join(f"{d} surely gains under {up} and loses under {down}" for d, (up, down) in gains.items())
 report.profile(
-    [{"part": a, "defence": d, "value": one} for (d, a), one in off.items()], hue="defence", null=0.0, level="no gain",
-    ylabel="accuracy at equal leak", title=f"PPTP surely gains: {won}; surely loses: {lost}",
+    [{"part": a, "defence": d, "value": one} for (d, a), one in off.items()] + [{"part": a, "defence": "no defence", "value": none[a]} for a in none],
+    hue="defence", null=0.0, level="no gain", ylabel="accuracy at equal leak", title=f"Of {len(attackers)} attacks in PPTP: {told}",
 )  # fmt: skip
 
 # %%
-inside = {way: [float(results[step]["accuracy_member"]) for step in each] for way, each in signals.items()}
+read = {way: [results[step] for step in each] for way, each in signals.items()}
+inside = {way: [float(one["accuracy_member"]) for one in each] for way, each in read.items()}
+losses = {way: [float(np.logaddexp(0, -one["views"][one["role"] == Role.MEMBER, 0]).mean()) for one in each] for way, each in read.items()}
 report.table(
-    [
-        {"way": ", ".join(map(str, way)), "member accuracy": audit.over(inside[way]), "test accuracy": found.accuracy(way)}
-        | {name: found.leak(way, name)["auc"] if (way, name) in attacks else "–" for name in (*attackers, "NN")}
-        for way in ways
-    ],
-    caption=f"AUC of each attack, mean over {shadows} targets; numbers are epochs or strengths. NN only where shown, as it costs most",
-)
+    [{"way": ", ".join(map(str, way)), "member accuracy": audit.over(inside[way]), "and loss, nats": float(np.mean(losses[way]))}
+     | {"test accuracy": found.accuracy(way)} | {name: found.leak(way, name)["auc"] for name in attackers} for way in ways],
+    caption=f"AUC of each attack, mean over {shadows} targets; numbers are epochs or strengths (RelaxLoss: nats)",
+)  # fmt: skip
+to = {(d, "from scratch"): curve[d, "from scratch"] for d in defences} | {(d, "ordinary epochs"): line for d in defences}
+pairs = {f"minus {how}, {a}": (how, a) for how in ("from scratch", "ordinary epochs") for a in ("RMIA", "LiRA")}
+rows = [{"in PPTP": f"{d}, {way[-1]}"} | {n: found.beside_line(way, to[d, h], a) for n, (h, a) in pairs.items()} for d in inner for way in inner[d]]
+report.table(rows, caption="Test accuracy at equal leak, strength by strength, beside two lines: the claims judge means")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-acted = {way: audit.paired_difference(inside[end], inside[way]) for way in ways if way[0] != "ordinary"}
 fell = audit.paired_difference(found.accuracies[end], [float(results[step]["accuracy_test"]) for step in thrown[risky_from]])
-words = "leaves fewer members right than ordinary training"
-acts = {
-    name: {f"{name} {words}": audit.least(acted[name, how, alpha] for alpha in alphas[1:] for how in ("from scratch", "in PPTP"))}
-    | {"rewinding threw accuracy back": fell}
-    for name, alphas in {name: [*strengths] for name, strengths in defences.items()}.items()
-}
+less = {d: {f"{d} in PPTP leaks less than as much cross-entropy": found.more_leaky(plain, inner[d][-1], "RMIA")} for d in defences}
+acts = {d: less[d] | {"rewinding threw accuracy back": fell} for d in defences}
+acts["Adv-Reg"] |= {"it has learnt in PPTP": min(found.accuracy(way).value for way in inner["Adv-Reg"]) >= learnt}
+fewer = {d: audit.paired_difference(inside[end], inside[curve[d, "from scratch"][-1]]) for d in defences}
+both = {d: {f"{d} from scratch leaves fewer members right": fewer[d]} for d in defences}
+both["Adv-Reg"] |= {"it has learnt from scratch": found.accuracy(curve["Adv-Reg", "from scratch"][-1]).value >= learnt}
+pair = [(name, how, middle) for name, how in (("RelaxLoss", "in PPTP"), ("RelaxLoss", "all rewound"))]
 report.judge(
     claims,
-    relaxloss=off["RelaxLoss", "RMIA"],
-    adv_reg=off["Adv-Reg", "RMIA"],
-    adv_confidence=off["Adv-Reg", "confidence"],
-    correctness=off["RelaxLoss", "correctness"],
-    dominates=found.better_curve(curve["RelaxLoss", "in PPTP"], curve["RelaxLoss", "from scratch"], "RMIA"),
-    stopping=found.beside_line(inner["RelaxLoss"], line, "RMIA"),
-    held_is_free=found.beside_line(pair[0], line, "RMIA", ("RelaxLoss", "all rewound", middle)),
-    checks=dict.fromkeys(("adv_reg", "adv_confidence"), acts["Adv-Reg"])
-    | dict.fromkeys(("relaxloss", "correctness", "dominates", "stopping", "held_is_free"), acts["RelaxLoss"]),
+    relaxloss=off["RelaxLoss", "RMIA"], relax_confidence=off["RelaxLoss", "confidence"],
+    correctness=off["RelaxLoss", "correctness"], adv_reg=found.more_leaky(inner["Adv-Reg"][-1], curve["Adv-Reg", "from scratch"][-1], "RMIA"),
+    stopping=found.beside_line(inner["RelaxLoss"], line, "RMIA"), adv_stopping=found.beside_line(inner["Adv-Reg"], line, "RMIA"),
+    held_is_free=found.beside_line(pair[0], line, "RMIA", pair[1]),
+    checks=dict.fromkeys(("relaxloss", "relax_confidence", "correctness"), both["RelaxLoss"] | less["RelaxLoss"]) | {"adv_reg": both["Adv-Reg"]}
+    | {"stopping": acts["RelaxLoss"], "held_is_free": {"rewinding threw accuracy back": fell}} | {"adv_stopping": acts["Adv-Reg"]},
     regime={"member accuracy": audit.over(inside[end]), "test accuracy": found.accuracy(end)},
-)
+)  # fmt: skip
 
 # %% [markdown]
-# **Caveat.** The area also rewards a line that reaches further to the left; the comparison at equal leak does not, and
-# leaves out the strongest strength, beyond which the line from scratch may end; Adv-Reg's lines reach so differently
-# that its areas are not shown. A network in PPTP has also spent the ordinary training's epochs; Fig. 12 has that
-# control.
+# **Caveat.** The mean over strengths hides a trend (last table). Beyond its end a line from scratch is level, a guess. In
+# how many steps alpha acted is not stored; where the members' loss ends is (table). Adv-Reg's strengths are of the
+# paper's range; on draw 0 of `quick` 10 did not learn from scratch and 1 changed nothing. The paper's inference network
+# is left out. A network in PPTP has also spent the ordinary training's epochs: see Fig. 12.
 
 # %%
 report.provenance(results)
