@@ -6,6 +6,7 @@ import ast
 import contextlib
 import io
 import json
+import linecache
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -172,9 +173,11 @@ def declare(notebook: Notebook, given: dict[str, Any]) -> list[Step]:
     space: dict[str, Any] = {"__name__": "__main__"}
     with lab.planning(), contextlib.redirect_stdout(io.StringIO()):
         try:
-            for cell in notebook.text.cells:
+            for number, cell in enumerate(notebook.text.cells):
                 if cell.cell_type == "code":
-                    exec(compile(cell.source, str(notebook.path), "exec"), space)
+                    name = f"{notebook.path}, cell {number}"  # a kind that is defined in it is known by its text
+                    linecache.cache[name] = len(cell.source), None, cell.source.splitlines(keepends=True), name
+                    exec(compile(cell.source, name, "exec", dont_inherit=True), space)
                     if "parameters" in cell.metadata.get("tags", []):
                         space.update(given)
         except lab.Planned as planned:
