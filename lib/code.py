@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from lib import BadInput
 
@@ -49,7 +49,9 @@ def _plain(node: Any) -> Any:
     found: list[Any] = [type(node).__name__]
     for name, value in ast.iter_fields(node):
         if name == "body" and isinstance(value, list):
-            value = [each for each in value if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
+            value = [
+                each for each in value if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
+            ]
         if value not in (None, []):
             found.append((name, _plain(value)))
     return found
@@ -58,15 +60,16 @@ def _plain(node: Any) -> Any:
 # ---------------------------------------------------------------- kinds of a user's own
 
 
-@dataclass(frozen=True)
-class Text:
-    """Where a user's class or function stands: its module, and the digest of the file's or cell's text ("": unread)."""
+class Text(NamedTuple):
+    """Where a user's class or function stands: its module, its file or cell, and the digest of that ("": unread)."""
 
     module: str
+    file: str
     digest: str
 
 
-_TEXTS: dict[type, dict[str, Text]] = {}
+TEXTS = "_texts"  # of a class: where it and its functions stand, as they were when they ran
+_MODULES: set[str] = set()  # all that hold something of a user's
 
 
 def ours(module: str) -> bool:
@@ -77,7 +80,9 @@ def ours(module: str) -> bool:
 def note(kind: type, what: str, frame: FrameType | None) -> None:
     """Takes note of where a kind or one of its functions stands, `frame` being the code that defines it."""
     if frame is None or not ours(frame.f_globals.get("__name__", "")):
-        _TEXTS.setdefault(kind, {})[what] = _text(frame)
+        text = _text(frame)
+        _MODULES.add(text.module)
+        setattr(kind, TEXTS, vars(kind).get(TEXTS, {}) | {what: text})
 
 
 def defined(kind: type) -> None:
@@ -90,31 +95,49 @@ def defined(kind: type) -> None:
 
 
 def _text(frame: FrameType | None) -> Text:
-    if frame is None:
-        return Text(CELL, "")
-    name = frame.f_code.co_filename
-    linecache.checkcache(name)
-    lines = linecache.getlines(name, frame.f_globals)
-    return Text(frame.f_globals.get("__name__", CELL), digest(ast.parse("".join(lines))) if lines else "")
+    file = frame.f_code.co_filename if frame else ""
+    return Text(frame.f_globals.get("__name__", CELL) if frame else CELL, file, _read(file))
+
+
+def _read(file: str) -> str:
+    """The digest of a file or cell as it is now, or ""."""
+    linecache.checkcache(file)
+    try:
+        return digest(ast.parse("".join(linecache.getlines(file)))) if linecache.getlines(file) else ""
+    except SyntaxError:  # somebody is at it
+        return ""
+
+
+def _texts(kind: type) -> Iterator[Text]:
+    if _MODULES:  # asked for each recipe
+        for base in kind.__mro__:
+            yield from vars(base).get(TEXTS, {}).values()
 
 
 def written(kind: type) -> str:
     """The digest of what a user has written for a kind, or ""; BadInput where its source cannot be read."""
-    if not _TEXTS:  # asked for each recipe
-        return ""
-    found = {text.digest for base in kind.__mro__ for text in _TEXTS.get(base, {}).values()}
+    found = {text.digest for text in _texts(kind)}
     if "" in found:
         raise BadInput(f"the source of {kind.__name__} cannot be read: put it into a file, or into a cell by itself")
     return "-".join(sorted(found))
 
 
+def check_files(kinds: Iterable[type]) -> None:
+    """BadInput where a file has been edited since kinds were imported from it: what runs is not what it says."""
+    for kind in set(kinds) if _MODULES else ():
+        for text in _texts(kind):
+            if text.digest and _read(text.file) != text.digest:
+                raise BadInput(
+                    f"{text.file} has been edited since {kind.__name__} was imported from it: restart the kernel, "
+                    f"or importlib.reload({text.module}), import its names again and make the recipes again"
+                )
+
+
 def in_cell(kinds: Iterable[type]) -> str:
     """The name of the first of some kinds that stands in a notebook's cell or in a script, or ""."""
-    if any(text.module == CELL for texts in _TEXTS.values() for text in texts.values()):
-        for kind in kinds:
-            if any(text.module == CELL for base in kind.__mro__ for text in _TEXTS.get(base, {}).values()):
-                return kind.__name__
-    return ""
+    if CELL not in _MODULES:
+        return ""
+    return next((kind.__name__ for kind in kinds if any(text.module == CELL for text in _texts(kind))), "")
 
 
 def generic(function: Callable[..., Returned]) -> _SingleDispatchCallable[Returned]:
@@ -202,7 +225,7 @@ def _registers(statement: ast.FunctionDef | ast.ClassDef) -> Iterator[str]:
 @functools.cache
 def _find(module: str, name: str) -> tuple[str, ast.stmt] | str | None:
     """What a name in a module is: a definition and its module, the name of a module, or nothing of the library's."""
-    if not ours(module) or module.split(".")[1:2] and module.split(".")[1] in SILENT:
+    if not ours(module) or SILENT & {*module.split(".")[1:2]}:
         return None
     own = _module(module)
     if name in own.definitions:
@@ -257,7 +280,9 @@ def of_library(kind: type) -> str:
     """The digest of the code of one of the library's kinds, as its files are now; a `revision` does not count."""
     own = _module(kind.__module__).definitions[kind.__name__]
     assert isinstance(own, ast.ClassDef)
-    said = [each for each in own.body if not (isinstance(each, ast.AnnAssign) and ast.unparse(each.target) == "revision")]
+    said = [
+        each for each in own.body if not (isinstance(each, ast.AnnAssign) and ast.unparse(each.target) == "revision")
+    ]
     starts = list(_registrations().get(kind.__name__, ()))
     if kind.__name__ in ROOTS and isinstance(root := _find(*ROOTS[kind.__name__]), tuple):
         starts.append(root)

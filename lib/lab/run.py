@@ -18,7 +18,7 @@ from lib import BadInput, one_line, paths, store
 from lib.code import in_cell
 from lib.lab.cluster import Engine, Where, connect, gpus
 from lib.lab.jobs import Outcome, do, keep, name_of, one_thread, orphan, reasons
-from lib.lab.plans import Job, Plan, behind
+from lib.lab.plans import Job, Plan, kinds
 from lib.lab.plans import plan as make_plan
 from lib.lab.prices import remember
 from lib.recipe import Step, Train
@@ -117,16 +117,11 @@ def run(
 def _alone(plan: Plan, where: Where) -> bool:
     """Whether this process does it all; a machine may have torch and no Dask."""
     little = where.local == 1 or plan.seconds < ENOUGH or not find_spec("distributed")
-    if (where.elsewhere or not little) and (own := in_cell(_kinds(plan))):
+    if (where.elsewhere or not little) and (own := in_cell(kinds(job.step for job in plan.jobs.values()))):
         if where.elsewhere:
             raise BadInput(f"{own} is defined in a notebook's cell, which no worker can import: put it into a file")
         return True
     return little and not where.elsewhere
-
-
-def _kinds(plan: Plan) -> Iterator[type]:
-    """The kinds of recipe that workers have to know for the jobs of a plan."""
-    return (type(part) for step in behind(job.step for job in plan.jobs.values()) for part in step.within())
 
 
 def width(plan: Plan, where: Where) -> int:

@@ -199,8 +199,12 @@ def load(record: dict[str, Any], step: Callable[[str], Step]) -> Recipe:
 
     kind = KINDS.get(record["kind"])
     if kind is None and CODE in record:
-        raise BadInput(f"'{record['kind']}' is a user's own kind: this process has not imported the file that defines it")
+        raise BadInput(
+            f"'{record['kind']}' is a user's own kind: this process has not imported the file that defines it"
+        )
     if kind is None or record.get("revision", 1) != kind.revision:
         raise BadInput(f"'{record['kind']}' of revision {record.get('revision', 1)} is unknown to this version of lib")
-    fields = {k: value(v) for k, v in record.items() if k not in ("kind", "revision", "digest", "gone", "attention", CODE)}
+    fields = {
+        k: value(v) for k, v in record.items() if k not in ("kind", "revision", "digest", "gone", "attention", CODE)
+    }
     return kind(**fields)

@@ -1,6 +1,5 @@
 """Which members an epoch visits."""
 
-
 import torch
 from torch import Tensor
 
