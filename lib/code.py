@@ -30,7 +30,6 @@ LIBRARY = Path(__file__).resolve().parent
 CELL = "__main__"  # the module of what stands in a notebook's cell or in a script: no other process can import it
 
 
-@functools.cache
 def digest(tree: ast.AST) -> str:
     """16 hexadecimal digits of what a syntax tree says, the same for every version of Python."""
     return _short(repr(_plain(tree)))
@@ -275,6 +274,9 @@ def _registrations() -> dict[str, list[tuple[str, ast.stmt]]]:
     return out
 
 
+_digest = functools.cache(digest)  # many kinds reach the same definitions
+
+
 @functools.cache
 def of_library(kind: type) -> str:
     """The digest of the code of one of the library's kinds, as its files are now; a `revision` does not count."""
@@ -286,7 +288,7 @@ def of_library(kind: type) -> str:
     starts = list(_registrations().get(kind.__name__, ()))
     if kind.__name__ in ROOTS and isinstance(root := _find(*ROOTS[kind.__name__]), tuple):
         starts.append(root)
-    return _short(" ".join(map(digest, [*own.bases, *said, *_reached(starts)])))
+    return _short(" ".join(map(_digest, [*own.bases, *said, *_reached(starts)])))
 
 
 def made_by(kinds: Iterable[type]) -> dict[str, str]:

@@ -153,15 +153,12 @@ lab.realize(pool(Soft()))
 
 def in_cells(tmp_path: Path, text: str) -> list[Any]:
     path = tmp_path / "own.py"
-    before, _, after = CELL.partition("BODY")
-    path.write_text(
-        before + text + after.replace("realize", "from lib import lab\nfrom tests.test_code import pool\nlab.realize")
-    )
+    path.write_text(CELL.replace("BODY", text))
     return declare.declare(declare.Notebook("own", path), {})
 
 
 def test_a_kind_in_a_cell_is_known_by_its_cell_and_stays_in_this_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, other = in_cells(tmp_path, MINE), in_cells(tmp_path, MINE.replace("logits.square()", "logits.abs()"))
     told = in_cells(tmp_path, MINE.replace("    return objective", "    # words\n    return objective"))
@@ -169,7 +166,8 @@ def test_a_kind_in_a_cell_is_known_by_its_cell_and_stays_in_this_process(
     monkeypatch.setattr(run, "ENOUGH", 0.0)
     monkeypatch.setattr(run, "connect", None)
     lab.realize(first[:1], workers=2)
-    with pytest.raises(BadInput, match="Soft is defined in a notebook's cell, which no worker can import"):
+    assert "Soft stands in a notebook's cell" in capsys.readouterr().err
+    with pytest.raises(BadInput, match="Soft stands in a notebook's cell, which no worker can import"):
         run.run(plan([other]), Where(scheduler="tcp://127.0.0.1:1"))
 
 
@@ -192,7 +190,7 @@ def test_a_record_tells_whose_file_is_missing(
     record = mine(MINE).Soft(2.0).record()
     assert load(record, {}.__getitem__).weight == 2.0  # type: ignore[attr-defined]
     monkeypatch.delitem(KINDS, "Soft")
-    with pytest.raises(BadInput, match="has not imported its file"):
+    with pytest.raises(BadInput, match="has not imported the file that defines it"):
         load(record, {}.__getitem__)
 
 

@@ -89,6 +89,12 @@ def run(
     """
     store.sweep()
     where = where if isinstance(where, Where) else Where(where)
+    if own := _homebound(plan):
+        says = f"{own} stands in a notebook's cell, which no worker can import"
+        if where.elsewhere:
+            raise BadInput(f"{says}: put it into a file")
+        if plan.seconds >= ENOUGH:
+            print(f"{says}: this process computes alone; in a file all cores would", file=sys.stderr, flush=True)
     failed: dict[str, Outcome] = {}
     spent: list[tuple[list[Step], str, float]] = []
 
@@ -117,11 +123,12 @@ def run(
 def _alone(plan: Plan, where: Where) -> bool:
     """Whether this process does it all; a machine may have torch and no Dask."""
     little = where.local == 1 or plan.seconds < ENOUGH or not find_spec("distributed")
-    if (where.elsewhere or not little) and (own := in_cell(kinds(job.step for job in plan.jobs.values()))):
-        if where.elsewhere:
-            raise BadInput(f"{own} is defined in a notebook's cell, which no worker can import: put it into a file")
-        return True
-    return little and not where.elsewhere
+    return not where.elsewhere and (little or bool(_homebound(plan)))
+
+
+def _homebound(plan: Plan) -> str:
+    """A kind of a plan that no other process can import, or ""."""
+    return in_cell(kinds(job.step for job in plan.jobs.values()))
 
 
 def width(plan: Plan, where: Where) -> int:
