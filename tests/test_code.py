@@ -171,6 +171,17 @@ def test_a_kind_in_a_cell_is_known_by_its_cell_and_stays_in_this_process(
         run.run(plan([other]), Where(scheduler="tcp://127.0.0.1:1"))
 
 
+def test_a_module_may_lie_beside_its_notebook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mine: Callable[[str], ModuleType]
+) -> None:
+    key = pool(mine(MINE).Soft())[0].key
+    del sys.modules["mine"]
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if each != str(tmp_path)])
+    monkeypatch.setattr(declare.paths, "NOTEBOOKS", tmp_path)
+    assert in_cells(tmp_path, "from mine import Soft")[0].key == key
+    assert [one.name for one in declare.notebooks()] == ["own"]
+
+
 def test_a_name_of_the_library_is_refused(mine: Callable[[str], ModuleType]) -> None:
     with pytest.raises(BadInput, match="PPB is the name of a kind of the library"):
         mine(MINE.replace("Soft", "PPB"))

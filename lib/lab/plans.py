@@ -55,8 +55,9 @@ def behind(steps: Iterable[Step], parents: Callable[[Step], Iterable[Step]] = me
 
 
 def kinds(steps: Iterable[Step]) -> Iterator[type]:
-    """The kinds of recipe in some steps and in all that they rest on."""
-    return (type(part) for step in behind(steps) for part in step.within())
+    """The kinds of recipe in some steps and in all that they rest on; looked for when the first is asked for."""
+    for step in behind(steps):
+        yield from map(type, step.within())
 
 
 def trainings(steps: Iterable[Step]) -> list[Train]:
