@@ -207,6 +207,8 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
     log = os.open(folder / "kernels.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 2)  # what kernels say to nobody in particular
     os.environ |= {"LEAK_ATLAS_PROGRESS": "log", "OMP_NUM_THREADS": "1", "LEAK_ATLAS_PROFILE": profile}
+    known = [*os.environ.get("PYTHONPATH", "").split(os.pathsep), str(notebook.path.parent)]  # for modules beside it
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(filter(None, known)))
     start = time.perf_counter()
     final = folder / f"{notebook.name}.ipynb"
     final.parent.mkdir(parents=True, exist_ok=True)

@@ -7,12 +7,12 @@ def _(step: Distance, of: Of) -> Arrays: ...
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import singledispatch
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from lib import store
+from lib.code import generic
 from lib.recipe import Choose, Edit, State, Step
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ class Weights(NamedTuple):
     gone: Mapping[str, Tensor]
 
 
-@singledispatch
+@generic
 def compute(step: Step, of: Of) -> Arrays:
     """The arrays of a step whose parents are stored; `of` gives the states that it looks at."""
     raise TypeError(f"nothing says what a {type(step).__name__} computes")
 
 
-@singledispatch
+@generic
 def edit(state: Edit, before: Weights, of: Of) -> Weights:
     """The weights of an edited state, from those of its parent."""
     raise TypeError(f"nothing says what a {type(state).__name__} changes")

@@ -74,6 +74,7 @@ def kernel(arguments: list[str], environment: dict[str, str]) -> None:
     os.setsid()  # Ctrl-C is for the batch, which ends its kernels
     os.environ.clear()
     os.environ.update(environment)
+    sys.path += [each for each in environment.get("PYTHONPATH", "").split(os.pathsep) if each not in sys.path]
     end_with_parent()
     process._parent_process = None  # type: ignore[attr-defined]  # what runs here may start workers of its own
     np.random.seed()  # noqa: NPY002 (a state that all forks would share)

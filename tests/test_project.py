@@ -101,9 +101,9 @@ def test_declaring_and_reading_need_no_torch() -> None:
 
 
 ORDER = [
-    "files", "command", "paths", "registry", "recipe", "store", "compute", "audit", "data", "models", "selection",
-    "rewinding", "pruning", "subject", "training", "attacks", "localization", "lab", "report", "explore", "kernels",
-    "batch",
+    "files", "command", "paths", "code", "registry", "recipe", "store", "compute", "audit", "data", "models",
+    "selection", "rewinding", "pruning", "subject", "training", "attacks", "localization", "lab", "report", "explore",
+    "kernels", "batch",
 ]  # fmt: skip
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce, singledispatch
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from lib import BadInput, store
 from lib.audit import BoolArray, FloatArray
+from lib.code import generic
 from lib.compute import Arrays, Of, compute
 from lib.data.designs import Role
 from lib.recipe import Attack, Attacker, Learnt, State
@@ -70,13 +71,13 @@ class Scored(NamedTuple):
     threshold: float = np.nan
 
 
-@singledispatch
+@generic
 def infer(attacker: Attacker, case: Case) -> Scored:
     """Scores of the target's pool."""
     raise TypeError(f"nothing says how {type(attacker).__name__} infers membership")
 
 
-@singledispatch
+@generic
 def learn(attacker: Attacker, case: Case) -> Arrays:
     """What an attacker learns from the shadows of a case, whose target it may not look at."""
     raise TypeError(f"nothing says what {type(attacker).__name__} learns")

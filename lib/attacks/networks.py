@@ -8,7 +8,6 @@ Nets of linear maps train on the CPU, in a second: their kernels are too small f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import singledispatch
 from itertools import pairwise
 
 import numpy as np
@@ -20,12 +19,13 @@ from torch.nn import functional as F
 from lib.attacks.case import Case, Scored, infer, learn
 from lib.attacks.shadows import paired
 from lib.audit import FloatArray
+from lib.code import generic
 from lib.compute import Arrays
 from lib.recipe import Learner, Network
 from lib.subject import device
 
 
-@singledispatch
+@generic
 def build(attacker: Learner, classes: int) -> nn.Module:
     """The net of an attacker: `features` in, one logit of "member" out, `(N, 1)`."""
     raise TypeError(f"nothing says what the net of a {type(attacker).__name__} is")

@@ -10,12 +10,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from enum import IntEnum
-from functools import singledispatch
 from typing import NamedTuple
 
 import numpy as np
 
 from lib import BadInput
+from lib.code import generic
 from lib.data.formats import places
 from lib.recipe import Design, Folds, Halves, LeftOut, RandomHalves, SharedTest, Subsets, VictimAttacker
 
@@ -109,7 +109,7 @@ def _sets(design: Design, labels: np.ndarray, train: int) -> Sets:
     return Sets(pool, test, dev, reference, labels)
 
 
-@singledispatch
+@generic
 def assign(design: Design, row: int, sets: Sets, out: np.ndarray) -> None:
     """Writes the roles that are a row's own into `out (N,)`, where dev, reference and test samples have theirs."""
     raise BadInput(f"{type(design).__name__} says nothing about roles; take Halves, RandomHalves, VictimAttacker")

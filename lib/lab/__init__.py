@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from lib import BadInput, store
-from lib.lab.plans import plan, steps_of, trainings
+from lib import BadInput, code, store
+from lib.lab.plans import kinds, plan, steps_of, trainings
 from lib.recipe import At, Edit, Step, Train
 
 _planning: ContextVar[bool] = ContextVar("planning", default=False)
@@ -93,6 +93,7 @@ def realize(*asked: Any, workers: int | None = None) -> Results:
     steps = steps_of(asked)
     if _planning.get():
         raise Planned(steps)
+    code.check_files(kinds(steps))
     _run(steps, workers)
     return Results([step for step in steps if not isinstance(step, Edit)])
 

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import io
 import json
+import linecache
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -66,6 +67,12 @@ class Notebook:
 
 
 @cache
+def _has_cells(path: Path) -> bool:
+    """Whether a file is a notebook: a module that one imports may lie beside it."""
+    return b"# %%" in path.read_bytes() if path.is_file() else True
+
+
+@cache
 def _read(source: str) -> Any:
     """The notebook of a text; a plan asks for each several times."""
     import jupytext
@@ -79,6 +86,7 @@ def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
         Notebook(str(path.relative_to(paths.NOTEBOOKS).with_suffix("")), path)
         for path in sorted(paths.NOTEBOOKS.rglob("*.py"))
         if "/." not in f"/{path.relative_to(paths.NOTEBOOKS)}"  # JupyterLab keeps copies of what it opens, hidden
+        and _has_cells(path)
     ]
     chosen = []
     for pattern in only:
@@ -170,11 +178,15 @@ def _typed(source: str, name: str, value: Any, defaults: dict[str, Any]) -> Any:
 def declare(notebook: Notebook, given: dict[str, Any]) -> list[Step]:
     """The steps that a notebook asks of `realize`; BadInput where its parameters cannot be meant."""
     space: dict[str, Any] = {"__name__": "__main__"}
+    if (beside := str(notebook.path.parent)) not in sys.path:  # as in JupyterLab; workers of this machine inherit it
+        sys.path.append(beside)
     with lab.planning(), contextlib.redirect_stdout(io.StringIO()):
         try:
-            for cell in notebook.text.cells:
+            for number, cell in enumerate(notebook.text.cells):
                 if cell.cell_type == "code":
-                    exec(compile(cell.source, str(notebook.path), "exec"), space)
+                    name = f"{notebook.path}, cell {number}"  # a kind that is defined in it is known by its text
+                    linecache.cache[name] = len(cell.source), None, cell.source.splitlines(keepends=True), name
+                    exec(compile(cell.source, name, "exec", dont_inherit=True), space)
                     if "parameters" in cell.metadata.get("tags", []):
                         space.update(given)
         except lab.Planned as planned:

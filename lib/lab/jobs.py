@@ -17,6 +17,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 from typing import Any
 
 from lib import BadInput, one_line, paths, store
+from lib.code import made_by
 from lib.compute import compute
 from lib.lab.plans import Job
 from lib.lab.prices import work
@@ -59,6 +60,7 @@ def doing(job: Job) -> Generator[None, None, Outcome]:
     try:
         if all(map(store.has, there)):
             return ended(there=there)
+        job.step.check_code()
         try:
             meta = yield from run(job)
         except store.Corrupt as error:
@@ -114,7 +116,8 @@ def run(job: Job) -> Generator[None, None, dict[str, Any]]:
         "operations": work(job.step),
     }
     for step in reversed(job.yields):  # the training itself last: if it is there, so is what was asked of it
-        store.write(step.key, step.record(), made[step.key], meta)
+        code = made_by(map(type, step.within()))
+        store.write(step.key, step.record(), made[step.key], meta | {"code": code})
     return meta
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
@@ -52,6 +52,12 @@ def behind(steps: Iterable[Step], parents: Callable[[Step], Iterable[Step]] = me
     for step in steps:
         walk(step)
     return list(found.values())
+
+
+def kinds(steps: Iterable[Step]) -> Iterator[type]:
+    """The kinds of recipe in some steps and in all that they rest on; looked for when the first is asked for."""
+    for step in behind(steps):
+        yield from map(type, step.within())
 
 
 def trainings(steps: Iterable[Step]) -> list[Train]:

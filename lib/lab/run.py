@@ -15,9 +15,10 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from lib import BadInput, one_line, paths, store
+from lib.code import in_cell
 from lib.lab.cluster import Engine, Where, connect, gpus
 from lib.lab.jobs import Outcome, do, keep, name_of, one_thread, orphan, reasons
-from lib.lab.plans import Job, Plan
+from lib.lab.plans import Job, Plan, kinds
 from lib.lab.plans import plan as make_plan
 from lib.lab.prices import remember
 from lib.recipe import Step, Train
@@ -88,6 +89,12 @@ def run(
     """
     store.sweep()
     where = where if isinstance(where, Where) else Where(where)
+    if own := _homebound(plan):
+        says = f"{own} stands in a notebook's cell, which no worker can import"
+        if where.elsewhere:
+            raise BadInput(f"{says}: put it into a file")
+        if plan.seconds >= ENOUGH:
+            print(f"{says}: this process computes alone; in a file all cores would", file=sys.stderr, flush=True)
     failed: dict[str, Outcome] = {}
     spent: list[tuple[list[Step], str, float]] = []
 
@@ -116,7 +123,12 @@ def run(
 def _alone(plan: Plan, where: Where) -> bool:
     """Whether this process does it all; a machine may have torch and no Dask."""
     little = where.local == 1 or plan.seconds < ENOUGH or not find_spec("distributed")
-    return little and not where.elsewhere
+    return not where.elsewhere and (little or bool(_homebound(plan)))
+
+
+def _homebound(plan: Plan) -> str:
+    """A kind of a plan that no other process can import, or ""."""
+    return in_cell(kinds(job.step for job in plan.jobs.values()))
 
 
 def width(plan: Plan, where: Where) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import singledispatch
 
 import numpy as np
 import torch
@@ -12,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lib import BadInput, store
+from lib.code import generic
 from lib.compute import Arrays, Of, compute, text
 from lib.data import augmentation
 from lib.data.designs import Role
@@ -177,7 +177,7 @@ def snip(net: Net, data: Resident, members: Tensor, criterion: SNIP, *, seed: in
 Maps = Mapping[str, NDArray[np.float32] | Tensor]
 
 
-@singledispatch
+@generic
 def weigh(criterion: Criterion, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
     """Scores of a subject's weights by state-dict name, and the history of making them.
 

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, dataclass_transform
 
-from lib import BadInput, nearest
+from lib import BadInput, code, nearest
 
 __all__ = ["KINDS", "Amount", "Count", "Positive", "Recipe", "Share", "Step", "Whole", "Within", "load"]
 
 KINDS: dict[str, type[Recipe]] = {}
+CODE = "own code"  # in a record; no field can have this name
 
 # Counts "parameters", or "flops" of the forward pass of one sample, of a network (its data, its model) from a part on.
 Count = Callable[..., float]
@@ -92,6 +93,10 @@ class Recipe:
     revision: ClassVar[int] = 1  # raised when the code of this kind changes what it computes
 
     def __init_subclass__(cls) -> None:
+        taken = KINDS.get(cls.__name__)
+        if taken and code.ours(taken.__module__) and not code.ours(cls.__module__):
+            raise BadInput(f"{cls.__name__} is the name of a kind of the library: give yours another name")
+        code.defined(cls)
         dataclasses.dataclass(frozen=True, eq=False)(cls)
         KINDS[cls.__name__] = cls
 
@@ -115,7 +120,27 @@ class Recipe:
             value = getattr(self, name)
             if value is not default and (default is dataclasses.MISSING or value != default):
                 out[name] = _plain(value)
+        if own := code.written(type(self)):
+            out[CODE] = own
         return out
+
+    def within(self) -> Iterator[Recipe]:
+        """This recipe and all that stand in its fields, steps apart."""
+        yield self
+        for name, _, _ in _fields(type(self)):
+            value = getattr(self, name)
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, Recipe) and not isinstance(part, Step):
+                    yield from part.within()
+
+    def check_code(self) -> None:
+        """BadInput where what a user wrote for this recipe's kinds is not, in this process, what its key holds."""
+        if digest(self.record()) != self.key:
+            own = ", ".join(type(part).__name__ for part in self.within() if code.written(type(part)))
+            raise BadInput(
+                f"{own}: its code is not the one that this recipe was made with: make the recipe again; and let class "
+                "and functions stand in one file (workers import the class's) or in cells above the recipe"
+            )
 
     @cached_property
     def key(self) -> str:
@@ -173,7 +198,13 @@ def load(record: dict[str, Any], step: Callable[[str], Step]) -> Recipe:
         return tuple(value(part) for part in item) if isinstance(item, list) else item
 
     kind = KINDS.get(record["kind"])
+    if kind is None and CODE in record:
+        raise BadInput(
+            f"'{record['kind']}' is a user's own kind: this process has not imported the file that defines it"
+        )
     if kind is None or record.get("revision", 1) != kind.revision:
         raise BadInput(f"'{record['kind']}' of revision {record.get('revision', 1)} is unknown to this version of lib")
-    fields = {k: value(v) for k, v in record.items() if k not in ("kind", "revision", "digest", "gone", "attention")}
+    fields = {
+        k: value(v) for k, v in record.items() if k not in ("kind", "revision", "digest", "gone", "attention", CODE)
+    }
     return kind(**fields)

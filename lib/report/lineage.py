@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from lib.audit import Estimate, tie_mass
+from lib.code import made_by
 from lib.report.ledger import POPULATIONS
 from lib.report.markup import drawn, table
 from lib.report.tables import plain
@@ -60,6 +61,7 @@ def provenance(results: Any, **extra: Any) -> Provenance:
         ("Training time", _duration(sum(trained)) + f" in {len(trained)} trainings" if trained else ""),
         ("Versions", _list(f"{name} {version}" for name, version in versions)),
         ("Revisions", _list(f"{type(step).__name__} {step.revision}" for step in steps if step.revision != 1)),
+        ("Older code", _older(steps, metas)),
         ("Computed", " to ".join(dict.fromkeys([*days[:1], *days[-1:]]))),
         *((name[:1].upper() + name[1:], plain(value)) for name, value in extra.items()),
         *_widened(steps),
@@ -68,6 +70,19 @@ def provenance(results: Any, **extra: Any) -> Provenance:
     ]
     keys = {kind: tuple(step.key[:10] for step in steps if type(step).__name__ == kind) for kind in counts}
     return Provenance(tuple(line for line in lines if line[1]), keys, _populations(steps))
+
+
+def _older(steps: Iterable[Any], metas: Mapping[str, Mapping[str, Any]]) -> str:
+    """How many results other code has computed than the library holds now; of old entries that is not known."""
+    told = [(step, metas[step.key]["code"]) for step in steps if metas[step.key].get("code")]
+    changed = []
+    for step, then in told:
+        now = made_by(map(type, step.within()))
+        changed.append([name for name, own in now.items() if then.get(name, own) != own])
+    if not any(changed):
+        return ""
+    kinds = _list(name for names in changed for name in names)
+    return f"{sum(map(bool, changed))} results were computed by older code of {kinds} (revision the same)"
 
 
 def _list(values: Iterable[Any]) -> str:

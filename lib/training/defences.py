@@ -1,7 +1,6 @@
 """Steps of the defences that need more than the batch: another network, other samples, or labels of their own."""
 
 import dataclasses
-import functools
 from collections.abc import Sequence
 
 import torch
@@ -10,6 +9,7 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from lib import BadInput
+from lib.code import generic
 from lib.data import augmentation
 from lib.models.inference import InferenceNet
 from lib.recipe import CSKD, DPSGD, PAST, RMR, AdversarialRegularization, Distillation, Objective, Schedule, Slimming
@@ -29,7 +29,7 @@ from lib.training.update import (
 )
 
 
-@functools.singledispatch
+@generic
 def update_for(objective: Objective, task: Task) -> Update:
     """The step of an objective; the kinds that need more than the batch register themselves here.
 

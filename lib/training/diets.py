@@ -1,14 +1,13 @@
 """Which members an epoch visits."""
 
-import functools
-
 import torch
 from torch import Tensor
 
+from lib.code import generic
 from lib.recipe.diets import Diet, Window
 
 
-@functools.singledispatch
+@generic
 def places(diet: Diet, ranking: Tensor, labels: Tensor, epoch: int) -> Tensor:
     """Places `(k,)` among n members that an epoch, counted from 0, visits, in any order; one may come several times.
 

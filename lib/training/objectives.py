@@ -1,16 +1,16 @@
 """What a training minimizes. No branch depends on a tensor's value, so that a step can be captured as a graph."""
 
-import functools
 import math
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from lib.code import generic
 from lib.recipe import CCL, CSKD, HAMP, PPB, AdversarialRegularization, CrossEntropy, Objective, RelaxLoss
 
 
-@functools.singledispatch
+@generic
 def loss(objective: Objective, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
     """The objective on one batch, a scalar of the logits' type; a loss that needs no more registers itself here.
 
