@@ -102,8 +102,8 @@ def test_declaring_and_reading_need_no_torch() -> None:
 
 ORDER = [
     "files", "command", "paths", "registry", "recipe", "store", "compute", "audit", "data", "models", "selection",
-    "rewinding", "pruning", "subject", "training", "attacks", "localization", "lab", "report", "explore", "kernels",
-    "batch",
+    "rewinding", "pruning", "subject", "training", "attacks", "localization", "lab", "report", "own", "explore",
+    "kernels", "batch", "audit.__main__",
 ]  # fmt: skip
 
 

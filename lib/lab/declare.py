@@ -74,11 +74,15 @@ def _read(source: str) -> Any:
 
 
 def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
-    """All notebooks whose name matches one of the patterns; BadInput where a pattern matches none."""
+    """All notebooks whose name matches one of the patterns; BadInput where a pattern matches none.
+
+    Those in the folder `own` are about what users bring, and are in no profile.
+    """
     every = [
         Notebook(str(path.relative_to(paths.NOTEBOOKS).with_suffix("")), path)
         for path in sorted(paths.NOTEBOOKS.rglob("*.py"))
         if "/." not in f"/{path.relative_to(paths.NOTEBOOKS)}"  # JupyterLab keeps copies of what it opens, hidden
+        and paths.NOTEBOOKS / "own" not in path.parents
     ]
     chosen = []
     for pattern in only:
@@ -149,6 +153,7 @@ def setting(given: dict[str, Any]) -> str:
         told("data") + told("pixels", " at {0} x {0} pixels"),
         told("pool", "pool of {}"),
         told("epochs", "{} epochs"),
+        told("file"),
     )
     return ", ".join(filter(None, parts))
 
