@@ -25,7 +25,7 @@ from lib.audit.rates import false_positives
 from lib.own.logits import Logits
 from lib.recipe import BASE, RMIA, Attacker, LiRA, Network, Threshold
 
-OWN_VARIANCE = 32  # shadows a side from which a sample's own variance is less noise than the pooled one is bias
+OWN_VARIANCE = 30  # shadows a side, in the mean, below which a sample's own variance is mostly noise (`lira`)
 THRESHOLDS = {
     "loss": "loss", "modified entropy": "modified_entropy", "entropy": "entropy", "largest posterior": "top1",
     "gap (correctness)": "correctness",
@@ -50,9 +50,9 @@ def attackers(views: int) -> dict[str, tuple[Attacker, Needs]]:
         "modified entropy, by class": (Threshold("modified_entropy"), Needs()),
         "network": (Network(inputs="posterior_label"), Needs()),
         "LiRA online": (LiRA(views=views), Needs(1, 1)),
-        "LiRA online, own variance": (LiRA(variance="per_sample", views=views), Needs(OWN_VARIANCE, OWN_VARIANCE)),
+        "LiRA online, own variance": (LiRA(variance="per_sample", views=views), Needs(2, 2)),
         "LiRA offline": (LiRA("offline_cdf", views=views), Needs(0, 1)),
-        "LiRA offline, own variance": (LiRA("offline_cdf", "per_sample", views=views), Needs(0, OWN_VARIANCE)),
+        "LiRA offline, own variance": (LiRA("offline_cdf", "per_sample", views=views), Needs(0, 2)),
         "BASE": (BASE(), Needs(0, 1)),
         "RMIA online": (RMIA(views=views), Needs(1, 1)),
         "RMIA offline": (RMIA("offline", views=views), Needs(0, 1)),
@@ -68,9 +68,10 @@ def _lack(attacker: Attacker, needs: Needs, can: BoolArray, arrays: Logits) -> s
     if attacker.compares and arrays.population is None:
         return "a population, Z samples that no model trained on"
     if isinstance(attacker, LiRA):  # a variance
-        most = [count[can].max(initial=0) for count in arrays.counts]
-        needs = Needs(*(max(2, number) if number else 0 for number in needs))
-        if any(number > there for number, there in zip(needs, most, strict=True)):
+        many = attacker.variance == "per_sample"
+        there = [count.mean() if many else count[can].max(initial=0) for count in arrays.counts]
+        needs = Needs(*((OWN_VARIANCE if many else 2) * (number > 0) for number in needs))
+        if any(number > own for number, own in zip(needs, there, strict=True)):
             return f"more shadows of a sample: {needs}"
     if not (can & arrays.member).any() or not (can & ~arrays.member).any():
         return f"shadows of a sample: {needs}"
@@ -108,19 +109,23 @@ class Found:
         return {name: audit.tpr_at_fpr(*self._judged(name), fpr) for name in self.scores}
 
     def roc(self, most: int = 5) -> dict[str, audit.Roc]:
-        """Curves of the attacks that one looks at first, at most so many: the loss, and the strongest by AUC."""
-        rest = sorted(self.scores.keys() - {"loss"}, key=lambda name: -self.auc[name].value)
-        shown = {"loss", *rest[: most - 1]}
+        """Curves of the loss and of the strongest attacks by AUC, at most so many; of alike ones the first alone."""
+        unlike = {self.auc[name].value: name for name in reversed(self.scores)}  # BASE ranks as RMIA online does
+        shown = {"loss", *sorted(unlike.values(), key=lambda name: -self.auc[name].value)[: most - 1]}
         return {name: audit.roc_band(*self._judged(name)) for name in self.scores if name in shown}
 
     def rows(self, rates: Sequence[float]) -> list[dict[str, Any]]:
-        """The table: each attack, the samples that it scored, its AUC, its TPR at each false positive rate."""
+        """The table: each attack, the samples that it scored if not all, its AUC, its TPR at each of the rates."""
+        scored = {name: int((~np.isnan(scores)).sum()) for name, scores in self.scores.items()}
+        told = min(scored.values()) < len(self.arrays.member)
         outside = int((~self.arrays.member).sum())
         each = {audit.tpr_label(rate, outside): self.tpr(rate) for rate in rates}
         return [
-            {"attack": name, "samples": int((~np.isnan(scores)).sum()), "AUC": self.auc[name]}
+            {"attack": name}
+            | ({"samples": scored[name]} if told else {})
+            | {"AUC": self.auc[name]}
             | {label: found[name] for label, found in each.items()}
-            for name, scores in self.scores.items()
+            for name in self.scores
         ]
 
     def exposed(self, name: str, fpr: float) -> BoolArray:
@@ -212,8 +217,8 @@ def attack(arrays: Logits) -> Found:
         scores[name] = np.full(len(can), np.nan)
         scores[name][can] = infer(attacker, case).scores
     notes = [f"Not done: {', '.join(names)}. Needed: {lack}." for lack, names in undone.items()]
-    shadows = "on which all shadows trained, or none"
-    notes += [f"{out:,} samples {shadows}, are left out by {', '.join(names)}." for out, names in left.items()]
+    few = "whose shadows are too few on one side"
+    notes += [f"Samples left out, {few}: {out:,}, by {', '.join(names)}." for out, names in left.items()]
     return Found(arrays, scores, (*_odd(arrays), *notes))
 
 

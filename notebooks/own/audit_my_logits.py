@@ -26,7 +26,7 @@
 # %% tags=["parameters"]
 file = ""  # your .npz, as seen from this folder; "": the example
 name = ""  # of the report in outputs/runs/own; "": the file's
-rates = [0.1, 0.01, 0.001]  # false positive rates at which true positive rates are shown
+rates = [0.01, 0.001]  # false positive rates at which true positive rates are shown
 found_at = 0.01  # false positive rate at which members count as found
 
 # %%
@@ -39,14 +39,6 @@ arrays = logits.read(Path(file)) if file else logits.example()
 found = findings.attack(arrays)
 place = found.save(logits.place(name or Path(file).stem or "example"), found_at)
 found.said(found_at)
-
-# %%
-report.table(
-    [
-        {"array": each, "shape": shape, "holds": what, "here": str(getattr(getattr(arrays, each), "shape", "–"))}
-        for each, (shape, what) in logits.ARRAYS.items()
-    ]
-)
 
 # %% [markdown]
 # ## Every attack
@@ -78,7 +70,16 @@ print(f"All members that {strongest} finds, by index:\n{found.listed(found_at)}"
 # %% [markdown]
 # **Caveat.** That no attack finds a member does not say that none can. The strongest attack was picked after its
 # scores were seen; the sentence at the top pays for that in its test, the intervals in the table do not. SAMIA and
-# BlindMI ask the target more than logits hold and are left out. Scores of all samples: the CSV beside this page.
+# BlindMI ask the target more than logits hold and are left out.
+#
+# Scores of all samples are in the CSV beside this page: `index`, `label`, `member`, `found_by` (how many attacks find
+# it), and a column an attack, larger = more likely member.
 
 # %%
-print(f"{place.name}: index, label, member, found_by (number of attacks that find it), and a score an attack; larger = more likely member")
+report.table(
+    [
+        {"array": each, "shape": shape, "holds": what, "here": str(getattr(getattr(arrays, each), "shape", "–"))}
+        for each, (shape, what) in logits.ARRAYS.items()
+    ],
+    caption=f"What was audited; scores are in {place.name}",
+)
