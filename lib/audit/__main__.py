@@ -38,10 +38,10 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     scores = logits.place(chosen.name or chosen.file.stem)
     place = scores.parent / scores.name.removesuffix(".csv")
-    files.folder(place.parent, "LEAK_ATLAS_OUTPUTS moves it")
     arrays = logits.read(chosen.file)  # what is wrong is told before anything is written
     samples = f"{arrays.member.sum():,} members, {(~arrays.member).sum():,} non-members"
     print(f"{chosen.file}: {samples}, {arrays.models} shadows", flush=True)
+    files.folder(place.parent, "LEAK_ATLAS_OUTPUTS moves it")
     notebook = Notebook(place.name, paths.NOTEBOOKS / "own" / "audit_my_logits.py")
     given = {"file": str(chosen.file.resolve()), "name": place.name}
     with ProcessPoolExecutor(1, get_context("spawn"), end_with_parent) as pool:

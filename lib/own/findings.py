@@ -48,7 +48,7 @@ def attackers(views: int) -> dict[str, tuple[Attacker, Needs]]:
     return {
         "loss, by class": (Threshold("loss"), Needs()),
         "modified entropy, by class": (Threshold("modified_entropy"), Needs()),
-        "network": (Network(inputs="posterior_label"), Needs()),
+        "attack network": (Network(inputs="posterior_label"), Needs()),
         "LiRA online": (LiRA(views=views), Needs(1, 1)),
         "LiRA online, own variance": (LiRA(variance="per_sample", views=views), Needs(2, 2)),
         "LiRA offline": (LiRA("offline_cdf", views=views), Needs(0, 1)),
@@ -109,9 +109,10 @@ class Found:
         return {name: audit.tpr_at_fpr(*self._judged(name), fpr) for name in self.scores}
 
     def roc(self, most: int = 5) -> dict[str, audit.Roc]:
-        """Curves of the loss and of the strongest attacks by AUC, at most so many; of alike ones the first alone."""
-        unlike = {self.auc[name].value: name for name in reversed(self.scores)}  # BASE ranks as RMIA online does
-        shown = {"loss", *sorted(unlike.values(), key=lambda name: -self.auc[name].value)[: most - 1]}
+        """Curves of the loss and of the strongest attacks by AUC, at most so many."""
+        alike = {"loss", "BASE"} if "RMIA online" in self.scores else {"loss"}  # with one query both rank alike
+        rest = [name for name in self.scores if name not in alike]
+        shown = {"loss", *sorted(rest, key=lambda name: -self.auc[name].value)[: most - 1]}
         return {name: audit.roc_band(*self._judged(name)) for name in self.scores if name in shown}
 
     def rows(self, rates: Sequence[float]) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ where several queries of a sample are brought A of them, the plain one first: `(
 
 from __future__ import annotations
 
+import os
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -209,9 +210,14 @@ def _member(found: Any, name: str) -> np.ndarray:
 
 
 def save(path: Path, arrays: Logits) -> None:
-    """Writes the arrays as an .npz. OSError where the disk refuses."""
-    with open(path, "wb") as file:
-        np.savez_compressed(file, **{name: each for name in ARRAYS if (each := getattr(arrays, name)) is not None})
+    """Writes the arrays as an .npz, whole or not at all. OSError where the disk refuses."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(partial, "wb") as file:
+            np.savez_compressed(file, **{name: each for name in ARRAYS if (each := getattr(arrays, name)) is not None})
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 # ---------------------------------------------------------------- from the library's own networks

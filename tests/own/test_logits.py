@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from lib import BadInput, audit, lab, paths
+from lib.audit.__main__ import HELP, main
 from lib.lab.declare import Notebook, notebooks
 from lib.own import findings, logits
 from lib.recipe import BASE, RMIA, Data, LiRA, Model, Network, RandomHalves, Schedule, Setup, Threshold
@@ -41,6 +42,13 @@ def written(path: Path, arrays: dict[str, Any], **changed: Any) -> Path:
     return path
 
 
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the attack that learns, which takes seconds."""
+    every = findings.attackers
+    monkeypatch.setattr(findings, "attackers", lambda n: {k: v for k, v in every(n).items() if not v[0].learns})
+
+
 def test_arrays_out_of_the_store_give_what_the_recipes_attack_gives() -> None:
     what = Data("fashion-mnist-small", 8), RandomHalves(200, test=100), Model("cnn2", 4), Schedule(4, 50, lr=0.05)
     trained = Setup(*what, models=10).trained()
@@ -48,7 +56,7 @@ def test_arrays_out_of_the_store_give_what_the_recipes_attack_gives() -> None:
         "loss": Threshold("loss", by_class=False), "modified entropy": Threshold("modified_entropy", by_class=False),
         "loss, by class": Threshold("loss"), "LiRA online": LiRA(), "LiRA offline": LiRA("offline_cdf"),
         "BASE": BASE(), "RMIA online": RMIA(), "RMIA offline": RMIA("offline"),
-        "network": Network(inputs="posterior_label"),
+        "attack network": Network(inputs="posterior_label"),
     }  # fmt: skip
     attacks = {name: trained.attack(attacker, targets=1, shadows=trained) for name, attacker in attackers.items()}
     signals = trained.signals()
@@ -73,7 +81,7 @@ def test_a_leak_that_is_there_is_found_and_where_membership_says_nothing_none_is
     assert shuffled.verdict(0.01).startswith("None of ")
 
 
-def test_who_is_found_is_what_the_rates_count() -> None:
+def test_who_is_found_is_what_the_rates_count(quick: None) -> None:
     found = findings.attack(logits.Logits(**simulated(1.5)))
     for name, rate in found.tpr(0.05).items():
         exposed = found.exposed(name, 0.05)
@@ -84,7 +92,7 @@ def test_who_is_found_is_what_the_rates_count() -> None:
     assert found.most(0.05)[0]["index"] == str(np.nanargmax(np.where(found.arrays.member, found.scores[best], np.nan)))
 
 
-def test_several_queries_and_many_shadows_are_used() -> None:
+def test_several_queries_and_many_shadows_are_used(quick: None) -> None:
     found = findings.attack(logits.Logits(**simulated(1.5, n=300, models=90, queries=3)))
     assert {"LiRA online, own variance", "LiRA offline, own variance"} <= found.scores.keys()
     single = findings.attack(logits.Logits(**simulated(1.5, n=300, models=90)))
@@ -92,7 +100,7 @@ def test_several_queries_and_many_shadows_are_used() -> None:
     np.testing.assert_allclose(found.scores["loss"].mean(), single.scores["loss"].mean(), atol=0.3)
 
 
-def test_what_few_shadows_do_not_allow_is_told() -> None:
+def test_what_few_shadows_do_not_allow_is_told(quick: None) -> None:
     arrays = simulated(1.5)
     alone = {name: arrays[name] for name in logits.NEEDED}
     found = findings.attack(logits.Logits(**alone))
@@ -106,13 +114,13 @@ def test_what_few_shadows_do_not_allow_is_told() -> None:
     offline = few | {"in_shadow": np.zeros((3, 600), bool)}
     found = findings.attack(logits.Logits(**offline))
     assert {"LiRA offline", "RMIA offline", "BASE"} <= found.scores.keys()
-    assert not {"LiRA online", "RMIA online", "network"} & found.scores.keys()
+    assert not {"LiRA online", "RMIA online", "attack network"} & found.scores.keys()
     no_population = {name: each for name, each in arrays.items() if not name.startswith("population")}
     found = findings.attack(logits.Logits(**no_population))
     assert any(note.startswith("Not done: RMIA online, RMIA offline. Needed: a population") for note in found.notes)
 
 
-def test_a_shadow_that_saw_all_and_a_count_that_tells_members_are_told() -> None:
+def test_a_shadow_that_saw_all_and_a_count_that_tells_members_are_told(quick: None) -> None:
     arrays = simulated(1.5)
     arrays["in_shadow"][2] = True
     assert "Shadows [2] trained on all of the samples." in findings.attack(logits.Logits(**arrays)).notes
@@ -178,8 +186,6 @@ NOTEBOOK = Notebook("audit_my_logits", paths.NOTEBOOKS / "own" / "audit_my_logit
 
 
 def test_names_and_shapes_are_the_same_wherever_they_are_told() -> None:
-    from lib.audit.__main__ import HELP
-
     readme = (paths.ROOT / "README.md").read_text().split("## My own")[1].split("\n## ")[0]
     for name, (shape, _) in logits.ARRAYS.items():
         assert f"`{name}` {shape}" in NOTEBOOK.text.cells[0].source, name
@@ -193,6 +199,15 @@ def test_audits_of_ones_own_are_in_no_profile() -> None:
     assert NOTEBOOK.defaults["file"] == "" and NOTEBOOK.title.endswith("?")
 
 
+def test_a_wrong_file_is_one_line_and_exit_code_2_and_leaves_nothing(tmp_path: Path, own_outputs: Path, capsys) -> None:
+    assert main([str(written(tmp_path / "bad.npz", ARRAYS, member=None))]) == 2
+    out, err = capsys.readouterr()
+    assert not out and err.count("\n") == 1 and "member is missing" in err
+    assert main([str(tmp_path / "bad.npz"), "--example"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert not list(own_outputs.rglob("*.*"))
+
+
 def told(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", "lib.audit", *arguments]
     return subprocess.run(line, cwd=cwd, capture_output=True, text=True, timeout=300)
@@ -200,8 +215,6 @@ def told(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.notebook
 def test_a_user_in_an_empty_folder_gets_page_notebook_and_scores(tmp_path: Path, own_outputs: Path) -> None:
-    wrong = told(written(tmp_path / "bad.npz", ARRAYS, member=None).name, cwd=tmp_path)
-    assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
     written(tmp_path / "mine.npz", simulated(1.5, n=300))
     done = told("mine.npz", "--name", "first try", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
