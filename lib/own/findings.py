@@ -110,10 +110,12 @@ class Found:
 
     def roc(self, most: int = 5) -> dict[str, audit.Roc]:
         """Curves of the loss and of the strongest attacks by AUC, at most so many."""
-        alike = {"loss", "BASE"} if "RMIA online" in self.scores else {"loss"}  # with one query both rank alike
-        rest = [name for name in self.scores if name not in alike]
+        alike = self.arrays.queries == 1 and {"BASE", "RMIA online"} <= self.scores.keys()
+        steps = {name for name, scores in self.scores.items() if len(np.unique(scores)) < 10}  # right or wrong alone
+        rest = self.scores.keys() - {"loss", *steps, *(["RMIA online"] if alike else [])}
         shown = {"loss", *sorted(rest, key=lambda name: -self.auc[name].value)[: most - 1]}
-        return {name: audit.roc_band(*self._judged(name)) for name in self.scores if name in shown}
+        told = {"BASE": "BASE, RMIA online"} if alike else {}
+        return {told.get(name, name): audit.roc_band(*self._judged(name)) for name in self.scores if name in shown}
 
     def rows(self, rates: Sequence[float]) -> list[dict[str, Any]]:
         """The table: each attack, the samples that it scored if not all, its AUC, its TPR at each of the rates."""
@@ -170,13 +172,16 @@ class Found:
         if some.low <= 0.5 or not some.resolved:
             most = f"the largest AUC is {some.value:.3f} ({best}), and chance alone may give it"
             return f"None of {number} attacks is seen to tell members from non-members: {most}."
-        name = self.strongest(fpr)
-        rate, hit = self.tpr(fpr)[name], int(self.exposed(name, fpr).sum())
-        resolved = audit.is_resolved(fpr, outside)
-        at = f"at {100 * fpr:g} % FPR" if resolved else "without a false positive"
+        name, at = self.strongest(fpr), f"{100 * fpr:g} % FPR"
+        found, hit = self.tpr(fpr), int(self.exposed(name, fpr).sum())
         lead = f"The target leaks: {best} tells members from non-members with AUC {self.auc[best]}"
-        times = f", {rate.value / fpr:.2g} times what guessing finds" if resolved else ""
-        return f"{lead}. {name[:1].upper()}{name[1:]} finds {hit:,} of {members:,} members {at} ({rate:.1%}){times}."
+        if not audit.is_resolved(fpr, outside):
+            return f"{lead}. {outside:,} non-members are too few to see whom it finds at {at}."
+        if audit.largest(found.values()).low <= fpr:
+            return f"{lead}. At {at} no attack is seen to find more members than guessing does."
+        times = f"{found[name].value / fpr:.2g} times what guessing finds"
+        named = f"{name[:1].upper()}{name[1:]}"
+        return f"{lead}. {named} finds {hit:,} of {members:,} members at {at} ({found[name]:.1%}), {times}."
 
     def said(self, fpr: float) -> Said:
         """`verdict`, and below it the notes."""
@@ -200,7 +205,7 @@ def attack(arrays: Logits) -> Found:
     if not arrays.models:
         told = "No shadows: thresholds on the target's own signals alone."
         more = "Shadow models would add LiRA, RMIA and BASE, which compare each sample with itself and find"
-        return Found(arrays, scores, (f"{told} {more} far more at a low FPR: 4 are the least, 16 do well.",))
+        return Found(arrays, scores, (f"{told} {more} far more at a low FPR: a few do, 16 do well.",))
     for room in ("lira", "networks", "rmia", "threshold"):  # they register what they do; torch comes with one
         import_module(f"lib.attacks.{room}")
     undone: dict[str, list[str]] = {}

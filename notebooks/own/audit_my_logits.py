@@ -62,7 +62,11 @@ report.roc(found.roc(), title=f"{best[:1].upper()}{best[1:]} has the largest are
 
 # %%
 strongest = found.strongest(found_at)
-report.table(found.most(found_at), caption=f"{strongest}, at {found_at:.2%} FPR, the surest first; at most 20 are shown")
+chance = f"guessing would find {found_at * arrays.member.sum():,.0f}"
+report.table(
+    found.most(found_at),
+    caption=f"{strongest}, at {100 * found_at:g} % FPR: {found.exposed(strongest, found_at).sum():,} members are found, {chance}. The surest first, at most 20",
+)
 
 # %%
 print(f"All members that {strongest} finds, by index:\n{found.listed(found_at)}")

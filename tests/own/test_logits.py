@@ -14,6 +14,7 @@ from lib.audit.__main__ import HELP, main
 from lib.lab.declare import Notebook, notebooks
 from lib.own import findings, logits
 from lib.recipe import BASE, RMIA, Data, LiRA, Model, Network, RandomHalves, Schedule, Setup, Threshold
+from lib.report.__main__ import main as publish
 
 
 def simulated(leak: float, n: int = 600, models: int = 16, queries: int = 0, seed: int = 0) -> dict[str, Any]:
@@ -90,6 +91,15 @@ def test_who_is_found_is_what_the_rates_count(quick: None) -> None:
     best = found.strongest(0.05)
     assert [int(one) for one in found.listed(0.05).split()] == np.flatnonzero(found.exposed(best, 0.05)).tolist()
     assert found.most(0.05)[0]["index"] == str(np.nanargmax(np.where(found.arrays.member, found.scores[best], np.nan)))
+
+
+def test_few_members_are_told_by_chance_alone(quick: None) -> None:
+    arrays = simulated(1.5, n=80)
+    found = findings.attack(logits.Logits(**arrays))
+    assert "non-members are too few to see whom it finds at 1 % FPR" in found.verdict(0.01)
+    assert not found.tpr(0.01)["loss"].resolved
+    alone = {name: simulated(0.5, n=4000)[name] for name in logits.NEEDED}
+    assert "At 0.1 % FPR no attack is seen to find more" in findings.attack(logits.Logits(**alone)).verdict(0.001)
 
 
 def test_several_queries_and_many_shadows_are_used(quick: None) -> None:
@@ -194,7 +204,8 @@ def test_names_and_shapes_are_the_same_wherever_they_are_told() -> None:
     assert [each for each in logits.Logits.__dataclass_fields__] == [*logits.ARRAYS]
 
 
-def test_audits_of_ones_own_are_in_no_profile() -> None:
+def test_audits_of_ones_own_are_in_no_profile(capsys) -> None:
+    assert publish(["own"]) == 2 and "not published" in capsys.readouterr().err
     assert not [one.name for one in notebooks() if one.name.startswith("own")]
     assert NOTEBOOK.defaults["file"] == "" and NOTEBOOK.title.endswith("?")
 
