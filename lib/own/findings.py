@@ -46,13 +46,13 @@ class Needs(NamedTuple):
 def attackers(views: int) -> dict[str, tuple[Attacker, Needs]]:
     """All attacks by shadows on logits of so many queries a sample."""
     return {
-        "loss, by class": (Threshold("loss"), Needs()),
-        "modified entropy, by class": (Threshold("modified_entropy"), Needs()),
+        "loss by class": (Threshold("loss"), Needs()),
+        "modified entropy by class": (Threshold("modified_entropy"), Needs()),
         "attack network": (Network(inputs="posterior_label"), Needs()),
         "LiRA online": (LiRA(views=views), Needs(1, 1)),
-        "LiRA online, own variance": (LiRA(variance="per_sample", views=views), Needs(2, 2)),
+        "LiRA online (own variance)": (LiRA(variance="per_sample", views=views), Needs(2, 2)),
         "LiRA offline": (LiRA("offline_cdf", views=views), Needs(0, 1)),
-        "LiRA offline, own variance": (LiRA("offline_cdf", "per_sample", views=views), Needs(0, 2)),
+        "LiRA offline (own variance)": (LiRA("offline_cdf", "per_sample", views=views), Needs(0, 2)),
         "BASE": (BASE(), Needs(0, 1)),
         "RMIA online": (RMIA(views=views), Needs(1, 1)),
         "RMIA offline": (RMIA("offline", views=views), Needs(0, 1)),
@@ -72,7 +72,8 @@ def _lack(attacker: Attacker, needs: Needs, can: BoolArray, arrays: Logits) -> s
         there = [count.mean() if many else count[can].max(initial=0) for count in arrays.counts]
         needs = Needs(*((OWN_VARIANCE if many else 2) * (number > 0) for number in needs))
         if any(number > own for number, own in zip(needs, there, strict=True)):
-            return f"more shadows of a sample: {needs}"
+            more = f"{OWN_VARIANCE} shadows of a sample, in the mean, on each side that they look at"
+            return more if many else f"more shadows of a sample: {needs}"
     if not (can & arrays.member).any() or not (can & ~arrays.member).any():
         return f"shadows of a sample: {needs}"
     return ""
@@ -164,6 +165,23 @@ class Found:
         found = np.flatnonzero(self.exposed(self.strongest(fpr), fpr))
         return textwrap.fill(" ".join(map(str, found)), width) or "none"
 
+    def luck(self, fpr: float) -> float:
+        """Probability, at most, that some attack finds as many members at an FPR where no score says anything.
+
+        Exact for each attack (all orders of the samples are alike likely), times the number of attacks.
+        """
+        from scipy import stats
+
+        chances = []
+        for name in self.scores:
+            member = self._judged(name)[1]
+            outside = int((~member).sum())
+            allowed = int(false_positives(fpr, np.asarray(outside)))
+            hit = int(self.exposed(name, fpr).sum())
+            # As many members come before the first non-member that may not pass.
+            chances.append(float(stats.hypergeom.cdf(allowed, member.size, outside, min(hit + allowed, member.size))))
+        return min(1.0, len(chances) * min(chances))
+
     def verdict(self, fpr: float) -> str:
         """In one or two sentences: does the target leak, and whom does an attack find?"""
         best = max(self.auc, key=lambda name: self.auc[name].value)
@@ -177,7 +195,7 @@ class Found:
         lead = f"The target leaks: {best} tells members from non-members with AUC {self.auc[best]}"
         if not audit.is_resolved(fpr, outside):
             return f"{lead}. {outside:,} non-members are too few to see whom it finds at {at}."
-        if audit.largest(found.values()).low <= fpr:
+        if self.luck(fpr) > 0.05:
             return f"{lead}. At {at} no attack is seen to find more members than guessing does."
         times = f"{found[name].value / fpr:.2g} times what guessing finds"
         named = f"{name[:1].upper()}{name[1:]}"

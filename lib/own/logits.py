@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -193,7 +194,7 @@ def read(path: Path) -> Logits:
         raise BadInput(error if f"{path}" in f"{error}" else f"{path}: {error}") from error
     except zipfile.BadZipFile as error:
         raise BadInput(f"{path} is no .npz; numpy.savez_compressed makes one") from error
-    except (OSError, ValueError, TypeError, EOFError, NotImplementedError) as error:
+    except (OSError, ValueError, TypeError, EOFError, MemoryError, RuntimeError, zlib.error) as error:
         raise BadInput(f"{path} cannot be read ({reason(error)})") from error
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def test_arrays_out_of_the_store_give_what_the_recipes_attack_gives() -> None:
     trained = Setup(*what, models=10).trained()
     attackers = {
         "loss": Threshold("loss", by_class=False), "modified entropy": Threshold("modified_entropy", by_class=False),
-        "loss, by class": Threshold("loss"), "LiRA online": LiRA(), "LiRA offline": LiRA("offline_cdf"),
+        "loss by class": Threshold("loss"), "LiRA online": LiRA(), "LiRA offline": LiRA("offline_cdf"),
         "BASE": BASE(), "RMIA online": RMIA(), "RMIA offline": RMIA("offline"),
         "attack network": Network(inputs="posterior_label"),
     }  # fmt: skip
@@ -102,9 +103,18 @@ def test_few_members_are_told_by_chance_alone(quick: None) -> None:
     assert "At 0.1 % FPR no attack is seen to find more" in findings.attack(logits.Logits(**alone)).verdict(0.001)
 
 
+def test_luck_is_as_likely_as_it_says(quick: None) -> None:
+    draws, member = np.random.default_rng(0), np.arange(200) < 80
+    arrays = logits.Logits(np.zeros((200, 5)) + np.arange(5), np.zeros(200, int), member)
+    lucky = [findings.Found(arrays, {"any": draws.random(200)}, ()).luck(0.05) for _ in range(400)]
+    assert all(np.mean(np.array(lucky) <= level) <= level + 0.03 for level in (0.05, 0.2, 0.5))
+    assert np.mean(np.array(lucky) <= 0.5) > 0.25
+    assert findings.Found(arrays, {"any": member.astype(float)}, ()).luck(0.05) < 1e-9
+
+
 def test_several_queries_and_many_shadows_are_used(quick: None) -> None:
     found = findings.attack(logits.Logits(**simulated(1.5, n=300, models=90, queries=3)))
-    assert {"LiRA online, own variance", "LiRA offline, own variance"} <= found.scores.keys()
+    assert {"LiRA online (own variance)", "LiRA offline (own variance)"} <= found.scores.keys()
     single = findings.attack(logits.Logits(**simulated(1.5, n=300, models=90)))
     assert not found.notes and single.auc["LiRA online"].low > 0.5
     np.testing.assert_allclose(found.scores["loss"].mean(), single.scores["loss"].mean(), atol=0.3)
@@ -184,6 +194,19 @@ def test_what_is_no_npz_is_refused(tmp_path: Path) -> None:
     for name in ("index", "", ".x", "a/b"):
         with pytest.raises(BadInput, match="cannot be named"):
             logits.place(name)
+
+
+def test_torn_and_altered_files_are_refused_or_read_never_raise_otherwise(tmp_path: Path) -> None:
+    at, draws = tmp_path / "a.npz", np.random.default_rng(0)
+    logits.save(at, logits.Logits(**ARRAYS))
+    whole = at.read_bytes()
+    for _ in range(150):
+        torn = bytearray(whole[: draws.integers(1, len(whole))] if draws.random() < 0.2 else whole)
+        for place in draws.integers(len(torn), size=3):
+            torn[place] = draws.integers(256)
+        at.write_bytes(torn)
+        with suppress(BadInput):
+            logits.read(at)
 
 
 def test_arrays_are_saved_as_they_are_read(tmp_path: Path) -> None:
