@@ -21,6 +21,8 @@
 # - `shadows` (M, N, C), `in_shadow` (M, N), both or neither: the same of M networks trained as the target was, each on a random part of these samples;
 # - `population` (Z, C), `population_labels` (Z,), `population_shadows` (M, Z, C), all or none: of samples that no model trained on, for RMIA.
 #
+# Where A queries of each sample were made, (N, A, C) stands in place of (N, C), the plain query first; LiRA and RMIA use all.
+#
 # Members and non-members have to be drawn from one distribution: else an attack tells the distributions apart.
 
 # %% tags=["parameters"]
@@ -43,7 +45,8 @@ found.said(found_at)
 # %% [markdown]
 # ## Every attack
 # The target is one, so intervals are over samples: what other members and non-members would have given of this same
-# network. Another training of it may leak otherwise.
+# network. Another training of it may leak otherwise. LiRA pools its variance over samples; from 30 shadows on each side
+# it is shown with each sample's own variance too.
 
 # %%
 outside = int((~arrays.member).sum())
