@@ -81,18 +81,23 @@ def _read(source: str) -> Any:
 
 
 def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
-    """All notebooks whose name matches one of the patterns; BadInput where a pattern matches none."""
+    """All notebooks whose name matches one of the patterns; BadInput where a pattern matches none.
+
+    Those in the folder `own` are about what users bring: only a pattern that begins so takes them.
+    """
     every = [
         Notebook(str(path.relative_to(paths.NOTEBOOKS).with_suffix("")), path)
         for path in sorted(paths.NOTEBOOKS.rglob("*.py"))
         if "/." not in f"/{path.relative_to(paths.NOTEBOOKS)}"  # JupyterLab keeps copies of what it opens, hidden
         and _has_cells(path)
+        and not path.match("own/audit_*")  # `python -m lib.audit` runs it, on arrays: it declares no recipe
     ]
     chosen = []
     for pattern in only:
         if not pattern:
             raise BadInput("an empty pattern chooses no notebook: leave --only out for all of them, or say 'layers/*'")
-        found = [one for one in every if fnmatch(one.name, pattern) or fnmatch(one.name, f"{pattern}*")]
+        within = [one for one in every if pattern.startswith("own") or not one.name.startswith("own/")]
+        found = [one for one in within if fnmatch(one.name, pattern) or fnmatch(one.name, f"{pattern}*")]
         if not found:
             raise BadInput(f"no notebook matches '{pattern}'{nearest(pattern, [one.name for one in every])}")
         chosen += [one for one in found if one not in chosen]
@@ -108,7 +113,7 @@ def _of_profile(profile: str) -> Path:
     if profile not in profiles():
         raise BadInput(f"there is no profile '{profile}'{nearest(profile, profiles())}")
     folder = paths.PARAMS / profile
-    known = {COMMON, *(place for one in notebooks() for place in _files(one))}
+    known = {COMMON, *(place for one in notebooks(("*", "own/*")) for place in _files(one))}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if not path.is_dir() and not path.name.startswith(".") and name not in known:
@@ -157,6 +162,7 @@ def setting(given: dict[str, Any]) -> str:
         told("data") + told("pixels", " at {0} x {0} pixels"),
         told("pool", "pool of {}"),
         told("epochs", "{} epochs"),
+        told("file"),
     )
     return ", ".join(filter(None, parts))
 

@@ -12,6 +12,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = Parser(prog="python -m lib.report", description=__doc__)
     parser.add_argument("profile", help="a run of `python -m lib.batch`")
     chosen = parser.parse_args(arguments)
+    if chosen.profile == "own":
+        raise BadInput(f"audits of your own are not published; read {paths.runs('own') / 'index.html'}")
     folder = paths.runs(chosen.profile)
     if not folder.is_dir() or folder.parent != paths.runs("."):
         there = [path.name for path in paths.runs(".").glob("*") if path.is_dir()]

@@ -19,6 +19,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 import numpy as np
 import pytest
 
+import lib.audit.__main__
 import lib.data.__main__
 import lib.lab.__main__
 import lib.report.__main__
@@ -34,6 +35,7 @@ MAINS = {
     "lab": lib.lab.__main__.main,
     "data": lib.data.__main__.main,
     "report": lib.report.__main__.main,
+    "audit": lib.audit.__main__.main,
 }
 OWN01 = "layers/own01_direction_or_length"
 
@@ -70,6 +72,12 @@ def refused(
 # ---------------------------------------------------------------- command lines
 
 LINES = [
+    ("audit", "the following arguments are required: file"),
+    ("audit nope.npz", "cannot read nope.npz"),
+    ("audit {here}", "not a file"),
+    ("audit nope.npz --name index", "cannot be named 'index'"),
+    ("audit nope --example", "makes a new .npz"),
+    ("report own", "audits of your own are not published"),
     ("batch --profile quik --plan", "did you mean 'quick'"),
     ("batch --profile {empty} --plan", "there is no profile ''"),
     ("batch --profile ../params/quick --plan", "there is no profile"),

@@ -1,0 +1,1 @@
+"""What users bring of their own, put through the library's attacks."""
