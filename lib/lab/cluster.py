@@ -24,7 +24,7 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
-from lib import BadInput, paths
+from lib import BadInput, paths, typed
 from lib.recipe.core import KINDS
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def connect(where: Where, jobs: int) -> Iterator[Engine]:
     Raises BadInput where a scheduler does not answer, has no workers, or has workers that cannot do these jobs.
     """
     if not find_spec("distributed"):
-        raise BadInput("a cluster needs Dask: python -m pip install distributed")
+        raise BadInput(f"a cluster needs Dask: {typed('pip install distributed')}")
     import dask
     from distributed import Client
 
@@ -233,7 +233,7 @@ def queued(where: Where) -> Any:
     Raises BadInput where `dask_jobqueue` is missing or has no queue to speak to.
     """
     if not find_spec("dask_jobqueue"):
-        raise BadInput(f"--{where.queue} needs dask-jobqueue: python -m pip install dask-jobqueue")
+        raise BadInput(f"--{where.queue} needs dask-jobqueue: {typed('pip install dask-jobqueue')}")
     import dask_jobqueue
 
     kind = getattr(dask_jobqueue, QUEUES[where.queue])
