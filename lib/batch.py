@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import partial
@@ -30,6 +30,7 @@ from lib.lab.run import Outcome, reporter, run, width
 from lib.recipe import Step
 
 EXECUTION = 6.0  # seconds of a core that a notebook takes which was never executed here; those of quick: 2 to 25
+START = 6.0  # core-seconds until a worker does its first job
 
 # nbformat's jsonschema would build a grammar of IRIs, which no notebook has: a second in each process that reads one.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -58,48 +59,49 @@ def main(arguments: list[str] | None = None) -> int:
         known = {name for one in every for name in one.defaults}
         raise BadInput(f"no chosen notebook has a parameter '{unknown[0]}'{nearest(unknown[0], known)}")
     folder = paths.runs(run_name(chosen.profile, extra))
-    if not chosen.plan:
-        files.folder(folder, "LEAK_ATLAS_OUTPUTS moves it")
-        files.folder(paths.store(), "LEAK_ATLAS_STORE moves it")
-    with nullcontext() if chosen.plan else alone(folder):
-        asked: dict[str, list[Step]] = {}
-        errors: dict[str, str] = {}
-        for one in every:
-            try:
-                asked[one.name] = declare(one, given[one.name])
-            except BadInput as error:
-                errors[one.name] = str(error)
-        todo, needs = planned(asked, errors, where)
-        execution = sum(_took(folder / name) for name in needs)
-        print(todo.preview(width(todo, where), execution), flush=True)
-        if chosen.plan:
-            return _failures(errors)
+    asked: dict[str, list[Step]] = {}
+    errors: dict[str, str] = {}
+    for one in every:
+        try:
+            asked[one.name] = declare(one, given[one.name])
+        except BadInput as error:
+            errors[one.name] = str(error)
+    todo, needs = planned(asked, errors, where)
+    if needs:
+        wide = width(todo, where)
+        beside = sum(_took(folder / name) for name in needs) + START * wide * bool(todo.jobs)
+        print(todo.preview(wide, beside), flush=True)
+    if chosen.plan or not needs:
+        return _failures(errors)
 
-        cores = where.workers or os.cpu_count() or 1
-        busy = bool(todo.jobs) and not where.elsewhere  # trainings need this machine's cores too
-        size = max(1, cores // 2) if busy else cores
-        with ProcessPoolExecutor(size, get_context("spawn"), end_with_parent) as pool:
-            run_ = Run(pool, folder, {one.name: one for one in every}, given)
-            for name, why in errors.items():
-                run_.failed(name, why)
-            say = reporter(todo)
+    files.folder(folder, "LEAK_ATLAS_OUTPUTS moves it")
+    files.folder(paths.store(), "LEAK_ATLAS_STORE moves it")
+    cores = where.workers or os.cpu_count() or 1
+    busy = bool(todo.jobs) and not where.elsewhere  # trainings need this machine's cores too
+    size = max(1, cores // 2) if busy else cores
+    with alone(folder), ProcessPoolExecutor(size, get_context("spawn"), end_with_parent) as pool:
+        run_ = Run(pool, folder, {one.name: one for one in every}, given)
+        for name, why in errors.items():
+            run_.failed(name, why)
+        say = reporter(todo)
 
-            def done(outcome: Outcome) -> None:
-                say(outcome)
-                for name, open_ in needs.items():
-                    if outcome.key not in open_ or outcome.corrupt:  # what was corrupt comes again
-                        continue
-                    open_.discard(outcome.key)
-                    if outcome.error:
-                        open_.clear()
-                        run_.failed(name, f"{outcome.name}: {outcome.error}")
-                    elif not open_:
-                        run_.execute(name)
-
-            for name in needs:
-                if not needs[name]:
+        def done(outcome: Outcome) -> None:
+            say(outcome)
+            for name, open_ in needs.items():
+                if outcome.key not in open_ or outcome.corrupt:  # what was corrupt comes again
+                    continue
+                open_.discard(outcome.key)
+                if outcome.error:
+                    open_.clear()
+                    run_.failed(name, f"{outcome.name}: {outcome.error}")
+                elif not open_:
                     run_.execute(name)
-            run(todo, where, done)
+
+        for name in needs:
+            if not needs[name]:
+                run_.execute(name)
+        run(todo, where, done)
+        pool.shutdown()
         return run_.close()
 
 
@@ -212,11 +214,8 @@ class Run:
         except (OSError, BadInput) as error:  # the results are kept; only the page that lists them found no room
             self.errors["index"] = one_line(f"{type(error).__name__}: {error}")
         executed = len(self.chosen.keys() - self.errors.keys())
-        told = [
-            f"{verdicts[one]} {one.replace('holds', 'hold').replace('fails', 'fail')}"
-            for one in ledger.ICONS
-            if verdicts[one]
-        ]
+        plural = {"holds": "hold", "fails": "fail"}
+        told = [f"{verdicts[one]} {plural.get(one, one)}" for one in ledger.ICONS if verdicts[one]]
         claims = f"; of {verdicts.total()} claims {', '.join(told)}" if verdicts else ""
         print(f"{executed} of {len(self.chosen)} notebooks executed{claims}; read {paths.told(self.folder)}/index.html")
         return _failures(self.errors)

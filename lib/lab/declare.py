@@ -103,7 +103,7 @@ def _alike(pattern: str, name: str) -> float:
     """How near a pattern comes to a notebook's name, with or without its folder, as far as the pattern goes."""
     given = pattern.strip("*")[:100]
     ends = (name[: len(given)], name.rpartition("/")[2][: len(given)])
-    return max(SequenceMatcher(None, given, each).ratio() for each in ends)
+    return 1.0 if given in name else max(SequenceMatcher(None, given, each).ratio() for each in ends)
 
 
 def profiles() -> list[str]:
