@@ -23,6 +23,20 @@ class BadInput(ValueError):
     def __init__(self, message: object = "") -> None:
         super().__init__(one_line(message))
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a traceback, which would hide the line below pages of our own code."""
+        return [told_in_a_cell(self)]
+
+
+def told_in_a_cell(error: Exception) -> str:
+    """An error as one line, with the line of the notebook's cell that asked for it."""
+    places, trace = [], error.__traceback__
+    while trace:
+        if "ipykernel" in trace.tb_frame.f_code.co_filename and trace.tb_frame.f_code.co_name == "<module>":
+            places.append(f" (line {trace.tb_lineno} of this cell)")
+        trace = trace.tb_next
+    return f"leak atlas: {one_line(error)}{places[0] if places else ''}"
+
 
 def one_line(message: object) -> str:
     """A message as one line of at most `LINE` characters: what cannot be printed is a space, a long middle is "..."."""

@@ -29,7 +29,7 @@ from lib.lab.plans import Plan, absent, plan, steps_of
 from lib.lab.run import Outcome, reporter, run, width
 from lib.recipe import Step
 
-EXECUTION = 6.0  # seconds of a core that a notebook takes which was never executed here; those of quick: 2 to 25
+EXECUTION = 4.0  # core-seconds of a notebook whose results are there; those of quick take 2 to 25, most of them 3
 START = 6.0  # core-seconds until a worker does its first job
 
 # nbformat's jsonschema would build a grammar of IRIs, which no notebook has: a second in each process that reads one.
@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
     todo, needs = planned(asked, errors, where)
     if needs:
         wide = width(todo, where)
-        beside = sum(_took(folder / name) for name in needs) + START * wide * bool(todo.jobs)
+        beside = EXECUTION * len(needs) + START * wide * bool(todo.jobs)
         print(todo.preview(wide, beside), flush=True)
     if chosen.plan or not needs:
         return _failures(errors)
@@ -143,14 +143,6 @@ def planned(
     costs = {name: sum(todo.jobs[key].seconds for key in keys) for name, keys in needs.items() if name not in errors}
     order = sorted(costs, key=lambda name: costs[name])
     return plan([asked[name] for name in order]), {name: needs[name] for name in order}
-
-
-def _took(page: Path) -> float:
-    """Seconds that a notebook takes to be executed, those of its training aside: as the last time."""
-    path = page.with_name(f"{page.name}.run.json")
-    with suppress(BadInput):
-        return float(json.loads(files.text(path))["seconds"]) or EXECUTION
-    return EXECUTION
 
 
 def _jobs_behind(steps: list[Any], todo: Plan) -> set[str]:

@@ -5,17 +5,21 @@ When everything is stored, nothing here imports torch.
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from lib import BadInput, store
+from lib import BadInput, store, told_in_a_cell
 from lib.lab.plans import plan, steps_of, trainings
 from lib.recipe import At, Edit, Step, Train
+
+ALIKE = 0.8  # share of letters in common from which one name may be meant to be another
 
 _planning: ContextVar[bool] = ContextVar("planning", default=False)
 
@@ -30,6 +34,9 @@ class Planned(Exception):
 
 class Failed(RuntimeError):
     """A step could not be computed; the message names it and says why."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [told_in_a_cell(self)]
 
 
 @contextmanager
@@ -93,8 +100,44 @@ def realize(*asked: Any, workers: int | None = None) -> Results:
     steps = steps_of(asked)
     if _planning.get():
         raise Planned(steps)
+    if (kernel := sys.modules.get("IPython")) and (shell := kernel.get_ipython()):
+        for why in misspelt(shell.user_ns.get("In", [])):
+            print(f"leak atlas: {why}", file=sys.stderr)
     _run(steps, workers)
     return Results([step for step in steps if not isinstance(step, Edit)])
+
+
+def misspelt(cells: Iterable[str]) -> Iterator[str]:
+    """A line for each parameter that no cell has used so far and whose name is nearly that of another one.
+
+    A cell of parameters holds nothing but literal assignments. A batch checks names against the notebook's own; in a
+    kernel nobody knows which cell has which tag.
+    """
+    read = []
+    for cell in cells:
+        with suppress(SyntaxError, ValueError):  # a magic
+            read.append(ast.parse(cell).body)
+    used = {
+        node.id
+        for cell in read
+        for line in cell
+        for node in ast.walk(line)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    for cell in read:
+        given = [
+            line.targets[0].id
+            for line in cell
+            if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)
+        ]
+        if len(given) < len(cell) or any(isinstance(node, ast.Call) for line in cell for node in ast.walk(line)):
+            continue
+        for name in given:
+            near = get_close_matches(
+                name, [other for other in given if other in used and not other.startswith(name)], 1, ALIKE
+            )
+            if name not in used and near:
+                yield f"nothing uses '{name}' so far; did you mean '{near[0]}'?"
 
 
 def _run(steps: list[Step], workers: int | None) -> None:
@@ -107,4 +150,4 @@ def _run(steps: list[Step], workers: int | None) -> None:
         raise Failed("; ".join(reasons(failed.values())))
 
 
-__all__ = ["At", "BadInput", "Failed", "Planned", "Result", "Results", "planning", "realize", "trainings"]
+__all__ = ["At", "BadInput", "Failed", "Planned", "Result", "Results", "misspelt", "planning", "realize", "trainings"]

@@ -270,10 +270,10 @@ def reporter(plan: Plan) -> Callable[[Outcome], None]:
         return advance
 
     start = told = time.monotonic()
-    done, seconds, known = 0, 0.0, set[str]()
+    done, seconds, known, first = 0, 0.0, set[str](), (0.0, 0.0)  # when the first was done, and how much of it all
 
     def line(outcome: Outcome) -> None:
-        nonlocal done, seconds, told
+        nonlocal done, seconds, told, first
         before = int(10 * seconds / total + 1e-9)
         seconds += plan.jobs[outcome.key].seconds if outcome.key in plan.jobs else 0
         done, tenth = done + 1, int(10 * seconds / total + 1e-9)
@@ -281,9 +281,12 @@ def reporter(plan: Plan) -> Callable[[Outcome], None]:
             known.add(outcome.error)
             print(f"failed: {outcome.name}: {outcome.error}", file=sys.stderr, flush=True)
         now = time.monotonic()
+        if done == 1:
+            first = now, min(seconds / total, 1.0)
         if tenth > before or now - told > QUIET:
             told, share = now, min(seconds / total, 1.0)
-            left = f", about {duration((now - start) * (1 / share - 1))} left" if 0 < share < 0.995 else ""
+            pace = (share - first[1]) / (now - first[0]) if now > first[0] else 0.0  # starting workers is none of it
+            left = f", about {duration((1 - share) / pace)} left" if pace and share < 0.995 else ""
             print(
                 f"  {time.strftime('%H:%M')}  {100 * share:.0f} % of the work, {done} of {len(plan.jobs)} steps, "
                 f"{duration(now - start)} so far{left}",
