@@ -578,6 +578,9 @@ def test_a_preview_says_what_a_busy_machine_makes_of_it(monkeypatch: pytest.Monk
     found = plan([pool(2)])
     found.jobs[pool(2)[0].key].seconds = 240.0
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    for load, words in ((0.0, "about 2.0 minutes on 2 workers"), (6.0, "2 workers, 8.0 minutes if this machine stays as busy")):
+    for load, words in (
+        (0.0, "about 2.0 minutes on 2 workers"),
+        (6.0, "2 workers, 8.0 minutes if this machine stays as busy"),
+    ):
         monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0.0, 0.0))
         assert words in found.preview(2) and ("busy" in found.preview(2)) == (load > 0)
