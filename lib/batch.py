@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
             asked[one.name] = declare(one, given[one.name])
         except BadInput as error:
             errors[one.name] = str(error)
-    todo, needs = planned(asked, errors, where)
+    todo, needs = planned(asked, errors, where, whole=chosen.plan)
     if needs:
         wide = width(todo, where)
         beside = EXECUTION * len(needs) + START * wide * bool(todo.jobs)
@@ -120,12 +120,12 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def planned(
-    asked: dict[str, list[Step]], errors: dict[str, str], where: cluster.Where
+    asked: dict[str, list[Step]], errors: dict[str, str], where: cluster.Where, whole: bool = False
 ) -> tuple[Plan, dict[str, set[str]]]:
     """The plan of all notebooks and the keys of the jobs behind each, cheapest first.
 
     So there is something to read early; longest job first would win a few seconds. A notebook that cannot be planned,
-    or whose data are not there, is left out, and `errors` says why.
+    or whose data are not there, is left out, and `errors` says why; of a `whole` plan missing data are no part less.
     """
     try:
         todo = plan(asked.values())
@@ -140,7 +140,9 @@ def planned(
     gone = {} if where.elsewhere else absent(todo.jobs.values())
     needs = {name: _jobs_behind(steps, todo) for name, steps in asked.items()}
     errors |= {name: gone[min(lost)] for name, keys in needs.items() if (lost := keys & gone.keys())}
-    costs = {name: sum(todo.jobs[key].seconds for key in keys) for name, keys in needs.items() if name not in errors}
+    costs = {
+        name: sum(todo.jobs[key].seconds for key in keys) for name, keys in needs.items() if whole or name not in errors
+    }
     order = sorted(costs, key=lambda name: costs[name])
     return plan([asked[name] for name in order]), {name: needs[name] for name in order}
 
@@ -214,9 +216,11 @@ class Run:
 
 
 def _failures(errors: dict[str, str]) -> int:
-    """Prints what failed and why; the exit code."""
-    for name, why in errors.items():
-        print(f"failed: {name}: {why}", file=sys.stderr)
+    """Prints what failed and why, a reason once; the exit code."""
+    for why in dict.fromkeys(errors.values()):
+        names = [name for name, each in errors.items() if each == why]
+        more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+        print(f"failed: {', '.join(names[:2])}{more}: {why}", file=sys.stderr)
     return 2 if errors else 0
 
 

@@ -254,14 +254,26 @@ def test_two_batches_do_not_share_a_folder(capsys: pytest.CaptureFixture[str]) -
     ]
 
 
-def test_what_cannot_be_planned_names_its_notebook(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_planned_names_its_notebook(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A network that does not fit is found when it is priced, with all other notebooks; too few shadows earlier."""
+    monkeypatch.setenv("LEAK_ATLAS_DATA", str(tmp_path))
     arguments = ["--profile", "smoke", "--plan", "--only", "tab03", "layers/own01"]
     assert batch.main([*arguments, "-p", "pixels=15"]) == 2
     said = capsys.readouterr()
     assert said.err.startswith("failed: weights/tab03_cifar10: a vit cuts") and len(said.err.splitlines()) == 1
     assert said.out.startswith("models: ")
-    assert batch.main([*arguments, "-p", "shadows=4"]) == 2
+    arguments[-2:] = ["fig12_ret", "fig15", "tab03"]
+    assert batch.main([*arguments, "-p", "data=cifar100"]) == 2
+    said = capsys.readouterr()
+    assert (
+        said.err.startswith("failed: ")
+        and " and 1 more: cifar100 is not there" in said.err
+        and said.err.count("\n") == 1
+    )
+    assert "to train" in said.out, "what it would cost is told"
+    assert batch.main([*arguments[:-1], "-p", "shadows=4"]) == 2
     assert "ask for more models" in capsys.readouterr().err
 
 
