@@ -109,9 +109,9 @@ class Plan:
             return f"{models}, nothing to compute" + f"; about {duration(seconds)} to execute" * (beside > 0)
         crowd = (os.getloadavg()[0] + workers) / (os.cpu_count() or 1)  # who wants a core, for each that is here
         busy = f", {duration(seconds * crowd)} if this machine stays as busy as it is" if crowd > BUSY else ""
-        if seconds > DAY:
+        if seconds > DAY:  # who would wait for that, and by then others are done
             hours = on_a_gpu(step for job in self.jobs.values() for step in job.computed) / 3600
-            busy += f"; perhaps {float(f'{max(hours, 0.1):.2g}'):,g} GPU hours (never timed)"
+            busy = f"; perhaps {float(f'{max(hours, 0.1):.2g}'):,g} GPU hours (never timed)"
         return (
             f"{models}, {trainings} to train; with all that follows {len(self.jobs)} steps, "
             f"about {duration(seconds)} on {workers} worker{'s' * (workers != 1)}{busy}"
