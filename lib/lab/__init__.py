@@ -108,36 +108,27 @@ def realize(*asked: Any, workers: int | None = None) -> Results:
 
 
 def misspelt(cells: Iterable[str]) -> Iterator[str]:
-    """A line for each parameter that no cell has used so far and whose name is nearly that of another one.
+    """A line for each parameter that no cell has used so far and whose name is nearly that of one that is used.
 
-    A cell of parameters holds nothing but literal assignments. A batch checks names against the notebook's own; in a
-    kernel nobody knows which cell has which tag.
+    Parameters are what the last cell of nothing but literal assignments gives. A batch checks names against the
+    notebook's own; in a kernel nobody knows which cell has which tag.
     """
-    read = []
+    trees, given = list[ast.Module](), list[str]()
     for cell in cells:
         with suppress(SyntaxError, ValueError):  # a magic
-            read.append(ast.parse(cell).body)
-    used = {
-        node.id
-        for cell in read
-        for line in cell
-        for node in ast.walk(line)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    }
-    for cell in read:
-        given = [
-            line.targets[0].id
-            for line in cell
-            if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)
-        ]
-        if len(given) < len(cell) or any(isinstance(node, ast.Call) for line in cell for node in ast.walk(line)):
-            continue
-        for name in given:
-            near = get_close_matches(
-                name, [other for other in given if other in used and not other.startswith(name)], 1, ALIKE
-            )
-            if name not in used and near:
-                yield f"nothing uses '{name}' so far; did you mean '{near[0]}'?"
+            trees.append(ast.parse(cell))
+    names = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    used = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+    for tree in reversed(trees):
+        own = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        assigned = all(isinstance(line, ast.Assign) for line in tree.body)
+        if assigned and len(own) > 1 and all(isinstance(name.ctx, ast.Store) for name in own):  # and no name is read
+            given = [name.id for name in own]
+            break
+    for name in given:
+        others = [other for other in given if other in used and not other.startswith(name)]
+        if name not in used and (near := get_close_matches(name, others, 1, ALIKE)):
+            yield f"nothing uses '{name}' so far; did you mean '{near[0]}'?"
 
 
 def _run(steps: list[Step], workers: int | None) -> None:
