@@ -135,8 +135,10 @@ def _run(steps: list[Step], workers: int | None) -> None:
     todo = plan([steps])
     if not todo.jobs:
         return
-    from lib.lab.run import reasons, reporter, run
+    from lib.lab.cluster import Where
+    from lib.lab.run import present, reasons, reporter, run
 
+    present(todo, Where(workers))  # before there is a bar
     if failed := run(todo, workers, reporter(todo)):
         raise Failed("; ".join(reasons(failed.values())))
 

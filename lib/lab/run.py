@@ -89,8 +89,7 @@ def run(
     """
     store.sweep()
     where = where if isinstance(where, Where) else Where(where)
-    if gone := not where.elsewhere and absent(plan.jobs.values()):
-        raise BadInput(next(iter(gone.values())))
+    present(plan, where)
     failed: dict[str, Outcome] = {}
     spent: list[tuple[list[Step], str, float]] = []
 
@@ -114,6 +113,12 @@ def run(
     finally:
         remember(spent)
     return failed
+
+
+def present(plan: Plan, where: Where) -> None:
+    """BadInput, which says how to get it, where a data set is not on the machine that trains."""
+    if gone := not where.elsewhere and absent(plan.jobs.values()):
+        raise BadInput(next(iter(gone.values())))
 
 
 def _alone(plan: Plan, where: Where) -> bool:
