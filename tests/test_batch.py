@@ -40,7 +40,7 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 class TestSmoke:
     def test_cost_is_told_before_anything_is_trained(self, smoke: tuple[Path, str]) -> None:
         first = smoke[1].splitlines()[0]
-        assert first.startswith("models: ") and "distinct" in first and "minutes on" in first
+        assert first.startswith("models: ") and "distinct" in first and " workers" in first
 
     @pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
     def test_each_notebook_has_a_page_and_its_claims(self, smoke: tuple[Path, str], one) -> None:
