@@ -10,20 +10,27 @@ import json
 import os
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from lib import BadInput, files, nearest, one_line, paths
+from lib import BadInput, files, nearest, one_line, paths, typed
 from lib.command import Parser, command, end_with_parent
 from lib.lab import cluster
-from lib.lab.declare import Notebook, declare, notebooks, parameters, read_parameters, setting
-from lib.lab.plans import Plan, plan, steps_of
+from lib.lab.declare import Notebook, declare, notebooks, parameters, read_parameters, run_name, setting
+from lib.lab.plans import Plan, absent, plan, steps_of
 from lib.lab.run import Outcome, reporter, run, width
+from lib.recipe import Step
+
+EXECUTION = 4.0  # core-seconds of a notebook whose results are there; those of quick take 2 to 25, most of them 3
+START = 6.0  # core-seconds until a worker does its first job
 
 # nbformat's jsonschema would build a grammar of IRIs, which no notebook has: a second in each process that reads one.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -35,11 +42,12 @@ def main(arguments: list[str] | None = None) -> int:
 
     Notebooks are executed on this machine, wherever models are trained.
     """
-    parser = Parser(prog="python -m lib.batch", description="Execute the notebooks of a profile.")
+    parser = Parser(prog=typed("lib.batch"), description="Execute the notebooks of a profile.")
     parser.add_argument("--profile", default="quick", help="folder of params/ (quick)")
-    names = "names or patterns, 'layers/*'"
-    parser.add_argument("--only", nargs="+", action="extend", default=[], metavar="PATTERN", help=names)
-    parser.add_argument("-p", dest="extra", action="append", default=[], metavar="NAME=VALUE", help="for all notebooks")
+    names = "names, their beginnings or patterns: fig12, 'layers/*' (all)"
+    parser.add_argument("--only", nargs="+", action="extend", default=[], metavar="NAME", help=names)
+    changed = "for all notebooks that have it; such a run has a folder of its own"
+    parser.add_argument("-p", dest="extra", action="append", default=[], metavar="NAME=VALUE", help=changed)
     parser.add_argument("--plan", action="store_true", help="only say what would be done")
     cluster.options(parser)
     chosen = parser.parse_args(arguments)
@@ -50,52 +58,93 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown:
         known = {name for one in every for name in one.defaults}
         raise BadInput(f"no chosen notebook has a parameter '{unknown[0]}'{nearest(unknown[0], known)}")
-    folder = paths.runs(chosen.profile)
-    if not chosen.plan:
-        files.folder(folder, "LEAK_ATLAS_OUTPUTS moves it")
-        files.folder(paths.store(), "LEAK_ATLAS_STORE moves it")
-
-    asked, errors = {}, {}
+    folder = paths.runs(run_name(chosen.profile, extra))
+    asked: dict[str, list[Step]] = {}
+    errors: dict[str, str] = {}
     for one in every:
         try:
             asked[one.name] = declare(one, given[one.name])
         except BadInput as error:
             errors[one.name] = str(error)
-    todo = plan(asked.values())
-    print(todo.preview(width(todo, where)), flush=True)
-    if chosen.plan:
+    todo, needs = planned(asked, errors, where, whole=chosen.plan)
+    if needs:
+        wide = width(todo, where)
+        beside = EXECUTION * len(needs) + START * wide * bool(todo.jobs)
+        print(todo.preview(wide, beside), flush=True)
+    if chosen.plan or not needs:
         return _failures(errors)
 
+    files.folder(folder, "LEAK_ATLAS_OUTPUTS moves it")
+    files.folder(paths.store(), "LEAK_ATLAS_STORE moves it")
     cores = where.workers or os.cpu_count() or 1
     busy = bool(todo.jobs) and not where.elsewhere  # trainings need this machine's cores too
     size = max(1, cores // 2) if busy else cores
-    with ProcessPoolExecutor(size, get_context("spawn"), end_with_parent) as pool:
-        run_ = Run(pool, folder, chosen.profile, {one.name: one for one in every}, given)
+    with alone(folder), ProcessPoolExecutor(size, get_context("spawn"), end_with_parent) as pool:
+        run_ = Run(pool, folder, {one.name: one for one in every}, given)
         for name, why in errors.items():
             run_.failed(name, why)
-        needs = {name: _jobs_behind(steps, todo) for name, steps in asked.items()}
-        # Cheapest notebook first, so that there is something to read early; longest job first would win a few seconds.
-        order = sorted(asked, key=lambda name: sum(todo.jobs[key].seconds for key in needs[name]))
-        todo = plan([asked[name] for name in order])
         say = reporter(todo)
 
         def done(outcome: Outcome) -> None:
             say(outcome)
-            for name in order:
-                if outcome.key not in needs[name] or outcome.corrupt:  # what was corrupt comes again
+            for name, open_ in needs.items():
+                if outcome.key not in open_ or outcome.corrupt:  # what was corrupt comes again
                     continue
-                needs[name].discard(outcome.key)
+                open_.discard(outcome.key)
                 if outcome.error:
-                    needs[name].clear()
+                    open_.clear()
                     run_.failed(name, f"{outcome.name}: {outcome.error}")
-                elif not needs[name]:
+                elif not open_:
                     run_.execute(name)
 
-        for name in order:
+        for name in needs:
             if not needs[name]:
                 run_.execute(name)
         run(todo, where, done)
-    return run_.close()
+        pool.shutdown()
+        return run_.close()
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Inside, no other batch writes into a run's folder. BadInput where one does; a lock ends with who holds it."""
+    with (folder / ".lock").open("a") as lock:
+        try:
+            flock(lock, LOCK_EX | LOCK_NB)
+        except BlockingIOError as error:
+            why = f"another batch writes into {paths.told(folder)}: wait until it is done"
+            raise BadInput(f"{why}, or give this one a folder of its own by LEAK_ATLAS_OUTPUTS") from error
+        except OSError:  # a disk without locks: two batches at once are the user's to avoid
+            pass
+        yield
+
+
+def planned(
+    asked: dict[str, list[Step]], errors: dict[str, str], where: cluster.Where, whole: bool = False
+) -> tuple[Plan, dict[str, set[str]]]:
+    """The plan of all notebooks and the keys of the jobs behind each, cheapest first.
+
+    So there is something to read early; longest job first would win a few seconds. A notebook that cannot be planned,
+    or whose data are not there, is left out, and `errors` says why; of a `whole` plan missing data are no part less.
+    """
+    try:
+        todo = plan(asked.values())
+    except BadInput:  # of which of them?
+        for name in list(asked):
+            try:
+                plan([asked[name]])
+            except BadInput as error:
+                errors[name] = str(error)
+                del asked[name]
+        todo = plan(asked.values())
+    gone = {} if where.elsewhere else absent(todo.jobs.values())
+    needs = {name: _jobs_behind(steps, todo) for name, steps in asked.items()}
+    errors |= {name: gone[min(lost)] for name, keys in needs.items() if (lost := keys & gone.keys())}
+    costs = {
+        name: sum(todo.jobs[key].seconds for key in keys) for name, keys in needs.items() if whole or name not in errors
+    }
+    order = sorted(costs, key=lambda name: costs[name])
+    return plan([asked[name] for name in order]), {name: needs[name] for name in order}
 
 
 def _jobs_behind(steps: list[Any], todo: Plan) -> set[str]:
@@ -117,14 +166,13 @@ class Run:
 
     pool: ProcessPoolExecutor
     folder: Path
-    profile: str
     chosen: dict[str, Notebook]
     given: dict[str, dict[str, Any]]
     errors: dict[str, str] = field(default_factory=dict)
 
     def execute(self, name: str) -> None:
         try:
-            future = self.pool.submit(execute, self.folder, self.profile, self.chosen[name], self.given[name])
+            future = self.pool.submit(execute, self.folder, self.chosen[name], self.given[name])
         except BrokenExecutor as error:
             self.failed(name, str(error))
         else:
@@ -140,30 +188,39 @@ class Run:
             else:
                 with suppress(OSError, BadInput):  # `close` tells of it
                     report.index(self.folder)
-                print(f"  {name}: {self.folder / name}.html", flush=True)
+                print(f"  {name}: {paths.told(self.folder / name)}.html", flush=True)
 
     def failed(self, name: str, why: str) -> None:
         self.errors[name] = why = one_line(why)
         note(self.folder, self.chosen[name], self.given[name], error=why)
-        print(f"  {name}: failed", flush=True)
+        print(f"  {name}: failed: {why}", flush=True)
 
     def close(self) -> int:
         """The page that lists all notebooks, and the exit code."""
-        from lib import report
+        from lib.report import ledger, render
 
+        verdicts = Counter[str]()
         try:
-            report.index(self.folder)
+            render.index(self.folder)
+            for entry in render.entries(self.folder):
+                if entry["notebook"] in self.chosen:
+                    verdicts.update(claim["verdict"] for claim in entry["claims"])
         except (OSError, BadInput) as error:  # the results are kept; only the page that lists them found no room
             self.errors["index"] = one_line(f"{type(error).__name__}: {error}")
         executed = len(self.chosen.keys() - self.errors.keys())
-        print(f"{executed} of {len(self.chosen)} notebooks executed; read {self.folder}/index.html")
+        plural = {"holds": "hold", "fails": "fail"}
+        told = [f"{verdicts[one]} {plural.get(one, one)}" for one in ledger.ICONS if verdicts[one]]
+        claims = f"; of {verdicts.total()} claims {', '.join(told)}" if verdicts else ""
+        print(f"{executed} of {len(self.chosen)} notebooks executed{claims}; read {paths.told(self.folder)}/index.html")
         return _failures(self.errors)
 
 
 def _failures(errors: dict[str, str]) -> int:
-    """Prints what failed and why; the exit code."""
-    for name, why in errors.items():
-        print(f"failed: {name}: {why}", file=sys.stderr)
+    """Prints what failed and why, a reason once; the exit code."""
+    for why in dict.fromkeys(errors.values()):
+        names = [name for name, each in errors.items() if each == why]
+        more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+        print(f"failed: {', '.join(names[:2])}{more}: {why}", file=sys.stderr)
     return 2 if errors else 0
 
 
@@ -183,17 +240,17 @@ def note(folder: Path, notebook: Notebook, given: dict[str, Any], seconds: float
         files.write(path, json.dumps(entry, indent=1))
 
 
-def _headed(notebook: Notebook, profile: str, given: dict[str, Any]) -> Any:
+def _headed(notebook: Notebook, run: str, given: dict[str, Any]) -> Any:
     """The notebook's text with its sizes below the title: a thin net is never taken for the paper's."""
     text = copy.deepcopy(notebook.text)
     first = next(cell for cell in text.cells if cell.cell_type == "markdown")
     title, *rest = first.source.split("\n", 1)
     sizes = setting(notebook.defaults | given)
-    first.source = "\n".join([title, "", f"*Profile {profile}{': ' if sizes else ''}{sizes}*", *rest])
+    first.source = "\n".join([title, "", f"*Profile {run}{': ' if sizes else ''}{sizes}*", *rest])
     return text
 
 
-def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any]) -> str:
+def execute(folder: Path, notebook: Notebook, given: dict[str, Any]) -> str:
     """Executes one notebook into the run folder and renders its page; why it failed, if it did.
 
     Runs in a process of its own.
@@ -206,7 +263,7 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
 
     log = os.open(folder / "kernels.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 2)  # what kernels say to nobody in particular
-    os.environ |= {"LEAK_ATLAS_PROGRESS": "log", "OMP_NUM_THREADS": "1", "LEAK_ATLAS_PROFILE": profile}
+    os.environ |= {"LEAK_ATLAS_PROGRESS": "log", "OMP_NUM_THREADS": "1"}
     known = [*os.environ.get("PYTHONPATH", "").split(os.pathsep), str(notebook.path.parent)]  # for modules beside it
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(filter(None, known)))
     start = time.perf_counter()
@@ -215,7 +272,7 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
     draft = final.with_name(f".{final.name}.{os.getpid()}")
     error = ""
     try:
-        nbformat.write(_headed(notebook, profile, given), draft)
+        nbformat.write(_headed(notebook, folder.name, given), draft)
         papermill.execute_notebook(
             draft, draft, given, kernel_name="python3", kernel_manager_class=Warm, progress_bar=False, start_timeout=180
         )

@@ -37,6 +37,12 @@ def data() -> Path:
     return _folder("LEAK_ATLAS_DATA", "~/.cache/leak-atlas")
 
 
+def told(path: Path) -> str:
+    """A path as it is typed here: from the working directory on where it lies below it."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
 def _folder(variable: str, usual: str) -> Path:
     """The folder that a variable names. BadInput where it is empty or cannot be a folder's name."""
     given = os.environ.get(variable, usual)

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from lib import BadInput, files, nearest, paths, reason
+from lib import BadInput, files, nearest, paths, reason, typed
 
 __all__ = [
     "DESCRIPTION", "ENTRIES", "NAME", "ORIGINALS", "Entry", "File", "Kind", "Original", "find", "folder", "names",
@@ -145,7 +145,7 @@ def find(name: str) -> Entry:
     path = folder(str(name)) / DESCRIPTION
     if name in ORIGINALS and not path.is_file():
         original = ORIGINALS[name]
-        add = f"`python -m lib.data add {name} {original.path}`"
+        add = f"`{typed(f'lib.data add {name} {original.path}')}`"
         raise BadInput(f"{name} is not there; unpack {original.archive}, then run {add}")
     if not NAME.fullmatch(str(name)) or not path.is_file():
         raise BadInput(f"there is no data set '{name}'{nearest(str(name), [*names(), *ORIGINALS])}")

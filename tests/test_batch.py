@@ -9,8 +9,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from lib import BadInput, batch, paths, report, store
-from lib.lab.declare import declare, notebooks, parameters, read_parameters, setting
+from lib import BadInput, batch, duration, lab, paths, report, store
+from lib.lab.declare import declare, notebooks, parameters, read_parameters, run_name, setting
 from tests import planting
 
 ALL = notebooks()
@@ -40,7 +40,7 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 class TestSmoke:
     def test_cost_is_told_before_anything_is_trained(self, smoke: tuple[Path, str]) -> None:
         first = smoke[1].splitlines()[0]
-        assert first.startswith("models: ") and "distinct" in first and "minutes on" in first
+        assert first.startswith("models: ") and "distinct" in first and " workers" in first
 
     @pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
     def test_each_notebook_has_a_page_and_its_claims(self, smoke: tuple[Path, str], one) -> None:
@@ -157,7 +157,8 @@ report.judge(claims, right=gap, always=gap)
     ("arguments", "words"),
     [
         (["--profile", "quik"], "did you mean 'quick'"),
-        (["--only", "layers/fig99"], "no notebook matches"),
+        (["--only", "layers/fig99"], "no notebook matches 'layers/fig99'; the nearest is 'layers/fig"),
+        (["--only", "fig12x"], "the nearest is 'layers/fig12_retraining_ablation'"),
         (["-p", "epoch=3"], "no chosen notebook has a parameter 'epoch'; did you mean 'epochs'?"),
         (["-p", 'epochs="1e-3"'], "write 1.0e-3"),
         (["-p", "epochs=two"], "epochs takes int"),
@@ -224,6 +225,70 @@ def test_parameters_at_the_shell_are_json_where_they_can_be() -> None:
         "c": [1, 2],
         "d": "resnet10",
     }
+
+
+def test_a_notebook_goes_by_its_bare_name_too() -> None:
+    assert [one.name for one in notebooks(["fig12_ret", "tab03"])] == [
+        "layers/fig12_retraining_ablation", "weights/tab03_cifar10",
+    ]  # fmt: skip
+    assert {one.name.split("/")[0] for one in notebooks(["own01"])} > {"layers", "weights"}
+    assert notebooks(["layers/*"]) == notebooks(["layers/"])
+
+
+def test_a_run_with_p_is_named_by_it() -> None:
+    assert run_name("quick", {}) == "quick"
+    assert run_name("quick", {"seed": 1, "models": ["vgg11", "vgg19"], "lr": 0.1}) == (
+        "quick+lr=0.1+models=vgg11,vgg19+seed=1"
+    )
+    odd = [run_name("quick", {"data": value}) for value in ("a/../b", "a_.._b", 99 * "x", 98 * "x" + "y")]
+    assert len({*odd}) == 4 and all(len(name) < 80 and "/" not in name for name in odd)
+
+
+def test_two_batches_do_not_share_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = paths.runs("smoke+seed=7")
+    folder.mkdir(parents=True)
+    with batch.alone(folder):
+        assert batch.main(["--profile", "smoke", "--only", "explore/layers", "-p", "seed=7"]) == 2
+    assert "another batch writes into" in capsys.readouterr().err and [each.name for each in folder.iterdir()] == [
+        ".lock"
+    ]
+
+
+def test_what_cannot_be_planned_names_its_notebook(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network that does not fit is found when it is priced, with all other notebooks; too few shadows earlier."""
+    monkeypatch.setenv("LEAK_ATLAS_DATA", str(tmp_path))
+    arguments = ["--profile", "smoke", "--plan", "--only", "tab03", "layers/own01"]
+    assert batch.main([*arguments, "-p", "pixels=15"]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("failed: weights/tab03_cifar10: a vit cuts") and len(said.err.splitlines()) == 1
+    assert said.out.startswith("models: ")
+    arguments[-2:] = ["fig12_ret", "fig15", "tab03"]
+    assert batch.main([*arguments, "-p", "data=cifar100"]) == 2
+    said = capsys.readouterr()
+    assert (
+        said.err.startswith("failed: ")
+        and " and 1 more: cifar100 is not there" in said.err
+        and said.err.count("\n") == 1
+    )
+    assert "to train" in said.out, "what it would cost is told"
+    assert batch.main([*arguments[:-1], "-p", "shadows=4"]) == 2
+    assert "ask for more models" in capsys.readouterr().err
+
+
+def test_times_are_in_units_that_people_use() -> None:
+    times = (0.3, 59, 89, 200, 5400, 3 * 86_400, 2e9)
+    assert [*map(duration, times)] == ["0 s", "59 s", "89 s", "3.3 minutes", "1.5 hours", "3.0 days", "63 years"]
+
+
+def test_a_misspelt_parameter_is_told() -> None:
+    cells = ["import numpy", "epohcs = 4  # ours\nepochs = 3\nlr = 0.1\nlate = 1", "%matplotlib inline", "epochs * lr"]
+    assert [*lab.misspelt(cells)] == ["nothing uses 'epohcs' so far; did you mean 'epochs'?"]
+    for one in ALL:  # as it stands nobody is blamed
+        texts = [cell.source for cell in one.text.cells if cell.cell_type == "code"]
+        last = next(place for place, text in enumerate(texts) if "lab.realize(" in text)
+        assert not [*lab.misspelt(texts[: last + 1])], one.name
 
 
 def test_yaml_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ import nbformat
 import papermill
 import pytest
 from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 
 from lib import paths
@@ -51,14 +52,14 @@ def printed(outputs: list[Any]) -> list[str]:
 
 
 def test_outputs_are_those_of_an_ordinary_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LEAK_ATLAS_PROFILE", "smoke")
+    monkeypatch.setenv("LEAK_ATLAS_SEEN", "smoke")
     cells = (
         "import multiprocessing, os, random, sys\nimport matplotlib.pyplot as plt, numpy as np, pandas as pd",
         "random.seed(0), np.random.seed(0)\nrandom.random(), np.random.random(), np.random.default_rng(0).random()",
         "plt.plot(np.arange(9) ** 2); plt.title('$x^2$')",
         "plt.get_backend(), dict(plt.rcParams)",
         "pd.DataFrame({'a': [1, 2]})",
-        "from lib import paths, report\nos.getcwd(), paths.outputs(), os.environ['LEAK_ATLAS_PROFILE']",
+        "from lib import paths, report\nos.getcwd(), paths.outputs(), os.environ['LEAK_ATLAS_SEEN']",
         "'torch' in sys.modules, __name__, len(sys.argv), multiprocessing.parent_process()",
         "report.claims(report.Claim('one', 'It leaks less', 'AUC', above=0.0, control='paired'))",
         "import subprocess; subprocess.run(['sh', '-c', 'echo below; echo aside >&2']); print('said', file=sys.stderr)",
@@ -66,6 +67,20 @@ def test_outputs_are_those_of_an_ordinary_kernel(tmp_path: Path, monkeypatch: py
     warm, ordinary = (executed(kind, tmp_path, *cells) for kind in (Warm, AsyncKernelManager))
     assert json.dumps(warm, sort_keys=True) == json.dumps(ordinary, sort_keys=True)
     assert any("image/png" in output.get("data", ()) for output in warm[2])
+
+
+def test_what_a_user_got_wrong_is_one_line(tmp_path: Path) -> None:
+    """Where an error of Python's is pages long."""
+    text = nbformat.v4.new_notebook(
+        cells=[
+            nbformat.v4.new_code_cell("from lib.recipe import Model\n\nmodel = Model('resnet11')"),
+            nbformat.v4.new_code_cell("from lib import lab\nraise lab.Failed('Train 0123: its disk is full')"),
+        ]
+    )
+    done = NotebookClient(text, kernel_name="python3", allow_errors=True).execute()
+    shown = [cell.outputs[-1].traceback for cell in done.cells]
+    wrong = "leak atlas: Model.name cannot be 'resnet11'; did you mean 'resnet101'? (line 3 of this cell)"
+    assert shown == [[wrong], ["leak atlas: Train 0123: its disk is full (line 2 of this cell)"]]
 
 
 def test_a_kernel_knows_nothing_of_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,7 +113,7 @@ def test_originals_are_named_until_they_are_added() -> None:
         "texas100": (6_169, 100, 67_330),
     }
     assert not set(registry.ORIGINALS) & set(ENTRIES)
-    with pytest.raises(BadInput, match=r"run `python -m lib.data add purchase100 dataset_purchase`"):
+    with pytest.raises(BadInput, match=r"run `.*-m lib.data add purchase100 dataset_purchase`"):
         Data("purchase100")
 
 

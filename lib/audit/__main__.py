@@ -7,7 +7,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from lib import BadInput, files, paths, report
+from lib import BadInput, files, paths, report, typed
 from lib.batch import execute
 from lib.command import Parser, command, end_with_parent
 from lib.lab.declare import Notebook
@@ -25,7 +25,7 @@ population RMIA too. In place of (N, C) stands {logits.QUERIES}.
 @command
 def main(arguments: list[str] | None = None) -> int:
     how = argparse.RawDescriptionHelpFormatter
-    parser = Parser(prog="python -m lib.audit", description=__doc__, epilog=HELP, formatter_class=how)
+    parser = Parser(prog=typed("lib.audit"), description=__doc__, epilog=HELP, formatter_class=how)
     parser.add_argument("file", type=Path, help="an .npz of the arrays below")
     parser.add_argument("--name", default="", help="name of the report (the file's)")
     parser.add_argument("--example", action="store_true", help="write the file instead: networks trained in seconds")
@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
         if chosen.file.exists() or chosen.file.suffix != ".npz":
             raise BadInput(f"--example makes a new .npz, and {chosen.file} is there already or no .npz; name another")
         logits.save(chosen.file, logits.example())
-        print(f"{chosen.file} is ready; audit it: python -m lib.audit {chosen.file}")
+        print(f"{chosen.file} is ready; audit it: {typed(f'lib.audit {chosen.file}')}")
         return 0
     scores = logits.place(chosen.name or chosen.file.stem)
     place = scores.parent / scores.name.removesuffix(".csv")
@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     notebook = Notebook(place.name, paths.NOTEBOOKS / "own" / "audit_my_logits.py")
     given = {"file": str(chosen.file.resolve()), "name": place.name}
     with ProcessPoolExecutor(1, get_context("spawn"), end_with_parent) as pool:
-        error = pool.submit(execute, place.parent, "own", notebook, given).result()
+        error = pool.submit(execute, place.parent, notebook, given).result()
     if error:
         raise BadInput(f"{error}; {place}.ipynb has how far it came")
     report.index(place.parent)

@@ -3,21 +3,21 @@
 import sys
 from pathlib import Path
 
-from lib import BadInput, paths, registry
+from lib import BadInput, paths, registry, typed
 from lib.command import Parser, command
 from lib.data import own, readers
 
 HELP = """
 
-Get one that is not there:  python -m lib.data get NAME
+Get one that is not there:  {get}
 It takes your own files (an archive or its folder; idx files, plain or .gz; .npy files) from
-{}/NAME, and downloads them where there are none.
-Make one of your own:       python -m lib.data add NAME PATH"""
+{data}/NAME, and downloads them where there are none.
+Make one of your own:       {add}"""
 
 
 @command
 def main(arguments: list[str] | None = None) -> int:
-    parser = Parser(prog="python -m lib.data", description="List data sets, get one, or add one.")
+    parser = Parser(prog=typed("lib.data"), description="List data sets, get one, or add one.")
     verbs = parser.add_subparsers(dest="verb")
     verbs.add_parser("list", help="each data set, whether it is there and how to get it (the default)")
     get = verbs.add_parser("get", help="download or take over a data set, check it, prepare it")
@@ -59,7 +59,9 @@ def listing() -> str:
         one = registry.ORIGINALS[name]
         facts = name, f"{one.size:,}", "-", str(one.bits), one.classes, "no", f"to be added: {one.path} in"
         lines += [form.format(*facts), f"{'':<19} {one.archive}"]
-    return "\n".join(lines) + HELP.format(paths.data())
+    return "\n".join(lines) + HELP.format(
+        data=paths.data(), get=typed("lib.data get NAME"), add=typed("lib.data add NAME PATH")
+    )
 
 
 if __name__ == "__main__":

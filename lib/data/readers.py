@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lib import BadInput, paths, reason, registry
+from lib import BadInput, paths, reason, registry, typed
 from lib.data import pictures, sources
 from lib.data.formats import READERS
 from lib.recipe import Data
@@ -98,26 +98,38 @@ def _read(entry: Entry, source: Path, into: Path | None = None) -> tuple[np.ndar
 # ---------------------------------------------------------------- prepared
 
 
-def there(name: str) -> bool:
-    """Whether `load` would find the set; nothing is read but the note that its preparation left."""
+def absent(name: str) -> str:
+    """Why `load` would not find the set, and how to get it; "" where it is there.
+
+    Nothing is read but the note that its preparation left.
+    """
     entry = registry.find(name)
-    with contextlib.suppress(BadInput):
-        return entry.embedded or bool(_sums(entry))
-    return False
+    try:
+        return "" if entry.embedded or _sums(entry) else name
+    except BadInput as error:
+        return str(error)
+
+
+def there(name: str) -> bool:
+    """Whether `load` would find the set."""
+    return not absent(name)
 
 
 def _again(entry: Entry) -> str:
     at = registry.folder(entry.name)
     if entry.own:
         return f"remove {at.parent} and add it again"
-    return "reinstall the package" if entry.embedded else f"remove {at} and run `python -m lib.data get {entry.name}`"
+    get = typed(f"lib.data get {entry.name}")
+    return "reinstall the package" if entry.embedded else f"remove {at} and run `{get}`"
 
 
 def _sums(entry: Entry) -> dict[str, str]:
     """The SHA-256 of each prepared file, as noted when it was written; BadInput where this is another set."""
+    at = registry.folder(entry.name)
+    if not at.exists():
+        raise BadInput(f"{entry.name} is not there; {sources.how(entry)}")
     if entry.own:
         return {file.name: file.digest for file in entry.files}
-    at = registry.folder(entry.name)
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
         note = json.loads((at / "meta.json").read_text("utf-8"))
         if note["digest"] == entry.digest:
@@ -127,11 +139,9 @@ def _sums(entry: Entry) -> dict[str, str]:
 
 def _prepared(entry: Entry) -> tuple[np.ndarray, np.ndarray]:
     at = registry.folder(entry.name)
-    if not at.exists():
-        raise BadInput(f"{entry.name} is not there; {sources.how(entry)}")
+    _sums(entry)
     if entry.own:
         _verify(entry)
-    _sums(entry)
     try:
         x = _texts(at) if entry.kind == "text" else np.load(at / f"{entry.kind}.npy", mmap_mode="r")
         return x, np.load(at / "labels.npy")

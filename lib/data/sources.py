@@ -6,7 +6,7 @@ import sys
 import zlib
 from pathlib import Path
 
-from lib import BadInput, paths, reason
+from lib import BadInput, paths, reason, typed
 from lib.registry import Entry, File
 
 __all__ = ["bring", "check", "files", "find", "how", "inside", "placed"]
@@ -23,7 +23,7 @@ def bring(entry: Entry) -> str:
 
 def how(entry: Entry) -> str:
     """How to get a data set, as the end of a sentence."""
-    get = f"`python -m lib.data get {entry.name}`"
+    get = f"`{typed(f'lib.data get {entry.name}')}`"
     fetched = all(file.url for file in entry.downloads or entry.files)
     return f"get it with {get}, or first {bring(entry)}" if fetched else f"{bring(entry)}, then run {get}"
 

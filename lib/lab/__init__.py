@@ -5,17 +5,21 @@ When everything is stored, nothing here imports torch.
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from lib import BadInput, code, store
+from lib import BadInput, code, store, told_in_a_cell
 from lib.lab.plans import kinds, plan, steps_of, trainings
 from lib.recipe import At, Edit, Step, Train
+
+ALIKE = 0.8  # share of letters in common from which one name may be meant to be another
 
 _planning: ContextVar[bool] = ContextVar("planning", default=False)
 
@@ -30,6 +34,9 @@ class Planned(Exception):
 
 class Failed(RuntimeError):
     """A step could not be computed; the message names it and says why."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [told_in_a_cell(self)]
 
 
 @contextmanager
@@ -94,18 +101,47 @@ def realize(*asked: Any, workers: int | None = None) -> Results:
     if _planning.get():
         raise Planned(steps)
     code.check_files(kinds(steps))
+    if (kernel := sys.modules.get("IPython")) and (shell := kernel.get_ipython()):
+        for why in misspelt(shell.user_ns.get("In", [])):
+            print(f"leak atlas: {why}", file=sys.stderr)
     _run(steps, workers)
     return Results([step for step in steps if not isinstance(step, Edit)])
+
+
+def misspelt(cells: Iterable[str]) -> Iterator[str]:
+    """A line for each parameter that no cell has used so far and whose name is nearly that of one that is used.
+
+    Parameters are what the last cell of nothing but literal assignments gives. A batch checks names against the
+    notebook's own; in a kernel nobody knows which cell has which tag.
+    """
+    trees, given = list[ast.Module](), list[str]()
+    for cell in cells:
+        with suppress(SyntaxError, ValueError):  # a magic
+            trees.append(ast.parse(cell))
+    names = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    used = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+    for tree in reversed(trees):
+        own = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        assigned = all(isinstance(line, ast.Assign) for line in tree.body)
+        if assigned and len(own) > 1 and all(isinstance(name.ctx, ast.Store) for name in own):  # and no name is read
+            given = [name.id for name in own]
+            break
+    for name in given:
+        others = [other for other in given if other in used and not other.startswith(name)]
+        if name not in used and (near := get_close_matches(name, others, 1, ALIKE)):
+            yield f"nothing uses '{name}' so far; did you mean '{near[0]}'?"
 
 
 def _run(steps: list[Step], workers: int | None) -> None:
     todo = plan([steps])
     if not todo.jobs:
         return
-    from lib.lab.run import reasons, reporter, run
+    from lib.lab.cluster import Where
+    from lib.lab.run import present, reasons, reporter, run
 
+    present(todo, Where(workers))  # before there is a bar
     if failed := run(todo, workers, reporter(todo)):
         raise Failed("; ".join(reasons(failed.values())))
 
 
-__all__ = ["At", "BadInput", "Failed", "Planned", "Result", "Results", "planning", "realize", "trainings"]
+__all__ = ["At", "BadInput", "Failed", "Planned", "Result", "Results", "misspelt", "planning", "realize", "trainings"]

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from lib import BadInput, files, one_line, store
+from lib import BadInput, files, one_line, store, typed
 from lib.command import Parser, command
 from lib.lab import cluster, exchange, plans
 from lib.recipe import Choose, State, Step
@@ -21,7 +21,7 @@ PART = 15.0  # size of a packed part, in units of 2^20 bytes
 
 @command
 def main(arguments: list[str] | None = None) -> int:
-    parser = Parser(prog="python -m lib.lab", description=__doc__)
+    parser = Parser(prog=typed("lib.lab"), description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
     verb = verbs.add_parser("plan", help="write what a profile's notebooks need and the store lacks")
     verb.add_argument("--profile", default="quick")
@@ -105,7 +105,7 @@ def _why(chosen: argparse.Namespace) -> int:
     found = list(store.described(start=chosen.key))
     if not found:
         raise BadInput(
-            f"no stored step begins with '{chosen.key}'; to explain a miss give a plan file (python -m lib.lab plan)"
+            f"no stored step begins with '{chosen.key}'; to explain a miss give a plan file ({typed('lib.lab plan')})"
         )
     for head in found:
         print(one_line(f"{head['key'][:12]} is in the store: {json.dumps(head['record'])}"))

@@ -7,7 +7,9 @@ worker of a machine a GPU of its own.
 from __future__ import annotations
 
 import argparse
+import ast
 import asyncio
+import inspect
 import logging
 import os
 import shlex
@@ -24,7 +26,7 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
-from lib import BadInput, paths
+from lib import BadInput, paths, typed
 from lib.recipe.core import KINDS
 
 if TYPE_CHECKING:
@@ -136,7 +138,7 @@ def connect(where: Where, jobs: int) -> Iterator[Engine]:
     Raises BadInput where a scheduler does not answer, has no workers, or has workers that cannot do these jobs.
     """
     if not find_spec("distributed"):
-        raise BadInput("a cluster needs Dask: python -m pip install distributed")
+        raise BadInput(f"a cluster needs Dask: {typed('pip install distributed')}")
     import dask
     from distributed import Client
 
@@ -180,13 +182,30 @@ def _answers(address: str) -> str:
     return address
 
 
+def _guarded() -> bool:
+    """Whether a worker may read the main script again, and will not ask for workers of its own."""
+    frame = inspect.currentframe()
+    while frame and not (frame.f_globals.get("__name__") == "__main__" and frame.f_code.co_name == "<module>"):
+        frame = frame.f_back
+    if not frame:
+        return True
+    try:
+        lines = ast.parse(Path(frame.f_code.co_filename).read_text("utf-8")).body
+    except (OSError, SyntaxError, ValueError):  # a cell of a notebook, a shell: no file that could be read again
+        return True
+    own = [line for line in lines if line.lineno <= frame.f_lineno <= (line.end_lineno or 0)]
+    guards = (node for line in own if isinstance(line, ast.If) for node in ast.walk(line.test))
+    return not own or any(isinstance(node, ast.Name) and node.id == "__name__" for node in guards)
+
+
 def _here(where: Where, jobs: int) -> Any:
     """Workers on this machine. BadInput where none comes up."""
     import dask
     from distributed import LocalCluster
 
-    if parent_process():  # a worker that starts reads the main script again, and without a guard comes here
-        raise SystemExit(f"leak atlas: {UNGUARDED}")
+    if parent_process() or not _guarded():  # a worker that starts reads the main script again, and comes here
+        print(f"leak atlas: {UNGUARDED}", file=sys.stderr, flush=True)
+        raise SystemExit(2)
     try:
         return LocalCluster(
             n_workers=min(where.local, jobs),
@@ -233,7 +252,7 @@ def queued(where: Where) -> Any:
     Raises BadInput where `dask_jobqueue` is missing or has no queue to speak to.
     """
     if not find_spec("dask_jobqueue"):
-        raise BadInput(f"--{where.queue} needs dask-jobqueue: python -m pip install dask-jobqueue")
+        raise BadInput(f"--{where.queue} needs dask-jobqueue: {typed('pip install dask-jobqueue')}")
     import dask_jobqueue
 
     kind = getattr(dask_jobqueue, QUEUES[where.queue])

@@ -7,11 +7,14 @@ import contextlib
 import io
 import json
 import linecache
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from fnmatch import fnmatch
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from lib import BadInput, files, lab, nearest, paths
 from lib.recipe import Step
 
 COMMON = "_common.yaml"
+LONGEST = 60  # characters of what a run's name tells of `-p`
 SHORT = 2**20  # bytes of the longest file of parameters
 COUNTS = {"pairs", "models", "shadows", "runs", "few", "many", "sub_models", "pool", "pools"}  # 1 or more, of all ints
 
@@ -81,9 +85,10 @@ def _read(source: str) -> Any:
 
 
 def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
-    """All notebooks whose name matches one of the patterns; BadInput where a pattern matches none.
+    """All notebooks that one of the patterns matches, in whole or at the beginning, with their folder or without.
 
-    Those in the folder `own` are about what users bring: only a pattern that begins so takes them.
+    Those in the folder `own` are about what users bring: only a pattern that begins so takes them. BadInput where a
+    pattern matches none.
     """
     every = [
         Notebook(str(path.relative_to(paths.NOTEBOOKS).with_suffix("")), path)
@@ -96,12 +101,20 @@ def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
     for pattern in only:
         if not pattern:
             raise BadInput("an empty pattern chooses no notebook: leave --only out for all of them, or say 'layers/*'")
-        within = [one for one in every if pattern.startswith("own") or not one.name.startswith("own/")]
-        found = [one for one in within if fnmatch(one.name, pattern) or fnmatch(one.name, f"{pattern}*")]
+        within = [one for one in every if pattern.startswith("own/") or not one.name.startswith("own/")]
+        found = [one for one in within if fnmatch(one.name, f"{pattern}*") or fnmatch(one.path.stem, f"{pattern}*")]
         if not found:
-            raise BadInput(f"no notebook matches '{pattern}'{nearest(pattern, [one.name for one in every])}")
+            near = max((one.name for one in every), key=partial(_alike, pattern), default="none")
+            raise BadInput(f"no notebook matches '{pattern}'; the nearest is '{near}'")
         chosen += [one for one in found if one not in chosen]
     return chosen
+
+
+def _alike(pattern: str, name: str) -> float:
+    """How near a pattern comes to a notebook's name, with or without its folder, as far as the pattern goes."""
+    given = pattern.strip("*")[:100]
+    ends = (name[: len(given)], name.rpartition("/")[2][: len(given)])
+    return 1.0 if given in name else max(SequenceMatcher(None, given, each).ratio() for each in ends)
 
 
 def profiles() -> list[str]:
@@ -202,6 +215,20 @@ def declare(notebook: Notebook, given: dict[str, Any]) -> list[Step]:
         except Exception as error:
             raise BadInput(f"{notebook.name} cannot be declared: {type(error).__name__}: {error}") from error
     return []
+
+
+def run_name(profile: str, extra: Mapping[str, Any]) -> str:
+    """The folder of a run: its profile, and what `-p` changes in it: `quick+seed=1`. Safe as the name of a file.
+
+    What is too long or cannot stand in a name is cut or replaced, and a digest of the whole ends it.
+    """
+    told = {name: value if isinstance(value, str) else json.dumps(value) for name, value in sorted(extra.items())}
+    whole = "".join(f"+{name}={value}" for name, value in told.items())
+    bare = whole.translate(str.maketrans("", "", ' []"'))  # [1, 2] is 1,2
+    safe = re.sub(r"[^\w.,=+-]", "_", bare, flags=re.ASCII)
+    if safe == bare and len(safe) <= LONGEST and "[[" not in whole:
+        return profile + safe
+    return f"{profile}{safe[:LONGEST]}-{sha256(whole.encode()).hexdigest()[:8]}"
 
 
 def read_parameters(pairs: Iterable[str]) -> dict[str, Any]:

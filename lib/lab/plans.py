@@ -10,11 +10,12 @@ from itertools import chain
 from operator import methodcaller
 from typing import Any
 
-from lib import BadInput, store
+from lib import BadInput, duration, store
 from lib.compute import taken
-from lib.lab.prices import pricing
+from lib.lab.prices import on_a_gpu, pricing, training
 from lib.recipe import At, Choose, Edit, Pair, Population, Signals, State, Step, Train
 
+DAY = 86_400.0  # seconds from which a preview tells what a GPU would make of it
 BUSY = 1.5  # processes for each core of this machine from which a preview says what they make of it
 
 
@@ -103,16 +104,23 @@ class Plan:
         """Expected core-seconds."""
         return sum(job.seconds for job in self.jobs.values())
 
-    def preview(self, workers: int) -> str:
-        """What would be trained and how long it takes, before anything is."""
+    def preview(self, workers: int, beside: float = 0.0) -> str:
+        """What would be trained and how long it takes, before anything is; `beside`: core-seconds of other work."""
         trainings = sum(isinstance(job.step, Train) for job in self.jobs.values())
-        minutes = self.seconds / 60 / max(workers, 1)
+        models = (
+            f"models: {self.models_asked} asked for, {self.models_distinct} distinct, {self.models_there} already there"
+        )
+        seconds = (self.seconds + beside) / max(workers, 1)
+        if not self.jobs:
+            return f"{models}, nothing to compute" + f"; about {duration(seconds)} to execute" * (beside > 0)
         crowd = (os.getloadavg()[0] + workers) / (os.cpu_count() or 1)  # who wants a core, for each that is here
-        busy = f", {minutes * crowd:.1f} if this machine stays as busy as it is" if crowd > BUSY else ""
+        busy = f", {duration(seconds * crowd)} if this machine stays as busy as it is" if crowd > BUSY else ""
+        if seconds > DAY:  # who would wait for that, and by then others are done
+            hours = on_a_gpu(step for job in self.jobs.values() for step in job.computed) / 3600
+            busy = f"; perhaps {float(f'{max(hours, 0.1):.2g}'):,g} GPU hours (never timed)"
         return (
-            f"models: {self.models_asked} asked for, {self.models_distinct} distinct, "
-            f"{self.models_there} already there, {trainings} to train; with all that follows {len(self.jobs)} steps, "
-            f"about {minutes:.1f} minutes on {workers} worker{'s' * (workers != 1)}{busy}"
+            f"{models}, {trainings} to train; with all that follows {len(self.jobs)} steps, "
+            f"about {duration(seconds)} on {workers} worker{'s' * (workers != 1)}{busy}"
         )
 
 
@@ -162,6 +170,17 @@ def plan(asked: Iterable[Any]) -> Plan:
         models_distinct=len(distinct),
         models_there=sum(key not in jobs for key in distinct),
     )
+
+
+def absent(jobs: Iterable[Job]) -> dict[str, str]:
+    """Keys of those jobs whose data set is not on this machine, each with why and how to get it."""
+    from lib.data import readers
+
+    why = cache(readers.absent)
+    network = {
+        job.key: getattr(training(job.step) or job.step, "data", None) for job in jobs if job.step.place == "device"
+    }
+    return {key: why(data.name) for key, data in network.items() if data and why(data.name)}
 
 
 def _open(choice: Choose) -> tuple[State, ...]:

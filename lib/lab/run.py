@@ -14,11 +14,11 @@ from importlib.util import find_spec
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from lib import BadInput, one_line, paths, store
+from lib import BadInput, duration, one_line, paths, store
 from lib.code import in_cell
 from lib.lab.cluster import Engine, Where, connect, gpus
 from lib.lab.jobs import Outcome, do, keep, name_of, one_thread, orphan, reasons
-from lib.lab.plans import Job, Plan, kinds
+from lib.lab.plans import Job, Plan, absent, kinds
 from lib.lab.plans import plan as make_plan
 from lib.lab.prices import remember
 from lib.recipe import Step, Train
@@ -28,6 +28,7 @@ BUNDLE = 0.3  # seconds of short jobs that go to a worker as one task: what Dask
 ENOUGH = 30.0  # core-seconds of work above which starting workers pays
 SETTLE = 60.0  # seconds that a shared disk may take to show here what a worker has written there
 SILENCE = 30.0  # seconds without an outcome before we look whether there is anybody left to bring one
+QUIET = 300.0  # seconds after which a step that is done is told of
 DESERTED = 120.0  # seconds without a worker on this machine after which a run gives up; a queue may take days
 
 __all__ = ["Outcome", "reasons", "reporter", "run", "width"]
@@ -95,6 +96,7 @@ def run(
             raise BadInput(f"{says}: put it into a file")
         if plan.seconds >= ENOUGH:
             print(f"{says}: this process computes alone; in a file all cores would", file=sys.stderr, flush=True)
+    present(plan, where)
     failed: dict[str, Outcome] = {}
     spent: list[tuple[list[Step], str, float]] = []
 
@@ -118,6 +120,12 @@ def run(
     finally:
         remember(spent)
     return failed
+
+
+def present(plan: Plan, where: Where) -> None:
+    """BadInput, which says how to get it, where a data set is not on the machine that trains."""
+    if gone := not where.elsewhere and absent(plan.jobs.values()):
+        raise BadInput(next(iter(gone.values())))
 
 
 def _alone(plan: Plan, where: Where) -> bool:
@@ -258,31 +266,48 @@ def _arrived(keys: tuple[str, ...]) -> bool:
 
 
 def reporter(plan: Plan) -> Callable[[Outcome], None]:
-    """A live bar in a kernel that somebody watches, a line per tenth of the work elsewhere."""
+    """A live bar in a kernel that somebody watches; elsewhere a line a tenth of the work, or after `QUIET`.
+
+    A line has the clock, what is done, for how long this runs and, at the pace so far, how long it has to.
+    """
     total = plan.seconds or 1.0
     if sys.modules.get("ipykernel") and os.environ.get("LEAK_ATLAS_PROGRESS") != "log":
         from tqdm.auto import tqdm
 
-        bar = tqdm(total=len(plan.jobs), unit="step", leave=False, desc=f"about {total / 60:.1f} core-minutes")
+        words = "{l_bar}{bar}| {n:.0f} of {total:.0f} s of work [{elapsed}, {remaining} left]"
+        bar, open_ = tqdm(total=total, leave=False, bar_format=words), set(plan.jobs)
 
         def advance(outcome: Outcome) -> None:
-            bar.update()
-            if bar.n >= len(plan.jobs):
+            if outcome.key in open_:  # what was corrupt comes twice
+                bar.update(plan.jobs[outcome.key].seconds)
+            open_.discard(outcome.key)
+            if not open_:
                 bar.close()
 
         return advance
 
-    done, seconds, known = 0, 0.0, set[str]()
+    start = told = time.monotonic()
+    done, seconds, known, first = 0, 0.0, set[str](), (0.0, 0.0)  # when the first was done, and how much of it all
 
     def line(outcome: Outcome) -> None:
-        nonlocal done, seconds
+        nonlocal done, seconds, told, first
         before = int(10 * seconds / total + 1e-9)
         seconds += plan.jobs[outcome.key].seconds if outcome.key in plan.jobs else 0
         done, tenth = done + 1, int(10 * seconds / total + 1e-9)
         if outcome.error and not outcome.orphan and outcome.error not in known:
             known.add(outcome.error)
             print(f"failed: {outcome.name}: {outcome.error}", file=sys.stderr, flush=True)
-        if tenth > before:
-            print(f"  {done} of {len(plan.jobs)} steps, {10 * tenth} % of the work", flush=True)
+        now = time.monotonic()
+        if done == 1:
+            first = now, min(seconds / total, 1.0)
+        if tenth > before or now - told > QUIET:
+            told, share = now, min(seconds / total, 1.0)
+            pace = (share - first[1]) / (now - first[0]) if now > first[0] else 0.0  # starting workers is none of it
+            left = f", about {duration((1 - share) / pace)} left" if pace and share < 0.995 else ""
+            print(
+                f"  {time.strftime('%H:%M')}  {100 * share:.0f} % of the work, {done} of {len(plan.jobs)} steps, "
+                f"{duration(now - start)} so far{left}",
+                flush=True,
+            )
 
     return line

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from lib import BadInput, registry
+from lib import BadInput, registry, typed
 from lib.data import readers
 from lib.data.__main__ import main
 from lib.data.formats import dbpedia
@@ -190,7 +190,7 @@ def test_no_network(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, ca
     own = f"put {entry.files[0].name} or its folder {entry.folders[0]} into {folder / name}"
     with pytest.raises(BadInput) as error:
         readers.load(name)
-    assert str(error.value) == f"{name} is not there; get it with `python -m lib.data get {name}`, or first {own}"
+    assert str(error.value) == f"{name} is not there; get it with `{typed(f'lib.data get {name}')}`, or first {own}"
     monkeypatch.setattr(pooch.HTTPDownloader, "__call__", no_network)
     assert main(["get", name]) == 2
     said = capsys.readouterr().err.splitlines()

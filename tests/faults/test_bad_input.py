@@ -649,16 +649,16 @@ def test_what_a_run_has_left_is_checked(
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", '{"cpu": 1}', 100_000 * "[", b"\xff"]
-    + [f'{{"cpu": {{"Train": {factor}}}}}' for factor in ('"x"', "NaN", "0", "-1", "1e999")],
+    ["", "{", "[]", '{"cpu": 1}', '{"cpu": {"Train": []}}', 100_000 * "[", b"\xff"]
+    + [f'{{"cpu": {{"Train": [{factor}]}}}}' for factor in ('"x"', "NaN", "0", "-1", "1e999")],
     ids=lambda content: repr(content)[:30],
 )  # fmt: skip
 def test_a_bad_file_of_paces_is_forgotten_with_a_warning(content: str | bytes, capsys: Any) -> None:
     paths.store().mkdir(parents=True)
-    (paths.store() / "prices.json").write_bytes(content if isinstance(content, bytes) else content.encode())
+    (paths.store() / prices.FILE).write_bytes(content if isinstance(content, bytes) else content.encode())
     assert prices.factors() == {}
     warning = capsys.readouterr().err.strip()
-    assert "prices.json" in warning and warning.endswith("forgotten") and len(warning.splitlines()) == 1
+    assert prices.FILE in warning and warning.endswith("forgotten") and len(warning.splitlines()) == 1
     assert prices.factors() == {} and not capsys.readouterr().err
 
 

@@ -130,7 +130,7 @@ def test_a_place_that_is_not_there_is_one_line(
 
 def test_a_missing_jobqueue_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "find_spec", lambda name: None)
-    with pytest.raises(BadInput, match="python -m pip install dask-jobqueue"):
+    with pytest.raises(BadInput, match="-m pip install dask-jobqueue"):
         cluster.queued(Where(queue="pbs"))
 
 
@@ -482,7 +482,7 @@ def test_the_report_shows_a_notebook_as_missing_and_why(
     assert "diverges" in index and "Diverged" in index and (paths.runs("smoke") / "fine.html").exists()
 
 
-def test_a_script_without_a_guard_is_told_so_in_its_last_line(tmp_path: Path) -> None:
+def test_a_script_without_a_guard_is_told_so_in_one_line(tmp_path: Path) -> None:
     """Its worker processes read it again, and would start workers of their own."""
     script = tmp_path / "unguarded.py"
     script.write_text(
@@ -497,8 +497,8 @@ def test_a_script_without_a_guard_is_told_so_in_its_last_line(tmp_path: Path) ->
     )
     own = os.environ | {"PYTHONPATH": str(paths.ROOT)}
     done = subprocess.run([sys.executable, str(script)], env=own, capture_output=True, text=True, timeout=120)
-    last = done.stderr.strip().splitlines()[-1]
-    assert done.returncode == 1 and "BadInput" in last and "if __name__ == '__main__':" in last, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 2 and "if __name__ == '__main__':" in line, done.stderr
 
 
 def test_an_interrupt_leaves_no_process_behind(watch: Watch, tmp_path: Path) -> None:
@@ -551,8 +551,10 @@ def test_the_next_preview_knows_how_long_steps_of_a_sort_took_on_this_device() -
     cold, cold_other = pricing()(train), pricing()(other)
     remember([([train], "cpu", 9.0)] * 2)
     assert pricing()(train) == cold, "two of a sort say little"
-    remember([([train], "cpu", 4 * cold)] * 2 + [([train], "cpu", cold)])
-    assert pricing()(train) == pytest.approx(3 * cold)
+    remember([([train], "cpu", 3 * cold)] * 3 + [([train], "cpu", 90 * cold)])
+    assert pricing()(train) == pytest.approx(3 * cold), "the first one loads torch"
+    remember([([train], "cpu", 18 * cold)] * 3)
+    assert pricing()(train) == pytest.approx(3 * cold), "a run on a busy machine"
     assert pricing()(other) == pytest.approx(3 * cold_other), "what was never seen errs as the others do"
     remember([([other], "cpu", cold_other)] * 3 + [([train], "NVIDIA H200", 1e-3)] * 3)
     assert pricing()(train) == pytest.approx(3 * cold) and pricing()(other) == pytest.approx(cold_other)
@@ -564,18 +566,21 @@ def test_a_run_tells_how_long_its_jobs_took_with_what_is_read_off_them() -> None
     jobs = [plan([[Signals(state.at(1))]]).jobs[state.key] for state in pool(4)]
     cold = jobs[0].seconds
     run(plan([[Signals(state.at(1)) for state in pool(4)]]), 1)
-    assert list(factors()["cpu"]) == ["Train resnet10-2 32 fp32"]
+    assert list(factors()["cpu"]) == ["Train resnet10-2 fp32 32"]
     spent = [store.describe(job.key)["meta"]["seconds"] for job in jobs]
     store.discard(jobs[0].key)
     store.discard(jobs[0].read[0].key)
     (again,) = plan([jobs[0].yields]).jobs.values()
-    assert again.seconds == pytest.approx(sum(spent) / 4) and again.seconds != cold
+    assert again.seconds == pytest.approx(sorted(spent)[1]) and again.seconds != cold
 
 
 def test_a_preview_says_what_a_busy_machine_makes_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     found = plan([pool(2)])
     found.jobs[pool(2)[0].key].seconds = 240.0
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    for load, words in ((0.0, "about 2.0 minutes on 2 workers"), (6.0, "2 workers, 8.0 if this machine stays as busy")):
+    for load, words in (
+        (0.0, "about 2.0 minutes on 2 workers"),
+        (6.0, "2 workers, 8.0 minutes if this machine stays as busy"),
+    ):
         monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0.0, 0.0))
         assert words in found.preview(2) and ("busy" in found.preview(2)) == (load > 0)
