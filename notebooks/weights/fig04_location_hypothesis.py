@@ -39,7 +39,7 @@ moments = [2, 5]  # earlier epochs at which the test samples are looked at
 batch = 64  # samples a step, and a step of the score (paper: lost)
 lr = 0.005  # learning rate of Adam, cosine to 0 (paper: lost)
 models = 10  # trained networks of each kind, each with its own members and initialisation (paper: one?)
-seed = 0  # seed of design, initialisation and order
+seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
