@@ -111,6 +111,8 @@ UNDECIDABLE = {
     "time/architecture at_equal_gap": RARE,
     "time/own01_cheapest_epoch few_find": RARE,
     "time/plane halves_agree": RARE,
+    "weights/fig04b_tab02_rewind_or_remove rewinding_helps": RARE,
+    "weights/fig04b_tab02_rewind_or_remove score_matters": RARE,
     "weights/fig05a_cinic10 hamp_leak": RARE,
     "weights/fig06_more_shadows same_order": RARE,
     "weights/tab03_cifar10 resnet10_tpr": ZERO,

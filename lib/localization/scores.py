@@ -18,7 +18,7 @@ from lib.data.designs import Role
 from lib.data.resident import Resident
 from lib.models import Net
 from lib.models.transformer import Attention
-from lib.recipe import At, CrossEntropy, Schedule, Score, Shuffled
+from lib.recipe import At, CrossEntropy, Schedule, Score, Shuffled, Updated
 from lib.recipe.criteria import SNIP, Change, Criterion, Magnitude, Random, Taylor, Vulnerability
 from lib.subject import Subject
 from lib.training.answers import logits as answered
@@ -229,3 +229,10 @@ def _(step: Shuffled, of: Of) -> Arrays:
         name: array if "/" in name else draws.permutation(array.ravel()).reshape(array.shape)
         for name, array in store.read(score.key).arrays.items()
     }
+
+
+@compute.register(Updated)
+def _(step: Updated, of: Of) -> Arrays:
+    own = of(step.of)
+    weigh(step.criterion, own, of(At(step.of.origin(), "init")) if step.criterion.compares else None)
+    return {name: value.cpu().numpy() for name, value in own.net.state_dict().items()}

@@ -11,180 +11,179 @@
 # %% [markdown]
 # # Does the vulnerability score do what it is meant to do?
 #
-# **CWRF, section 4.1, looked at by us.** To score its weights by vulnerability, a trained network takes some tens of updates: they lower (1 − lambda) ×
-# cross-entropy of members + lambda × divergence of its outputs on reference samples, which are no members, from those of the untrained network.
+# **CWRF, section 4.1, looked at by us.** To score its weights by vulnerability, a trained network takes some tens of
+# updates: they lower (1 − lambda) × cross-entropy of members + lambda × divergence of its outputs on reference samples,
+# which are no members, from those of the untrained network. The score adds up what each weight does in them.
 #
-# **The paper says** that lambda balances the two, so that accuracy stays where it was on members and falls as far as it can on reference samples: what such
-# updates lean on then serves members alone. It shows neither accuracy.
+# **The paper says** that the updates keep accuracy on members and lose it on reference samples: what they lean on then
+# serves members alone. So they must part members from *all* who are not, not from the reference samples that they see.
+# We ask the network after the updates: its AUC of members against fresh non-members, which it never saw.
 #
-# **It would be wrong if** no lambda kept the one and lost the other. And lambda would be **beside the point** if every lambda chose the same weights, or those
-# of learnability, whose updates see members alone. Our control is what a learnability score with other batches chooses.
+# **It would be wrong if** that AUC did not rise. The control has lambda 0: as many updates for the members alone, which
+# is the learnability score. **It would be beside the point if** CWRF leaked as much with a score of more updates, which
+# part the two sides far better, or no more with the learnability score, in which no non-member has a part.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: not stated, 100 classes by the shares of Tab. 1
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
-models = ["resnet10", "vit"]  # architectures: a ResNet, a vision transformer (paper: resnet18, vit)
-width = [8, 4]  # of each: channels of stage 1; channels of a head (paper: 64, 64)
-stem = "conv3"  # first layer of the ResNet, as the paper has it
-patch = 8  # patch of the ViT, pixels (paper: lost)
+model = "resnet10"  # architecture (paper: resnet18)
+width = 8  # channels of stage 1 (paper: 64)
+stem = "conv3"  # first layer, as the paper has it
 pool = 600  # samples from which each network draws half (paper: lost)
 dev = 300  # samples outside the pool, here unused: the networks are those of Tab. 3
 reference = 300  # non-members outside the pool, for the score alone (paper: lost)
 test = 600  # test samples (paper: all)
-balances = [0.1, 0.3, 0.5, 0.7, 0.9]  # lambda, the share of the divergence in the score's loss, smallest first (paper: lost)
-balance = 0.5  # the lambda that the other notebooks use, one of them, chosen beforehand (paper: lost)
-score_steps = 30  # updates of each score (paper: lost; "tens")
-long_steps = 400  # updates of one more vulnerability score, of the first network of each kind
+balance = 0.5  # lambda, the share of the divergence in the score's loss, chosen beforehand (paper: lost)
+score_steps = 30  # updates of the score that other notebooks use (paper: lost; "tens")
+moments = [10, 30, 90]  # updates after which the network is asked; the last are those of the longer score (ours)
 score_batch = 32  # members, and reference samples, of each update (paper: lost)
-rates = [0.001, 0.05]  # r, share of the weights with the largest scores (paper, Tab. 2: 0.001 to 0.05)
-epochs = [12, 16]  # of each network (paper: lost)
-batch = [64, 64]  # samples a step, of each (paper: lost)
-lr = 0.005  # learning rate of Adam, cosine to 0 (paper: lost)
-runs = 10  # trained networks of each kind, each with its own members and initialisation (paper: one?)
+asked = 5  # networks that are asked; their AUC hardly differs
+share = 0.2  # r, share of the weights that CWRF rewinds (ours: rewinding does something there; paper: 0.001 to 0.05)
+alpha = 0.3  # RelaxLoss target loss, nats (paper: lost; RelaxLoss has 1 for CIFAR-10)
+epochs = 12  # epochs from scratch (paper: lost)
+retrain_epochs = 4  # epochs of every retraining (paper: lost); even as those are, since RelaxLoss alternates by epoch
+batch = 64  # samples a step (paper: lost)
+lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
+shadows = 10  # models in complement pairs; each is attacked by the others, less its pair (paper: 8)
+learnt = 0.6  # least test accuracy of a network that has learnt (ours)
 seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # of the trainings: fp32, or bf16 where the hardware has it; scores are fp32
 
 # %%
 import numpy as np
+from scipy.special import log_softmax
 
 from lib import audit, lab, report
-from lib.localization.score_maps import flat, kinds, maps, overlap, reached
-from lib.recipe import Data, Learnability, Magnitude, Model, RandomHalves, Schedule, Setup, Vulnerability
+from lib.data.designs import Role
+from lib.localization.score_maps import maps, overlap
+from lib.recipe import Data, Learnability, LiRA, Model, Population, RandomHalves, RelaxLoss, Schedule, Setup, Vulnerability, self_audit
 from lib.selection import highest
 
-nets, kept_at_least, gone_at_least = ("ResNet", "ViT"), 0.95, 0.9
-slack, both = "lesser slack of the rule below, largest over lambda, smaller over both networks", "smaller over both networks and all r"
-other, extra = "share in common of two learnability scores minus that of", {"paper": "our control", "control": "learnability with other batches"}
+long_steps, auc, part = moments[-1], "AUC of members against fresh non-members", "share in common of the top"
+updates, control = {"paper": "section 4.1", "margin": 0.05}, "lambda 0, as many updates, same batches; paired"
+same, moved = updates | {"control": "the same networks"}, f"{long_steps} updates minus none"
+leak = {"paper": "ours", "control": "paired over targets; equal rate, epochs, defence"}
 claims = report.claims(
-    report.Claim("works", "At some lambda members are kept and reference samples lost", slack, 0.0, paper="section 4.1", control="both watched"),
-    report.Claim("lambda_chooses", "The extremes of lambda choose different weights", f"{other} the extremes, {both}", 0.0, **extra),
-    report.Claim("not_learnability", "Vulnerability chooses other weights than learnability", f"{other} one and vulnerability, {both}", 0.0, **extra),
-)
+    report.Claim("few_part", f"{score_steps} updates part members from non-members", f"{auc}, minus lambda 0's", above=0.02, control=control, **updates),
+    report.Claim("more_part", f"{long_steps} updates part them further", f"{auc}, after {long_steps} minus after {score_steps}", above=0.02, **same),
+    report.Claim("members_stay", "Members keep their accuracy meanwhile", f"accuracy of members, {moved}", above=-0.05, **same),
+    report.Claim("others_fall", "Fresh samples lose theirs", f"accuracy of non-members, {moved}", below=-0.02, **same),
+    report.Claim("chooses_alike", "Yet it is nearly one more learnability score", f"{part} {100 * share:g} %, two learnability scores minus with vulnerability",
+        below=0.1, margin=0.1, paper="ours", control="learnability with other batches"),
+    report.Claim("steps_count_not", "CWRF leaks the same with more updates", f"LiRA AUC, {long_steps} updates minus {score_steps}", within=0.03, **leak),
+    report.Claim("divergence_pays", "It leaks more without the divergence", f"LiRA AUC, lambda 0 minus {balance:g}", above=0.02, margin=0.04, **leak),
+    regime={"member accuracy": 0.95, "test accuracy": learnt},
+)  # fmt: skip
 claims
 
 # %%
-design, updates = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference), {"steps": score_steps, "batch": score_batch}
-architectures = Model(models[0], width[0], stem), Model(models[1], width[1], patch=patch)
-schedules = [Schedule(long, size, "adam", lr=lr) for long, size in zip(epochs, batch, strict=True)]
-kinds_of = zip(nets, architectures, schedules, strict=True)
-trained = {n: Setup(Data(data, pixels), design, m, s, runs, seed, precision).trained() for n, m, s in kinds_of}
-criteria = {"learnability": Learnability(**updates), "learnability, other batches": Learnability(**updates, draw=1), "|w|": Magnitude()}
-criteria |= {f"lambda {each:g}": Vulnerability(**updates, weight=each) for each in balances}
-(learn, again, size, *lambdas), ours, longer = criteria, f"lambda {balance:g}", f"lambda {balance:g}, {long_steps} updates"
-scores = {(net, by): chain.score(criterion) for net, chain in trained.items() for by, criterion in criteria.items()}
-scores |= {(net, longer): (chain[0].score(Vulnerability(long_steps, score_batch, weight=balance)),) for net, chain in trained.items()}
-signals = {net: chain.signals() for net, chain in trained.items()}
+design = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
+long, short = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
+trained = Setup(Data(data, pixels), design, Model(model, width, stem), long, shadows, seed, precision).trained()
+few = Population(trained.states[:asked])
+ours, zero = f"lambda {balance:g}", "lambda 0"
+
+
+def criterion(by, steps):
+    return Vulnerability(steps, score_batch, weight=balance) if by == ours else Learnability(steps, score_batch)
+
+
+pushed = {(by, t): few.updated(criterion(by, t)).signals() for by in (ours, zero) for t in moments}
+pushed |= {(by, 0): few.signals() for by in (ours, zero)}
+scores = {(by, score_steps): trained.score(criterion(by, score_steps)) for by in (ours, zero)}
+scores[ours, long_steps] = trained.score(criterion(ours, long_steps))
+again = trained.score(Learnability(score_steps, score_batch, draw=1))
+held = {key: trained.rewind_weights(by, share).hold_weights(by, share) for key, by in scores.items()}
+ways = {"undefended": trained, "nothing rewound": trained.train(short, RelaxLoss(alpha))}
+ways |= {key: each.train(short, RelaxLoss(alpha)) for key, each in held.items()}
+signals = {key: each.signals() for key, each in ways.items()}
+rewound = trained.rewind_weights(scores[ours, score_steps], share).signals()
+attacks = {(key, "LiRA"): each.attack(LiRA()) for key, each in ways.items()}
 
 # %%
-results = lab.realize(scores, signals)
+results = lab.realize(pushed, scores, again, signals, rewound, attacks, self_audit(trained))
 
 # %% [markdown]
-# ## What the updates do to both accuracies
-# Our rule takes the largest lambda at which, over the last fifth of
-# the updates, members keep 95 % of their accuracy and reference samples have gone 90 % of the way from test samples' to chance; what they leave is its slack.
+# ## What the updates do
+# Fresh non-members: the pool's other half, on which neither training nor score has looked. The AUC is that of the
+# confidence in the true class.
+
 
 # %%
-judged = [(n, by) for n in nets for by in (*lambdas, longer)]
-ends = {(n, by): [reached(results[s], results[t]) for s, t in zip(scores[n, by], signals[n], strict=False)] for n, by in judged}
-margin = {key: audit.over(np.min(np.subtract(pairs, (kept_at_least, gone_at_least)), axis=1)) for key, pairs in ends.items()}
-taken = {n: [by for by in lambdas if (np.mean(ends[n, by], axis=0) >= (kept_at_least, gone_at_least)).all()] for n in nets}
-told = "; ".join(f"{n}: " + (f"the rule takes {by[-1]}" if by else f"none of {len(lambdas)} lambdas does both") for n, by in taken.items())
-watched = {"accuracy": "members", "accuracy_reference": "reference samples", "ce": "members: cross-entropy", "kl": "reference samples: divergence"}
-mean = {(n, by, p): np.mean([results[s][f"history/{p}"] for s in scores[n, by]], axis=0) for n, by in judged for p in watched}
+def area(one):
+    """Members against the pool's other half, by the confidence in the true class."""
+    pool_ = np.isin(one["role"], (Role.MEMBER, Role.NONMEMBER))
+    sure = log_softmax(one["logits"][pool_].astype(float), axis=1)[range(pool_.sum()), one["labels"][pool_]]
+    return float(audit.auc(sure, one["role"][pool_] == Role.MEMBER))
 
 
-def traces(names, by, hue, panel, **more):
-    """Means over the runs and over stretches of the updates."""
-    shown = [
-        (n, p, b, at) for n in nets for p in names for b in by for at in np.array_split(np.arange(len(mean[n, b, p])), min(10, len(mean[n, b, p])))
-    ]
-    rows = [
-        {"network": n, "what": watched[p], "panel": (n, watched[p]), "score": b, "update": at.mean() + 1, "value": mean[n, b, p][at].mean()}
-        for n, p, b, at in shown
-    ]
-    return report.curves(rows, "update", hue=hue, facet=panel, **more)
-
-
-accuracies, losses = list(watched)[:2], list(watched)[2:]
-traces(accuracies, lambdas, "score", "panel", ylabel="accuracy", title=f"{score_steps} updates. {told}")
+read = {key: [results[s] for s in each] for key, each in pushed.items()}
+areas = {key: [area(one) for one in each] for key, each in read.items()}
+right = {(*key, n): [float(one[f"accuracy_{n}"]) for one in each] for key, each in read.items() for n in ("member", "nonmember")}
+rise = audit.paired_difference(areas[ours, long_steps], areas[ours, 0])
+rows = [{"updates": str(t), "score": by, "of": "members against fresh non-members", "value": audit.over(areas[by, t])} for by, t in areas]
+rows.sort(key=lambda row: int(row["updates"]))
+title = f"{long_steps} updates with the divergence {'part' if rise.low > 0 else 'do not part'} members from fresh non-members"
+report.profile(rows, "updates", hue="score", xlabel="updates", ylabel="AUC of members against fresh non-members", title=title)
 
 # %%
-fate = "; ".join(f"{n}: cross-entropy {mean[n, lambdas[-1], 'ce'][-1]:.2g}, divergence {mean[n, lambdas[-1], 'kl'][-1]:.2g}" for n in nets)
-traces(losses, lambdas, "score", "panel", ylabel="nats", log="y", title=f"At {lambdas[-1]} in the end, nats: {fate}")
-
-# %%
-met = {n: min(np.subtract(ends[n, longer][0], (kept_at_least, gone_at_least))) >= 0 for n in nets}
-passes = f"{long_steps} updates, {long_steps * score_batch / reference:.1f} times over the reference samples"
-title = f"{passes}, {ours}. " + "; ".join(f"{n}: {'does' if yes else 'does not do'} both" for n, yes in met.items())
-traces(accuracies, [longer], "what", "network", ylabel="accuracy of one network", title=title)
-
-# %%
-found = {(*key, i): maps(results[step]) for key, steps in scores.items() for i, step in enumerate(steps)}
-types = {n: kinds(results[scores[n, ours][0]]) for n in nets}
-main = {"ResNet": "conv", "ViT": "attention"}
-pearson = {
-    (n, by): [np.corrcoef(*(flat(found[n, b, i], types[n], main[n]) for b in (learn, by)))[0, 1] for i in range(len(ends[n, by]))] for n, by in judged
-}
-say = {key: audit.over if len(each) > 1 else np.mean for key, each in ends.items()}
-before = {n: np.mean([[results[s][f"accuracy_{part}"] for part in ("member", "test")] for s in signals[n]], axis=0) for n in nets}
-report.table(
-    [
-        {
-            "network": n,
-            "score": by,
-            "members, kept": say[n, by](kept),
-            "reference, of the way": say[n, by](gone),
-            "r with learnability": say[n, by](pearson[n, by]),
-        }
-        for n, by in judged
-        for kept, gone in [np.transpose(ends[n, by])]
-    ],
-    caption=f"{runs} networks, with {longer.split(', ')[1]} one. Accuracy before, of members and of test samples: "
-    + "; ".join(f"{n} {a:.2f}, {b:.2f}" for n, (a, b) in before.items())
-    + ". Last column: Pearson's correlation with the learnability score, convolutions or attention and MLP",
-)
+panels = {"member": "members", "nonmember": "fresh non-members"}
+rows = [{"updates": str(t), "score": by, "of": panels[n], "value": audit.over(each)} for (by, t, n), each in right.items()]
+rows.sort(key=lambda row: int(row["updates"]))
+lost = {n: audit.paired_difference(right[ours, long_steps, n], right[ours, 0, n]) for n in panels}
+kept = "Members keep their accuracy" if lost["member"].low > -0.05 else "Members lose accuracy too"
+title = f"{kept}; fresh non-members {'lose theirs' if lost['nonmember'].high < -0.02 else 'do not lose theirs'}"
+report.profile(rows, "updates", hue="score", facet="of", null=None, xlabel="updates", ylabel="accuracy", title=title)
 
 # %% [markdown]
-# ## Which weights are chosen, and would another lambda choose others?
+# ## Does it matter to CWRF?
+# The three steps of the paper with each score: score, rewind and hold the top weights, train the rest with RelaxLoss.
 
 # %%
-top = {(*key, rate): highest(score, rate) for key, score in found.items() for rate in rates}
-extremes = lambdas[0], lambdas[-1]
-couples = dict.fromkeys([(learn, again), (again, ours), extremes, *((ours, by) for by in (*lambdas, size) if by != ours)])
-common = {(n, a, b, r): [overlap(top[n, a, i, r], top[n, b, i, r]) for i in range(runs)] for n in nets for a, b in couples for r in rates}
-report.table(
-    [
-        {"network": n, "chosen by": a, "and by": b} | {f"top {100 * rate:g} %": audit.over(common[n, a, b, rate]) for rate in rates}
-        for n in nets
-        for a, b in couples
-    ],
-    caption="Share in common. By chance: " + " and ".join(f"{rate:g}" for rate in rates),
-)
+found = audit.Comparison.of(results, signals, attacks)
+top = {key: [highest(maps(results[s]), share) for s in each] for key, each in (scores | {"again": again}).items()}
+common = {key: [overlap(a, b) for a, b in zip(top["again"], each, strict=True)] for key, each in top.items() if key != "again"}
+apart = audit.paired_difference(common[zero, score_steps], common[ours, score_steps])
+names = {key: key if isinstance(key, str) else f"{key[0]}, {key[1]} updates" for key in ways}
+inside = {key: [float(results[s]["accuracy_member"]) for s in each] for key, each in signals.items()}
+base = (ours, score_steps)
+other = {key: found.more_leaky(key, base, "LiRA") for key in scores if key != base}
+columns = {"member accuracy": {key: audit.over(each) for key, each in inside.items()}, "test accuracy": {key: found.accuracy(key) for key in ways}}
+columns |= {"LiRA, AUC": {key: found.leak(key, "LiRA")["auc"] for key in ways}, "minus the usual score's": other}
+columns |= {"chosen as by learnability, other batches": {key: audit.over(each) for key, each in common.items()}}
+told = f"Over {shadows} models. Chosen as by: share in common of the top {100 * share:g} %; by chance {share:g}. RelaxLoss's alpha is {alpha:g}"
+report.table([{"way": names[key]} | {name: each.get(key) for name, each in columns.items()} for key in ways], caption=told)
+
+# %%
+without = other[zero, score_steps]
+word = "leaks less" if without.high < 0 else "leaks more" if without.low > 0 else "leaks as much"
+title = f"Without the divergence CWRF {word}"
+shown = [{"series": names[key], "test accuracy": found.accuracy(key), "AUC of LiRA": found.leak(key, "LiRA")["auc"]} for key in ways]
+report.tradeoff(shown, "test accuracy", "AUC of LiRA", hue="series", null=None, title=title)
 
 # %% [markdown]
 # ## Verdicts
 
-
 # %%
-def less(couple):
-    """By how much two learnability scores choose more alike, at the rate and of the network where that is least."""
-    return audit.least(audit.paired_difference(common[n, learn, again, r], common[n, *couple, r]) for n in nets for r in rates)
-
-
+then = [float(results[s]["accuracy_test"]) for s in rewound]
+acts = {"rewinding lowers test accuracy, right after it": audit.paired_difference(found.accuracies["undefended"], then)}
+moves = {"the longer score chooses other weights": audit.over([1 - overlap(a, b) for a, b in zip(top[base], top[ours, long_steps], strict=True)])}
 report.judge(
     claims,
-    works=audit.least(audit.largest(margin[n, by] for by in lambdas) for n in nets),
-    lambda_chooses=less(extremes),
-    not_learnability=less((again, ours)),
-    notes={
-        "works": "In `quick`, a few tens of updates move both accuracies or neither; hundreds, over and over the same samples, part them in one network",
-        "not_learnability": f"In `quick`, at {ours} vulnerability is nearly one more learnability score: its updates fit the members too",
-    },
+    few_part=audit.paired_difference(areas[ours, score_steps], areas[zero, score_steps]),
+    more_part=audit.paired_difference(areas[ours, long_steps], areas[ours, score_steps]),
+    members_stay=lost["member"],
+    others_fall=lost["nonmember"],
+    chooses_alike=apart,
+    steps_count_not=other[ours, long_steps],
+    divergence_pays=without,
+    checks={"steps_count_not": acts | moves, "divergence_pays": acts},
+    regime={"member accuracy": audit.over(inside["undefended"]), "test accuracy": found.accuracy("undefended")},
 )
 
 # %% [markdown]
-# **Caveat.** Accuracies are those of batches, before each update. Many passes over few reference samples may teach the network these very samples, so that
-# its accuracy on them falls and that on others does not: no accuracy on fresh samples is stored. In `quick`, the ViT fits nine in ten members.
+# **Caveat.** One lambda, and one rate and defence in CWRF; its leaks are not compared at equal accuracy, fig04b does so.
+# By Tab. 3 CWRF takes .022 from RelaxLoss's AUC. Rules were settled on draw 0 and are judged on this one (seed 1).
 
 # %%
 report.provenance(results)
