@@ -21,10 +21,9 @@
 # extra epochs (control: RelaxLoss from scratch for all of them), or of a defence after cross-entropy with nothing
 # rewound. Curves over strengths, over *r* and against early stopping are `fig08`'s.
 #
-# One *r* for all models, shadows too; lower ones than the default change accuracy by less than a point right after the
-# rewind. The ViT has no HAMP and no CCL in `quick`: the paper's leave LiRA at .50 to .52, inside or not. Epochs are even
-# throughout: RelaxLoss alternates by epoch, so that a last one that is odd moves a leak by itself. Rules were settled
-# on draw 0 and are judged on this one (seed 1).
+# One *r* for all models, shadows too. In `quick` the ViT has neither HAMP nor CCL, which the paper's table leaves at a
+# LiRA of .50 to .52 with and without, nor DP-SGD, which costs most. Epochs are even: RelaxLoss alternates by epoch, so
+# that an odd last one moves a leak by itself. Rules were settled on draw 0 and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-10
@@ -40,7 +39,7 @@ r = 0.05  # share of the weights that is rewound (paper: a grid; lost; Tab. 2 go
 balance = 0.5  # lambda of the score, chosen beforehand (paper: lost)
 score_steps = 30  # updates of the score (paper: lost; "tens")
 score_batch = 64  # samples of each kind in one of them (paper: lost)
-of_vit = ["RelaxLoss", "DP-SGD", "PAST"]  # the ViT's defences (paper: HAMP and CCL too)
+of_vit = ["RelaxLoss", "PAST"]  # the ViT's defences (paper: HAMP, CCL and DP-SGD too)
 relax_alpha = 0.3  # RelaxLoss target loss, nats (paper: as its authors, who have 1 for CIFAR-10)
 ccl_alpha = 0.1  # CCL: share of the cross-entropy; at .5, its authors' example, it does nothing here (paper: not stated)
 past_weight = 0.003  # PAST: weight of the penalty (lost)
@@ -75,6 +74,7 @@ claims = report.claims(
             ("longer", "CWRF is better than RelaxLoss for as long", f"area in the plane of accuracy and LiRA, minus {longer}", {"above": 0.0} | ours),
             ("rewinding", "with nothing rewound they leak more", f"LiRA's AUC, {tuned} minus {inside}, mean", {"above": 0.02} | ours),
         )
+        if (net, name) != ("vit", "longer")
     ),
     regime={f"{net}, {what} accuracy": least for net in models for what, least in (("member", 0.95), ("test", learnt))},
 )
@@ -105,7 +105,8 @@ for net, long, short, batch, lr, wide, count in zip(models, epochs, retrain_epoc
         if name in losses:
             ways[net, name, tuned] = ordinary.train(schedules[1], defence)
         ways[net, name, inside] = held.train(schedules[1], defence)
-    ways[net, "RelaxLoss", longer] = setup.trained(losses["RelaxLoss"], schedules[2])
+    if net != "vit":
+        ways[net, "RelaxLoss", longer] = setup.trained(losses["RelaxLoss"], schedules[2])
 
 attackers = {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()}
 attacks = {(key, a): each.attack(attacker) for key, each in ways.items() for a, attacker in attackers.items()}
@@ -129,10 +130,10 @@ vit HAMP 51.62 50.53 .07 0 54.42 .27 .05 | 52.50 50.15 .05 0 51.50 .13 .02
 vit CCL 54.25 52.18 .02 0 56.33 .12 0 | 53.45 51.68 0 0 51.32 .07 0
 vit PAST 54.84 54.30 .17 .08 62.99 .97 .25 | 54.66 53.86 .15 .08 62.10 .68 .22
 """
-said = {}
-for net, line in [(net, line.split(maxsplit=2)) for net in models for line in printed.strip().splitlines()]:
-    if line[0] == ("vit" if net == "vit" else "resnet"):
-        said |= {(net, line[1], way): row.strip() for way, row in zip((scratch, inside), line[2].split("|"), strict=False)}
+paper = {}
+for net, (kind, d, line) in [(net, line.split(maxsplit=2)) for net in models for line in printed.strip().splitlines()]:
+    if kind == ("vit" if net == "vit" else "resnet"):
+        paper |= {(net, d, way): row.strip() for way, row in zip((scratch, inside), line.split("|"), strict=False)}
 
 found = audit.Comparison.of(results, signals, attacks)
 inner = {key: [float(results[one]["accuracy_member"]) for one in each] for key, each in signals.items()}
@@ -141,8 +142,7 @@ pairs = {net: {d: ((net, d, inside), (net, d, scratch)) for d in defences[net]} 
 
 
 def printed_change(net, d, column):
-    one, other = (float(said[net, d, way].split()[column]) / 100 for way in (inside, scratch))
-    return one - other
+    return sum(sign * float(paper[net, d, way].split()[column]) / 100 for way, sign in ((inside, 1), (scratch, -1)))
 
 
 points = [
@@ -151,22 +151,21 @@ points = [
     for d, pair in each.items()
     for name, column, value in (
         ("test accuracy", 0, found.more_accurate(*pair)),
-        *((f"AUC of {a}", k, found.more_leaky(*pair, a)) for a, k in (("LiRA", 1), ("RMIA", 4))),
+        ("AUC of LiRA", 1, found.more_leaky(*pair, "LiRA")),
+        ("AUC of RMIA", 4, found.more_leaky(*pair, "RMIA")),
     )
 ]
 sure = [row["value"] for row in points if row["number"] == "AUC of LiRA"]
-less, rows = sum(one.high < 0 for one in sure), len(sure)
-title = f"LiRA surely sees less inside CWRF in {less} of {rows} rows, more in {sum(one.low > 0 for one in sure)}"
+title = f"LiRA surely sees less inside CWRF in {sum(one.high < 0 for one in sure)} of {len(sure)} rows, more in {sum(one.low > 0 for one in sure)}"
 report.against_paper(points, "row", facet="number", source="paper, CIFAR-10", xlabel=change, title=title)
 
 # %%
-columns = {f"{a}, {audit.tpr_label(fpr, pool // 2)}": (a, 2 + 3 * (a == "RMIA")) for a in attackers}
 report.table(
     [
         {"network": ", ".join(key), "member": members[key], "test": found.accuracy(key)}
         | {f"{a}, AUC": found.leak(key, a)["auc"] for a in attackers if key in ways}
-        | {name: found.leak(key, a, (fpr,))[f"tpr_at_{100 * fpr:g}%"] for name, (a, _) in columns.items() if key in ways}
-        | ({"paper: test; LiRA, RMIA: AUC, TPR at .1 %": " ".join(said[key].split()[k] for k in (0, 1, 2, 4, 5))} if key in said else {})
+        | {f"{a}, {audit.tpr_label(fpr, pool // 2)}": found.leak(key, a, (fpr,))[f"tpr_at_{100 * fpr:g}%"] for a in attackers if key in ways}
+        | ({"paper: test; LiRA, RMIA: AUC, TPR at .1 %": " ".join(paper[key].split()[k] for k in (0, 1, 2, 4, 5))} if key in paper else {})
         for key in signals
     ],
     caption=f"Mean over {' and '.join(map(str, shadows))} targets; r {100 * r:g} %; {pool // 2:,} non-members resolve {200 / pool:.2g} % FPR",
@@ -182,12 +181,13 @@ for net, each in pairs.items():
     both = [[((net, d, way), "LiRA") for d in defences[net] if d in losses] for way in (tuned, inside)]
     found_here = {
         "lira": audit.largest(found.more_leaky(*pair, "LiRA") for pair in own),
-        "tpr": audit.largest(found.more_leaky(*pair, "LiRA", fpr) for pair in each.values()),
-        "rmia": audit.largest(found.more_leaky(*pair, "RMIA") for pair in each.values()),
+        "tpr": audit.largest(found.more_leaky(*pair, "LiRA", fpr) for pair in own),
+        "rmia": audit.largest(found.more_leaky(*pair, "RMIA") for pair in own),
         "accuracy": audit.least(found.more_accurate(*pair) for pair in each.values()),
-        "longer": found.better_curve([(net, "RelaxLoss", inside)], [(net, "RelaxLoss", longer)], "LiRA"),
         "rewinding": found.stronger(*both, number="auc"),
     }
+    if net != "vit":
+        found_here["longer"] = found.better_curve([(net, "RelaxLoss", inside)], [(net, "RelaxLoss", longer)], "LiRA")
     measured |= {f"{net}_{name}": one for name, one in found_here.items()}
     fell = audit.paired_difference(inner[plain], inner[net, "none", "right after the rewind"])
     acts = {"accuracy on members falls right after the rewind": fell}
