@@ -110,10 +110,6 @@ UNDECIDABLE = {
     "time/architecture at_equal_gap": RARE,
     "time/own01_cheapest_epoch few_find": RARE,
     "time/plane halves_agree": RARE,
-    "weights/fig05a_cinic10 hamp_leak": RARE,
-    "weights/fig06_more_shadows same_order": RARE,
-    "weights/tab03_cifar10 resnet10_tpr": ZERO,
-    "weights/tab03_cifar10 vit_tpr": ZERO,
 }
 # What scores of weights say of each other: a plant would need maps of a given correlation.
 UNPLANTED = ("weights/fig03_tab01_score_entanglement", "weights/own01_score_at_work")

@@ -16,8 +16,8 @@
 # .33 points in place of .64 in the mean). It also says that RelaxLoss gains on both axes and what CCL does to attacks:
 # in `quick` those numbers are `tab03`'s and `fig08`'s, and are not judged a second time.
 #
-# **It would be wrong if** HAMP alone learnt as well, or accuracies varied as much inside CWRF. **Beside the point if** they
-# vary as little after cross-entropy with *nothing* rewound, at equal epochs: our control. Whether HAMP collapses may
+# **It would be wrong if** HAMP alone learnt as well, or accuracies varied as much inside CWRF. **Beside the point if** a
+# HAMP that does fail learns as much after cross-entropy with *nothing* rewound, at equal epochs: our control. Whether HAMP collapses may
 # depend on its form: the paper adopts official code, which takes the divergence's mean over classes where HAMP's paper
 # sums, so that under Adam weight decay weighs more. Both forms are here. CCL has its official factor, .05.
 #
@@ -66,7 +66,6 @@ claims = report.claims(
     claim("hamp_gains", "HAMP is more accurate inside CWRF", "test accuracy, inside CWRF minus from scratch, mean of both forms", above=0.01, **said),
     claim("rewinding_saves", "A strong HAMP learns more than with nothing rewound", "test accuracy, inside CWRF minus that", above=0.01, **said),
     claim("steadier", "Accuracy varies less inside CWRF", f"{spread}, inside CWRF minus from scratch", below=-0.005, **steady),
-    claim("as_steady", "It varies as much with nothing rewound", f"{spread}, {tuned} minus inside CWRF", within=0.005, **(steady | {"margin": None})),
     regime={"undefended member accuracy": 0.95, "undefended test accuracy": learnt},
 )  # fmt: skip
 claims
@@ -91,7 +90,9 @@ by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batc
 held = ordinary.rewind_weights(by, r).hold_weights(by, r)
 ways = {("no defence", scratch): ordinary, ("no defence", "right after the rewind"): held}
 for d, defence in defences.items():
-    ways |= {(d, scratch): setup.trained(defence), (d, inside): held.train(short, defence), (d, tuned): ordinary.train(short, defence)}
+    ways |= {(d, scratch): setup.trained(defence), (d, inside): held.train(short, defence)}
+    if "code" not in d:
+        ways[d, tuned] = ordinary.train(short, defence)
 signals = {way: each.signals() for way, each in ways.items()}
 results = lab.realize(signals, recipe.self_audit(ordinary))
 test_of, inner = (
@@ -104,10 +105,10 @@ test_of, inner = (
 # %%
 plain = "no defence", scratch
 low = min((d for d in defences if d.startswith("HAMP")), key=lambda d: test_of[d, scratch].mean())
-rows = [{"defence": d, "way": way, "value": audit.over(test_of[d, way])} for d in defences for way in (scratch, tuned, inside)]
+rows = [{"defence": d, "way": way, "value": audit.over(test_of[d, way])} for d in defences for way in (scratch, tuned, inside) if (d, way) in ways]
 share = 100 * test_of[low, scratch].mean() / test_of[plain].mean()
-title = f"HAMP alone keeps {share:.0f} % of the undefended accuracy at the least ({low})"
-report.profile(rows, "defence", hue="way", null=float(test_of[plain].mean()), level="no defence", xlabel="", ylabel="test accuracy", title=title)
+title = f"From scratch HAMP keeps {share:.0f} % of the undefended accuracy or more"
+report.against_paper(rows, "defence", hue="way", xlabel="test accuracy", title=title)
 
 # %%
 off = {way: np.abs(each - each.mean()) for way, each in test_of.items()}
@@ -125,7 +126,7 @@ report.table(
 
 # %%
 border, forms = converged * test_of[plain], ("HAMP", "HAMP, code")
-varies = {way: np.mean([off[d, way] for d in defences], axis=0) for way in (scratch, inside, tuned)}
+varies = {way: np.mean([off[d, way] for d in defences], axis=0) for way in (scratch, inside)}
 gain = np.mean([test_of[d, inside] - test_of[d, scratch] for d in forms], axis=0)
 acts = {"accuracy on members falls right after the rewind": audit.paired_difference(inner[plain], inner["no defence", "right after the rewind"])}
 report.judge(
@@ -134,8 +135,7 @@ report.judge(
     hamp_gains=audit.over(gain),
     rewinding_saves=audit.paired_difference(test_of["HAMP, strong", inside], test_of["HAMP, strong", tuned]),
     steadier=audit.paired_difference(varies[inside], varies[scratch]),
-    as_steady=audit.paired_difference(varies[tuned], varies[inside]),
-    checks=dict.fromkeys(("hamp_gains", "rewinding_saves", "steadier", "as_steady"), acts),
+    checks=dict.fromkeys(("hamp_gains", "rewinding_saves", "steadier"), acts),
     regime={"undefended member accuracy": audit.over(inner[plain]), "undefended test accuracy": audit.over(test_of[plain])},
 )
 
