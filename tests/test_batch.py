@@ -110,6 +110,10 @@ UNDECIDABLE = {
     "time/architecture at_equal_gap": RARE,
     "time/own01_cheapest_epoch few_find": RARE,
     "time/plane halves_agree": RARE,
+    "weights/fig05b_cifar100 steadier": RARE,
+    "weights/fig06_more_shadows ccl_alike": RARE,
+    "weights/fig06_more_shadows more_leak": RARE,
+    "weights/fig06_more_shadows relaxloss_alike": RARE,
 }
 # What scores of weights say of each other: a plant would need maps of a given correlation.
 UNPLANTED = ("weights/fig03_tab01_score_entanglement", "weights/own01_score_at_work")

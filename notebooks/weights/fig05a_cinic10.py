@@ -62,7 +62,7 @@ claims = report.claims(
     claim("hamp_accuracy", "HAMP inside CWRF is more accurate than no defence", "test accuracy, difference", above=0.01, **said),
     claim("hamp_leak", "HAMP inside CWRF leaks less than the others", "AUC, minus the least of theirs, larger of both attacks", below=0.0, **said),
     claim("relaxloss_accuracy", "RelaxLoss gains accuracy", f"test accuracy, {change}", above=0.01, **said),
-    claim("relaxloss_leak", "RelaxLoss leaks less", f"AUC, {change}, larger of both attacks", below=-0.02, **said),
+    claim("relaxloss_leak", "RelaxLoss leaks less", f"AUC, {change}, mean of both attacks", below=-0.02, **said),
     claim("ccl_lira", "CCL resists LiRA better", f"AUC of LiRA, {change}", below=-0.02, **said),
     claim("ccl_rmia", "CCL resists RMIA worse", f"AUC of RMIA, {change}", above=0.02, **said),
     claim("rewinding", "With nothing rewound they leak more", "AUC of LiRA, fine-tuned minus inside CWRF, mean of three", above=0.02, **ours),
@@ -72,8 +72,8 @@ claims
 
 # %% [markdown]
 # ## Three defences, three ways
-# CWRF is two lines: rewind and hold; train on. CCL's factor of the whole loss is 1: under Adam another only moves weight
-# decay.
+# CWRF is two lines: rewind and hold; train on. CCL's factor of the whole loss is 1: under Adam another only moves
+# weight decay.
 
 # %%
 scratch, tuned, inside = "from scratch", "nothing rewound", "inside CWRF"
@@ -136,7 +136,7 @@ report.judge(
     hamp_accuracy=found.more_accurate(("HAMP", inside), plain),
     hamp_leak=audit.largest(found.more_leaky(("HAMP", inside), nearest[a], a) for a in attackers),
     relaxloss_accuracy=found.more_accurate(*tested["RelaxLoss"]),
-    relaxloss_leak=audit.largest(found.more_leaky(*tested["RelaxLoss"], a) for a in attackers),
+    relaxloss_leak=found.stronger(*([(way, a) for a in attackers] for way in tested["RelaxLoss"]), number="auc"),
     ccl_lira=found.more_leaky(*tested["CCL"], "LiRA"),
     ccl_rmia=found.more_leaky(*tested["CCL"], "RMIA"),
     rewinding=found.stronger(*mean, number="auc"),

@@ -11,15 +11,16 @@
 # %% [markdown]
 # # Does a defence collapse alone, and does CWRF steady it?
 #
-# **CWRF, Fig. 5b** (CIFAR-100, ResNet18). **The paper says** that HAMP alone does not converge, but does inside CWRF, and
-# that CWRF steadies training: accuracy varies less from run to run (in Tab. 3, over the ResNet18's three defences, by
-# .33 points in place of .64 in the mean). It also says that RelaxLoss gains on both axes and what CCL does to attacks:
-# in `quick` those numbers are `tab03`'s and `fig08`'s, and are not judged a second time.
+# **CWRF, Fig. 5b** (CIFAR-100, ResNet18). **The paper says** that HAMP alone does not converge, but does inside CWRF,
+# and that CWRF steadies training: accuracy varies less from run to run (in Tab. 3, over the ResNet18's three defences,
+# by .33 points in place of .64 in the mean). It also says that RelaxLoss gains on both axes and what CCL does to
+# attacks: in `quick` those numbers are `tab03`'s and `fig08`'s, and are not judged a second time.
 #
-# **It would be wrong if** HAMP alone learnt as well, or accuracies varied as much inside CWRF. **Beside the point if** a
-# HAMP that does fail learns as much after cross-entropy with *nothing* rewound, at equal epochs: our control. Whether HAMP collapses may
-# depend on its form: the paper adopts official code, which takes the divergence's mean over classes where HAMP's paper
-# sums, so that under Adam weight decay weighs more. Both forms are here. CCL has its official factor, .05.
+# **It would be wrong if** HAMP alone learnt as well, or accuracies varied as much inside CWRF. **Beside the point if**
+# a HAMP that does fail learns as much after cross-entropy with *nothing* rewound, at equal epochs: our control.
+# Whether HAMP collapses may depend on its form: the paper adopts official code, which takes the divergence's mean over
+# classes where HAMP's paper sums, so that under Adam weight decay weighs more. Both forms are here. CCL has its
+# official factor, .05.
 #
 # Rules were settled on draw 0 and are judged on this one (seed 1).
 
@@ -140,9 +141,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** The paper does not say what counts as converging; four fifths of the undefended accuracy is ours. Ten classes
-# in `quick`: HAMP's strength is that for a hundred, the lack of samples is real, the number of classes is not. Runs
-# differ in their members too, which adds the same to every way.
+# **Caveat.** The paper does not say what counts as converging; four fifths of the undefended accuracy is ours. Ten
+# classes in `quick`: HAMP's strength is that for a hundred, the lack of samples is real, the number of classes is not.
+# Runs differ in their members too, which adds the same to every way.
 
 # %%
 report.provenance(results)

@@ -12,8 +12,8 @@
 # # Does CWRF's change of a leak depend on how many shadow models the attacker has?
 #
 # **CWRF, Fig. 6** (appendix C.1; CIFAR-100, ResNet18, LiRA). The attack of Fig. 5b again, with more shadow models.
-# **The paper says** that every method leaks more than in Fig. 5b, and that RelaxLoss and CCL still resist better inside
-# CWRF, at slightly better accuracy. The number of shadows is lost.
+# **The paper says** that every method leaks more than in Fig. 5b, and that RelaxLoss and CCL still resist better
+# inside CWRF, at slightly better accuracy. The number of shadows is lost.
 #
 # **It would be wrong if** more shadows found no more leak, or CWRF's change turned under them. All models are targets
 # under each attacker: with few shadows they are attacked in groups, each model by the others of its group. So nothing

@@ -11,17 +11,17 @@
 # %% [markdown]
 # # Is CWRF on the better side of each defence's whole curve?
 #
-# **CWRF, Fig. 8** (appendix C.3; CIFAR-100, ResNet18). Each of RelaxLoss, HAMP and CCL at several strengths, from scratch
-# and inside CWRF: two curves in the plane of accuracy and leak. **The paper says** that with CWRF the curve is on the
-# better side over its whole range, for all three. The text gives no number and no strengths.
+# **CWRF, Fig. 8** (appendix C.3; CIFAR-100, ResNet18). Each of RelaxLoss, HAMP and CCL at several strengths, from
+# scratch and inside CWRF: two curves in the plane of accuracy and leak. **The paper says** that with CWRF the curve is
+# on the better side over its whole range, for all three. The text gives no number and no strengths.
 #
 # **It would be wrong if** the two curves crossed or coincided: then CWRF buys nothing that another strength does not.
 # **Beside the point if** the same defences after cross-entropy with nothing rewound drew as good a curve, at equal
 # epochs, or if earlier epochs of the ordinary training lay on it: our controls. At one strength *r* goes from a share
 # that changes nothing to one that changes much.
 #
-# In `quick` the middle strengths are `tab03`'s networks and `fig05b`'s: no second evidence of what is judged there, but
-# of curves, which no other page has. Rules were settled on draw 0 and are judged on this one (seed 1).
+# In `quick` the middle strengths are `tab03`'s networks and `fig05b`'s: no second evidence of what is judged there,
+# but of curves, which no other page has. Rules were settled on draw 0 and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-100
@@ -172,8 +172,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** An area is of the strengths that were tried: a way whose strengths reach farther has the larger one. So look
-# at the curves first. The paper's strengths are lost.
+# **Caveat.** An area is of the strengths that were tried: a way whose strengths reach farther has the larger one. So
+# look at the curves first. The paper's strengths are lost.
 
 # %%
 report.provenance(results)
