@@ -33,7 +33,7 @@ def roles(data: Data, design: Design, rows: tuple[int, ...]) -> tuple[np.ndarray
     """Roles `(rows, n)` over the samples that the design uses, their indices `(n,)` and labels `(n,)`."""
     samples, train = readers.load(data.name, data.pixels), data.parts[0]
     index = designs.used(design, samples.labels, train)
-    return designs.roles(design, samples.labels, train, rows)[:, index], index, readers.labels(data)[index]
+    return designs.roles(design, samples.labels, train, rows)[:, index], index, readers.labels(data, samples)[index]
 
 
 def weights(state: State) -> Weights:

@@ -22,7 +22,7 @@ from lib.data.designs import Role
 from lib.lab import Result, trainings
 from lib.lab.plans import steps_of
 from lib.localization import courses
-from lib.recipe import Recipe, Step
+from lib.recipe import Halves, Recipe, Step
 
 NOISE = 0.002  # of one model around its way
 OWN = (1.0, 0.15, 0.01)
@@ -46,8 +46,9 @@ def _way(of: Recipe) -> str:
 
 def _later(of: Recipe, field: dataclasses.Field[Any]) -> bool:
     """Whether a field came after the plants and says nothing here: it shall not draw them anew."""
-    later = ("balanced", "dealt", "dropout", "head", "later", "order", "outsiders", "part", "sharpness")
-    return field.name in later and getattr(of, field.name) == field.default
+    later = ("balanced", "dealt", "dropout", "head", "later", "outsiders", "part", "sharpness")
+    came = field.name in later or (field.name == "order" and isinstance(of, Halves))
+    return came and getattr(of, field.name) == field.default
 
 
 @cache

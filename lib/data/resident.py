@@ -97,6 +97,6 @@ def resident(data: Data, device: str = "cpu") -> Resident:
     elif entry.kind == "numbers":
         mean, std = (of(x[: read.train], axis=0, dtype=np.float64) for of in (np.mean, np.std))
         x = ((x - mean) / np.where(std > 0, std, 1)).astype(np.float32)
-    labels = torch.tensor(readers.labels(data), dtype=torch.int64, device=device)
+    labels = torch.tensor(readers.labels(data, read), dtype=torch.int64, device=device)
     pixels = [torch.tensor(moment, dtype=torch.float32, device=device) for moment in (entry.mean, entry.std)]
     return Resident(torch.tensor(x, device=device), labels, pixels[0], pixels[1], read.train, len(entry.classes))
