@@ -118,6 +118,19 @@ def _effect(number: int, of: str, kinds: str, what: str) -> float:
     return 1 - draw if number % 2 else draw
 
 
+@lru_cache(2**16)
+def _amid(number: int, of: str, kinds: str, plain: bool, what: str) -> float:
+    place, holds = float(np.random.default_rng([zlib.crc32(of.encode()), number]).random()), "Hold" in kinds
+    place = 0.4 + 0.2 * place if holds else place
+    if kinds == "Train()" and plain:
+        place = 1.0  # a whole ordinary training
+    if kinds.startswith(("Hold(", "Rewind(")):
+        place = -0.5  # thrown back, not trained again
+    if what == "TEST":  # all have learnt
+        return 0.7 + 0.25 * place + ((0.0, 0.1, -0.1)[number % 3] if holds else 0.0)
+    return LINED.get(what, 0.3 + 0.4 * place)
+
+
 class Late(Mapping[str, np.ndarray]):
     """Arrays of which some are drawn when first looked at: most claims on `Signals` ask for accuracies alone."""
 
@@ -168,8 +181,11 @@ class Planted:
         """In [0, 1], the same for all models of a way; `OWN` tells how much of it alike chains do not share.
 
         From the 40th plant on, for claims of no difference, ways hardly differ, or are of two kinds that are equal
-        inside; from the 56th on they lie on one line, more accurate where they leak more, and expose the same samples.
+        inside; from the 56th on they lie on one line, more accurate where they leak more, and expose the same samples;
+        from the 80th on what holds a part lies amid the others, and as accurate as they, more, or less.
         """
+        if self.number >= 80:
+            return _amid(self.number, way(of), chain(of), getattr(of, "objective", None) == recipe.CrossEntropy(), what)
         return _effect(self.number, way(of), chain(of), what)
 
     def draws(self, step: Step) -> np.random.Generator:

@@ -259,7 +259,8 @@ class Setup:
         wholes = [replace(first, row=2 * first.row) for first in firsts]
         halves = [replace(whole, row=whole.row + 1) for whole in wholes]
         if common:
-            assert isinstance(self.design, Halves)
+            if not isinstance(self.design, Halves):
+                raise BadInput(f"a common order is one of Halves, not of {type(self.design).__name__}")
             design = replace(self.design, order="common")
             schedule = replace(self.schedule, batch=self.schedule.batch // 2)
             halves = [replace(half, schedule=schedule, design=design) for half in halves]
