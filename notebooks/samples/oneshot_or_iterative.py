@@ -36,7 +36,7 @@ sparsity = 0.6  # share of the weights of each layer that is removed (slides: .6
 rates = [[], []]  # of each: further shares, with single weights (slides: .5 and .7)
 pruners = [["L1 unstructured"], ["L1 unstructured", "L1 structured"]]  # of each, the main one first (slides: L2 structured, too)
 one_go = [True, False]  # of each: train the one-shot network as many epochs in one go, too (ours)
-patience = None  # epochs without a better dev accuracy before training stops; None: all are trained (published code: 5)
+patience = [None, None]  # of each: epochs without a better dev accuracy before training stops; None: all are trained (published code: 5)
 batch = [128, 32]  # of each: samples a step (published code: 128)
 lr = [0.001, 0.002]  # of each: learning rate of Adam (published code: 0.001)
 decay = "constant"  # of that rate, by the epoch (published code: constant)
@@ -83,11 +83,11 @@ claims
 attackers = {"Conf": Threshold(), "Mentr": Threshold("modified_entropy"), "LiRA": LiRA("offline_cdf")}
 attackers |= {"SAMIA": SAMIA(epochs=samia_epochs, optimizer="adam", lr=0.001)} if samia_epochs else {}
 ends, seen, go = (0, 1, rounds), (0, 1, rounds // 2 + 1, rounds), ("at once, one go", rounds)
-ways, cut, main, given = {}, {}, f"{one}, {sparsity:.0%}", {"optimizer": "adam", "decay": decay, "patience": patience}
+ways, cut, main, given = {}, {}, f"{one}, {sparsity:.0%}", {"optimizer": "adam", "decay": decay}
 for i, d in enumerate(data):
-    short, whole = (Schedule(n * round_epochs[i], batch[i], lr=lr[i], **given) for n in (1, rounds))
+    short, whole = (Schedule(n * round_epochs[i], batch[i], lr=lr[i], patience=patience[i], **given) for n in (1, rounds))
     design = VictimAttacker(pool[i], seed=seed, dev=dev[i], victims=victims)
-    what, long = Data(d, pixels[i] or None, joined=True), Schedule(epochs[i], batch[i], lr=lr[i], **given)
+    what, long = Data(d, pixels[i] or None, joined=True), Schedule(epochs[i], batch[i], lr=lr[i], patience=patience[i], **given)
     dense = Setup(what, design, Model(model[i], width[i], stem[i]), long, victims + shadows, seed, precision).trained()
     head = model[i] != "fc"
     ways |= {(d, main, kept, k): each for k, each in enumerate((dense, *dense.iteratively(None, 0, short, rounds))) if k in seen}  # 0: dense
