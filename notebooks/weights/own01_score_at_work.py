@@ -127,7 +127,7 @@ lead = {t: np.subtract(*(values[ours, t, "AUC", n] for n in sorts[:2])) for t in
 lost = {n: audit.paired_difference(values[ours, score_steps, "accuracy", n], values[ours, 0, "accuracy", n]) for n in sorts}
 shown = [{"what": what, "updates": str(t), "score": by, "of": n, "value": audit.over(each)} for (by, t, what, n), each in values.items()]
 word = {n: "part" if each.low > 0 else "do not part" for n, each in rise.items()}
-title = f"The updates {word[sorts[0]]} the members they see from non-members, and {word[sorts[1]]} the others further"
+title = f"The updates {word[sorts[0]]} members they see from non-members, and {word[sorts[1]]} others further"
 rows = [row for row in shown if row["what"] == "AUC"]
 report.profile(rows, "updates", hue="score", facet="of", xlabel="updates", ylabel="AUC against fresh non-members", title=title)
 
