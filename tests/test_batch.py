@@ -106,7 +106,6 @@ UNDECIDABLE = {
     "time/architecture at_equal_gap": RARE,
     "time/own01_cheapest_epoch few_find": RARE,
     "time/plane halves_agree": RARE,
-    "weights/fig04b_tab02_rewind_or_remove rewinding_helps": REACH,
     "weights/fig04b_tab02_rewind_or_remove score_matters": RARE,
     "weights/fig05b_cifar100 steadier": RARE,
     "weights/fig06_more_shadows ccl_alike": RARE,

@@ -188,7 +188,8 @@ def weigh(criterion: Criterion, own: Subject, init: Subject | None) -> tuple[Map
 
 @weigh.register(Taylor)
 def _(criterion: Taylor, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
-    members, reference, start = own.samples(Role.MEMBER), own.samples(Role.REFERENCE), init.net if init else None
+    members, reference = own.samples(Role.MEMBER)[:: criterion.every], own.samples(Role.REFERENCE)
+    start = init.net if init else None
     return taylor(own.net, own.data, members, criterion, seed=own.training.seed, reference=reference, init=start)
 
 

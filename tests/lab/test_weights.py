@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from lib import BadInput, lab, selection, store
+from lib.data.designs import Role
 from lib.lab.exchange import dump, undump
 from lib.lab.plans import plan
 from lib.lab.prices import work
 from lib.localization.score_maps import kinds, maps
+from lib.localization.scores import taylor
 from lib.recipe import (
     SNIP,
     At,
@@ -145,6 +147,17 @@ def test_the_state_after_a_scores_updates_is_the_one_that_it_would_score_next() 
         train.prune(0.5).updated(VULNERABLE)
     with pytest.raises(BadInput, match="reference"):
         Setup(DATA, RandomHalves(80, test=40), MODEL, SHORT, 1).trained().updated(VULNERABLE)
+
+
+def test_updates_that_see_every_other_member_are_those_of_these_members_alone() -> None:
+    (train,) = pool(1)
+    half = Learnability(3, 16, every=2)
+    lab.realize(train.updated(half))
+    own = Subject(train)
+    taylor(own.net, own.data, own.samples(Role.MEMBER)[::2], Learnability(3, 16), seed=train.seed)
+    moved = {name: value.cpu().numpy() for name, value in own.net.state_dict().items()}
+    assert all(np.array_equal(each, moved[name]) for name, each in arrays(train.updated(half)).items())
+    assert half.passes(80, 0) == 3 * 3 * 16 and half.passes(21, 0) == 3 * 3 * 11
 
 
 def test_of_what_a1_removes_norms_or_all_others_may_go_alone() -> None:
