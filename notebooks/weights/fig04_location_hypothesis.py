@@ -75,10 +75,9 @@ design = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
 m1 = Setup(Data(data, pixels), design, Model(model, width, stem), schedule, models, seed, precision).trained()
 by = m1.score(Learnability(steps=score_steps, batch=score_batch))
 m2, m3 = m1.at("init").prune(sparsity, by).train(schedule), m1.prune(sparsity, by)
-networks = {"M1, dense": m1, "M2, rewound and retrained": m2}
+networks = {"M1, dense": m1, "M3, no retraining": m3, "M2, rewound and retrained": m2}
 networks["another initialisation"] = m1.rewind("stem", fresh=True).prune(sparsity, by).train(schedule)
 networks["other places"] = m1.at("init").prune(sparsity, [score.shuffle(seed) for score in by]).train(schedule)
-networks["M3, no retraining"] = m3
 signals = {(name, epochs): each.signals() for name, each in networks.items()}
 signals |= {(name, epoch): networks[name].at(epoch).signals() for name in networks if name != "M3, no retraining" for epoch in moments}
 
@@ -99,7 +98,7 @@ def minus(one, other):
     return audit.paired_difference(last[one], last[other])
 
 
-m1_, m2_, fresh, others, m3_ = networks
+m1_, m3_, m2_, fresh, others = networks
 recovers, wrecked, places = minus(m2_, m1_), minus(m2_, m3_), minus(m2_, others)
 drawn = {(n, e): (n, e) for n, e in signals} | {(m3_, e): (m3_, epochs) for e in moments}  # no epoch changes M3
 rows = [{"network": n, "epoch": e, "of": side, "value": audit.over(accuracy[*key, side])} for (n, e), key in drawn.items() for side in sides]
