@@ -19,9 +19,10 @@
 # main weights (convolutions, or attention and MLP), lower in linear and lowest in norm weights.
 #
 # **It would be wrong if** the main weights agreed less, or the order were another one. It would be **beside the point**
-# if any two such scores agreed so much. Both share the factor |w|: with gradients shuffled only that is left. And one
-# score does not agree with itself, if its batches are others: the learnability score against itself is the *ceiling*.
-# What lies between floor and ceiling is what vulnerability has of its own.
+# if any two such scores agreed so much. Both share the factor |w|, and both are large in the same layers: with gradients
+# shuffled inside each tensor only that is left, the *floor*. So we also ask **inside the layers**: the mean of each
+# tensor's own correlation. And one score does not agree with itself, if its batches are others: the learnability score
+# against itself is the *ceiling*. What lies between floor and ceiling is what vulnerability has of its own.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: not stated, 100 classes by the shares of Tab. 1
@@ -58,20 +59,21 @@ PAPER = {
     "ResNet": {"all": 0.8329, "main": 0.9410, "linear": 0.8096, "norm": 0.6776},
     "ViT": {"all": 0.7667, "main": 0.9068, "linear": 0.8642, "norm": 0.7336},
 }
-fall, tab = "smaller of main minus linear and linear minus norm", {"paper": "Tab. 1", "control": "shuffled gradients; the ceiling"}
+tab = {"paper": "Tab. 1", "control": "shuffled gradients; the ceiling"}
 fit = {n: (f"{n}, member accuracy", f"{n}, test accuracy") for n in nets}
-ours, both = {"paper": "our control"}, "smaller over both networks"
+ours, both = {"paper": "our control"}, "over both networks"
 claims = report.claims(
     *(report.Claim(f"{n.lower()}_main", f"{n}: main weights agree as in Tab. 1", f"{r_main} minus {PAPER[n]['main']:.3f}", within=0.05, needs=fit[n], **tab)
       for n in nets),
-    *(report.Claim(f"{n.lower()}_order", f"{n}: main > linear > norm", f"Pearson's correlation, {fall}", above=0.0, margin=0.1, needs=fit[n], **tab)
-      for n in nets),
-    report.Claim("linear_least", "Of the three, linear weights agree least", f"Pearson's correlation, main or norm minus linear, {both}", above=0.0, margin=0.08,
+    report.Claim("order", "Main > linear > norm", f"Pearson's correlation, smallest of main minus linear and linear minus norm, {both}", above=0.0, margin=0.1, **tab),
+    report.Claim("linear_least", "Of the three, linear weights agree least", f"Pearson's correlation, main or norm minus linear, smallest {both}", above=0.0, margin=0.08,
         control="two networks; also of ranks given |w|, in the table", **ours),
-    report.Claim("beyond_factor", "A shared |w| makes less than half of the agreement", f"{r_main}, minus twice the shuffled gradients', {both}",
-        above=0.0, margin=0.1, control="shuffled gradients", **ours),
-    report.Claim("near_ceiling", "Vulnerability is nearly one more learnability score", f"{r_main}, ceiling minus with vulnerability, larger of both networks",
-        below=0.1, margin=0.1, control="other batches in each pair", **ours),
+    report.Claim("beyond_factor", "A shared |w| and shared layers make less than three quarters of the agreement",
+        f"{r_main}, minus 4/3 of the shuffled gradients', smaller {both}", above=0.0, margin=0.1, control="gradients shuffled inside each tensor", **ours),
+    report.Claim("near_ceiling", "Pooled over layers, main weights' vulnerability is nearly one more learnability score",
+        f"{r_main}, ceiling minus with vulnerability, larger {both}", below=0.1, margin=0.1, control="other batches in each pair", **ours),
+    report.Claim("inside_layers", "Inside the layers it falls short of that", f"mean over tensors of {r_main}, ceiling minus with vulnerability, smaller {both}",
+        above=0.02, margin=0.05, control="other batches in each pair; no layer's scale", **ours),
     regime=dict(zip((name for each in fit.values() for name in each), (known[0], learnt, known[1], learnt), strict=True)),
 )  # fmt: skip
 claims
@@ -102,11 +104,9 @@ types = {n: {name: "main" if kind == main[n] else kind for name, kind in kinds(r
 pairs = {"the two scores": (learn, risk), "learnability with itself": (learn, again), "the two, other batches": (again, risk)}
 compared = {
     (n, pair, row.kind, i): row
-    for n in nets
-    for pair in pairs.values()
-    for i in range(runs)
+    for n in nets for pair in pairs.values() for i in range(runs)
     for row in agreement(*(found[n, by, i] for by in (*pair, size)), types[n])
-}
+}  # fmt: skip
 rows = [(n, kind) for n in nets for kind in every if (n, (learn, risk), kind, 0) in compared]
 share = {(n, kind): compared[n, (learn, risk), kind, 0].share for n, kind in rows}
 
@@ -129,26 +129,29 @@ report.density(panels, title=f"The paper's order, main > linear > norm, is that 
 
 # %% [markdown]
 # ## Tab. 1: how far they agree, and what that is worth
-# *Gradients shuffled* is the floor, of which the upper end is shown. *Learnability with itself* is the ceiling; its
-# batches differ, as they do in the last row.
+# *Gradients shuffled*, inside each tensor, is the floor, of which the upper end is shown. *Learnability with itself* is
+# the ceiling; its batches differ, as they do in *the two, other batches*. All is pooled over layers here.
 
 # %%
 shown = {name: ("pearson", pair) for name, pair in pairs.items()} | {"gradients shuffled": ("null", (learn, risk))}
-apart = {n: audit.paired_difference(read(n, "main", pair=(learn, again)), read(n, "main", pair=(again, risk))) for n in nets}
+ceiling, others = (learn, again), (again, risk)
+apart = {(n, by): audit.paired_difference(*(read(n, "main", by, each) for each in (ceiling, others))) for n in nets for by in ("pearson", "within")}
 table = [{"network": n, "weights": k, "by": by, "value": audit.over(read(n, k, *what))} for n, k in rows for by, what in shown.items()]
 table = [row | {"paper": PAPER[row["network"]].get(row["weights"]) if row["by"] == "the two scores" else None} for row in table]
-near = all(gap.high < 0.1 for gap in apart.values())
-title = f"Main weights agree {'nearly as far as' if near else 'less than'} one score does with itself"
+near = all(apart[n, "pearson"].high < 0.1 for n in nets)
+title = f"Pooled over layers, main weights agree {'nearly as far as' if near else 'less than'} one score does with itself"
 report.against_paper(table, "weights", hue="by", facet="network", xlabel="Pearson's correlation", title=title)
 
 # %%
 portion = {"ResNet": {"all": 100, "main": 99.5, "linear": 0.45, "norm": 0.05}, "ViT": {"all": 100, "main": 99.39, "linear": 0.54, "norm": 0.07}}
 numbers = {"Pearson": "pearson", "Pearson, given |w|": "partial", "ranks": "spearman", "ranks, given |w|": "partial_spearman"}
+numbers |= {"Pearson, inside the layers": "within"}
 both_shares = {(n, kind): f"{100 * share[n, kind]:.2f} ({portion[n].get(kind, '–')})" for n, kind in rows}
 report.table(
     [
         {"network": n, "weights": kind, "share, % (paper)": both_shares[n, kind], "paper": PAPER[n].get(kind)}
         | {name: audit.over(read(n, kind, number)) for name, number in numbers.items()}
+        | {"inside the layers, ceiling": audit.over(read(n, kind, "within", ceiling))}
         for n, kind in rows
     ],
     paper="Tab. 1, ResNet18 and ViT, Pearson",
@@ -159,25 +162,28 @@ report.table(
 # ## Verdicts
 
 # %%
-twice = {n: audit.paired_difference(read(n, "main"), 2 * read(n, "main", "null")) for n in nets}
+above = {n: audit.paired_difference(read(n, "main"), 4 / 3 * read(n, "main", "null")) for n in nets}
+head = {n: audit.paired_difference(*(read(n, "linear", pair=each) for each in (ceiling, others))) for n in nets}
 learned = {n: [audit.over([float(results[s][f"accuracy_{part}"]) for s in signals[n]]) for part in ("member", "test")] for n in nets}
 report.judge(
     claims,
     **{f"{n.lower()}_main": audit.over(read(n, "main") - PAPER[n]["main"]) for n in nets},
-    **{f"{n.lower()}_order": falls[n] for n in nets},
+    order=audit.least(falls.values()),
     linear_least=audit.least(minus(n, kind, "linear") for n in nets for kind in ("main", "norm")),
-    beyond_factor=audit.least(twice.values()),
-    near_ceiling=audit.largest(apart.values()),
+    beyond_factor=audit.least(above.values()),
+    near_ceiling=audit.largest(apart[n, "pearson"] for n in nets),
+    inside_layers=audit.least(apart[n, "within"] for n in nets),
     regime={name: one for n in nets for name, one in zip(fit[n], learned[n], strict=True)},
-    notes=dict.fromkeys(
-        (f"{n.lower()}_order" for n in nets),
-        "The head stands next to both losses, and has few weights: that it agrees least is our guess, not the paper's",
-    ),
+    notes={
+        "order": "The head stands next to both losses, and has few weights: that it agrees least is our guess, not the paper's",
+        "near_ceiling": f"Not so of the head: ceiling minus with vulnerability {', '.join(f'{n} {head[n]}' for n in nets)}",
+    },
 )
 
 # %% [markdown]
 # **Caveat.** Ten classes, where the paper's shares fit a head of a hundred. One lambda, one number of updates: own01 has
-# others. Rules were settled on draw 0 and are judged on this one (seed 1).
+# others. Rules, sizes and rates were settled on draw 0, a referee's objections in hand, and are judged on this one
+# (seed 1).
 
 # %%
 report.provenance(results)
