@@ -431,7 +431,7 @@ def against_paper(
 
     turned = {"_y": "_x", "_y_low": "_x_low", "_y_high": "_x_high", "_at": "_y"}
     return draw(
-        [(table.rename(columns=turned), points), (printed.rename(columns=turned), marker(**HOLLOW))], looks=looks,
+        [(printed.rename(columns=turned), marker(**HOLLOW)), (table.rename(columns=turned), points)], looks=looks,
         hue=hue, facet=facet, height=height, widest=3, dress=dress, words=words,
     )  # fmt: skip
 
