@@ -106,11 +106,11 @@ plain = "no defence", scratch
 line = [("no defence", f"epoch {e}") for e in stops] + [plain]
 theirs = [plain, *((d, way) for d in losses for way in (scratch, inside))]
 least = {a: min(theirs, key=lambda way: found.leak(way, a)["auc"].value)[1] for a in attackers}
-news = " and to ".join(f"{a} {way}" for a, way in least.items()) if len(set(least.values())) > 1 else f"both attacks {least['LiRA']}"
+news = ", ".join(f"{way} to {a}" for a, way in least.items()) if len(set(least.values())) > 1 else f"{least['LiRA']}, to both attacks"
 lines = {"no defence, by epochs": line} | {way: [(d, way) for d in losses] for way in (scratch, tuned, inside)}
-joined = [row | {"variant": name} for d in losses for a in attackers for name, keys in lines.items()
+joined = [row | {"variant": name} for a in attackers for d in losses for name, keys in lines.items()
           for row in found.plane({name: keys if "epochs" in name else [(d, name)]}, a, panel=f"{a}, {d}")]  # fmt: skip
-report.tradeoff(joined, null=None, xlabel="test accuracy", ylabel="AUC", title=f"Of the paper's points the least leaky is to {news}")
+report.tradeoff(joined, null=None, xlabel="test accuracy", ylabel="AUC", title=f"The least leaky of the paper's points is {news}")
 
 # %%
 beside = {way: found.beside_line(way, line, "LiRA") for way in ways if way[0] in losses}

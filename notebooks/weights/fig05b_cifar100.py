@@ -122,8 +122,8 @@ low = min((d for d in defences if d.startswith("HAMP")), key=lambda d: test_of[d
 rows = [{"defence": d, "way": way, "value": audit.over(test_of[d, way])} for d in defences for way in (scratch, tuned, inside) if (d, way) in ways]
 share = 100 * test_of[low, scratch].mean() / test_of[plain].mean()
 strong_loses = audit.paired_difference(test_of["HAMP, strong", inside], test_of["HAMP, strong", scratch])
-points = f"{100 * strong_loses.value:+.0f} points".replace("-", "−")
-title = f"From scratch HAMP keeps {share:.0f} % of the undefended accuracy or more; inside CWRF the strong form is at {points}"
+points = f"{'gains' if strong_loses.value > 0 else 'loses'} {abs(100 * strong_loses.value):.0f} points"
+title = f"From scratch HAMP keeps {share:.0f} % of the undefended accuracy or more; inside CWRF the strong form {points}"
 report.against_paper(rows, "defence", hue="way", xlabel="test accuracy", title=title)
 
 # %%

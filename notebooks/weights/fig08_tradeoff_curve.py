@@ -137,10 +137,11 @@ title = f"Inside CWRF {' and '.join(winners) or 'no defence'} surely beats stopp
 report.tradeoff(plane, null=None, xlabel="test accuracy", ylabel="AUC of LiRA", title=title)
 
 # %%
-more = [{"r": 100 * share, "value": found.more_leaky(way, (first, tuned), "LiRA")} for share, way in zip(rates, by_rate, strict=True)]
+shown = {scratch: (first, scratch), tuned: (first, tuned)} | {f"r = {100 * share:g} %": way for share, way in zip(rates, by_rate, strict=True)}
 rise = found.more_leaky(by_rate[-1], by_rate[0], "LiRA")
 title = f"From r = {few} to {most} RelaxLoss's AUC of LiRA {'rises' if rise.value > 0 else 'changes'} by {rise.value:.3f}".replace("-", "−")
-report.curves(more, "r", null=0.0, level=tuned, log="x", xlabel="share rewound and held, %", ylabel=f"AUC of LiRA, minus {tuned}", title=title)
+rows = [{"way": name, "value": found.leak(way, "LiRA")["auc"]} for name, way in shown.items()]
+report.against_paper(rows, "way", xlabel=f"AUC of LiRA, RelaxLoss {first[1]}", title=title)
 
 # %%
 report.table(
