@@ -9,20 +9,21 @@
 # ---
 
 # %% [markdown]
-# # Does a defence collapse alone, and does CWRF steady it?
+# # Does a defence collapse alone, and does CWRF help it?
 #
 # **CWRF, Fig. 5b** (CIFAR-100, ResNet18). **The paper says** that HAMP alone does not converge, but does inside CWRF,
 # and that CWRF steadies training: accuracy varies less from run to run (in Tab. 3, over the ResNet18's three defences,
-# by .33 points in place of .64 in the mean). It also says that RelaxLoss gains on both axes and what CCL does to
-# attacks: in `quick` those numbers are `tab03`'s and `fig08`'s, and are not judged a second time.
+# by .33 points in place of .64 in the mean: the table shows ours, unjudged, since that takes more runs). It also says
+# that RelaxLoss gains on both axes and what CCL does to attacks: in `quick` those are `tab03`'s and `fig08`'s claims.
 #
-# **It would be wrong if** HAMP alone learnt as well, or accuracies varied as much inside CWRF. **Beside the point if**
-# a HAMP that does fail learns as much after cross-entropy with *nothing* rewound, at equal epochs: our control.
-# Whether HAMP collapses may depend on its form: the paper adopts official code, which takes the divergence's mean over
-# classes where HAMP's paper sums, so that under Adam weight decay weighs more. Both forms are here. CCL has its
-# official factor, .05.
+# **It would be wrong if** HAMP alone learnt as well, or lost by CWRF. After cross-entropy with *nothing* rewound, at
+# equal epochs, is our control in the table. Both may depend on a defence's form: the paper adopts official code, which
+# takes HAMP's divergence as the mean over classes where HAMP's paper sums, so that under Adam weight decay weighs more,
+# and gives CCL's whole loss a factor of .05. Both forms of both are here, and HAMP's other published strength.
 #
-# Rules were settled on draw 0 and are judged on this one (seed 1).
+# CCL's share .5, its authors' example, does nothing in `quick` (draw 0: LiRA's AUC .891 against .886 undefended, +.005
+# [−.010, .020]), so it has .1. Rules, sizes and rates were settled on draw 0, a referee's objections in hand, and are
+# judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-100
@@ -47,26 +48,29 @@ epochs = 12  # epochs from scratch (paper: lost)
 retrain_epochs = 6  # epochs of retraining; even, as RelaxLoss's last epoch matters (paper: lost)
 batch = 64  # samples a step (paper: lost)
 lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-runs = 10  # networks of each kind (paper: three)
+runs = 10  # networks of each kind, in complement pairs (paper: three)
 learnt = 0.6  # least test accuracy of a network that has learnt (ours)
 seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
+from scipy.special import softmax
 
 from lib import audit, lab, recipe, report
+from lib.data.designs import Role
 
 scratch, inside, tuned = "from scratch", "inside CWRF", "nothing rewound"
-claim, spread = report.Claim, "distance of a run's test accuracy from the runs' mean, mean of all defences"
+claim, change = report.Claim, f"{inside} minus {scratch}"
 said = {"paper": "Fig. 5b, section 5.2", "control": "one r; paired over runs", "margin": 0.02}
-steady = {"paper": "section 5.2", "control": "the same runs' seeds and members", "margin": 0.005}
+forms = {"paper": "official implementations", "control": "the same runs' seeds and members"}
 converged = 0.8
 claims = report.claims(
     claim("hamp_alone", "HAMP alone does not converge in some form", f"test accuracy minus {converged:g} of the undefended, least", below=0.0, **said),
-    claim("hamp_gains", "HAMP is more accurate inside CWRF", "test accuracy, inside CWRF minus from scratch, mean of both forms", above=0.01, **said),
-    claim("rewinding_saves", "A strong HAMP learns more than with nothing rewound", "test accuracy, inside CWRF minus that", above=0.01, **said),
-    claim("steadier", "Accuracy varies less inside CWRF", f"{spread}, inside CWRF minus from scratch", below=-0.005, **steady),
+    claim("hamp_gains", "HAMP is more accurate inside CWRF", f"test accuracy, {change}, mean of its three forms", above=0.01, **said),
+    claim("strong_keeps", "HAMP's other strength loses less than two points inside CWRF", f"test accuracy, {change}, HAMP strong", above=-0.02, **said),
+    claim("hamp_form", "HAMP learns as well in its official form", f"test accuracy {scratch}, official minus its paper's", within=0.02, **forms),
+    claim("ccl_form", "CWRF changes CCL's leak as much in the official form", f"AUC of LiRA, {change}, official minus plain", within=0.04, **forms),
     regime={"undefended member accuracy": 0.95, "undefended test accuracy": learnt},
 )  # fmt: skip
 claims
@@ -95,10 +99,19 @@ for d, defence in defences.items():
     if "code" not in d:
         ways[d, tuned] = ordinary.train(short, defence)
 signals = {way: each.signals() for way, each in ways.items()}
-results = lab.realize(signals, recipe.self_audit(ordinary))
+attacks = {((d, way), "LiRA"): ways[d, way].attack(recipe.LiRA()) for d in defences if d.startswith("CCL") for way in (scratch, inside)}
+results = lab.realize(signals, attacks, recipe.self_audit(ordinary))
+found = audit.Comparison.of(results, signals, attacks)
 test_of, inner = (
     {way: np.array([float(results[one][f"accuracy_{part}"]) for one in each]) for way, each in signals.items()} for part in ("test", "member")
 )
+
+
+def sureness(way):
+    """Mean probability of the most probable class, over members: `(runs,)`."""
+    every = [softmax(results[one]["logits"][results[one]["role"] == Role.MEMBER], axis=1) for one in signals[way]]
+    return np.array([each.max(axis=1).mean() for each in every])
+
 
 # %% [markdown]
 # ## Accuracy, and by how much it varies
@@ -108,35 +121,44 @@ plain = "no defence", scratch
 low = min((d for d in defences if d.startswith("HAMP")), key=lambda d: test_of[d, scratch].mean())
 rows = [{"defence": d, "way": way, "value": audit.over(test_of[d, way])} for d in defences for way in (scratch, tuned, inside) if (d, way) in ways]
 share = 100 * test_of[low, scratch].mean() / test_of[plain].mean()
-title = f"From scratch HAMP keeps {share:.0f} % of the undefended accuracy or more"
+strong_loses = audit.paired_difference(test_of["HAMP, strong", inside], test_of["HAMP, strong", scratch])
+points = f"{'gains' if strong_loses.value > 0 else 'loses'} {abs(100 * strong_loses.value):.0f} points"
+title = f"From scratch HAMP keeps {share:.0f} % of the undefended accuracy or more; inside CWRF the strong form {points}"
 report.against_paper(rows, "defence", hue="way", xlabel="test accuracy", title=title)
 
 # %%
-off = {way: np.abs(each - each.mean()) for way, each in test_of.items()}
+vary = {way: np.mean([100 * test_of[d, way].std(ddof=1) for d in defences]) for way in (scratch, inside)}
 report.table(
     [
         {"trained with": d, "way": way, "member": audit.over(inner[d, way]), "test": audit.over(each)}
-        | {"deviation of runs, points": f"{100 * each.std(ddof=1):.2f}", "mean distance from their mean": audit.over(off[d, way])}
+        | {"deviation of runs, points": f"{100 * each.std(ddof=1):.2f}"}
+        | ({"LiRA, AUC": found.leak((d, way), "LiRA")["auc"]} if ((d, way), "LiRA") in attacks else {})
         for (d, way), each in test_of.items()
     ],
-    caption=f"{runs} runs, each with members, initialisation and order of its own. Tab. 3 prints deviations of .23 to 1.21 points over three runs",
+    caption=f"{runs} runs, each with members, initialisation and order of its own. Mean deviation {vary[scratch]:.2f} points {scratch}, "
+    f"{vary[inside]:.2f} {inside}; Tab. 3 prints .23 to 1.21 over three runs",
 )
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-border, forms = converged * test_of[plain], ("HAMP", "HAMP, code")
-varies = {way: np.mean([off[d, way] for d in defences], axis=0) for way in (scratch, inside)}
-gain = np.mean([test_of[d, inside] - test_of[d, scratch] for d in forms], axis=0)
+border, hamps = converged * test_of[plain], [d for d in defences if d.startswith("HAMP")]
+gain = np.mean([test_of[d, inside] - test_of[d, scratch] for d in hamps], axis=0)
+by_form = [found.reached(((d, inside), "LiRA"), number="auc") - found.reached(((d, scratch), "LiRA"), number="auc") for d in ("CCL, code", "CCL")]
+effect = max(each.design_effect for each in attacks.values())
+softer = {d: {f"{d}: less sure of members": audit.paired_difference(sureness(plain), sureness((d, scratch)))} for d in hamps}
+lower = {d: {f"{d}: less accurate on members": audit.paired_difference(inner[plain], inner[d, scratch])} for d in ("CCL", "CCL, code")}
 acts = {"accuracy on members falls right after the rewind": audit.paired_difference(inner[plain], inner["no defence", "right after the rewind"])}
 report.judge(
     claims,
-    hamp_alone=audit.least(audit.paired_difference(test_of[d, scratch], border) for d in forms),
+    hamp_alone=audit.least(audit.paired_difference(test_of[d, scratch], border) for d in hamps),
     hamp_gains=audit.over(gain),
-    rewinding_saves=audit.paired_difference(test_of["HAMP, strong", inside], test_of["HAMP, strong", tuned]),
-    steadier=audit.paired_difference(varies[inside], varies[scratch]),
-    checks=dict.fromkeys(("hamp_gains", "rewinding_saves", "steadier"), acts),
+    strong_keeps=strong_loses,
+    hamp_form=audit.paired_difference(test_of["HAMP, code", scratch], test_of["HAMP", scratch]),
+    ccl_form=audit.paired_difference(*by_form, design_effect=effect),
+    checks={"hamp_alone": softer["HAMP"] | softer["HAMP, code"] | softer["HAMP, strong"], "hamp_form": softer["HAMP"] | softer["HAMP, code"]}
+    | {"hamp_gains": acts, "strong_keeps": acts, "ccl_form": acts | lower["CCL"] | lower["CCL, code"]},
     regime={"undefended member accuracy": audit.over(inner[plain]), "undefended test accuracy": audit.over(test_of[plain])},
 )
 

@@ -17,10 +17,12 @@
 #
 # **It would be wrong if** more shadows found no more leak, or CWRF's change turned under them. All models are targets
 # under each attacker: with few shadows they are attacked in groups, each model by the others of its group. So nothing
-# but the shadows differs.
+# but the shadows differs. Ours beside it: whether a defence looks better to few shadows than it is.
 #
-# In `quick` some of the networks are `tab03`'s: what CWRF changes is judged there, here only whether shadows matter to
-# it. Rules were settled on draw 0 and are judged on this one (seed 1).
+# In `quick` some of the networks are `tab03`'s: what CWRF changes at r = 5 % is judged there, here only whether shadows
+# matter to it. Both numbers of shadows in `quick`, 4 and 16, lie about the paper's *few*, 8; its *more* is not reached.
+#
+# Rules, sizes and rates were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-100
@@ -35,12 +37,12 @@ r = 0.05  # share of the weights that is rewound (paper: a grid; lost)
 balance = 0.5  # lambda of the score, chosen beforehand (paper: lost)
 score_steps = 30  # updates of the score (paper: lost; "tens")
 relax_alpha = 0.3  # RelaxLoss target loss, nats (paper: as its authors)
-ccl_alpha = 0.1  # CCL: share of the cross-entropy; at .5, its authors' example, it does nothing here (paper: not stated)
+ccl_alpha = 0.1  # CCL: share of the cross-entropy (its authors' example: .5)
 epochs = 12  # epochs from scratch (paper: lost)
 retrain_epochs = 6  # epochs of retraining; even, as RelaxLoss's last epoch matters (paper: lost)
 batch = 64  # samples a step (paper: lost)
 lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-groups = [6, 12]  # models that share out as targets and shadows: two less are a target's shadows (paper: 8 shadows, and lost)
+groups = [6, 18]  # models that share out as targets and shadows: two less are a target's shadows (paper: 8 shadows, and lost)
 learnt = 0.6  # least test accuracy of a network that has learnt (ours)
 seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -53,13 +55,15 @@ from lib import audit, lab, recipe, report
 claim, change = report.Claim, "inside CWRF minus from scratch"
 few, many = (f"{size - 2} shadows" for size in (groups[0], groups[-1]))
 said = {"paper": "Fig. 6, appendix C.1", "control": "the same targets; every shadow walks the target's whole chain", "margin": 0.02}
+alike = {name: said[name] for name in ("paper", "control")}
+ours = said | {"paper": "our question", "margin": 0.01}
 moved = f"CWRF's change of LiRA's AUC, {many} minus {few}"
+gap = "mean of both defences from scratch minus no defence"
 claims = report.claims(
-    claim("more_leak", "Every method leaks more", f"AUC, {many} minus {few}, least over the methods", above=0.0, **said),
-    claim("relaxloss", "RelaxLoss still resists better inside CWRF", f"AUC, {many}, {change}", below=0.0, **said),
-    claim("ccl", "CCL still resists better inside CWRF", f"AUC, {many}, {change}", below=0.0, **said),
-    claim("relaxloss_alike", "What CWRF changes for RelaxLoss does not depend on shadows", moved, **said | {"within": 0.03, "margin": None}),
-    claim("ccl_alike", "What CWRF changes for CCL does not depend on shadows", moved, **said | {"within": 0.03, "margin": None}),
+    claim("more_leak", "Methods leak more to more shadows, in the mean", f"AUC, {many} minus {few}, mean of all methods", above=0.01, **said),
+    claim("defended_more", "Of the defended more shadows find more than of the undefended", f"AUC, {many} minus {few}, {gap}", above=0.0, **ours),
+    claim("relaxloss_alike", "Shadows move what CWRF changes for RelaxLoss by less than .03", moved, within=0.03, **alike),
+    claim("ccl_alike", "Shadows move what CWRF changes for CCL by less than .03", moved, within=0.03, **alike),
     regime={"undefended member accuracy": 0.95, "undefended test accuracy": learnt},
 )
 claims
@@ -109,7 +113,7 @@ changed = {(d, count): differ(areas[(d, inside), count], areas[(d, scratch), cou
 shift = {d: differ(*(areas[(d, inside), c] - areas[(d, scratch), c] for c in (many, few))) for d in defences}
 rows = [{"shadows": c.split()[0], "loss": d, "value": changed[d, c]} for d in defences for c in counts]
 far = max(abs(one.value) for one in shift.values())
-title = f"{many} instead of {few.split()[0]} move CWRF's change of an AUC by {far:.3f} at most"
+title = f"From {few.split()[0]} shadows to {many.split()[0]} CWRF's change of an AUC moves by {far:.3f} at most"
 report.profile(rows, "shadows", hue="loss", null=0.0, level="no change", xlabel="shadows", ylabel=f"AUC of LiRA, {change}", title=title)
 
 # %%
@@ -128,20 +132,22 @@ report.table(
 
 # %%
 plain = "no defence", scratch
-acts = {"accuracy on members falls right after the rewind": audit.paired_difference(inner[plain], inner["rewound"])}
-acts |= {f"{d} lowers the accuracy on members": audit.paired_difference(inner[plain], inner[d, scratch]) for d in defences}
+rewound = {"accuracy on members falls right after the rewind": audit.paired_difference(inner[plain], inner["rewound"])}
+acts = {d: {f"{d} lowers the accuracy on members": audit.paired_difference(inner[plain], inner[d, scratch])} for d in defences}
+gains = {way: areas[way, many] - areas[way, few] for way in ways}
 report.judge(
     claims,
-    more_leak=audit.least(differ(areas[way, many], areas[way, few]) for way in ways),
-    **{d.lower(): changed[d, many] for d in defences},
+    more_leak=differ(*(np.mean([areas[way, count] for way in ways], axis=0) for count in (many, few))),
+    defended_more=differ(np.mean([gains[d, scratch] for d in defences], axis=0), gains[plain]),
     **{f"{d.lower()}_alike": shift[d] for d in defences},
-    checks={name: acts for d in defences for name in (d.lower(), f"{d.lower()}_alike")},
+    checks={f"{d.lower()}_alike": rewound | acts[d] for d in defences} | {"defended_more": acts["RelaxLoss"] | acts["CCL"]},
     regime={"undefended member accuracy": audit.over(inner[plain]), "undefended test accuracy": audit.over(accuracy[plain])},
 )
 
 # %% [markdown]
 # **Caveat.** LiRA pools its variances over all samples, which is what few shadows allow; with many, variances of each
-# sample's own may find more. Groups share no shadows, but all share the pool.
+# sample's own may find more. Groups share no shadows, but all share the pool. Where an AUC nears 1 there is less room:
+# that alone makes a large leak gain less from more shadows.
 
 # %%
 report.provenance(results)
