@@ -33,11 +33,13 @@ def prune(
     scope: Literal["global", "layer"] = "global",
     largest: bool = False,
     before: Mapping[str, Tensor] | None = None,
+    part: Literal["all", "norms", "others"] = "all",
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """The state with zeros in place of the weights with the smallest `scores` (or magnitudes), and masks of the zeros.
 
     Exactly round(sparsity n): of all n scored weights together, or of each tensor's (`layer`). `largest` removes those
-    with the largest scores instead. What was gone `before` is counted, and stays. Untouched tensors are not copied.
+    with the largest scores instead. What was gone `before` is counted, and stays. Of those that would go, a `part` may
+    be all that goes: the weights of norms, which have one dimension, or all others. Untouched tensors are not copied.
     Raises BadInput as `lib.selection.highest`.
     """
     importance = dict(magnitudes(state) if scores is None else scores)
@@ -49,6 +51,8 @@ def prune(
             importance[name] = np.where(mask.numpy(), first, importance[name])
     groups = [importance] if scope == "global" else [{name: values} for name, values in importance.items()]
     gone = {name: torch.from_numpy(mask) for group in groups for name, mask in choose(group, sparsity).items()}
+    if part != "all":
+        gone = {name: mask for name, mask in gone.items() if (mask.dim() == 1) == (part == "norms")}
     return _zeroed(state, gone), gone
 
 
@@ -64,7 +68,7 @@ def _(state: Prune, before: Weights, of: Of) -> Weights:
     if not state.head:
         scores = magnitudes(before.values) if scores is None else scores
         scores = {name: score for name, score in scores.items() if not name.startswith("head.")}
-    values, gone = prune(before.values, state.sparsity, scores, state.scope, state.largest, before.gone)
+    values, gone = prune(before.values, state.sparsity, scores, state.scope, state.largest, before.gone, state.part)
     return Weights(values, before.held, both(before.gone, gone))
 
 

@@ -46,7 +46,7 @@ def _way(of: Recipe) -> str:
 
 def _later(of: Recipe, field: dataclasses.Field[Any]) -> bool:
     """Whether a field came after the plants and says nothing here: it shall not draw them anew."""
-    later = ("balanced", "dealt", "dropout", "head", "later", "outsiders", "sharpness")
+    later = ("balanced", "dealt", "dropout", "head", "later", "outsiders", "part", "sharpness")
     came = field.name in later or (field.name == "order" and isinstance(of, Halves))
     return came and getattr(of, field.name) == field.default
 

@@ -94,7 +94,8 @@ class Agreement(NamedTuple):
     """How two scores of the same weights go together; each correlation NaN where a score does not vary.
 
     `null` and `null_spearman` are the middle 95 % of what is left of `pearson` and `spearman` when the first score's
-    gradients are shuffled among the weights (see `agreement`).
+    gradients are shuffled inside each tensor (see `agreement`). `within` is Pearson's correlation inside a tensor, mean
+    over the tensors in which both scores vary: how large a layer's scores are as a whole has no part in it.
     """
 
     kind: str  # layer type, or "all"
@@ -104,6 +105,7 @@ class Agreement(NamedTuple):
     spearman: float
     partial: float  # Pearson, given |w|
     partial_spearman: float  # of the ranks, given the rank of |w|
+    within: float
     null: tuple[float, float]
     null_spearman: tuple[float, float]
 
@@ -114,9 +116,9 @@ def agreement(
     """Correlations of two score maps over all weights and over those of each layer type (CWRF, Tab. 1).
 
     `magnitude` holds |w|. Taylor scores share that factor, which alone makes them correlate: so the partial
-    correlations take it out, and the null keeps it. There the gradient part a / |w| is shuffled among the weights of
-    the group (of more than `SAMPLE`, a random `SAMPLE`) and multiplied with |w| again, `shuffles` times. Raises
-    BadInput where the maps do not belong together.
+    correlations take it out, and the null keeps it, and the layers' own scales with it. There the gradient part a / |w|
+    is shuffled among the weights of each tensor (of more than `SAMPLE` in a group, among a random `SAMPLE`) and
+    multiplied with |w| again, `shuffles` times. Raises BadInput where the maps do not belong together.
     """
     if shuffles < 1:
         raise BadInput(f"a null takes one shuffle or more, not {shuffles}")
@@ -126,23 +128,29 @@ def agreement(
     found: list[Agreement] = []
     for kind in ("all", *dict.fromkeys(groups[name] for name in a)):
         x, y, w = (flat({name: each[name] for name in a}, groups, kind) for each in (a, b, magnitude))
-        low, high = _null(x, y, w, shuffles, np.random.default_rng([seed, len(found)]))
+        names = [name for name in a if kind in ("all", groups[name])]
+        tensor = np.repeat(range(len(names)), [np.size(a[name]) for name in names])
+        low, high = _null(x, y, w, tensor, shuffles, np.random.default_rng([seed, len(found)]))
+        inside = [_pearson(*(np.ravel(each[name]).astype(float) for each in (a, b))) for name in names]
+        within = float(np.mean([one for one in inside if not np.isnan(one)] or [np.nan]))
         ranks = [stats.rankdata(each) for each in (x, y, w)]
         nulls = [(float(least), float(most)) for least, most in zip(low, high, strict=True)]
-        alike = _pearson(x, y), _pearson(*ranks[:2]), _partial(x, y, w), _partial(*ranks)
+        alike = _pearson(x, y), _pearson(*ranks[:2]), _partial(x, y, w), _partial(*ranks), within
         found.append(Agreement(kind, len(x), len(x) / total, *alike, *nulls))
     return tuple(found)
 
 
-def _null(x: FloatArray, y: FloatArray, w: FloatArray, shuffles: int, draws: np.random.Generator) -> FloatArray:
-    """The least and the largest of Pearson and Spearman (columns), in 95 % of the shuffles."""
-    few = draws.choice(len(x), SAMPLE, replace=False) if len(x) > SAMPLE else np.arange(len(x))
+def _null(
+    x: FloatArray, y: FloatArray, w: FloatArray, tensor: NDArray, shuffles: int, draws: np.random.Generator
+) -> FloatArray:
+    """The least and the largest of Pearson and Spearman (columns), in 95 % of the shuffles inside each `tensor`."""
+    few = np.sort(draws.choice(len(x), SAMPLE, replace=False)) if len(x) > SAMPLE else np.arange(len(x))
     scale, other = w[few], y[few]
     gradient = np.divide(x[few], scale, out=np.zeros_like(scale), where=scale > 0)
     rank = stats.rankdata(other)
     shuffled = []
     for _ in range(shuffles):
-        again = draws.permutation(gradient) * scale
+        again = gradient[np.lexsort((draws.random(len(few)), tensor[few]))] * scale
         shuffled.append((_pearson(again, other), _pearson(stats.rankdata(again), rank)))
     return np.quantile(shuffled, [0.025, 0.975], axis=0)
 

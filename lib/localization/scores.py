@@ -18,7 +18,7 @@ from lib.data.designs import Role
 from lib.data.resident import Resident
 from lib.models import Net
 from lib.models.transformer import Attention
-from lib.recipe import At, CrossEntropy, Schedule, Score, Shuffled
+from lib.recipe import At, CrossEntropy, Schedule, Score, Shuffled, Updated
 from lib.recipe.criteria import SNIP, Change, Criterion, Magnitude, Random, Taylor, Vulnerability
 from lib.subject import Subject
 from lib.training.answers import logits as answered
@@ -188,7 +188,8 @@ def weigh(criterion: Criterion, own: Subject, init: Subject | None) -> tuple[Map
 
 @weigh.register(Taylor)
 def _(criterion: Taylor, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
-    members, reference, start = own.samples(Role.MEMBER), own.samples(Role.REFERENCE), init.net if init else None
+    members, reference = own.samples(Role.MEMBER)[:: criterion.every], own.samples(Role.REFERENCE)
+    start = init.net if init else None
     return taylor(own.net, own.data, members, criterion, seed=own.training.seed, reference=reference, init=start)
 
 
@@ -229,3 +230,10 @@ def _(step: Shuffled, of: Of) -> Arrays:
         name: array if "/" in name else draws.permutation(array.ravel()).reshape(array.shape)
         for name, array in store.read(score.key).arrays.items()
     }
+
+
+@compute.register(Updated)
+def _(step: Updated, of: Of) -> Arrays:
+    own = of(step.of)
+    weigh(step.criterion, own, of(At(step.of.origin(), "init")) if step.criterion.compares else None)
+    return {name: value.cpu().numpy() for name, value in own.net.state_dict().items()}

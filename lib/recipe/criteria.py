@@ -34,9 +34,10 @@ class Taylor(Criterion):
     optimizer: Literal["sgd", "adam"] = "adam"  # SGD without momentum
     lr: Amount = 1e-3  # constant
     draw: Whole = 0  # another one takes other batches of the same samples: how far does a score agree with itself?
+    every: Positive = 1  # of the members, in their order, every so manieth is seen: what becomes of those who are not?
 
     def passes(self, members: int, reference: int) -> float:
-        return 3.0 * self.steps * min(self.batch, members)
+        return 3.0 * self.steps * min(self.batch, -(-members // self.every))
 
 
 class Learnability(Taylor):

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from lib import BadInput, nearest
 from lib.recipe.attacks import Attack, Attacker
-from lib.recipe.criteria import Criterion, Random
+from lib.recipe.criteria import Criterion, Random, Taylor
 from lib.recipe.designs import Design, Folds, Halves, LeftOut, Subsets
 from lib.recipe.diets import Diet
 from lib.recipe.objectives import CrossEntropy, Distillation, Objective
@@ -86,8 +86,11 @@ class Population:
     def hold_weights(self, by: Sequence[Score], share: float, rest: bool = False) -> Population:
         return self._each(by, lambda state, score: state.hold_weights(score, share, rest))
 
-    def remove(self, by: Sequence[Score], share: float) -> Population:
-        return self._each(by, lambda state, score: state.remove(score, share))
+    def updated(self, criterion: Taylor) -> Population:
+        return self._map(lambda state: state.updated(criterion))
+
+    def remove(self, by: Sequence[Score], share: float, part: Literal["all", "norms", "others"] = "all") -> Population:
+        return self._each(by, lambda state, score: state.remove(score, share, part))
 
     def prune(
         self,

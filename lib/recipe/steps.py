@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from lib import BadInput
 from lib.recipe.core import Amount, Count, Share, Step, Whole
-from lib.recipe.criteria import Criterion, Vulnerability
+from lib.recipe.criteria import Criterion, Taylor, Vulnerability
 from lib.recipe.designs import Design
 from lib.recipe.diets import Diet
 from lib.recipe.objectives import CrossEntropy, Objective, Slimming
@@ -18,7 +18,7 @@ from lib.recipe.subjects import NORMED, Data, Model, Schedule
 
 __all__ = [
     "At", "Choose", "Edit", "Hold", "HoldWeights", "Prune", "PruneFilters", "Rewind", "RewindWeights", "Score",
-    "Shuffled", "Signals", "State", "Train",
+    "Shuffled", "Signals", "State", "Train", "Updated",
 ]  # fmt: skip
 
 
@@ -76,9 +76,12 @@ class State(Step, ABC):
     def prune_filters(self, sparsity: float, by: Literal["l1", "l2", "scale", "random"] = "l1") -> PruneFilters:
         return PruneFilters(self, sparsity, by)
 
-    def remove(self, by: Score, share: float) -> Prune:
-        """Without the `share` of the weights with the largest scores (CWRF's A1)."""
-        return Prune(self, share, by, largest=True)
+    def remove(self, by: Score, share: float, part: Literal["all", "norms", "others"] = "all") -> Prune:
+        """Without the `share` of the weights with the largest scores (CWRF's A1), or a `part` of these alone."""
+        return Prune(self, share, by, largest=True, part=part)
+
+    def updated(self, criterion: Taylor) -> Updated:
+        return Updated(self, criterion)
 
     def train(
         self,
@@ -311,6 +314,32 @@ class Shuffled(Score):
         return 0.0
 
 
+class Updated(State):
+    """A model after the updates that a Taylor score watches, which the score throws away: do they do what they are for?
+
+    Batches are the score's, and so the updates. Not for a pruned model, whose zeros the updates would fill.
+    Result: the state dict.
+    """
+
+    of: State
+    criterion: Taylor
+
+    def verify(self) -> None:
+        if self.of.pruned:
+            raise BadInput("the updates of a score fill what is pruned: ask for those of a state that is not pruned")
+        self.of.training.design.serve(self.criterion, self.criterion.needs)
+
+    def parents(self) -> Iterator[Step]:
+        yield from Score(self.of, self.criterion).parents()
+
+    def operations(self, count: Count) -> float:
+        return Score(self.of, self.criterion).operations(count)
+
+    @property
+    def before(self) -> State:
+        return self.of
+
+
 class RewindWeights(Edit):
     """The `share` of the scored weights with the largest scores go back to the chain's initialisation (CWRF, eq. 5-6).
 
@@ -352,6 +381,7 @@ class Prune(Edit):
     largest: bool = False  # those with the largest go instead: CWRF's A1
     norms: bool = True  # of a score: whether the weights of norms compete too
     head: bool = True  # whether the last part's weights compete too; WeMem's fully connected net keeps them
+    part: Literal["all", "norms", "others"] = "all"  # of those that would go, the norms' weights alone, or all but them
 
     @property
     def pruned(self) -> bool:

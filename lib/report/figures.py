@@ -38,7 +38,7 @@ Column: TypeAlias = str | None
 Notes: TypeAlias = Mapping[Any, str] | None
 SEEN = ("seen by both", "seen only by M_all")
 GUESS: dict[str, Any] = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}  # no difference
-HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.5, "markersize": 7, "linestyle": "none"}
+HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 1.5, "markersize": 7, "linestyle": "none"}
 RING: dict[str, Any] = {"markeredgecolor": INK, "markeredgewidth": 1.4, "markersize": 9, "linestyle": "none"}
 
 # ---------------------------------------------------------------- marks

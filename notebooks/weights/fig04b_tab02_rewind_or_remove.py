@@ -9,18 +9,20 @@
 # ---
 
 # %% [markdown]
-# # Remove the vulnerable weights, or rewind them?
+# # Is it where the critical weights are, or that norms are among them?
 #
-# **CWRF, the figure of section 4.4, and Tab. 2.** A score says of each weight how much a network's members hang on it. What to do with the share *r* of the
-# weights that score highest? **A1** sets them to zero and trains the rest. **A2** puts them back to their initial values and trains them alone. **A3**, which
-# is CWRF, puts them back, holds them there and trains the rest. All train with RelaxLoss, with a fresh Adam at its first learning rate.
+# **CWRF, section 4.4 and Tab. 2.** What happens to the share *r* of the weights that score highest? **A1** removes
+# them and trains the rest. **A2** puts them back to their initial values and trains them alone. **A3**, which is CWRF,
+# puts them back, holds them there and trains the rest. All three train with RelaxLoss.
 #
-# **The paper says** that A1 destroys the network at every *r*, so it is the *location* of these weights that matters and not their values; and that at a
-# small *r* A3 is more accurate than A2 and than RelaxLoss from scratch. At 3 and 5 % its gap between training and test loss is smaller than A2's. At 0.1 %
-# its own table says the reverse (gaps of 0.153 for A2, 0.622 for A3); we look for that too.
+# **The paper says** that A1 destroys the network at every *r*, so it is the *location* of these weights that matters;
+# that at a small *r* A3 is more accurate than A2 and than RelaxLoss from scratch; that at 3 and 5 % A3's gap between
+# training and test loss is smaller than A2's, by 0.139 and 0.147 nats. At 0.1 % its table has it larger, by 0.469.
 #
-# **It would be wrong if** removing did no harm, or if A3 were no better than its variants. It would be beside the point if *any* weights did as well: drawn
-# at random, or the largest ones; or if RelaxLoss did as well with nothing rewound: our controls, each with the same epochs.
+# **It would be wrong if** removing did no harm, or A3 were no better. **It would be beside the point if** norms did it:
+# they are scored too, and a layer whose scales are all zero says nothing and cannot learn. Or if training from scratch,
+# for as many epochs in all, did as well; or any weights, at random; or nothing rewound: the line at *equal leak*, from
+# the ordinary network over RelaxLoss's strengths. Where much is rewound, much must be learnt anew: that is tried longer.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-10
@@ -32,157 +34,157 @@ pool = 600  # samples from which each model draws half (paper: lost)
 dev = 300  # samples outside the pool, here unused: the networks are those of Tab. 3
 reference = 300  # non-members outside the pool, for the score alone (paper: lost)
 test = 600  # test samples (paper: all)
-rates = [0.001, 0.05]  # r, share of the weights (paper: 0.001, 0.01, 0.03, 0.05)
+rates = [0.001, 0.05, 0.2, 0.5]  # r, share of the weights, smallest first (paper: 0.001, 0.01, 0.03, 0.05)
+compared = 0.2  # the rate of them at which retraining is longer too: rewinding does something there (ours)
 balance = 0.5  # lambda of the score, chosen beforehand (paper: lost)
 score_steps = 30  # updates of the score (paper: lost; "tens")
-alpha = 0.3  # RelaxLoss target loss, nats (paper: lost; RelaxLoss has 1 for CIFAR-10)
+score_batch = 32  # members, and reference samples, of each update (paper: lost)
+alphas = [0.15, 0.3]  # RelaxLoss target losses of the line, nats; the last one is that of all arms (paper: lost)
 epochs = 12  # epochs from scratch (paper: lost)
-retrain_epochs = 5  # epochs of every retraining (paper: lost)
-batch = 64  # samples a step, and a step of the score (paper: lost)
+retrain_epochs = 4  # epochs of a retraining (paper: lost), a longer one has epochs; all even, RelaxLoss alternates
+batch = 64  # samples a step (paper: lost)
 lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
 shadows = 10  # models in complement pairs; each is attacked by the others, less its pair (paper: 8)
-seed = 0  # seed of design, initialisation and order
+removals = 4  # of the models, those that are trained on after a removal: its effects are large
+learnt = 0.6  # least test accuracy of an ordinary network that has learnt (ours)
+seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+import numpy as np
 from scipy.special import log_softmax
 
 from lib import audit, lab, report
 from lib.data.designs import Role
-from lib.recipe import Data, LiRA, Magnitude, Model, Random, RandomHalves, RelaxLoss, Schedule, Setup, Threshold, Vulnerability, self_audit
+from lib.localization.score_maps import maps, shares
+from lib.recipe import Data, LiRA, Model, Population, Random, RandomHalves, RelaxLoss, Schedule, Setup, Vulnerability, self_audit
+from lib.selection import highest
 
-small, large = min(rates), max(rates)
-destroyed, gap = "test accuracy of A1 minus half of the ordinary network's", "test minus training loss, nats"
-claimed, at_large = {"paper": "section 4.4", "control": "paired over models"}, f"LiRA AUC at {100 * large:g} %"
-printed = {"above": 0.0, "paper": "Tab. 2: 0.139 at 3 %, 0.147 at 5 %, −0.469 at 0.1 %", "control": "paired over models"}
-ours = {"above": 0.0, "paper": "our control", "control": "equal epochs, same objective; paired over targets"}
+small, mid, alpha = rates[0], min(r for r in rates if r >= 0.03), alphas[-1]
+alive, at = "test accuracy after retraining, minus half of the ordinary network's", f"at r = {100 * small:g} %"
+gain, at_mid, later = "test accuracy at equal AUC of LiRA, A3 minus", f"at r = {100 * mid:g} %", f"{epochs} epochs at {100 * compared:g} %"
+helps, same = {"above": 0.02, "margin": 0.04}, "equal epochs in all; paired"
 claims = report.claims(
-    report.Claim("removing_destroys", "Without these weights the network is destroyed", f"{destroyed}, largest over r", below=0.0, **claimed),
-    report.Claim("held_beats_scratch", "At the smallest r, A3 beats RelaxLoss from scratch", "test accuracy, A3 minus scratch", above=0.0, **claimed),
-    report.Claim("held_beats_trained", "At the smallest r, A3 is more accurate than A2", "test accuracy, A3 minus A2", above=0.0, **claimed),
-    report.Claim("held_has_smaller_gap", "From 3 % on, A3 has the smaller gap", f"{gap}, A2 minus A3, smallest over r ≥ 3 %", **printed),
-    report.Claim("reversed_at_the_smallest", "At the smallest r, A2 has the smaller gap", f"{gap}, A3 minus A2", **printed),
-    report.Claim("score_beats_chance", "Random weights, rewound and held, leave more leak", f"{at_large}, by chance minus A3", **ours),
-    report.Claim("score_beats_magnitude", "The largest weights, rewound and held, leave more leak", f"{at_large}, by magnitude minus A3", **ours),
-    report.Claim("rewinding_matters", "RelaxLoss with nothing rewound leaves more leak", f"{at_large}, fine-tuned minus A3", **ours),
-)
+    report.Claim("removing_destroys", "Without the critical weights the network is destroyed", f"{alive}, largest over r", below=0.0, paper="section 4.4", control="next"),
+    report.Claim("others_do_not", "Without all of them but norms it lives", f"{alive}, {at}", above=0.0, paper="ours", control="as many others at random; paired"),
+    report.Claim("beats_scratch", f"A3 beats RelaxLoss from scratch {at_mid}", f"{gain} scratch", paper="section 4.4", control=same, **helps),
+    report.Claim("smaller_gap", f"A3's gap is smaller than A2's {at_mid}", "test minus training loss, nats, A2 minus A3", above=0.05, margin=0.05,
+        paper="Tab. 2: 0.139 at 3 %, 0.147 at 5 %", control=same),
+    report.Claim("rewinding_helps", f"A3 beats nothing rewound {at_mid}", f"{gain} the line", paper="ours", control=same, **helps),
+    report.Claim("helps_longer", f"A3 beats it after {later}", f"{gain} the line", paper="ours", control=same, **helps),
+    report.Claim("score_matters", "There it beats any weights rewound", f"{gain} random's", paper="ours", control=f"as many weights at random; {same}", **helps),
+    regime={"member accuracy": 0.95, "test accuracy": learnt},
+)  # fmt: skip
 claims
 
 # %% [markdown]
-# ## What is done with the weights that score highest
 # Each model, a shadow too, scores its own weights and walks the whole chain from its own initialisation.
 
 # %%
-long, short = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
-private = RelaxLoss(alpha)
-
-
+long, short, whole = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs, epochs + retrain_epochs))
 design = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
 setup = Setup(Data(data, pixels), design, Model(model, width, stem), long, shadows, seed, precision)
-ordinary = setup.trained()
-by = ordinary.score(Vulnerability(weight=balance, steps=score_steps, batch=batch))
-variants = {("ordinary", None): ordinary, ("scratch", None): setup.trained(private), ("fine-tuned", None): ordinary.train(short, private)}
-for r in rates:
-    variants["A1", r] = ordinary.remove(by, r).train(short, private)
-    variants["A2", r] = ordinary.rewind_weights(by, r).hold_weights(by, r, rest=True).train(short, private)
-    variants["A3", r] = ordinary.rewind_weights(by, r).hold_weights(by, r).train(short, private)
-for name, control in {"A3 by chance": Random(seed), "A3 by magnitude": Magnitude()}.items():
-    other = ordinary.score(control)
-    variants[name, large] = ordinary.rewind_weights(other, large).hold_weights(other, large).train(short, private)
-signals = {key: chain.signals() for key, chain in variants.items()}
-attackers = {"confidence": Threshold("confidence", sign="shadows"), "LiRA": LiRA()}
-attacks = {(key, a): chain.attack(attacker) for key, chain in variants.items() for a, attacker in attackers.items()}
+private, ordinary = RelaxLoss(alpha), setup.trained()
+by, anyhow = ordinary.score(Vulnerability(weight=balance, steps=score_steps, batch=score_batch)), ordinary.score(Random(seed))
+rewound = {r: ordinary.rewind_weights(by, r) for r in rates}
+held = {r: each.hold_weights(by, r) for r, each in rewound.items()}
+others = ordinary.rewind_weights(anyhow, compared).hold_weights(anyhow, compared)
+ways = {("ordinary", None): ordinary, ("from scratch", None): setup.trained(private, whole)}
+ways |= {("nothing rewound", a): ordinary.train(short, RelaxLoss(a)) for a in alphas}
+ways |= {("A3", r): each.train(short, private) for r, each in held.items()}
+ways["A3, cross-entropy", compared] = held[compared].train(short)
+ways["A2", mid] = rewound[mid].hold_weights(by, mid, rest=True).train(short, private)
+more = {("nothing rewound", alpha): ordinary, ("A3", compared): held[compared], ("random", compared): others}
+ways |= {(f"{way}, longer", r): each.train(long, private) for (way, r), each in more.items()}
+pairs = {"all": (by, "all"), "norms": (by, "norms"), "others": (by, "others"), "random": ([score.shuffle(seed) for score in by], "others")}
+cut = {(name, r): ordinary.remove(score, r, part) for name, (score, part) in pairs.items() for r in (small, mid)}
+after = {key: Population(cut[key].states[:removals]).train(short, private) for key in cut if key not in (("norms", mid), ("random", mid))}
+signals = {key: each.signals() for key, each in ways.items()}
+edited = {("rewound", r): each.signals() for r, each in rewound.items()} | {key: each.signals() for key, each in cut.items()}
+retrained = {key: each.signals() for key, each in after.items()}
+attacks = {(key, "LiRA"): each.attack(LiRA()) for key, each in ways.items()}
 
 # %%
-results = lab.realize(signals, attacks, self_audit(ordinary))
+results = lab.realize(by, signals, edited, retrained, attacks, self_audit(ordinary))
 
 # %% [markdown]
-# ## Accuracy at each rewind rate, mean over the models with 95 % intervals
+# ## A1, and what the norms do
+# *Random* removes as many others of each layer. Where a layer loses all its scales, A1 could not but destroy.
 
 # %%
 found = audit.Comparison.of(results, signals, attacks)
-leaks = {key: found.leak(*key) for key in attacks}
-removed = {r: audit.paired_difference(found.accuracies["A1", r], [a / 2 for a in found.accuracies["ordinary", None]]) for r in rates}
-works = max((r for r in rates if removed[r].low > 0), default=0)
-series = {"A1: removed": "A1", "A2: rewound, trained": "A2", "A3: rewound, held": "A3", "RelaxLoss from scratch": "scratch"}
-shown = [(name, r, (v, r) if (v, r) in variants else (v, None)) for name, v in series.items() for r in rates]
-points = [{"series": name, "r": f"{1000 * r:g} ‰", "value": found.accuracy(key)} for name, r, key in shown]
-fate = f"Without {100 * works:g} % of its weights the network still works" if works else "Without its top weights the network is destroyed"
-report.profile(points, "r", hue="series", null=None, xlabel="share r of the weights", ylabel="test accuracy", title=fate)
+right, grown = ({key: [float(results[s]["accuracy_test"]) for s in each] for key, each in those.items()} for those in (edited, retrained))
+usual = found.accuracies["ordinary", None]
+left = {key: audit.paired_difference(each, [a / 2 for a in usual[:removals]]) for key, each in grown.items()}
+names = dict(zip(pairs, ("A1: all", "its norms", "all but norms", "random, but norms"), strict=True))
+shown = [(key, "right after it", right[key]) for key in cut] + [(key, "trained on", each) for key, each in grown.items()]
+points = [{"removed": names[k], "r": f"{100 * r:g} %".replace(".", "·"), "of": of, "value": audit.over(each)} for (k, r), of, each in shown]
+gone = [one.of.removesuffix(".weight") for s in by for one in shares(highest(maps(results[s]), small)) if one.share == 1]
+often = max(gone, key=gone.count, default="no layer")
+layer = f"takes all of {often} in {gone.count(often)} of {shadows} networks"
+title = f"A{at[1:]} A1 {layer}; spared its norms, it {'lives' if left['others', small].low > 0 else 'may not live'}"
+report.profile(points, "r", hue="removed", facet="of", null=0.1, level="chance", xlabel="r", ylabel="test accuracy", title=title)
 
 # %% [markdown]
-# ## Accuracy against leak
-# Each point is one way to a private model, mean over the attacked models; the table has A1 too, which would stretch the axis. Down and right is better.
+# ## A3 against doing nothing: accuracy at equal leak
+# The line joins RelaxLoss's strengths, from the ordinary network on, and has the longer retraining beside longer ones.
 
 # %%
-labels = {(v, r): f"{v}, {100 * r:g} %" if r else v for v, r in variants}
-controls = {name: (name, r) for name, r in variants if name in ("A3 by chance", "A3 by magnitude", "fine-tuned")}
-more = {v: found.more_leaky(key, ("A3", large), "LiRA") for v, key in controls.items()}
-report.tradeoff(
-    [{"variant": labels[k], "accuracy": found.accuracy(k), "auc": leaks[k, "LiRA"]["auc"]} for k in variants if k[0] != "A1"],
-    xlabel="test accuracy",
-    ylabel="AUC of LiRA",
-    title=f"CWRF (A3) at {100 * large:g} % {'leaks' if all(g.low > 0 for g in more.values()) else 'does not leak'} less than each control",
-)
-
-# %%
-columns = {"AUC": "auc", "TPR at 1 % FPR": "tpr_at_1%", "TPR at 0.1 % FPR": "tpr_at_0.1%"}
-report.table(
-    [
-        {"variant": labels[key], "test accuracy": found.accuracy(key), "confidence, AUC": leaks[key, "confidence"]["auc"]}
-        | {f"LiRA, {name}": leaks[key, "LiRA"][number] for name, number in columns.items()}
-        for key in variants
-    ],
-    caption=f"Mean over {shadows} targets. The {pool // 2:,} non-members of one resolve {200 / pool:.2g} % FPR. The paper prints no attack on A1 and A2",
-)
-
-# %% [markdown]
-# ## Tab. 2: the loss on members and on test samples
+ends = {"": [("ordinary", None), *(("nothing rewound", a) for a in alphas)]}
+ends["longer"] = [*ends[""][:-1], ("nothing rewound, longer", alpha), ends[""][-1]]
+off = {key: found.beside_line(key, ends["longer" if "longer" in key[0] else ""], "LiRA") for key in [*ways][1:] if "nothing" not in key[0]}
+told = [("no" if off[key].high < 0.02 else "over" if off[key].low > 0.02 else "perhaps") + " 0.02" for key in (("A3", mid), ("A3, longer", compared))]
+few = {"nothing rewound": ends[""]} | {f"A3, {100 * r:g} %": [("A3", r)] for r in rates} | {"from scratch": [("from scratch", None)]}
+many = {"nothing rewound": ends["longer"], f"A3, {100 * compared:g} %": [("A3, longer", compared)], "random": [("random, longer", compared)]}
+points = [*found.plane(few, "LiRA", panel=f"retrained for {retrain_epochs} epochs"), *found.plane(many, "LiRA", panel=f"for {epochs} epochs")]
+title = f"At equal leak A3 gains {told[0]} of accuracy at {100 * mid:g} %, and {told[1]} at {100 * compared:g} % after {epochs} epochs"
+report.tradeoff(points, null=None, xlabel="test accuracy", ylabel="AUC of LiRA", title=title)
 
 
 # %%
-def loss(signals, role):
+def losses(signals, role):
     own = signals["role"] == role
-    return -log_softmax(signals["logits"][own].astype(float), axis=1)[range(own.sum()), signals["labels"][own]].mean()
+    return -log_softmax(signals["logits"][own].astype(float), axis=1)[range(own.sum()), signals["labels"][own]]
 
 
-paper = {("A2", 0.001): (1.2268, 1.3797), ("A2", 0.01): (0.8570, 1.2728), ("A2", 0.03): (0.4326, 0.9288), ("A2", 0.05): (0.4619, 0.9610)}
-paper |= {("A3", 0.001): (0.1502, 0.7720), ("A3", 0.01): (0.3376, 0.7433), ("A3", 0.03): (0.4473, 0.8044), ("A3", 0.05): (0.4815, 0.8330)}
-paper["scratch", None] = (0.8087, 1.5398)
-gaps, rows = {}, []
-for key in [key for name in ("A2", "A3", "scratch", *controls) for key in variants if key[0] == name]:
-    train, held_out = ([loss(results[s], role) for s in signals[key]] for role in (Role.MEMBER, Role.TEST))
-    gaps[key] = [b - a for a, b in zip(train, held_out, strict=True)]
-    said = [*paper[key], round(paper[key][1] - paper[key][0], 4)] if key in paper else []
-    measured = {"train": audit.over(train), "test": audit.over(held_out), "gap": audit.over(gaps[key])}
-    rows.append({"variant": labels[key]} | measured | dict(zip(["paper, train", "paper, test", "paper, gap"], said, strict=False)))
-report.table(rows, paper="Tab. 2, ResNet18, CIFAR-10", caption=f"Cross-entropy in nats, over {shadows} models; RelaxLoss aims at {alpha:g}")
+paper = {("A2", 0.05): 0.4991, ("A3", 0.001): 0.6218, ("A3", 0.05): 0.3515, ("from scratch", None): 0.7311}
+fits = {key: [losses(results[s], Role.MEMBER) for s in each] for key, each in signals.items()}
+gaps = {key: [losses(results[s], Role.TEST).mean() - fit.mean() for s, fit in zip(each, fits[key], strict=True)] for key, each in signals.items()}
+members = {key: audit.over([float(results[s]["accuracy_member"]) for s in each]) for key, each in signals.items()}
+names = {key: key[0] + (f", alpha {key[1]:g}" if "nothing" in key[0] else f", {100 * key[1]:g} %" if key[1] else "") for key in ways}
+columns = {"member accuracy": members, "test accuracy": {key: found.accuracy(key) for key in ways}}
+columns |= {"right after rewinding": {("A3", r): audit.over(right["rewound", r]) for r in rates}}
+columns["member loss, mean"] = {key: audit.over([one.mean() for one in each]) for key, each in fits.items()}
+columns["member loss, median"] = {key: audit.over([np.median(one) for one in each]) for key, each in fits.items()}
+columns |= {"gap, nats": {key: audit.over(each) for key, each in gaps.items()}, "paper, gap": paper}
+columns |= {"LiRA, AUC": {key: found.leak(key, "LiRA")["auc"] for key in ways}, "at equal leak, minus the line's": off}
+told = f"Over {shadows} models; alpha is {alpha:g} where nothing is said. Gap: test minus training loss"
+report.table([{"way": names[key]} | {name: each.get(key) for name, each in columns.items()} for key in ways], paper="Tab. 2", caption=told)
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
+moved = {"RelaxLoss, longer, lowers LiRA's AUC inside A3": found.more_leaky(("A3, cross-entropy", compared), ("A3, longer", compared), "LiRA")}
+acts = {f"A3 {at_mid} leaks less than the ordinary network": found.more_leaky(("ordinary", None), ("A3", mid), "LiRA")}
 report.judge(
     claims,
-    removing_destroys=audit.largest(removed.values()),
-    held_beats_scratch=found.more_accurate(("A3", small), ("scratch", None)),
-    held_beats_trained=found.more_accurate(("A3", small), ("A2", small)),
-    held_has_smaller_gap=audit.least(audit.paired_difference(gaps["A2", r], gaps["A3", r]) for r in rates if r >= 0.03),
-    reversed_at_the_smallest=audit.paired_difference(gaps["A3", small], gaps["A2", small]),
-    score_beats_chance=more["A3 by chance"],
-    score_beats_magnitude=more["A3 by magnitude"],
-    rewinding_matters=more["fine-tuned"],
-    notes={
-        "held_beats_scratch": "The paper's run from scratch may lack epochs: by Tab. 2 its training loss is far above its A3's, ours is not",
-        "reversed_at_the_smallest": f"A2's gap is {audit.over(gaps['A2', small]).value:.2f} nats: {100 * small:g} % of so thin a network may be too few weights to relearn with",
-        "score_beats_chance": f"As in magnitude's row: over {score_steps} steps of so small a network the score may find large weights rather than telling ones",
-        "rewinding_matters": "RelaxLoss alone goes as far in as many epochs; what is rewound and held only gets in its way",
-    },
+    removing_destroys=audit.largest(left["all", r] for r in (small, mid)),
+    others_do_not=left["others", small],
+    beats_scratch=found.beside_line(("A3", mid), ends[""], "LiRA", ("from scratch", None)),
+    smaller_gap=audit.paired_difference(gaps["A2", mid], gaps["A3", mid]),
+    rewinding_helps=off["A3", mid],
+    helps_longer=off["A3, longer", compared],
+    score_matters=found.beside_line(("A3, longer", compared), ends["longer"], "LiRA", ("random, longer", compared)),
+    checks=dict.fromkeys(("beats_scratch", "rewinding_helps"), acts) | dict.fromkeys(("helps_longer", "score_matters"), moved),
+    regime={"member accuracy": members["ordinary", None], "test accuracy": found.accuracy(("ordinary", None))},
 )
 
 # %% [markdown]
-# **Caveat.** One score (one lambda, one number of steps) and one strength of RelaxLoss, chosen beforehand: the paper's are lost. Points are compared, not
-# whole accuracy-leak curves. A training loss near RelaxLoss's target is what its objective asks for, so a small gap alone is no privacy.
+# **Caveat.** After few epochs A3 at a large rate leaks with RelaxLoss as with cross-entropy, and its mean member loss may
+# not have reached alpha: such rows say little of rewinding. A1 cuts a layer sooner in narrow networks than in the
+# paper's. Random weights differ in layers, too. Targets are each other's shadows. Rules, sizes and rates were settled on
+# draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %%
 report.provenance(results)

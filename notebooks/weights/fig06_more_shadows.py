@@ -9,14 +9,20 @@
 # ---
 
 # %% [markdown]
-# # Does CWRF still help when the attacker has more shadow models?
+# # Does CWRF's change of a leak depend on how many shadow models the attacker has?
 #
-# **CWRF, Fig. 6** (appendix C.1; CIFAR-100, ResNet18, LiRA). The attack of Fig. 5b again, on the same targets, by an attacker with more shadow models.
+# **CWRF, Fig. 6** (appendix C.1; CIFAR-100, ResNet18, LiRA). The attack of Fig. 5b again, with more shadow models.
+# **The paper says** that every method leaks more than in Fig. 5b, and that RelaxLoss and CCL still resist better
+# inside CWRF, at slightly better accuracy. The number of shadows is lost.
 #
-# **The paper says** that every method leaks more than in Fig. 5b; that RelaxLoss and CCL still resist better inside CWRF, at slightly better accuracy.
+# **It would be wrong if** more shadows found no more leak, or CWRF's change turned under them. All models are targets
+# under each attacker: with few shadows they are attacked in groups, each model by the others of its group. So nothing
+# but the shadows differs. Ours beside it: whether a defence looks better to few shadows than it is.
 #
-# **It would be wrong if** more shadows found no more leak, or CWRF's gain were gone under them. The number of shadows is lost; the targets are the same models
-# under both attackers, so nothing but the shadows differs.
+# In `quick` some of the networks are `tab03`'s: what CWRF changes at r = 5 % is judged there, here only whether shadows
+# matter to it. Both numbers of shadows in `quick`, 4 and 16, lie about the paper's *few*, 8; its *more* is not reached.
+#
+# Rules, sizes and rates were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-100
@@ -24,46 +30,41 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
 pool = 600  # samples from which each model draws half (paper: lost)
-dev = 300  # samples outside the pool on which r is chosen (paper: searches a grid, tells no rule)
+dev = 300  # samples outside the pool, not looked at here (paper: names none)
 reference = 300  # non-members outside the pool, for the score alone (paper: lost)
 test = 600  # test samples (paper: all)
-rates = [0.001, 0.05]  # r, share of the weights, smallest first (paper: a grid; lost)
-slack = 0.05  # dev accuracy that a choice may give up to leak less (paper: names no rule)
+r = 0.05  # share of the weights that is rewound (paper: a grid; lost)
 balance = 0.5  # lambda of the score, chosen beforehand (paper: lost)
 score_steps = 30  # updates of the score (paper: lost; "tens")
 relax_alpha = 0.3  # RelaxLoss target loss, nats (paper: as its authors)
-hamp_entropy = 0.5  # HAMP: entropy of the soft labels, share of ln C (its authors, CIFAR-100)
-hamp_weight = 0.5  # HAMP: weight of the output's entropy (its authors, CIFAR-100)
-ccl_alpha = 0.5  # CCL: share of the cross-entropy (its authors' example)
+ccl_alpha = 0.1  # CCL: share of the cross-entropy (its authors' example: .5)
 epochs = 12  # epochs from scratch (paper: lost)
-retrain_epochs = 5  # epochs of retraining (paper: lost)
+retrain_epochs = 6  # epochs of retraining; even, as RelaxLoss's last epoch matters (paper: lost)
 batch = 64  # samples a step (paper: lost)
 lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-few = 6  # models that the weaker attacker shares out as targets and shadows, in complement pairs (paper: 8)
-many = 12  # models of the stronger attacker, the same and more (paper: lost)
-seed = 0  # seed of design, initialisation and order
+groups = [6, 18]  # models that share out as targets and shadows: two less are a target's shadows (paper: 8 shadows, and lost)
+learnt = 0.6  # least test accuracy of a network that has learnt (ours)
+seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+import numpy as np
+
 from lib import audit, lab, recipe, report
 
-scratch, inside, tuned = "from scratch", "inside CWRF", "fine-tuned"
-change = "inside CWRF minus from scratch, larger of RelaxLoss and CCL"
-said = {"paper": "Fig. 6, appendix C.1", "control": "the same targets; every shadow walks the target's whole chain and chooses its own r"}
+claim, change = report.Claim, "inside CWRF minus from scratch"
+few, many = (f"{size - 2} shadows" for size in (groups[0], groups[-1]))
+said = {"paper": "Fig. 6, appendix C.1", "control": "the same targets; every shadow walks the target's whole chain", "margin": 0.02}
+alike = {name: said[name] for name in ("paper", "control")}
+ours = said | {"paper": "our question", "margin": 0.01}
+moved = f"CWRF's change of LiRA's AUC, {many} minus {few}"
+gap = "mean of both defences from scratch minus no defence"
 claims = report.claims(
-    report.Claim("more_leak", "Every method leaks more", "AUC of LiRA, many minus few shadows, least over the methods", above=0.0, **said),
-    report.Claim("still_helps", "RelaxLoss and CCL resist better inside CWRF", f"AUC under many shadows, {change}", below=0.0, **said),
-    report.Claim(
-        "accuracy", "They are no less accurate there", "test accuracy, inside CWRF minus from scratch, lesser of the two", above=-0.01, **said
-    ),
-    report.Claim(
-        "same_order",
-        "The gain does not depend on the number of shadows",
-        "CWRF's change of AUC under many shadows minus under few, farthest from 0 over the defences",
-        below=0.02,
-        paper="appendix C.1",
-        control="the same targets",
-    ),
+    claim("more_leak", "Methods leak more to more shadows, in the mean", f"AUC, {many} minus {few}, mean of all methods", above=0.01, **said),
+    claim("defended_more", "Of the defended more shadows find more than of the undefended", f"AUC, {many} minus {few}, {gap}", above=0.0, **ours),
+    claim("relaxloss_alike", "Shadows move what CWRF changes for RelaxLoss by less than .03", moved, within=0.03, **alike),
+    claim("ccl_alike", "Shadows move what CWRF changes for CCL by less than .03", moved, within=0.03, **alike),
+    regime={"undefended member accuracy": 0.95, "undefended test accuracy": learnt},
 )
 claims
 
@@ -71,77 +72,82 @@ claims
 # ## The same targets, few shadows and many
 
 # %%
-defences = {
-    "RelaxLoss": recipe.RelaxLoss(relax_alpha),
-    "HAMP": recipe.HAMP(hamp_entropy, hamp_weight),
-    "CCL": recipe.CCL(ccl_alpha, beta=1.0),
-}
+scratch, inside = "from scratch", "inside CWRF"
+defences = {"RelaxLoss": recipe.RelaxLoss(relax_alpha), "CCL": recipe.CCL(ccl_alpha, beta=1.0)}
 long, short = (recipe.Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
 design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, width), long, many, seed, precision)
+setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, width), long, groups[-1], seed, precision)
 ordinary = setup.trained()
 by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch))
-models = {"no defence": ordinary}
-for name, defence in defences.items():
-    models[name, scratch] = setup.trained(defence)
-    models[name, inside] = ordinary.cwrf(by, rates, short, defence, slack)
+held = ordinary.rewind_weights(by, r).hold_weights(by, r)
+ways = {("no defence", scratch): ordinary}
+for d, defence in defences.items():
+    ways |= {(d, scratch): setup.trained(defence), (d, inside): held.train(short, defence)}
 
-weak, strong = f"{few} models", f"{many} models"
 attacks = {}
-for way, each in models.items():
-    attacks[way, weak] = recipe.Population(each.states[:few]).attack(recipe.LiRA())
-    attacks[way, strong] = each.attack(recipe.LiRA(), targets=few)
-signals = {way: each.signals()[:few] for way, each in models.items()}
-
-# %%
+for way, each in ways.items():
+    for size in groups:
+        parts = [recipe.Population(each.states[k : k + size]) for k in range(0, groups[-1], size)]
+        attacks[way, f"{size - 2} shadows"] = [part.attack(recipe.LiRA()) for part in parts]
+signals = {way: each.signals() for way, each in ways.items()} | {"rewound": held.signals()}
 results = lab.realize(attacks, signals, recipe.self_audit(ordinary))
 
+# %%
+areas = {key: np.concatenate([audit.auc(results[one]["scores"], results[one]["member"]) for one in each]) for key, each in attacks.items()}
+effect = max(one.design_effect for each in attacks.values() for one in each)
+accuracy = {way: [float(results[one]["accuracy_test"]) for one in each] for way, each in signals.items()}
+inner = {way: [float(results[one]["accuracy_member"]) for one in each] for way, each in signals.items()}
+
+
+def differ(one, other):
+    """Of the targets' mean AUCs; targets are each other's shadows, which widens the interval."""
+    return audit.paired_difference(one, other, design_effect=effect)
+
+
 # %% [markdown]
-# ## Accuracy against leak
-# Mean over the same targets, with 95 % intervals. Down and right is better.
+# ## What CWRF changes, by the number of shadows
 
 # %%
-found = audit.Comparison.of(results, signals, attacks)
-leaks = {key: found.leak(*key) for key in attacks}
-rows = [
-    {"attack": f"{a}, {d}", "variant": way, "accuracy": found.accuracy(key), "auc": leaks[key, a]["auc"]}
-    for a in (weak, strong)
-    for d in defences
-    for way, key in {"no defence": "no defence", **{way: (d, way) for way in (scratch, inside)}}.items()
-]
-effect = max(found.design_effects.values())
-areas = {key: audit.auc(each["scores"], each["member"]) for key, each in found.attacks.items()}
-gained = {way: audit.paired_difference(areas[way, strong], areas[way, weak], design_effect=effect) for way in models}
-news = f"{many} models instead of {few} move LiRA's AUC by {min(one.value for one in gained.values()):+.3f} to {max(one.value for one in gained.values()):+.3f}"
-report.tradeoff(rows, xlabel="test accuracy", ylabel="AUC of LiRA", title=news)
+counts = [f"{size - 2} shadows" for size in groups]
+changed = {(d, count): differ(areas[(d, inside), count], areas[(d, scratch), count]) for d in defences for count in counts}
+shift = {d: differ(*(areas[(d, inside), c] - areas[(d, scratch), c] for c in (many, few))) for d in defences}
+rows = [{"shadows": c.split()[0], "loss": d, "value": changed[d, c]} for d in defences for c in counts]
+far = max(abs(one.value) for one in shift.values())
+title = f"From {few.split()[0]} shadows to {many.split()[0]} CWRF's change of an AUC moves by {far:.3f} at most"
+report.profile(rows, "shadows", hue="loss", null=0.0, level="no change", xlabel="shadows", ylabel=f"AUC of LiRA, {change}", title=title)
 
 # %%
-rates_of = {"AUC": "auc", audit.tpr_label(0.001, pool // 2): "tpr_at_0.1%", audit.tpr_label(1e-5, pool // 2): "tpr_at_0.001%"}
-table = [
-    {"model": way if isinstance(way, str) else ", ".join(way), "test accuracy": found.accuracy(way)}
-    | {f"{a}, {name}": leaks[way, a][number] for a in (weak, strong) for name, number in rates_of.items()}
-    for way in models
-]
-report.table(table, caption=f"Mean over {few} targets. {pool // 2:,} non-members resolve {200 / pool:.2g} % FPR. The paper prints no numbers")
+report.table(
+    [
+        {"trained with": d, "way": way, "member": audit.over(inner[d, way]), "test": audit.over(accuracy[d, way])}
+        | {f"AUC, {c}": audit.over(areas[(d, way), c], design_effect=effect) for c in counts}
+        | {f"{many} minus {few}": differ(areas[(d, way), many], areas[(d, way), few])}
+        for d, way in ways
+    ],
+    caption=f"Mean over the same {groups[-1]} targets. Right after the rewind members are {audit.over(inner['rewound'])}",
+)
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-pairs = {d: ((d, inside), (d, scratch)) for d in defences}
-moved = {d: [areas[one, a] - areas[other, a] for a in (strong, weak)] for d, (one, other) in pairs.items()}
-shifts = [audit.paired_difference(*both[::sign], design_effect=effect) for both in moved.values() for sign in (1, -1)]
+plain = "no defence", scratch
+rewound = {"accuracy on members falls right after the rewind": audit.paired_difference(inner[plain], inner["rewound"])}
+acts = {d: {f"{d} lowers the accuracy on members": audit.paired_difference(inner[plain], inner[d, scratch])} for d in defences}
+gains = {way: areas[way, many] - areas[way, few] for way in ways}
 report.judge(
     claims,
-    more_leak=audit.least(gained.values()),
-    still_helps=audit.largest(found.more_leaky(*pairs[d], strong) for d in ("RelaxLoss", "CCL")),
-    accuracy=audit.least(found.more_accurate(*pairs[d]) for d in ("RelaxLoss", "CCL")),
-    same_order=audit.largest(shifts),
+    more_leak=differ(*(np.mean([areas[way, count] for way in ways], axis=0) for count in (many, few))),
+    defended_more=differ(np.mean([gains[d, scratch] for d in defences], axis=0), gains[plain]),
+    **{f"{d.lower()}_alike": shift[d] for d in defences},
+    checks={f"{d.lower()}_alike": rewound | acts[d] for d in defences} | {"defended_more": acts["RelaxLoss"] | acts["CCL"]},
+    regime={"undefended member accuracy": audit.over(inner[plain]), "undefended test accuracy": audit.over(accuracy[plain])},
 )
 
 # %% [markdown]
-# **Caveat.** LiRA pools its variances over all samples, which is what few shadows allow; with many, variances of each sample's own may find more. The number of
-# shadows differs by a factor of two in `quick`, where the paper's (lost) is likely four to eight times as many.
+# **Caveat.** LiRA pools its variances over all samples, which is what few shadows allow; with many, variances of each
+# sample's own may find more. Groups share no shadows, but all share the pool. Where an AUC nears 1 there is less room:
+# that alone makes a large leak gain less from more shadows.
 
 # %%
 report.provenance(results)

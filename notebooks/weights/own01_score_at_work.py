@@ -11,180 +11,180 @@
 # %% [markdown]
 # # Does the vulnerability score do what it is meant to do?
 #
-# **CWRF, section 4.1, looked at by us.** To score its weights by vulnerability, a trained network takes some tens of updates: they lower (1 − lambda) ×
-# cross-entropy of members + lambda × divergence of its outputs on reference samples, which are no members, from those of the untrained network.
+# **CWRF, section 4.1, looked at by us.** To score its weights by vulnerability, a trained network takes some tens of
+# updates: they lower (1 − lambda) × cross-entropy of members + lambda × divergence of its outputs on reference samples,
+# which are no members, from those of the untrained network. The score adds up what each weight does in them.
 #
-# **The paper says** that lambda balances the two, so that accuracy stays where it was on members and falls as far as it can on reference samples: what such
-# updates lean on then serves members alone. It shows neither accuracy.
+# **The paper says** that the updates keep accuracy on members and lose it on reference samples: what they lean on then
+# serves members alone. But the updates *see* members, several times, under cross-entropy: they may learn them by heart
+# anew while all else falls. So ours see every other member; those that they do not see are asked, against fresh ones.
 #
-# **It would be wrong if** no lambda kept the one and lost the other. And lambda would be **beside the point** if every lambda chose the same weights, or those
-# of learnability, whose updates see members alone. Our control is what a learnability score with other batches chooses.
+# **It would be wrong if** unseen members went the way of non-members. Controls are the networks before, and lambda 0:
+# as many updates for members alone, which is the learnability score. **It would be beside the point if** CWRF did as
+# well at equal leak with that score, in which no non-member has a part.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: not stated, 100 classes by the shares of Tab. 1
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
-models = ["resnet10", "vit"]  # architectures: a ResNet, a vision transformer (paper: resnet18, vit)
-width = [8, 4]  # of each: channels of stage 1; channels of a head (paper: 64, 64)
-stem = "conv3"  # first layer of the ResNet, as the paper has it
-patch = 8  # patch of the ViT, pixels (paper: lost)
+model = "resnet10"  # architecture (paper: resnet18)
+width = 8  # channels of stage 1 (paper: 64)
+stem = "conv3"  # first layer, as the paper has it
 pool = 600  # samples from which each network draws half (paper: lost)
 dev = 300  # samples outside the pool, here unused: the networks are those of Tab. 3
 reference = 300  # non-members outside the pool, for the score alone (paper: lost)
 test = 600  # test samples (paper: all)
-balances = [0.1, 0.3, 0.5, 0.7, 0.9]  # lambda, the share of the divergence in the score's loss, smallest first (paper: lost)
-balance = 0.5  # the lambda that the other notebooks use, one of them, chosen beforehand (paper: lost)
-score_steps = 30  # updates of each score (paper: lost; "tens")
-long_steps = 400  # updates of one more vulnerability score, of the first network of each kind
+balance = 0.5  # lambda, the share of the divergence in the score's loss, chosen beforehand (paper: lost)
+score_steps = 30  # updates of the score that other notebooks use (paper: lost; "tens")
+moments = [10, 30, 90]  # updates after which the network is asked (ours)
+every = 2  # the updates that are asked see every so manieth member (ours; the scores see all, as the paper has it)
 score_batch = 32  # members, and reference samples, of each update (paper: lost)
-rates = [0.001, 0.05]  # r, share of the weights with the largest scores (paper, Tab. 2: 0.001 to 0.05)
-epochs = [12, 16]  # of each network (paper: lost)
-batch = [64, 64]  # samples a step, of each (paper: lost)
-lr = 0.005  # learning rate of Adam, cosine to 0 (paper: lost)
-runs = 10  # trained networks of each kind, each with its own members and initialisation (paper: one?)
-seed = 0  # seed of design, initialisation and order
+share = 0.2  # r, share of the weights that CWRF rewinds (ours: rewinding does something there; paper: 0.001 to 0.05)
+alphas = [0.15, 0.3]  # RelaxLoss target losses of the line, nats; the last one is that of CWRF (paper: lost)
+epochs = 12  # epochs from scratch (paper: lost)
+retrain_epochs = 4  # epochs of every retraining (paper: lost); even as those are, since RelaxLoss alternates by epoch
+batch = 64  # samples a step (paper: lost)
+lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
+shadows = 10  # models in complement pairs; each is attacked by the others, less its pair (paper: 8)
+learnt = 0.6  # least test accuracy of a network that has learnt (ours)
+seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # of the trainings: fp32, or bf16 where the hardware has it; scores are fp32
 
 # %%
 import numpy as np
+from scipy.special import log_softmax
 
 from lib import audit, lab, report
-from lib.localization.score_maps import flat, kinds, maps, overlap, reached
-from lib.recipe import Data, Learnability, Magnitude, Model, RandomHalves, Schedule, Setup, Vulnerability
+from lib.data.designs import Role
+from lib.localization.score_maps import maps, overlap
+from lib.recipe import Data, Learnability, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Setup, Vulnerability, self_audit
 from lib.selection import highest
 
-nets, kept_at_least, gone_at_least = ("ResNet", "ViT"), 0.95, 0.9
-slack, both = "lesser slack of the rule below, largest over lambda, smaller over both networks", "smaller over both networks and all r"
-other, extra = "share in common of two learnability scores minus that of", {"paper": "our control", "control": "learnability with other batches"}
+auc, part, half = "AUC of unseen members against fresh non-members", "share in common of the top", "updates see every other member"
+updates = {"paper": "section 4.1", "margin": 0.05, "control": f"the same networks before, and lambda 0; {half}"}
+mine = updates | {"paper": "ours"}
 claims = report.claims(
-    report.Claim("works", "At some lambda members are kept and reference samples lost", slack, 0.0, paper="section 4.1", control="both watched"),
-    report.Claim("lambda_chooses", "The extremes of lambda choose different weights", f"{other} the extremes, {both}", 0.0, **extra),
-    report.Claim("not_learnability", "Vulnerability chooses other weights than learnability", f"{other} one and vulnerability, {both}", 0.0, **extra),
-)
+    report.Claim("serves_members", "The score's updates part members from non-members", f"{auc}, minus before", above=0.02, **updates),
+    report.Claim("serves_beside_zero", "At least they do so beside updates without the divergence", f"{auc}, minus lambda 0's", above=0.02, **mine),
+    report.Claim("seen_first", "They part members that they see more than others", "rise of that AUC, seen minus unseen members", above=0.02, **mine),
+    report.Claim("members_stay", "Members keep their accuracy meanwhile", "accuracy of unseen members, minus before", above=-0.05, **updates),
+    report.Claim("others_fall", "Fresh samples lose theirs", "accuracy of fresh non-members, minus before", below=-0.02, **updates),
+    report.Claim("chooses_alike", "The score is nearly one more learnability score", f"{part} {100 * share:g} %, two learnability scores minus with vulnerability",
+        below=0.1, margin=0.1, paper="ours", control="learnability with other batches"),
+    report.Claim("divergence_pays_not", "The divergence is worth no accuracy at equal leak", f"test accuracy beside the line, lambda {balance:g} minus lambda 0",
+        within=0.03, paper="ours", control="line: nothing rewound, by alpha; equal rate, epochs, defence"),
+    regime={"member accuracy": 0.95, "test accuracy": learnt},
+)  # fmt: skip
 claims
 
 # %%
-design, updates = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference), {"steps": score_steps, "batch": score_batch}
-architectures = Model(models[0], width[0], stem), Model(models[1], width[1], patch=patch)
-schedules = [Schedule(long, size, "adam", lr=lr) for long, size in zip(epochs, batch, strict=True)]
-kinds_of = zip(nets, architectures, schedules, strict=True)
-trained = {n: Setup(Data(data, pixels), design, m, s, runs, seed, precision).trained() for n, m, s in kinds_of}
-criteria = {"learnability": Learnability(**updates), "learnability, other batches": Learnability(**updates, draw=1), "|w|": Magnitude()}
-criteria |= {f"lambda {each:g}": Vulnerability(**updates, weight=each) for each in balances}
-(learn, again, size, *lambdas), ours, longer = criteria, f"lambda {balance:g}", f"lambda {balance:g}, {long_steps} updates"
-scores = {(net, by): chain.score(criterion) for net, chain in trained.items() for by, criterion in criteria.items()}
-scores |= {(net, longer): (chain[0].score(Vulnerability(long_steps, score_batch, weight=balance)),) for net, chain in trained.items()}
-signals = {net: chain.signals() for net, chain in trained.items()}
+design = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
+long, short = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
+trained = Setup(Data(data, pixels), design, Model(model, width, stem), long, shadows, seed, precision).trained()
+ours, zero = f"lambda {balance:g}", "lambda 0"
+
+
+def criterion(by, steps, every=1):
+    return Vulnerability(steps, score_batch, every=every, weight=balance) if by == ours else Learnability(steps, score_batch, every=every)
+
+
+pushed = {(by, t): trained.updated(criterion(by, t, every)).signals() for by in (ours, zero) for t in moments}
+pushed |= {(by, 0): trained.signals() for by in (ours, zero)}
+scores = {by: trained.score(criterion(by, score_steps)) for by in (ours, zero)}
+again = trained.score(Learnability(score_steps, score_batch, draw=1))
+held = {key: trained.rewind_weights(by, share).hold_weights(by, share) for key, by in scores.items()}
+ways = {"undefended": trained} | {f"nothing rewound, {a:g}": trained.train(short, RelaxLoss(a)) for a in alphas}
+line = [*ways]
+ways |= {key: each.train(short, RelaxLoss(alphas[-1])) for key, each in held.items()}
+signals = {key: each.signals() for key, each in ways.items()}
+attacks = {(key, "LiRA"): each.attack(LiRA()) for key, each in ways.items()}
 
 # %%
-results = lab.realize(scores, signals)
+rewound = trained.rewind_weights(scores[ours], share).signals()
+results = lab.realize(pushed, scores, again, signals, rewound, attacks, self_audit(trained))
 
 # %% [markdown]
-# ## What the updates do to both accuracies
-# Our rule takes the largest lambda at which, over the last fifth of
-# the updates, members keep 95 % of their accuracy and reference samples have gone 90 % of the way from test samples' to chance; what they leave is its slack.
+# ## What the updates do
+# Fresh non-members: the pool's other half, which nothing has seen. The AUC is of confidence in the true class.
 
 # %%
-judged = [(n, by) for n in nets for by in (*lambdas, longer)]
-ends = {(n, by): [reached(results[s], results[t]) for s, t in zip(scores[n, by], signals[n], strict=False)] for n, by in judged}
-margin = {key: audit.over(np.min(np.subtract(pairs, (kept_at_least, gone_at_least)), axis=1)) for key, pairs in ends.items()}
-taken = {n: [by for by in lambdas if (np.mean(ends[n, by], axis=0) >= (kept_at_least, gone_at_least)).all()] for n in nets}
-told = "; ".join(f"{n}: " + (f"the rule takes {by[-1]}" if by else f"none of {len(lambdas)} lambdas does both") for n, by in taken.items())
-watched = {"accuracy": "members", "accuracy_reference": "reference samples", "ce": "members: cross-entropy", "kl": "reference samples: divergence"}
-mean = {(n, by, p): np.mean([results[s][f"history/{p}"] for s in scores[n, by]], axis=0) for n, by in judged for p in watched}
+sorts = "members seen", "members not seen", "fresh non-members"
 
 
-def traces(names, by, hue, panel, **more):
-    """Means over the runs and over stretches of the updates."""
-    shown = [
-        (n, p, b, at) for n in nets for p in names for b in by for at in np.array_split(np.arange(len(mean[n, b, p])), min(10, len(mean[n, b, p])))
-    ]
-    rows = [
-        {"network": n, "what": watched[p], "panel": (n, watched[p]), "score": b, "update": at.mean() + 1, "value": mean[n, b, p][at].mean()}
-        for n, p, b, at in shown
-    ]
-    return report.curves(rows, "update", hue=hue, facet=panel, **more)
+def ask(one):
+    """Of one network: AUC of both sorts of members against fresh non-members, and accuracy of all three."""
+    sure = log_softmax(one["logits"].astype(float), axis=1)
+    own, right = sure[range(len(sure)), one["labels"]], sure.argmax(axis=1) == one["labels"]
+    inside, outside = (np.flatnonzero(one["role"] == role) for role in (Role.MEMBER, Role.NONMEMBER))
+    where = dict(zip(sorts, (inside[::every], np.delete(inside, slice(None, None, every)), outside), strict=True))
+    areas = {n: audit.auc(np.r_[own[where[n]], own[outside]], np.arange(len(where[n]) + len(outside)) < len(where[n])) for n in sorts[:2]}
+    return {("AUC", n): float(area) for n, area in areas.items()} | {("accuracy", n): float(right[each].mean()) for n, each in where.items()}
 
 
-accuracies, losses = list(watched)[:2], list(watched)[2:]
-traces(accuracies, lambdas, "score", "panel", ylabel="accuracy", title=f"{score_steps} updates. {told}")
-
-# %%
-fate = "; ".join(f"{n}: cross-entropy {mean[n, lambdas[-1], 'ce'][-1]:.2g}, divergence {mean[n, lambdas[-1], 'kl'][-1]:.2g}" for n in nets)
-traces(losses, lambdas, "score", "panel", ylabel="nats", log="y", title=f"At {lambdas[-1]} in the end, nats: {fate}")
+read = {key: [ask(results[s]) for s in each] for key, each in sorted(pushed.items(), key=lambda item: item[0][1])}
+values = {(*key, *asked): [one[asked] for one in each] for key, each in read.items() for asked in each[0]}
+rise = {n: audit.paired_difference(values[ours, score_steps, "AUC", n], values[ours, 0, "AUC", n]) for n in sorts[:2]}
+lead = {t: np.subtract(*(values[ours, t, "AUC", n] for n in sorts[:2])) for t in (0, score_steps)}
+lost = {n: audit.paired_difference(values[ours, score_steps, "accuracy", n], values[ours, 0, "accuracy", n]) for n in sorts}
+shown = [{"what": what, "updates": str(t), "score": by, "of": n, "value": audit.over(each)} for (by, t, what, n), each in values.items()]
+word = {n: "part" if each.low > 0 else "do not part" for n, each in rise.items()}
+title = f"The updates {word[sorts[0]]} members they see from non-members, and {word[sorts[1]]} others further"
+rows = [row for row in shown if row["what"] == "AUC"]
+report.profile(rows, "updates", hue="score", facet="of", xlabel="updates", ylabel="AUC against fresh non-members", title=title)
 
 # %%
-met = {n: min(np.subtract(ends[n, longer][0], (kept_at_least, gone_at_least))) >= 0 for n in nets}
-passes = f"{long_steps} updates, {long_steps * score_batch / reference:.1f} times over the reference samples"
-title = f"{passes}, {ours}. " + "; ".join(f"{n}: {'does' if yes else 'does not do'} both" for n, yes in met.items())
-traces(accuracies, [longer], "what", "network", ylabel="accuracy of one network", title=title)
-
-# %%
-found = {(*key, i): maps(results[step]) for key, steps in scores.items() for i, step in enumerate(steps)}
-types = {n: kinds(results[scores[n, ours][0]]) for n in nets}
-main = {"ResNet": "conv", "ViT": "attention"}
-pearson = {
-    (n, by): [np.corrcoef(*(flat(found[n, b, i], types[n], main[n]) for b in (learn, by)))[0, 1] for i in range(len(ends[n, by]))] for n, by in judged
-}
-say = {key: audit.over if len(each) > 1 else np.mean for key, each in ends.items()}
-before = {n: np.mean([[results[s][f"accuracy_{part}"] for part in ("member", "test")] for s in signals[n]], axis=0) for n in nets}
-report.table(
-    [
-        {
-            "network": n,
-            "score": by,
-            "members, kept": say[n, by](kept),
-            "reference, of the way": say[n, by](gone),
-            "r with learnability": say[n, by](pearson[n, by]),
-        }
-        for n, by in judged
-        for kept, gone in [np.transpose(ends[n, by])]
-    ],
-    caption=f"{runs} networks, with {longer.split(', ')[1]} one. Accuracy before, of members and of test samples: "
-    + "; ".join(f"{n} {a:.2f}, {b:.2f}" for n, (a, b) in before.items())
-    + ". Last column: Pearson's correlation with the learnability score, convolutions or attention and MLP",
-)
+kept = "keep their accuracy" if lost[sorts[1]].low > -0.05 else "lose accuracy" if lost[sorts[1]].high < 0 else "may lose accuracy"
+title = f"After {score_steps} updates unseen members {kept}; fresh non-members {'lose some' if lost[sorts[2]].high < -0.02 else 'hardly any'}"
+rows = [row for row in shown if row["what"] == "accuracy"]
+report.profile(rows, "updates", hue="score", facet="of", null=None, xlabel="updates", ylabel="accuracy", title=title)
 
 # %% [markdown]
-# ## Which weights are chosen, and would another lambda choose others?
+# ## Does it matter to CWRF?
+# The three steps of the paper with each score: score, rewind and hold the top weights, train the rest with RelaxLoss.
 
 # %%
-top = {(*key, rate): highest(score, rate) for key, score in found.items() for rate in rates}
-extremes = lambdas[0], lambdas[-1]
-couples = dict.fromkeys([(learn, again), (again, ours), extremes, *((ours, by) for by in (*lambdas, size) if by != ours)])
-common = {(n, a, b, r): [overlap(top[n, a, i, r], top[n, b, i, r]) for i in range(runs)] for n in nets for a, b in couples for r in rates}
-report.table(
-    [
-        {"network": n, "chosen by": a, "and by": b} | {f"top {100 * rate:g} %": audit.over(common[n, a, b, rate]) for rate in rates}
-        for n in nets
-        for a, b in couples
-    ],
-    caption="Share in common. By chance: " + " and ".join(f"{rate:g}" for rate in rates),
-)
+found = audit.Comparison.of(results, signals, attacks)
+top = {key: [highest(maps(results[s]), share) for s in each] for key, each in (scores | {"again": again}).items()}
+common = {key: [overlap(a, b) for a, b in zip(top["again"], top[key], strict=True)] for key in scores}
+apart = audit.paired_difference(common[zero], common[ours])
+paid = found.beside_line(ours, line, "LiRA", zero)
+inside = {key: audit.over([float(results[s]["accuracy_member"]) for s in each]) for key, each in signals.items()}
+columns = {"member accuracy": inside, "test accuracy": {key: found.accuracy(key) for key in ways}}
+columns |= {"LiRA, AUC": {key: found.leak(key, "LiRA")["auc"] for key in ways}}
+columns |= {"at equal leak, minus the line's": {key: found.beside_line(key, line, "LiRA") for key in scores}}
+columns |= {"chosen as by learnability, other batches": {key: audit.over(each) for key, each in common.items()}}
+told = f"{shadows} models; alpha is {alphas[-1]:g}, or as said. Chosen as by: share in common of the top {100 * share:g} %, by chance {share:g}"
+report.table([{"way": key} | {name: each.get(key) for name, each in columns.items()} for key in ways], caption=told)
+
+# %%
+title = f"At equal leak the divergence {'is worth no' if max(abs(paid.low), abs(paid.high)) < 0.03 else 'may be worth or cost'} 0.03 of accuracy"
+series = {"nothing rewound": line} | {f"CWRF, {key}": [key] for key in scores}
+report.tradeoff(found.plane(series, "LiRA"), null=None, xlabel="test accuracy", ylabel="AUC of LiRA", title=title)
 
 # %% [markdown]
 # ## Verdicts
 
-
 # %%
-def less(couple):
-    """By how much two learnability scores choose more alike, at the rate and of the network where that is least."""
-    return audit.least(audit.paired_difference(common[n, learn, again, r], common[n, *couple, r]) for n in nets for r in rates)
-
-
+then = [float(results[s]["accuracy_test"]) for s in rewound]
+acts = {"rewinding lowers test accuracy, right after it": audit.paired_difference(found.accuracies["undefended"], then)}
+acts |= {"CWRF with lambda 0 leaks less than undefended": found.more_leaky("undefended", zero, "LiRA")}
 report.judge(
     claims,
-    works=audit.least(audit.largest(margin[n, by] for by in lambdas) for n in nets),
-    lambda_chooses=less(extremes),
-    not_learnability=less((again, ours)),
-    notes={
-        "works": "In `quick`, a few tens of updates move both accuracies or neither; hundreds, over and over the same samples, part them in one network",
-        "not_learnability": f"In `quick`, at {ours} vulnerability is nearly one more learnability score: its updates fit the members too",
-    },
+    serves_members=rise[sorts[1]],
+    serves_beside_zero=audit.paired_difference(*(values[by, score_steps, "AUC", sorts[1]] for by in (ours, zero))),
+    seen_first=audit.paired_difference(lead[score_steps], lead[0]),
+    members_stay=lost[sorts[1]],
+    others_fall=lost[sorts[2]],
+    chooses_alike=apart,
+    divergence_pays_not=paid,
+    checks={"divergence_pays_not": acts, "members_stay": {"the updates lower the accuracy of non-members": -lost[sorts[2]]}},
+    regime={"member accuracy": inside["undefended"], "test accuracy": found.accuracy("undefended")},
 )
 
 # %% [markdown]
-# **Caveat.** Accuracies are those of batches, before each update. Many passes over few reference samples may teach the network these very samples, so that
-# its accuracy on them falls and that on others does not: no accuracy on fresh samples is stored. In `quick`, the ViT fits nine in ten members.
+# **Caveat.** One lambda, one rate, one defence. With lambda above 0 CWRF hardly leaks less than undefended here: its few
+# epochs of retraining leave RelaxLoss little to do (fig04b trains longer). So nothing is said of more updates of the
+# score, whose leak would be as near. Rules, sizes and rates were settled on draw 0, a referee's objections in hand, and
+# are judged on this one (seed 1).
 
 # %%
 report.provenance(results)

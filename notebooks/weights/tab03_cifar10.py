@@ -11,14 +11,18 @@
 # %% [markdown]
 # # Does every defence leak less inside CWRF?
 #
-# **CWRF, Tab. 3** (CIFAR-10, ResNet18 and ViT). Three defences for the one, five for the other, each once from scratch and once inside CWRF: train with
-# cross-entropy, score the weights, rewind the share *r* that scores highest, hold it there and train the rest with the defence. LiRA and RMIA look at each.
+# **CWRF, Tab. 3** (CIFAR-10, ResNet18 and ViT). Each defence from scratch, and inside CWRF: train with cross-entropy,
+# score the weights, rewind the share *r* that scores highest and hold it there, train the rest with the defence. **The
+# paper says** that inside CWRF LiRA's AUC is lower in every row but the ViT's DP-SGD, no TPR of LiRA at 0.1 % is higher
+# (not judged), accuracy falls by 1.8 points at most, and RMIA gains 1.58 points on RelaxLoss, .2 on HAMP (ResNet18).
 #
-# **The paper says** that CWRF lowers LiRA's AUC in every row but the ViT's DP-SGD, lowers or keeps each of LiRA's TPRs, and costs hardly any accuracy; RMIA's AUC
-# rises for two defences of the ResNet18.
-#
-# **It would be wrong if** LiRA did as well inside CWRF, or accuracy fell. It would be beside the point if as much came of the extra epochs (our controls: the
-# defence from scratch for all of CWRF's epochs, and the defence after cross-entropy with nothing rewound), or if accuracy alone explained it.
+# **It would be wrong if** LiRA did as well inside CWRF, or accuracy fell. A row is judged where its defence lowers LiRA
+# from scratch, else it is *inert*. **Beside the point if** RelaxLoss did as well from scratch for all of CWRF's epochs.
+# With nothing rewound they leak less at equal alpha, but mostly at less accuracy: `fig08` judges at equal leak. **All
+# here is at one r**, and the sign hangs on it: at .1 % RelaxLoss leaks *less* than from scratch, as with nothing
+# rewound; at 20 % far more (`fig08`, draw 0). In `quick` the ViT lacks HAMP and CCL (in the paper at .50 to .52 with
+# and without) and DP-SGD. CCL has .1: at .5, its authors' example, it does nothing (draw 0: .891 against .886). Rules,
+# sizes and rates were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-10
@@ -27,91 +31,84 @@ models = ["resnet10", "vit"]  # architectures (paper: resnet18 and vit)
 width = [8, 4]  # of each: channels of stage 1 (paper: 64), channels of a head (paper: 64)
 patch = 8  # side of the patches of a ViT, pixels (paper: lost)
 pool = 600  # samples from which each model draws half (paper: lost)
-dev = 300  # samples outside the pool on which r is chosen (paper: searches a grid, tells no rule)
+dev = 300  # samples outside the pool, not looked at here (paper: names none)
 reference = 300  # non-members outside the pool, for the score and for PAST (paper: lost)
 test = 600  # test samples (paper: all)
-rates = [0.001, 0.05]  # r, share of the weights, smallest first (paper: a grid; lost)
-slack = 0.05  # dev accuracy that a choice may give up to leak less (paper: names no rule)
+r = 0.05  # share of the weights that is rewound (paper: a grid; lost; Tab. 2 goes from .001 to .05)
 balance = 0.5  # lambda of the score, chosen beforehand (paper: lost)
 score_steps = 30  # updates of the score (paper: lost; "tens")
+score_batch = 64  # samples of each kind in one of them (paper: lost)
+of_vit = ["RelaxLoss", "PAST"]  # the ViT's defences (paper: HAMP, CCL and DP-SGD too)
 relax_alpha = 0.3  # RelaxLoss target loss, nats (paper: as its authors, who have 1 for CIFAR-10)
+ccl_alpha = 0.1  # CCL: share of the cross-entropy (paper: not stated; its authors' example: .5)
 past_weight = 0.003  # PAST: weight of the penalty (lost)
 noise = 0.5  # DP-SGD: noise multiplier (paper: lost)
-epochs = [12, 16]  # of each network: epochs from scratch (paper: lost)
-retrain_epochs = [5, 6]  # of each network: epochs of retraining (paper: lost)
-batches = [64, 64]  # of each network: samples a step (paper: lost)
+epochs = [12, 24]  # of each network: epochs from scratch (paper: lost)
+retrain_epochs = [6, 6]  # of each network: epochs of retraining; even, as RelaxLoss's last epoch matters (paper: lost)
+batches = [64, 32]  # of each network: samples a step (paper: lost)
 lrs = [0.005, 0.005]  # of each network: learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-shadows = [10, 10]  # of each network: models in complement pairs; each is attacked by the others, less its pair (paper: 8)
-seed = 0  # seed of design, initialisation and order
+shadows = [10, 8]  # of each network: models in complement pairs; each is attacked by the others, less its pair (paper: 8)
+fpr = 0.01  # false positives at which TPRs are shown; 300 non-members show no less (paper: .001)
+learnt = 0.6  # least test accuracy of a network that has learnt (ours)
+seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from math import ceil
-
 from lib import audit, lab, recipe, report
 
-scratch, longer, inside, tuned = "from scratch", "from scratch, as long as CWRF", "inside CWRF", "fine-tuned"
-change = f"{inside} minus {scratch}"
-searched = {"paper": "Tab. 3", "control": "each model chooses its r on its own dev set; shadows walk the target's whole chain"}
-equal = {"above": 0.0, "paper": "our control", "control": "the same defence and epochs; paired over targets"}
+scratch, longer, inside, tuned = "from scratch", "from scratch, as long as CWRF", "inside CWRF", "nothing rewound"
+claim, at, change, less = report.Claim, f"at r = {100 * r:g} %", f"{inside} minus {scratch}", f"AUC of LiRA, {inside} minus {scratch}"
+said = {"paper": "Tab. 3", "control": "one r; shadows walk the target's whole chain", "margin": 0.03}
+ours = {"paper": "our control", "control": "paired over targets", "margin": 0.02}
 claims = report.claims(
     *(
-        claim
+        claim(f"{net}_{name}", f"{net}, {at}: {text}", quantity, **border, needs=tuple(f"{net}, {what} accuracy" for what in ("member", "test")))
         for net in models
-        for claim in (
-            report.Claim(f"{net}_lira", f"{net}: inside CWRF every defence leaks less to LiRA", f"AUC, {change}, largest", below=0.0, **searched),
-            report.Claim(f"{net}_tpr", f"{net}: LiRA's TPR at 0.1 % rises for no defence", f"TPR, {change}, largest", below=0.005, **searched),
-            report.Claim(f"{net}_rmia", f"{net}: RMIA gains on no defence", f"AUC, {change}, largest", below=0.01, **searched),
-            report.Claim(f"{net}_accuracy", f"{net}: no defence loses accuracy", f"test accuracy, {change}, least", above=-0.02, **searched),
-            report.Claim(f"{net}_budget", f"{net}: RelaxLoss for all of CWRF's epochs leaks more", f"LiRA AUC, minus RelaxLoss {inside}", **equal),
-            report.Claim(f"{net}_rewinding", f"{net}: with nothing rewound each leaks more", f"LiRA AUC, {tuned} minus {inside}, least", **equal),
+        for name, text, quantity, border in (
+            *((d.lower(), f"{d} leaks less to LiRA inside CWRF", less, {"below": 0.0} | said) for d in ("RelaxLoss", "HAMP", "CCL")),
+            ("rmia", "RMIA gains no more than the paper's 1.58 points", f"AUC of RMIA, {change}, largest", {"below": 0.0158} | said),
+            ("accuracy", "no defence loses two points", f"test accuracy, {change}, least", {"above": -0.02} | said),
+            ("longer", "CWRF is .02 better than RelaxLoss for as long", f"area of accuracy and LiRA, minus {longer}", {"above": 0.02} | ours),
+            ("lira", "all but DP-SGD leak .04 less to LiRA in the mean", f"{less}, mean", {"below": -0.04} | said | {"margin": 0.04}),
         )
-    )
+        if (net == "vit") == (name == "lira")
+    ),
+    regime={f"{net}, {what} accuracy": least for net in models for what, least in (("member", 0.95), ("test", learnt))},
 )
 claims
 
 # %% [markdown]
 # ## From scratch, inside CWRF, and after cross-entropy with nothing rewound
-# HAMP and CCL as published for CIFAR-10, but CCL's factor of the whole loss is 1: under Adam a smaller one would only strengthen weight decay. PAST tunes a
-# trained network, so its plain form starts from the ordinary one.
+# The three steps of CWRF are `by`, `start` and the training after it. HAMP is as published for CIFAR-10; CCL's whole
+# loss has the factor 1 (`fig05b`: official forms). PAST's *from scratch* starts from the ordinary network.
 
 # %%
-losses = {"RelaxLoss": recipe.RelaxLoss(relax_alpha), "HAMP": recipe.HAMP(), "CCL": recipe.CCL(beta=1.0)}
-of_vit = {"DP-SGD": recipe.DPSGD(noise), "PAST": recipe.PAST(past_weight)}
-defences = {net: losses | (of_vit if net == "vit" else {}) for net in models}
-
-
-def trained(net, objective=None, more=0):
-    at = models.index(net)
+losses = {"RelaxLoss": recipe.RelaxLoss(relax_alpha), "HAMP": recipe.HAMP(), "CCL": recipe.CCL(ccl_alpha, beta=1.0)}
+every = losses | {"DP-SGD": recipe.DPSGD(noise), "PAST": recipe.PAST(past_weight)}
+defences, ways, held = {net: {d: every[d] for d in (of_vit if net == "vit" else losses)} for net in models}, {}, {}
+for net, long, short, batch, lr, wide, count in zip(models, epochs, retrain_epochs, batches, lrs, width, shadows, strict=True):
     design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-    schedule = recipe.Schedule(epochs[at] + more, batches[at], "adam", lr=lrs[at])
-    subject = recipe.Data(data, pixels), design, recipe.Model(net, width[at], patch=patch if net == "vit" else 4), schedule
-    return recipe.Setup(*subject, shadows[at], seed, precision).trained(objective)
-
-
-ways = {}
-for net, retrain, batch, lr in zip(models, retrain_epochs, batches, lrs, strict=True):
-    ordinary, short = trained(net), recipe.Schedule(retrain, batch, "adam", lr=lr)
-    by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch))
+    schedules = [recipe.Schedule(n, batch, "adam", lr=lr) for n in (long, short, long + short)]
+    subject = recipe.Data(data, pixels), design, recipe.Model(net, wide, patch=patch if net == "vit" else 4)
+    setup = recipe.Setup(*subject, schedules[0], count, seed, precision)
+    ordinary = setup.trained()
+    by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=score_batch))
+    held[net, "none", "rewound"] = start = ordinary.rewind_weights(by, r).hold_weights(by, r)
     ways[net, "none", scratch] = ordinary
-    for name, defence in {"none": None, **defences[net]}.items():
-        if name not in ("none", "PAST"):
-            ways[net, name, scratch] = trained(net, defence)
-        ways[net, name, scratch if name == "PAST" else tuned] = ordinary.train(short, defence)
-        ways[net, name, inside] = ordinary.cwrf(by, rates, short, defence, slack)
-    spent = retrain + ceil(2 * score_steps * batch / (pool // 2))  # in epochs: the score's samples, and the retraining
-    ways[net, "RelaxLoss", longer] = trained(net, losses["RelaxLoss"], spent)
+    for name, defence in defences[net].items():
+        ways[net, name, scratch if name == "PAST" else tuned] = ordinary.train(schedules[1], defence)
+        if name != "PAST":
+            ways[net, name, scratch] = setup.trained(defence)
+        ways[net, name, inside] = start.train(schedules[1], defence)
+    ways |= {} if net == "vit" else {(net, "RelaxLoss", longer): setup.trained(losses["RelaxLoss"], schedules[2])}
 
-attackers = {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA(), "LiRA, shrunk": recipe.LiRA(variance="shrunk"), "BASE": recipe.BASE()}
+attackers = {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()}
 attacks = {(key, a): each.attack(attacker) for key, each in ways.items() for a, attacker in attackers.items()}
-signals = {key: each.signals() for key, each in ways.items()}
-
-# %%
-results = lab.realize(attacks, signals, [each for key, each in ways.items() if key[2] == inside], recipe.self_audit(trained(models[0])))
+signals = {key: each.signals() for key, each in (ways | held).items()}
+results = lab.realize(attacks, signals, *(recipe.self_audit(ways[net, "none", scratch]) for net in models))
 
 # %% [markdown]
-# ## Ours beside the paper's
-# Filled: mean over targets with 95 % intervals. Hollow: the paper's, on CIFAR-10 at full width.
+# ## By how much CWRF changes each row, beside the paper
 
 # %%
 printed = """
@@ -126,65 +123,68 @@ vit HAMP 51.62 50.53 .07 0 54.42 .27 .05 | 52.50 50.15 .05 0 51.50 .13 .02
 vit CCL 54.25 52.18 .02 0 56.33 .12 0 | 53.45 51.68 0 0 51.32 .07 0
 vit PAST 54.84 54.30 .17 .08 62.99 .97 .25 | 54.66 53.86 .15 .08 62.10 .68 .22
 """
-said = {}
-for net, line in [(net, line.split(maxsplit=2)) for net in models for line in printed.strip().splitlines()]:
-    if line[0] == ("vit" if net == "vit" else "resnet"):
-        said |= {(net, line[1], way): row.strip() for way, row in zip((scratch, inside), line[2].split("|"), strict=False)}
+paper = {}
+for net, (kind, d, line) in [(net, line.split(maxsplit=2)) for net in models for line in printed.strip().splitlines()]:
+    if kind == ("vit" if net == "vit" else "resnet"):
+        paper |= {(net, d, way): row.strip() for way, row in zip((scratch, inside), line.split("|"), strict=False)}
 
 found = audit.Comparison.of(results, signals, attacks)
-ours = {key: {"test accuracy": found.accuracy(key)} | {f"AUC of {a}": found.leak(key, a)["auc"] for a in attackers} for key in ways}
+inner = {key: [float(results[one]["accuracy_member"]) for one in each] for key, each in signals.items()}
+pairs = {net: {d: ((net, d, inside), (net, d, scratch)) for d in defences[net]} for net in models}
+plain = {net: (net, "none", scratch) for net in models}
+acts = {(net, d): found.more_leaky(plain[net], pair[1], "LiRA") for net, each in pairs.items() for d, pair in each.items()}
 points = [
-    {"row": f"{key[0]}, {key[1]}", "way": key[2], "number": name, "value": ours[key][name], "paper": float(said[key].split()[column]) / 100}
-    for key in said
-    for name, column in {"test accuracy": 0, "AUC of LiRA": 1, "AUC of RMIA": 4}.items()
+    {"row": f"{net}, {d}" + " (inert)" * (acts[net, d].low <= 0), "number": name, "value": value, "paper": theirs}
+    for net, each in pairs.items()
+    for d, pair in each.items()
+    for name, column in (("test accuracy", 0), ("AUC of LiRA", 1), ("AUC of RMIA", 4))
+    for theirs in [sum(sign * float(paper[net, d, way].split()[column]) / 100 for way, sign in ((inside, 1), (scratch, -1)))]
+    for value in [found.more_leaky(*pair, name[7:]) if column else found.more_accurate(*pair)]
 ]
-pairs = {net: [((net, d, inside), (net, d, scratch)) for d in defences[net]] for net in models}
-less = {net: sum(found.more_leaky(*pair, "LiRA").high < 0 for pair in each) for net, each in pairs.items()}
-title = "Defences that surely leak less inside CWRF: " + "; ".join(f"{net}, {less[net]} of {len(defences[net])}" for net in models)
-report.against_paper(points, "row", hue="way", facet="number", source="paper, CIFAR-10", title=title)
+leaks = {(net, d): found.more_leaky(*pair, "LiRA") for net, each in pairs.items() for d, pair in each.items()}
+sure = [(one.high < 0, one.low > 0) for row, one in leaks.items() if acts[row].low > 0]
+fewer, more = map(sum, zip((0, 0), *sure, strict=True))
+title = f"At r = {100 * r:g} % LiRA surely sees less inside CWRF in {fewer} of {len(sure)} rows whose defence acts, more in {more}"
+report.against_paper(points, "row", facet="number", source="paper, CIFAR-10", xlabel=change, title=title)
 
 # %%
-picks = {key: [int(results[c]["chosen"]) for c in each] for key, each in ways.items() if key[2] == inside}
-rows = [
-    {"model": ", ".join(key)}
-    | {"models at each r": ", ".join(f"{picks[key].count(i)} at {100 * r:g} %" for i, r in enumerate(rates)) if key in picks else ""}
-    | ours[key]
-    for key in ways
-]
-report.table(rows, caption=f"Mean over {' and '.join(map(str, shadows))} targets; r as each model chose it on dev. BASE orders samples as RMIA does")
-
-# %%
-rates_of = {audit.tpr_label(0.001, pool // 2): "tpr_at_0.1%", audit.tpr_label(1e-5, pool // 2): "tpr_at_0.001%"}
-low = [
-    {"model": ", ".join(key)}
-    | {f"{a}, {name}": found.leak(key, a)[number] for a in ("LiRA", "RMIA") for name, number in rates_of.items()}
-    | {f"paper, {a}, %": " / ".join(said[key].split()[column : column + 2]) for a, column in {"LiRA": 2, "RMIA": 5}.items()}
-    for key in said
-]
-few = f"{pool // 2:,} non-members resolve {200 / pool:.2g} % FPR. The paper's 0.001 % is what its some 2,000 show without one false positive"
-report.table(low, paper="Tab. 3, ResNet18 and ViT at full width, CIFAR-10", caption=few)
+report.table(
+    [
+        {"network": ", ".join(key), "member": audit.over(inner[key]), "test": found.accuracy(key)}
+        | {f"{a}, AUC": found.leak(key, a)["auc"] for a in attackers if key in ways}
+        | {f"{a}, {audit.tpr_label(fpr, pool // 2)}": found.leak(key, a, (fpr,))[f"tpr_at_{100 * fpr:g}%"] for a in attackers if key in ways}
+        | ({"paper: test; LiRA, RMIA: AUC, TPR at .1 %": " ".join(paper[key].split()[k] for k in (0, 1, 2, 4, 5))} if key in paper else {})
+        for key in signals
+    ],
+    caption=f"Mean over {' and '.join(map(str, shadows))} targets; r {100 * r:g} %; {pool // 2:,} non-members resolve {200 / pool:.2g} % FPR",
+)
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-measured, notes = {}, {}
+here, notes, regime = {}, {}, {}
 for net, each in pairs.items():
-    fine = [found.more_leaky((net, d, tuned), (net, d, inside), "LiRA") for d in defences[net] if (net, d, tuned) in ways]
-    measured |= {f"{net}_{a.lower()}": audit.largest(found.more_leaky(*pair, a) for pair in each) for a in ("LiRA", "RMIA")}
-    measured |= {f"{net}_tpr": audit.largest(found.more_leaky(*pair, "LiRA", 0.001) for pair in each)}
-    measured |= {f"{net}_accuracy": audit.least(found.more_accurate(*pair) for pair in each), f"{net}_rewinding": audit.least(fine)}
-    measured |= {f"{net}_budget": found.more_leaky((net, "RelaxLoss", longer), (net, "RelaxLoss", inside), "LiRA")}
-    least, most = min(each, key=lambda p: found.more_accurate(*p).value), max(each, key=lambda p: found.more_leaky(*p, "LiRA").value)
-    notes[f"{net}_accuracy"] = f"The least is {least[0][1]}'s; its row with nothing rewound tells how much of it the short retraining does alone"
-    notes[f"{net}_lira"] = (
-        f"The largest is {most[0][1]}'s, with {100 * found.more_accurate(*most).value:+.1f} points of accuracy, which alone may move a leak"
-    )
-report.judge(claims, **measured, notes=notes)
+    if net == "vit":
+        one, other = ([(pair[k], "LiRA") for d, pair in each.items() if d != "DP-SGD"] for k in (0, 1))
+        own = {"lira": (found.stronger(one, other, number="auc"), {"they lower LiRA": found.stronger([(plain[net], "LiRA")], other, number="auc")})}
+    else:
+        gain = {d: found.more_leaky(*pair, "RMIA") for d, pair in each.items()}
+        cost = {d: found.more_accurate(*pair) for d, pair in each.items()}
+        most, dear = max(gain, key=lambda d: gain[d].value), min(cost, key=lambda d: cost[d].value)
+        own = {d.lower(): (leaks[net, d], {f"{d} lowers LiRA from scratch": acts[net, d]}) for d in each}
+        lowers = {f"{most} lowers RMIA from scratch": found.more_leaky(plain[net], each[most][1], "RMIA")}
+        own |= {"rmia": (audit.largest(gain.values()), lowers), "accuracy": (audit.least(cost.values()), {})}
+        own["longer"] = found.better_curve([(net, "RelaxLoss", inside)], [(net, "RelaxLoss", longer)], "LiRA"), own["relaxloss"][1]
+        notes |= {f"{net}_rmia": f"{most} gains most", f"{net}_accuracy": f"{dear} loses most: see its members in the table"}
+    falls = {"a rewind lowers members' accuracy": audit.paired_difference(inner[plain[net]], inner[net, "none", "rewound"])}
+    here |= {f"{net}_{name}": (value, falls | acted) for name, (value, acted) in own.items()}
+    regime |= {f"{net}, member accuracy": audit.over(inner[plain[net]]), f"{net}, test accuracy": found.accuracy(plain[net])}
+report.judge(claims, notes, {name: acted for name, (_, acted) in here.items()}, regime, **{name: value for name, (value, _) in here.items()})
 
 # %% [markdown]
-# **Caveat.** Sizes are the cast's in `quick`, elsewhere as `own02` finds them. One strength and one lambda, chosen beforehand. DP-SGD inside CWRF guarantees
-# nothing: scores, masks and initial weights know the members. In `quick` the ViT's loss hardly reaches RelaxLoss's target: it is nearly cross-entropy there.
+# **Caveat.** One strength of each defence, one r and one lambda, chosen beforehand. DP-SGD inside CWRF guarantees
+# nothing: scores, masks and initial weights know the members. A leak may change because accuracy does: see `fig08`.
 
 # %%
 report.provenance(results)

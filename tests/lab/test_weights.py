@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from lib import BadInput, lab, selection, store
+from lib.data.designs import Role
 from lib.lab.exchange import dump, undump
 from lib.lab.plans import plan
 from lib.lab.prices import work
 from lib.localization.score_maps import kinds, maps
+from lib.localization.scores import taylor
 from lib.recipe import (
     SNIP,
     At,
@@ -30,6 +32,7 @@ from lib.recipe import (
     Signals,
     Threshold,
     Train,
+    Updated,
     Vulnerability,
     load,
 )
@@ -126,6 +129,46 @@ def test_nothing_rewound_is_nothing_changed_and_all_is_the_initialisation_bit_fo
     assert sum(mask.sum() for mask in chosen.values()) == round(0.1 * sum(mask.size for mask in chosen.values()))
     for name, mask in chosen.items():
         assert np.array_equal(some[name].numpy(), np.where(mask, init[name], own[name]))
+
+
+def test_the_state_after_a_scores_updates_is_the_one_that_it_would_score_next() -> None:
+    (train,) = pool(1)
+    still, moved = train.updated(Learnability(3, 16, lr=0.0)), train.updated(VULNERABLE)
+    one, two = (Vulnerability(steps, 16) for steps in (1, 2))
+    found = lab.realize(still, moved, train.score(one), train.score(two), train.updated(one), Signals(moved))
+    own, held, after = (arrays(each) for each in (train, still, moved))
+    assert all(np.array_equal(held[name], own[name]) for name in own)
+    assert all(np.array_equal(after[name], own[name]) == statistic(name) for name in own if name.endswith("weight"))
+    assert found[Signals(moved)]["logits"].shape[1] == 10 and isinstance(moved, Updated)
+    assert moved.training == train and moved.rewind("head").origin() == train
+    first, both = (maps(found[train.score(each)]) for each in (one, two))
+    assert all((both[name] >= first[name]).all() for name in first)
+    with pytest.raises(BadInput, match="not pruned"):
+        train.prune(0.5).updated(VULNERABLE)
+    with pytest.raises(BadInput, match="reference"):
+        Setup(DATA, RandomHalves(80, test=40), MODEL, SHORT, 1).trained().updated(VULNERABLE)
+
+
+def test_updates_that_see_every_other_member_are_those_of_these_members_alone() -> None:
+    (train,) = pool(1)
+    half = Learnability(3, 16, every=2)
+    lab.realize(train.updated(half))
+    own = Subject(train)
+    taylor(own.net, own.data, own.samples(Role.MEMBER)[::2], Learnability(3, 16), seed=train.seed)
+    moved = {name: value.cpu().numpy() for name, value in own.net.state_dict().items()}
+    assert all(np.array_equal(each, moved[name]) for name, each in arrays(train.updated(half)).items())
+    assert half.passes(80, 0) == 3 * 3 * 16 and half.passes(21, 0) == 3 * 3 * 11
+
+
+def test_of_what_a1_removes_norms_or_all_others_may_go_alone() -> None:
+    risky = pool(1)
+    by = risky.score(VULNERABLE)
+    lab.realize(by)
+    every, norms, others = (weights(risky.remove(by, 0.2, part)[0]).gone for part in ("all", "norms", "others"))
+    assert norms.keys() | others.keys() == every.keys() and not norms.keys() & others.keys()
+    assert norms and all("norm" in name and mask.dim() == 1 for name, mask in norms.items())
+    assert all(torch.equal((norms | others)[name], mask) for name, mask in every.items())
+    assert risky.remove(by, 0.2, "all") == risky.remove(by, 0.2)
 
 
 def test_a1_a2_and_a3_train_what_they_say_and_hold_the_rest_to_the_bit() -> None:

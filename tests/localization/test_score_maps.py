@@ -103,6 +103,16 @@ def test_the_null_of_independent_scores_covers_zero() -> None:
     assert abs(whole.pearson) < 0.05 and abs(whole.spearman) < 0.05
 
 
+def test_the_null_keeps_the_layers_scales_and_within_is_the_mean_over_tensors() -> None:
+    """Two scores that share nothing but how large each tensor's are: the null sees it, inside a tensor is nothing."""
+    draws = np.random.default_rng(1)
+    a, b = ({f"t{k}": 3.0**k * draws.random(500) for k in range(6)} for _ in range(2))
+    (whole, _) = agreement(a, b, {name: np.ones(500) for name in a}, dict.fromkeys(a, "conv"))
+    assert whole.null[0] > 0.6 and abs(whole.pearson - whole.null[0]) < 0.05 and abs(whole.within) < 0.08
+    each = [stats.pearsonr(a[name], b[name]).statistic for name in a]
+    assert whole.within == pytest.approx(np.mean(each))
+
+
 def test_partial_correlation_is_that_of_the_residuals() -> None:
     a, b, w = drawn(5), drawn(6), drawn(7)
     b = {name: b[name] + a[name] + 2 * w[name] for name in b}
