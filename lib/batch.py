@@ -153,6 +153,7 @@ class Run:
 
         try:
             report.index(self.folder)
+            report.link_pages(self.folder)
         except (OSError, BadInput) as error:  # the results are kept; only the page that lists them found no room
             self.errors["index"] = one_line(f"{type(error).__name__}: {error}")
         executed = len(self.chosen.keys() - self.errors.keys())
@@ -211,6 +212,7 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
     final = folder / f"{notebook.name}.ipynb"
     final.parent.mkdir(parents=True, exist_ok=True)
     draft = final.with_name(f".{final.name}.{os.getpid()}")
+    os.environ["LEAK_ATLAS_FIGURES"] = f"{final.with_suffix('')}"  # figures lie beside their page too
     error = ""
     try:
         nbformat.write(_headed(notebook, profile, given), draft)
@@ -220,8 +222,7 @@ def execute(folder: Path, profile: str, notebook: Notebook, given: dict[str, Any
         draft.replace(final)
         node = files.notebook(final)
         files.write(final.with_suffix(".claims.json"), json.dumps(report.claims_of(node), indent=1))
-        home = "../" * notebook.name.count("/") + "index.html"
-        files.write(final.with_suffix(".html"), report.html(node, notebook.title, home))
+        report.write_page(folder, notebook.name, notebook.title, profile)
     except papermill.PapermillExecutionError as failure:
         error = one_line(f"{failure.ename}: {failure.evalue}")
     except Exception as failure:  # a kernel that dies, a disk that is full

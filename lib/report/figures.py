@@ -136,6 +136,7 @@ def draw(
     """
     looks = looks or looks_of(levels(layers[0][0], hue))
     grid, fig = sheet.panels_of(panels or levels(layers[0][0], facet), height, widest, share)
+    fig.numbers = sheet.numbers(*(table for table, _ in layers))
     for panel, ax in grid.items():
         for table, mark in layers:
             series = looks if hue is None or hue in table else {None: Look("", QUIET, "o", "-")}
@@ -296,10 +297,14 @@ def density(
     table = pd.DataFrame(both.T, columns=["_x", "_y"])
     table["panel"] = [key for key, pair in found.items() for _ in range(pair.shape[1])]
     (across, up), norm = map(_cells, both), LogNorm(1, 10)
+    counted_cells: list[pd.DataFrame] = []
 
     def cells(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
         x, y = rows["_x"].clip(across[0], across[-1]), rows["_y"].clip(up[0], up[-1])
         counts, *_ = ax.hist2d(x, y, [across, up], cmin=1, norm=norm, cmap=sheet.SEQUENTIAL, rasterized=True)
+        i, j = np.nonzero(np.nan_to_num(counts))
+        told = {"panel": [rows["panel"].iloc[0]] * len(i), "_x": across[i], "_y": up[j], counted: counts[i, j]}
+        counted_cells.append(pd.DataFrame(told))
         norm.vmax = max(norm.vmax, np.nanmax(counts))
 
     def dress(panel: Any, ax: Axes) -> None:
@@ -308,6 +313,7 @@ def density(
         ax.minorticks_off()
 
     fig = draw([(table, cells)], facet="panel", height=2.1, share=True, dress=dress, notes=notes, words=words)
+    fig.numbers = sheet.numbers(*counted_cells)
     fig.colorbar(ScalarMappable(norm, sheet.SEQUENTIAL), ax=fig.axes, label=f"{counted} in a cell", aspect=40, pad=0.01)
     return fig
 

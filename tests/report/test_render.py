@@ -10,9 +10,10 @@ import pytest
 
 from lib import BadInput, paths, report
 from lib.audit import Estimate
-from lib.report import __main__, render
+from lib.report import __main__, contents, render
 from lib.report.markup import drawn
 
+LOADS = re.compile(r"<link|@import|<script src|(?<!<a )(src|href)=.?(http|//)|url\\(.?http", re.IGNORECASE)
 VIEW = "application/vnd.jupyter.widget-view+json"
 CLAIMS = report.claims(
     report.Claim("a", "Stage 4 is loudest", "contrast", above=0.0, paper="Fig. 1", control="two seeds"),
@@ -137,9 +138,9 @@ def test_page_asks_nobody_and_folds_code():
 
 
 def test_index_tells_every_verdict_and_every_failure(run):
-    render.index(run)
+    contents.index(run)
     page = (run / "index.html").read_text()
-    assert not re.search(r"<script|<link|src=\"http", page)
+    assert not LOADS.search(page)
     assert "2 notebooks, 8 claims; at most 0.2 wrong signs expected by chance; 4 stand alone" in page
     for word in ("<b>2</b> <span>✓ holds", "<b>2</b> <span>✗ fails", "<b>2</b> <span>◐ undecided"):
         assert word in page
@@ -152,7 +153,7 @@ def test_index_tells_every_verdict_and_every_failure(run):
     rows = [line for line in lines if line.startswith("| ✗")]
     assert len(rows) == 2 and "silent (Fig. 1). *directions*" in rows[0] and r"\|" in rows[0]
     assert any("weights/fig03" in line and "too few" in line for line in lines)
-    render.index(run)
+    contents.index(run)
     assert (run / "index.html").read_text() == page
     assert not list(run.rglob(".index*")), "nothing half-written stays"
 
@@ -160,7 +161,7 @@ def test_index_tells_every_verdict_and_every_failure(run):
 def test_index_of_an_empty_run(own_outputs):
     folder = paths.runs("smoke")
     folder.mkdir(parents=True)
-    render.index(folder)
+    contents.index(folder)
     assert "0 notebooks, 0 claims" in (folder / "index.html").read_text()
 
 
@@ -169,7 +170,7 @@ def test_index_of_an_empty_run(own_outputs):
 
 def test_publish_writes_clean_notebooks_and_their_claims(run):
     reports = paths.reports()
-    assert render.publish(run, reports) == ["layers/fig01", "time/plane"]
+    assert contents.publish(run, reports) == ["layers/fig01", "time/plane"]
     node = nbformat.read(reports / "quick/layers/fig01.ipynb", as_version=4)
     assert "papermill" not in node.metadata and [row | {"populations": []} for row in JUDGED] == report.claims_of(node)
     assert sorted(p.name for p in reports.rglob("*") if p.is_file()) == [
@@ -179,31 +180,31 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
         "results.json",
     ]
     first = {p: p.read_bytes() for p in reports.rglob("*") if p.is_file()}
-    render.publish(run, reports)
+    contents.publish(run, reports)
     assert first == {p: p.read_bytes() for p in reports.rglob("*") if p.is_file()}
-    table = render.results_table(reports)
+    table = contents.results_table(reports)
     assert "[Is <layers/fig01> it?](outputs/reports/quick/layers/fig01.ipynb) | quick |" in table
     assert "✓\u00a01 ✗\u00a01 ◐\u00a01 ○\u00a01" in table and "0.300 [0.200, 0.400]" in table
 
 
 def test_publishing_a_part_keeps_the_rest(run):
     reports = paths.reports()
-    render.publish(run, reports)
+    contents.publish(run, reports)
     for path in (run / "time").iterdir():
         path.unlink()
-    assert render.publish(run, reports) == ["layers/fig01"]
-    assert [entry["notebook"] for entry in render.published(reports)] == ["layers/fig01", "time/plane"]
+    assert contents.publish(run, reports) == ["layers/fig01"]
+    assert [entry["notebook"] for entry in contents.published(reports)] == ["layers/fig01", "time/plane"]
     (reports / "quick/time/plane.ipynb").unlink()
-    assert "time/plane" not in render.results_table(reports)
+    assert "time/plane" not in contents.results_table(reports)
 
 
 def test_profiles_are_published_side_by_side(run):
-    render.publish(run, paths.reports())
+    contents.publish(run, paths.reports())
     shutil.copytree(run, run.with_name("desk"))
-    render.publish(run.with_name("desk"), paths.reports())
-    found = [(entry["notebook"], entry["profile"]) for entry in render.published(paths.reports())]
+    contents.publish(run.with_name("desk"), paths.reports())
+    found = [(entry["notebook"], entry["profile"]) for entry in contents.published(paths.reports())]
     assert found == [(name, profile) for name in ("layers/fig01", "time/plane") for profile in ("quick", "desk")]
-    assert "outputs/reports/desk/index.md" in render.results_table(paths.reports())
+    assert "outputs/reports/desk/index.md" in contents.results_table(paths.reports())
     assert "*thin*" in (paths.reports() / "desk" / "index.md").read_text()
 
 
@@ -213,7 +214,7 @@ def test_too_large_a_notebook_is_named_and_nothing_is_written(run):
     node.cells[2].outputs.append(nbformat.v4.new_output("display_data", {"text/plain": "x" * 1_100_000}))
     nbformat.write(node, path)
     with pytest.raises(BadInput, match=r"time/plane would be 1\.\d MB"):
-        render.publish(run, paths.reports())
+        contents.publish(run, paths.reports())
     assert not paths.reports().exists()
 
 
@@ -221,24 +222,24 @@ def test_nothing_to_publish(own_outputs):
     folder = paths.runs("quick")
     folder.mkdir(parents=True)
     with pytest.raises(BadInput, match="no executed notebook"):
-        render.publish(folder, paths.reports())
-    assert render.results_table(paths.reports()) == "*No reports are published yet.*"
+        contents.publish(folder, paths.reports())
+    assert contents.results_table(paths.reports()) == "*No reports are published yet.*"
 
 
 def test_readme_changes_between_its_marks_only(tmp_path):
     readme = tmp_path / "README.md"
-    readme.write_text(f"above\n{render.MARKS[0]}\nold\n{render.MARKS[1]}\nbelow\n")
-    assert render.refresh_readme(readme, "| new |")
-    assert readme.read_text() == f"above\n{render.MARKS[0]}\n| new |\n{render.MARKS[1]}\nbelow\n"
-    assert not render.refresh_readme(readme, "| new |")
+    readme.write_text(f"above\n{contents.MARKS[0]}\nold\n{contents.MARKS[1]}\nbelow\n")
+    assert contents.refresh_readme(readme, "| new |")
+    assert readme.read_text() == f"above\n{contents.MARKS[0]}\n| new |\n{contents.MARKS[1]}\nbelow\n"
+    assert not contents.refresh_readme(readme, "| new |")
     readme.write_text("nothing")
     with pytest.raises(BadInput, match="no place for the results"):
-        render.refresh_readme(readme, "x")
+        contents.refresh_readme(readme, "x")
 
 
 def test_command(run, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
-    (tmp_path / "README.md").write_text("\n".join(render.MARKS))
+    (tmp_path / "README.md").write_text("\n".join(contents.MARKS))
     assert __main__.main(["quick"]) == 0
     assert "2 reports published" in capsys.readouterr().out
     assert "Stage 4 is loudest" in (tmp_path / "README.md").read_text()
@@ -258,7 +259,7 @@ def test_command_without_any_run(own_outputs, capsys):
 
 def test_q_is_that_of_all_claims_of_a_profile():
     found = [{"claims": [{"p": 0.001}, {"p": None}]}, {"claims": [{"p": 0.04}, {"p": 0.02}, {}]}]
-    weighed = [row.get("q") for entry in render._weighed(found) for row in entry["claims"]]
+    weighed = [row.get("q") for entry in contents._weighed(found) for row in entry["claims"]]
     assert weighed == [pytest.approx(0.003), None, pytest.approx(0.04), pytest.approx(0.03), None]
 
 
@@ -273,7 +274,7 @@ def test_the_index_counts_what_findings_rest_on():
 
 def test_notebooks_of_one_folder_stand_together():
     names = ("zeta", "layers/z", "other/x", "alpha", "layers/sub/y", "layers/a")
-    found = sorted(({"notebook": name, "status": "executed", "claims": []} for name in names), key=render._order)
-    text = render._contents(found, "quick", "md")
-    assert text.count("\n## More") == 1 == text.count(f"\n## {render.GROUPS['layers']}")
+    found = sorted(({"notebook": name, "status": "executed", "claims": []} for name in names), key=contents._order)
+    text = contents._contents(found, "quick", "md")
+    assert text.count("\n## More") == 1 == text.count(f"\n## {contents.GROUPS['layers']}")
     assert all(f"]({name}.ipynb)" in text for name in names)
