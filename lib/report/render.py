@@ -33,6 +33,7 @@ LIVE = "(a live control: open this notebook in JupyterLab to use it)"
 WAY = re.compile("(?s)<!--way-->.*?<!--/way-->")  # on a page: to the one before it, the index and the next
 RULES = '<p><small>{} here, before the results; each stands beside its <a href="#verdicts">verdict</a>, below.</small></p>'
 SHORT = re.compile(r"(?m)^> \*\*In short\.\*\*.*\n(?:>.*\n)*\n?")
+INTERVAL = re.compile("(\\[[−\\d.]+,)\u00a0")
 PROFILE = re.compile(r"\A(.*\n\n\*Profile .*\*\n|.*\n)")  # title, and the sizes below it
 SUMMARIES = {"parameters": "parameters", "injected-parameters": "parameters of this run"}
 
@@ -134,7 +135,8 @@ def html(notebook: NotebookNode, title: str, home: str = "../index.html", **more
     `more` is what `write_page` knows of its place.
     """
     page = {"title": title, "home": home, "style": style(), "names": SUMMARIES} | more
-    return _exporter().from_notebook_node(clean(notebook), {"page": page})[0]
+    made = _exporter().from_notebook_node(clean(notebook), {"page": page})[0]
+    return INTERVAL.sub(r"\1 ", made)  # on paper a column may be no wider than one of its ends
 
 
 def write_page(folder: Path, name: str, title: str, profile: str) -> None:

@@ -13,7 +13,7 @@ from lib.audit import Estimate
 from lib.report import __main__, contents, render
 from lib.report.markup import drawn
 
-LOADS = re.compile(r"<link|@import|<script src|(?<!<a )(src|href)=.?(http|//)|url\\(.?http", re.IGNORECASE)
+LOADS = re.compile(r"<link|@import|<script src|(?<!<a )(src|href)=.?(http|//)|url\(.?http", re.IGNORECASE)
 VIEW = "application/vnd.jupyter.widget-view+json"
 CLAIMS = report.claims(
     report.Claim("a", "Stage 4 is loudest", "contrast", above=0.0, paper="Fig. 1", control="two seeds"),
@@ -147,7 +147,7 @@ def test_index_tells_every_verdict_and_every_failure(run):
     assert "<b>weights/fig03</b>: Failed: too few samples" in page
     assert 'href="layers/fig01.html">Is &lt;layers/fig01&gt; it?' in page
     assert page.index("layers/fig01") < page.index("time/plane")
-    assert page.count("data:image/png;base64,") == 2
+    assert page.count("data:image/png;base64,") == 4, "each in its question, and in its list"
     assert "Fig. 1, Tab. 2" in page
     lines = (run / "index.md").read_text().splitlines()
     rows = [line for line in lines if line.startswith("| ✗")]
