@@ -37,6 +37,7 @@ MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (3, 1)), (0, (8, 2)), (0, (1, 2.5)))
 COUNTED = count(1)  # figures that this kernel has shown
 SHARPER, COLOURS = 2.0, 128  # dots per dot of the page, colours of a picture
+LETTER, LINE = 0.066, 0.15  # inches: of a name's letter, of its line
 HEAD: dict[str, Any] = {"loc": "outside upper left", "alignment": "left", "borderaxespad": 0.4,
                         "title_fontproperties": {"size": 11, "weight": "bold"}}  # fmt: skip
 WIDTH = 8.4  # inches: 924 pixels, a text column of a page at one and a quarter
@@ -51,6 +52,7 @@ class Sheet(Figure):
     """
 
     finding = ""
+    deeper = 0.0  # inches that long names under or over its panels take from them
     numbers: pd.DataFrame | None = None  # what is drawn
     moving: Sequence[Artist] = ()
     still: Any = None
@@ -200,7 +202,9 @@ def panels_of(
     axes = {key: made[i] for key, i in number.items()}
     for key, ax in axes.items():
         row, name = key if grown else ("", ", ".join(str(part) for part in key if part) if pairs else key)
-        ax.set_title(proper(str(name)) if name is not None and not (grown and row != downs[0]) else "")
+        wide = max(line.count(key) for line in layout) / len(layout[0])
+        named = name is not None and not (grown and row != downs[0])
+        name_panel(ax, str(name) if named else "", 0.85 * wide * fig.get_figwidth() - 0.35)
         if grown and name == acrosses[0]:
             fit(ax.set_ylabel(proper(str(row)), fontweight="bold", fontsize=9.5, color=INK), 0.72 * height)
         if share:
@@ -208,13 +212,27 @@ def panels_of(
     return axes, fig
 
 
+def name_panel(ax: Axes, name: str, room: float) -> None:
+    """A panel's name above it, in lines of at most `room` inches."""
+    fig: Sheet = ax.figure.get_figure(root=True)  # type: ignore[assignment]
+    fit(named := ax.set_title(proper(name)), room)
+    fig.deeper = max(fig.deeper, 0.16 * named.get_text().count("\n"))
+
+
 def name_parts(ax: Axes, names: Sequence[str], panels: int = 1) -> None:
     """Names under the axis; blocks (`stage4.1`) get their stage's name once, under their own; long names lean."""
+    fig: Sheet = ax.figure.get_figure(root=True)  # type: ignore[assignment]
     owners = [name.partition(".")[0] for name in names]
     shown = [name.partition(".")[2].removeprefix("block") or name for name in names]
-    room = ax.figure.get_figure(root=True).get_size_inches()[0] / panels * 0.8  # type: ignore[union-attr]
-    long = 0.066 * sum(len(name) + 1 for name in shown) > room
-    lean: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if long else {}
+    room, longest = fig.get_figwidth() / panels * 0.8, LETTER * max(map(len, shown))
+    lean: dict[str, Any] = {}
+    if LETTER * sum(len(name) + 1 for name in shown) > room:
+        steep = [30, 60, 90][longest > 1.5 :]
+        angle = next((each for each in steep if room / len(names) * np.sin(np.deg2rad(each)) > LINE), 90)
+        lines = max(1, int(room / len(names) * np.sin(np.deg2rad(angle)) / LINE))
+        shown = [textwrap.fill(name, max(24, -(-len(name) // lines) + 4)) for name in shown]
+        fig.deeper = max(fig.deeper, LETTER * max(map(_longest, shown)) * np.sin(np.deg2rad(angle)) - 0.7)
+        lean = {"rotation": angle, "ha": "right", "rotation_mode": "anchor", "va": "center" if angle > 30 else "top"}
     ax.set_xticks(range(len(names)), shown, **lean)
     ax.set_xlim(-0.45, len(names) - 0.55)
     ax.grid(axis="x", visible=False)
@@ -241,7 +259,7 @@ def finish(fig: Sheet, key: Mapping[str, Any], title: str = "", xlabel: str = ""
             break
         head.remove()
     tall = head.get_window_extent().height / fig.dpi + 0.1 if key or title else 0.0
-    fig.set_size_inches(width, body + tall)
+    fig.set_size_inches(width, body + tall + fig.deeper)
     fig.set_layout_engine("constrained", w_pad=0.05, h_pad=0.05)
 
 
@@ -251,6 +269,10 @@ def finish(fig: Sheet, key: Mapping[str, Any], title: str = "", xlabel: str = ""
 def proper(text: str) -> str:
     """The text with a true minus before its numbers."""
     return re.sub(r"(?<![\w-])-(?=\.?\d)", "−", text)
+
+
+def _longest(text: str) -> int:
+    return max(map(len, text.split("\n")), default=0)
 
 
 def fit(text: Text, room: float) -> None:
@@ -265,12 +287,13 @@ def fit(text: Text, room: float) -> None:
         letters = min(letters - 1, int(letters * room / long) + 2)
 
 
-def note_above(ax: Axes, note: str) -> None:
-    """A quiet line, if there is one, between the panel's name and the panel."""
+def note_above(ax: Axes, note: str, room: float) -> None:
+    """A quiet line, if there is one, between the panel's name and the panel, at most `room` inches long."""
     if note:
-        ax.set_title(name := ax.get_title(loc="left"), pad=19 if name else 6)
         offset: dict[str, Any] = {"xytext": (0, 5), "xycoords": "axes fraction", "textcoords": "offset points"}
-        ax.annotate(proper(note), (0, 1), color=QUIET, fontsize=8.5, **offset)
+        fit(told := ax.annotate(proper(note), (0, 1), color=QUIET, fontsize=8.5, **offset), room)
+        lines = told.get_text().count("\n") + 1
+        ax.set_title(name := ax.get_title(loc="left"), pad=7 + 12 * lines if name else 6)
 
 # ---------------------------------------------------------------- what a reader could not read
 

@@ -12,6 +12,7 @@ from lib import BadInput, paths, report
 from lib.audit import Estimate
 from lib.report import __main__, contents, render
 from lib.report.markup import drawn
+from lib.report.papers import ARXIV, PAPERS
 
 LOADS = re.compile(r"<link|@import|<script src|(?<!<a )(src|href)=.?(http|//)|url\(.?http", re.IGNORECASE)
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -45,11 +46,12 @@ def executed(clock: str = "04:00", where: str = "/home/someone/atlas") -> nbform
         v4.new_output("execute_result", JUDGED._repr_mimebundle_(), execution_count=7),
     ]
     cells = [
-        v4.new_markdown_cell("# Which stage?\n\nThe *paper* says so."),
+        v4.new_markdown_cell("# Which stage?\n\n*Profile quick: thin*\n\nThe *paper* says so."),
+        v4.new_code_cell("claims", outputs=[v4.new_output("execute_result", CLAIMS._repr_mimebundle_())]),
         v4.new_code_cell("epochs = 3", metadata={"tags": ["parameters"], "papermill": {"start_time": clock}}),
         v4.new_code_cell(f"folder = '{where}/data'", execution_count=7, outputs=outputs),
     ]
-    for cell in cells[1:]:
+    for cell in cells[2:]:
         cell.metadata["execution"] = {"iopub.execute_input": clock}
     node = v4.new_notebook(cells=cells)
     node.metadata = nbformat.from_dict(
@@ -104,7 +106,7 @@ def test_clean_drops_the_machine_and_keeps_the_results():
     assert "…/a.parquet and lib/x.py" in text and "100 %" in text and "1 %\\r" not in text
     assert "a live control" in text and "IntSlider" not in text
     assert [row | {"populations": []} for row in JUDGED] == report.claims_of(node)
-    assert node.cells[1].metadata.tags == ["parameters"]
+    assert node.cells[2].metadata.tags == ["parameters"]
     assert "papermill" in before.metadata, "the notebook that was given stays as it is"
     nbformat.validate(node)
 
@@ -131,10 +133,66 @@ def test_page_asks_nobody_and_folds_code():
     page = render.html(executed(), "Which <stage>?")
     assert not re.search(r"<script|<link|@import|src=\"http|url\(http|cdnjs|unpkg|mathjax|require", page, re.IGNORECASE)
     assert "<title>Which &lt;stage&gt;? · Leak Atlas</title>" in page
-    assert page.count('<details class="code">') == 2 and "<summary>parameters</summary>" in page
+    assert page.count('<details class="code">') == 3 and "<summary>parameters</summary>" in page
     assert 'href="../index.html"' in page and 'alt="Nothing to see"' in page
     assert "✗\u00a0<b>fails</b>" in page and "prefers-color-scheme: dark" in page
     assert "In&nbsp;[" not in page and "Out[" not in page
+
+
+def test_a_report_says_in_short_what_it_found_and_has_one_table_of_claims():
+    node = render.clean(executed())
+    title, profile, *short = (line for line in node.cells[0].source.splitlines() if line.strip("> "))
+    assert title == "# Which stage?" and profile == "*Profile quick: thin*" and short.pop() == "The *paper* says so."
+    assert short == [
+        "> **In short.** Of 4 claims 1 holds, 1 fails, 1 is undecided and 1 is below resolution. "
+        "Networks: no regime is declared.",
+        "> ✓ **Holds:** Stage 4 is loudest (0.300 [0.200, 0.400], rule >\u00a00).",
+        "> ✗ **Fails:** Early stages are \\| silent (0.300 [0.200, 0.400], rule <\u00a00.1).",
+        "> ◐ **Not decided:** It grows (0.000 [−0.100, 0.100], rule >\u00a00); "
+        "At low FPR (1.000 [0.000, 9.000], rule >\u00a02).",
+    ]
+    page = render.html(executed(), "Which stage?")
+    assert page.count("<th ") == 5 and page.count("Counts as holding if</th>") == 1
+    assert '4 rules were written here, before the results; each stands beside its <a href="#verdicts">' in page
+    assert '<div id="verdicts">' in page
+
+
+def test_a_page_has_its_figures_its_paper_and_the_way_to_others(run):
+    (run / "layers/fig01.fig1.svg").write_text("<svg/>")
+    (run / "layers/fig01.fig1.csv").write_text("x,y")
+    for name in ("layers/fig01", "time/plane"):
+        render.write_page(run, name, f"Is <{name}> it?", "quick")
+    contents.index(run)
+    contents.link_pages(run)
+    page, last = ((run / f"{name}.html").read_text() for name in ("layers/fig01", "time/plane"))
+    assert '<a href="fig01.fig1.svg" title="full size">' in page and '<a href="fig01.fig1.csv">CSV</a>' in page
+    assert '<a href="plane.fig1.png" title="full size">' in last and (run / "time/plane.fig1.png").exists()
+    assert '<a href="https://arxiv.org/abs/2602.02296">Read the paper</a>' in page and not LOADS.search(page)
+    assert "make reproduce PROFILE=quick ONLY=layers/fig01<" in page and '<a href="fig01.ipynb">' in page
+    assert page.count('rel="next" href="../time/plane.html" title="Is &lt;time/plane&gt; it?"') == 2
+    assert 'rel="prev"' not in page and last.count('rel="prev" href="../layers/fig01.html"') == 2
+    assert page.count('class="home" href="../index.html"') == 2
+    contents.link_pages(run)
+    assert (run / "layers/fig01.html").read_text() == page
+
+
+def test_the_source_lies_beside_its_page(run):
+    shutil.copytree(run / "time", run / "layers", dirs_exist_ok=True)
+    (run / "layers/plane.ipynb").rename(run / "layers/fig09_vgg_depth.ipynb")
+    render.write_page(run, "layers/fig09_vgg_depth", "Deeper?", "quick")
+    assert '<a href="fig09_vgg_depth.py">.py</a>' in (run / "layers/fig09_vgg_depth.html").read_text()
+    assert (run / "layers/fig09_vgg_depth.py").read_text() == (paths.NOTEBOOKS / "layers/fig09_vgg_depth.py").read_text()
+
+
+def test_papers_are_those_of_the_citation_file():
+    import yaml
+
+    cited = {each["title"]: each for each in yaml.safe_load((paths.ROOT / "CITATION.cff").read_text())["references"]}
+    assert cited.keys() == {paper.title for paper in PAPERS.values()}
+    for paper in PAPERS.values():
+        known = [each["value"] for each in cited[paper.title].get("identifiers", ())]
+        assert [f"arXiv:{paper.link.removeprefix(ARXIV)}"] * bool(paper.link) == known
+        assert all(one in paper.venue for one in known) and (paths.NOTEBOOKS / f"{paper.shown}.py").exists()
 
 
 def test_index_tells_every_verdict_and_every_failure(run):
@@ -211,7 +269,7 @@ def test_profiles_are_published_side_by_side(run):
 def test_too_large_a_notebook_is_named_and_nothing_is_written(run):
     path = run / "time/plane.ipynb"
     node = nbformat.read(path, as_version=4)
-    node.cells[2].outputs.append(nbformat.v4.new_output("display_data", {"text/plain": "x" * 1_100_000}))
+    node.cells[3].outputs.append(nbformat.v4.new_output("display_data", {"text/plain": "x" * 1_100_000}))
     nbformat.write(node, path)
     with pytest.raises(BadInput, match=r"time/plane would be 1\.\d MB"):
         contents.publish(run, paths.reports())
@@ -247,6 +305,31 @@ def test_command(run, capsys, monkeypatch, tmp_path):
         assert __main__.main([wrong]) == 2
         said = capsys.readouterr().err
         assert hint in said and said.count("\n") == 1
+
+
+def test_the_site_has_all_profiles_and_asks_nobody(run):
+    (run / "layers/fig01.fig1.svg").write_text("<svg/>")
+    contents.publish(run, paths.reports())
+    shutil.copytree(paths.reports() / "quick", paths.reports() / "desk")
+    (place := paths.outputs() / "site").mkdir()
+    (place / "old.html").touch()
+    assert __main__.main(["--site"]) == 0
+    pages = {path.relative_to(place).as_posix() for path in place.rglob("*.html")}
+    assert pages == {"index.html"} | {f"{p}/{n}.html" for p in ("quick", "desk") for n in ("layers/fig01", "time/plane")}
+    text = {page: (place / page).read_text() for page in pages}
+    assert not any(LOADS.search(each) for each in text.values())
+    assert "2 profiles: quick, desk" in text["index.html"] and text["index.html"].count("<article") == 4
+    assert 'href="../../quick/time/plane.html"' in text["desk/layers/fig01.html"]
+    assert 'href="fig01.fig1.svg"' in text["quick/layers/fig01.html"] and "fig01.fig1.png" in text["desk/layers/fig01.html"]
+    for page in pages:
+        for link in re.findall(r'href="([^"#:]+)"', text[page]):
+            assert (place / page).parent.joinpath(link).exists(), (page, link)
+
+
+def test_no_site_without_reports_and_no_command_without_a_profile(own_outputs, capsys):
+    assert __main__.main(["--site"]) == 2 and "no report is published yet" in capsys.readouterr().err
+    assert __main__.main([]) == 2 and "name the profile of a run, or --site" in capsys.readouterr().err
+    assert not (own_outputs / "site").exists()
 
 
 def test_command_without_any_run(own_outputs, capsys):
