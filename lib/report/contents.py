@@ -122,7 +122,10 @@ def _contents(found: Sequence[Mapping[str, Any]], profile: str, kind: str) -> st
     failed = [entry for entry in found if entry["status"] != "executed"]
     groups = {name: list(each) for name, each in groupby(executed, _group)}
     told = {"profile": profile, "executed": executed, "groups": groups, "failed": failed, "style": style()}
-    told |= {"answers": _answers(executed), "profiles": list(dict.fromkeys(e.get("profile", profile) for e in executed))}
+    told |= {
+        "answers": _answers(executed),
+        "profiles": list(dict.fromkeys(e.get("profile", profile) for e in executed)),
+    }
     words = {"icons": ledger.ICONS, "meaning": ledger.MEANING, "drawn_claims": ledger.drawn_claims}
     words |= {"tally": summary.tally, "networks": summary.networks, "surest": summary.surest, "paper_of": paper_of}
     return drawn(f"contents.{kind}", **told, **words, script=Markup((PAGE / "filter.js").read_text()))
@@ -138,9 +141,11 @@ def _answers(executed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         own = [entry for entry in executed if _folder(entry) == folder and entry["claims"]]
         if own:
             ranked = sorted(own, key=lambda entry: (entry["notebook"] != paper.shown, not entry.get("thumbnail")))
-            counts = {profile: [row for e in each for row in e["claims"]] for profile, each in groupby(
-                sorted(own, key=lambda entry: str(entry.get("profile"))), lambda entry: str(entry.get("profile")))}  # fmt: skip
-            answers.append({"paper": paper, "group": GROUPS[folder], "shown": ranked[0], "counts": counts, "reports": len(own)})
+            counts: dict[str, list[Any]] = {}
+            for entry in own:
+                counts.setdefault(str(entry.get("profile")), []).extend(entry["claims"])
+            told = {"paper": paper, "group": GROUPS[folder], "shown": ranked[0], "reports": len(own)}
+            answers.append(told | {"counts": counts})
     return answers
 
 
@@ -157,7 +162,7 @@ def _thumbnail(folder: Path, entry: Mapping[str, Any]) -> str:
 
 
 @cache
-def _small(notebook: Path, written: int, width: int = 640) -> str:
+def _small(notebook: Path, written: int, width: int = 480) -> str:
     """Made once for each time the notebook was `written`, as the index is written often."""
     from PIL import Image
 

@@ -234,7 +234,9 @@ def judge(
     learnt = {name: float(value if isinstance(value, int | float) else value.value) for name, value in regime.items()}
     short = [(name, least) for name, least in claims.regime.items() if not learnt[name] >= least]
     beyond = {name: f"{name} {learnt[name]:.3f}, not {least:g}" for name, least in short}
-    reached = {name: [learnt[name] if math.isfinite(learnt[name]) else None, least] for name, least in claims.regime.items()}
+    reached = {
+        name: [learnt[name] if math.isfinite(learnt[name]) else None, least] for name, least in claims.regime.items()
+    }
     rows = []
     for claim in claims:
         estimate, of_it = estimates[claim.name], checks.get(claim.name, {})

@@ -31,7 +31,9 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 TEXTS = {"text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml"}
 LIVE = "(a live control: open this notebook in JupyterLab to use it)"
 WAY = re.compile("(?s)<!--way-->.*?<!--/way-->")  # on a page: to the one before it, the index and the next
-RULES = '<p><small>{} here, before the results; each stands beside its <a href="#verdicts">verdict</a>, below.</small></p>'
+RULES = (
+    '<p><small>{} here, before the results; each stands beside its <a href="#verdicts">verdict</a>, below.</small></p>'
+)
 SHORT = re.compile(r"(?m)^> \*\*In short\.\*\*.*\n(?:>.*\n)*\n?")
 INTERVAL = re.compile("(\\[[−\\d.]+,)\u00a0")
 PROFILE = re.compile(r"\A(.*\n\n\*Profile .*\*\n|.*\n)")  # title, and the sizes below it

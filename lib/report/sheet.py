@@ -91,9 +91,13 @@ def numbers(*tables: pd.DataFrame) -> pd.DataFrame:
     drawn = pd.concat(tables, ignore_index=True)
     drawn = drawn.drop(columns=["_at", "_x"] if "_at" in drawn else [])  # where a name has its place
     own = [name for name in drawn if str(name).startswith("_")]
-    told = [name for name in drawn if name not in own and not drawn[name].map(lambda one: isinstance(one, Estimate)).any()]
+    told = [
+        name for name in drawn if name not in own and not drawn[name].map(lambda one: isinstance(one, Estimate)).any()
+    ]
     words = drawn[told].map(lambda one: ", ".join(map(str, one)) if isinstance(one, tuple) else one)
-    return words.drop(columns=[name[1:] for name in own], errors="ignore").join(drawn[own].rename(columns=lambda n: n[1:]))
+    return words.drop(columns=[name[1:] for name in own], errors="ignore").join(
+        drawn[own].rename(columns=lambda n: n[1:])
+    )
 
 
 def spans(frame: Frame, value: str = "value", name: str = "_y") -> pd.DataFrame:
@@ -294,6 +298,7 @@ def note_above(ax: Axes, note: str, room: float) -> None:
         fit(told := ax.annotate(proper(note), (0, 1), color=QUIET, fontsize=8.5, **offset), room)
         lines = told.get_text().count("\n") + 1
         ax.set_title(name := ax.get_title(loc="left"), pad=7 + 12 * lines if name else 6)
+
 
 # ---------------------------------------------------------------- what a reader could not read
 

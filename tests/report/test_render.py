@@ -181,7 +181,9 @@ def test_the_source_lies_beside_its_page(run):
     (run / "layers/plane.ipynb").rename(run / "layers/fig09_vgg_depth.ipynb")
     render.write_page(run, "layers/fig09_vgg_depth", "Deeper?", "quick")
     assert '<a href="fig09_vgg_depth.py">.py</a>' in (run / "layers/fig09_vgg_depth.html").read_text()
-    assert (run / "layers/fig09_vgg_depth.py").read_text() == (paths.NOTEBOOKS / "layers/fig09_vgg_depth.py").read_text()
+    assert (run / "layers/fig09_vgg_depth.py").read_text() == (
+        paths.NOTEBOOKS / "layers/fig09_vgg_depth.py"
+    ).read_text()
 
 
 def test_papers_are_those_of_the_citation_file():
@@ -315,12 +317,17 @@ def test_the_site_has_all_profiles_and_asks_nobody(run):
     (place / "old.html").touch()
     assert __main__.main(["--site"]) == 0
     pages = {path.relative_to(place).as_posix() for path in place.rglob("*.html")}
-    assert pages == {"index.html"} | {f"{p}/{n}.html" for p in ("quick", "desk") for n in ("layers/fig01", "time/plane")}
+    assert pages == {"index.html"} | {
+        f"{p}/{n}.html" for p in ("quick", "desk") for n in ("layers/fig01", "time/plane")
+    }
     text = {page: (place / page).read_text() for page in pages}
     assert not any(LOADS.search(each) for each in text.values())
     assert "2 profiles: quick, desk" in text["index.html"] and text["index.html"].count("<article") == 4
     assert 'href="../../quick/time/plane.html"' in text["desk/layers/fig01.html"]
-    assert 'href="fig01.fig1.svg"' in text["quick/layers/fig01.html"] and "fig01.fig1.png" in text["desk/layers/fig01.html"]
+    assert (
+        'href="fig01.fig1.svg"' in text["quick/layers/fig01.html"]
+        and "fig01.fig1.png" in text["desk/layers/fig01.html"]
+    )
     for page in pages:
         for link in re.findall(r'href="([^"#:]+)"', text[page]):
             assert (place / page).parent.joinpath(link).exists(), (page, link)

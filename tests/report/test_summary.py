@@ -30,7 +30,9 @@ def test_the_tally(found, said):
 
 def test_networks_stand_with_their_regime():
     assert summary.networks(judged(RIGHT)) == "no regime is declared"
-    assert summary.networks([row for row in judged(RIGHT) if row.pop("learnt") == {}]) == "", "judged before it was kept"
+    assert summary.networks([row for row in judged(RIGHT) if row.pop("learnt") == {}]) == "", (
+        "judged before it was kept"
+    )
     assert summary.networks(judged(RIGHT, regime={"fit": 0.9}, fit=0.95)) == "fit 0.950: within the regime"
     assert summary.networks(judged(RIGHT, regime={"fit": 0.9}, fit=0.5)) == (
         "fit 0.500: outside the regime (fit 0.500, not 0.9)"
