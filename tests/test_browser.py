@@ -276,11 +276,13 @@ def test_without_scripts_planes_show_the_last_epoch(browser: "Browser", planes: 
 # ---------------------------------------------------------------- reports on a screen, on a phone, on paper
 
 TOO_WIDE = """() => {
-    const wide = document.documentElement.clientWidth, scrolls = e => ["auto", "scroll"].includes(getComputedStyle(e).overflowX);
+    const wide = document.documentElement.clientWidth, flow = e => getComputedStyle(e).overflowX;
+    const scrolls = e => ["auto", "scroll"].includes(flow(e));
     const own = e => { for (; e; e = e.parentElement) if (scrolls(e)) return true; return false; };
     return [...document.querySelectorAll("body *")].filter(e => {
-        const box = e.getBoundingClientRect(), cut = ["hidden", "clip"].includes(getComputedStyle(e).overflowX);
-        return box.width && box.height && ((box.right > wide + 1 && !own(e)) || (cut && e.scrollWidth > e.clientWidth + 1));
+        const box = e.getBoundingClientRect(), cut = ["hidden", "clip"].includes(flow(e));
+        const lost = (box.right > wide + 1 && !own(e)) || (cut && e.scrollWidth > e.clientWidth + 1);
+        return box.width && box.height && lost;
     }).map(e => `${e.tagName} ${e.textContent.slice(0, 60)}`).slice(0, 5);
 }"""
 

@@ -34,9 +34,9 @@ WAY = re.compile("(?s)<!--way-->.*?<!--/way-->")  # on a page: to the one before
 RULES = (
     '<p><small>{} here, before the results; each stands beside its <a href="#verdicts">verdict</a>, below.</small></p>'
 )
-SHORT = re.compile(r"(?m)^> \*\*In short\.\*\*.*\n(?:>.*\n)*\n?")
 INTERVAL = re.compile("(\\[[−\\d.]+,)\u00a0")
-PROFILE = re.compile(r"\A(.*\n\n\*Profile .*\*\n|.*\n)")  # title, and the sizes below it
+HEAD = re.compile(r"(?s)([^\n]*\n(?:\n\*Profile [^\n]*\*\n)?)(.*)")  # title and the sizes below it, and what follows
+SHORT = re.compile(r"\A> \*\*In short\.\*\*.*\n(?:>.*\n)*\n*")
 SUMMARIES = {"parameters": "parameters", "injected-parameters": "parameters of this run"}
 
 
@@ -74,8 +74,8 @@ def _told_once(notebook: NotebookNode, rows: Sequence[Mapping[str, Any]]) -> Non
     """Puts in short what claims say below the title; of their two tables, that of the rules gives way to the other."""
     first = next((cell for cell in notebook.cells if cell.cell_type == "markdown"), None)
     if first:
-        source = SHORT.sub("", first.source.rstrip() + "\n")
-        first.source = PROFILE.sub(lambda head: f"{head[1]}\n{summary.short(rows)}\n", source, count=1).rstrip()
+        head, rest = HEAD.match(first.source.strip() + "\n").groups()  # type: ignore[union-attr]
+        first.source = f"{head.rstrip()}\n\n{summary.short(rows)}\n\n{SHORT.sub('', rest.lstrip(chr(10)))}".rstrip()
     for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
         data = output.get("data", {})
         if ledger.MIME in data:
@@ -142,7 +142,7 @@ def html(notebook: NotebookNode, title: str, home: str = "../index.html", **more
 
 
 def write_page(folder: Path, name: str, title: str, profile: str) -> None:
-    """Writes the page of `folder`/`name`.ipynb beside it, whole or not at all, its source, and its figures at full size.
+    """Writes the page of `folder`/`name`.ipynb beside it, whole or not at all, its source and its figures in full size.
 
     Figures are there as SVG, PDF and CSV where a batch left them; else the page's own pictures are written as PNG.
     """
@@ -159,8 +159,9 @@ def write_page(folder: Path, name: str, title: str, profile: str) -> None:
     if source.exists():
         shutil.copy(source, place.with_suffix(".py"))
     command = f"make reproduce PROFILE={profile} ONLY={name}"
-    told = {"name": name, "profile": profile, "paper": paper_of(name), "command": command, "figures": figures}
-    told |= {"files": [place.with_suffix(kind).name for kind in (".py", ".ipynb") if place.with_suffix(kind).exists()]}
+    told: dict[str, Any] = {"name": name, "profile": profile, "paper": paper_of(name), "command": command}
+    beside = [place.with_suffix(kind) for kind in (".py", ".ipynb")]
+    told |= {"figures": figures, "files": [path.name for path in beside if path.exists()]}
     files.write(place, html(node, title, "../" * name.count("/") + "index.html", **told))
 
 

@@ -87,7 +87,7 @@ class Sheet(Figure):
 
 
 def numbers(*tables: pd.DataFrame) -> pd.DataFrame:
-    """What marks draw, as numbers and words: `x`, `y` and the ends of their intervals, with all that tells rows apart."""
+    """What marks draw: `x`, `y` and the ends of their intervals, with all that tells rows apart."""
     drawn = pd.concat(tables, ignore_index=True)
     drawn = drawn.drop(columns=["_at", "_x"] if "_at" in drawn else [])  # where a name has its place
     own = [name for name in drawn if str(name).startswith("_")]
@@ -314,7 +314,7 @@ def overlaps(fig: Figure, most: float = 2.0) -> list[str]:
     told = [
         f"'{each.get_text()}' is cut"  # type: ignore[attr-defined]
         for each, corners in places.items()
-        if corners.min() < -most or (corners.max(axis=0) > fig.bbox.size + most).any()
+        if corners.min() < -most or (corners.max(axis=0) > np.array(fig.bbox.size) + most).any()
     ]
     pairs = combinations(places.items(), 2)
     told += [f"'{a.get_text()}' meets '{b.get_text()}'" for (a, one), (b, two) in pairs if _depth(one, two) > most]  # type: ignore[attr-defined]

@@ -68,7 +68,7 @@ def short(rows: Sequence[Row]) -> str:
 
 
 def surest(rows: Sequence[Row]) -> list[Row]:
-    """The two claims of the paper's own that hold most surely and the one that fails so, by p; ours where it has none."""
+    """Two claims of the paper's own that hold most surely and one that fails so, by p; ours where it has none."""
     decided = {verdict: [row for row in rows if row["verdict"] == verdict] for verdict in ("holds", "fails")}
     found = []
     for verdict, most in (("holds", 2), ("fails", 1)):

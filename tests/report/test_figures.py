@@ -3,13 +3,14 @@
 import base64
 import io
 import itertools
+import json
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from lib import BadInput, audit, report
+from lib import BadInput, audit, paths, report
 from lib.audit import Estimate
 from lib.report import sheet
 
@@ -456,3 +457,14 @@ def test_figure_stays_within_the_page_whatever_the_number_of_panels():
     for count in (1, 2, 3, 5, 8):
         wide, tall = size(report.histograms({f"stage{i}": two_distributions() for i in range(count)}))
         assert wide <= 1848 and tall <= 1600
+
+
+PUBLISHED = sorted((paths.ROOT / "outputs" / "reports" / "quick").rglob("*.ipynb"))
+
+
+@pytest.mark.skipif(not PUBLISHED, reason="no report of quick is published here")
+def test_no_words_meet_or_are_cut_in_published_figures():
+    """A batch measures every figure that it draws, and what it found stands beside the picture."""
+    cells = [cell for path in PUBLISHED for cell in json.loads(path.read_text())["cells"]]
+    shown = [output.get("metadata", {}).get("image/png", {}) for cell in cells for output in cell.get("outputs", ())]
+    assert not {about["figure"]: about["overlaps"] for about in shown if about.get("overlaps")}
