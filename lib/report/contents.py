@@ -265,9 +265,20 @@ def _report_page(reports: Path, runs: Path, place: Path, entry: Mapping[str, Any
 
 
 def results_table(reports_folder: Path) -> str:
-    """One line for each published report: its first claim with what was measured, and how many claims held."""
+    """What the chosen report of each paper finds most surely, by profile; links to the indexes, which have all claims."""
     found = [entry for entry in published(reports_folder) if entry["claims"]]
-    return drawn("results.md", found=found, icons=ledger.ICONS, measured=ledger.measured, numeric=())
+    profiles = list(dict.fromkeys(entry["profile"] for entry in found))
+    own = {profile: [entry for entry in found if entry["profile"] == profile] for profile in profiles}
+    answers = sorted(
+        (answer for each in own.values() for answer in _answers(each)),
+        key=lambda answer: list(GROUPS.values()).index(answer["group"]),
+    )
+    told = {
+        "answers": answers,
+        "counts": {name: [row for e in each for row in e["claims"]] for name, each in own.items()},
+    }
+    words = {"icons": ledger.ICONS, "measured": ledger.measured, "numeric": (), "surest": summary.surest}
+    return drawn("results.md", **told, **words, tally=summary.tally, networks=summary.networks)
 
 
 def refresh_readme(readme: Path, table: str) -> bool:

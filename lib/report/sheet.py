@@ -208,7 +208,7 @@ def panels_of(
         row, name = key if grown else ("", ", ".join(str(part) for part in key if part) if pairs else key)
         wide = max(line.count(key) for line in layout) / len(layout[0])
         named = name is not None and not (grown and row != downs[0])
-        name_panel(ax, str(name) if named else "", 0.85 * wide * fig.get_figwidth() - 0.35)
+        name_panel(ax, str(name) if named else "", 0.8 * wide * fig.get_figwidth() - 0.15)
         if grown and name == acrosses[0]:
             fit(ax.set_ylabel(proper(str(row)), fontweight="bold", fontsize=9.5, color=INK), 0.72 * height)
         if share:

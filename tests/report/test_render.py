@@ -243,8 +243,9 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
     contents.publish(run, reports)
     assert first == {p: p.read_bytes() for p in reports.rglob("*") if p.is_file()}
     table = contents.results_table(reports)
-    assert "[Is <layers/fig01> it?](outputs/reports/quick/layers/fig01.ipynb) | quick |" in table
-    assert "✓\u00a01 ✗\u00a01 ◐\u00a01 ○\u00a01" in table and "0.300 [0.200, 0.400]" in table
+    asked = "| In which layers? [PPTP](outputs/reports/quick/layers/fig01.ipynb) | quick |"
+    row = "Stage 4 is loudest (Fig. 1) | 0.300 [0.200, 0.400] | ✓\u00a0holds | no regime is declared |"
+    assert f"{asked} {row}" in table and table.count("\n| ") == 5 and "of 8 claims 2 hold, 2 fail" in table
 
 
 def test_publishing_a_part_keeps_the_rest(run):
