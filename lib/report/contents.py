@@ -265,7 +265,7 @@ def _report_page(reports: Path, runs: Path, place: Path, entry: Mapping[str, Any
 
 
 def results_table(reports_folder: Path) -> str:
-    """What the chosen report of each paper finds most surely, by profile; links to the indexes, which have all claims."""
+    """What the chosen report of each paper finds most surely, by profile; links to the indexes of all claims."""
     found = [entry for entry in published(reports_folder) if entry["claims"]]
     profiles = list(dict.fromkeys(entry["profile"] for entry in found))
     own = {profile: [entry for entry in found if entry["profile"] == profile] for profile in profiles}
@@ -273,12 +273,9 @@ def results_table(reports_folder: Path) -> str:
         (answer for each in own.values() for answer in _answers(each)),
         key=lambda answer: list(GROUPS.values()).index(answer["group"]),
     )
-    told = {
-        "answers": answers,
-        "counts": {name: [row for e in each for row in e["claims"]] for name, each in own.items()},
-    }
+    counts = {name: [row for entry in each for row in entry["claims"]] for name, each in own.items()}
     words = {"icons": ledger.ICONS, "measured": ledger.measured, "numeric": (), "surest": summary.surest}
-    return drawn("results.md", **told, **words, tally=summary.tally, networks=summary.networks)
+    return drawn("results.md", answers=answers, counts=counts, **words, tally=summary.tally, networks=summary.networks)
 
 
 def refresh_readme(readme: Path, table: str) -> bool:

@@ -304,7 +304,7 @@ def note_above(ax: Axes, note: str, room: float) -> None:
 
 
 def overlaps(fig: Figure, most: float = 2.0) -> list[str]:
-    """Words of a figure that others overprint, or that the canvas cuts, by more than `most` dots; empty where none."""
+    """Words of a figure that others overprint, or that the canvas cuts, by more than `most` dots."""
     from matplotlib.text import Text
 
     fig.draw_without_rendering()
