@@ -16,7 +16,7 @@ override WORKERS := $(value WORKERS)
 export PROFILE ONLY WORKERS
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce check test api lab report bench clean
+.PHONY: help env reproduce check test api lab report site bench clean
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -55,6 +55,9 @@ api: env ## pages of the library's docstrings in outputs/api
 
 report: env ## clean the executed notebooks of PROFILE into outputs/reports and refresh README's table
 	$(PYTHON) -m lib.report "$$PROFILE"
+
+site: env ## every published report as a page, under one index, in outputs/site: to be read without a server
+	$(PYTHON) -m lib.report --site
 
 bench: env ## measure what the library promises, as ratios in one run
 	$(PYTHON) -m bench

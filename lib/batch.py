@@ -197,12 +197,13 @@ class Run:
 
     def close(self) -> int:
         """The page that lists all notebooks, and the exit code."""
-        from lib.report import ledger, render
+        from lib.report import contents, ledger
 
         verdicts = Counter[str]()
         try:
-            render.index(self.folder)
-            for entry in render.entries(self.folder):
+            contents.index(self.folder)
+            contents.link_pages(self.folder)
+            for entry in contents.entries(self.folder):
                 if entry["notebook"] in self.chosen:
                     verdicts.update(claim["verdict"] for claim in entry["claims"])
         except (OSError, BadInput) as error:  # the results are kept; only the page that lists them found no room
@@ -270,6 +271,7 @@ def execute(folder: Path, notebook: Notebook, given: dict[str, Any]) -> str:
     final = folder / f"{notebook.name}.ipynb"
     final.parent.mkdir(parents=True, exist_ok=True)
     draft = final.with_name(f".{final.name}.{os.getpid()}")
+    os.environ["LEAK_ATLAS_FIGURES"] = f"{final.with_suffix('')}"  # figures lie beside their page too
     error = ""
     try:
         nbformat.write(_headed(notebook, folder.name, given), draft)
@@ -279,8 +281,7 @@ def execute(folder: Path, notebook: Notebook, given: dict[str, Any]) -> str:
         draft.replace(final)
         node = files.notebook(final)
         files.write(final.with_suffix(".claims.json"), json.dumps(report.claims_of(node), indent=1))
-        home = "../" * notebook.name.count("/") + "index.html"
-        files.write(final.with_suffix(".html"), report.html(node, notebook.title, home))
+        report.write_page(folder, notebook.name, notebook.title)
     except papermill.PapermillExecutionError as failure:
         error = one_line(f"{failure.ename}: {failure.evalue}")
     except Exception as failure:  # a kernel that dies, a disk that is full

@@ -1,5 +1,9 @@
-"""What a reader sees, in a headless browser: a .py opens in JupyterLab, runs, answers a key; planes move on a page."""
+"""What a reader sees, in a headless browser: a .py opens in JupyterLab, runs, answers a key; planes move on a page.
 
+Pages and their index lie on a disk: they filter, fit a phone, and lose nothing on paper.
+"""
+
+import json
 import os
 import shutil
 import socket
@@ -9,13 +13,13 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import nbformat
 import numpy as np
 import pytest
 
-from lib import paths, report
+from lib import audit, paths, report
 from lib.report import render
 
 if TYPE_CHECKING:
@@ -267,3 +271,114 @@ def test_without_scripts_planes_show_the_last_epoch(browser: "Browser", planes: 
     pictures = page.locator(".leakatlas-moving img")
     assert pictures.count() == 4 and not page.locator(".leakatlas-moving button").count()
     assert "epoch 20: mean FPR" in (pictures.first.get_attribute("alt") or "")
+
+
+# ---------------------------------------------------------------- reports on a screen, on a phone, on paper
+
+TOO_WIDE = """() => {
+    const wide = document.documentElement.clientWidth, flow = e => getComputedStyle(e).overflowX;
+    const scrolls = e => ["auto", "scroll"].includes(flow(e));
+    const own = e => { for (; e; e = e.parentElement) if (scrolls(e)) return true; return false; };
+    return [...document.querySelectorAll("body *")].filter(e => {
+        const box = e.getBoundingClientRect(), cut = ["hidden", "clip"].includes(flow(e));
+        const lost = (box.right > wide + 1 && !own(e)) || (cut && e.scrollWidth > e.clientWidth + 1);
+        return box.width && box.height && lost;
+    }).map(e => `${e.tagName} ${e.textContent.slice(0, 60)}`).slice(0, 5);
+}"""
+
+
+@pytest.fixture
+def reports(tmp_path: Path) -> Path:
+    """A run of three reports: two small ones, and one with a table of fourteen columns and long words."""
+    folder, v4 = tmp_path / "runs" / "quick", nbformat.v4
+    claims = report.claims(
+        report.Claim("a", "Stage 4 stands out", "contrast of stage 4", above=0.0, paper="Fig. 1", control="two seeds"),
+        report.Claim("b", "Early stages are silent", "strength of stages 1 and 2", below=0.1, control="planted memory"),
+        regime={"member accuracy": 0.9},
+    )
+    estimate = audit.Estimate(0.3, 0.2, 0.4, 5)
+    judged = report.judge(claims, regime={"member accuracy": 0.95}, a=estimate, b=estimate)
+    wide = report.table(
+        [{"network": "resnet18, pruned iteratively"} | {f"accuracy {i}": estimate for i in range(13)}] * 3
+    )
+    profile = report.profile(report.rows(["stem", "head"], [estimate] * 2), title="Nothing to see")
+    for name, title in {"layers/fig01": "Where?", "layers/fig02": "How wide?", "time/plane": "When?"}.items():
+        shown = [claims, profile, *([wide] if name == "layers/fig02" else []), judged]
+        bundles = [each._repr_mimebundle_() for each in shown]
+        outputs = [v4.new_output("display_data", each if isinstance(each, dict) else each[0]) for each in bundles]
+        head = v4.new_markdown_cell(f"# {title}\n\n*Profile quick: thin*")
+        node = v4.new_notebook(cells=[head, *(v4.new_code_cell("x = 1", outputs=[one]) for one in outputs)])
+        path = folder / f"{name}.ipynb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(node, path)
+        entry = {"notebook": name, "title": title, "status": "executed"}
+        path.with_suffix(".run.json").write_text(json.dumps(entry))
+        path.with_suffix(".claims.json").write_text(json.dumps(report.claims_of(node)))
+        report.write_page(folder, name, title)
+    report.index(folder)
+    report.link_pages(folder)
+    return folder
+
+
+@pytest.mark.parametrize(("media", "width"), [("screen", 1280), ("screen", 390), ("print", 703)])  # A4 less its margins
+def test_nothing_is_cut_and_nothing_scrolls_but_tables(
+    browser: "Browser", reports: Path, media: Literal["screen", "print"], width: int
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.emulate_media(media=media)
+    outside = asked(page)
+    for path in sorted(reports.rglob("*.html")):
+        page.goto(path.as_uri())
+        for folded in page.locator("details").all():
+            folded.evaluate("e => e.open = true")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        assert not page.evaluate(TOO_WIDE), path
+    assert not outside
+
+
+def test_a_page_is_printed_whole(browser: "Browser", reports: Path) -> None:
+    page = browser.new_page()
+    page.goto((reports / "layers/fig02.html").as_uri())
+    page.pdf(path=str(reports / "page.pdf"), format="A4", margin=dict.fromkeys(("left", "right"), "12mm"))
+    assert (reports / "page.pdf").read_bytes().startswith(b"%PDF")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 703, "height": 900})
+    ends = page.locator("table th:last-child").evaluate_all("all => all.map(e => e.getBoundingClientRect().right)")
+    assert ends and max(ends) <= 703
+
+
+def test_on_a_phone_the_number_comes_before_its_verdict(browser: "Browser", reports: Path) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 900})
+    page.goto((reports / "layers/fig01.html").as_uri())
+    cells = page.locator("table.claims tbody tr").first.locator("td")
+    verdict, claim, number = (cells.nth(i).bounding_box() for i in range(3))
+    assert verdict and claim and number and number["y"] < verdict["y"] < claim["y"]
+
+
+def test_the_index_filters_and_searches(browser: "Browser", reports: Path) -> None:
+    page = browser.new_page()
+    page.goto((reports / "index.html").as_uri())
+    said, articles = page.locator(".filter output"), page.locator("article:visible")
+    assert said.inner_text() == "3 reports, 6 claims" and articles.count() == 3
+    page.locator("[name=verdict]").select_option("fails")
+    assert said.inner_text() == "3 reports, 3 claims" and page.locator("tbody tr:visible").count() == 3
+    page.locator("[name=group]").select_option("In which layers? PPTP")
+    assert said.inner_text() == "2 reports, 2 claims" and page.locator("section.group:visible").count() == 1
+    page.locator("[name=words]").fill("wide EARLY")
+    assert said.inner_text() == "1 report, 1 claim"
+    page.locator("[name=words]").fill("nowhere")
+    assert "Nothing has that" in said.inner_text() and not articles.count()
+    page.get_by_role("button", name="All").click()
+    page.wait_for_function("document.querySelector('.filter output').textContent == '3 reports, 6 claims'")
+    page.locator("article h3 a").first.click()
+    page.locator("a[rel=next]").first.click()
+    page.locator("a[rel=next]").first.click()
+    assert page.title() == "When? · Leak Atlas" and not page.locator("a[rel=next]").count()
+    page.locator("a.home").first.click()
+    assert page.url.endswith("quick/index.html")
+
+
+def test_without_scripts_the_index_shows_all(browser: "Browser", reports: Path) -> None:
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto((reports / "index.html").as_uri())
+    assert page.locator("article:visible").count() == 3 and not page.locator("form:visible").count()

@@ -9,9 +9,11 @@ Figures load when the first is asked for, so that declaring an experiment stays 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from lib.report.contents import *
 from lib.report.ledger import *
 from lib.report.lineage import *
 from lib.report.render import *
+from lib.report.summary import *
 from lib.report.tables import *
 
 if TYPE_CHECKING:

@@ -1,31 +1,46 @@
-"""`python -m lib.report PROFILE`: the index of a run, its cleaned notebooks in outputs/reports, the README's table."""
+"""`python -m lib.report PROFILE`: the index of a run, its cleaned notebooks in outputs/reports, the README's table.
+
+With --site and no profile: every published report as a page in outputs/site, to be read from a disk or put anywhere.
+"""
 
 import sys
 
 from lib import BadInput, nearest, paths, typed
 from lib.command import Parser, command
-from lib.report import render
+from lib.report import contents
 
 
 @command
 def main(arguments: list[str] | None = None) -> int:
     parser = Parser(prog=typed("lib.report"), description=__doc__)
-    parser.add_argument("profile", help="a run of lib.batch: a folder of outputs/runs, `quick` or `quick+seed=1`")
+    parser.add_argument("profile", nargs="?", help="a run of lib.batch: a folder of outputs/runs")
+    parser.add_argument("--site", action="store_true", help="make the site of all published reports")
     chosen = parser.parse_args(arguments)
-    if chosen.profile == "own":
+    if chosen.profile:
+        _publish(chosen.profile)
+    elif not chosen.site:
+        raise BadInput("name the profile of a run, or --site")
+    if chosen.site:
+        place = paths.outputs() / "site"
+        pages = contents.site(paths.reports(), paths.runs("."), place)
+        print(f"{len(pages)} pages; open {place / 'index.html'}")
+    return 0
+
+
+def _publish(profile: str) -> None:
+    if profile == "own":
         raise BadInput(f"audits of your own are not published; read {paths.runs('own') / 'index.html'}")
-    folder = paths.runs(chosen.profile)
+    folder = paths.runs(profile)
     if not folder.is_dir() or folder.parent != paths.runs("."):
         there = [path.name for path in paths.runs(".").glob("*") if path.is_dir()]
-        hint = nearest(chosen.profile, there) if there else f"; `{typed('lib.batch')}` makes one"
-        raise BadInput(f"there is no run of profile '{chosen.profile}'{hint}")
-    render.index(folder)
+        hint = nearest(profile, there) if there else f"; `{typed('lib.batch')}` makes one"
+        raise BadInput(f"there is no run of profile '{profile}'{hint}")
+    contents.index(folder)
     print(f"index: {folder / 'index.html'}")
-    names = render.publish(folder, paths.reports())
-    print(f"{len(names)} reports published: {paths.reports() / chosen.profile / 'index.md'}")
-    if render.refresh_readme(paths.ROOT / "README.md", render.results_table(paths.reports())):
+    names = contents.publish(folder, paths.reports())
+    print(f"{len(names)} reports published: {paths.reports() / profile / 'index.md'}")
+    if contents.refresh_readme(paths.ROOT / "README.md", contents.results_table(paths.reports())):
         print("README.md: results table refreshed")
-    return 0
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ axes) for each series. A new figure is a call of `draw`, a new look a new mark.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -39,6 +40,7 @@ Notes: TypeAlias = Mapping[Any, str] | None
 SEEN = ("seen by both", "seen only by M_all")
 GUESS: dict[str, Any] = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}  # no difference
 HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 1.5, "markersize": 7, "linestyle": "none"}
+NAMED = 2.6  # inches: longer names of series stand in the key, not in the panel
 RING: dict[str, Any] = {"markeredgecolor": INK, "markeredgewidth": 1.4, "markersize": 9, "linestyle": "none"}
 
 # ---------------------------------------------------------------- marks
@@ -136,6 +138,7 @@ def draw(
     """
     looks = looks or looks_of(levels(layers[0][0], hue))
     grid, fig = sheet.panels_of(panels or levels(layers[0][0], facet), height, widest, share)
+    fig.numbers = sheet.numbers(*(table for table, _ in layers))
     for panel, ax in grid.items():
         for table, mark in layers:
             series = looks if hue is None or hue in table else {None: Look("", QUIET, "o", "-")}
@@ -143,10 +146,13 @@ def draw(
                 if len(rows := only(only(table, facet, panel), hue, name)):
                     mark(ax, rows, look)
         dress(panel, ax)
-        sheet.note_above(ax, (notes or {}).get(panel, ""))
+        spec = ax.get_subplotspec()
+        part = len(spec.colspan) / spec.get_gridspec().ncols if spec else 1.0
+        sheet.note_above(ax, (notes or {}).get(panel, ""), 0.85 * part * fig.get_figwidth() - 0.35)
         if null is not None and ax.get_ylim()[0] <= null <= ax.get_ylim()[1]:
             ax.axhline(null, **GUESS)
-    direct = names if len(grid) == 1 and len(looks) > 1 else ""
+    beside = len(grid) == 1 < len(looks) and max(len(look.label) for look in looks.values()) * sheet.LETTER < NAMED
+    direct = names if beside else ""
     unkeyed, key = {look.label for look in looks.values()} if direct else set(), dict[str, Any]()
     for artist, label in [pair for ax in grid.values() for pair in zip(*ax.get_legend_handles_labels(), strict=True)]:
         if label not in unkeyed:
@@ -296,10 +302,14 @@ def density(
     table = pd.DataFrame(both.T, columns=["_x", "_y"])
     table["panel"] = [key for key, pair in found.items() for _ in range(pair.shape[1])]
     (across, up), norm = map(_cells, both), LogNorm(1, 10)
+    counted_cells: list[pd.DataFrame] = []
 
     def cells(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
         x, y = rows["_x"].clip(across[0], across[-1]), rows["_y"].clip(up[0], up[-1])
         counts, *_ = ax.hist2d(x, y, [across, up], cmin=1, norm=norm, cmap=sheet.SEQUENTIAL, rasterized=True)
+        i, j = np.nonzero(np.nan_to_num(counts))
+        told = {"panel": [rows["panel"].iloc[0]] * len(i), "_x": across[i], "_y": up[j], counted: counts[i, j]}
+        counted_cells.append(pd.DataFrame(told))
         norm.vmax = max(norm.vmax, np.nanmax(counts))
 
     def dress(panel: Any, ax: Axes) -> None:
@@ -308,6 +318,7 @@ def density(
         ax.minorticks_off()
 
     fig = draw([(table, cells)], facet="panel", height=2.1, share=True, dress=dress, notes=notes, words=words)
+    fig.numbers = sheet.numbers(*counted_cells)
     fig.colorbar(ScalarMappable(norm, sheet.SEQUENTIAL), ax=fig.axes, label=f"{counted} in a cell", aspect=40, pad=0.01)
     return fig
 
@@ -340,7 +351,8 @@ def profile(
     tables = [spans(each) for each in (frame, floor) if each is not None]
     tables[1:] = [table.drop(columns=hue or [], errors="ignore") for table in tables[1:]]
     panels = levels(tables[0], facet)
-    across = sheet.columns(len(panels), 4)
+    widest = int(np.clip(0.8 * sheet.WIDTH / (sheet.LINE * tables[0][x].nunique()), 1, 4))
+    across = sheet.columns(len(panels), widest)
     parts, shown = places(tables, x, hue, 0.8 * sheet.WIDTH / across), limits(null, *tables)
 
     def dress(panel: Any, ax: Axes) -> None:
@@ -355,7 +367,7 @@ def profile(
     ordered = [each.assign(_x=each["_at"]).sort_values("_x") for each in tables]
     return draw(
         list(zip(ordered, (points, steps), strict=False)), looks=looks_of(levels(tables[0], hue)), hue=hue, facet=facet,
-        panels=panels, height=2.9, share=True, dress=dress, null=null, level=level, names="ends",
+        panels=panels, height=2.9, widest=widest, share=True, dress=dress, null=null, level=level, names="ends",
         words={"ylabel": "AUC", **words},
     )  # fmt: skip
 
@@ -418,12 +430,16 @@ def against_paper(
     printed["_y"] = pd.to_numeric(table.get("paper", np.nan), errors="coerce")
     looks = {name: look._replace(label=look.label or "measured, 95 % interval", dash="none")
              for name, look in looks_of(levels(table, hue)).items()}  # fmt: skip
-    height = 0.55 + 0.36 * table[x].nunique() * max(1.0, 0.7 * len(looks))
+    across = sheet.columns(len(levels(table, facet)), 3)
+    letters = int(0.45 * sheet.WIDTH / across / sheet.LETTER)
+    lines = max(len(textwrap.wrap(str(name), letters)) for name in levels(table, x))
+    height = 0.55 + table[x].nunique() * max(0.36, 0.25 * len(looks), 0.03 + sheet.LINE * lines)
     settings = places([table, printed], x, hue, height - 0.5)
     shown = limits(None, table, printed, least=0.01)
 
     def dress(panel: Any, ax: Axes) -> None:
-        ax.set_yticks(range(len(settings)), settings)
+        sheet.name_panel(ax, ax.get_title(loc="left"), 0.4 * sheet.WIDTH / across)
+        ax.set_yticks(range(len(settings)), [textwrap.fill(name, letters) for name in settings])
         ax.set(xlim=shown, ylim=(len(settings) - 0.4, -0.6))
         ax.grid(axis="y", visible=False)
         if printed["_y"].notna().any():

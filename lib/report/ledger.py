@@ -90,7 +90,7 @@ class Claims:
         return iter(self.items)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        head = ("Claim", "Counts as holding if", "Paper", "Control")
+        head = ("Claim", RULE, "Paper", "Control")
         rows = [(item.text, item.rule, item.paper, item.control) for item in self.items]
         least = " and ".join(f"{name} at least {value:g}" for name, value in self.regime.items())
         caption = f"Regime in which they are meant: {least}" if least else ""
@@ -151,11 +151,7 @@ class Judgement:
         return next(row["verdict"] for row in self.rows if row["name"] == name)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        from lib.report.tables import MODERATED
-
-        caption = f"{MODERATED}." if any(row["moderated"] for row in self.rows) else ""
-        page = str(drawn_claims("html", self.rows, caption))
-        return {"text/html": page, "text/plain": str(self), MIME: [dict(row) for row in self.rows]}
+        return {"text/html": page_of_claims(self.rows), "text/plain": str(self), MIME: [dict(row) for row in self.rows]}
 
     def __str__(self) -> str:
         return drawn_claims("txt", self.rows)
@@ -163,7 +159,8 @@ class Judgement:
     __repr__ = __str__
 
 
-HEAD = ("Verdict", "Claim", "Measured", "Counts as holding if", "Control")
+RULE = "Counts as holding if"
+HEAD = ("Verdict", "Claim", "Measured", RULE, "Control")
 
 
 def outside(row: Mapping[str, Any]) -> list[str]:
@@ -189,6 +186,18 @@ def measured(row: Mapping[str, Any]) -> str:
     numbers = [row[key] for key in ("value", "low", "high")]
     value, low, high = ("–" if number is None else f"{number:.3f}".replace("-", "−") for number in numbers)
     return f"{value} [{low}, {high}]"
+
+
+def page_of_claims(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A notebook's judged claims as HTML, to which its page has a link."""
+    from lib.report.tables import MODERATED
+
+    least = {name: f"{name} {value:.3f} (at least {least:g})" for row in rows
+             for name, (value, least) in row.get("learnt", {}).items() if value is not None}  # fmt: skip
+    told = [f"Regime: {', '.join(least.values())}"] if least else []
+    told += [MODERATED] if any(row.get("moderated") for row in rows) else []
+    caption = "".join(f"{line}. " for line in told).rstrip()
+    return f'<div id="verdicts">{drawn_claims("html", rows, caption)}</div>'
 
 
 def drawn_claims(kind: str, rows: Sequence[Mapping[str, Any]], caption: str = "") -> str:
@@ -222,9 +231,12 @@ def judge(
     missing = [name for name in (*names, *claims.regime) if name not in estimates and name not in regime]
     if missing:
         raise BadInput(f"not judged: {', '.join(missing)}; every claim needs its estimate, every regime its value")
-    learnt = {name: value if isinstance(value, int | float) else value.value for name, value in regime.items()}
+    learnt = {name: float(value if isinstance(value, int | float) else value.value) for name, value in regime.items()}
     short = [(name, least) for name, least in claims.regime.items() if not learnt[name] >= least]
     beyond = {name: f"{name} {learnt[name]:.3f}, not {least:g}" for name, least in short}
+    reached = {
+        name: [learnt[name] if math.isfinite(learnt[name]) else None, least] for name, least in claims.regime.items()
+    }
     rows = []
     for claim in claims:
         estimate, of_it = estimates[claim.name], checks.get(claim.name, {})
@@ -235,6 +247,7 @@ def judge(
             {name: getattr(claim, name) for name in ("name", "text", "quantity", "rule", "paper", "control")}
             | {"verdict": found, "n": int(estimate.n), "moderated": estimate.moderated}
             | {"outside": [words for name, words in beyond.items() if not claim.needs or name in claim.needs]}
+            | {"learnt": {name: pair for name, pair in reached.items() if not claim.needs or name in claim.needs}}
             | {name: float(number) if math.isfinite(number) else None for name, number in numbers.items()}
             | {"inert": [words for words, check in of_it.items() if not _passes(check)]}
             | {"note": notes.get(claim.name, "") if found != "holds" else ""}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from itertools import cycle
+from itertools import combinations, count, cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -34,7 +35,9 @@ INK, QUIET, FAINT, WASH, FLOOR = "#1f2933", "#5b6570", "#9aa5b1", "#e4e7eb", "#d
 SEQUENTIAL = "crest"
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (3, 1)), (0, (8, 2)), (0, (1, 2.5)))
+COUNTED = count(1)  # figures that this kernel has shown
 SHARPER, COLOURS = 2.0, 128  # dots per dot of the page, colours of a picture
+LETTER, LINE = 0.066, 0.15  # inches: of a name's letter, of its line
 HEAD: dict[str, Any] = {"loc": "outside upper left", "alignment": "left", "borderaxespad": 0.4,
                         "title_fontproperties": {"size": 11, "weight": "bold"}}  # fmt: skip
 WIDTH = 8.4  # inches: 924 pixels, a text column of a page at one and a quarter
@@ -49,12 +52,29 @@ class Sheet(Figure):
     """
 
     finding = ""
+    deeper = 0.0  # inches that long names under or over its panels take from them
+    numbers: pd.DataFrame | None = None  # what is drawn
     moving: Sequence[Artist] = ()
     still: Any = None
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
-        about = {"width": round(self.bbox.width), "alt": self.finding}
-        return {"image/png": self.png(), "text/plain": f"Figure: {self.finding}"}, {"image/png": about}
+        about: dict[str, Any] = {"width": round(self.bbox.width), "alt": self.finding}
+        picture = self.png()
+        if place := os.environ.get("LEAK_ATLAS_FIGURES"):  # a batch's, in whose page this figure comes to stand
+            about["figure"] = Path(place).name + f".fig{next(COUNTED)}"
+            about["overlaps"] = overlaps(self)
+            self.keep(Path(place).with_name(about["figure"]))
+        return {"image/png": picture, "text/plain": f"Figure: {self.finding}"}, {"image/png": about}
+
+    def keep(self, place: Path) -> None:
+        """Writes `place`.svg, .pdf and, of what is drawn, .csv; the same figure gives the same bytes."""
+        layout, self._layout_engine = self.get_layout_engine(), None  # as `png` has laid it out
+        with matplotlib.rc_context({"svg.hashsalt": "leak atlas"}):
+            for kind, clock in (("svg", "Date"), ("pdf", "CreationDate")):
+                self.savefig(f"{place}.{kind}", metadata={clock: None})
+        self._layout_engine = layout
+        if self.numbers is not None:
+            self.numbers.to_csv(f"{place}.csv", index=False, float_format="%.6g")
 
     def png(self) -> str:
         """The picture in base64; the same figure gives the same bytes."""
@@ -64,6 +84,20 @@ class Sheet(Figure):
 
 
 # ---------------------------------------------------------------- tables in, looks out
+
+
+def numbers(*tables: pd.DataFrame) -> pd.DataFrame:
+    """What marks draw: `x`, `y` and the ends of their intervals, with all that tells rows apart."""
+    drawn = pd.concat(tables, ignore_index=True)
+    drawn = drawn.drop(columns=["_at", "_x"] if "_at" in drawn else [])  # where a name has its place
+    own = [name for name in drawn if str(name).startswith("_")]
+    told = [
+        name for name in drawn if name not in own and not drawn[name].map(lambda one: isinstance(one, Estimate)).any()
+    ]
+    words = drawn[told].map(lambda one: ", ".join(map(str, one)) if isinstance(one, tuple) else one)
+    return words.drop(columns=[name[1:] for name in own], errors="ignore").join(
+        drawn[own].rename(columns=lambda n: n[1:])
+    )
 
 
 def spans(frame: Frame, value: str = "value", name: str = "_y") -> pd.DataFrame:
@@ -172,7 +206,9 @@ def panels_of(
     axes = {key: made[i] for key, i in number.items()}
     for key, ax in axes.items():
         row, name = key if grown else ("", ", ".join(str(part) for part in key if part) if pairs else key)
-        ax.set_title(proper(str(name)) if name is not None and not (grown and row != downs[0]) else "")
+        wide = max(line.count(key) for line in layout) / len(layout[0])
+        named = name is not None and not (grown and row != downs[0])
+        name_panel(ax, str(name) if named else "", 0.8 * wide * fig.get_figwidth() - 0.15)
         if grown and name == acrosses[0]:
             fit(ax.set_ylabel(proper(str(row)), fontweight="bold", fontsize=9.5, color=INK), 0.72 * height)
         if share:
@@ -180,13 +216,27 @@ def panels_of(
     return axes, fig
 
 
+def name_panel(ax: Axes, name: str, room: float) -> None:
+    """A panel's name above it, in lines of at most `room` inches."""
+    fig: Sheet = ax.figure.get_figure(root=True)  # type: ignore[assignment]
+    fit(named := ax.set_title(proper(name)), room)
+    fig.deeper = max(fig.deeper, 0.16 * named.get_text().count("\n"))
+
+
 def name_parts(ax: Axes, names: Sequence[str], panels: int = 1) -> None:
     """Names under the axis; blocks (`stage4.1`) get their stage's name once, under their own; long names lean."""
+    fig: Sheet = ax.figure.get_figure(root=True)  # type: ignore[assignment]
     owners = [name.partition(".")[0] for name in names]
     shown = [name.partition(".")[2].removeprefix("block") or name for name in names]
-    room = ax.figure.get_figure(root=True).get_size_inches()[0] / panels * 0.8  # type: ignore[union-attr]
-    long = 0.066 * sum(len(name) + 1 for name in shown) > room
-    lean: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if long else {}
+    room, longest = fig.get_figwidth() / panels * 0.8, LETTER * max(map(len, shown))
+    lean: dict[str, Any] = {}
+    if LETTER * sum(len(name) + 1 for name in shown) > room:
+        steep = [30, 60, 90][longest > 1.5 :]
+        angle = next((each for each in steep if room / len(names) * np.sin(np.deg2rad(each)) > LINE), 90)
+        lines = max(1, int(room / len(names) * np.sin(np.deg2rad(angle)) / LINE))
+        shown = [textwrap.fill(name, max(24, -(-len(name) // lines) + 4)) for name in shown]
+        fig.deeper = max(fig.deeper, LETTER * max(map(_longest, shown)) * np.sin(np.deg2rad(angle)) - 0.7)
+        lean = {"rotation": angle, "ha": "right", "rotation_mode": "anchor", "va": "center" if angle > 30 else "top"}
     ax.set_xticks(range(len(names)), shown, **lean)
     ax.set_xlim(-0.45, len(names) - 0.55)
     ax.grid(axis="x", visible=False)
@@ -213,7 +263,7 @@ def finish(fig: Sheet, key: Mapping[str, Any], title: str = "", xlabel: str = ""
             break
         head.remove()
     tall = head.get_window_extent().height / fig.dpi + 0.1 if key or title else 0.0
-    fig.set_size_inches(width, body + tall)
+    fig.set_size_inches(width, body + tall + fig.deeper)
     fig.set_layout_engine("constrained", w_pad=0.05, h_pad=0.05)
 
 
@@ -223,6 +273,10 @@ def finish(fig: Sheet, key: Mapping[str, Any], title: str = "", xlabel: str = ""
 def proper(text: str) -> str:
     """The text with a true minus before its numbers."""
     return re.sub(r"(?<![\w-])-(?=\.?\d)", "−", text)
+
+
+def _longest(text: str) -> int:
+    return max(map(len, text.split("\n")), default=0)
 
 
 def fit(text: Text, room: float) -> None:
@@ -237,9 +291,61 @@ def fit(text: Text, room: float) -> None:
         letters = min(letters - 1, int(letters * room / long) + 2)
 
 
-def note_above(ax: Axes, note: str) -> None:
-    """A quiet line, if there is one, between the panel's name and the panel."""
+def note_above(ax: Axes, note: str, room: float) -> None:
+    """A quiet line, if there is one, between the panel's name and the panel, at most `room` inches long."""
     if note:
-        ax.set_title(name := ax.get_title(loc="left"), pad=19 if name else 6)
         offset: dict[str, Any] = {"xytext": (0, 5), "xycoords": "axes fraction", "textcoords": "offset points"}
-        ax.annotate(proper(note), (0, 1), color=QUIET, fontsize=8.5, **offset)
+        fit(told := ax.annotate(proper(note), (0, 1), color=QUIET, fontsize=8.5, **offset), room)
+        lines = told.get_text().count("\n") + 1
+        ax.set_title(name := ax.get_title(loc="left"), pad=7 + 12 * lines if name else 6)
+
+
+# ---------------------------------------------------------------- what a reader could not read
+
+
+def overlaps(fig: Figure, most: float = 2.0) -> list[str]:
+    """Words of a figure that others overprint, or that the canvas cuts, by more than `most` dots."""
+    from matplotlib.text import Text
+
+    fig.draw_without_rendering()
+    axes = [axis for ax in fig.axes for axis in (ax.xaxis, ax.yaxis)]
+    of = {label: axis for axis in axes for label in axis.get_ticklabels(which="both")}
+    places = {each: _corners(each) for each in fig.findobj(Text) if _seen(each, of.get(each))}
+    told = [
+        f"'{each.get_text()}' is cut"  # type: ignore[attr-defined]
+        for each, corners in places.items()
+        if corners.min() < -most or (corners.max(axis=0) > np.array(fig.bbox.size) + most).any()
+    ]
+    pairs = combinations(places.items(), 2)
+    told += [f"'{a.get_text()}' meets '{b.get_text()}'" for (a, one), (b, two) in pairs if _depth(one, two) > most]  # type: ignore[attr-defined]
+    return told
+
+
+def _seen(text: Any, axis: Any) -> bool:
+    """Is it drawn? A tick of an `axis` beyond its limits is not."""
+    if not (text.get_text().strip() and text.get_visible() and text.get_alpha() != 0):
+        return False
+    if axis is None:
+        return True
+    at, (low, high) = text.get_position()[axis.axis_name == "y"], sorted(axis.get_view_interval())
+    return bool(axis.axes.get_visible() and axis.get_visible() and low <= at <= high)
+
+
+def _corners(text: Any) -> np.ndarray:
+    """The corners `(4, 2)` of a text's box in dots, turned as the text is."""
+    box, angle = text.get_window_extent(), text.get_rotation()
+    centre = np.array([box.x0 + box.x1, box.y0 + box.y1]) / 2
+    text.set_rotation(0)
+    flat = text.get_window_extent()
+    text.set_rotation(angle)
+    x, y = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]).T * [[flat.width / 2], [flat.height / 2]]
+    turn = np.deg2rad(angle)
+    return centre + np.stack([x * np.cos(turn) - y * np.sin(turn), x * np.sin(turn) + y * np.cos(turn)], axis=1)
+
+
+def _depth(one: np.ndarray, two: np.ndarray) -> float:
+    """By how much two rectangles lie in one another, along the direction in which that is least; below 0: apart."""
+    sides = np.concatenate([np.diff(one[:3], axis=0), np.diff(two[:3], axis=0)])
+    ways = sides / np.maximum(np.linalg.norm(sides, axis=1, keepdims=True), 1e-9)
+    a, b = one @ ways.T, two @ ways.T
+    return float((np.minimum(a.max(0), b.max(0)) - np.maximum(a.min(0), b.min(0))).min())

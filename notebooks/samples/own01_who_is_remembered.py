@@ -10,7 +10,7 @@
 
 # %% [markdown]
 # # Who is remembered after pruning step by step?
-# **In short**, on draws 0 and 1: epochs expose who is memorized most, pruning adds little. Whom a window never replays is safer, by whatever order; whether the
+# **Expected, from draws 0 and 1:** epochs expose who is memorized most, pruning adds little. Whom a window never replays is safer, by whatever order; whether the
 # score does more than choose who is open. Verdicts below are of another draw. **Ours, beside WeMem.** A network is pruned in five rounds. WeMem's window (RSW)
 # replays part of the members in each epoch, by memorization score: from low to high with the smallest width and step it never reaches the highest. **The slides
 # say** that iterative pruning adds to memorization since data are reused, and that a small window with a small step is the best defence; nothing of single

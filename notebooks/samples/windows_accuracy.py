@@ -17,7 +17,7 @@
 # accuracy declines as the window gets narrower, and that SWMR's is often lower than RSW's at the same setting. The published code adds what they leave open:
 # 21 epochs a round, in each of which the window starts anew, Adam, and a slip that shortens windows of large classes.
 #
-# **In short**, from draws 0 and 1: from high scores to low narrower windows lose a point or two, in part because the widest one beats Base; from low to high
+# **Expected, from draws 0 and 1:** from high scores to low narrower windows lose a point or two, in part because the widest one beats Base; from low to high
 # they lose nothing that can be seen. Which direction is more accurate depends on the setting. As few visits of everybody lose at most as much.
 # **It would be wrong if** a narrow window left a network as accurate as a wide one, or SWMR as accurate as RSW. It would be beside the point if the narrow
 # window only trained less (control: as many visits of everybody, by fewer epochs), or if the scores said nothing (control: three random orders). Where equality

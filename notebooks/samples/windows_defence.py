@@ -14,7 +14,7 @@
 # `windows_accuracy`. The slide is on CIFAR100 with a DenseNet121. Its text has no numbers, and its picture is not known here. **The slides say** that a
 # small width with a small step is the best defence, and SWMR better than RSW. The attack is not named: Conf judges, a threshold on the confidence.
 #
-# **In short**, from draws 0 and 1: a narrow window hides members from low scores to high alone, and better than as few visits after full training; but by
+# **Expected, from draws 0 and 1:** a narrow window hides members from low scores to high alone, and better than as few visits after full training; but by
 # LiRA dense training that is stopped early hides them as well, at one to two points of accuracy. SWMR adds to it from high to low, on random members too.
 #
 # **It would be wrong if** a wide window or a large step did as well; beside the point if as few visits of everybody did (fewer epochs, no window), or dense

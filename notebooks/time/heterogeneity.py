@@ -16,7 +16,7 @@
 # secure" while others "become extremely vulnerable". A reading note has the change of spatial entropy: −.08 on MNIST,
 # 4.20 on CINIC-10. The paper's text is lost: definitions are ours (cells, states, kinds), and only the direction counts.
 #
-# **In short** (quick): samples do differ, and networks that share nothing find the same ones exposed. On the harder data
+# **Read together** (quick): samples do differ, and networks that share nothing find the same ones exposed. On the harder data
 # samples differ more, but no more than its higher leak brings with it: at an equal mean advantage they differ as much.
 #
 # **It would be wrong if** samples differed no more than counting and the null (membership dealt out anew) let them, or

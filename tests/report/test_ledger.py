@@ -196,6 +196,7 @@ def test_claims_come_back_from_a_notebook():
         "moderated": False,
         "inert": [],
         "outside": [],
+        "learnt": {},
         "populations": ["a", "b"],
         "paper": "Fig. 1",
         "control": "two seeds",

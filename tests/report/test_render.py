@@ -10,9 +10,11 @@ import pytest
 
 from lib import BadInput, paths, report
 from lib.audit import Estimate
-from lib.report import __main__, render
+from lib.report import __main__, contents, render
 from lib.report.markup import drawn
+from lib.report.papers import ARXIV, PAPERS
 
+LOADS = re.compile(r"<link|@import|<script src|(?<!<a )(src|href)=.?(http|//)|url\(.?http", re.IGNORECASE)
 VIEW = "application/vnd.jupyter.widget-view+json"
 CLAIMS = report.claims(
     report.Claim("a", "Stage 4 is loudest", "contrast", above=0.0, paper="Fig. 1", control="two seeds"),
@@ -44,11 +46,12 @@ def executed(clock: str = "04:00", where: str = "/home/someone/atlas") -> nbform
         v4.new_output("execute_result", JUDGED._repr_mimebundle_(), execution_count=7),
     ]
     cells = [
-        v4.new_markdown_cell("# Which stage?\n\nThe *paper* says so."),
+        v4.new_markdown_cell("# Which stage?\n\n*Profile quick: thin*\n\nThe *paper* says so."),
+        v4.new_code_cell("claims", outputs=[v4.new_output("execute_result", CLAIMS._repr_mimebundle_())]),
         v4.new_code_cell("epochs = 3", metadata={"tags": ["parameters"], "papermill": {"start_time": clock}}),
         v4.new_code_cell(f"folder = '{where}/data'", execution_count=7, outputs=outputs),
     ]
-    for cell in cells[1:]:
+    for cell in cells[2:]:
         cell.metadata["execution"] = {"iopub.execute_input": clock}
     node = v4.new_notebook(cells=cells)
     node.metadata = nbformat.from_dict(
@@ -103,7 +106,7 @@ def test_clean_drops_the_machine_and_keeps_the_results():
     assert "…/a.parquet and lib/x.py" in text and "100 %" in text and "1 %\\r" not in text
     assert "a live control" in text and "IntSlider" not in text
     assert [row | {"populations": []} for row in JUDGED] == report.claims_of(node)
-    assert node.cells[1].metadata.tags == ["parameters"]
+    assert node.cells[2].metadata.tags == ["parameters"]
     assert "papermill" in before.metadata, "the notebook that was given stays as it is"
     nbformat.validate(node)
 
@@ -130,29 +133,87 @@ def test_page_asks_nobody_and_folds_code():
     page = render.html(executed(), "Which <stage>?")
     assert not re.search(r"<script|<link|@import|src=\"http|url\(http|cdnjs|unpkg|mathjax|require", page, re.IGNORECASE)
     assert "<title>Which &lt;stage&gt;? · Leak Atlas</title>" in page
-    assert page.count('<details class="code">') == 2 and "<summary>parameters</summary>" in page
+    assert page.count('<details class="code">') == 3 and "<summary>parameters</summary>" in page
     assert 'href="../index.html"' in page and 'alt="Nothing to see"' in page
     assert "✗\u00a0<b>fails</b>" in page and "prefers-color-scheme: dark" in page
     assert "In&nbsp;[" not in page and "Out[" not in page
 
 
+def test_a_report_says_in_short_what_it_found_and_has_one_table_of_claims():
+    node = render.clean(executed())
+    title, profile, *short = (line for line in node.cells[0].source.splitlines() if line.strip("> "))
+    assert title == "# Which stage?" and profile == "*Profile quick: thin*" and short.pop() == "The *paper* says so."
+    assert short == [
+        "> **In short.** Of 4 claims 1 holds, 1 fails, 1 is undecided and 1 is below resolution. "
+        "Networks: no regime is declared.",
+        "> ✓ **Holds:** Stage 4 is loudest (0.300 [0.200, 0.400], rule >\u00a00).",
+        "> ✗ **Fails:** Early stages are \\| silent (0.300 [0.200, 0.400], rule <\u00a00.1).",
+        "> ◐ **Not decided:** It grows (0.000 [−0.100, 0.100], rule >\u00a00); "
+        "At low FPR (1.000 [0.000, 9.000], rule >\u00a02).",
+    ]
+    page = render.html(executed(), "Which stage?")
+    assert page.count("<th ") == 5 and page.count("Counts as holding if</th>") == 1
+    assert '4 rules were written here, before the results; each stands beside its <a href="#verdicts">' in page
+    assert '<div id="verdicts">' in page
+
+
+def test_a_page_has_its_figures_its_paper_and_the_way_to_others(run):
+    (run / "layers/fig01.fig1.svg").write_text("<svg/>")
+    (run / "layers/fig01.fig1.csv").write_text("x,y")
+    for name in ("layers/fig01", "time/plane"):
+        render.write_page(run, name, f"Is <{name}> it?")
+    contents.index(run)
+    contents.link_pages(run)
+    page, last = ((run / f"{name}.html").read_text() for name in ("layers/fig01", "time/plane"))
+    assert '<a href="fig01.fig1.svg" title="full size">' in page and '<a href="fig01.fig1.csv">CSV</a>' in page
+    assert '<a href="plane.fig1.png" title="full size">' in last and (run / "time/plane.fig1.png").exists()
+    assert '<a href="https://arxiv.org/abs/2602.02296">Read the paper</a>' in page and not LOADS.search(page)
+    assert "make reproduce PROFILE=quick ONLY=layers/fig01<" in page and '<a href="fig01.ipynb">' in page
+    assert page.count('rel="next" href="../time/plane.html" title="Is &lt;time/plane&gt; it?"') == 2
+    assert 'rel="prev"' not in page and last.count('rel="prev" href="../layers/fig01.html"') == 2
+    assert page.count('class="home" href="../index.html"') == 2
+    contents.link_pages(run)
+    assert (run / "layers/fig01.html").read_text() == page
+
+
+def test_the_source_lies_beside_its_page(run):
+    shutil.copytree(run / "time", run / "layers", dirs_exist_ok=True)
+    (run / "layers/plane.ipynb").rename(run / "layers/fig09_vgg_depth.ipynb")
+    render.write_page(run, "layers/fig09_vgg_depth", "Deeper?")
+    assert '<a href="fig09_vgg_depth.py">.py</a>' in (run / "layers/fig09_vgg_depth.html").read_text()
+    assert (run / "layers/fig09_vgg_depth.py").read_text() == (
+        paths.NOTEBOOKS / "layers/fig09_vgg_depth.py"
+    ).read_text()
+
+
+def test_papers_are_those_of_the_citation_file():
+    import yaml
+
+    cited = {each["title"]: each for each in yaml.safe_load((paths.ROOT / "CITATION.cff").read_text())["references"]}
+    assert cited.keys() == {paper.title for paper in PAPERS.values()}
+    for paper in PAPERS.values():
+        known = [each["value"] for each in cited[paper.title].get("identifiers", ())]
+        assert [f"arXiv:{paper.link.removeprefix(ARXIV)}"] * bool(paper.link) == known
+        assert all(one in paper.venue for one in known) and (paths.NOTEBOOKS / f"{paper.shown}.py").exists()
+
+
 def test_index_tells_every_verdict_and_every_failure(run):
-    render.index(run)
+    contents.index(run)
     page = (run / "index.html").read_text()
-    assert not re.search(r"<script|<link|src=\"http", page)
+    assert not LOADS.search(page)
     assert "2 notebooks, 8 claims; at most 0.2 wrong signs expected by chance; 4 stand alone" in page
     for word in ("<b>2</b> <span>✓ holds", "<b>2</b> <span>✗ fails", "<b>2</b> <span>◐ undecided"):
         assert word in page
     assert "<b>weights/fig03</b>: Failed: too few samples" in page
     assert 'href="layers/fig01.html">Is &lt;layers/fig01&gt; it?' in page
     assert page.index("layers/fig01") < page.index("time/plane")
-    assert page.count("data:image/png;base64,") == 2
+    assert page.count("data:image/png;base64,") == 4, "each in its question, and in its list"
     assert "Fig. 1, Tab. 2" in page
     lines = (run / "index.md").read_text().splitlines()
     rows = [line for line in lines if line.startswith("| ✗")]
     assert len(rows) == 2 and "silent (Fig. 1). *directions*" in rows[0] and r"\|" in rows[0]
     assert any("weights/fig03" in line and "too few" in line for line in lines)
-    render.index(run)
+    contents.index(run)
     assert (run / "index.html").read_text() == page
     assert not list(run.rglob(".index*")), "nothing half-written stays"
 
@@ -160,7 +221,7 @@ def test_index_tells_every_verdict_and_every_failure(run):
 def test_index_of_an_empty_run(own_outputs):
     folder = paths.runs("smoke")
     folder.mkdir(parents=True)
-    render.index(folder)
+    contents.index(folder)
     assert "0 notebooks, 0 claims" in (folder / "index.html").read_text()
 
 
@@ -169,7 +230,7 @@ def test_index_of_an_empty_run(own_outputs):
 
 def test_publish_writes_clean_notebooks_and_their_claims(run):
     reports = paths.reports()
-    assert render.publish(run, reports) == ["layers/fig01", "time/plane"]
+    assert contents.publish(run, reports) == ["layers/fig01", "time/plane"]
     node = nbformat.read(reports / "quick/layers/fig01.ipynb", as_version=4)
     assert "papermill" not in node.metadata and [row | {"populations": []} for row in JUDGED] == report.claims_of(node)
     assert sorted(p.name for p in reports.rglob("*") if p.is_file()) == [
@@ -179,41 +240,42 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
         "results.json",
     ]
     first = {p: p.read_bytes() for p in reports.rglob("*") if p.is_file()}
-    render.publish(run, reports)
+    contents.publish(run, reports)
     assert first == {p: p.read_bytes() for p in reports.rglob("*") if p.is_file()}
-    table = render.results_table(reports)
-    assert "[Is <layers/fig01> it?](outputs/reports/quick/layers/fig01.ipynb) | quick |" in table
-    assert "✓\u00a01 ✗\u00a01 ◐\u00a01 ○\u00a01" in table and "0.300 [0.200, 0.400]" in table
+    table = contents.results_table(reports)
+    asked = "| In which layers? [PPTP](outputs/reports/quick/layers/fig01.ipynb) | quick |"
+    row = "Stage 4 is loudest (Fig. 1) | 0.300 [0.200, 0.400] | ✓\u00a0holds | no regime is declared |"
+    assert f"{asked} {row}" in table and table.count("\n| ") == 5 and "of 8 claims 2 hold, 2 fail" in table
 
 
 def test_publishing_a_part_keeps_the_rest(run):
     reports = paths.reports()
-    render.publish(run, reports)
+    contents.publish(run, reports)
     for path in (run / "time").iterdir():
         path.unlink()
-    assert render.publish(run, reports) == ["layers/fig01"]
-    assert [entry["notebook"] for entry in render.published(reports)] == ["layers/fig01", "time/plane"]
+    assert contents.publish(run, reports) == ["layers/fig01"]
+    assert [entry["notebook"] for entry in contents.published(reports)] == ["layers/fig01", "time/plane"]
     (reports / "quick/time/plane.ipynb").unlink()
-    assert "time/plane" not in render.results_table(reports)
+    assert "time/plane" not in contents.results_table(reports)
 
 
 def test_profiles_are_published_side_by_side(run):
-    render.publish(run, paths.reports())
+    contents.publish(run, paths.reports())
     shutil.copytree(run, run.with_name("desk"))
-    render.publish(run.with_name("desk"), paths.reports())
-    found = [(entry["notebook"], entry["profile"]) for entry in render.published(paths.reports())]
+    contents.publish(run.with_name("desk"), paths.reports())
+    found = [(entry["notebook"], entry["profile"]) for entry in contents.published(paths.reports())]
     assert found == [(name, profile) for name in ("layers/fig01", "time/plane") for profile in ("quick", "desk")]
-    assert "outputs/reports/desk/index.md" in render.results_table(paths.reports())
+    assert "outputs/reports/desk/index.md" in contents.results_table(paths.reports())
     assert "*thin*" in (paths.reports() / "desk" / "index.md").read_text()
 
 
 def test_too_large_a_notebook_is_named_and_nothing_is_written(run):
     path = run / "time/plane.ipynb"
     node = nbformat.read(path, as_version=4)
-    node.cells[2].outputs.append(nbformat.v4.new_output("display_data", {"text/plain": "x" * 1_100_000}))
+    node.cells[3].outputs.append(nbformat.v4.new_output("display_data", {"text/plain": "x" * 1_100_000}))
     nbformat.write(node, path)
     with pytest.raises(BadInput, match=r"time/plane would be 1\.\d MB"):
-        render.publish(run, paths.reports())
+        contents.publish(run, paths.reports())
     assert not paths.reports().exists()
 
 
@@ -221,24 +283,24 @@ def test_nothing_to_publish(own_outputs):
     folder = paths.runs("quick")
     folder.mkdir(parents=True)
     with pytest.raises(BadInput, match="no executed notebook"):
-        render.publish(folder, paths.reports())
-    assert render.results_table(paths.reports()) == "*No reports are published yet.*"
+        contents.publish(folder, paths.reports())
+    assert contents.results_table(paths.reports()) == "*No reports are published yet.*"
 
 
 def test_readme_changes_between_its_marks_only(tmp_path):
     readme = tmp_path / "README.md"
-    readme.write_text(f"above\n{render.MARKS[0]}\nold\n{render.MARKS[1]}\nbelow\n")
-    assert render.refresh_readme(readme, "| new |")
-    assert readme.read_text() == f"above\n{render.MARKS[0]}\n| new |\n{render.MARKS[1]}\nbelow\n"
-    assert not render.refresh_readme(readme, "| new |")
+    readme.write_text(f"above\n{contents.MARKS[0]}\nold\n{contents.MARKS[1]}\nbelow\n")
+    assert contents.refresh_readme(readme, "| new |")
+    assert readme.read_text() == f"above\n{contents.MARKS[0]}\n| new |\n{contents.MARKS[1]}\nbelow\n"
+    assert not contents.refresh_readme(readme, "| new |")
     readme.write_text("nothing")
     with pytest.raises(BadInput, match="no place for the results"):
-        render.refresh_readme(readme, "x")
+        contents.refresh_readme(readme, "x")
 
 
 def test_command(run, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
-    (tmp_path / "README.md").write_text("\n".join(render.MARKS))
+    (tmp_path / "README.md").write_text("\n".join(contents.MARKS))
     assert __main__.main(["quick"]) == 0
     assert "2 reports published" in capsys.readouterr().out
     assert "Stage 4 is loudest" in (tmp_path / "README.md").read_text()
@@ -248,9 +310,39 @@ def test_command(run, capsys, monkeypatch, tmp_path):
         assert hint in said and said.count("\n") == 1
 
 
+def test_the_site_has_all_profiles_and_asks_nobody(run):
+    (run / "layers/fig01.fig1.svg").write_text("<svg/>")
+    contents.publish(run, paths.reports())
+    shutil.copytree(paths.reports() / "quick", paths.reports() / "desk")
+    (place := paths.outputs() / "site").mkdir()
+    (place / "old.html").touch()
+    assert __main__.main(["--site"]) == 0
+    pages = {path.relative_to(place).as_posix() for path in place.rglob("*.html")}
+    assert pages == {"index.html"} | {
+        f"{p}/{n}.html" for p in ("quick", "desk") for n in ("layers/fig01", "time/plane")
+    }
+    text = {page: (place / page).read_text() for page in pages}
+    assert not any(LOADS.search(each) for each in text.values())
+    assert "2 profiles: quick, desk" in text["index.html"] and text["index.html"].count("<article") == 4
+    assert 'href="../../quick/time/plane.html"' in text["desk/layers/fig01.html"]
+    assert (
+        'href="fig01.fig1.svg"' in text["quick/layers/fig01.html"]
+        and "fig01.fig1.png" in text["desk/layers/fig01.html"]
+    )
+    for page in pages:
+        for link in re.findall(r'href="([^"#:]+)"', text[page]):
+            assert (place / page).parent.joinpath(link).exists(), (page, link)
+
+
+def test_no_site_without_reports_and_no_command_without_a_profile(own_outputs, capsys):
+    assert __main__.main(["--site"]) == 2 and "no report is published yet" in capsys.readouterr().err
+    assert __main__.main([]) == 2 and "name the profile of a run, or --site" in capsys.readouterr().err
+    assert not (own_outputs / "site").exists()
+
+
 def test_command_without_any_run(own_outputs, capsys):
     assert __main__.main(["quick"]) == 2
-    assert "make reproduce" in capsys.readouterr().err
+    assert "lib.batch` makes one" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- many claims
@@ -258,7 +350,7 @@ def test_command_without_any_run(own_outputs, capsys):
 
 def test_q_is_that_of_all_claims_of_a_profile():
     found = [{"claims": [{"p": 0.001}, {"p": None}]}, {"claims": [{"p": 0.04}, {"p": 0.02}, {}]}]
-    weighed = [row.get("q") for entry in render._weighed(found) for row in entry["claims"]]
+    weighed = [row.get("q") for entry in contents._weighed(found) for row in entry["claims"]]
     assert weighed == [pytest.approx(0.003), None, pytest.approx(0.04), pytest.approx(0.03), None]
 
 
@@ -273,7 +365,7 @@ def test_the_index_counts_what_findings_rest_on():
 
 def test_notebooks_of_one_folder_stand_together():
     names = ("zeta", "layers/z", "other/x", "alpha", "layers/sub/y", "layers/a")
-    found = sorted(({"notebook": name, "status": "executed", "claims": []} for name in names), key=render._order)
-    text = render._contents(found, "quick", "md")
-    assert text.count("\n## More") == 1 == text.count(f"\n## {render.GROUPS['layers']}")
+    found = sorted(({"notebook": name, "status": "executed", "claims": []} for name in names), key=contents._order)
+    text = contents._contents(found, "quick", "md")
+    assert text.count("\n## More") == 1 == text.count(f"\n## {contents.GROUPS['layers']}")
     assert all(f"]({name}.ipynb)" in text for name in names)

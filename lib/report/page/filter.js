@@ -1,0 +1,41 @@
+// Shows the reports and claims of the index that have what its form asks for. Without scripts all are shown.
+(() => {
+  const form = document.querySelector("form.filter"), said = form.querySelector("output");
+  const reports = [...document.querySelectorAll("article[data-group]")].map(root => ({
+    root,
+    about: root.querySelector(".about").textContent.toLowerCase() + " " + root.id,
+    claims: [...root.querySelectorAll("tbody tr")].map(row => ({
+      row, text: row.textContent.toLowerCase(), verdict: row.querySelector(".verdict").dataset.verdict,
+    })),
+  }));
+  const show = () => {
+    const asked = Object.fromEntries(new FormData(form)), words = asked.words.toLowerCase().split(/\s+/).filter(Boolean);
+    const has = text => words.every(word => text.includes(word));
+    const narrow = words.length > 0 || Boolean(asked.verdict);
+    let pages = 0, claims = 0;
+    for (const { root, about, claims: own } of reports) {
+      const right = ["group", "profile"].every(name => !asked[name] || root.dataset[name] === asked[name]);
+      const named = has(about);
+      let left = 0;
+      for (const { row, text, verdict } of own) {
+        const shown = right && (!asked.verdict || verdict === asked.verdict) && (named || has(about + " " + text));
+        row.hidden = !shown;
+        left += shown;
+      }
+      root.hidden = !(left || (right && named && !asked.verdict));
+      pages += !root.hidden;
+      claims += left;
+      const folded = root.querySelector("details");
+      if (folded) folded.open = narrow && left > 0;
+    }
+    for (const section of document.querySelectorAll("section.group"))
+      section.hidden = !section.querySelector("article:not([hidden])");
+    said.textContent = pages ? `${pages} report${pages === 1 ? "" : "s"}, ${claims} claim${claims === 1 ? "" : "s"}`
+      : "Nothing has that. Take a word away, or ask for all verdicts.";
+  };
+  form.hidden = false;
+  form.addEventListener("input", show);
+  form.addEventListener("reset", () => setTimeout(show));
+  form.addEventListener("submit", event => event.preventDefault());
+  show();
+})();
