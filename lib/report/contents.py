@@ -27,7 +27,7 @@ from lib.report.render import WAY, clean, style, write_page
 
 __all__ = ["index", "link_pages", "publish", "published", "refresh_readme", "results_table", "site"]
 
-HIGHLIGHT = "layers/own01_direction_or_length"  # whose first figure stands in the README
+OVERVIEW = "answers.png"  # of a published profile; it stands in the README
 LIMIT = 1_000_000  # bytes of a published notebook; GitHub stops drawing large ones
 MARKS = ("<!-- results:begin -->", "<!-- results:end -->")
 
@@ -199,11 +199,35 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
     for name, text in texts.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         files.write(place / f"{name}.ipynb", text)
-        if name == HIGHLIGHT:
-            (place / "highlight.png").write_bytes(_first_figure(json.loads(text)))
+    if picture := _overview(place):
+        (place / OVERVIEW).write_bytes(picture)
     files.write(place / "results.json", json.dumps(both, indent=1, ensure_ascii=False) + "\n")
     files.write(place / "index.md", _contents(both, run_folder.name, "md"))
     return sorted(new)
+
+
+def _overview(place: Path) -> bytes:
+    """The papers' questions, each above the figure that is shown for it, as one PNG; empty where one is not there."""
+    shown = {paper: place / f"{paper.shown}.ipynb" for paper in PAPERS.values()}
+    pictures = [_first_figure(files.notebook(path)) if path.exists() else b"" for path in shown.values()]
+    if not all(pictures):
+        return b""
+    from matplotlib.figure import Figure
+    from matplotlib.image import imread
+    from PIL import Image
+
+    figure = Figure(figsize=(12, 10.5), layout="constrained")
+    grid = figure.subplots(3, 2).flat
+    for ax, paper, picture in zip(grid, shown, pictures, strict=False):
+        ax.imshow(imread(io.BytesIO(picture)), interpolation="lanczos")
+        ax.set_anchor("NW")
+        ax.set_title(f"{paper.question} {paper.short}", loc="left", weight="bold", fontsize=15)
+    for ax in figure.axes:
+        ax.set_axis_off()
+    large = io.BytesIO()
+    figure.savefig(large, dpi=130)
+    image = Image.open(large).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    return base64.b64decode(png(image, optimize=True))
 
 
 def _published(place: Path) -> list[dict[str, Any]]:
