@@ -47,7 +47,7 @@ test: $(VENV)/.dev ## pass the tests
 	$(PYTHON) -m pytest -n logical --maxprocesses 4 --dist loadscope
 
 lab: env ## JupyterLab on this machine, notebooks opening as notebooks
-	JUPYTER_CONFIG_PATH=$(CURDIR)/notebooks/.jupyter $(VENV)/bin/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
+	JUPYTER_CONFIG_PATH=$(CURDIR)/notebooks/.jupyter $(VENV)/bin/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) --LabApp.default_url=/lab/tree/start.py notebooks
 
 api: env ## pages of the library's docstrings in outputs/api
 	$(INSTALL) '.[docs]'

@@ -71,7 +71,7 @@ PAPERS = {
     ),
 }
 GROUPS = {folder: f"{paper.question} {paper.short}" for folder, paper in PAPERS.items()}
-GROUPS |= {"atlas": "Across the papers", "own": "Your own", "explore": "Explorers"}
+GROUPS |= {"": "Ten minutes", "atlas": "Across the papers", "own": "Your own", "explore": "Explorers"}
 
 
 def paper_of(notebook: str) -> Paper | None:

@@ -1,0 +1,102 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Can you tell who was in the training set?
+#
+# **Ten minutes with Leak Atlas.** Ten small networks learn to tell clothes apart, each from its own half of the same
+# samples. An attacker asks of each sample: was it in this network's half? Run the cells in order (Shift+Enter). What was
+# computed once is looked up, so that a second run takes seconds.
+
+# %% tags=["parameters"]
+data = "fashion-mnist-small"  # data set (python -m lib.data lists them)
+pixels = 16  # side of the images, pixels, after area resize
+model = "resnet10"  # architecture
+width = 8  # channels of stage 1
+pool = 600  # samples from which each network draws half
+dev = 300  # samples outside the pool, unused here: the networks are those of weights/tab03
+reference = 300  # samples outside the pool, unused here
+test = 600  # samples of the test part
+alpha = 0.3  # of the defence: loss below which training no longer pushes, nats
+epochs = 12  # epochs of each training
+stops = [3, 4, 6, 8]  # earlier epochs that are looked at too
+batch = 64  # samples a step
+lr = 0.005  # learning rate of Adam, cosine to 0
+shadows = 10  # networks in complement pairs; each is attacked with the help of the others, less its pair
+seed = 1  # seed of design, initialisation and order
+precision = "fp32"  # fp32, or bf16 where the hardware has it
+
+# %% [markdown]
+# ## 1 An experiment is said, then computed
+# A *recipe* says what is done: data, who trains on what, which network, how long. Nothing runs yet.
+
+# %%
+from lib import audit, lab, recipe, report
+
+schedule = recipe.Schedule(epochs, batch, "adam", lr=lr)
+design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
+setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, width), schedule, shadows, seed, precision)
+ordinary, defended = setup.trained(), setup.trained(recipe.RelaxLoss(alpha))
+
+# %% [markdown]
+# `lab.realize` is the one place where something runs. It trains what is missing, keeps it, and gives the results of all.
+
+# %%
+ways = {f"epoch {stop}": ordinary.at(stop) for stop in stops} | {"ordinary": ordinary, "RelaxLoss": defended}
+attackers = {"its own loss": recipe.Threshold("loss", sign="shadows"), "LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()}
+attacks = {(way, name): each.attack(attacker) for way, each in ways.items() for name, attacker in attackers.items()}
+signals = {way: each.signals() for way, each in ways.items()}
+results = lab.realize(attacks, signals)
+found = audit.Comparison.of(results, signals, attacks)
+
+# %% [markdown]
+# ## 2 The leak
+# Three attackers, from simple to strong: the first looks at one network's loss alone; LiRA and RMIA compare it with
+# networks that they trained in the same way. *Right*: even with few false alarms the strong ones find members.
+
+# %%
+ends = [("ordinary", name) for name in attackers]
+scored = {name: (found.attacks[way, name]["scores"], found.attacks[way, name]["member"]) for way, name in ends}
+best = max(attackers, key=lambda name: found.leak("ordinary", name)["auc"].value)
+report.roc({name: audit.roc_band(*each) for name, each in scored.items()}, title=f"{best} tells members best")
+
+# %% [markdown]
+# ## 3 A defence, and what to compare it with
+# RelaxLoss keeps the loss of members up. It leaks less, and is less accurate; but so is a network that stopped earlier.
+# A defence is worth something where it lies to the right of that line: more accurate at an *equal leak*.
+
+# %%
+line = [*(f"epoch {stop}" for stop in stops), "ordinary"]
+beside = found.beside_line("RelaxLoss", line, "RMIA")
+word = "gains" if beside.low > 0 else "loses" if beside.high < 0 else "neither surely gains nor loses"
+rows = found.plane({"ordinary, by epochs": line, "RelaxLoss": ["RelaxLoss"]}, "RMIA")
+report.tradeoff(rows, null=None, xlabel="test accuracy", ylabel="AUC of RMIA", title=f"At equal leak RelaxLoss {word} accuracy")
+
+# %%
+report.table(found.rows(numbers=("auc", "tpr_at_1%")), caption=f"Mean over {shadows} networks. Guessing: AUC .5")
+
+# %% [markdown]
+# ## 4 Where next
+#
+# | You ask | Open |
+# | --- | --- |
+# | In which layers is the leak seen? | [explore/layers](explore/layers.py), [layers/fig01](layers/fig01_stage_and_block_disparity.py) |
+# | In which weights? Does it help to rewind them? | [explore/weights](explore/weights.py), [weights/fig04b](weights/fig04b_tab02_rewind_or_remove.py) |
+# | What does pruning do? | [explore/pruning](explore/pruning.py), [pruning/fig07](pruning/fig07_fig08_risk.py) |
+# | Which samples are remembered? | [explore/samples](explore/samples.py), [samples/risk](samples/risk_by_memorization.py) |
+# | When in training does it come? | [explore/time](explore/time.py), [time/plane](time/plane.py) |
+# | How leaky are the logits that I have? | [own/audit_my_logits](own/audit_my_logits.py) |
+# | Does my own defence hide members? | [own/my_defence](own/my_defence.py) |
+#
+# Change a parameter above and run again: only what it changes is trained. `make reproduce` executes everything, and
+# `make site` makes pages of it.
+
+# %%
+report.provenance(results)
