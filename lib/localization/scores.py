@@ -18,7 +18,7 @@ from lib.data.designs import Role
 from lib.data.resident import Resident
 from lib.models import Net
 from lib.models.transformer import Attention
-from lib.recipe import At, CrossEntropy, Schedule, Score, Shuffled
+from lib.recipe import CrossEntropy, Schedule, Score, Shuffled
 from lib.recipe.criteria import SNIP, Change, Criterion, Magnitude, Random, Taylor, Vulnerability
 from lib.subject import Subject
 from lib.training.answers import logits as answered
@@ -215,7 +215,7 @@ def _(criterion: Random, own: Subject, init: Subject | None) -> tuple[Maps, dict
 def _(step: Score, of: Of) -> Arrays:
     own = of(step.of)
     named = [f"{name} {kind}" for name, kind in kinds(own.net).items()]
-    init = of(At(step.of.origin(), "init")) if step.criterion.compares else None
+    init = of(step.of.initial()) if step.criterion.compares else None
     maps, history = weigh(step.criterion, own, init)
     found = {**maps, **{f"history/{name}": value for name, value in history.items()}, "scored/kinds": text(named)}
     return {name: np.asarray(value) for name, value in found.items()}
