@@ -18,7 +18,7 @@
 #    part is what the model was trained on, its test part what it never saw**;
 # 2. the module in the first cell below;
 # 3. `weights`: a safetensors file of its state dict, `safetensors.torch.save_file(net.state_dict(), "mine.safetensors")`. Of a
-#    `.pt` file `python -m lib.own.weights mine.pt` makes one. Without a file a small network is trained here, as an example.
+#    `.pt` file `python -m lib.own mine.pt` makes one. Without a file a small network is trained here, as an example.
 #
 # The module reads images as `(n, channels, side, side)`, `(pixel / 255 - mean) / std`, where `mean` and `std` are those in `set.toml`
 # beside your data. If you trained with other ones, write yours there first (that makes it another data set), or undo it in the
@@ -38,8 +38,8 @@ epochs = 25  # of my recipe: each shadow is trained so
 batch = 50  # samples a step
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9
 lr = 0.005  # learning rate, cosine to 0
-shadows = 16  # networks trained here, each on a random half of members and non-members; 0: thresholds alone
-pairs = 4  # pairs of networks trained here for the disparity of each module; 0: none
+shadow_networks = 16  # networks trained here, each on a random half of members and non-members; 0: thresholds alone
+probe_pairs = 4  # pairs of networks trained here for the disparity of each module; 0: none
 share = 0.01  # of all weights: those with the largest scores
 rates = [0.01, 0.001]  # false positive rates at which true positive rates are shown
 found_at = 0.01  # false positive rate at which members count as found
@@ -96,11 +96,11 @@ from lib.selection import highest
 
 split = GivenSplit(pool, test=test, seed=seed, population=population)
 recipe = Schedule(epochs, batch, optimizer, lr, nesterov=True)
-setup = Setup(Data(data, pixels), split, MyNet(), recipe, 1 + shadows, seed)
+setup = Setup(Data(data, pixels), split, MyNet(), recipe, 1 + shadow_networks, seed)
 target = bring(weights or example(setup), setup)  # row 0 of the split
 models = Population((target, *setup.trained().states[1:]))
 signals = models.signals()
-compared = [pair.distance() for pair in replace(setup, design=Halves(pool, test=test, seed=seed), models=pairs).pairs()]
+compared = [pair.distance() for pair in replace(setup, design=Halves(pool, test=test, seed=seed), models=probe_pairs).pairs()]
 asked = StageMembership(target)
 scores = {"learnability": target.score(Learnability()), "|weight|": target.score(Magnitude())}
 results = lab.realize(signals, compared, asked, scores, self_audit(models))
@@ -114,7 +114,7 @@ found.said(found_at)
 # If its accuracy is not what you know, it reads something else here than there: mean and std, the order of classes.
 
 # %%
-rows = {"my model": [results[signals[0]]], f"{shadows} shadows, mean": [results[step] for step in signals[1:]]}
+rows = {"my model": [results[signals[0]]], f"{shadow_networks} shadows, mean": [results[step] for step in signals[1:]]}
 kinds = {"members": "accuracy_member", "non-members": "accuracy_nonmember", "population": "accuracy_test"}
 report.table(
     [
@@ -151,7 +151,7 @@ report.table(
 # %%
 told = [audit.auc_interval(each, results[asked]["member"]) for each in results[asked]["scores"]]
 series = {("my model: membership", "classifier"): told}
-for measure in ("euclidean", "direction") if pairs else ():
+for measure in ("euclidean", "direction") if probe_pairs else ():
     series["trained here: disparity", measure] = disparity.profile(*disparity.read([results[each] for each in compared], measure))
 parts = results[asked].parts
 where = parts[int(np.argmax([each.value for each in told]))]

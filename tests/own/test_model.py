@@ -20,6 +20,7 @@ from lib.lab import run
 from lib.models import build
 from lib.models.own import OUTPUT, Own
 from lib.own import weights
+from lib.own.__main__ import main
 from lib.recipe import (
     RMIA,
     SNIP,
@@ -235,9 +236,9 @@ def test_a_pickle_is_refused_with_the_command_that_converts_it(mine: Callable[[s
     parallel = {f"module.{name}": each for name, each in net.state_dict().items()}
     for name, held in {"plain": net.state_dict(), "nested": {"epoch": 3, "state_dict": parallel}}.items():
         torch.save(held, f"{name}.pt")
-        with pytest.raises(BadInput, match=f"{name}.pt is a pickle.*-m lib.own.weights {name}.pt$"):
+        with pytest.raises(BadInput, match=f"{name}.pt is a pickle.*-m lib.own {name}.pt$"):
             weights.bring(f"{name}.pt", setup)
-        assert weights.main([f"{name}.pt"]) == 0 and "tensors" in capsys.readouterr().out
+        assert main([f"{name}.pt"]) == 0 and "tensors" in capsys.readouterr().out
         made, right = (weights.bring(f"{each}.safetensors", setup) for each in (name, "right"))
         logits = lab.realize(Signals(made), Signals(right))
         np.testing.assert_array_equal(logits[Signals(made)]["logits"], logits[Signals(right)]["logits"])
@@ -249,10 +250,10 @@ def test_a_pickle_is_refused_with_the_command_that_converts_it(mine: Callable[[s
         "empty": "no state dict, it holds epoch",
         "torn": "damaged",
     }.items():
-        assert weights.main([f"{name}.pt"]) == 2
+        assert main([f"{name}.pt"]) == 2
         err = capsys.readouterr().err
         assert err.count("\n") == 1 and why in err and not Path(f"{name}.safetensors").exists()
-    assert weights.main(["plain.pt"]) == 2 and "is there already" in capsys.readouterr().err
+    assert main(["plain.pt"]) == 2 and "is there already" in capsys.readouterr().err
 
 
 def test_weights_that_do_not_fit_are_one_line(mine: Callable[[str], ModuleType]) -> None:
@@ -318,8 +319,8 @@ def test_a_user_in_an_empty_folder_audits_a_model(mine, own_outputs: Path) -> No
     small = {"data": "my-set", "weights": "mine.safetensors", "pool": 100, "test": 140, "population": 40, "epochs": 2}
     given = [part for name, each in small.items() for part in ("-p", f"{name}={each}")]
     batch = "lib.batch", "--only", "own/audit_my_model", *given
-    assert "1 of 1 notebooks" in ran(*batch, "-p", "shadows=6", "-p", "pairs=2")
+    assert "1 of 1 notebooks" in ran(*batch, "-p", "shadow_networks=6", "-p", "probe_pairs=2")
     scores = pd.read_csv(own_outputs / "runs" / "own" / "audit_my_model.csv")
     assert len(scores) == 200 and scores["member"].sum() == 100 and "LiRA online" in scores
     assert 0.3 < audit.auc(scores["loss"], scores["member"]) < 0.7  # it was never trained
-    assert "1 of 1 notebooks" in ran(*batch, "-p", "shadows=0", "-p", "pairs=0")
+    assert "1 of 1 notebooks" in ran(*batch, "-p", "shadow_networks=0", "-p", "probe_pairs=0")
