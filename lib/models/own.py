@@ -24,7 +24,7 @@ class Own(Net):
     """One part, `output`, that has the module's own names of weights; features are read at `stages` and of the logits.
 
     Weights keep the layout that the module gives them, and images come to it contiguous, so that a `view` in its
-    forward does what it does elsewhere. Each `nn.Dropout` is drawn as the library's are: repeatably. Randomness of
+    forward does what it does elsewhere. Of a module that is called twice the last output is read. Each `nn.Dropout` is drawn as the library's are: repeatably. Randomness of
     another sort follows torch's global generator.
     """
 
@@ -37,6 +37,8 @@ class Own(Net):
             if name not in known or not name or stages.count(name) > 1:
                 raise BadInput(f"{told}.stages names '{name}', which is no module of it, or twice{_near(name, known)}")
         for owner in known.values():
+            if getattr(owner, "inplace", False):
+                owner.inplace = False  # the same numbers; DP-SGD's hooks refuse to be written into
             for name, child in owner.named_children():
                 if type(child) is nn.Dropout:
                     setattr(owner, name, Dropout(child.p))

@@ -158,7 +158,9 @@ class Train(State):
             raise BadInput("teachers need the same data as their student")
         self.design.serve(self.objective, self.objective.needs)
         if self.objective.by_sample and self.model.shares_statistics:
-            raise BadInput(f"{name} needs a network without BatchNorm, unlike a {self.model.told}: take norm='group'")
+            own = not isinstance(self.model, Model)
+            how = "where it has none, let its class say shares_statistics = False" if own else "take norm='group'"
+            raise BadInput(f"{name} needs a network without BatchNorm, unlike a {self.model.told}: {how}")
         if self.schedule.patience is not None and not self.design.dev:
             raise BadInput("a schedule with a patience needs samples to look at: give the design a dev set")
         if isinstance(self.objective, Slimming):

@@ -69,7 +69,8 @@ class Architecture(Recipe):
     """
 
     stages: ClassVar[tuple[str, ...]] = ()  # names as in `named_modules()`
-    shares_statistics: ClassVar[bool] = True  # whether samples of a batch meet, as in BatchNorm: no DP-SGD then
+    shares_statistics: ClassVar[bool] = True  # whether samples of a batch meet, as in BatchNorm: no DP-SGD then;
+    # which takes no forward that writes into what a module puts out, either
     reads: ClassVar[tuple[registry.Kind, ...]] = ("images",)  # kinds of data: or ("numbers",), ("bits",), ("text",)
 
     @property

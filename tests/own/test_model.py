@@ -210,7 +210,7 @@ def test_features_are_what_modules_put_out(mine: Callable[[str], ModuleType]) ->
     raw = own.Net().eval()
     raw.load_state_dict(net.state_dict())
     first = raw.first(x)
-    torch.testing.assert_close(seen["first"], first)  # before ReLU writes into what follows
+    torch.testing.assert_close(seen["first"], first)
     torch.testing.assert_close(seen["body.0"], raw.body[0](first))
     torch.testing.assert_close(seen[OUTPUT], raw(x))
     assert not any(module._forward_hooks for module in net.modules())
