@@ -24,8 +24,8 @@ class Own(Net):
     """One part, `output`, that has the module's own names of weights; features are read at `stages` and of the logits.
 
     Weights keep the layout that the module gives them, and images come to it contiguous, so that a `view` in its
-    forward does what it does elsewhere. Of a module that is called twice the last output is read. Each `nn.Dropout` is drawn as the library's are: repeatably. Randomness of
-    another sort follows torch's global generator.
+    forward does what it does elsewhere. Of a module that is called twice the last output is read. Each `nn.Dropout` is
+    drawn as the library's are: repeatably. Randomness of another sort follows torch's global generator.
     """
 
     def __init__(self, module: nn.Module, stages: tuple[str, ...], told: str) -> None:

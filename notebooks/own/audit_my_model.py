@@ -41,7 +41,7 @@ lr = 0.005  # learning rate, cosine to 0
 shadow_networks = 16  # networks trained here, each on a random half of members and non-members; 0: thresholds alone
 probe_pairs = 4  # pairs of networks trained here for the disparity of each module; 0: none
 share = 0.01  # of all weights: those with the largest scores
-rates = [0.01, 0.001]  # false positive rates at which true positive rates are shown
+rates = [0.05, 0.01]  # false positive rates at which true positive rates are shown
 found_at = 0.01  # false positive rate at which members count as found
 name = "audit_my_model"  # of the CSV of scores in outputs/runs/own
 seed = 0  # seed of design, initialisation and order
@@ -128,7 +128,7 @@ report.table(
 
 # %% [markdown]
 # ## Every attack, and who is found
-# The target is one, so intervals are over samples. `index` counts members and non-members as they stand in the data set.
+# The target is one, so intervals are over samples. `index` counts members and non-members, the train part first.
 
 # %%
 outside = int((~arrays.member).sum())
