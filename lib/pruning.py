@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from lib import selection, store
 from lib.compute import Arrays, Of, Weights, compute, edit, text, weights_of
 from lib.models import blank, skeleton
-from lib.recipe import Model, Prune, PruneFilters, Sparsity
+from lib.recipe import Architecture, Prune, PruneFilters, Sparsity
 from lib.rewinding import both
 
 Units = Sequence[tuple[str, ...]]
@@ -73,7 +73,7 @@ def _(state: Prune, before: Weights, of: Of) -> Weights:
 
 
 @cache
-def units(model: Model, channels: int, classes: int, size: int) -> Units:
+def units(model: Architecture, channels: int, classes: int, size: int) -> Units:
     """The modules whose channels are pruned together, by name, in the order of the forward pass (see `lib.models`).
 
     Of each convolution its name, followed by that of the norm that reads its output, if one does; of a norm that reads

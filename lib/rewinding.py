@@ -17,7 +17,7 @@ from torch import Tensor
 
 from lib import BadInput, nearest, selection, store
 from lib.compute import Of, Weights, edit, weights_of
-from lib.recipe import At, Hold, HoldWeights, Rewind, RewindWeights
+from lib.recipe import Hold, HoldWeights, Rewind, RewindWeights
 
 FRESH = 10**9  # added to a training's seed: an initialisation that no training has
 
@@ -99,13 +99,13 @@ def _(state: Rewind, before: Weights, of: Of) -> Weights:
     if state.fresh:
         start = {name: value.cpu() for name, value in of(state).initial(FRESH).state_dict().items()}
     else:
-        start = dict(of(At(state.origin(), "init")).weights.values)
+        start = dict(of(state.initial()).weights.values)
     return before._replace(values=rewind(before.values, start, state.start))
 
 
 @edit.register(RewindWeights)
 def _(state: RewindWeights, before: Weights, of: Of) -> Weights:
-    init = of(At(state.origin(), "init")).weights.values
+    init = of(state.initial()).weights.values
     return before._replace(values=rewind_weights(before.values, init, _chosen(state)))
 
 

@@ -18,7 +18,7 @@ from lib.lab.declare import Notebook, notebooks, parameters, profiles
 
 PROJECT = tomllib.loads((paths.ROOT / "pyproject.toml").read_text())
 ALL = notebooks(("*", "own/*"))
-OWN = [Notebook(f"own/{path.stem}", path) for path in sorted(paths.NOTEBOOKS.glob("own/audit_*.py"))]
+OWN = [Notebook(f"own/{path.stem}", path) for path in sorted(paths.NOTEBOOKS.glob("own/audit_my_logits.py"))]
 
 
 def git(*arguments: str) -> str:

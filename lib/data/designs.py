@@ -17,7 +17,7 @@ import numpy as np
 from lib import BadInput
 from lib.code import generic
 from lib.data.formats import places
-from lib.recipe import Design, Folds, Halves, LeftOut, RandomHalves, SharedTest, Subsets, VictimAttacker
+from lib.recipe import Design, Folds, GivenSplit, Halves, LeftOut, RandomHalves, SharedTest, Subsets, VictimAttacker
 
 
 class Role(IntEnum):
@@ -48,7 +48,8 @@ class _Purpose(IntEnum):
     LEFT_OUT = 8  # LeftOut: which sub-models leave a member out, by the base's row
     SUBSET = 9  # Subsets, by row
     FOLDS = 10  # Folds, by draw
-    OUTSIDERS = 11  # SharedTest: dev and non-members, by row
+    OUTSIDERS = 11  # SharedTest: dev and non-members, by row; GivenSplit: non-members, once
+    GIVEN_HALF = 12  # GivenSplit: a shadow's half, by pair
 
 
 def _stream(seed: int, purpose: _Purpose, index: int = 0) -> np.random.Generator:
@@ -172,6 +173,18 @@ def _(design: SharedTest, row: int, sets: Sets, out: np.ndarray) -> None:
     out[outside[: design.dev]], out[outside[design.dev :]] = DEV, NONMEMBER
 
 
+@assign.register(GivenSplit)
+def _(design: GivenSplit, row: int, sets: Sets, out: np.ndarray) -> None:
+    order = _stream(design.seed, _Purpose.OUTSIDERS).permutation(len(sets.test))
+    outside = sets.test[order[design.population :]]
+    out[sets.pool], out[outside] = MEMBER, NONMEMBER
+    if row:
+        judged = np.sort(np.concatenate([sets.pool, outside]))
+        order = _stream(design.seed, _Purpose.GIVEN_HALF, design.pair(row)).permutation(len(judged))
+        first, second = np.split(order, 2)
+        out[judged[first]], out[judged[second]] = (MEMBER, NONMEMBER) if row % 2 else (NONMEMBER, MEMBER)
+
+
 @assign.register(LeftOut)
 def _(design: LeftOut, row: int, sets: Sets, out: np.ndarray) -> None:
     number, sub_model = divmod(row, design.models)
@@ -195,6 +208,8 @@ def roles(design: Design, labels: np.ndarray, train: int, rows: Sequence[int] | 
     - `Subsets`, `Folds`: a random share of the pool, or one of k equal parts of it; not stratified either.
     - `VictimAttacker`, `SharedTest`: the pool is cut into two random halves. The first `victims` rows split the one,
       each later row the other, all with seeds of their own; the half that is not the row's own is unused.
+    - `GivenSplit`: row 0 has the pool as members and a part of the test samples as non-members; later rows have halves
+      of both together as `RandomHalves` has of a pool.
     - `LeftOut`: row K r + k is row r of its base, whose members are left out by L random ones of the K rows K r ..
       K r + K - 1, and are non-members there. Each member draws for itself, so that sizes vary a little.
 

@@ -95,7 +95,7 @@ def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
         for path in sorted(paths.NOTEBOOKS.rglob("*.py"))
         if "/." not in f"/{path.relative_to(paths.NOTEBOOKS)}"  # JupyterLab keeps copies of what it opens, hidden
         and _has_cells(path)
-        and not path.match("own/audit_*")  # `python -m lib.audit` runs it, on arrays: it declares no recipe
+        and not path.match("own/audit_my_logits.py")  # `python -m lib.audit` runs it, on arrays: it declares no recipe
     ]
     chosen = []
     for pattern in only:
@@ -137,8 +137,12 @@ def _of_profile(profile: str) -> Path:
 
 
 def _files(notebook: Notebook) -> tuple[str, ...]:
-    """What a profile may say of a notebook: of all, of its folder, of itself; the later beats the earlier."""
-    return COMMON, f"{notebook.name.rpartition('/')[0]}/{COMMON}", f"{notebook.name}.yaml"
+    """What a profile may say of a notebook: of all, of its folder, of itself; the later beats the earlier.
+
+    What stands in the cells of a user's own is the user's: a profile's cast does not overwrite it.
+    """
+    folder = notebook.name.rpartition("/")[0]
+    return *((COMMON,) if folder != "own" else ()), f"{folder}/{COMMON}", f"{notebook.name}.yaml"
 
 
 def parameters(notebook: Notebook, profile: str, extra: dict[str, Any] | None = None) -> dict[str, Any]:

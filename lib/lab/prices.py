@@ -14,7 +14,7 @@ from statistics import median, median_low
 from typing import NamedTuple
 
 from lib import BadInput, files, paths
-from lib.recipe import Data, Model, State, Step, Train
+from lib.recipe import Architecture, Data, Model, State, Step, Train
 
 
 class Pace(NamedTuple):
@@ -36,13 +36,14 @@ RUNS = 5  # of which rates are kept, the last ones
 
 
 @cache
-def counted(what: str, data: Data, model: Model, start: str | None = None) -> float:
+def counted(what: str, data: Data, model: Architecture, start: str | None = None) -> float:
     """`parameters`, or of one sample `activations` or forward `flops`, `kernels`, `numbers`, from part `start` on."""
     from lib.training.cost import anatomy
 
     counts = anatomy(model, data.channels, data.classes, data.size)
     parts = [str(part).split(".")[0] for part in counts["parts"]]
-    return float(sum(counts[what][parts.index(start.split(".")[0]) if start else 0 :]))
+    first = parts.index(part) if start and (part := start.split(".")[0]) in parts else 0  # a user's module is one part
+    return float(sum(counts[what][first:]))
 
 
 def work(step: Step) -> float:
@@ -51,7 +52,7 @@ def work(step: Step) -> float:
 
 
 @cache
-def _sample(pace: Pace, batch: int, what: str, data: Data, model: Model, start: str | None = None) -> float:
+def _sample(pace: Pace, batch: int, what: str, data: Data, model: Architecture, start: str | None = None) -> float:
     """As `counted`, but instead of a sample's flops the operations that take as long as its share of a batch."""
     if what != "flops":
         return counted(what, data, model, start)
@@ -86,7 +87,8 @@ def training(step: Step) -> Train | None:
 def _sort(step: Step) -> str:
     """Steps of one sort err alike: of one kind, on one network, in one precision, trainings with one size of batch."""
     of = training(step)
-    net = f" {of.model.name}-{of.model.width} {of.precision}" if of else ""
+    width = f"-{of.model.width}" if of and isinstance(of.model, Model) else ""
+    net = f" {of.model.told}{width} {of.precision}" if of else ""
     return f"{type(step).__name__}{net}" + (f" {step.schedule.batch}" if isinstance(step, Train) else "")
 
 

@@ -36,7 +36,7 @@ WHOLE = 2**26  # the same elsewhere, where each call costs more than the memory 
 
 def part_names(net: Net, parts: Parts = "stages") -> tuple[str, ...]:
     """The parts that are looked at, in order of depth: (stem, stage1, ..., head), or (stem, stage1.0, ..., head)."""
-    return net.parts() if parts == "stages" else tuple(name for name, _ in net.blocks())
+    return net.names(parts)
 
 
 def walk(nets: tuple[Net, ...], images: Tensor, parts: Parts) -> Iterator[tuple[str, list[Tensor]]]:
@@ -46,17 +46,11 @@ def walk(nets: tuple[Net, ...], images: Tensor, parts: Parts) -> Iterator[tuple[
     """
     if len({part_names(net, parts) for net in nets}) > 1:
         raise BadInput("features are compared of two networks with the same parts")
-    ends = [name for name, _ in nets[0].blocks()]
-    names = [name if parts == "blocks" else name.partition(".")[0] for name in ends]
-    maps = [images for _ in nets]
-    units = zip(*([unit for _, unit in net.blocks()] for net in nets), strict=True)
-    for i, unit in enumerate(units):
-        for which, step in enumerate(unit):
-            maps[which] = step(maps[which])
-        if names[i] not in names[i + 1 :]:
-            if len(shapes := {tuple(each.shape[1:]) for each in maps}) > 1:
-                raise BadInput(f"features are compared of maps of one shape, not {' and '.join(map(str, shapes))}")
-            yield names[i], maps
+    for steps in zip(*(net.features(images, parts) for net in nets), strict=True):
+        maps = [own for _, own in steps]
+        if len(shapes := {tuple(each.shape[1:]) for each in maps}) > 1:
+            raise BadInput(f"features are compared of maps of one shape, not {' and '.join(map(str, shapes))}")
+        yield steps[0][0], maps
 
 
 def pixels(maps: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from lib.data.designs import Role
 from lib.data.resident import Resident
 from lib.models import Net
 from lib.models.transformer import Attention
-from lib.recipe import At, CrossEntropy, Schedule, Score, Shuffled, Updated
+from lib.recipe import CrossEntropy, Schedule, Score, Shuffled, Updated
 from lib.recipe.criteria import SNIP, Change, Criterion, Magnitude, Random, Taylor, Vulnerability
 from lib.subject import Subject
 from lib.training.answers import logits as answered
@@ -216,7 +216,7 @@ def _(criterion: Random, own: Subject, init: Subject | None) -> tuple[Maps, dict
 def _(step: Score, of: Of) -> Arrays:
     own = of(step.of)
     named = [f"{name} {kind}" for name, kind in kinds(own.net).items()]
-    init = of(At(step.of.origin(), "init")) if step.criterion.compares else None
+    init = of(step.of.initial()) if step.criterion.compares else None
     maps, history = weigh(step.criterion, own, init)
     found = {**maps, **{f"history/{name}": value for name, value in history.items()}, "scored/kinds": text(named)}
     return {name: np.asarray(value) for name, value in found.items()}
@@ -235,5 +235,5 @@ def _(step: Shuffled, of: Of) -> Arrays:
 @compute.register(Updated)
 def _(step: Updated, of: Of) -> Arrays:
     own = of(step.of)
-    weigh(step.criterion, own, of(At(step.of.origin(), "init")) if step.criterion.compares else None)
+    weigh(step.criterion, own, of(step.of.initial()) if step.criterion.compares else None)
     return {name: value.cpu().numpy() for name, value in own.net.state_dict().items()}

@@ -1,29 +1,42 @@
 """Architectures, each an ordered list of named parts, built from a recipe and a seed."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lib import BadInput
+from lib.code import generic
 from lib.models.atm import atm
 from lib.models.cnn import cnn
 from lib.models.densenet import densenet
 from lib.models.fc import fc
 from lib.models.net import Net, Stage, xavier_normal
+from lib.models.own import Own
 from lib.models.resnet import resnet
 from lib.models.transformer import transformer
 from lib.models.vgg import vgg
 from lib.models.vit import vit
 from lib.models.wrn import wrn
-from lib.recipe import Model
+from lib.recipe import Architecture, Model
 
-__all__ = ["Net", "Stage", "blank", "build", "skeleton"]
+__all__ = ["Net", "Own", "Stage", "blank", "build", "network", "skeleton"]
 
 FAMILIES = {"resnet": resnet, "vgg": vgg, "densenet": densenet, "atm": atm, "fc": fc, "wrn": wrn}
 # With a weight for each place, so these need to know how many.
 PLACED = {"vit": vit, "transformer": transformer, "cnn2": cnn, "cnn4": cnn, "cnn6": cnn}
 
 
-def _made(model: Model, channels: int, classes: int, size: int | None) -> Net:
+@generic
+def network(model: Architecture, channels: int, classes: int, size: int | None) -> nn.Module:
+    """The module of a user's architecture, from samples to logits `(n, classes)`: its kind registers what makes it.
+
+    `channels` and `size` as for `build`. Weights are drawn from torch's global generator, which has the model's seed.
+    """
+    raise BadInput(f"nothing says what a {model.told} is built of: register a function with lib.models.network")
+
+
+def _made(model: Architecture, channels: int, classes: int, size: int | None) -> Net:
+    if not isinstance(model, Model):
+        return Own(network(model, channels, classes, size), model.stages, model.told)
     if model.name in PLACED and size is None:
         raise BadInput(f"a {model.name} has weights for each place of a sample: say its size")
     if model.name in PLACED and size is not None:
@@ -34,7 +47,7 @@ def _made(model: Model, channels: int, classes: int, size: int | None) -> Net:
     return xavier_normal(net) if model.init == "xavier" else net
 
 
-def build(model: Model, channels: int, classes: int, seed: int, size: int | None = None) -> Net:
+def build(model: Architecture, channels: int, classes: int, seed: int, size: int | None = None) -> Net:
     """The network of `model`, in training mode, on the CPU.
 
     `channels` of its images and their side `size` in pixels, words of its vocabulary and `size` words of a text, or
@@ -42,21 +55,23 @@ def build(model: Model, channels: int, classes: int, seed: int, size: int | None
     arguments alone (convolutions He normal over the fan-out, norms 1 and 0, linear layers torch's default, in an ATM
     normal with 0.02, in transformers all torch's default; Xavier normal where the model says so) and torch's global
     generator is left as it was. Convolution weights lie in channels_last. Raises BadInput where the recipe's numbers do
-    not make a network.
+    not make a network. A user's module keeps its layout.
     """
     with torch.random.fork_rng(devices=()):
         torch.default_generator.manual_seed(seed)  # not torch.manual_seed: that one would reseed the accelerators too
         net = _made(model, channels, classes, size)
+    if isinstance(net, Own):
+        return net
     return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
 
 
-def skeleton(model: Model, channels: int, classes: int, size: int | None = None) -> Net:
+def skeleton(model: Architecture, channels: int, classes: int, size: int | None = None) -> Net:
     """The same network without memory for its weights (torch's meta device): names, shapes and counts."""
     with torch.device("meta"):
         return _made(model, channels, classes, size)
 
 
-def blank(model: Model, channels: int, size: int) -> Tensor:
+def blank(model: Architecture, channels: int, size: int) -> Tensor:
     """A sample `(1, ...)` as the network takes it, without memory."""
     if "text" in model.reads:
         return torch.empty(1, size, dtype=torch.int64, device="meta")

@@ -3,6 +3,7 @@
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +29,19 @@ class Net(nn.Sequential):
     def parts(self) -> tuple[str, ...]:
         """The names of the parts, in the order of the forward pass."""
         return tuple(name for name, _ in self.named_children())
+
+    def features(self, x: Tensor, parts: Literal["stages", "blocks"] = "stages") -> Iterator[tuple[str, Tensor]]:
+        """Name and output of each part, or of each block, for samples `x`: one after another, none is kept."""
+        units = list(self.blocks())
+        names = [name if parts == "blocks" else name.partition(".")[0] for name, _ in units]
+        for i, (_, unit) in enumerate(units):
+            x = unit(x)
+            if names[i] not in names[i + 1 :]:
+                yield names[i], x
+
+    def names(self, parts: Literal["stages", "blocks"] = "stages") -> tuple[str, ...]:
+        """The names that `features` gives."""
+        return self.parts() if parts == "stages" else tuple(name for name, _ in self.blocks())
 
     def blocks(self) -> Iterator[tuple[str, nn.Module]]:
         """Name and module of the finest units in order: stem, stage1.0, stage1.1, ..., head."""

@@ -8,7 +8,9 @@ from typing import Any, ClassVar, Literal
 from lib import BadInput
 from lib.recipe.core import Positive, Recipe, Whole
 
-__all__ = ["Design", "Folds", "Halves", "LeftOut", "RandomHalves", "SharedTest", "Subsets", "VictimAttacker"]
+__all__ = [
+    "Design", "Folds", "GivenSplit", "Halves", "LeftOut", "RandomHalves", "SharedTest", "Subsets", "VictimAttacker",
+]  # fmt: skip
 
 
 class Design(Recipe):
@@ -176,6 +178,40 @@ class SharedTest(VictimAttacker):
         outside = self.pool // 2 - self.members(0) + super().tests(test)
         if not 0 < self.members(0) <= self.pool // 2 or self.dev >= outside:
             raise BadInput(f"SharedTest: a share of {self.share} and dev {self.dev} leave no members or no non-members")
+
+
+class GivenSplit(Design):
+    """A split that is there already: row 0 was trained on the train part of its data set, and never saw the test part.
+
+    Members of row 0 are the `pool`, drawn from the train part (all of it, if it is as large: then shadows are trained
+    on as much as can be); its non-members are `test` samples of the test part, less `population` of them, on which no
+    row trains. Later rows are its shadows: each trains on a random half of these members and non-members together, in
+    complement pairs (rows 1 and 2, 3 and 4, ...).
+    """
+
+    population: Whole = 0  # of the `test` samples: for accuracy, and RMIA's population
+
+    @property
+    def judged(self) -> int:
+        """How many samples are members or non-members."""
+        return self.pool + (self.test or 0) - self.population
+
+    def members(self, row: int) -> int:
+        return self.judged // 2 if row else self.pool
+
+    def pair(self, row: int) -> int:
+        return (row + 1) // 2
+
+    def tests(self, available: int) -> int:
+        return self.population
+
+    def check(self, train: int, test: int) -> None:
+        super().check(train, test)
+        if self.test is None or self.judged % 2 or self.judged <= self.pool:
+            raise BadInput(
+                f"GivenSplit: of {self.test} test samples {self.population} are the population, which leaves no even "
+                "number of 2 or more non-members: give test as a number, and another population"
+            )
 
 
 class LeftOut(Design):

@@ -17,7 +17,7 @@ from lib.recipe.diets import Diet
 from lib.recipe.objectives import CrossEntropy, Distillation, Objective
 from lib.recipe.readings import Distance, Memorization, SelfAudit, Sensitivity, Similarity
 from lib.recipe.steps import Choose, Score, Signals, State, Step, Train
-from lib.recipe.subjects import Data, Model, Schedule
+from lib.recipe.subjects import Architecture, Data, Schedule
 
 __all__ = [
     "Pair", "Population", "Pruner", "Setup", "choose", "left_out", "model_seed", "seed_floors", "self_audit",
@@ -164,7 +164,7 @@ class Population:
     ) -> Population:
         """SELENA from here on: each model goes on with the labels of sub-models of its own (see `left_out`)."""
         own = partial(left_out, schedule=sub_schedule, sub_models=sub_models, leave_out=leave_out)
-        return self._map(lambda state: state.train(schedule, Distillation(), own(state.origin())))
+        return self._map(lambda state: state.train(schedule, Distillation(), own(state.origin().training)))
 
     def cwrf(
         self,
@@ -237,7 +237,7 @@ class Setup:
 
     data: Data
     design: Design
-    model: Model
+    model: Architecture
     schedule: Schedule
     models: int  # or pairs of them
     seed: int = 0

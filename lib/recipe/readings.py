@@ -9,7 +9,7 @@ from lib import BadInput
 from lib.recipe.core import Count, Positive, Step, Whole
 from lib.recipe.designs import Design
 from lib.recipe.steps import Signals, State, Train, filtered, readable
-from lib.recipe.subjects import Data, Model
+from lib.recipe.subjects import Architecture, Data
 
 __all__ = [
     "Anatomy", "Compacted", "Cost", "Distance", "Generated", "GradientNorm", "Memorization", "PredictionDepth",
@@ -75,7 +75,7 @@ class Anatomy(Step):
     place: ClassVar = "host"
 
     data: Data
-    model: Model
+    model: Architecture
 
     def verify(self) -> None:
         readable(self.data, self.model)

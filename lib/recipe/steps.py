@@ -6,6 +6,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import field
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from lib import BadInput
@@ -14,11 +15,11 @@ from lib.recipe.criteria import Criterion, Taylor, Vulnerability
 from lib.recipe.designs import Design
 from lib.recipe.diets import Diet
 from lib.recipe.objectives import CrossEntropy, Objective, Slimming
-from lib.recipe.subjects import NORMED, Data, Model, Schedule
+from lib.recipe.subjects import NORMED, Architecture, Data, Model, Schedule
 
 __all__ = [
-    "At", "Choose", "Edit", "Hold", "HoldWeights", "Prune", "PruneFilters", "Rewind", "RewindWeights", "Score",
-    "Shuffled", "Signals", "State", "Train", "Updated",
+    "At", "Brought", "Choose", "Edit", "Hold", "HoldWeights", "Prune", "PruneFilters", "Rewind", "RewindWeights",
+    "Score", "Shuffled", "Signals", "State", "Train", "Updated",
 ]  # fmt: skip
 
 
@@ -38,9 +39,19 @@ class State(Step, ABC):
         """Whether weights were pruned somewhere before this state; they stay so down the whole chain."""
         return self.before is not None and self.before.pruned
 
-    def origin(self) -> Train:
-        """The training from scratch at the root of this chain."""
+    def origin(self) -> Train | Brought:
+        """The root of this chain: a training from scratch, or weights from outside."""
         return self.before.origin() if self.before else self.training
+
+    def initial(self) -> At:
+        """The initialisation at the root of this chain. BadInput where weights were brought: theirs is not known."""
+        root = self.origin()
+        if isinstance(root, Brought):
+            raise BadInput(
+                "weights from outside come without their initialisation: nothing can be rewound to it or compared "
+                "with it; take fresh=True, a criterion that looks at trained weights alone, or train the model here"
+            )
+        return At(root, "init")
 
     @property
     def training(self) -> Train:
@@ -128,7 +139,7 @@ class Train(State):
     data: Data
     design: Design
     row: int
-    model: Model
+    model: Architecture
     schedule: Schedule
     objective: Objective = field(default_factory=CrossEntropy)
     seed: int = 0  # of initialisation and order
@@ -150,7 +161,9 @@ class Train(State):
             raise BadInput("teachers need the same data as their student")
         self.design.serve(self.objective, self.objective.needs)
         if self.objective.by_sample and self.model.shares_statistics:
-            raise BadInput(f"{name} needs a network without BatchNorm, unlike a {self.model.name}: take norm='group'")
+            own = not isinstance(self.model, Model)
+            how = "where it has none, let its class say shares_statistics = False" if own else "take norm='group'"
+            raise BadInput(f"{name} needs a network without BatchNorm, unlike a {self.model.told}: {how}")
         if self.schedule.patience is not None and not self.design.dev:
             raise BadInput("a schedule with a patience needs samples to look at: give the design a dev set")
         if isinstance(self.objective, Slimming):
@@ -206,6 +219,44 @@ class Train(State):
         return self
 
 
+class Brought(State):
+    """Weights from outside: those of a safetensors file with this digest (`lib.own.weights.bring` makes the step).
+
+    Data, design and row say what the network was trained on, as they do for a training here; what follows is attacked,
+    scored, edited and trained on as any state is. The file is read once: then its weights are in the store.
+    """
+
+    travels: ClassVar = False
+
+    data: Data
+    design: Design
+    row: int
+    model: Architecture
+    sha256: str  # of the file, in hex
+    seed: int = 0  # of what is drawn for this model, and of trainings that go on from it
+    precision: Literal["fp32", "bf16"] = "fp32"  # of these trainings
+    file: str = ""  # where it is; in no key
+
+    def verify(self) -> None:
+        self.training  # noqa: B018  # it looks at data, design and model
+
+    def record(self) -> dict[str, Any]:
+        return {name: value for name, value in super().record().items() if name != "file"}
+
+    @property
+    def before(self) -> None:
+        return None
+
+    def origin(self) -> Brought:
+        return self
+
+    @cached_property
+    def training(self) -> Train:
+        """What a training here would have been called; its schedule is not the user's, and it is never run."""
+        own = self.data, self.design, self.row, self.model
+        return Train(*own, Schedule(), seed=self.seed, precision=self.precision)
+
+
 class At(State):
     """The state of a training after epoch `when` (from 1), or at its initialisation."""
 
@@ -251,7 +302,7 @@ class Rewind(Edit):
     def parents(self) -> Iterator[Step]:
         yield self.parent
         if not self.fresh:
-            yield At(self.origin(), "init")
+            yield self.initial()
 
 
 class Hold(Edit):
@@ -287,7 +338,7 @@ class Score(Step):
     def parents(self) -> Iterator[Step]:
         yield self.of
         if self.criterion.compares:
-            yield At(self.of.origin(), "init")
+            yield self.of.initial()
 
     def operations(self, count: Count) -> float:
         own = self.of.training
@@ -351,7 +402,7 @@ class RewindWeights(Edit):
     share: Share  # CWRF's rewind rate r
 
     def parents(self) -> Iterator[Step]:
-        yield from (self.parent, self.by, At(self.origin(), "init"))
+        yield from (self.parent, self.by, self.initial())
 
 
 class HoldWeights(Edit):
@@ -382,6 +433,11 @@ class Prune(Edit):
     norms: bool = True  # of a score: whether the weights of norms compete too
     head: bool = True  # whether the last part's weights compete too; WeMem's fully connected net keeps them
     part: Literal["all", "norms", "others"] = "all"  # of those that would go, the norms' weights alone, or all but them
+
+    def verify(self) -> None:
+        super().verify()
+        if not self.head and not isinstance(self.training.model, Model):
+            raise BadInput(f"which part of a {self.training.model.told} is the last is not known: prune with head=True")
 
     @property
     def pruned(self) -> bool:
@@ -452,7 +508,8 @@ class Choose(State):
         if not self.candidates:
             raise BadInput("Choose takes one candidate or more")
         # One seed too: what follows may rewind to the initialisation, which has to be that of all.
-        same = {(t.data, t.design, t.row, t.model, t.seed) for c in self.candidates for t in (c.training, c.origin())}
+        trained = [state.training for each in self.candidates for state in (each, each.origin())]
+        same = {(t.data, t.design, t.row, t.model, t.seed) for t in trained}
         if len(same) > 1:
             raise BadInput("candidates differ in what is defended: give them one data set, design, row, model and seed")
         if not self.training.design.dev:
@@ -470,12 +527,12 @@ class Choose(State):
         return self.candidates[0]
 
 
-def readable(data: Data, model: Model) -> None:
+def readable(data: Data, model: Architecture) -> None:
     if data.kind not in model.reads:
         kinds = " and ".join(model.reads)
-        raise BadInput(f"a {model.name} reads {kinds}, but {data.name} holds {data.kind}: take another of them")
+        raise BadInput(f"a {model.told} reads {kinds}, but {data.name} holds {data.kind}: take another of them")
 
 
-def filtered(model: Model, who: str) -> None:
-    if not model.name.startswith(NORMED):
-        raise BadInput(f"{who} needs convolutions with norms behind them, unlike a {model.name}: take a resnet")
+def filtered(model: Architecture, who: str) -> None:
+    if not isinstance(model, Model) or not model.name.startswith(NORMED):
+        raise BadInput(f"{who} needs convolutions with norms behind them, unlike a {model.told}: take a resnet")

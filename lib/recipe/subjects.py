@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from lib import BadInput, registry
 from lib.recipe.core import Amount, Positive, Recipe, Share, Whole, Within
 
-__all__ = ["Augment", "Data", "Model", "Schedule"]
+__all__ = ["Architecture", "Augment", "Data", "Model", "Schedule"]
 
 NORMED = ("resnet", "vgg", "densenet", "wrn")  # architectures of convolutions with norms
 
@@ -60,8 +60,27 @@ class Data(Recipe):
         return super().record() | {"name": self.name, "digest": registry.find(self.name).digest}
 
 
-class Model(Recipe):
-    """An architecture at a width; the papers' nets are the defaults at width 64."""
+class Architecture(Recipe):
+    """A network by what builds it: one of the library's (`Model`), or a user's own kind.
+
+    A user's kind is a class with its sizes as fields, and a function registered for it that makes the module, any
+    `torch.nn.Module` from samples to logits (`lib.models.network`). `stages` names modules in it, in the order of the
+    forward pass: features are read of what they put out.
+    """
+
+    stages: ClassVar[tuple[str, ...]] = ()  # names as in `named_modules()`
+    shares_statistics: ClassVar[bool] = True  # whether samples of a batch meet, as in BatchNorm: no DP-SGD then;
+    # which takes no forward that writes into what a module puts out, either
+    reads: ClassVar[tuple[registry.Kind, ...]] = ("images",)  # kinds of data: or ("numbers",), ("bits",), ("text",)
+
+    @property
+    def told(self) -> str:
+        """The architecture in a word."""
+        return type(self).__name__
+
+
+class Model(Architecture):
+    """An architecture of the library at a width; the papers' nets are the defaults at width 64."""
 
     name: Literal[
         "resnet10", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
@@ -108,12 +127,16 @@ class Model(Recipe):
         return super().record() | ({"attention": "written out"} if self.name in ("vit", "transformer") else {})
 
     @property
-    def shares_statistics(self) -> bool:
+    def told(self) -> str:
+        return self.name
+
+    @property
+    def shares_statistics(self) -> bool:  # type: ignore[override]
         """Whether samples of a batch meet in BatchNorm."""
         return self.norm == "batch" and self.name.startswith(NORMED)
 
     @property
-    def reads(self) -> tuple[registry.Kind, ...]:
+    def reads(self) -> tuple[registry.Kind, ...]:  # type: ignore[override]
         """The kinds of data that the architecture takes."""
         if self.name == "fc":
             return "bits", "numbers"

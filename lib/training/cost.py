@@ -19,7 +19,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from lib.compute import Arrays, Of, compute, text
 from lib.models import Net, blank, skeleton
-from lib.recipe import Anatomy, Model
+from lib.recipe import Anatomy, Architecture
 from lib.training.loop import training
 
 ANATOMY = "parts", "parameters", "activations", "flops"
@@ -39,7 +39,7 @@ class Kernels(TorchDispatchMode):
 
 
 @cache
-def anatomy(model: Model, channels: int, classes: int, size: int) -> dict[str, np.ndarray]:
+def anatomy(model: Architecture, channels: int, classes: int, size: int) -> dict[str, np.ndarray]:
     """Block by block in order, for one image of `size` x `size`, or one text of `size` words (see `lib.models.build`).
 
     `parts` (names: stem, stage1.0, ..., head), `parameters` (trainable numbers), `activations` (numbers that the

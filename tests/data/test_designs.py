@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lib import BadInput
 from lib.data import designs
 from lib.data.designs import Role
-from lib.recipe import Design, Folds, Halves, LeftOut, RandomHalves, SharedTest, Subsets, VictimAttacker
+from lib.recipe import Design, Folds, GivenSplit, Halves, LeftOut, RandomHalves, SharedTest, Subsets, VictimAttacker
 
 KINDS = (Halves, RandomHalves, Subsets, Folds, VictimAttacker, SharedTest)
 TRAIN = 400
@@ -266,6 +266,9 @@ def test_each_sample_is_a_member_equally_often() -> None:
         (SharedTest(200, test=0, dev=20), "no non-members"),
         (Subsets(200, share=1.0), "leaves members or non-members out"),
         (Folds(200, folds=3), "3 folds do not part a pool of 200"),
+        (GivenSplit(200), "GivenSplit: of None test samples"),
+        (GivenSplit(200, test=100, population=100), "leaves no even number of 2 or more non-members"),
+        (GivenSplit(200, test=100, population=41), "leaves no even number"),
         (Design(200), "Design says nothing about roles"),
     ],
 )
@@ -281,6 +284,21 @@ def test_bad_rows(rows: int | list[int]) -> None:
         designs.roles(Halves(20), labelled(10), TRAIN, rows)
 
 
+def test_a_given_split_is_the_parts_and_its_shadows_halve_both() -> None:
+    design = GivenSplit(200, test=100, seed=3, population=40, dev=20)
+    table = designs.roles(design, labelled(10), TRAIN, 5)
+    members, outside = (np.flatnonzero(table[0] == role) for role in (Role.MEMBER, Role.NONMEMBER))
+    assert (len(members), len(outside)) == (200, 60) == (design.members(0), 60)
+    assert members.max() < TRAIN <= outside.min()
+    assert ((table == Role.TEST).sum(axis=1) == 40).all() and ((table == Role.DEV).sum(axis=1) == 20).all()
+    for row in (1, 3):
+        pair = table[row : row + 2] == Role.MEMBER
+        assert (pair.sum(axis=1) == 130).all() and (pair.sum(axis=0)[np.r_[members, outside]] == 1).all()
+        assert 10 < (pair[0, outside]).sum() < 50 and design.members(row) == 130
+    assert not np.array_equal(table[1], table[3]) and [*map(design.pair, range(5))] == [0, 1, 1, 2, 2]
+    np.testing.assert_array_equal(designs.used(design, labelled(10), TRAIN), np.flatnonzero(table[0]))
+
+
 def test_no_rows() -> None:
     assert designs.roles(Halves(20), labelled(10), TRAIN, 0).shape == (0, 520)
 
@@ -291,6 +309,7 @@ def test_no_rows() -> None:
         (Halves(200, 50), "cb0b844d1f6dbd2c"),
         (RandomHalves(200, 50, 7, dev=20, reference=30), "55cd028909f9a3e1"),
         (VictimAttacker(200, 50, 3, dev=10), "dafb22e5ef16a74f"),
+        (GivenSplit(200, 50, 7, population=20), "c5285c125bfd4c56"),
         (LeftOut(RandomHalves(200, 50, 7), 3, 1), "de2a39a430f08561"),
     ],
 )
