@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lib import store
 from lib.code import generic
-from lib.recipe import Choose, Edit, State, Step
+from lib.recipe import Edit, State, Step
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,11 +44,6 @@ def compute(step: Step, of: Of) -> Arrays:
 def edit(state: Edit, before: Weights, of: Of) -> Weights:
     """The weights of an edited state, from those of its parent."""
     raise TypeError(f"nothing says what a {type(state).__name__} changes")
-
-
-def taken(choice: Choose) -> State:
-    """The candidate that a choice has taken; errors as `store.read`."""
-    return choice.candidates[int(store.read(choice.key).arrays["chosen"])]
 
 
 def weights_of(arrays: Arrays) -> Arrays:

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from lib import pruning as pruning  # how states are edited is registered there
 from lib import rewinding, store
-from lib.compute import Arrays, Weights, edit, taken, weights_of
+from lib.compute import Arrays, Weights, edit, weights_of
 from lib.data import designs, readers
 from lib.data.designs import Role
 from lib.data.resident import Resident, resident
 from lib.models import Net, build
-from lib.recipe import Choose, Data, Design, Edit, State
+from lib.recipe import Data, Design, Edit, State
 
 
 def device() -> str:
@@ -38,8 +38,6 @@ def roles(data: Data, design: Design, rows: tuple[int, ...]) -> tuple[np.ndarray
 
 def weights(state: State) -> Weights:
     """What is pruned is zero, whatever an edit has put there."""
-    if isinstance(state, Choose):
-        return weights(taken(state))
     if not isinstance(state, Edit):
         arrays = store.read(state.key).arrays
         values = {name: torch.tensor(array) for name, array in weights_of(arrays).items()}

@@ -432,12 +432,6 @@ class Planted:
         return {n: a if "/" in n else rng.permutation(a.ravel()).reshape(a.shape) for n, a in self[score].items()}
 
     @plant.register
-    def _(self, step: recipe.Choose) -> dict[str, np.ndarray]:
-        size = len(step.candidates)
-        chosen = min(size - 1, int(size * self.effect(step, "chosen")))
-        return {"chosen": np.array(chosen), "accuracy": np.full(size, 0.5), "leak": np.full(size, 0.1)}
-
-    @plant.register
     def _(self, step: recipe.Anatomy) -> dict[str, np.ndarray]:
         names = _parts(step.model, step.data)
         counts = [10 + int(1e4 * self.effect(step, name)) for name in names]

@@ -17,7 +17,6 @@ from lib.recipe import (
     AdversarialRegularization,
     At,
     Attack,
-    Choose,
     Data,
     Distillation,
     Halves,
@@ -262,16 +261,15 @@ def test_signals_of_a_state_do_not_depend_on_who_asks() -> None:
     assert Signals(base()).key == Signals(base(), views=1).key != Signals(base(), views=2).key
 
 
-def test_every_model_walks_cwrf_by_its_own_score_and_chooses_its_own_share() -> None:
-    design = RandomHalves(100, dev=10, reference=10)
-    models, short, shares = Setup(Data(), design, MODEL, Schedule(3), 4).trained(), Schedule(1), (0.01, 0.1)
+def test_every_model_walks_cwrf_by_its_own_score() -> None:
+    models = Setup(Data(), RandomHalves(100, dev=10, reference=10), MODEL, Schedule(3), 4).trained()
     by = models.score()
-    for state, own, walked in zip(models, by, models.cwrf(by, shares, short, RelaxLoss(0.5), slack=0.1), strict=True):
-        chains = [state.rewind_weights(own, share).hold_weights(own, share) for share in shares]
-        assert walked == Choose(tuple(chain.train(short, RelaxLoss(0.5)) for chain in chains), 0.1)
-        assert walked.origin() == state and own.of == state
+    walked = models.rewind_weights(by, 0.01).hold_weights(by, 0.01).train(Schedule(1), RelaxLoss(0.5))
+    for state, own, one in zip(models, by, walked, strict=True):
+        assert one == state.rewind_weights(own, 0.01).hold_weights(own, 0.01).train(Schedule(1), RelaxLoss(0.5))
+        assert one.origin() == state and own.of == state
     with pytest.raises(BadInput, match="as many scores"):
-        models.cwrf(by[:2], shares, short)
+        models.rewind_weights(by[:2], 0.01)
 
 
 def test_halvings_part_a_population_between_its_pairs() -> None:

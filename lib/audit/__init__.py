@@ -12,7 +12,6 @@ samples from the same population would have given for this one model. Over *targ
 scipy is loaded by the functions that need it: rates and choices are made where there may be numpy alone.
 """
 
-from lib.audit.choice import *
 from lib.audit.comparison import *
 from lib.audit.curves import *
 from lib.audit.estimates import *

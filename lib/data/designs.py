@@ -26,7 +26,7 @@ class Role(IntEnum):
     UNUSED = 0
     MEMBER = 1  # trained on
     NONMEMBER = 2  # not trained on: what an attack has to tell from members
-    DEV = 3  # early stopping, choice of strength
+    DEV = 3  # early stopping
     REFERENCE = 4  # seen by a defence, trained on by no model
     TEST = 5  # of the data set's test part: accuracy, RMIA's population
 

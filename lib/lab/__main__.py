@@ -14,7 +14,7 @@ from typing import Any
 from lib import BadInput, files, one_line, store, typed
 from lib.command import Parser, command
 from lib.lab import cluster, exchange, plans
-from lib.recipe import Choose, State, Step
+from lib.recipe import State, Step
 
 PART = 15.0  # size of a packed part, in units of 2^20 bytes
 
@@ -76,7 +76,7 @@ def _run(chosen: argparse.Namespace) -> int:
 
 def _light(step: Step) -> bool:
     """Whether a result comes home; weights stay where they were trained."""
-    return isinstance(step, Choose) or not isinstance(step, State)
+    return not isinstance(step, State)
 
 
 def _collect(chosen: argparse.Namespace) -> int:

@@ -11,9 +11,8 @@ from operator import methodcaller
 from typing import Any
 
 from lib import BadInput, duration, store
-from lib.compute import taken
 from lib.lab.prices import on_a_gpu, pricing, training
-from lib.recipe import At, Choose, Edit, Pair, Population, Signals, State, Step, Train
+from lib.recipe import At, Edit, Pair, Population, Signals, Step, Train
 
 DAY = 86_400.0  # seconds from which a preview tells what a GPU would make of it
 BUSY = 1.5  # processes for each core of this machine from which a preview says what they make of it
@@ -139,12 +138,10 @@ def plan(asked: Iterable[Any]) -> Plan:
             jobs[step.key] = Job(step, needs=needs)
         return jobs[step.key]
 
-    def visit(step: Step, used: bool = True) -> list[str]:
-        """Keys of the jobs that `step` waits for, itself included; who goes on from a choice needs weights as well."""
-        open_ = _open(step) if used and isinstance(step, Choose) else ()
-        weights = [key for state in open_ for key in visit(state)]
+    def visit(step: Step) -> list[str]:
+        """Keys of the jobs that `step` waits for, itself included."""
         if is_there(step):
-            return weights
+            return []
         if isinstance(step, Edit):
             return [key for parent in step.parents() for key in visit(parent)]
         if isinstance(step, At):
@@ -155,10 +152,10 @@ def plan(asked: Iterable[Any]) -> Plan:
             made.read += [step] if step not in made.read else []
         else:
             made = job(step)
-        return [made.key, *weights]
+        return [made.key]
 
     for step in chain(*wanted):
-        visit(step, used=False)
+        visit(step)
     price = pricing()
     for one in jobs.values():
         one.seconds = sum(map(price, one.computed))
@@ -181,11 +178,3 @@ def absent(jobs: Iterable[Job]) -> dict[str, str]:
         job.key: getattr(training(job.step) or job.step, "data", None) for job in jobs if job.step.place == "device"
     }
     return {key: why(data.name) for key, data in network.items() if data and why(data.name)}
-
-
-def _open(choice: Choose) -> tuple[State, ...]:
-    """Whose weights a choice may stand for: while it is open, or cannot be read, all candidates'."""
-    try:
-        return (taken(choice),)
-    except (KeyError, store.Corrupt):
-        return choice.candidates

@@ -1,28 +1,14 @@
-"""What is computed without a network: which strength of a defence a model takes, and whether a design is fair."""
+"""What is computed without a network: whether a design is fair."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from lib import audit, store
 from lib.compute import Arrays, Of, compute
 from lib.data import honesty, readers
 from lib.data.designs import Role
-from lib.recipe import Choose, SelfAudit
+from lib.recipe import SelfAudit
 from lib.subject import roles
-
-
-@compute.register(Choose)
-def _(step: Choose, of: Of) -> Arrays:
-    read = [store.read(signals.key).arrays for signals in step.parents()]
-    role = read[0]["role"]
-    looked_at = np.isin(role, (Role.MEMBER, Role.DEV))
-    return audit.choose(
-        np.stack([arrays["accuracy_dev"] for arrays in read]),
-        np.stack([arrays["views"][looked_at, 0] for arrays in read]),
-        role[looked_at] == Role.MEMBER,
-        step.slack,
-    )
 
 
 @compute.register(SelfAudit)

@@ -26,7 +26,7 @@ class Design(Recipe):
     pool: int = 1000  # samples from which members are drawn
     test: int | None = None  # held-out samples (accuracy, and RMIA's population); None: the whole test part
     seed: Whole = 0
-    dev: Whole = 0  # samples that a row's trainer looks at: early stopping, choice of a strength
+    dev: Whole = 0  # samples that a row's trainer looks at: early stopping
     reference: Whole = 0  # samples outside the pool that a defence may see
 
     @property

@@ -16,11 +16,11 @@ from lib.recipe.designs import Design, Folds, Halves, LeftOut, Subsets
 from lib.recipe.diets import Diet
 from lib.recipe.objectives import CrossEntropy, Distillation, Objective
 from lib.recipe.readings import Distance, Memorization, SelfAudit, Sensitivity, Similarity
-from lib.recipe.steps import Choose, Score, Signals, State, Step, Train
+from lib.recipe.steps import Score, Signals, State, Step, Train
 from lib.recipe.subjects import Architecture, Data, Schedule
 
 __all__ = [
-    "Pair", "Population", "Pruner", "Setup", "choose", "left_out", "model_seed", "seed_floors", "self_audit",
+    "Pair", "Population", "Pruner", "Setup", "left_out", "model_seed", "seed_floors", "self_audit",
 ]  # fmt: skip
 
 
@@ -166,22 +166,6 @@ class Population:
         own = partial(left_out, schedule=sub_schedule, sub_models=sub_models, leave_out=leave_out)
         return self._map(lambda state: state.train(schedule, Distillation(), own(state.origin().training)))
 
-    def cwrf(
-        self,
-        by: Sequence[Score],
-        shares: Sequence[float],
-        schedule: Schedule,
-        objective: Objective | None = None,
-        slack: float = 0.02,
-    ) -> Population:
-        """CWRF from here on: the weights that score highest are rewound and held, the others trained with a defence.
-
-        How large their share is each model chooses among `shares`, smallest first, on its own dev set (see `Choose`);
-        the paper searches a grid and tells neither the grid nor the rule.
-        """
-        held = (self.rewind_weights(by, share).hold_weights(by, share) for share in shares)
-        return choose(*(each.train(schedule, objective) for each in held), slack=slack)
-
     def at(self, when: int | Literal["init"]) -> Population:
         return self._map(lambda state: state.at(when))
 
@@ -217,13 +201,6 @@ class Population:
             return self.at(at).attack(attacker, shadows=shadows and shadows.at(at), dealt=dealt)
 
         return {epoch: attack(epoch or "init") for epoch in epochs}
-
-
-def choose(*populations: Population, slack: float = 0.02) -> Population:
-    """Of several strengths of a defence, the one that each model chooses on its own dev set (see `Choose`)."""
-    if len({len(one) for one in populations}) != 1:
-        raise BadInput("choose takes populations of the same models, one for each strength")
-    return Population(tuple(Choose(strengths, slack) for strengths in zip(*populations, strict=True)))
 
 
 def model_seed(seed: int, index: int) -> int:

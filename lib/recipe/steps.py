@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from lib import BadInput
-from lib.recipe.core import Amount, Count, Share, Step, Whole
+from lib.recipe.core import Count, Share, Step, Whole
 from lib.recipe.criteria import Criterion, Taylor, Vulnerability
 from lib.recipe.designs import Design
 from lib.recipe.diets import Diet
@@ -18,7 +18,7 @@ from lib.recipe.objectives import CrossEntropy, Objective, Slimming
 from lib.recipe.subjects import NORMED, Architecture, Data, Model, Schedule
 
 __all__ = [
-    "At", "Brought", "Choose", "Edit", "Hold", "HoldWeights", "Prune", "PruneFilters", "Rewind", "RewindWeights",
+    "At", "Brought", "Edit", "Hold", "HoldWeights", "Prune", "PruneFilters", "Rewind", "RewindWeights",
     "Score", "Shuffled", "Signals", "State", "Train", "Updated",
 ]  # fmt: skip
 
@@ -487,44 +487,6 @@ class Signals(Step):
         own = self.of.training
         samples = own.design.pool + own.design.tests(own.data.parts[1])
         return count("flops", own.data, own.model) * samples * self.views
-
-
-class Choose(State):
-    """One strength of a defence, chosen on the dev set of this very model: the target its own, each shadow its own.
-
-    Of the candidates whose dev accuracy is within `slack` of the best one's, the one whose members are least told from
-    dev samples by the confidence in the true class (`audit.choose`); list the weakest defence first. No non-member and
-    no test sample is looked at. PPTP names ranges (Tab. 4) and no rule. What follows goes on from the chosen one.
-
-    Result: `chosen ()`, its index; of each candidate `accuracy (k,)` on dev, `leak (k,)` = |AUC - 1/2|.
-    """
-
-    place: ClassVar = "host"
-
-    candidates: tuple[State, ...]
-    slack: Amount = 0.02  # of accuracy, absolute
-
-    def verify(self) -> None:
-        if not self.candidates:
-            raise BadInput("Choose takes one candidate or more")
-        # One seed too: what follows may rewind to the initialisation, which has to be that of all.
-        trained = [state.training for each in self.candidates for state in (each, each.origin())]
-        same = {(t.data, t.design, t.row, t.model, t.seed) for t in trained}
-        if len(same) > 1:
-            raise BadInput("candidates differ in what is defended: give them one data set, design, row, model and seed")
-        if not self.training.design.dev:
-            raise BadInput("a choice needs samples to look at: give the design a dev set")
-
-    @property
-    def pruned(self) -> bool:
-        return any(candidate.pruned for candidate in self.candidates)
-
-    def parents(self) -> Iterator[Step]:
-        yield from (Signals(state) for state in self.candidates)
-
-    @property
-    def before(self) -> State:
-        return self.candidates[0]
 
 
 def readable(data: Data, model: Architecture) -> None:
