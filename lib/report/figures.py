@@ -136,6 +136,7 @@ def draw(
     """
     looks = looks or looks_of(levels(layers[0][0], hue))
     grid, fig = sheet.panels_of(panels or levels(layers[0][0], facet), height, widest, share)
+    fig.numbers = sheet.numbers(*(table for table, _ in layers))
     for panel, ax in grid.items():
         for table, mark in layers:
             series = looks if hue is None or hue in table else {None: Look("", QUIET, "o", "-")}

@@ -49,6 +49,7 @@ class Sheet(Figure):
     """
 
     finding = ""
+    numbers: pd.DataFrame | None = None  # what is drawn
     moving: Sequence[Artist] = ()
     still: Any = None
 
@@ -64,6 +65,20 @@ class Sheet(Figure):
 
 
 # ---------------------------------------------------------------- tables in, looks out
+
+
+def numbers(*tables: pd.DataFrame) -> pd.DataFrame:
+    """What marks draw: `x`, `y` and the ends of their intervals, with all that tells rows apart."""
+    drawn = pd.concat(tables, ignore_index=True)
+    drawn = drawn.drop(columns=["_at", "_x"] if "_at" in drawn else [])  # where a name has its place
+    own = [name for name in drawn if str(name).startswith("_")]
+    told = [
+        name for name in drawn if name not in own and not drawn[name].map(lambda one: isinstance(one, Estimate)).any()
+    ]
+    words = drawn[told].map(lambda one: ", ".join(map(str, one)) if isinstance(one, tuple) else one)
+    return words.drop(columns=[name[1:] for name in own], errors="ignore").join(
+        drawn[own].rename(columns=lambda n: n[1:])
+    )
 
 
 def spans(frame: Frame, value: str = "value", name: str = "_y") -> pd.DataFrame:
