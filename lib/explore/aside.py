@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import cache
 from multiprocessing import connection, get_context, parent_process
 from threading import Thread
@@ -94,22 +95,26 @@ class Training:
     async def __aiter__(self) -> AsyncIterator[Progress]:
         """Ends with the process. Raises lab.Failed where something could not be computed."""
         said: Progress | str | None = None
-        try:
-            while True:
-                while self._inbox.poll():
+        with suppress(EOFError, OSError):  # it ended before it was done
+            while not isinstance(said, str):
+                while not isinstance(said, str) and self._inbox.poll():
                     said = self._inbox.recv()
                     if isinstance(said, Progress):
                         yield said
                 await asyncio.sleep(TICK)
-        except (EOFError, OSError):
-            pass
-        await asyncio.to_thread(self._process.join, GRACE)
-        if self._process.is_alive():
-            self._process.kill()
-        atexit.unregister(self._process.terminate)
+        if isinstance(said, str):  # torch and Dask take seconds to end, for which nobody has to wait
+            Thread(target=self._end, daemon=True).start()
+        else:
+            await asyncio.to_thread(self._end)
         if not self.cancelled and said != "":
             ended = f"the process that trained ended with code {self._process.exitcode}; what is finished is kept"
             raise lab.Failed(said if isinstance(said, str) else ended)
+
+    def _end(self) -> None:
+        self._process.join(GRACE)
+        if self._process.is_alive():
+            self._process.kill()
+        atexit.unregister(self._process.terminate)
 
 
 def _train(asked: list[Any], outbox: Any) -> None:

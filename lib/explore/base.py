@@ -254,15 +254,17 @@ class Offer(widgets.VBox):
 
     async def _follow(self, asked: list[list[Any]], what: str) -> None:
         """Shows how a training gets on; other controls can be moved meanwhile."""
-        wrong, start = "", time.monotonic()
+        wrong, start = "", (began := time.monotonic())
         self.bar.value, self._running.layout.display, self.cancel.disabled = 0.0, None, True
         self.progress.value = status(f"{what}: starting ...")
         try:
             self._aside = await asyncio.to_thread(aside.Training, asked)
             self.cancel.disabled = False
             async for share, done, steps in self._aside:
-                spent = time.monotonic() - start
-                left = f", about {duration(spent * (1 - share) / share)} left" if 0.02 < share < 1 else ""
+                now = time.monotonic()
+                began = now if done == 0 else began  # torch is loaded before that
+                spent, pace = now - start, (now - began) / max(share, 1e-9)
+                left = f", about {duration(pace * (1 - share))} left" if 0.02 < share < 1 else ""
                 self.bar.value = share
                 self.progress.value = status(f"{what}: {done} of {steps} steps, {duration(spent)} so far{left}")
         except lab.Failed as error:
@@ -310,7 +312,7 @@ class Explorer(widgets.VBox):
 
     def __init__(self) -> None:
         self._quiet, self._named, self._starts = False, dict[str, Any](), dict[str, Any]()
-        self._there = dict[Any, bool]()  # by choice
+        self._there, self._settled = dict[Any, bool](), False  # whether a choice is stored
         self.says, self.picture = widgets.HTML().add_class("leak-atlas-says"), widgets.HTML()
         self.offer = Offer(self.steps, self.computed)
         self.offer.layout.min_height = "36px"  # so that nothing jumps when the button comes
@@ -378,8 +380,8 @@ class Explorer(widgets.VBox):
         """What the picture draws, a row a point; no row where nothing is shown."""
         import pandas as pd
 
-        drawn_ = self.view.sheet.numbers if self.view.sheet else None
-        return pd.DataFrame() if drawn_ is None else drawn_
+        made = self.view.sheet.numbers if self.view.sheet else None
+        return pd.DataFrame() if made is None else made.drop_duplicates(ignore_index=True)  # what is ringed comes twice
 
     @property
     def found(self) -> pd.DataFrame:
@@ -432,6 +434,8 @@ class Explorer(widgets.VBox):
             view = self.view = self.look()
         finally:
             self._quiet = False
+        if not self._settled:  # a kind may say in its first look what its controls begin with
+            self._starts, self._settled = self.state, True
         self.picture.value = picture(view.sheet) if view.sheet else ""
         self.says.value = status(*view.missing, *view.said)
         self.export.links.value = ""  # they were of what was shown before

@@ -175,7 +175,7 @@ def test_it_says_what_the_statistics_say(app: Explorer) -> None:
         ("RelaxLoss alone, ", STUDY.references()["RelaxLoss alone"]),
     ):
         accuracy, attack = results(models)
-        auc = audit.audit(attack, design_effect=STUDY.attacker.crossing)["auc"]
+        auc = audit.audit(attack, design_effect=STUDY.attackers["LiRA"].crossing)["auc"]
         assert f"{start}test accuracy {audit.over(accuracy):.3f}, attack AUC {auc:.3f}" in said
     assert f"Of its {round(0.05 * SIZE)} weights 100 % are linear; it takes the most of head.fc, 96.5 %" in said
     given = ((0, "vulnerability"), (10, "magnitude"))
