@@ -77,15 +77,15 @@ class Explorer(base.Explorer):
 
     def _control(self, letter: str, factor: str) -> Any:
         offered = self._offered.get(factor)
-        look = {"style": {"description_width": "104px"}, "layout": widgets.Layout(width="280px")}
+        look = {"style": {"description_width": "120px"}, "layout": widgets.Layout(width="290px")}
         look |= {"description": factor, "tooltip": f"{factor} of {letter}"}
         made = widgets.IntText(**look) if offered is None else widgets.Dropdown(options=marks(offered, (), str), **look)
         return self.watched(named(letter, factor), made, partial(self._take, letter, factor))
 
     def _form(self, letter: str) -> widgets.VBox:
-        grid = widgets.Layout(grid_template_columns="284px 284px", grid_gap="0 4px")
+        grid = widgets.Layout(grid_template_columns="repeat(auto-fill, 294px)", grid_gap="0 4px", width="100%")
         form = widgets.GridBox(list(self.controls[letter].values()), layout=grid)
-        return widgets.VBox([self.told[letter], form], layout={"border_top": f"3px solid {COLOURS[letter]}"})
+        return widgets.VBox([self.told[letter], form], layout={"border_top": f"3px solid {COLOURS[letter]}", "width": "100%"})
 
     # -- what happens --
 
