@@ -292,7 +292,7 @@ class Export(widgets.VBox):
         self.button = widgets.Button(description="export", icon="download", layout=AUTO).add_class("leak-atlas-export")
         self.button.on_click(lambda _: self._fill())
         self.links = widgets.HTML().add_class("leak-atlas-links")
-        super().__init__([self.button, self.links])
+        super().__init__([self.button, self.links], layout={"align_items": "flex-start"})
 
     def _fill(self) -> None:
         tables = {"numbers": self._app.numbers, "members_found": self._app.found}

@@ -85,7 +85,9 @@ class Explorer(base.Explorer):
     def _form(self, letter: str) -> widgets.VBox:
         grid = widgets.Layout(grid_template_columns="repeat(auto-fill, 294px)", grid_gap="0 4px", width="100%")
         form = widgets.GridBox(list(self.controls[letter].values()), layout=grid)
-        return widgets.VBox([self.told[letter], form], layout={"border_top": f"3px solid {COLOURS[letter]}", "width": "100%"})
+        return widgets.VBox(
+            [self.told[letter], form], layout={"border_top": f"3px solid {COLOURS[letter]}", "width": "100%"}
+        )
 
     # -- what happens --
 
