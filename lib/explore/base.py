@@ -404,7 +404,7 @@ class Explorer(widgets.VBox):
         chosen, control = self.state, self._named[name]
         stored = set()
         for value in options:
-            key = frozenset((chosen | {name: value}).items())
+            key = name, frozenset((chosen | {name: value}).items())  # a side's control tells of that side
             if key not in self._there:
                 try:
                     self._there[key] = all(store.has(step.key) for step in self.needs(name, value))

@@ -293,6 +293,9 @@ def test_options_say_whether_they_are_stored(app: Explorer) -> None:
     assert all(
         label.startswith("●") == (label == "● cross-entropy") for label, _ in app.controls["A"]["training"].options
     )
+    assert [label for label, _ in app.controls["A"]["training"].options] == ["● cross-entropy", "○ RelaxLoss"]
+    app.choose(B_width=4, part="stage2")
+    assert all(label.startswith("○") for label, _ in app.controls["B"]["training"].options)
 
 
 def test_what_cannot_be_says_why_and_changes_nothing(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
