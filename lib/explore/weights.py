@@ -84,7 +84,7 @@ class Explorer(base.Explorer):
         look = {"style": {"description_width": "initial"}, "layout": {"width": "860px", "max_width": "100%"}}
         slider = SelectionSlider(options=marks(self._stored.rates, ()), value=rate, description="rewind rate r", **look)
         self.rate = self.watched("rate", slider.add_class("leak-atlas-rate"))
-        self.cells, self.tensors = HTML().add_class("leak-atlas-table"), HTML().add_class("leak-atlas-table")
+        self.cells, self.tensors = HTML().add_class("leak-atlas-table"), HTML().add_class("leak-atlas-tensors")
         by_name = Accordion([self.tensors], titles=["tensors by name"])  # closed, as all begin
         chosen = [*self.scores.values(), self.model], [self.defence, self.attack, self.leak], [self.rate]
         self.lay(chosen, below=[self.cells, by_name])
