@@ -289,12 +289,14 @@ class Export(widgets.VBox):
 
     def __init__(self, app: Explorer) -> None:
         self._app = app
+        self.of: dict[str, Any] | None = None  # the state whose links are shown
         self.button = widgets.Button(description="export", icon="download", layout=AUTO).add_class("leak-atlas-export")
         self.button.on_click(lambda _: self._fill())
         self.links = widgets.HTML().add_class("leak-atlas-links")
         super().__init__([self.button, self.links], layout={"align_items": "flex-start"})
 
     def _fill(self) -> None:
+        self.of = self._app.state
         tables = {"numbers": self._app.numbers, "members_found": self._app.found}
         self.links.value = str(drawn("export.html", tables=tables, code=self._app.code, data=_data, fpr=percent(SURE)))
 
@@ -425,6 +427,7 @@ class Explorer(widgets.VBox):
     def computed(self, wrong: str) -> None:
         """Something was computed, or went wrong."""
         self._there.clear()
+        self.export.of = None
         self.settle(wrong)
 
     def settle(self, wrong: str = "") -> None:
@@ -438,7 +441,8 @@ class Explorer(widgets.VBox):
             self._starts, self._settled = self.state, True
         self.picture.value = picture(view.sheet) if view.sheet else ""
         self.says.value = status(*view.missing, *view.said)
-        self.export.links.value = ""  # they were of what was shown before
+        if self.export.of != self.state:  # they are of what was shown before
+            self.export.links.value = ""
         self.offer.tell(wrong)
 
     def restart(self) -> None:
