@@ -44,7 +44,8 @@ LOW = (0.01, 0.001)  # false positive rates at which true positives are counted
 SURE = 0.01  # false positive rate at which members count as found
 WRAP = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"}  # a row of controls
 AUTO = {"width": "auto"}
-CELLS = "<style>:is(.leak-atlas-table, .leak-atlas-tensors) :is(th, td) { padding: 2px 10px }</style>"  # a notebook's own reach no widget
+TABLES = ":is(.leak-atlas-table, .leak-atlas-tensors)"
+CELLS = f"<style>{TABLES} :is(th, td) {{ padding: 2px 10px }}</style>"  # a notebook's own reach no widget
 
 
 def percent(share: float) -> str:
