@@ -16,7 +16,7 @@ override WORKERS := $(value WORKERS)
 export PROFILE ONLY WORKERS
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce check test api lab report site bench clean
+.PHONY: help env reproduce check test api lab app report site bench clean
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -48,6 +48,16 @@ test: $(VENV)/.dev ## pass the tests
 
 lab: env ## JupyterLab on this machine, notebooks opening as notebooks
 	JUPYTER_CONFIG_PATH=$(CURDIR)/notebooks/.jupyter $(VENV)/bin/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) --LabApp.default_url=/lab/tree/start.py notebooks
+
+app: $(VENV)/.app ## the explorers without code, on this machine; `make reproduce` first, or each begins with training
+	@mkdir -p outputs/app
+	@for each in notebooks/explore/*.py; do \
+		$(VENV)/bin/jupytext --quiet --to ipynb --output outputs/app/$$(basename $$each .py).ipynb $$each; done
+	$(VENV)/bin/voila --token --Voila.ip=127.0.0.1 outputs/app
+
+$(VENV)/.app: $(VENV)/.ready
+	$(INSTALL) '.[app]'
+	touch $@
 
 api: env ## pages of the library's docstrings in outputs/api
 	$(INSTALL) '.[docs]'

@@ -145,6 +145,28 @@ def test_the_weight_explorer_opens_runs_and_answers(page: "Page") -> None:
     handle.focus()
     handle.press("ArrowRight")
     assert "at 6 %: what comes of rewinding these weights is not trained yet" in said(page, before)
+    page.locator(".leak-atlas-train", has_text="train 12 networks, about").wait_for(timeout=60_000)
+    page.locator(".leak-atlas-export").press("Enter")
+    page.locator(".leak-atlas-links a").first.wait_for()
+    assert page.evaluate(FAINT) == []
+
+
+# Texts of an explorer whose contrast with what lies behind them is below WCAG's 4.5.
+FAINT = """() => {
+    const parts = text => text.match(/[\\d.]+/g).map(Number);
+    const light = rgb => rgb.slice(0, 3).map(v => v / 255)
+        .map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+    const behind = at => { for (; at; at = at.parentElement) {
+        const rgb = parts(getComputedStyle(at).backgroundColor);
+        if (rgb.length < 4 || rgb[3] > .9) return rgb; } return [255, 255, 255]; };
+    const root = document.querySelector('.leak-atlas-says').closest('.jp-OutputArea-output');
+    return [...root.querySelectorAll('*')].filter(each => each.offsetParent && !each.disabled &&
+        [...each.childNodes].some(node => node.nodeType == 3 && node.data.trim())).map(each => {
+            const [a, b] = [light(parts(getComputedStyle(each).color)), light(behind(each))].sort((x, y) => y - x);
+            return [each.textContent.trim().slice(0, 40), (a + .05) / (b + .05)];
+        }).filter(([_, ratio]) => ratio < 4.5);
+}"""
 
 
 def test_the_pruning_explorer_opens_runs_and_answers(page: "Page") -> None:

@@ -6,8 +6,11 @@ stored of it. `figure` is what it shows now, for a page without a kernel.
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import html
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Container, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -17,35 +20,41 @@ import numpy as np
 from numpy.typing import NDArray
 from traitlets import TraitError
 
-from lib import BadInput, audit, lab, nearest, store
+from lib import BadInput, audit, code, duration, lab, nearest, store
 from lib.audit import Estimate
+from lib.audit.rates import false_positives
+from lib.explore import aside
+from lib.lab.plans import kinds, steps_of
 from lib.localization.disparity import Arrays
 from lib.recipe import Attack, Attacker, Data, Population, Signals, Step
+from lib.report.markup import drawn
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from lib.report.sheet import Sheet
 
-Outcome: TypeAlias = Mapping[str, Estimate]  # "accuracy" on test samples and "auc" of the attack, over the models
+Outcome: TypeAlias = Mapping[str, Estimate]  # over the models: "accuracy" on test samples, and all of `audit.audit`
 Measured: TypeAlias = tuple[tuple[Signals, ...], Attack]
 
 COLOURS = {"A": "#0b6fa4", "B": "#d1550b"}  # of two sides that are compared
-LONG = 10.0  # minutes of computing above which a click on the button is not enough
+STORED, OPEN = "● ", "○ "  # before an option that is stored, and before one that a click would train
+LOW = (0.01, 0.001)  # false positive rates at which true positives are counted
+SURE = 0.01  # false positive rate at which members count as found
 WRAP = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"}  # a row of controls
 AUTO = {"width": "auto"}
-CELLS = "<style>.leak-atlas-table :is(th, td) { padding: 2px 10px }</style>"  # a notebook's own reach no widget
+TABLES = ":is(.leak-atlas-table, .leak-atlas-tensors)"
+CELLS = f"<style>{TABLES} :is(th, td) {{ padding: 2px 10px }}</style>"  # a notebook's own reach no widget
 
 
 def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def marks(
-    values: Iterable[float], done: Container[float], word: Callable[[float], str] = percent
-) -> list[tuple[str, float]]:
-    """Options of a slider, each saying whether it is trained."""
-    return [(word(value) + " (trained)" * (value in done), value) for value in values]
+def marks(values: Iterable[Any], done: Container[Any], word: Callable[[Any], str] = percent) -> list[tuple[str, Any]]:
+    """Options of a control, each saying whether it is stored."""
+    return [((STORED if value in done else OPEN) + word(value), value) for value in values]
 
 
 def measured(models: Population, attackers: Mapping[str, Attacker], attack: str, victims: int) -> Measured:
@@ -146,57 +155,125 @@ class Shelf:
         if not (found := self.results([*signals, attack])):
             return None
         accuracy = audit.over([float(each["accuracy_test"]) for each in found[:-1]], bounds=(0, 1))
-        return {"accuracy": accuracy, "auc": audit.audit(found[-1], (), attack.design_effect)["auc"]}
+        return audit.audit(found[-1], LOW, attack.design_effect) | {"accuracy": accuracy}
+
+
+def members_found(attacks: Mapping[str, Arrays], fpr: float = SURE) -> pd.DataFrame:
+    """The members that each attack finds while at most a share `fpr` of a target's non-members passes for one.
+
+    A row a member and target, the surest first: `attack`, `target` (its place), `index` in the data set, `score`.
+    """
+    import pandas as pd
+
+    made = []
+    for name, found in attacks.items():
+        scores = np.atleast_2d(found["scores"])
+        index, member = (np.broadcast_to(found[each], scores.shape) for each in ("index", "member"))
+        for target, (own, inside, at) in enumerate(zip(scores, member, index, strict=True)):
+            outside = np.sort(own[~inside])[::-1]
+            allowed = int(false_positives(fpr, np.array(len(outside)))) if len(outside) else 0
+            hit = np.flatnonzero(inside & (own > (outside[allowed] if allowed < len(outside) else -np.inf)))
+            hit = hit[np.argsort(-own[hit], kind="stable")]
+            made.append(pd.DataFrame({"attack": name, "target": target, "index": at[hit], "score": own[hit]}))
+    return pd.concat(made, ignore_index=True) if made else pd.DataFrame(columns=["attack", "target", "index", "score"])
+
+
+def begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+    """Does some work while a kernel answers; None where there is none, and the work was not begun."""
+    try:
+        return asyncio.get_running_loop().create_task(work)
+    except RuntimeError:
+        work.close()
+        return None
 
 
 class Offer(widgets.VBox):
-    """Says what is missing and what it would cost, and computes it on a click: two, where it takes long.
+    """Says what is missing and what it would cost, and computes it on a click, aside, until it is cancelled.
 
     `steps` are all that is looked at now, one list for each asker; `done` is called after a click, with what went
-    wrong or with nothing.
+    wrong or with nothing. Where there is no kernel, all is done at once.
     """
 
     def __init__(self, steps: Callable[[], list[list[Any]]], done: Callable[[str], None]) -> None:
         self._steps, self._done = steps, done
-        self.cost, self.progress = widgets.HTML().add_class("leak-atlas-cost"), widgets.Output()
-        self.sure = widgets.Checkbox(description="yes, I want to wait for that", indent=False, layout=AUTO)
-        look = {"button_style": "primary", "icon": "play", "layout": AUTO}
-        self.train = widgets.Button(description="train what is missing", **look)
-        self.sure.observe(lambda change: setattr(self.train, "disabled", not change["new"]), names="value")
+        self._counting: asyncio.Task[None] | None = None
+        self._training: asyncio.Task[None] | None = None
+        self._aside: aside.Training | None = None
+        self.cost = widgets.HTML().add_class("leak-atlas-cost")
+        self.train = widgets.Button(button_style="primary", icon="play", layout=AUTO).add_class("leak-atlas-train")
         self.train.on_click(self._compute)
-        super().__init__([widgets.HBox([self.cost, self.sure, self.train], layout=WRAP), self.progress])
+        self.bar = widgets.FloatProgress(max=1.0, layout={"width": "180px"})
+        self.progress = widgets.HTML().add_class("leak-atlas-progress")
+        self.cancel = widgets.Button(description="cancel", icon="stop", layout=AUTO).add_class("leak-atlas-cancel")
+        self.cancel.on_click(lambda _: self._aside and self._aside.cancel())
+        self._running = widgets.HBox([self.bar, self.progress, self.cancel], layout=WRAP)
+        self._running.layout.display = self.train.layout.display = "none"
+        super().__init__([widgets.HBox([self.train, self.cost], layout=WRAP), self._running])
 
-    def tell(self, complete: bool, wrong: str = "") -> None:
-        """Counts what is missing; `complete` says that all that is looked at is there, `wrong` why it cannot be."""
-        from lib.lab.cluster import Where
-        from lib.lab.plans import plan
-        from lib.lab.run import width
-
-        minutes, told = 0.0, wrong
-        if not wrong:
-            if not complete and self.train.layout.display:
-                self.cost.value = status("counting what it costs ...")  # the first time, torch is loaded for that
+    def tell(self, wrong: str = "") -> None:
+        """Counts what is missing now; `wrong` says why that cannot be."""
+        if self._counting:
+            self._counting.cancel()  # what the last choice would have cost
+        self._say(aside.Cost("", wrong))
+        asked = self._steps()
+        if wrong or all(step.stored and store.has(step.key) for step in steps_of(asked)):
+            return
+        self.cost.value = status("counting what it costs ...")
+        self._counting = begin(self._count(asked))
+        if not self._counting:
             try:
-                todo = plan(self._steps())
-                if todo.jobs:
-                    workers = width(todo, Where())
-                    minutes, told = todo.seconds / 60 / workers, todo.preview(workers)
+                self._say(aside.cost(asked))
             except BadInput as error:
-                wrong = told = str(error)
-        self.cost.value = status(told)
-        self.train.layout.display = None if told and not wrong else "none"
-        self.sure.layout.display = None if minutes > LONG else "none"
-        self.sure.value, self.train.disabled = False, minutes > LONG
+                self._say(aside.Cost("", str(error)))
+
+    async def _count(self, asked: list[list[Any]]) -> None:
+        try:
+            self._say(await aside.count(asked))
+        except BadInput as error:
+            self._say(aside.Cost("", str(error)))
+
+    def _say(self, cost: aside.Cost) -> None:
+        self.train.description, self.cost.value = cost.offer, status(cost.unless)
+        self.train.layout.display = None if cost.offer else "none"
+        self.train.disabled = bool(self._training)
 
     def _compute(self, _: Any) -> None:
-        wrong = ""
+        if self._training or self.train.disabled:
+            return
         self.train.disabled = True
-        with self.progress:
-            try:
-                lab.realize(*self._steps())
-            except (BadInput, lab.Failed) as error:
-                wrong = str(error)
-        self.progress.clear_output()
+        wrong, asked = "", self._steps()
+        try:
+            used = list(kinds(steps_of(asked)))
+            code.check_files(used)  # or the other process would read another source
+            self._training = None if code.in_cell(used) else begin(self._follow(asked, self.train.description))
+            if self._training:
+                return
+            lab.realize(*asked)
+        except (BadInput, lab.Failed) as error:
+            wrong = str(error)
+        self._done(wrong)
+
+    async def _follow(self, asked: list[list[Any]], what: str) -> None:
+        """Shows how a training gets on; other controls can be moved meanwhile."""
+        wrong, start = "", (began := time.monotonic())
+        self.bar.value, self._running.layout.display, self.cancel.disabled = 0.0, None, True
+        self.progress.value = status(f"{what}: starting ...")
+        try:
+            self._aside = await asyncio.to_thread(aside.Training, asked)
+            self.cancel.disabled = False
+            async for share, done, steps in self._aside:
+                now = time.monotonic()
+                began = now if done == 0 else began  # torch is loaded before that
+                spent, pace = now - start, (now - began) / max(share, 1e-9)
+                left = f", about {duration(pace * (1 - share))} left" if 0.02 < share < 1 else ""
+                self.bar.value = share
+                self.progress.value = status(f"{what}: {done} of {steps} steps, {duration(spent)} so far{left}")
+        except lab.Failed as error:
+            wrong = str(error)
+        ended = "cancelled; what is finished is kept" if self._aside and self._aside.cancelled else ""
+        self.bar.layout.display = self.cancel.layout.display = "none" if ended else None
+        self.progress.value, self._running.layout.display = status(ended), None if ended else "none"
+        self._training = self._aside = None
         self._done(wrong)
 
 
@@ -206,7 +283,29 @@ class View(NamedTuple):
     sheet: Sheet | None
     said: Sequence[str]
     missing: Sequence[str]
-    complete: bool  # nothing would be trained
+
+
+class Export(widgets.VBox):
+    """What is shown, to take away: its numbers, the members found, and a cell that shows it again."""
+
+    def __init__(self, app: Explorer) -> None:
+        self._app = app
+        self.of: dict[str, Any] | None = None  # the state whose links are shown
+        self.button = widgets.Button(description="export", icon="download", layout=AUTO).add_class("leak-atlas-export")
+        self.button.on_click(lambda _: self._fill())
+        self.links = widgets.HTML().add_class("leak-atlas-links")
+        super().__init__([self.button, self.links], layout={"align_items": "flex-start"})
+
+    def _fill(self) -> None:
+        self.of = self._app.state
+        tables = {"numbers": self._app.numbers, "members_found": self._app.found}
+        self.links.value = str(drawn("export.html", tables=tables, code=self._app.code, data=_data, fpr=percent(SURE)))
+
+
+def _data(table: pd.DataFrame) -> str:
+    """A table as the address of its own CSV."""
+    raw = table.to_csv(index=False, float_format="%.6g").encode()
+    return f"data:text/csv;base64,{base64.b64encode(raw).decode()}"
 
 
 class Explorer(widgets.VBox):
@@ -215,18 +314,46 @@ class Explorer(widgets.VBox):
     view: View
 
     def __init__(self) -> None:
-        self._quiet, self._starts = False, list[tuple[Any, Any]]()
+        self._quiet, self._named, self._starts = False, dict[str, Any](), dict[str, Any]()
+        self._there, self._settled = dict[Any, bool](), False  # whether a choice is stored
         self.says, self.picture = widgets.HTML().add_class("leak-atlas-says"), widgets.HTML()
         self.offer = Offer(self.steps, self.computed)
+        self.offer.layout.min_height = "36px"  # so that nothing jumps when the button comes
+        self.export = Export(self)
         self.reset = widgets.Button(description="reset", icon="undo", tooltip="as it was in the beginning", layout=AUTO)
         self.reset.on_click(lambda _: self.restart())
         super().__init__()
 
+    def lay(self, rows: Sequence[Sequence[Any]], shown: Sequence[Any] = (), below: Sequence[Any] = ()) -> None:
+        """Rows of controls, the offer, the sentences, the picture with `shown` in its frame, what stands `below`."""
+        key = widgets.HTML(f"{STORED}stored &ensp;{OPEN}not yet")
+        *first, last = [[*row] for row in rows]
+        self.children = [
+            *(widgets.HBox(row, layout=WRAP) for row in [*first, [*last, self.reset, key]]), self.offer, self.says,
+            widgets.VBox([self.picture, *shown], layout={"overflow": "auto"}), *below, self.export,
+        ]  # fmt: skip
+
     def choose(self, **values: Any) -> Explorer:
-        """Sets controls by their names, as a click would."""
+        """Sets controls by their names, as a click would. Raises BadInput on what is not offered."""
         for name, value in values.items():
-            getattr(self, name).value = value
+            if name not in self._named:
+                raise BadInput(f"there is no control '{name}'{nearest(name, list(self._named))}")
+            try:
+                self._named[name].value = value
+            except TraitError as error:
+                raise BadInput(f"{name} cannot be {value!r} here") from error
         return self
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The value of each control."""
+        return {name: control.value for name, control in self._named.items()}
+
+    @property
+    def code(self) -> str:
+        """A cell that brings an explorer, called `app`, from its beginning to what is shown now."""
+        moved = [f"{name}={value!r}" for name, value in self.state.items() if value != self._starts[name]]
+        return f"app.choose({', '.join(moved)})"
 
     def steps(self) -> list[list[Any]]:
         """All that is looked at, one list for each asker."""
@@ -236,6 +363,14 @@ class Explorer(widgets.VBox):
         """Lets the controls offer what can be chosen now; what is stored at this choice."""
         raise NotImplementedError
 
+    def needs(self, name: str, value: Any) -> Sequence[Step]:
+        """Whatever has to be stored, so that a figure could be shown if control `name` had another value."""
+        raise NotImplementedError
+
+    def attacks(self) -> dict[str, Arrays]:
+        """What is shown of attacks, by the words for them."""
+        return {}
+
     @property
     def figure(self) -> Sheet:
         """What is shown now, as a figure that needs no kernel. Raises BadInput where it is not stored."""
@@ -243,11 +378,44 @@ class Explorer(widgets.VBox):
             raise BadInput(f"{' '.join(self.view.missing)} Hand the explorer's steps to lab.realize first")
         return self.view.sheet
 
-    def watched(self, control: Any, took: Callable[[Any], None] = lambda value: None) -> Any:
+    @property
+    def numbers(self) -> pd.DataFrame:
+        """What the picture draws, a row a point; no row where nothing is shown."""
+        import pandas as pd
+
+        made = self.view.sheet.numbers if self.view.sheet else None
+        return pd.DataFrame() if made is None else made.drop_duplicates(ignore_index=True)  # what is ringed comes twice
+
+    @property
+    def found(self) -> pd.DataFrame:
+        """Of the attacks that are shown, the `members_found`."""
+        return members_found(self.attacks())
+
+    def watched(self, name: str, control: Any, took: Callable[[Any], None] = lambda value: None) -> Any:
         """The control; each change is handed to `took`, which raises BadInput where it cannot be, and then shown."""
-        self._starts.append((control, control.value))
+        self._named[name], self._starts[name] = control, control.value
         control.observe(partial(self._changed, took), names="value")
         return control
+
+    def listed(self, name: str, options: Sequence[Any], value: Any, word: str = "", **look: Any) -> Any:
+        """A list of options as a watched control that is wide enough for them."""
+        look = {"layout": {"width": "max-content"}, "style": {"description_width": "initial"}} | look
+        return self.watched(name, widgets.Dropdown(options=options, value=value, description=word or name, **look))
+
+    def mark(self, name: str, options: Sequence[Any], word: Callable[[Any], str] = str) -> None:
+        """Says of each option of a control whether it is stored."""
+        chosen, control = self.state, self._named[name]
+        stored = set()
+        for value in options:
+            key = name, frozenset((chosen | {name: value}).items())  # a side's control tells of that side
+            if key not in self._there:
+                try:
+                    self._there[key] = all(store.has(step.key) for step in self.needs(name, value))
+                except BadInput:  # it cannot be beside the other choices
+                    self._there[key] = False
+            if self._there[key]:
+                stored.add(value)
+        offer(control, marks(options, stored, word), control.value)
 
     def _changed(self, took: Callable[[Any], None], change: dict[str, Any]) -> None:
         if not self._quiet:
@@ -259,6 +427,8 @@ class Explorer(widgets.VBox):
 
     def computed(self, wrong: str) -> None:
         """Something was computed, or went wrong."""
+        self._there.clear()
+        self.export.of = None
         self.settle(wrong)
 
     def settle(self, wrong: str = "") -> None:
@@ -268,14 +438,18 @@ class Explorer(widgets.VBox):
             view = self.view = self.look()
         finally:
             self._quiet = False
+        if not self._settled:  # a kind may say in its first look what its controls begin with
+            self._starts, self._settled = self.state, True
         self.picture.value = picture(view.sheet) if view.sheet else ""
         self.says.value = status(*view.missing, *view.said)
-        self.offer.tell(view.complete, wrong)
+        if self.export.of != self.state:  # they are of what was shown before
+            self.export.links.value = ""
+        self.offer.tell(wrong)
 
     def restart(self) -> None:
         """All controls as they were in the beginning."""
         self._quiet = True
-        for control, value in self._starts:
+        for name, value in self._starts.items():
             with suppress(TraitError):  # not offered now: `look` chooses
-                control.value = value
+                self._named[name].value = value
         self.settle()

@@ -8,8 +8,9 @@ Every control looks at what the store has. What it lacks is computed on a click,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import ipywidgets as widgets
@@ -19,14 +20,20 @@ from markupsafe import Markup
 from lib import BadInput, registry
 from lib.data import readers
 from lib.explore import base, side_by_side
-from lib.explore.base import AUTO, COLOURS, WRAP, Shelf, View, offer, stages_of, status
+from lib.explore.base import AUTO, COLOURS, Shelf, View, marks, offer, stages_of, status
 from lib.explore.setting import FACTORS, Setting, choices, names, takes, word
 from lib.explore.side_by_side import MEASURES, Side
-from lib.recipe import CrossEntropy, Objective
+from lib.localization.disparity import Arrays
+from lib.recipe import Attack, CrossEntropy, Objective, Step
 from lib.report.markup import drawn
 
 USUAL = {"cross-entropy": CrossEntropy()}
-TITLE = Markup('<b style="color:{};font-size:17px">{}</b> {}')  # of a side: what it is
+TITLE = Markup('<b style="color:{};font-size:17px">{}</b> {}<br>{}')  # of a side: what it is, and how it does
+
+
+def named(letter: str, factor: str) -> str:
+    """The control of a side's factor: `A_stage4_stride`."""
+    return f"{letter}_{factor}".replace("-", "").replace(" ", "_")
 
 
 # --- the widget -----------------------------------------------------------------------------------------------------
@@ -52,36 +59,35 @@ class Explorer(base.Explorer):
         measures = [(words, name) for name, words in MEASURES.items()]
         pairs = [(f"pair {i + 1}", i) for i in range(min(first.models, second.models))]
         buttons, look = widgets.ToggleButtons, {"style": {"description_width": "initial"}, "layout": AUTO}
-        self.epoch = self.watched(widgets.SelectionSlider(options=["end"], description="epoch", **look))
-        self.parts = self.watched(buttons(options=["stages", "blocks"], style={"button_width": "70px"}))
-        self.measure = self.watched(widgets.Dropdown(options=measures, description="measure", **look))
-        self.pair = self.watched(widgets.Dropdown(options=pairs, description="samples of", **look))
-        self.part = self.watched(buttons(options=["stage4"], value="stage4", tooltip="show this part's samples"))
+        self.epoch = self.watched("epoch", widgets.SelectionSlider(options=["end"], description="epoch", **look))
+        self.parts = self.watched("parts", buttons(options=["stages", "blocks"], style={"button_width": "70px"}))
+        self.measure = self.listed("measure", measures, measures[0][1])
+        self.pair = self.listed("pair", pairs, 0, "samples of")
+        self.part = self.watched(
+            "part", buttons(options=["stage4"], value="stage4", tooltip="show this part's samples")
+        )
         self.part.add_class("leak-atlas-part")
         apart = widgets.Layout(grid_gap="20px 32px", flex_flow="row wrap")
-        self.children = [
-            widgets.HBox([self._form(letter) for letter in COLOURS], layout=apart),
-            self.offer,
-            widgets.HBox([self.epoch, self.parts, self.measure, self.pair, self.reset], layout=WRAP),
-            self.says,
-            widgets.VBox([self.picture, self.part], layout=widgets.Layout(overflow="auto")),
-            widgets.HBox(list(self.samples.values()), layout=apart),
-        ]
+        forms = [self._form(letter) for letter in COLOURS]
+        ends = widgets.HBox(list(self.samples.values()), layout=apart)
+        self.lay([forms, [self.epoch, self.parts, self.measure, self.pair]], [self.part], [ends])
         self.restart()
 
     # -- making --
 
     def _control(self, letter: str, factor: str) -> Any:
         offered = self._offered.get(factor)
-        look = {"style": {"description_width": "112px"}, "layout": widgets.Layout(width="224px")}
+        look = {"style": {"description_width": "120px"}, "layout": widgets.Layout(width="290px")}
         look |= {"description": factor, "tooltip": f"{factor} of {letter}"}
-        made = widgets.IntText(**look) if offered is None else widgets.Dropdown(options=list(offered), **look)
-        return self.watched(made, partial(self._take, letter, factor))
+        made = widgets.IntText(**look) if offered is None else widgets.Dropdown(options=marks(offered, (), str), **look)
+        return self.watched(named(letter, factor), made, partial(self._take, letter, factor))
 
     def _form(self, letter: str) -> widgets.VBox:
-        grid = widgets.Layout(grid_template_columns="228px 228px", grid_gap="0 4px")
+        grid = widgets.Layout(grid_template_columns="repeat(auto-fill, 294px)", grid_gap="0 4px", width="100%")
         form = widgets.GridBox(list(self.controls[letter].values()), layout=grid)
-        return widgets.VBox([self.told[letter], form], layout={"border_top": f"3px solid {COLOURS[letter]}"})
+        return widgets.VBox(
+            [self.told[letter], form], layout={"border_top": f"3px solid {COLOURS[letter]}", "width": "100%"}
+        )
 
     # -- what happens --
 
@@ -101,13 +107,29 @@ class Explorer(base.Explorer):
     def steps(self) -> list[list[Any]]:
         return [setting.steps(self._moments) for setting in self.settings.values()]
 
+    def needs(self, name: str, value: Any) -> Sequence[Step]:
+        letter, factor = next(each for each in product(COLOURS, FACTORS) if named(*each) == name)
+        setting = self.settings[letter].but(factor, self._offered[factor][value])
+        moment = self._moment if self._moment is None or self._moment < setting.schedule.epochs else None
+        return setting.distances(moment, self.parts.value)[-1:]  # pairs come together
+
+    @property
+    def _moment(self) -> int | None:
+        return None if self.epoch.value == "end" else int(self.epoch.value.split()[1])
+
+    def attacks(self) -> dict[str, Arrays]:
+        told = zip(self.settings.items(), names(*self.settings.values()), strict=True)
+        found = {f"{letter} ({name})": self._shelf.results(setting.attacked()) for (letter, setting), name in told}
+        return {words: own[-1] for words, own in found.items() if own and "scores" in own[-1]}
+
     def _fit(self, control: Any, setting: Setting, factor: str) -> None:
         """Lets a control say what is."""
         offered, value = self._offered.get(factor), setting[factor]
         if offered is not None:
             if value not in offered.values():  # a notebook may begin with what is not in the list
                 offered[word(value)] = value
-            control.options = list(offered)
+            if [each for _, each in control.options] != list(offered):
+                control.options = marks(offered, (), str)
             value = next(told for told, each in offered.items() if each == value)
         control.value = value
         control.layout.display = None if takes(setting, factor) else "none"
@@ -117,7 +139,7 @@ class Explorer(base.Explorer):
     def _side(self, letter: str, name: str) -> Side | None:
         """What is stored of a side at this choice; None where that is not everything that a profile needs."""
         setting, measure, parts = self.settings[letter], self.measure.value, self.parts.value
-        moment = None if self.epoch.value == "end" else int(self.epoch.value.split()[1])
+        moment = self._moment
         key = letter, name, setting, moment, parts, measure
         if key not in self._sides and (found := self._shelf.results(setting.distances(moment, parts))):
             at_end = moment is None and parts == "stages"
@@ -133,22 +155,33 @@ class Explorer(base.Explorer):
         for (letter, setting), name in zip(self.settings.items(), names(*self.settings.values()), strict=True):
             for factor, control in self.controls[letter].items():
                 self._fit(control, setting, factor)
-            self.told[letter].value = str(TITLE.format(COLOURS[letter], letter, name))
+            self.told[letter].value = str(TITLE.format(COLOURS[letter], letter, name, self._leak(setting)))
             if side := self._side(letter, name):
                 sides.append(side)
             else:
                 missing.append(f"{letter} ({name}) is not stored at this choice.")
                 self.samples[letter].value = status(f"{letter} ({name}): nothing is stored at this choice")
+        for letter, factor in product(COLOURS, self._offered):
+            if self.controls[letter][factor].layout.display != "none":
+                self.mark(named(letter, factor), list(self._offered[factor]))
         self.part.layout.display = None if sides else "none"
         if not sides:
-            return View(None, [], missing, False)
+            return View(None, [], missing)
         offered = side_by_side.merged(sides)
         stages = [name for name in offered if name.startswith("stage")] or offered
         same = [name for name in offered if stages_of([name]) == stages_of([str(self.part.value)])]
         part = offer(self.part, offered, (same or stages)[-1])
         for side in sides:
             self.samples[side.letter].value = self._gallery(side, part)
-        return View(side_by_side.sheet(sides, part), side_by_side.told(sides, part), missing, not missing)
+        return View(side_by_side.sheet(sides, part), side_by_side.told(sides, part), missing)
+
+    def _leak(self, setting: Setting) -> str:
+        """How accurate the networks are that know half of the pool, and how well an attack tells which half."""
+        *signals, attack = setting.attacked()
+        if isinstance(attack, Attack) and (found := self._shelf.outcome(signals, attack)):
+            words = f"{found['accuracy']:.3f}, attack AUC {found['auc']:.3f}, TPR {found['tpr_at_1%']:.3f} at 1 % FPR"
+            return f"M_h1 at the end: test accuracy {words}"
+        return "M_h1: accuracy and leak are not there yet" if isinstance(attack, Attack) else ""
 
     def settle(self, wrong: str = "") -> None:
         super().settle(wrong)

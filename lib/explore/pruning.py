@@ -16,16 +16,16 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from ipywidgets import Dropdown, HBox, SelectionSlider, VBox
+from ipywidgets import SelectionSlider
 
 from lib import BadInput, audit, nearest, registry
 from lib.attacks import signals as scores
 from lib.audit import Estimate
 from lib.data.designs import Role
 from lib.explore import base
-from lib.explore.base import WRAP, Measured, Outcome, Shelf, View, along, marks, percent
+from lib.explore.base import Measured, Outcome, Shelf, View, along, marks, percent
 from lib.localization import divergence
-from lib.recipe import Attacker, Objective, Population, Pruner, Schedule, Setup, Sparsity
+from lib.recipe import Attacker, Objective, Population, Pruner, Schedule, Setup, Sparsity, Step
 from lib.report.markup import drawn
 
 if TYPE_CHECKING:
@@ -187,16 +187,13 @@ class Explorer(base.Explorer):
         self._study, self._shelf, self._chain = study, Shelf(), cache(study.pruned)
         self._dense, (self._base, *_) = study.setup.trained(), study.defences
         self._sparsities = sorted({*GRID, *sparsities, sparsity})
-        self.pruner = self.watched(Dropdown(options=study.pruners, value=pruner, description="pruner"))
+        self.pruner = self.listed("pruner", study.pruners, pruner)
         slider = SelectionSlider(options=marks(self._sparsities, ()), value=sparsity, description="sparsity")
-        self.sparsity = self.watched(slider.add_class("leak-atlas-sparsity"))
-        self.defence = self.watched(Dropdown(options=list(study.defences), value=defence, description="defence"))
-        self.attack = self.watched(Dropdown(options=list(study.attackers), value=attack, description="attack"))
-        self.offer.layout.min_height = "36px"  # so that nothing jumps when the button comes
-        self.children = [
-            HBox([self.pruner, self.sparsity, self.defence, self.attack, self.reset], layout=WRAP), self.offer,
-            self.says, VBox([self.picture], layout={"overflow": "auto"}),
-        ]  # fmt: skip
+        self.sparsity = self.watched("sparsity", slider.add_class("leak-atlas-sparsity"))
+        self.defence = self.listed("defence", list(study.defences), defence)
+        self.attack = self.listed("attack", list(study.attackers), attack)
+        self._attacked: dict[str, Arrays] = {}
+        self.lay([[self.pruner, self.sparsity, self.defence, self.attack]])
         self.settle()
 
     def _shown(self) -> dict[str, str]:
@@ -209,12 +206,23 @@ class Explorer(base.Explorer):
     def steps(self) -> list[list[Any]]:
         return [self._study.steps(self.pruner.value, [self.sparsity.value], self._shown().values(), self.attack.value)]
 
+    def needs(self, name: str, value: Any) -> Sequence[Step]:
+        now = self.state | {name: value}
+        chain = self._chain(now["pruner"], now["sparsity"], now["defence"])
+        return [self._study.measured(chain, now["attack"])[1]]
+
+    def attacks(self) -> dict[str, Arrays]:
+        return self._attacked
+
     def look(self) -> View:
         pruner, here, shelf, shown = self.pruner.value, self.sparsity.value, self._shelf, self._shown()
         asked = {series: {s: self._measured(s, name) for s in self._sparsities} for series, name in shown.items()}
         asked = {"dense": {0.0: self._study.measured(self._dense, self.attack.value)}} | asked
         planes = {series: {s: one for s, m in of.items() if (one := shelf.outcome(*m))} for series, of in asked.items()}
-        base.offer(self.sparsity, marks(self._sparsities, planes[[*shown][-1]]), here)
+        self.mark("sparsity", self._sparsities, percent)
+        for name, options in (("pruner", self._study.pruners), ("defence", self._study.defences),
+                              ("attack", self._study.attackers)):  # fmt: skip
+            self.mark(name, list(options))
         names = {"dense": "dense"} | {series: f"{pruner}, {name}" for series, name in shown.items()}
         at = {series: here if series in shown else 0.0 for series in names}
         missing = [f"{names[each]}: not trained yet at this choice, or not attacked so." for each in names
@@ -223,16 +231,18 @@ class Explorer(base.Explorer):
         if not counted:
             missing.append("What goes is not counted yet.")
         if not any(planes.values()):
-            return View(None, [], missing, False)
+            return View(None, [], missing)
         classes = registry.find(self._study.setup.data.name).classes
         signals = {each: shelf.results(asked[each][at[each]][0]) for each in names}
+        attacked = {names[each]: shelf.results([asked[each][at[each]][1]]) for each in names}
+        self._attacked = {name: own[0] for name, own in attacked.items() if own}
         found = {each: gaps(own, len(classes)) for each, own in signals.items() if own}
         gone = shares(counted) if counted else None
         words = {"names": names, "at": at, "planes": planes, "gaps": found, "classes": classes, "gone": counted}
         said = drawn("pruned.txt", **words, attack=self.attack.value, mean=np.mean, percent=percent).splitlines()
         fig = sheet(planes, found, gone, names, classes, here)
         fig.finding = " ".join(said)
-        return View(fig, said, missing, not missing)
+        return View(fig, said, missing)
 
 
 explorer = Explorer

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lib import BadInput, nearest, selection
-from lib.explore.base import COLOURS, Outcome, Shelf, along, percent
+from lib.explore.base import COLOURS, LOW, Outcome, Shelf, along, percent
 from lib.localization import score_maps
 from lib.localization.disparity import Arrays
-from lib.recipe import SNIP, Attacker, Criterion, LiRA, Objective, Population, Schedule, Score, Step
+from lib.recipe import SNIP, Attack, Attacker, Criterion, LiRA, Objective, Population, Schedule, Score, Step
 from lib.report.markup import drawn
 
 if TYPE_CHECKING:
@@ -37,14 +37,15 @@ class Rewinding:
     """The weights that score highest go back to their initial values and stay there; the others are trained on.
 
     `criteria` are the scores to choose from, by the words that offer them. Each model goes by its own score. SNIP
-    scores the initialisation, all others the trained model.
+    scores the initialisation, all others the trained model. Of `defences` and `attackers` the first ones are looked at
+    where no other is named.
     """
 
     ordinary: Population
     schedule: Schedule  # of the training that follows
-    objective: Objective
+    defences: Mapping[str, Objective]  # of that training, by the words that offer them
     criteria: Mapping[str, Criterion]
-    attacker: Attacker = field(default_factory=LiRA)
+    attackers: Mapping[str, Attacker] = field(default_factory=lambda: {"LiRA": LiRA()})  # likewise
 
     def scores(self, name: str) -> tuple[Score, ...]:
         """One a model. Raises BadInput on a score that is not offered."""
@@ -53,25 +54,36 @@ class Rewinding:
         criterion = self.criteria[name]
         return (self.ordinary.at("init") if isinstance(criterion, SNIP) else self.ordinary).score(criterion)
 
-    def rewound(self, name: str, rate: float) -> Population:
-        """A3 by one score at one rate."""
-        by = self.scores(name)
-        return self.ordinary.rewind_weights(by, rate).hold_weights(by, rate).train(self.schedule, self.objective)
+    def rewound(self, name: str, rate: float, defence: str = "") -> Population:
+        """A3 by one score at one rate. Raises BadInput on a score or a defence that is not offered."""
+        by, objective = self.scores(name), _named(self.defences, defence, "defence")[1]
+        return self.ordinary.rewind_weights(by, rate).hold_weights(by, rate).train(self.schedule, objective)
 
-    def references(self) -> dict[str, Population]:
+    def references(self, defence: str = "") -> dict[str, Population]:
         """What every rate is compared with: the attacked networks, and the same training with nothing rewound."""
-        alone = f"{type(self.objective).__name__} alone"
-        return {"ordinary": self.ordinary, alone: self.ordinary.train(self.schedule, self.objective)}
+        name, objective = _named(self.defences, defence, "defence")
+        return {"ordinary": self.ordinary, f"{name} alone": self.ordinary.train(self.schedule, objective)}
 
-    def measured(self, models: Population) -> list[Step]:
-        """Of each model its signals, and the attack in which they are each other's shadows."""
-        return [*models.signals(), models.attack(self.attacker)]
+    def attack(self, models: Population, attack: str = "") -> Attack:
+        """The attack in which the models are each other's shadows. Raises BadInput on one that is not offered."""
+        return models.attack(_named(self.attackers, attack, "attack")[1])
+
+    def measured(self, models: Population, attack: str = "") -> list[Step]:
+        """Of each model its signals, and how they are attacked."""
+        return [*models.signals(), self.attack(models, attack)]
 
     def steps(self, names: Iterable[str], rates: Iterable[float]) -> list[Step]:
         """All scores and references, and what comes of rewinding by the scores `names` at `rates`."""
         chains = [self.rewound(name, rate) for name in names for rate in rates]
         scores = [score for name in self.criteria for score in self.scores(name)]
         return scores + [step for each in [*self.references().values(), *chains] for step in self.measured(each)]
+
+
+def _named(offered: Mapping[str, Any], name: str, what: str) -> tuple[str, Any]:
+    """Of what is offered the one of this name, or the first where there is no name. Raises BadInput on another one."""
+    if name and name not in offered:
+        raise BadInput(f"there is no {what} '{name}' to look at{nearest(name, list(offered))}")
+    return (name, offered[name]) if name else next(iter(offered.items()))
 
 
 class Ranked:
@@ -117,8 +129,8 @@ class Stored:
         self.of, self.rates, self.chain = of, sorted(set(rates)), cache(of.rewound)
         self._shelf = Shelf()
 
-    def outcomes(self, models: Mapping[Any, Population]) -> dict[Any, Outcome]:
-        measured = {key: (each.signals(), each.attack(self.of.attacker)) for key, each in models.items()}
+    def outcomes(self, models: Mapping[Any, Population], attack: str = "") -> dict[Any, Outcome]:
+        measured = {key: (each.signals(), self.of.attack(each, attack)) for key, each in models.items()}
         found = {key: self._shelf.outcome(*each) for key, each in measured.items()}
         return {key: each for key, each in found.items() if each}
 
@@ -126,8 +138,12 @@ class Stored:
         found = self._shelf.results([self.of.scores(name)[model]])
         return Ranked(*found) if found else None
 
-    def side(self, letter: str, name: str, model: int) -> Side:
-        outcomes = self.outcomes({rate: self.chain(name, rate) for rate in self.rates})
+    def attacked(self, models: Population, attack: str = "") -> Arrays | None:
+        found = self._shelf.results([self.of.attack(models, attack)])
+        return found[0] if found else None
+
+    def side(self, letter: str, name: str, model: int, defence: str = "", attack: str = "") -> Side:
+        outcomes = self.outcomes({rate: self.chain(name, rate, defence) for rate in self.rates}, attack)
         return Side(letter, name, outcomes, self.ranked(name, model))
 
 
@@ -151,6 +167,17 @@ def told(sides: Sequence[Side], rate: float, references: Mapping[str, Outcome]) 
     return drawn("rewound.txt", **words).splitlines()
 
 
+def tensors(sides: Sequence[Side], rate: float) -> list[dict[str, Any]]:
+    """Of each tensor, in the order of the network: its name, layer type, number of weights, and how many go."""
+    made: dict[str, dict[str, Any]] = {}
+    for letter, own in [(side.letter, side.ranked) for side in sides if side.ranked]:
+        for each in own.shares(rate):
+            first = {"tensor": each.of, "layer type": own.kinds[each.of], "weights": each.weights}
+            row = made.setdefault(each.of, first)
+            row |= {f"{letter} selects": each.selected, f"{letter} selects of it, %": 100 * each.share}
+    return list(made.values())
+
+
 def rows(sides: Sequence[Side], rate: float) -> list[dict[str, Any]]:
     """By layer type, in percent: its share of all weights, how much of it is selected, its part of the selection."""
     made: dict[str, dict[str, Any]] = {}
@@ -165,23 +192,28 @@ def rows(sides: Sequence[Side], rate: float) -> list[dict[str, Any]]:
 # --- drawing --------------------------------------------------------------------------------------------------------
 
 TICKS = (0.001, 0.01, 0.1, 1.0)
-NUMBERS = {"test accuracy, 95 % intervals": "accuracy", "AUC of the attack, 95 % intervals": "auc"}
+ACCURACY = {"test accuracy, 95 % intervals": "accuracy"}
+LEAKS = {f"TPR at {percent(rate)} FPR": f"tpr_at_{100 * rate:g}%" for rate in LOW}
+LEAKS = {"AUC of the attack": "auc", **LEAKS}
 
 
-def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Sequence[float]) -> Sheet:
-    """Accuracy and AUC over the rate, and below an axis of tensors for each side; `move` lays a rate over it."""
+def sheet(
+    sides: Sequence[Side], references: Mapping[str, Outcome], rates: Sequence[float], leak: str = "AUC of the attack"
+) -> Sheet:
+    """Accuracy and leak over the rate, and below an axis of tensors for each side; `move` lays a rate over it."""
     import pandas as pd
 
     from lib.report import figures
     from lib.report.sheet import FLOOR, QUIET, looks_of
 
+    shown = ACCURACY | {f"{leak}, 95 % intervals": LEAKS[leak]}
     low, high = min([GRID[0], *rates]), max([GRID[-1], *rates])
     tensors = {f"{side.letter}: what {side.name} selects of each tensor; grey: 95 % of chance": side.ranked
                for side in sides if side.ranked}  # fmt: skip
     apart = 0.09 * (len(sides) - 1)  # so that none is covered
     made = [
         {"panel": panel, "side": side.letter, "_x": rate * (1 + apart * (i or -1)), "value": one[number]}
-        for panel, number in NUMBERS.items()
+        for panel, number in shown.items()
         for i, side in enumerate(sides)
         for rate, one in sorted(side.outcomes.items())
     ]
@@ -207,8 +239,8 @@ def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Seque
             ax.plot([], [], looks[kind].marker, color=looks[kind].colour, markeredgecolor="white", label=kind)
 
     def dress(panel: str, ax: Axes) -> None:
-        if panel in NUMBERS:
-            outcomes(ax, NUMBERS[panel])
+        if panel in shown:
+            outcomes(ax, shown[panel])
         else:
             shares(ax, tensors[panel])
             ax.set_title(panel, color=COLOURS[panel[0]])
@@ -216,7 +248,7 @@ def sheet(sides: Sequence[Side], references: Mapping[str, Outcome], rates: Seque
 
     looks = looks_of(SERIES)
     looks |= {side.letter: looks[side.letter]._replace(label=f"{side.letter}: {side.name}") for side in sides}
-    panels = [[*NUMBERS], [*NUMBERS], *([panel] * len(NUMBERS) for panel in tensors)]
+    panels = [[*shown], [*shown], *([panel] * len(shown) for panel in tensors)]
     layers = [(found, figures.points)]
     return figures.draw(layers, looks=looks, hue="side", facet="panel", panels=panels, height=1.3, dress=dress)
 
@@ -228,7 +260,7 @@ def move(fig: Sheet, sides: Sequence[Side], rate: float) -> None:
     looks, over = looks_of(SERIES), dict[str, Any](animated=True, in_layout=False)
     for artist in fig.moving:
         artist.remove()
-    top, below = fig.axes[: len(NUMBERS)], fig.axes[len(NUMBERS) :]
+    top, below = fig.axes[:2], fig.axes[2:]
     fig.moving = [ax.axvline(rate, color=INK, linewidth=1.1, zorder=2, **over) for ax in top]
     for ax, own in zip(below, [side.ranked for side in sides if side.ranked], strict=True):
         bottom, found = ax.get_ylim()[0], list(enumerate(own.shares(rate)))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from IPython.display import HTML as Shown
-from ipywidgets import HTML, Dropdown, HBox, IntSlider, SelectionSlider, VBox
+from ipywidgets import HTML, IntSlider, SelectionSlider
 from markupsafe import Markup
 from numpy.typing import NDArray
 
@@ -25,7 +25,7 @@ from lib.audit import Estimate, FloatArray
 from lib.data import designs, readers
 from lib.data.designs import Role
 from lib.explore import base
-from lib.explore.base import WRAP, Measured, Shelf, View, marks, percent
+from lib.explore.base import Measured, Shelf, View, marks, percent
 from lib.localization.samples import divided, parted, visited
 from lib.recipe import RMR, Attacker, Memorization, Population, Pruner, Schedule, Setup, Step, Window
 from lib.report.markup import drawn, png
@@ -317,28 +317,25 @@ class Explorer(base.Explorer):
         self._seen = studies[first]  # what the widths and steps belong to
         self._pool = cache(lambda name: Pool(studies[name]))
         self._measured = cache(lambda name, way, attack: studies[name].measured(studies[name].pruned(way), attack))
-        self.data = self._list("data", list(studies), first)
-        self.defence, self.order = self._list("defence", DEFENCES, defence), self._list("order", ORDERS, order)
-        self.attack = self._list("attack", list(studies[first].attackers), attack)
+        self.data = self.listed("data", list(studies), first)
+        self.defence, self.order = self.listed("defence", DEFENCES, defence), self.listed("order", ORDERS, order)
+        self.attack = self.listed("attack", list(studies[first].attackers), attack)
         (widths, steps), begin = studies[first].grid, studies[first].way(defence, order)
-        self.width = self.watched(SelectionSlider(options=widths, value=begin.width, description="width"))
-        self.step = self.watched(SelectionSlider(options=steps, value=begin.step, description="step"))
-        self.epoch = self.watched(IntSlider(1, 1, 1, description="epoch").add_class("leak-atlas-epoch"))
+        self.width = self.watched("width", SelectionSlider(options=widths, value=begin.width, description="width"))
+        self.step = self.watched("step", SelectionSlider(options=steps, value=begin.step, description="step"))
+        self.epoch = self.watched("epoch", IntSlider(1, 1, 1, description="epoch").add_class("leak-atlas-epoch"))
         victims = [(f"victim {i}", i) for i in range(studies[first].victims)]
-        self.victim, self.label = self._list("members of", victims, 0), self._list("class", [("", 0)], 0)
-        self.rank = self.watched(IntSlider(1, 1, 1, description="rank").add_class("leak-atlas-rank"))
-        self.offer.layout.min_height = "36px"  # so that nothing jumps when the button comes
+        self.victim, self.label = (
+            self.listed("victim", victims, 0, "members of"), self.listed("label", [("", 0)], 0, "class")
+        )  # fmt: skip
+        self.rank = self.watched("rank", IntSlider(1, 1, 1, description="rank").add_class("leak-atlas-rank"))
         self.sample, self.parts = HTML(), HTML().add_class("leak-atlas-table")
-        self.children = [
-            HBox([self.data, self.defence, self.order, self.attack], layout=WRAP),
-            HBox([self.width, self.step, self.epoch, self.reset], layout=WRAP),
-            self.offer, self.says, HBox([self.victim, self.label, self.rank], layout=WRAP),
-            VBox([self.picture], layout={"overflow": "auto"}), self.sample, self.parts,
+        rows = [
+            [self.data, self.defence, self.order, self.attack], [self.width, self.step, self.epoch],
+            [self.victim, self.label, self.rank],
         ]  # fmt: skip
+        self.lay(rows, below=[self.sample, self.parts])
         self.settle()
-
-    def _list(self, name: str, options: Sequence[Any], value: Any) -> Any:
-        return self.watched(Dropdown(options=options, value=value, description=name))
 
     @property
     def _way(self) -> Way:
@@ -346,6 +343,16 @@ class Explorer(base.Explorer):
 
     def steps(self) -> list[list[Any]]:
         return [self._studies[self.data.value].steps(self.attack.value, self._way)]
+
+    def needs(self, name: str, value: Any) -> Sequence[Step]:
+        now, study = self.state | {name: value}, self._studies[self.data.value if name != "data" else value]
+        if study is not self._seen:  # it begins with its own window
+            now |= {"width": study.widths[-1], "step": study.strides[0]}
+        way = Way(now["defence"], now["width"], now["step"], now["order"])
+        return [study.ranked(way.order), self._measured(now["data"], way, now["attack"])[1]]
+
+    def attacks(self) -> dict[str, Arrays]:
+        return self._chosen.get("attacks", {})
 
     def computed(self, wrong: str) -> None:
         self._chosen = {}
@@ -357,12 +364,16 @@ class Explorer(base.Explorer):
     def _offer(self, study: Samples) -> None:
         """What can be chosen of this study, which begins with its own window; marks say what is trained."""
         begin = self._way._asdict() | {"width": study.widths[-1], "step": study.strides[0]}
-        for name, values in 2 * [*zip(("width", "step"), study.grid, strict=True)]:  # the step may be another study's
-            ways = {value: Way(**(self._way._asdict() | {name: value})) for value in values}
-            done = [value for value, way in ways.items() if self._shelf.results(self._asked(way)[1:])]
-            base.offer(control := getattr(self, name), marks(values, done, "{:g}".format), begin[name])
-            control.value = control.value if study is self._seen else begin[name]
-        self._seen = study
+        if study is not self._seen:
+            for name, values in zip(("width", "step"), study.grid, strict=True):
+                base.offer(control := getattr(self, name), marks(values, (), "{:g}".format), begin[name])
+                control.value = begin[name]
+            self._seen = study
+        for name, values in zip(("width", "step"), study.grid, strict=True):
+            self.mark(name, values, "{:g}".format)
+        for name, names in (("data", self._studies), ("defence", DEFENCES), ("order", ORDERS),
+                            ("attack", study.attackers)):  # fmt: skip
+            self.mark(name, list(names))
         self.epoch.max = study.schedule.epochs
         base.offer(self.label, [(name, i) for i, name in enumerate(self._pool(self.data.value).classes)], 0)
 
@@ -393,7 +404,7 @@ class Explorer(base.Explorer):
         way, self.sample.value, self.parts.value = self._way, "", ""
         scores = self._shelf.results([study.ranking, study.ranked(way.order)])
         if not scores:
-            return View(None, [], ["The memorization scores are not there yet."], False)
+            return View(None, [], ["The memorization scores are not there yet."])
         key = self.data.value, way, self.attack.value, self.victim.value
         if key != self._chosen.get("key"):
             self._chosen = self._draw(study, pool, *scores) | {"key": key}
@@ -411,7 +422,7 @@ class Explorer(base.Explorer):
         self.parts.value = base.CELLS + self.table.drawn("html") if self._chosen["table"] else ""
         missing = [f"{name}: not trained yet at this choice, or not attacked so."
                    for name in self._chosen["asked"] if name not in told["outcomes"]]  # fmt: skip
-        return View(fig, said, missing, not missing)
+        return View(fig, said, missing)
 
     @property
     def table(self) -> Table:

@@ -28,6 +28,7 @@ FACTORS: dict[str, str] = {
     "pool": "design.pool",
     "epochs": "schedule.epochs",
 }
+ATTACKER = recipe.Threshold("confidence", by_class=False)  # it needs no shadows that share the target's samples
 STRIDES = (1, 2, 4)  # of stage 4, and sides of a patch
 
 
@@ -70,6 +71,12 @@ class Setting(recipe.Setup):
         """Between seeds on the same data, at the end, stage by stage."""
         return list(recipe.seed_floors(self.probe()))
 
+    def attacked(self) -> list[Step]:
+        """What the networks that know half of the pool say in the end, and a threshold attack on each by the others."""
+        halves = recipe.Population(tuple(pair.half for pair in self.probe()))
+        attack = [halves.attack(ATTACKER)] if len(halves) > 1 else []
+        return [*halves.signals(), *attack]
+
     def anatomy(self) -> recipe.Anatomy:
         return recipe.Anatomy(self.data, self.model)
 
@@ -80,7 +87,7 @@ class Setting(recipe.Setup):
     def steps(self, moments: Iterable[int] = ()) -> list[Step]:
         """Everything that can be looked at. Epochs are asked for at once: one that comes late trains again."""
         looks = [(moment, parts) for moment in self.moments(moments) for parts in get_args(Parts)]
-        return [*(d for look in looks for d in self.distances(*look)), *self.floors(), self.anatomy()]
+        return [*(d for look in looks for d in self.distances(*look)), *self.floors(), self.anatomy(), *self.attacked()]
 
 
 def _can(make: Callable[[], Any]) -> bool:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from IPython.display import HTML as Shown
-from ipywidgets import HTML, BoundedIntText, Dropdown, HBox, Select, SelectionSlider, VBox
+from ipywidgets import HTML, BoundedIntText, HBox, Select, SelectionSlider, VBox
 
 from lib import BadInput, nearest, registry
 from lib.attacks import signals as scores
@@ -27,7 +27,7 @@ from lib.explore import base
 from lib.explore.base import WRAP, Shelf, View, percent
 from lib.localization import courses, trajectories
 from lib.localization.difficulty import difficulty
-from lib.recipe import Attack, Attacker, Population, Setup, Signals
+from lib.recipe import Attack, Attacker, Population, Setup, Signals, Step
 from lib.report.markup import drawn, png
 
 if TYPE_CHECKING:
@@ -268,27 +268,22 @@ class Explorer(base.Explorer):
         self._steps = cache(lambda name, attack: studies[name].steps(attack))
         self._data = cache(lambda name: readers.load(studies[name].setup.data.name, studies[name].setup.data.pixels))
         self._chosen: tuple[Any, Seen | None, Sheet | None] = (None, None, None)
-        self.data = self._list("data", list(studies), first)
-        self.attack = self._list("attack", list(studies[first].attackers), attack)
-        self.rule, self.form = self._list("threshold", list(RULES), rule), self._list("rates", FORMS, "counted")
-        self.colour = self._list("colour", [FINAL], FINAL)
+        self.data = self.listed("data", list(studies), first)
+        self.attack = self.listed("attack", list(studies[first].attackers), attack)
+        self.rule = self.listed("rule", list(RULES), rule, "threshold")
+        self.form = self.listed("form", FORMS, "counted", "rates")
+        self.colour = self.listed("colour", [FINAL], FINAL)
         slider = SelectionSlider(options=self._epochs(first), value=len(studies[first].epochs) - 1, description="epoch")
-        self.epoch = self.watched(slider.add_class("leak-atlas-epoch"))
-        self.sample = self.watched(BoundedIntText(0, 0, 0, description="sample").add_class("leak-atlas-sample"))
+        self.epoch = self.watched("epoch", slider.add_class("leak-atlas-epoch"))
+        self.sample = self.watched(
+            "sample", BoundedIntText(0, 0, 0, description="sample").add_class("leak-atlas-sample")
+        )
         self.moved = Select(options=[("", 0)], description="farthest", rows=6, layout={"width": "320px"})
-        self.watched(self.moved, self._take)
-        self.offer.layout.min_height = "36px"  # so that nothing jumps when the button comes
+        self.moved.observe(partial(self._changed, self._take), names="value")  # another way to choose a sample
         self.card_ = HTML()
-        self.children = [
-            HBox([self.data, self.attack, self.rule, self.form], layout=WRAP),
-            HBox([self.epoch, self.colour, self.reset], layout=WRAP),
-            self.offer, self.says, VBox([self.picture], layout={"overflow": "auto"}),
-            HBox([VBox([self.sample, self.moved]), self.card_], layout=WRAP | {"align_items": "flex-start"}),
-        ]  # fmt: skip
+        aside = HBox([VBox([self.sample, self.moved]), self.card_], layout=WRAP | {"align_items": "flex-start"})
+        self.lay([[self.data, self.attack, self.rule, self.form], [self.epoch, self.colour]], below=[aside])
         self.settle()
-
-    def _list(self, name: str, options: Sequence[Any], value: Any) -> Any:
-        return self.watched(Dropdown(options=options, value=value, description=name))
 
     def _epochs(self, data: str) -> list[tuple[str, int]]:
         return [(when(epoch), at) for at, epoch in enumerate(self._studies[data].epochs)]
@@ -303,6 +298,16 @@ class Explorer(base.Explorer):
     def steps(self) -> list[list[Any]]:
         return [self._steps(self.data.value, self.attack.value)]
 
+    def needs(self, name: str, value: Any) -> Sequence[Step]:
+        now = self.state | {name: value}
+        study = self._studies[now["data"]]
+        return [study.course(now["attack"])[study.epochs[-1]]]
+
+    def attacks(self) -> dict[str, Arrays]:
+        study = self._studies[self.data.value]
+        found = self._shelf.results([study.course(self.attack.value)[study.epochs[self.epoch.value]]])
+        return {f"{self.attack.value}, {when(study.epochs[self.epoch.value])}": found[0]} if found else {}
+
     def computed(self, wrong: str) -> None:
         self._chosen = (None, None, None)
         super().computed(wrong)
@@ -314,10 +319,12 @@ class Explorer(base.Explorer):
         if key != self._chosen[0]:
             found = seen(study, self._shelf, *key[1:])
             complete = found and found.null is not None and len(found.measures) > 1
+            self.mark("data", list(self._studies))
+            self.mark("attack", list(study.attackers))
             self._chosen = key if complete else None, found, sheet(found) if found else None
         _, found, fig = self._chosen
         if not found or not fig:
-            return View(None, [], [f"The course of {self.attack.value} is not there yet."], False)
+            return View(None, [], [f"The course of {self.attack.value} is not there yet."])
         base.offer(self.colour, list(found.measures), FINAL)
         self.sample.max = len(found.course.index) - 1
         far = np.argsort(-found.moved, kind="stable")[:MOVED].tolist()
@@ -333,7 +340,7 @@ class Explorer(base.Explorer):
         move(fig, found, at, sample, measure)
         fig.finding = " ".join(said)
         self.card_.value = self._card(found, sample)
-        return View(fig, said, missing, not missing)
+        return View(fig, said, missing)
 
     @property
     def moving(self) -> Moving:

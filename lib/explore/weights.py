@@ -1,7 +1,7 @@
 """The rewind rate on a slider: which weights a score selects, and what it does to put them back (CWRF).
 
     scores = {"vulnerability": Vulnerability(), "magnitude": Magnitude()}
-    study = Rewinding(ordinary, Schedule(6), RelaxLoss(0.3), scores)
+    study = Rewinding(ordinary, Schedule(6), {"RelaxLoss": RelaxLoss(0.3)}, scores)
     lab.realize(study.steps(["vulnerability"], [0.001, 0.05]))
     weights.explorer(study, "vulnerability", "magnitude", 0.05)
 
@@ -12,18 +12,21 @@ trained on a click, whose cost is told before.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ipywidgets import HTML, Dropdown, HBox, SelectionSlider, VBox
+from ipywidgets import HTML, Accordion, SelectionSlider
 
 from lib import BadInput, audit
 from lib.explore import base, rewinding
-from lib.explore.base import CELLS, WRAP, View, marks, percent
-from lib.explore.rewinding import Rewinding, Stored
-from lib.recipe import Random
+from lib.explore.base import CELLS, View, marks, percent
+from lib.explore.rewinding import LEAKS, Rewinding, Stored
+from lib.recipe import Random, Step
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from lib.localization.disparity import Arrays
     from lib.report import Table
     from lib.report.sheet import Sheet
 
@@ -70,50 +73,78 @@ class Explorer(base.Explorer):
         super().__init__()
         self._stored = Stored(study, [*rewinding.GRID, *rates, rate])
         self._chosen: Any = None  # for which the sheet is drawn
-        names, wide = list(study.criteria), {"width": "300px"}
+        names, defences, attacks = list(study.criteria), list(study.defences), list(study.attackers)
         models = [(f"model {i}", i) for i in range(len(study.ordinary))]
-        self.scores = {
-            "A": self.watched(Dropdown(options=names, value=a, description="score A", layout=wide)),
-            "B": self.watched(Dropdown(options=[NONE, *names], value=b or NONE, description="score B", layout=wide)),
-        }
-        self.model = self.watched(Dropdown(options=models, description="of", layout={"width": "180px"}))
+        scores = {"A": (names, a), "B": ([NONE, *names], b or NONE)}
+        self.scores = {letter: self.listed(letter, *each, f"score {letter}") for letter, each in scores.items()}
+        self.model = self.listed("model", models, 0, "of")
+        self.defence = self.listed("defence", defences, defences[0], "then trained with")
+        self.attack = self.listed("attack", attacks, attacks[0])
+        self.leak = self.listed("leak", list(LEAKS), next(iter(LEAKS)), "leak as")
         look = {"style": {"description_width": "initial"}, "layout": {"width": "860px", "max_width": "100%"}}
         slider = SelectionSlider(options=marks(self._stored.rates, ()), value=rate, description="rewind rate r", **look)
-        self.rate = self.watched(slider.add_class("leak-atlas-rate"))
-        self.cells = HTML().add_class("leak-atlas-table")
-        self.offer.layout.min_height = "36px"  # so that nothing jumps when the button comes
-        self.children = [
-            HBox([*self.scores.values(), self.model, self.reset], layout=WRAP), self.rate, self.offer,
-            self.says, VBox([self.picture], layout={"overflow": "auto"}), self.cells,
-        ]  # fmt: skip
+        self.rate = self.watched("rate", slider.add_class("leak-atlas-rate"))
+        self.cells, self.tensors = HTML().add_class("leak-atlas-table"), HTML().add_class("leak-atlas-tensors")
+        by_name = Accordion([self.tensors], titles=["tensors by name"])  # closed, as all begin
+        chosen = [*self.scores.values(), self.model], [self.defence, self.attack, self.leak], [self.rate]
+        self.lay(chosen, below=[self.cells, by_name])
         self.settle()
 
     def steps(self) -> list[list[Any]]:
         """Both scores, and what comes of rewinding by them at the slider's rate."""
         study, names = self._stored.of, [each.value for each in self.scores.values() if each.value != NONE]
-        models = [*study.references().values(), *(self._stored.chain(name, self.rate.value) for name in names)]
-        return [[study.scores(name) for name in names], [study.measured(each) for each in models]]
+        chains = [self._stored.chain(name, self.rate.value, self.defence.value) for name in names]
+        models = [*study.references(self.defence.value).values(), *chains]
+        return [[study.scores(name) for name in names], [study.measured(each, self.attack.value) for each in models]]
+
+    def needs(self, name: str, value: Any) -> Sequence[Step]:
+        now = self.state | {name: value}
+        if (score := now["B" if name == "B" else "A"]) == NONE:
+            return []
+        return [self._stored.of.attack(self._stored.chain(score, now["rate"], now["defence"]), now["attack"])]
+
+    def attacks(self) -> dict[str, Arrays]:
+        rate, defence, attack = self.rate.value, self.defence.value, self.attack.value
+        chosen = {f"{letter} ({each.value}) at {percent(rate)}": each.value for letter, each in self.scores.items()}
+        models = {words: self._stored.chain(name, rate, defence) for words, name in chosen.items() if name != NONE}
+        models = self._stored.of.references(defence) | models
+        found = {words: self._stored.attacked(each, attack) for words, each in models.items()}
+        return {words: each for words, each in found.items() if each}
+
+    @property
+    def numbers(self) -> pd.DataFrame:
+        """What the upper panels draw, and of each tensor how many weights go."""
+        import pandas as pd
+
+        tensors = rewinding.tensors([side for side in self._sides if side.ranked], self.rate.value)
+        return pd.concat([super().numbers, pd.DataFrame(tensors)], ignore_index=True)
 
     def computed(self, wrong: str) -> None:
         self._chosen = None
         super().computed(wrong)
 
     def look(self) -> View:
-        chosen = {letter: each.value for letter, each in self.scores.items() if each.value != NONE}, self.model.value
-        study = self._stored.of
-        if chosen != self._chosen:  # otherwise only the rate has moved
-            self._chosen, self._references = chosen, self._stored.outcomes(study.references())
-            self._sides = [self._stored.side(*named, self.model.value) for named in chosen[0].items()]
-            self._sheet = rewinding.sheet(self._sides, self._references, self._stored.rates)
+        from lib import report
+
+        named = {letter: each.value for letter, each in self.scores.items() if each.value != NONE}
+        study, defence, attack, leak = self._stored.of, self.defence.value, self.attack.value, self.leak.value
+        if (chosen := (named, self.model.value, defence, attack, leak)) != self._chosen:  # not only the rate has moved
+            self._chosen, self._references = chosen, self._stored.outcomes(study.references(defence), attack)
+            self._sides = [self._stored.side(*each, self.model.value, defence, attack) for each in named.items()]
+            self._sheet = rewinding.sheet(self._sides, self._references, self._stored.rates, leak)
         base.offer(self.rate, marks(self._stored.rates, self._sides[0].outcomes), self.rate.value)  # by score A
+        for name, control in (("A", self.scores["A"]), ("B", self.scores["B"]), ("defence", self.defence),
+                              ("attack", self.attack)):  # fmt: skip
+            self.mark(name, [each if isinstance(each, str) else each[1] for each in control.options])
         rate, sides, found = self.rate.value, self._sides, self._references
         missing = [f"The score of {side.letter} ({side.name}) is not stored." for side in sides if not side.ranked]
         said = rewinding.told(sides, rate, found)
         rewinding.move(self._sheet, sides, rate)
         self._sheet.finding = " ".join(said)
-        self.cells.value = CELLS + self.table.drawn("html") if len(missing) < len(sides) else ""
-        trained = len(found) == len(study.references()) and all(rate in side.outcomes for side in sides)
-        return View(self._sheet, said, missing, trained and not missing)
+        known = len(missing) < len(sides)
+        self.cells.value = CELLS + self.table.drawn("html") if known else ""
+        self.tensors.value = CELLS + report.table(rewinding.tensors(sides, rate)).drawn("html") if known else ""
+        return View(self._sheet, said, missing)
 
     @property
     def table(self) -> Table:

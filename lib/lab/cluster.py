@@ -19,7 +19,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from multiprocessing import parent_process
+from multiprocessing import current_process
 from pathlib import Path
 from shutil import which
 from tempfile import NamedTemporaryFile
@@ -203,7 +203,8 @@ def _here(where: Where, jobs: int) -> Any:
     import dask
     from distributed import LocalCluster
 
-    if parent_process() or not _guarded():  # a worker that starts reads the main script again, and comes here
+    again = getattr(current_process(), "_inheriting", False)  # a worker that starts reads the main script, comes here
+    if again or not _guarded():
         print(f"leak atlas: {UNGUARDED}", file=sys.stderr, flush=True)
         raise SystemExit(2)
     try:

@@ -103,23 +103,39 @@ class Plan:
         """Expected core-seconds."""
         return sum(job.seconds for job in self.jobs.values())
 
+    @property
+    def trainings(self) -> int:
+        """How many networks are to be trained."""
+        return sum(isinstance(job.step, Train) for job in self.jobs.values())
+
+    def offer(self, workers: int) -> str:
+        """What a click would do and how long it takes, in a few words; "" where there is nothing to do."""
+        what = f"train {self.trainings:,} network" if self.trainings else f"compute {len(self.jobs):,} step"
+        several = "s" * ((self.trainings or len(self.jobs)) != 1)
+        return f"{what}{several}, about {duration(self.seconds / max(workers, 1))}" if self.jobs else ""
+
+    def unless(self, workers: int, beside: float = 0.0) -> str:
+        """What that becomes while others keep this machine busy, or on a GPU where it takes days; "" where neither."""
+        seconds = (self.seconds + beside) / max(workers, 1)
+        if seconds > DAY:  # who would wait for that, and by then others are done
+            hours = on_a_gpu(step for job in self.jobs.values() for step in job.computed) / 3600
+            return f"perhaps {float(f'{max(hours, 0.1):.2g}'):,g} GPU hours (never timed)"
+        crowd = (os.getloadavg()[0] + workers) / (os.cpu_count() or 1)  # who wants a core, for each that is here
+        return f"{duration(seconds * crowd)} if this machine stays as busy as it is" if crowd > BUSY else ""
+
     def preview(self, workers: int, beside: float = 0.0) -> str:
         """What would be trained and how long it takes, before anything is; `beside`: core-seconds of other work."""
-        trainings = sum(isinstance(job.step, Train) for job in self.jobs.values())
         models = (
             f"models: {self.models_asked} asked for, {self.models_distinct} distinct, {self.models_there} already there"
         )
         seconds = (self.seconds + beside) / max(workers, 1)
         if not self.jobs:
             return f"{models}, nothing to compute" + f"; about {duration(seconds)} to execute" * (beside > 0)
-        crowd = (os.getloadavg()[0] + workers) / (os.cpu_count() or 1)  # who wants a core, for each that is here
-        busy = f", {duration(seconds * crowd)} if this machine stays as busy as it is" if crowd > BUSY else ""
-        if seconds > DAY:  # who would wait for that, and by then others are done
-            hours = on_a_gpu(step for job in self.jobs.values() for step in job.computed) / 3600
-            busy = f"; perhaps {float(f'{max(hours, 0.1):.2g}'):,g} GPU hours (never timed)"
+        unless = self.unless(workers, beside)
         return (
-            f"{models}, {trainings} to train; with all that follows {len(self.jobs)} steps, "
-            f"about {duration(seconds)} on {workers} worker{'s' * (workers != 1)}{busy}"
+            f"{models}, {self.trainings} to train; with all that follows {len(self.jobs)} steps, "
+            f"about {duration(seconds)} on {workers} worker{'s' * (workers != 1)}"
+            f"{('; ' if seconds > DAY else ', ') * bool(unless)}{unless}"
         )
 
 

@@ -59,18 +59,18 @@ results = lab.realize(first.steps(moments), second.steps(moments), relaxed.steps
 
 # %%
 offered = {"cross-entropy": CrossEntropy(), "RelaxLoss": RelaxLoss(alpha)}
-side_by_side = layers.explorer(first, second, moments, offered)
-side_by_side.figure
+app = layers.explorer(first, second, moments, offered)
+app.figure
 
 # %%
-side_by_side.choose(measure="direction").gallery
+app.choose(measure="direction").gallery
 
 # %% [markdown]
 # ## Side by side
 # Everything that is stored is shown at once. What is not says what it would cost, and is trained when you click.
 
 # %%
-side_by_side.choose(measure="euclidean")
+app.choose(measure="euclidean")
 
 # %%
 report.provenance(results)

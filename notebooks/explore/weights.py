@@ -46,10 +46,13 @@ from lib import lab, report
 from lib.explore import weights
 from lib.explore.rewinding import Rewinding
 from lib.recipe import (
+    RMIA,
     SNIP,
     Change,
+    CrossEntropy,
     Data,
     Learnability,
+    LiRA,
     Magnitude,
     Model,
     Random,
@@ -57,6 +60,7 @@ from lib.recipe import (
     RelaxLoss,
     Schedule,
     Setup,
+    Threshold,
     Vulnerability,
     self_audit,
 )
@@ -73,7 +77,9 @@ ordinary = Setup(Data(data, pixels), design, Model(model, width, stem), long, sh
 criteria = {f"vulnerability, λ = {balance:g}": Vulnerability(weight=balance, steps=score_steps, batch=batch) for balance in balances}
 criteria |= {"learnability": Learnability(steps=score_steps, batch=batch), "magnitude": Magnitude(), "change |w − w0|": Change()}
 criteria |= {"SNIP": SNIP(), "chance": Random(seed)}
-study = Rewinding(ordinary, short, RelaxLoss(alpha), criteria)
+defences = {"RelaxLoss": RelaxLoss(alpha), "cross-entropy": CrossEntropy()}
+attackers = {"LiRA": LiRA(), "RMIA": RMIA(), "Conf": Threshold()}
+study = Rewinding(ordinary, short, defences, criteria, attackers)
 
 # %%
 results = lab.realize(study.steps(compared, rates), self_audit(ordinary))
@@ -84,11 +90,11 @@ results = lab.realize(study.steps(compared, rates), self_audit(ordinary))
 # that have walked the same chain.
 
 # %%
-rewinding = weights.explorer(study, *compared, rate, rates)
-rewinding.figure
+app = weights.explorer(study, *compared, rate, rates)
+app.figure
 
 # %%
-rewinding.table
+app.table
 
 # %% [markdown]
 # All scores and all *r*, by layer type: a score that knows nothing of layers stays on the dotted line.
@@ -101,7 +107,7 @@ weights.trend(study, rate)
 # What is stored is shown at once. What is not says what it would cost, and is trained when you click.
 
 # %%
-rewinding
+app
 
 # %%
 report.provenance(results)

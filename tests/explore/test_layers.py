@@ -78,6 +78,13 @@ def put(setting: Setting, start: int, blocks: list[str], shift: float = 1.0) -> 
     for i, floor in enumerate(setting.floors()):
         same = result(start + 50 + i, STAGES, 0.0) | {"seen_b": np.ones(N, bool)}
         store.write(floor.key, floor.record(), same, {})
+    *signals, attack = setting.attacked()
+    for i, signal in enumerate(signals):
+        store.write(signal.key, signal.record(), {"accuracy_test": np.array(0.69 + 0.01 * i)}, {})
+    member = np.tile(np.arange(N) < N // 2, (len(signals), 1))
+    scores = np.random.default_rng(start).normal(size=member.shape) + 2 * member
+    index = np.sort(np.random.default_rng(0).permutation(SIZE)[:N])
+    store.write(attack.key, attack.record(), {"scores": scores, "member": member, "index": index}, {})
     store.write(setting.anatomy().key, setting.anatomy().record(), ANATOMY, {})
 
 
@@ -252,12 +259,12 @@ def test_looking_never_computes(app: Explorer, asked: list[Any]) -> None:
     for letter in app.settings:
         for factor, value in (("architecture", "resnet34"), ("width", 4), ("pool", 100), ("augmentation", "crop 2")):
             control = app.controls[letter][factor]
-            control.value = value if value != "crop 2" else next(o for o in control.options if o.startswith("crop 2"))
+            control.value = (
+                value if value != "crop 2" else next(o for _, o in control.options if o.startswith("crop 2"))
+            )
     app.epoch.value, app.measure.value, app.parts.value = "epoch 5", "direction", "blocks"
     assert not asked and not [key for key in store.listing() if store.describe(key)["record"]["kind"] == "Train"]
-    assert (
-        "12 asked for, 6 distinct, 0 already there, 6 to train" in app.offer.cost.value
-    )  # A and B came to be the same
+    assert "train 6 networks, about" in app.offer.train.description  # A and B came to be the same
     assert app.offer.train.layout.display is None
 
 
@@ -265,21 +272,30 @@ def test_a_missing_side_says_so_and_its_cost(app: Explorer, asked: list[Any]) ->
     app.controls["B"]["width"].value = 4
     assert "B (resnet18, width 4) is not stored" in text(app.says.value)
     assert "nothing is stored" in text(app.samples["B"].value) and len(shown(app, "A")) == 2 * SHOWN
-    assert "6 to train" in app.offer.cost.value and not app.offer.train.disabled
+    assert "train 6 networks, about" in app.offer.train.description and not app.offer.train.disabled
     app.offer.train.click()
     assert len(asked) == 1
     wanted = {step.key for setting in app.settings.values() for step in setting.steps(MOMENTS)}
     assert {step.key for steps in asked[0] for step in steps} == wanted
 
 
-def test_a_long_training_takes_more_than_a_click(app: Explorer) -> None:
-    app.controls["A"]["width"].value = 64
-    app.controls["A"]["architecture"].value = "resnet152"
-    assert app.offer.train.disabled and app.offer.sure.layout.display is None
-    app.offer.sure.value = True
-    assert not app.offer.train.disabled
-    app.controls["A"]["epochs"].value = 30  # another cost: asked again
-    assert app.offer.train.disabled and not app.offer.sure.value
+def test_accuracy_and_leak_stand_beside_each_side(app: Explorer) -> None:
+    for letter in "AB":
+        assert "M_h1 at the end: test accuracy 0.700 [" in text(app.told[letter].value)
+        assert "attack AUC 0.9" in text(app.told[letter].value) and "at 1 % FPR" in text(app.told[letter].value)
+    app.controls["B"]["width"].value = 4
+    assert "accuracy and leak are not there yet" in text(app.told["B"].value)
+
+
+def test_options_say_whether_they_are_stored(app: Explorer) -> None:
+    marks = {value: label[0] for label, value in app.controls["A"]["architecture"].options}
+    assert marks == {name: "●" if name in ("resnet10", "resnet18") else "○" for name in marks}
+    assert all(
+        label.startswith("●") == (label == "● cross-entropy") for label, _ in app.controls["A"]["training"].options
+    )
+    assert [label for label, _ in app.controls["A"]["training"].options] == ["● cross-entropy", "○ RelaxLoss"]
+    app.choose(B_width=4, part="stage2")
+    assert all(label.startswith("○") for label, _ in app.controls["B"]["training"].options)
 
 
 def test_what_cannot_be_says_why_and_changes_nothing(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,7 +333,11 @@ def test_a_failure_is_told(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_click_trains_what_is_missing(own_outputs: Any) -> None:
     tiny = Setting(Data(pixels=8), Halves(40, test=20), Model("resnet10", width=2), Schedule(2, 20), models=1)
     app = explorer(tiny, tiny.but("stage-4 stride", 1), [1])
-    assert app.picture.value == "" and "4 to train" in app.offer.cost.value and not list(store.listing())
+    assert (
+        app.picture.value == ""
+        and "train 4 networks, about" in app.offer.train.description
+        and not list(store.listing())
+    )
     app.offer.train.click()
     assert text(app.offer.cost.value).strip() == "" and "stage-4 stride 1" in text(app.says.value)
     assert "in one pair, so that other seeds are not covered" in text(app.says.value)

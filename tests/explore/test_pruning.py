@@ -167,17 +167,17 @@ def test_it_says_what_the_statistics_say(app: Explorer) -> None:
 
 def test_the_slider_marks_what_is_trained(app: Explorer) -> None:
     def trained() -> list[str]:
-        return [label for label, _ in app.sparsity.options if "trained" in label]
+        return [label for label, _ in app.sparsity.options if "●" in label]
 
     assert [each for _, each in app.sparsity.options] == sorted({*GRID, 0.65})
-    assert trained() == ["60 % (trained)"]
+    assert trained() == ["● 60 %"]
     app.defence.value = "Base"
-    assert trained() == ["60 % (trained)", "90 % (trained)"] and app.sparsity.value == 0.6
+    assert trained() == ["● 60 %", "● 90 %"] and app.sparsity.value == 0.6
 
 
 def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(app: Explorer, asked: list[Any]) -> None:
     app.sparsity.value = 0.9
-    assert "L1 unstructured, PPB: not trained yet" in text(app.says.value) and "to train" in app.offer.cost.value
+    assert "L1 unstructured, PPB: not trained yet" in text(app.says.value) and "train" in app.offer.train.description
     assert "L1 unstructured, Base at 90 %" in text(app.says.value)  # what is there is shown
     assert offered(app) and not asked
     app.offer.train.click()
@@ -204,12 +204,14 @@ def test_nothing_stored_is_an_offer(own_outputs: Any) -> None:
 def test_a_click_trains_what_is_missing(own_outputs: Any) -> None:
     tiny = study(pool=120, width=2)
     app = explorer(tiny, "L1 structured", 0.5, "ADV", "LiRA")
-    assert "20 to train" in app.offer.cost.value  # dense, pruned, and both again with samples for ADV
+    assert (
+        "train 20 networks, about" in app.offer.train.description
+    )  # dense, pruned, and both again with samples for ADV
     app.offer.train.click()
     assert text(app.offer.cost.value) == "" and text(app.says.value).count("AUC of LiRA") == 3
     assert app.figure.finding == text(app.says.value)
     app.defence.value = "PPB"
-    assert "5 to train" in app.offer.cost.value
+    assert "train 5 networks, about" in app.offer.train.description
 
 
 # --- the figure -----------------------------------------------------------------------------------------------------

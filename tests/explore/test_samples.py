@@ -247,8 +247,8 @@ def test_the_epoch_and_the_rank_move(app: Explorer) -> None:
 
 
 def test_the_sliders_mark_what_is_trained(app: Explorer) -> None:
-    trained = [[label for label, _ in each.options if "trained" in label] for each in (app.width, app.step)]
-    assert trained == [["3 (trained)"], ["1 (trained)"]]
+    trained = [[label for label, _ in each.options if "●" in label] for each in (app.width, app.step)]
+    assert trained == [["● 3"], ["● 1"]]
     app.defence.value = "SWMR"
     assert not any("trained" in label for label, _ in app.width.options) and app.width.value == 3
 
@@ -256,7 +256,7 @@ def test_the_sliders_mark_what_is_trained(app: Explorer) -> None:
 def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(app: Explorer, asked: list[Any]) -> None:
     app.data.value = "images"
     assert "RSW, width 3, step 1, low-to-high: not trained yet" in text(app.says.value)
-    assert "Base: test accuracy" in text(app.says.value) and "to train" in app.offer.cost.value
+    assert "Base: test accuracy" in text(app.says.value) and "train" in app.offer.train.description
     assert offered(app) and app.picture.value and not asked
     app.choose(order=RANDOM).offer.train.click()
     assert asked[0][0] == IMAGES.steps("LiRA", Way("RSW", 3, 1, RANDOM))
@@ -289,10 +289,12 @@ def test_every_choice_can_be_looked_at(app: Explorer, asked: list[Any]) -> None:
 
 def test_a_click_trains_what_is_missing(own_outputs: Any) -> None:
     app = explorer({"bits": study("digits-bits", Model("fc", 16))}, "SWMR", RANDOM, "Conf")
-    assert "37 to train" in app.offer.cost.value and app.picture.value == ""  # scores, dense, two rounds of each
+    assert (
+        "train 37 networks, about" in app.offer.train.description and app.picture.value == ""
+    )  # scores, dense, two rounds of each
     app.offer.train.click()
     assert text(app.offer.cost.value) == "" and text(app.says.value).count("AUC of Conf") == 2
-    assert app.figure.finding == text(app.says.value) and "trained" in dict(map(reversed, app.width.options))[3]
+    assert app.figure.finding == text(app.says.value) and dict(map(reversed, app.width.options))[3] == "● 3"
     assert "difference" in str(app.table)
 
 

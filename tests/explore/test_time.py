@@ -174,7 +174,7 @@ def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(app: Explorer, as
     app.attack.value = "RMIA"
     assert "The course of RMIA is not there yet" in text(app.says.value) and app.picture.value == ""
     app.data.value = "bits"
-    assert f"{NETWORKS + JUDGES} to train" in app.offer.cost.value
+    assert f"train {NETWORKS + JUDGES} networks, about" in app.offer.train.description
     app.offer.train.click()
     assert asked[0][0] == BITS.steps("RMIA")
     for shown in (lambda: app.figure, lambda: app.moving):
@@ -186,7 +186,7 @@ def test_what_is_half_there_is_shown(shelf: None) -> None:
     store.discard(IMAGES.judged[2][0].key)
     app = explorer(STUDIES, "LiRA")
     assert "How hard samples are is not known yet" in text(app.says.value) and app.picture.value
-    assert app.colour.options == (FINAL,) and "to train" in app.offer.cost.value
+    assert app.colour.options == (FINAL,) and "train" in app.offer.train.description
     put(IMAGES, "LiRA")
     app.computed("")
     assert "mean loss" in app.colour.options and "not known" not in text(app.says.value)
@@ -223,7 +223,7 @@ def test_every_picture_and_control_is_labelled(app: Explorer) -> None:
 
 def test_a_click_trains_what_is_missing(own_outputs: Any) -> None:
     app = explorer({"bits": BITS}, "LiRA")
-    assert f"{NETWORKS + JUDGES} to train" in app.offer.cost.value and app.picture.value == ""
+    assert f"train {NETWORKS + JUDGES} networks, about" in app.offer.train.description and app.picture.value == ""
     app.offer.train.click()
     assert (
         text(app.offer.cost.value) == "" and "Epoch 4: LiRA" in text(app.says.value) and "memorization" in app.card.data

@@ -21,7 +21,9 @@ from lib.explore.weights import NONE, Explorer, explorer, trend
 from lib.localization import score_maps
 from lib.recipe import (
     SNIP,
+    CrossEntropy,
     Data,
+    LiRA,
     Magnitude,
     Model,
     Population,
@@ -30,6 +32,7 @@ from lib.recipe import (
     RelaxLoss,
     Schedule,
     Setup,
+    Threshold,
     Vulnerability,
 )
 from tests.explore.conftest import offered, text
@@ -47,7 +50,10 @@ def study(models: int = MODELS, **fields: Any) -> Rewinding:
     design = RandomHalves(fields.get("pool", 100), test=20, reference=10)
     network = Model("resnet10", width=fields.get("width", 8))
     ordinary = Setup(Data(pixels=8), design, network, Schedule(fields.get("epochs", 9), 20), models).trained()
-    return Rewinding(ordinary, Schedule(fields.get("again", 4), 20), RelaxLoss(0.3), fields.get("criteria", CRITERIA))
+    defences = {"RelaxLoss": RelaxLoss(0.3), "cross-entropy": CrossEntropy()}
+    attackers = {"LiRA": LiRA(), "Conf": Threshold()}
+    criteria = fields.get("criteria", CRITERIA)
+    return Rewinding(ordinary, Schedule(fields.get("again", 4), 20), defences, criteria, attackers)
 
 
 STUDY = study()
@@ -169,7 +175,7 @@ def test_it_says_what_the_statistics_say(app: Explorer) -> None:
         ("RelaxLoss alone, ", STUDY.references()["RelaxLoss alone"]),
     ):
         accuracy, attack = results(models)
-        auc = audit.audit(attack, design_effect=STUDY.attacker.crossing)["auc"]
+        auc = audit.audit(attack, design_effect=STUDY.attackers["LiRA"].crossing)["auc"]
         assert f"{start}test accuracy {audit.over(accuracy):.3f}, attack AUC {auc:.3f}" in said
     assert f"Of its {round(0.05 * SIZE)} weights 100 % are linear; it takes the most of head.fc, 96.5 %" in said
     given = ((0, "vulnerability"), (10, "magnitude"))
@@ -181,11 +187,9 @@ def test_it_says_what_the_statistics_say(app: Explorer) -> None:
 def test_the_slider_marks_what_is_trained(app: Explorer) -> None:
     labels = [label for label, _ in app.rate.options]
     assert [rate for _, rate in app.rate.options] == sorted({*GRID, 0.0123})
-    assert [label for label in labels if "trained" in label] == ["0.1 % (trained)", "5 % (trained)"]
+    assert [label for label in labels if "●" in label] == ["● 0.1 %", "● 5 %"]
     app.scores["A"].value = "magnitude"
-    assert [label for label, _ in app.rate.options if "trained" in label] == [
-        "5 % (trained)"
-    ] and app.rate.value == 0.05
+    assert [label for label, _ in app.rate.options if "●" in label] == ["● 5 %"] and app.rate.value == 0.05
 
 
 def test_where_the_weights_sit_is_shown_at_every_rate(app: Explorer, asked: list[Any]) -> None:
@@ -216,7 +220,7 @@ def test_what_is_there_costs_nothing(app: Explorer) -> None:
 
 def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(app: Explorer, asked: list[Any]) -> None:
     app.rate.value = 0.02
-    assert "6 already there, 18 to train" in app.offer.cost.value  # nothing of `put` is a training
+    assert "train 18 networks, about" in app.offer.train.description  # nothing of `put` is a training
     app.scores["B"].value = NONE
     assert offered(app) and not app.offer.train.disabled
     app.offer.train.click()
@@ -255,12 +259,16 @@ def test_a_click_trains_what_is_missing(own_outputs: Any) -> None:
     few = {"magnitude": Magnitude(), "SNIP": SNIP(4)}
     tiny = study(6, pool=40, width=2, epochs=2, again=1, criteria=few)
     app = explorer(tiny, "magnitude", "SNIP", 0.1)
-    assert app.cells.value == "" and "24 to train" in app.offer.cost.value and not list(store.listing())
+    assert (
+        app.cells.value == ""
+        and "train 24 networks, about" in app.offer.train.description
+        and not list(store.listing())
+    )
     app.offer.train.click()
     assert text(app.offer.cost.value).strip() == "" and text(app.says.value).count("attack AUC") == 4
-    assert "10 % (trained)" in [label for label, _ in app.rate.options]
+    assert "● 10 %" in [label for label, _ in app.rate.options]
     app.rate.value = 0.2
-    assert "12 to train" in app.offer.cost.value
+    assert "train 12 networks, about" in app.offer.train.description
 
 
 def test_every_picture_and_control_is_labelled(app: Explorer) -> None:

@@ -1,0 +1,99 @@
+"""Costs and trainings that are done aside: a kernel answers meanwhile, a training is cancelled, all ends with it."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lib import lab
+from lib.explore import aside, layers
+from lib.explore.base import members_found
+from lib.explore.setting import Setting
+from lib.recipe import Data, Halves, Model, Schedule
+from tests.explore.conftest import text
+
+TINY = Setting(Data(pixels=8), Halves(40, test=20), Model("resnet10", width=2), Schedule(2, 20), models=2)
+
+
+async def until(true: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 120
+    while not true():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
+
+
+async def longest() -> float:
+    """The longest time for which the loop did not answer, until this is cancelled."""
+    worst, last = 0.0, time.monotonic()
+    try:
+        while True:
+            await asyncio.sleep(0.01)
+            worst, last = max(worst, time.monotonic() - last), time.monotonic()
+    except asyncio.CancelledError:
+        return worst
+
+
+def test_a_kernel_answers_while_costs_are_counted_and_networks_trained(own_outputs: Any) -> None:
+    async def use() -> None:
+        app = layers.explorer(TINY, TINY.but("stage-4 stride", 1))
+        assert "counting what it costs" in app.offer.cost.value
+        watch = asyncio.create_task(longest())
+        await until(lambda: app.offer.train.description)
+        watch.cancel()
+        assert await watch < 1 and app.offer.train.description.startswith("train 8 networks, about ")
+        app.offer.train.click()
+        await until(lambda: "steps" in app.offer.progress.value)
+        app.choose(measure="direction")  # other controls are alive
+        assert app.offer.train.disabled
+        await until(lambda: not app.offer._training)
+        assert app.picture.value and "A (stage-4 stride 2), stage4" in text(app.says.value)
+        assert app.offer.train.layout.display == "none" and app.offer._running.layout.display == "none"
+        app.choose(A_width=4, A_epochs=2000)
+        await until(lambda: app.offer.train.layout.display is None)
+        app.offer.train.click()
+        await until(lambda: "steps" in app.offer.progress.value)
+        app.offer.cancel.click()
+        await until(lambda: not app.offer._training)
+        assert "what is finished is kept" in app.offer.progress.value
+        await until(lambda: app.offer.train.layout.display is None and not app.offer.train.disabled)
+
+    was = "torch" in sys.modules
+    asyncio.run(use())
+    assert ("torch" in sys.modules) == was
+
+
+def test_a_process_that_dies_is_told(own_outputs: Any) -> None:
+    async def use() -> None:
+        training = await asyncio.to_thread(aside.Training, [TINY.steps()])
+        with pytest.raises(lab.Failed, match="ended with code -9; what is finished is kept"):
+            async for _ in training:
+                training._process.kill()
+
+    asyncio.run(use())
+
+
+def test_members_are_found_above_nearly_all_others() -> None:
+    member = np.arange(200) < 100
+    scores = np.where(member, 1.0, 0.0)[None].repeat(2, 0)
+    scores[0, 150], scores[1, [150, 160]] = 2.0, 2.0  # at 1 % one of 100 may pass
+    found = members_found({"LiRA": {"scores": scores, "member": member, "index": 1000 + np.arange(200)}})
+    assert list(found.columns) == ["attack", "target", "index", "score"]
+    assert list(found["index"]) == list(range(1000, 1100)) and set(found["target"]) == {0}
+
+
+def test_the_cell_that_is_exported_shows_the_same(own_outputs: Any) -> None:
+    app = layers.explorer(TINY, TINY)
+    assert app.code == "app.choose()"
+    app.choose(measure="direction", A_width=4, B_stage4_stride="1")
+    app.export.button.click()
+    assert app.code in text(app.export.links.value).replace("&#39;", "'") and app.code.count("=") == 3
+    again: dict[str, Any] = {"app": layers.explorer(TINY, TINY)}
+    exec(app.code, again)
+    assert again["app"].state == app.state and again["app"].settings == app.settings
+    assert "members_found.csv" in app.export.links.value
+    app.choose(measure="length")
+    assert not app.export.links.value  # of what was shown before
