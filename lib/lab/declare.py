@@ -84,19 +84,23 @@ def _read(source: str) -> Any:
     return jupytext.reads(source, "py:percent")
 
 
-def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
-    """All notebooks that one of the patterns matches, in whole or at the beginning, with their folder or without.
-
-    Those in the folder `own` are about what users bring: only a pattern that begins so takes them. BadInput where a
-    pattern matches none.
-    """
-    every = [
+def _every() -> list[Notebook]:
+    return [
         Notebook(str(path.relative_to(paths.NOTEBOOKS).with_suffix("")), path)
         for path in sorted(paths.NOTEBOOKS.rglob("*.py"))
         if "/." not in f"/{path.relative_to(paths.NOTEBOOKS)}"  # JupyterLab keeps copies of what it opens, hidden
         and _has_cells(path)
         and not path.match("own/audit_my_logits.py")  # `python -m lib.audit` runs it, on arrays: it declares no recipe
     ]
+
+
+def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
+    """All notebooks that one of the patterns matches, in whole or at the beginning, with their folder or without.
+
+    Those in the folder `own` are about what users bring: only a pattern that begins so takes them. BadInput where a
+    pattern matches none.
+    """
+    every = _every()
     chosen = []
     for pattern in only:
         if not pattern:
@@ -126,7 +130,7 @@ def _of_profile(profile: str) -> Path:
     if profile not in profiles():
         raise BadInput(f"there is no profile '{profile}'{nearest(profile, profiles())}")
     folder = paths.PARAMS / profile
-    known = {COMMON, *(place for one in notebooks(("*", "own/*")) for place in _files(one))}
+    known = {COMMON, *(place for one in _every() for place in _files(one))}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if not path.is_dir() and not path.name.startswith(".") and name not in known:

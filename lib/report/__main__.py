@@ -16,7 +16,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("profile", nargs="?", help="a run of lib.batch: a folder of outputs/runs")
     parser.add_argument("--site", action="store_true", help="make the site of all published reports")
     chosen = parser.parse_args(arguments)
-    if chosen.profile:
+    if chosen.profile is not None:
         _publish(chosen.profile)
     elif not chosen.site:
         raise BadInput("name the profile of a run, or --site")

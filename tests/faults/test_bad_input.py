@@ -128,7 +128,7 @@ LINES = [
     ("data get cifar11", "did you mean 'cifar10'"),
     ("data get ../../etc", "there is"),
     ("data get {empty}", "there is"),
-    ("report", "the following arguments are required"),
+    ("report", "name the profile of a run, or --site"),
     ("report nothing", "there is no run of profile 'nothing'"),
     ("report ../..", "there is no run of profile"),
     ("report {empty}", "there is no run of profile"),
@@ -326,7 +326,7 @@ NOTEBOOKS = [
     ('# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = = 1', "takes one 'name = literal' a line"),
     ('# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\nprint(1)', "takes one 'name = literal' a line"),
     ('# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = 1\n\n# %%\n1 / 0', "ZeroDivisionError"),
-    (b"# \xff", "is not UTF-8"),
+    (b"# %%\n# \xff", "is not UTF-8"),
 ]
 
 
