@@ -76,7 +76,7 @@ def _folder(entry: Mapping[str, Any]) -> str:
 
 def _group(entry: Mapping[str, Any]) -> str:
     folder = _folder(entry)
-    return GROUPS.get(folder, folder or "More")
+    return GROUPS.get(folder, folder)
 
 
 def _order(entry: Mapping[str, Any]) -> tuple[int, str, str]:

@@ -17,6 +17,7 @@ from lib.recipe import (
     Design,
     Folds,
     Generated,
+    GivenSplit,
     Halves,
     Learner,
     LiRA,
@@ -40,6 +41,7 @@ DESIGNS: dict[type[Design], tuple[Design, int, int]] = {  # with how many models
     Subsets: (Subsets(2000, test=200, share=0.5), 24, 10),  # so many that no sample lacks a shadow on a side
     Folds: (Folds(2000, test=200, folds=2), 12, 7),
     VictimAttacker: (VictimAttacker(4000, test=200), 6, 20),
+    GivenSplit: (GivenSplit(900, test=1000, population=100), 13, 8),
     SharedTest: (SharedTest(4000, test=1000, share=0.5, dev=200), 6, 20),
 }
 OPTIONS: dict[str, list[Attacker]] = {

@@ -364,8 +364,9 @@ def test_the_index_counts_what_findings_rest_on():
 
 
 def test_notebooks_of_one_folder_stand_together():
-    names = ("zeta", "layers/z", "other/x", "alpha", "layers/sub/y", "layers/a")
+    names = ("zeta", "layers/z", "other/x", "alpha", "other/w", "layers/sub/y", "layers/a")
     found = sorted(({"notebook": name, "status": "executed", "claims": []} for name in names), key=contents._order)
     text = contents._contents(found, "quick", "md")
-    assert text.count("\n## More") == 1 == text.count(f"\n## {contents.GROUPS['layers']}")
+    assert text.count("\n## other") == 1 == text.count(f"\n## {contents.GROUPS['layers']}")
+    assert text.count(f"\n## {contents.GROUPS['']}") == 1
     assert all(f"]({name}.ipynb)" in text for name in names)
