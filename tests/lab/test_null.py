@@ -37,7 +37,7 @@ from lib.subject import roles
 
 DATA = Data(pixels=8)
 DESIGNS: dict[type[Design], tuple[Design, int, int]] = {  # with how many models, and how often: to a narrow interval
-    RandomHalves: (RandomHalves(2000, test=200), 12, 6),
+    RandomHalves: (RandomHalves(2000, test=200), 12, 10),
     Subsets: (Subsets(2000, test=200, share=0.5), 24, 10),  # so many that no sample lacks a shadow on a side
     Folds: (Folds(2000, test=200, folds=2), 12, 7),
     VictimAttacker: (VictimAttacker(4000, test=200), 6, 20),
