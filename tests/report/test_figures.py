@@ -316,6 +316,12 @@ def test_order_of_parts_is_that_of_the_rows():
     assert ticks == STAGES[::-1]
 
 
+def test_a_name_with_a_number_stays_whole():
+    named = report.profile(report.rows(["0.1 %", "alpha 0.3", "stage2.block1"], map(near, (0.5, 0.5, 0.6)))).axes[0]
+    assert [label.get_text() for label in named.get_xticklabels()] == ["0.1 %", "alpha 0.3", "1"]
+    assert [text.get_text() for text in named.texts if text.get_text() in ("0", "alpha 0", "stage2")] == ["stage2"]
+
+
 CROWDED = [
     {"variant": f"defence {i} at strength {i / 7:.2f}", "accuracy": near(0.75 + 0.004 * np.sin(5 * i)),
      "auc": near(0.8 + 0.02 * np.cos(3 * i))}
