@@ -212,22 +212,19 @@ def _overview(place: Path) -> bytes:
     pictures = [_first_figure(files.notebook(path)) if path.exists() else b"" for path in shown.values()]
     if not all(pictures):
         return b""
-    from matplotlib.figure import Figure
     from matplotlib.image import imread
-    from PIL import Image
 
-    figure = Figure(figsize=(12, 10.5), layout="constrained")
+    from lib.report.sheet import Sheet
+
+    figure = Sheet(figsize=(12, 10.5), dpi=65, layout="constrained")
     grid = figure.subplots(3, 2).flat
     for ax, paper, picture in zip(grid, shown, pictures, strict=False):
         ax.imshow(imread(io.BytesIO(picture)), interpolation="lanczos")
         ax.set_anchor("NW")
-        ax.set_title(f"{paper.question} {paper.short}", loc="left", weight="bold", fontsize=15)
+        ax.set_title(f"{paper.question} {paper.short}", fontsize=15)
     for ax in figure.axes:
         ax.set_axis_off()
-    large = io.BytesIO()
-    figure.savefig(large, dpi=130)
-    image = Image.open(large).convert("RGB").quantize(128, dither=Image.Dither.NONE)
-    return base64.b64decode(png(image, optimize=True))
+    return base64.b64decode(figure.png())
 
 
 def _published(place: Path) -> list[dict[str, Any]]:

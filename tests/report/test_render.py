@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
+from PIL import Image
 
 from lib import BadInput, paths, report
 from lib.audit import Estimate
@@ -248,6 +250,21 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
     assert f"{asked} {row}" in table and table.count("\n| ") == 5 and "of 8 claims 2 hold, 2 fail" in table
 
 
+def test_five_answers_make_one_picture(run):
+    node, place = executed(), paths.reports() / "quick"
+    contents.publish(run, paths.reports())
+    for paper in PAPERS.values():
+        assert not (place / contents.OVERVIEW).exists(), "not before each paper has its figure"
+        (page := place / f"{paper.shown}.ipynb").parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(node, page)
+        contents.publish(run, paths.reports())
+    drawn = np.array(Image.open(place / contents.OVERVIEW).convert("L"))
+    assert drawn.shape == (1365, 1560)
+    assert [part.min() < 100 for row in np.split(drawn, 3) for part in np.split(row, 2, axis=1)] == [True] * 5 + [False]
+    first = (place / contents.OVERVIEW).read_bytes()
+    assert contents._overview(place) == first
+
+
 def test_publishing_a_part_keeps_the_rest(run):
     reports = paths.reports()
     contents.publish(run, reports)
@@ -358,7 +375,7 @@ def test_the_index_counts_what_findings_rest_on():
     row = {"verdict": "holds", "p": 0.01, "q": 0.02, "populations": ["a"], "outside": []}
     rows = [row, row | {"populations": ["a", "b"], "q": 0.2}, row | {"verdict": "undecided", "outside": ["x"]}]
     said = drawn("counts.txt", claims=rows)
-    assert said.startswith("3 claims; at most 0.1 wrong signs expected by chance; 1 stand alone")
+    assert said.startswith("3 claims; at most 0.1 wrong signs expected by chance; 1 stands alone")
     assert "2 distinct populations" in said and "1 outside their regime" in said
     assert drawn("counts.txt", claims=[]) == "0 claims"
 
