@@ -13,7 +13,6 @@ from lib.report.contents import *
 from lib.report.ledger import *
 from lib.report.lineage import *
 from lib.report.render import *
-from lib.report.summary import *
 from lib.report.tables import *
 
 if TYPE_CHECKING:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from lib.report.ledger import ICONS, measured
-
-__all__ = ["networks", "short", "tally"]
 
 Row = Mapping[str, Any]
 VERBS = {
@@ -21,6 +20,7 @@ VERBS = {
 }
 OPEN = ("undecided", "below resolution", "inert")
 NAMED = 3  # accuracies that are told by name
+OURS = re.compile(r"(?i)\bours?\b")  # in a claim's locator, where the paper does not make it
 TOLD = 2  # claims of a verdict that are told; the rest is counted
 
 
@@ -72,7 +72,7 @@ def surest(rows: Sequence[Row]) -> list[Row]:
     decided = {verdict: [row for row in rows if row["verdict"] == verdict] for verdict in ("holds", "fails")}
     found = []
     for verdict, most in (("holds", 2), ("fails", 1)):
-        own = [row for row in decided[verdict] if "our" not in row.get("paper", "").lower()] or decided[verdict]
+        own = [row for row in decided[verdict] if not OURS.search(row.get("paper", ""))] or decided[verdict]
         found += sorted(own, key=lambda row: math.inf if row.get("p") is None else row["p"])[:most]
     return [row for row in rows if any(row is one for one in found)]
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from lib import report
-from lib.report import figures, ledger, lineage, motion, render, tables
+from lib.report import contents, figures, ledger, lineage, motion, render, tables
 
 
 def test_claims_load_nothing_heavy():
@@ -20,7 +20,7 @@ def test_claims_load_nothing_heavy():
 
 
 def test_every_public_name_is_there():
-    for room in (figures, ledger, lineage, motion, render, tables):
+    for room in (contents, figures, ledger, lineage, motion, render, tables):
         assert all(getattr(report, name) is getattr(room, name) for name in room.__all__)
         assert set(room.__all__) <= set(dir(report))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

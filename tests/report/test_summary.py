@@ -52,7 +52,7 @@ def test_two_claims_of_a_verdict_are_told_and_the_rest_is_counted():
 
 def test_the_surest_are_the_papers_own_in_their_order():
     rows = [{"verdict": v, "p": p, "paper": paper, "text": str(i)} for i, (v, p, paper) in enumerate([
-        ("holds", 0.02, "Fig. 1"), ("holds", 1e-9, "ours"), ("undecided", 0.5, "Fig. 1"), ("holds", 1e-3, "Fig. 1"),
-        ("holds", 0.04, "Fig. 1"), ("fails", 0.01, "ours"),
+        ("holds", 0.02, "Fig. 1"), ("holds", 1e-9, "ours"), ("undecided", 0.5, "Fig. 1"),
+        ("holds", 1e-3, "Fig. 1, four networks"), ("holds", 0.04, "Fig. 1"), ("fails", 0.01, "ours"),
     ])]  # fmt: skip
     assert [row["text"] for row in summary.surest(rows)] == ["0", "3", "5"]
