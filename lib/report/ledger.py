@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lib import BadInput, nearest
 from lib.report.markup import drawn, table
+from lib.report.tables import MODERATED
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -190,8 +191,6 @@ def measured(row: Mapping[str, Any]) -> str:
 
 def page_of_claims(rows: Sequence[Mapping[str, Any]]) -> str:
     """A notebook's judged claims as HTML, to which its page has a link."""
-    from lib.report.tables import MODERATED
-
     least = {name: f"{name} {value:.3f} (at least {least:g})" for row in rows
              for name, (value, least) in row.get("learnt", {}).items() if value is not None}  # fmt: skip
     told = [f"Regime: {', '.join(least.values())}"] if least else []
