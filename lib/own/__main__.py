@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     out = chosen.out or chosen.file.with_suffix(SUFFIX)
     if out.exists():
-        raise BadInput(f"{out} is there already; remove it, or name another --out")
+        raise BadInput(f"{out} is there already; name another --out")
     import torch
     from safetensors.torch import save
 
@@ -49,9 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
             f"{chosen.file} holds more than tensors, or is damaged, and is not read ({reason(error)[:60]}); where the "
             "model is, write torch.save(net.state_dict(), ...)"
         ) from error
-    partial = out.with_name(f".{out.name}")
-    partial.write_bytes(save(weights))
-    partial.replace(out)
+    with files.whole(out) as partial:
+        partial.write_bytes(save(weights))
     print(f"{out} is ready: {len(weights)} tensors, {sum(each.numel() for each in weights.values()):,} numbers")
     return 0
 
