@@ -9,8 +9,8 @@ import stat
 import sys
 import types
 import typing
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -64,16 +64,24 @@ def notebook(path: Path) -> Any:
     return _parsed("a notebook", lambda: nbformat.reads(found, as_version=4), path, Any)
 
 
-def write(path: Path, content: str) -> None:
-    """Writes a text file whole or not at all. OSError, which names it, where the disk refuses."""
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A place for what becomes `path` at the end, whole or not at all. OSError, which names `path`, of a full disk."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        partial.write_text(content, "utf-8")
+        yield partial
         partial.replace(path)
     except OSError as error:
+        raise OSError(error.errno, error.strerror, f"{path}") from error
+    finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, f"{path}") from error
+
+
+def write(path: Path, content: str) -> None:
+    """Writes a text file as `whole` does."""
+    with whole(path) as partial:
+        partial.write_text(content, "utf-8")
 
 
 def folder(path: Path, hint: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 import tomllib
 from collections.abc import Callable
@@ -54,23 +53,6 @@ def lead(attacker: Lead, case):
     mine, others = case.read(lambda arrays, which: arrays["logits"][which].max(axis=1), case.pool)
     return Scored(mine - others.mean(axis=0))
 '''
-
-
-@pytest.fixture
-def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
-    """Writes a user's file in an otherwise empty folder, and imports it (again)."""
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a file that changes twice a second has one date
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    monkeypatch.setitem(sys.modules, "mine", ModuleType("mine"))
-
-    def imported(text: str) -> ModuleType:
-        (tmp_path / "mine.py").write_text(text)
-        del sys.modules["mine"]
-        importlib.invalidate_caches()
-        return importlib.import_module("mine")
-
-    return imported
 
 
 def pool(objective: Objective | None = None) -> Population:

@@ -9,7 +9,7 @@ samples from the same population would have given for this one model. Over *targ
 `audit`): what other models, trained the same way, would have given. How often each holds the truth is simulated by
 `python -m bench coverage`; docs/coverage.md has the table.
 
-scipy is loaded by the functions that need it: rates and choices are made where there may be numpy alone.
+scipy is loaded by the functions that need it: rates are made where there may be numpy alone.
 """
 
 from lib.audit.comparison import *

@@ -5,6 +5,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from lib import BadInput, files, paths, report, typed
@@ -34,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         if chosen.file.exists() or chosen.file.suffix != ".npz":
             raise BadInput(f"--example makes a new .npz, and {chosen.file} is there already or no .npz; name another")
         logits.save(chosen.file, logits.example())
-        print(f"{chosen.file} is ready; audit it: {typed(f'lib.audit {chosen.file}')}")
+        print(f"{chosen.file} is ready; audit it: {typed(f'lib.audit {quote(str(chosen.file))}')}")
         return 0
     scores = logits.place(chosen.name or chosen.file.stem)
     place = scores.parent / scores.name.removesuffix(".csv")
@@ -45,8 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
     notebook = Notebook(place.name, paths.NOTEBOOKS / "own" / "audit_my_logits.py")
     given = {"file": str(chosen.file.resolve()), "name": place.name}
     with ProcessPoolExecutor(1, get_context("spawn"), end_with_parent) as pool:
-        error = pool.submit(execute, place.parent, notebook, given).result()
-    if error:
+        done = pool.submit(execute, place.parent, notebook, given)
+    if error := str(done.exception() or "") or done.result():
         raise BadInput(f"{error}; {place}.ipynb has how far it came")
     report.index(place.parent)
     print(said(files.notebook(place.with_name(f"{place.name}.ipynb"))))

@@ -105,7 +105,9 @@ def absent(name: str) -> str:
     """
     entry = registry.find(name)
     try:
-        return "" if entry.embedded or _sums(entry) else name
+        if not entry.embedded:
+            _sums(entry)
+        return ""
     except BadInput as error:
         return str(error)
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from lib import BadInput, code, store, told_in_a_cell
+from lib import code, store, told_in_a_cell
 from lib.lab.plans import kinds, plan, steps_of, trainings
-from lib.recipe import At, Edit, Step, Train
+from lib.recipe import Edit, Step, Train
 
 ALIKE = 0.8  # share of letters in common from which one name may be meant to be another
 
@@ -144,4 +144,4 @@ def _run(steps: list[Step], workers: int | None) -> None:
         raise Failed("; ".join(reasons(failed.values())))
 
 
-__all__ = ["At", "BadInput", "Failed", "Planned", "Result", "Results", "misspelt", "planning", "realize", "trainings"]
+__all__ = ["Failed", "Planned", "Result", "Results", "misspelt", "planning", "realize", "trainings"]

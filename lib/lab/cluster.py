@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
 from lib import BadInput, paths, typed
+from lib.code import ours
 from lib.recipe.core import KINDS
 
 if TYPE_CHECKING:
@@ -292,7 +293,7 @@ def request(where: Where) -> dict[str, Any]:
 
 def revisions() -> dict[str, int]:
     """The revision of each kind of recipe that is the library's: where these differ, a key means different things."""
-    return {name: kind.revision for name, kind in KINDS.items() if kind.__module__.startswith("lib.")}
+    return {name: kind.revision for name, kind in KINDS.items() if ours(kind.__module__)}
 
 
 def unfit(token: Path, known: dict[str, int], dask_worker: Any) -> tuple[str, bool, bool]:
@@ -322,7 +323,8 @@ def check(client: Client, name: str) -> bool:
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError:
-        raise BadInput(f"{name} has no workers: dask worker {name} --nthreads 1, in an environment with lib") from None
+        start = typed(f"dask worker {name} --nthreads 1")
+        raise BadInput(f"{name} has no workers: {start}, in an environment with lib") from None
     paths.store().mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(dir=paths.store(), prefix=".seen-") as file:
         found = client.run(unfit, Path(file.name), revisions(), on_error="return")

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
-from scipy.stats import ks_2samp
 
 from lib import BadInput, audit, nearest
 from lib.audit import BoolArray, Estimate, FloatArray
@@ -120,21 +119,6 @@ def floor(distances: Sequence[ArrayLike], halves: Sequence[ArrayLike]) -> list[E
     table = np.stack([areas(distances, each).mean(axis=0) for each in seen])
     sampling = np.stack([np.sqrt(_variances(distances, each)).mean(axis=0) ** 2 for each in seen])
     return [_estimate(a, s, (0.0, 1.0)) for a, s in zip(table.T, sampling.T, strict=True)]
-
-
-def ks(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike]) -> tuple[list[Estimate], float]:
-    """Two-sample Kolmogorov-Smirnov distance of each part, mean over the pairs, and its border under the null.
-
-    It sees what the AUC cannot: a change of spread. It is positive under the null too; only above the border (of one
-    pair's samples, hence conservative for a mean) does it speak against "the same law".
-    """
-    known = [np.asarray(s) for s in seen]
-    found = [
-        [ks_2samp(part[s], part[~s], method="asymp").statistic for part in np.asarray(d)]
-        for d, s in zip(distances, known, strict=True)
-    ]
-    border = special.kolmogi(0.05) * np.mean([np.sqrt(1 / s.sum() + 1 / (~s).sum()) for s in known])
-    return [audit.over(parts, bounds=(0.0, 1.0)) for parts in zip(*found, strict=True)], float(border)
 
 
 # --- what the profile says ------------------------------------------------------------------------------------------

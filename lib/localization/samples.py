@@ -192,29 +192,6 @@ def rise(each: FloatArray) -> Estimate:
     return paired_difference(each[-1], each[:-1].mean(axis=0))
 
 
-def followed(
-    scored: Scored, ranking: Mapping[str, NDArray], members: bool = True, given_ease: bool = False
-) -> FloatArray:
-    """Does what an attack says follow a ranking? Spearman's correlation with its score, of each target `(T,)`.
-
-    Among the target's members, or among its non-members. `given_ease` takes out what the ranks of `outside`, the
-    networks that did not train on the sample, explain (partial correlation of ranks). Samples without a score are left
-    out. ValueError where the ranking does not know a sample.
-    """
-    from scipy import stats
-
-    from lib.localization.divergence import partial_correlation
-
-    size, made = np.shape(scored["scores"]), []
-    places = _known(ranking, np.broadcast_to(scored["index"], size))
-    for scores, own, place in zip(scored["scores"], np.broadcast_to(scored["member"], size), places, strict=True):
-        kept = (own == members) & np.isfinite(ranking["score"][place])
-        named = (scores, ranking["score"][place], ranking["outside"][place])
-        exposed, score, ease = (stats.rankdata(each[kept]) for each in named)
-        made.append(partial_correlation(exposed, score, ease[:, None][:, : int(given_ease)]))
-    return np.array(made)
-
-
 def _known(table: Mapping[str, NDArray], index: NDArray) -> NDArray[np.int_]:
     """Where samples stand in a table whose `index` ascends."""
     found = np.minimum(np.searchsorted(table["index"], index), len(table["index"]) - 1)

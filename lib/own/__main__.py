@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lib import BadInput, files, reason, typed
+from lib import BadInput, files, typed
 from lib.command import Parser, command
 from lib.own.weights import SUFFIX
 
@@ -35,23 +35,23 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     out = chosen.out or chosen.file.with_suffix(SUFFIX)
     if out.exists():
-        raise BadInput(f"{out} is there already; remove it, or name another --out")
+        raise BadInput(f"{out} is there already; name another --out")
+    file = files.regular(chosen.file)
     import torch
     from safetensors.torch import save
 
     try:
-        found = torch.load(files.regular(chosen.file), map_location="cpu", weights_only=True)
+        found = torch.load(file, map_location="cpu", weights_only=True)
         weights = {name: each.detach().clone().contiguous() for name, each in tensors(found).items()}
     except BadInput as error:
-        raise BadInput(f"{chosen.file}: {error}") from error
+        raise BadInput(f"{file}: {error}") from error
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, AttributeError) as error:
         raise BadInput(
-            f"{chosen.file} holds more than tensors, or is damaged, and is not read ({reason(error)[:60]}); where the "
-            "model is, write torch.save(net.state_dict(), ...)"
+            f"{file} holds more than tensors, or is damaged, and is not read; where the model is, write "
+            "torch.save(net.state_dict(), ...)"
         ) from error
-    partial = out.with_name(f".{out.name}")
-    partial.write_bytes(save(weights))
-    partial.replace(out)
+    with files.whole(out) as partial:
+        partial.write_bytes(save(weights))
     print(f"{out} is ready: {len(weights)} tensors, {sum(each.numel() for each in weights.values()):,} numbers")
     return 0
 

@@ -26,6 +26,8 @@ from lib.own.logits import Logits
 from lib.recipe import BASE, RMIA, Attacker, LiRA, Network, Threshold
 
 OWN_VARIANCE = 30  # shadows a side, in the mean, below which a sample's own variance is mostly noise (`lira`)
+CURVES, SUREST = 5, 20  # attacks whose curve is drawn, members that are told of one by one
+WIDTH = 110  # characters of a line of indices
 THRESHOLDS = {
     "loss": "loss", "modified entropy": "modified_entropy", "entropy": "entropy", "largest posterior": "top1",
     "gap (correctness)": "correctness",
@@ -106,15 +108,20 @@ class Found:
         """The AUC of each attack, its interval over samples."""
         return {name: audit.auc_interval(*self._judged(name)) for name in self.scores}
 
+    @property
+    def best(self) -> str:
+        """The attack with the largest AUC."""
+        return max(self.auc, key=lambda name: self.auc[name].value)
+
     def tpr(self, fpr: float) -> dict[str, Estimate]:
         return {name: audit.tpr_at_fpr(*self._judged(name), fpr) for name in self.scores}
 
-    def roc(self, most: int = 5) -> dict[str, audit.Roc]:
-        """Curves of the loss and of the strongest attacks by AUC, at most so many."""
+    def roc(self) -> dict[str, audit.Roc]:
+        """Curves of the loss and of the strongest attacks by AUC, `CURVES` at most."""
         alike = self.arrays.queries == 1 and {"BASE", "RMIA online"} <= self.scores.keys()
         steps = {name for name, scores in self.scores.items() if len(np.unique(scores)) < 10}  # right or wrong alone
         rest = self.scores.keys() - {"loss", *steps, *(["RMIA online"] if alike else [])}
-        shown = {"loss", *sorted(rest, key=lambda name: -self.auc[name].value)[: most - 1]}
+        shown = {"loss", *sorted(rest, key=lambda name: -self.auc[name].value)[: CURVES - 1]}
         told = {"BASE": "BASE, RMIA online"} if alike else {}
         return {told.get(name, name): audit.roc_band(*self._judged(name)) for name in self.scores if name in shown}
 
@@ -149,21 +156,21 @@ class Found:
         """How many attacks find each sample at an FPR, `(N,)`: 0 for non-members."""
         return np.sum([self.exposed(name, fpr) for name in self.scores], axis=0)
 
-    def most(self, fpr: float, number: int = 20) -> list[dict[str, Any]]:
-        """The members found by the strongest attack, the surest first: at most so many."""
+    def most(self, fpr: float) -> list[dict[str, Any]]:
+        """The members found by the strongest attack, the surest first: `SUREST` at most."""
         name, times = self.strongest(fpr), self.found_by(fpr)
         found = np.flatnonzero(self.exposed(name, fpr))
-        order = found[np.argsort(-self.scores[name][found], kind="stable")][:number]
+        order = found[np.argsort(-self.scores[name][found], kind="stable")][:SUREST]
         return [
             {"index": str(i), "class": int(self.arrays.labels[i]), f"score, {name}": float(self.scores[name][i])}
             | {"loss, nats": -float(self.scores["loss"][i]), "attacks that find it": int(times[i])}
             for i in order
         ]
 
-    def listed(self, fpr: float, width: int = 110) -> str:
+    def listed(self, fpr: float) -> str:
         """The indices of all members that the strongest attack finds, in rising order, as lines of text."""
         found = np.flatnonzero(self.exposed(self.strongest(fpr), fpr))
-        return textwrap.fill(" ".join(map(str, found)), width) or "none"
+        return textwrap.fill(" ".join(map(str, found)), WIDTH) or "none"
 
     def luck(self, fpr: float) -> float:
         """Probability, at most, that some attack finds as many members at an FPR where no score says anything.
@@ -184,15 +191,14 @@ class Found:
 
     def verdict(self, fpr: float) -> str:
         """In one or two sentences: does the target leak, and whom does an attack find?"""
-        best = max(self.auc, key=lambda name: self.auc[name].value)
         some = audit.largest(self.auc.values())
         number, members, outside = len(self.scores), int(self.arrays.member.sum()), int((~self.arrays.member).sum())
         if some.low <= 0.5 or not some.resolved:
-            most = f"the largest AUC is {some.value:.3f} ({best}), and chance alone may give it"
+            most = f"the largest AUC is {some.value:.3f} ({self.best}), and chance alone may give it"
             return f"None of {number} attacks is seen to tell members from non-members: {most}."
         name, at = self.strongest(fpr), f"{100 * fpr:g} % FPR"
         found, hit = self.tpr(fpr), int(self.exposed(name, fpr).sum())
-        lead = f"The target leaks: {best} tells members from non-members with AUC {self.auc[best]}"
+        lead = f"The target leaks: {self.best} tells members from non-members with AUC {self.auc[self.best]}"
         if not audit.is_resolved(fpr, outside):
             return f"{lead}. {outside:,} non-members are too few to see whom it finds at {at}."
         if self.luck(fpr) > 0.05:

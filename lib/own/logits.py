@@ -6,7 +6,6 @@ where several queries of a sample are brought A of them, the plain one first: `(
 
 from __future__ import annotations
 
-import os
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -212,13 +211,8 @@ def _member(found: Any, name: str) -> np.ndarray:
 
 def save(path: Path, arrays: Logits) -> None:
     """Writes the arrays as an .npz, whole or not at all. OSError where the disk refuses."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(partial, "wb") as file:
-            np.savez_compressed(file, **{name: each for name in ARRAYS if (each := getattr(arrays, name)) is not None})
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with files.whole(path) as partial, open(partial, "wb") as file:
+        np.savez_compressed(file, **{name: each for name in ARRAYS if (each := getattr(arrays, name)) is not None})
 
 
 # ---------------------------------------------------------------- from the library's own networks

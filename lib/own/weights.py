@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -56,6 +55,6 @@ def example(setup: Setup) -> Path:
             torch.nn.functional.cross_entropy(net(plain(own.data, rows)), own.data.labels[rows]).backward()
             step.step()
     files.folder(path.parent, "LEAK_ATLAS_OUTPUTS moves it")
-    save_file(net.state_dict(), partial := path.with_name(f".{path.name}.{os.getpid()}"))
-    partial.replace(path)
+    with files.whole(path) as partial:
+        save_file(net.state_dict(), partial)
     return path

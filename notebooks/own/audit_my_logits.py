@@ -56,8 +56,7 @@ report.table(
 )
 
 # %%
-best = max(found.auc, key=lambda each: found.auc[each].value)
-report.roc(found.roc(), title=f"{best[:1].upper()}{best[1:]} has the largest area: {found.auc[best].value:.3f}")
+report.roc(found.roc(), title=f"{found.best[:1].upper()}{found.best[1:]} has the largest area: {found.auc[found.best].value:.3f}")
 
 # %% [markdown]
 # ## Who is found

@@ -135,8 +135,7 @@ outside = int((~arrays.member).sum())
 report.table(found.rows(rates), caption=f"{outside:,} non-members: no false positive rate below {audit.resolution(outside):.2%} can be seen")
 
 # %%
-best = max(found.auc, key=lambda each: found.auc[each].value)
-report.roc(found.roc(), title=f"{best[:1].upper()}{best[1:]} has the largest area: {found.auc[best].value:.3f}")
+report.roc(found.roc(), title=f"{found.best[:1].upper()}{found.best[1:]} has the largest area: {found.auc[found.best].value:.3f}")
 
 # %%
 report.table(

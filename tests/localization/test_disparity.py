@@ -139,17 +139,6 @@ def test_contrast_follows_the_part_below_one_half() -> None:
     assert both.value == pytest.approx(truth(1.0) - 0.5, abs=0.03)
 
 
-def test_ks_sees_spread_that_the_auc_does_not() -> None:
-    rng = np.random.default_rng(4)
-    seen = halves(rng, 3, 2000)
-    distances = [np.stack([rng.normal(size=2000), rng.normal(size=2000) * np.where(s, 1, 2)]) for s in seen]
-    (nothing, spread), border = disparity.ks(distances, seen)
-    assert spread.low > border > nothing.value
-    assert border == pytest.approx(1.358 * np.sqrt(2 / 1000), rel=1e-3)
-    reference = [stats.ks_2samp(d[1][~s], d[1][s]).statistic for d, s in zip(distances, seen, strict=True)]
-    assert spread.value == pytest.approx(np.mean(reference))
-
-
 def test_a_part_without_any_distance_is_exactly_undecided() -> None:
     (found,) = disparity.profile([np.zeros((1, N))] * 3, halves(np.random.default_rng(0), 3))
     assert found.value == 0.5 and found.low < 0.5 < found.high

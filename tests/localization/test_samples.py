@@ -10,7 +10,6 @@ from lib.localization.samples import (
     agreement_difference,
     areas,
     exposure,
-    followed,
     memorization,
     parted,
     rates,
@@ -101,25 +100,6 @@ def test_two_halves_tell_how_reliable_the_whole_is() -> None:
     found = reliability(*halves)
     assert found.value == pytest.approx(agreement(*wholes).value, abs=0.02)
     assert found.low < found.value < found.high < 1
-
-
-def test_an_attack_follows_a_ranking_by_ease_alone_or_beyond_it() -> None:
-    """Scores made of ease correlate with a score made of ease, and no more once ease is known."""
-    ease, more = RNG.normal(size=(2, 4000))
-    index, member = np.arange(4000) + 3, np.arange(4000) % 2 == 0
-    by = ranking(more - ease, index) | {"outside": ease}
-
-    def attack(scores: np.ndarray) -> dict[str, np.ndarray]:
-        return {"scores": scores[None], "member": member, "index": index}
-
-    for scores, beyond in ((np.exp(-ease), 0.0), (np.exp(more), 1.0)):
-        (plain,), (given,) = (followed(attack(scores), by, given_ease=each) for each in (False, True))
-        assert plain == pytest.approx(stats.spearmanr(scores[member], by["score"][member]).statistic)
-        assert given == pytest.approx(beyond, abs=0.08)
-    (others,) = followed(attack(np.where(member, 0, by["score"])), by, members=False)
-    assert others == pytest.approx(1.0)
-    with pytest.raises(ValueError, match="does not know"):
-        followed(attack(ease) | {"index": index + 1}, by)
 
 
 def test_rates_and_areas_of_parts() -> None:

@@ -1,6 +1,5 @@
 """A user's own module, data and weights: read, attacked and looked into as any network is."""
 
-import importlib
 import subprocess
 import sys
 from collections.abc import Callable
@@ -77,23 +76,11 @@ class Net(nn.Module):
 
 
 @pytest.fixture
-def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
-    """Writes a user's file in an otherwise empty folder, where the user is, and imports it (again)."""
-    (tmp_path / "user").mkdir()
-    monkeypatch.chdir(tmp_path / "user")
-    monkeypatch.syspath_prepend(tmp_path / "user")
+def mine(mine: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """As for all tests, where the user is; `MINE` unless told otherwise."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LEAK_ATLAS_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    monkeypatch.setitem(sys.modules, "mynet", ModuleType("mynet"))
-
-    def imported(text: str = MINE) -> ModuleType:
-        Path("mynet.py").write_text(text)
-        del sys.modules["mynet"]
-        importlib.invalidate_caches()
-        return importlib.import_module("mynet")
-
-    return imported
+    return lambda text=MINE: mine(text)
 
 
 def setup_of(own: ModuleType, models: int = 1, **design: Any) -> Setup:
