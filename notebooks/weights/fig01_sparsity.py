@@ -22,7 +22,7 @@
 # **It would be wrong if** accuracy fell early, or if gap and leak did. But a destroyed network tells no members either.
 # So each pruned network is also compared, **at equal leak**, with the dense one stopped early; and Taylor importance
 # with magnitude. What is pruned and tuned stands beside the dense network tuned as long: tuning has a price of its own.
-# At the highest sparsity Taylor's cut wrecks the network, and a short tuning does not mend it; there it is tuned longer.
+# At the highest sparsity a short tuning may not mend what Taylor's cut takes; there it is tuned longer, too.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: lost
