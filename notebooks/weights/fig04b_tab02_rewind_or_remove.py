@@ -137,7 +137,7 @@ told = ["less than" if each.high < 0.02 else "over" if each.low > 0.02 else "per
 few = {"nothing rewound": ends[""]} | {f"A3, {100 * r:g} %": [("A3", r)] for r in rates} | {"from scratch": [("from scratch", None)]}
 many = {"nothing rewound": ends["longer"], f"A3, {100 * compared:g} %": [("A3, longer", compared)], "random": [("random, longer", compared)]}
 points = [*found.plane(few, "LiRA", panel=f"retrained for {retrain_epochs} epochs"), *found.plane(many, "LiRA", panel=f"for {epochs} epochs")]
-title = f"At equal leak A3 gains {told[0]} two points of accuracy at {100 * mid:g} %, {told[1]} two at {100 * compared:g} % after {epochs} epochs"
+title = f"At equal leak A3 gains {told[0]} two points at {100 * mid:g} %, {told[1]} two at {100 * compared:g} % after {epochs} epochs"
 report.tradeoff(points, null=None, xlabel="test accuracy", ylabel="AUC of LiRA", title=title)
 
 
