@@ -226,9 +226,8 @@ def name_panel(ax: Axes, name: str, room: float) -> None:
 def name_parts(ax: Axes, names: Sequence[str], panels: int = 1) -> None:
     """Names under the axis; blocks (`stage4.1`) get their stage's name once, under their own; long names lean."""
     fig: Sheet = ax.figure.get_figure(root=True)  # type: ignore[assignment]
-    owners = [name if name[:1].isdigit() else name.partition(".")[0] for name in names]  # 0.1 is no block
-    blocks = (name[len(own) + 1 :].removeprefix("block") for own, name in zip(owners, names, strict=True))
-    shown = [block or name for block, name in zip(blocks, names, strict=True)]
+    owners = [name.partition(".")[0] for name in names]
+    shown = [name.partition(".")[2].removeprefix("block") or name for name in names]
     room, longest = fig.get_figwidth() / panels * 0.8, LETTER * max(map(len, shown))
     lean: dict[str, Any] = {}
     if LETTER * sum(len(name) + 1 for name in shown) > room:
