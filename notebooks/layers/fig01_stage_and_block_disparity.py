@@ -184,7 +184,7 @@ report.judge(
 # %% [markdown]
 # **The profile says where memory is visible, not which weights hold it**: a late stage computes on what early ones hand
 # over. Nor does the jump tell: planted networks may have it too. `fig12` retrains stages. Stage 3's Euclidean value mixes
-# a wider angle, which raises it, with shorter features, which lower it (`own01`). Thin networks, small images.
+# a wider angle, which raises it, with shorter features, which lower it (`own01`).
 
 # %%
 report.provenance(results)

@@ -23,7 +23,7 @@
 # images of `quick` needs no depth (draw 0): nothing rises, so nothing can stall. So every map is also mixed at random
 # down to the same few numbers. But with few numbers an early map loses more than a late one, and this alone could make
 # accuracy rise. The control is the same SVM on the same networks before training. The paper's claim that accuracy rises
-# is judged on all features; what is said of stalls is said of few numbers, and 32 was chosen on draw 0.
+# is judged on all features; what is said of stalls is said of few numbers, and how few was chosen on draw 0.
 #
 # **It would be wrong if** accuracy did not rise first, or if, where the disparity grows most, it rose faster than
 # before. A family whose accuracy does not rise has nothing that could stall. Rules were settled on draw 0, a referee's
@@ -181,7 +181,7 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** A linear SVM on a few hundred images is a small judge, and how many numbers it sees decides the shape of
+# **Caveat.** A linear SVM on few images is a small judge, and how many numbers it sees decides the shape of
 # the curve (first figure): the paper's own setting is not known. A VGG whose stage already does as well as the network
 # has no more to gain: that it then gains nothing is a ceiling. The stage where the disparity grows most is the largest
 # of a few noisy steps. That both meet in one stage is a coincidence of place, not a cause: it is often the last one.

@@ -183,7 +183,7 @@ report.judge(
 # **Caveat.** An AUC by the paper's distance leaves one half where either length or direction outweighs the other, so an
 # earlier place by it need not be an earlier memory: the table by convolutions has both. The depths are not compared at
 # equal fit, and a network that fits less has less to tell; the pairs that fit alike are few. The regime goes by the
-# mean: a single pair may fit less. On draw 0 stage 4 of VGG19 lies a little below one half by direction; we know no
+# mean: a single pair may fit less. On draw 0 of `quick` stage 4 of VGG19 lies a little below one half by direction; we know no
 # reason. In `quick` the maps of stages 4 and 5 have one pixel: their layers are fully connected.
 
 # %%

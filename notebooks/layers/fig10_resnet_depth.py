@@ -148,7 +148,7 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** Depth is not accuracy here: on so few small images the deeper network is not the better one (see the
+# **Caveat.** Depth is not accuracy: on few small images the deeper network need not be the better one (see the
 # table). From ResNet10 to 18 every stage gets one block more, not stage 3 above all, as from 18 to 152. Silence by a
 # distance is not absence: stage 3 may be a little below one half by the paper's distance and above it by direction, as
 # features that are shorter on unseen samples bring them closer, and a wider angle moves them apart.

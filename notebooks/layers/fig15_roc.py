@@ -18,12 +18,12 @@
 # **The paper says** that with PPTP the area under the curve is comparable or lower, at a higher test accuracy. The text
 # gives no number.
 #
-# **It would be wrong if** at one strength the area grew. The same alpha acts less in five epochs than from scratch,
+# **It would be wrong if** at one strength the area grew. The same alpha acts less in few epochs than from scratch,
 # so that a larger area alone is no fault of the held stages: Fig. 13 and 14 compare accuracy at equal leak. Here curves
 # of one area are compared: the held stages learnt from every member and might expose few of them surely. The true
 # positive rate (TPR) at a low FPR of a network in PPTP is read minus that of the line of strengths from scratch **at
 # equal area**; for RelaxLoss at its strongest, where a difference would be largest.
-# One FPR is noisy: judged is the mean TPR at 5, 10 and 20 % FPR. 1 % FPR, where TPR is of about .1, is only shown. RMIA
+# One FPR is noisy: judged is the mean TPR at 5, 10 and 20 % FPR. 1 % FPR, where few are counted, is only shown. RMIA
 # judges, which on draw 0 found more than LiRA wherever a defence acted. Networks: Fig. 13 and 14. Rules were
 # settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
@@ -182,7 +182,7 @@ report.judge(
 
 # %% [markdown]
 # **Caveat.** A band is pointwise: that it clears another at one place does not say that the curves differ as a whole.
-# LiRA's tails need not agree with RMIA's, above all at 1 % FPR (table), where a few hundred non-members say little. In
+# LiRA's tails need not agree with RMIA's, above all at 1 % FPR (table), where few non-members are left to count. In
 # which steps alpha acted is not stored; where members' loss ends is in the table.
 
 # %%

@@ -20,8 +20,8 @@
 # needed as many epochs to become accurate. **Beside the point if** fewer epochs from scratch did as well (control: the
 # defence from scratch for as few).
 #
-# **What is arithmetic, and no claim:** that what is held needs fewer operations and bytes, and that 5 epochs are fewer
-# than 12. And the network that PPTP starts from has to be trained first: where that takes as many epochs as the defence
+# **What is arithmetic, and no claim:** that what is held needs fewer operations and bytes, and that a retraining has
+# fewer epochs. And the network that PPTP starts from has to be trained first: where that takes as many epochs as the defence
 # from scratch, PPTP as a whole is dearer, whatever a retraining costs. The saving is real for who has that network
 # already, or defends it several times. All of it stands in the table; claims are about what is *measured*: time and
 # peak memory of trainings that take turns in one run, and the epochs until a network is accurate. How private it is
@@ -184,7 +184,7 @@ report.judge(
 # %% [markdown]
 # **Caveat.** What is held still runs forward, as augmented images are new in every epoch; thin networks spend much time
 # outside convolutions. A CPU's peak is good to a few MB. Each schedule ends at a rate of 0, so how soon a training is
-# accurate depends on its length. RelaxLoss takes turns by epoch: twelve epochs end on the other turn than five.
+# accurate depends on its length. RelaxLoss takes turns by epoch: an even number of epochs ends on the other turn than an odd one.
 
 # %%
 report.provenance(results)

@@ -19,14 +19,14 @@
 #
 # **It would be wrong if** RelaxLoss were no farther, or cost more accuracy. Both hang on **alpha**, of which the text
 # says nothing here. Tab. 7's RelaxLoss is cheaper than half of the data *and* leaves training accuracy at .797. On draw
-# 0 neither of our alphas did both: .3 is cheaper and trains to .95; 1 trains to .80 and costs more. "Farther although
-# cheaper" is a claim about the smaller. **Beside the point if** something else decided:
+# 0 of `quick` neither of our alphas did both: .3 is cheaper and trains to .95; 1 trains to .80 and costs more. "Farther
+# although cheaper" is a claim about the smaller. **Beside the point if** something else decided:
 # - *The batches.* In M_all's order RelaxLoss is CE until a loss falls below alpha, so it stays near by construction;
-#   half of the data is as far in M_all's order as in its own (on draw 0: median .90 and .89 in stage 4). So M_all's
+#   half of the data is as far in M_all's order as in its own (there: median .90 and .89 in stage 4). So M_all's
 #   order shortens RelaxLoss's way alone: it gives a lower bound. We compare in an order of its own, and show the bound.
 #   Half of the data takes half of the steps; in M_all's order it takes as many, and is as far.
 # - *Any change at all.* RelaxLoss has to be farther than CE on all data in another order, too (a check).
-# - *The fit.* CE that is stopped when it fits about as well as RelaxLoss with alpha 1, after a sixth of the steps.
+# - *The fit.* CE that is stopped when it fits about as well as RelaxLoss with alpha 1 (table), after few of the steps.
 #
 # Rules were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
@@ -68,7 +68,7 @@ claims = report.claims(
     report.Claim("strong_stages", f"With alpha {strong:g} it moves every stage farther", chance + "least of stages", margin=early_margin, **beyond),
     report.Claim("strong_cheaper", f"With alpha {strong:g}, too, it costs less accuracy", accurate, above=0.0, margin=0.02, paper="Tab. 7", control="fit"),
     report.Claim("beyond_a_poor_fit", f"With alpha {strong:g} it moves stage 4 farther than CE that is stopped", "P(farther than under it), stage 4",
-                 above=0.5, margin=margin, paper="ours", control="about equal fit, a sixth of the steps"),
+                 above=0.5, margin=margin, paper="ours", control=f"about equal fit, {stop} of {epochs} epochs"),
     regime={"member accuracy of CE, all data": 0.95, "test accuracy of CE, all data": learnt},
 )  # fmt: skip
 claims
@@ -109,7 +109,7 @@ def farther(first, second, measure="euclidean"):
 
 def counted(found):
     far, near = sum(found[i].low > 0.5 for i in stages), sum(found[i].high < 0.5 for i in stages)
-    return " and ".join(f"{count} {way}" for count, way in ((far, "farther"), (near, "nearer")) if count) or "none"
+    return f"{far} ({near} nearer)" if near else f"{far}"
 
 
 named = {way: f"alpha {alpha:g}" for alpha, way in relax.items()} | {bound: f"alpha {mild:g} in {one}"}
@@ -120,7 +120,7 @@ report.profile(
     [{"part": part, "value": value, "change": named.get(way, way[0]), "panel": f"than {than[0].removesuffix(' of the data')}, {m.replace('euclid', 'Euclid')}"}
      for (way, than, m), found in chances.items() if (than, m) in panels for part, value in zip(parts, found, strict=True)],
     hue="change", facet="panel", ylabel="P(farther)",
-    title=f"Against half of the data, of {len(stages)} stages RelaxLoss surely moves "
+    title=f"Of {len(stages)} stages RelaxLoss surely moves farther than half of the data does: "
     + ", ".join(f"{counted(chances[way, lost_half, 'euclidean'])} with {named[way]}" for way in named),
 )  # fmt: skip
 

@@ -25,7 +25,7 @@
 # they may agree. **Beside the point if** an *untrained* network's features told members as well, or if any retraining
 # quieted stage 4 as much (controls: the same classifier at initialisation; the same stages retrained plainly).
 #
-# alpha is one that acts: at .3, which this page had before, PPTP's member accuracy is .975, at .6 it is .93 (draw 0).
+# alpha is one that acts: at .3 PPTP's member accuracy is .975, at .6 it is .93 (draw 0 of `quick`).
 # Rules were settled on draw 0 too, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]

@@ -139,7 +139,7 @@ rows = [row for a in less for panel, names in panels.items() for row in found.pl
 limit = {"Conf": -0.01, "LiRA": -0.02}
 beaten = {a: [n for n in (*rivals, "stopped early") if each(thin, against[thin][n]).high < limit[a]] for a, each in less.items()}
 said = "; ".join(f"{', '.join(names) or 'none of the others'} ({a})" for a, names in beaten.items())
-report.tradeoff(rows, level="guess", xlabel="test accuracy", ylabel="AUC of the attack", title=f"RSW leaks surely less than {said}")
+report.tradeoff(rows, level="guess", xlabel="test accuracy", ylabel="AUC of the attack", title=f"RSW surely leaks less than {said}")
 
 # %%
 read = {way: [results[one] for one in each] for way, each in signals.items()}

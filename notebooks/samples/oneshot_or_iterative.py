@@ -132,7 +132,7 @@ more = [d for d in data if minus[d, main, shot, 1].low > 0]
 beside = {d: minus[d, main, shot, rounds] for d in data}
 near = [d for d in data if max(-beside[d].low, beside[d].high) < 0.02]
 on = [" and ".join(each) or "no data set" for each in (more, near)]
-title = f"Iterative pruning leaks surely more than one-shot after one round on {on[0]}; on {on[1]} as many rounds bring both within .02"
+title = f"Iterative pruning surely leaks more than one round on {on[0]}; within .02 of as many rounds on {on[1]}"
 report.against_paper(bars, "other", hue="data", title=title, xlabel="attack accuracy, iterative minus the other")
 
 # %%

@@ -144,7 +144,7 @@ points = [{"data": d, "parts": f"{name}, by {kind}", "part": part, "value": audi
 rises = {key: samples.rise(each) for key, each in by.items()}
 unlike = [samples.rise(by[d, name, "score"] - by[d, name, "difficulty"]) for d in data for name in attackers]
 surely = [sum(each.low > 0 for (_, _, own), each in rises.items() if own == kind) for kind in ("score", "difficulty")]
-title = f"Members of the highest part are surely told better: by score {surely[0]}, by difficulty {surely[1]} of {len(unlike)} times"
+title = f"Members of the highest part are surely told better, by score in {surely[0]} and by difficulty in {surely[1]} of {len(unlike)} cases"
 report.profile(points, hue="parts", facet="data", level="guessing", xlabel="part", ylabel="AUC within the part", title=title)
 
 # %%

@@ -125,11 +125,11 @@ slides = {panel: [[float(each) / 100 for each in text.split()[9 * k : 9 * k + 9]
 points, number = [], dict.fromkeys(metric, "balanced") | dict.fromkeys((*networks_, "BlindMI"), "accuracy")
 kinds = {"thresholds (a guess: .5)": metric, "NN": networks_[1:2], "Top3-NN, Cl-NN": networks_[2:]}
 for way in (way for way in ways if way.removesuffix(", published") in main):
-    where = {"split": "published" if "published" in way else "clean", "lambda_r": way.split(",")[0].removeprefix("RMR ").replace(".", "·")}
+    where = {"split": "published" if "published" in way else "clean", "lambda_r": way.split(",")[0].removeprefix("RMR ")}
     points.append(where | {"attacks": "networks' majority guess", "value": found.leak(way, "NN")["majority"]})
     for kind, own in kinds.items():
         points.append(where | {"attacks": kind, "value": audit.over(found.reached(*((way, name) for name in own), number=number[own[0]]))})
-for panel, name, (_, *row) in ((panel, *each) for panel, table in slides.items() for each in zip(("Base", "0·01", "0·1", "1"), table, strict=True)):
+for panel, name, (_, *row) in ((panel, *each) for panel, table in slides.items() for each in zip(("Base", "0.01", "0.1", "1"), table, strict=True)):
     for kind, one in zip(("networks' majority guess", *kinds), (0.7317, sum(row[:4]) / 4, row[5], sum(row[6:]) / 2), strict=True):
         points.append({"split": panel.split(",")[0], "lambda_r": name, "attacks": kind, "value": audit.Estimate(one, one, one)})
 judged = found.leak(f"{best}, published", "NN")

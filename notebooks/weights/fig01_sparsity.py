@@ -22,7 +22,7 @@
 # **It would be wrong if** accuracy fell early, or if gap and leak did. But a destroyed network tells no members either.
 # So each pruned network is also compared, **at equal leak**, with the dense one stopped early; and Taylor importance
 # with magnitude. What is pruned and tuned stands beside the dense network tuned as long: tuning has a price of its own.
-# At the highest sparsity Taylor's cut wrecks the network, and a short tuning does not mend it; there it is tuned longer.
+# At the highest sparsity a short tuning may not mend what Taylor's cut takes; there it is tuned longer, too.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: lost
@@ -128,8 +128,8 @@ def drawn(values, **words):
 
 read = {(key, of): (member if of == "members" else found.accuracies)[key] for key in ways for of in sides}
 lost = [found.more_accurate(low, start), found.more_accurate(long_high, long_start)]
-said = ["for nothing" if each.low > -0.02 else "at a cost" if each.high < -0.02 else "perhaps for nothing" for each in lost]
-drawn(read, ylabel="accuracy", title=f"Beyond what tuning costs, {some} of the weights go {said[0]}, {most} by Taylor {said[1]}")
+said = ["at no cost" if each.low > -0.02 else "at a cost" if each.high < -0.02 else "at a cost that is not clear" for each in lost]
+drawn(read, ylabel="accuracy", title=f"Beyond what tuning costs, {some} of the weights go {said[0]}; {most}, by Taylor, {said[1]}")
 
 # %%
 both = ((long_high, long_start), (by_size, start))

@@ -95,7 +95,8 @@ results = lab.realize(scores, signals)
 
 # %% [markdown]
 # ## Fig. 3: the two scores of each weight
-# One network of each kind. The paper's axes are linear; ours are logarithmic, and colour counts the weights.
+# One network of each kind. The paper's axes are linear; ours are logarithmic, and colour counts the weights,
+# *n* in all; *r* is Pearson's correlation.
 
 # %%
 main, every = {"ResNet": "conv", "ViT": "attention"}, ("all", "main", "linear", "norm", "embedding")
@@ -122,7 +123,7 @@ def minus(n, one, other, number="pearson"):
 
 falls = {n: audit.least(minus(n, *each) for each in (("main", "linear"), ("linear", "norm"))) for n in nets}
 panels = {(n, kind): [flat(found[n, by, 0], types[n], kind) for by in (learn, risk)] for n in nets for kind in ("all", "main", "norm", "linear")}
-notes = {(n, kind): f"r = {read(n, kind)[0]:.2f}, {len(x):,} weights" for (n, kind), (x, _) in panels.items()}
+notes = {(n, kind): f"r = {read(n, kind)[0]:.2f}, n = {len(x):,}" for (n, kind), (x, _) in panels.items()}
 axes = {"xlabel": "learnability score", "ylabel": f"vulnerability score, lambda {balance:g}", "counted": "weights"}
 ordered = " and ".join(n for n in nets if falls[n].low > 0) or "neither network"
 report.density(panels, title=f"The paper's order, main > linear > norm, is that of {ordered}", notes=notes, **axes)
@@ -181,8 +182,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** Ten classes, where the paper's shares fit a head of a hundred. One lambda, one number of updates: own01 has
-# others. Rules, sizes and rates were settled on draw 0, a referee's objections in hand, and are judged on this one
+# **Caveat.** In `quick` ten classes, where the paper's shares fit a head of a hundred. One lambda, one number of
+# updates: own01 has others. Rules, sizes and rates were settled on draw 0, a referee's objections in hand, and are judged on this one
 # (seed 1).
 
 # %%

@@ -24,7 +24,7 @@
 #
 # A gain counts from one point of accuracy, or .02 of an AUC, on (in Tab. 3 they are up to 3.6 and .19); HAMP's over no
 # defence from two points on, as in Tab. 3. Changed on draw 0: RelaxLoss's leak is the mean of both attacks, where it
-# was the larger; that HAMP leaks least is no longer judged, as here it leaks more than no defence. What leaks less at
+# was the larger; that HAMP leaks least is no longer judged, as there it leaks more than no defence. What leaks less at
 # equal strength may also be less accurate: the table's last column is at equal leak, and `fig08` judges there.
 #
 # Rules, sizes and rates were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
@@ -147,9 +147,9 @@ report.judge(
 )  # fmt: skip
 
 # %% [markdown]
-# **Caveat.** One strength of each defence, one r and one lambda, chosen beforehand: the paper's are lost. RelaxLoss
-# hardly acts on members' accuracy, and HAMP from scratch hides nothing from these attacks (table). A network without
-# norms has no scales for the score to find; what is said here need not hold with them.
+# **Caveat.** One strength of each defence, one r and one lambda, chosen beforehand: the paper's are lost. In `quick`
+# RelaxLoss hardly acts on members' accuracy, and HAMP from scratch hides nothing (table): see both first. A network
+# without norms has no scales for the score to find; what is said here need not hold with them.
 
 # %%
 report.provenance(results)

@@ -21,7 +21,7 @@
 # takes), with **the head alone** (all of it, no score at all), or by stopping the ordinary training earlier: our
 # controls. Earlier epochs end at a high learning rate, so that shorter trainings, each annealed, stand beside them.
 #
-# The scale is RMIA's AUC: on draw 0 LiRA's says the same and resolves less. Rules, sizes and rates were settled on draw
+# The scale is RMIA's AUC: on draw 0 LiRA's said the same and resolved less. Rules, sizes and rates were settled on draw
 # 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
@@ -75,7 +75,7 @@ claims
 # %% [markdown]
 # ## Train, rewind and hold, train on
 # The three steps of CWRF: score (`by`), rewind and hold (`held`), train on. CCL's factor of the whole loss is 1: under
-# Adam another only moves weight decay. On draw 0 more epochs from scratch leaked far more (.958) at an accuracy below
+# Adam another only moves weight decay. On draw 0 of `quick` more epochs leaked far more (.958) at an accuracy below
 # CWRF's, so that fewer epochs are the harder control.
 
 # %%

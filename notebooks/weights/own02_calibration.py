@@ -14,8 +14,8 @@
 # **CWRF's text has lost** the size of its training sets (Tab. 4), learning rates, weight decay, batch size and epochs. What is left to compare with is the
 # accuracy of its *undefended* networks on CIFAR-10 (Tab. 3): 79.44 % for the ResNet18, 56.45 % for the ViT.
 #
-# **So we search** the grid declared below, pools and learning rates, for the setting whose undefended accuracy is nearest to the paper's. On CIFAR-10 `tab03` takes
-# it; `quick` takes its cast, whose ResNets learn their members by heart. No leak is looked at here, of no network: sizes chosen on the leak would choose the result.
+# **So we search** the grid declared below, pools and learning rates, for the setting whose undefended accuracy is nearest to the paper's. A `tab03` on CIFAR-10 takes
+# it; `quick` takes its cast, whose ResNets learn their members by heart. No leak is looked at here, of any network: sizes chosen on the leak would choose the result.
 #
 # **It would be wrong if** no setting came near: then our networks are others than the paper's, and so may their leak be.
 
