@@ -33,8 +33,8 @@ matplotlib.style.use(Path(__file__).with_name("leakatlas.mplstyle"))
 
 INK, QUIET, FAINT, WASH, FLOOR = "#1f2933", "#5b6570", "#9aa5b1", "#e4e7eb", "#dfe3e8"
 SEQUENTIAL = "crest"
-MARKERS = ("o", "s", "D", "^", "v", "P", "X")
-DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (3, 1)), (0, (8, 2)), (0, (1, 2.5)))
+MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p")
+DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (3, 1)), (0, (8, 2)), (0, (1, 2.5)), (0, (5, 1, 1, 1)))
 COUNTED = count(1)  # figures that this kernel has shown
 SHARPER, COLOURS = 2.0, 128  # dots per dot of the page, colours of a picture
 LETTER, LINE = 0.066, 0.15  # inches: of a name's letter, of its line
