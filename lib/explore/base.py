@@ -9,16 +9,18 @@ from __future__ import annotations
 import asyncio
 import base64
 import html
+import re
 import time
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Container, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import ipywidgets as widgets
 import numpy as np
 from numpy.typing import NDArray
-from traitlets import TraitError
+from traitlets import MetaHasTraits, TraitError
 
 from lib import BadInput, audit, code, duration, lab, nearest, store
 from lib.audit import Estimate
@@ -32,15 +34,18 @@ from lib.report.markup import drawn
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     from lib.report.sheet import Sheet
 
+T = TypeVar("T")
 Outcome: TypeAlias = Mapping[str, Estimate]  # over the models: "accuracy" on test samples, and all of `audit.audit`
 Measured: TypeAlias = tuple[tuple[Signals, ...], Attack]
 
 COLOURS = {"A": "#0b6fa4", "B": "#d1550b"}  # of two sides that are compared
 STORED, OPEN = "● ", "○ "  # before an option that is stored, and before one that a click would train
 LOW = (0.01, 0.001)  # false positive rates at which true positives are counted
+KEPT = 8  # choices whose drawings are kept
 SURE = 0.01  # false positive rate at which members count as found
 WRAP = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"}  # a row of controls
 AUTO = {"width": "auto"}
@@ -89,7 +94,45 @@ def status(*lines: str) -> str:
     return f'<div role="status" aria-live="polite" style="line-height:1.5">{text}</div>'
 
 
-def picture(fig: Sheet) -> str:
+class Frames:
+    """Where panels stand: the layout, half of what a drawing takes, is found once for sheets that are alike."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, list[tuple[list[Any], list[str]]]] = {}
+
+    def draw(self, fig: Sheet, canvas: FigureCanvasAgg) -> None:
+        """Draws a sheet; its panels stand where those of an earlier one do, if labels as wide have their room there."""
+        words = [(ax.get_title("left"), ax.get_xlabel(), ax.get_ylabel()) for ax in fig.axes]
+        lines = [each and each.count("\n") + 1 for own in words for each in own]
+        known, layout = self._known.setdefault((*fig.get_size_inches(), *lines), []), fig.get_layout_engine()
+        if fits := any(self._put(fig, places) == wide for places, wide in known[:-3:-1]):
+            fig._layout_engine = None
+        canvas.draw()
+        fig._layout_engine = layout
+        if not fits:
+            known.append(([self._place(ax) for ax in fig.axes], self._widths(fig)))
+
+    @staticmethod
+    def _place(ax: Axes) -> tuple[Any, ...]:
+        return ax.get_position(original=True), ax.get_anchor(), ax.get_box_aspect(), ax.get_aspect()
+
+    def _put(self, fig: Sheet, places: Sequence[tuple[Any, ...]]) -> list[str]:
+        for ax, (box, anchor, sides, aspect) in zip(fig.axes, places, strict=True):
+            ax.set_position(box)
+            ax.set_in_layout(True)  # which setting a position ends
+            ax.set_anchor(anchor)
+            ax.set_box_aspect(sides)
+            ax.set_aspect(aspect)
+        return self._widths(fig)
+
+    @staticmethod
+    def _widths(fig: Sheet) -> list[str]:
+        """Of each axis the longest label, all digits of which are as wide."""
+        labels = [each for ax in fig.axes for each in (ax.get_xticklabels(), ax.get_yticklabels())]
+        return [re.sub(r"\d", "0", max((one.get_text() for one in own), key=len, default="")) for own in labels]
+
+
+def picture(fig: Sheet, frames: Frames) -> str:
     """The sheet as an element with its own text for those who cannot see it.
 
     The second time, only what moves is drawn: in a tenth of the time, so that a slider can be followed.
@@ -101,7 +144,7 @@ def picture(fig: Sheet) -> str:
 
     canvas = FigureCanvasAgg(fig)
     if fig.still is None:
-        canvas.draw()
+        frames.draw(fig, canvas)
         fig.still = canvas.copy_from_bbox(fig.bbox)
     canvas.restore_region(fig.still)
     for artist in fig.moving:
@@ -135,27 +178,31 @@ def offer(control: Any, options: Sequence[Any], otherwise: Any) -> Any:
 
 
 class Shelf:
-    """Stored results, each read once. Nothing is computed: what is missing or damaged is not there."""
+    """Stored results, each read and counted once. Nothing is computed: what is missing or damaged is not there."""
 
     def __init__(self) -> None:
-        self._read: dict[str, Arrays] = {}
+        self._read, self._outcomes = dict[str, Arrays](), dict[tuple[str, ...], Outcome]()
 
     def results(self, steps: Sequence[Step]) -> list[Arrays] | None:
         """The arrays of each step; None where one is not there."""
         for step in steps:
-            if step.key not in self._read and store.has(step.key):
+            if step.key not in self._read:
+                if not store.has(step.key):
+                    return None
                 try:
                     self._read[step.key] = store.read(step.key).arrays
                 except store.Corrupt:
                     store.discard(step.key)  # so that it is computed again when it is asked for
-        return [self._read[step.key] for step in steps] if all(step.key in self._read for step in steps) else None
+                    return None
+        return [self._read[step.key] for step in steps]
 
     def outcome(self, signals: Sequence[Step], attack: Attack) -> Outcome | None:
         """What came of the models with these `signals`; None where that is not there."""
-        if not (found := self.results([*signals, attack])):
-            return None
-        accuracy = audit.over([float(each["accuracy_test"]) for each in found[:-1]], bounds=(0, 1))
-        return audit.audit(found[-1], LOW, attack.design_effect) | {"accuracy": accuracy}
+        key = tuple(step.key for step in (*signals, attack))
+        if key not in self._outcomes and (found := self.results([*signals, attack])):
+            accuracy = audit.over([float(each["accuracy_test"]) for each in found[:-1]], bounds=(0, 1))
+            self._outcomes[key] = audit.audit(found[-1], LOW, attack.design_effect) | {"accuracy": accuracy}
+        return self._outcomes.get(key)
 
 
 def members_found(attacks: Mapping[str, Arrays], fpr: float = SURE) -> pd.DataFrame:
@@ -308,7 +355,11 @@ def _data(table: pd.DataFrame) -> str:
     return f"data:text/csv;base64,{base64.b64encode(raw).decode()}"
 
 
-class Explorer(widgets.VBox):
+class _Kind(MetaHasTraits, ABCMeta):
+    """Of widgets that cannot be made while an abstract method is missing."""
+
+
+class Explorer(widgets.VBox, metaclass=_Kind):
     """Controls, an offer, sentences and a picture; `steps` and `look` are a kind's own."""
 
     view: View
@@ -316,6 +367,7 @@ class Explorer(widgets.VBox):
     def __init__(self) -> None:
         self._quiet, self._named, self._starts = False, dict[str, Any](), dict[str, Any]()
         self._there, self._settled = dict[Any, bool](), False  # whether a choice is stored
+        self._made, self._frames = dict[Any, Any](), Frames()
         self.says, self.picture = widgets.HTML().add_class("leak-atlas-says"), widgets.HTML()
         self.offer = Offer(self.steps, self.computed)
         self.offer.layout.min_height = "36px"  # so that nothing jumps when the button comes
@@ -355,21 +407,30 @@ class Explorer(widgets.VBox):
         moved = [f"{name}={value!r}" for name, value in self.state.items() if value != self._starts[name]]
         return f"app.choose({', '.join(moved)})"
 
+    @abstractmethod
     def steps(self) -> list[list[Any]]:
         """All that is looked at, one list for each asker."""
-        raise NotImplementedError
 
+    @abstractmethod
     def look(self) -> View:
         """Lets the controls offer what can be chosen now; what is stored at this choice."""
-        raise NotImplementedError
 
+    @abstractmethod
     def needs(self, name: str, value: Any) -> Sequence[Step]:
         """Whatever has to be stored, so that a figure could be shown if control `name` had another value."""
-        raise NotImplementedError
 
     def attacks(self) -> dict[str, Arrays]:
         """What is shown of attacks, by the words for them."""
         return {}
+
+    def kept(self, choice: Any, make: Callable[[], T], lasting: Callable[[T], bool] = lambda made: True) -> T:
+        """What `make` makes of a choice: once, if it is `lasting`, while it is among the last KEPT."""
+        made: T = self._made.pop(choice) if choice in self._made else make()
+        if lasting(made):
+            self._made[choice] = made  # the latest stands last
+        while len(self._made) > KEPT:
+            del self._made[next(iter(self._made))]
+        return made
 
     @property
     def figure(self) -> Sheet:
@@ -428,6 +489,7 @@ class Explorer(widgets.VBox):
     def computed(self, wrong: str) -> None:
         """Something was computed, or went wrong."""
         self._there.clear()
+        self._made.clear()
         self.export.of = None
         self.settle(wrong)
 
@@ -440,7 +502,7 @@ class Explorer(widgets.VBox):
             self._quiet = False
         if not self._settled:  # a kind may say in its first look what its controls begin with
             self._starts, self._settled = self.state, True
-        self.picture.value = picture(view.sheet) if view.sheet else ""
+        self.picture.value = picture(view.sheet, self._frames) if view.sheet else ""
         self.says.value = status(*view.missing, *view.said)
         if self.export.of != self.state:  # they are of what was shown before
             self.export.links.value = ""

@@ -173,7 +173,8 @@ class Explorer(base.Explorer):
         part = offer(self.part, offered, (same or stages)[-1])
         for side in sides:
             self.samples[side.letter].value = self._gallery(side, part)
-        return View(side_by_side.sheet(sides, part), side_by_side.told(sides, part), missing)
+        sheet = self.kept((*sides, part), partial(side_by_side.sheet, sides, part))
+        return View(sheet, side_by_side.told(sides, part), missing)
 
     def _leak(self, setting: Setting) -> str:
         """How accurate the networks are that know half of the pool, and how well an attack tells which half."""

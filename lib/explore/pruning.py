@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -240,7 +240,9 @@ class Explorer(base.Explorer):
         gone = shares(counted) if counted else None
         words = {"names": names, "at": at, "planes": planes, "gaps": found, "classes": classes, "gone": counted}
         said = drawn("pruned.txt", **words, attack=self.attack.value, mean=np.mean, percent=percent).splitlines()
-        fig = sheet(planes, found, gone, names, classes, here)
+        known = [(name, series, frozenset(planes[series]), series in found) for series, name in names.items()]
+        key = *known, self.attack.value, here, gone is not None
+        fig = self.kept(key, partial(sheet, planes, found, gone, names, classes, here))
         fig.finding = " ".join(said)
         return View(fig, said, missing)
 

@@ -25,7 +25,7 @@ from lib.audit import Estimate, FloatArray
 from lib.data import designs, readers
 from lib.data.designs import Role
 from lib.explore import base
-from lib.explore.base import Measured, Shelf, View, marks, percent
+from lib.explore.base import Measured, Outcome, Shelf, View, marks, percent
 from lib.localization.samples import divided, parted, visited
 from lib.recipe import RMR, Attacker, Memorization, Population, Pruner, Schedule, Setup, Step, Window
 from lib.report.markup import drawn, png
@@ -354,10 +354,6 @@ class Explorer(base.Explorer):
     def attacks(self) -> dict[str, Arrays]:
         return self._chosen.get("attacks", {})
 
-    def computed(self, wrong: str) -> None:
-        self._chosen = {}
-        super().computed(wrong)
-
     def _asked(self, way: Way | None) -> Measured:
         return self._measured(self.data.value, way, self.attack.value)
 
@@ -377,13 +373,14 @@ class Explorer(base.Explorer):
         self.epoch.max = study.schedule.epochs
         base.offer(self.label, [(name, i) for i, name in enumerate(self._pool(self.data.value).classes)], 0)
 
-    def _draw(self, study: Samples, pool: Pool, ranking: Arrays, by: Arrays) -> dict[str, Any]:
+    def _draw(
+        self, study: Samples, pool: Pool, scores: tuple[Arrays, Arrays], asked: Mapping[str, Measured],
+        outcomes: Mapping[str, Outcome],
+    ) -> dict[str, Any]:  # fmt: skip
         """What neither the epoch nor the chosen sample changes."""
-        way, epochs = self._way, study.schedule.epochs
+        (ranking, by), way, epochs = scores, self._way, study.schedule.epochs
         members = [pool.members(victim, ranking, by, way.order) for victim in range(study.victims)]
         mine = members[self.victim.value]
-        asked = {"Base": self._asked(None), str(way): self._asked(way)}
-        outcomes = {name: one for name, of in asked.items() if (one := self._shelf.outcome(*of))}
         attacks = {name: found[0] for name in outcomes if (found := self._shelf.results(asked[name][1:]))}
         exposed = {name: by_rank(scored, members) for name, scored in attacks.items()}
         visits = np.array(way.window.visits(max(frame["rank"].max() for frame in members) + 1, epochs))
@@ -395,7 +392,7 @@ class Explorer(base.Explorer):
             "groups": {name: by_visits(pool, scored, by, way.window, epochs) for name, scored in attacks.items()},
         }  # fmt: skip
         fig = sheet(title, pool.strip(mine), pool.classes, visits[: mine["rank"].max() + 1], epochs, exposed)
-        return {"told": told, "sheet": fig, "attacks": attacks, "visits": visits, "asked": [*asked],
+        return {"told": told, "sheet": fig, "attacks": attacks, "visits": visits,
                 "table": by_part(ranking, attacks)}  # fmt: skip
 
     def look(self) -> View:
@@ -405,9 +402,10 @@ class Explorer(base.Explorer):
         scores = self._shelf.results([study.ranking, study.ranked(way.order)])
         if not scores:
             return View(None, [], ["The memorization scores are not there yet."])
-        key = self.data.value, way, self.attack.value, self.victim.value
-        if key != self._chosen.get("key"):
-            self._chosen = self._draw(study, pool, *scores) | {"key": key}
+        asked = {"Base": self._asked(None), str(way): self._asked(way)}
+        outcomes = {name: one for name, of in asked.items() if (one := self._shelf.outcome(*of))}
+        key = self.data.value, way, self.attack.value, self.victim.value, *outcomes
+        self._chosen = self.kept(key, lambda: self._draw(study, pool, (scores[0], scores[1]), asked, outcomes))
         told, fig = self._chosen["told"], self._chosen["sheet"]
         own = told["members"][told["members"]["label"] == self.label.value]
         self.rank.max = len(own)
@@ -421,7 +419,7 @@ class Explorer(base.Explorer):
         self.sample.value = self._card(study, pool, scores[0], sample)
         self.parts.value = base.CELLS + self.table.drawn("html") if self._chosen["table"] else ""
         missing = [f"{name}: not trained yet at this choice, or not attacked so."
-                   for name in self._chosen["asked"] if name not in told["outcomes"]]  # fmt: skip
+                   for name in asked if name not in outcomes]  # fmt: skip
         return View(fig, said, missing)
 
     @property

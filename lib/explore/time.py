@@ -115,6 +115,11 @@ class Seen:
     loss: FloatArray  # (E, 2, n)
     measures: Mapping[str, FloatArray]  # by which samples are coloured, each (n,)
 
+    @property
+    def complete(self) -> bool:
+        """Whether there is nothing more that could come to be stored."""
+        return self.null is not None and len(self.measures) > 1
+
     @cached_property
     def aside(self) -> FloatArray:
         from lib.report.motion import shaken
@@ -267,7 +272,7 @@ class Explorer(base.Explorer):
         self._studies, self._shelf, first = studies, Shelf(), next(iter(studies))
         self._steps = cache(lambda name, attack: studies[name].steps(attack))
         self._data = cache(lambda name: readers.load(studies[name].setup.data.name, studies[name].setup.data.pixels))
-        self._chosen: tuple[Any, Seen | None, Sheet | None] = (None, None, None)
+        self._found: Seen | None = None
         self.data = self.listed("data", list(studies), first)
         self.attack = self.listed("attack", list(studies[first].attackers), attack)
         self.rule = self.listed("rule", list(RULES), rule, "threshold")
@@ -308,21 +313,20 @@ class Explorer(base.Explorer):
         found = self._shelf.results([study.course(self.attack.value)[study.epochs[self.epoch.value]]])
         return {f"{self.attack.value}, {when(study.epochs[self.epoch.value])}": found[0]} if found else {}
 
-    def computed(self, wrong: str) -> None:
-        self._chosen = (None, None, None)
-        super().computed(wrong)
+    def _draw(self, study: Time, *asked: Any) -> tuple[Seen | None, Sheet | None]:
+        found = seen(study, self._shelf, *asked)
+        return found, sheet(found) if found else None
 
     def look(self) -> View:
         study, self.card_.value = self._studies[self.data.value], ""
         base.offer(self.epoch, self._epochs(self.data.value), len(study.epochs) - 1)
         key = self.data.value, self.attack.value, self.rule.value, self.form.value
-        if key != self._chosen[0]:
-            found = seen(study, self._shelf, *key[1:])
-            complete = found and found.null is not None and len(found.measures) > 1
-            self.mark("data", list(self._studies))
-            self.mark("attack", list(study.attackers))
-            self._chosen = key if complete else None, found, sheet(found) if found else None
-        _, found, fig = self._chosen
+        found, fig = self.kept(
+            key, partial(self._draw, study, *key[1:]), lambda made: bool(made[0] and made[0].complete)
+        )
+        self._found = found
+        for name, options in (("data", self._studies), ("attack", study.attackers)):
+            self.mark(name, list(options))
         if not found or not fig:
             return View(None, [], [f"The course of {self.attack.value} is not there yet."])
         base.offer(self.colour, list(found.measures), FINAL)
@@ -347,7 +351,7 @@ class Explorer(base.Explorer):
         """All samples over all epochs, for a page without a kernel. Raises BadInput where they are not stored."""
         from lib import report
 
-        found = self._chosen[1]
+        found = self._found
         if not self.figure or not found:
             raise BadInput("nothing moves")
         title = f"{self.data.value}, {self.attack.value}, threshold at {self.rule.value}, {self.form.value} rates"

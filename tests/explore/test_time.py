@@ -194,7 +194,7 @@ def test_what_is_half_there_is_shown(shelf: None) -> None:
 
 def test_the_figure_shows_the_same(app: Explorer) -> None:
     app.choose(epoch=2, sample=5)
-    one = app._chosen[1]
+    one = app._found
     assert one is not None
     plane, loss, rates, _ = app.figure.axes
     assert [ax.get_title(loc="left") for ax in (plane, loss, rates)] == [PLANE, LOSS, RATES]
