@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import html
 import re
 import time
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Container, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import ipywidgets as widgets
 import numpy as np
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from lib.report.sheet import Sheet
 
-T = TypeVar("T")
+P, T = ParamSpec("P"), TypeVar("T")
 Outcome: TypeAlias = Mapping[str, Estimate]  # over the models: "accuracy" on test samples, and all of `audit.audit`
 Measured: TypeAlias = tuple[tuple[Signals, ...], Attack]
 
@@ -223,6 +224,22 @@ def members_found(attacks: Mapping[str, Arrays], fpr: float = SURE) -> pd.DataFr
             hit = hit[np.argsort(-own[hit], kind="stable")]
             made.append(pd.DataFrame({"attack": name, "target": target, "index": at[hit], "score": own[hit]}))
     return pd.concat(made, ignore_index=True) if made else pd.DataFrame(columns=["attack", "target", "index", "score"])
+
+
+def undisturbed(answer: Callable[P, T]) -> Callable[P, T]:
+    """Python's garbage, of which figures leave much, is collected after an answer: that may take half a second."""
+
+    @wraps(answer)
+    def alone(*args: P.args, **kwargs: P.kwargs) -> T:
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            return answer(*args, **kwargs)
+        finally:
+            if collecting:
+                gc.enable()
+
+    return alone
 
 
 def begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
@@ -493,6 +510,7 @@ class Explorer(widgets.VBox, metaclass=_Kind):
         self.export.of = None
         self.settle(wrong)
 
+    @undisturbed
     def settle(self, wrong: str = "") -> None:
         """Shows what is stored, and what the rest would cost."""
         self._quiet = True  # what is set here does not call back
