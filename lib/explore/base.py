@@ -39,11 +39,12 @@ if TYPE_CHECKING:
 
     from lib.report.sheet import Sheet
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 Outcome: TypeAlias = Mapping[str, Estimate]  # over the models: "accuracy" on test samples, and all of `audit.audit`
 Measured: TypeAlias = tuple[tuple[Signals, ...], Attack]
 
-COLOURS = {"A": "#0b6fa4", "B": "#d1550b"}  # of two sides that are compared
+COLOURS = {"A": "#0b6fa4", "B": "#c44f08"}  # of two sides that are compared, dark enough for text
 STORED, OPEN = "● ", "○ "  # before an option that is stored, and before one that a click would train
 LOW = (0.01, 0.001)  # false positive rates at which true positives are counted
 KEPT = 8  # choices whose drawings are kept
@@ -106,7 +107,7 @@ class Frames:
         words = [(ax.get_title("left"), ax.get_xlabel(), ax.get_ylabel()) for ax in fig.axes]
         lines = [each and each.count("\n") + 1 for own in words for each in own]
         known, layout = self._known.setdefault((*fig.get_size_inches(), *lines), []), fig.get_layout_engine()
-        if fits := any(self._put(fig, places) == wide for places, wide in known[:-3:-1]):
+        if fits := any(self._put(fig, places) == wide for places, wide in known[:-4:-1]):
             fig._layout_engine = None
         canvas.draw()
         fig._layout_engine = layout
@@ -128,9 +129,14 @@ class Frames:
 
     @staticmethod
     def _widths(fig: Sheet) -> list[str]:
-        """Of each axis the longest label, all digits of which are as wide."""
-        labels = [each for ax in fig.axes for each in (ax.get_xticklabels(), ax.get_yticklabels())]
-        return [re.sub(r"\d", "0", max((one.get_text() for one in own), key=len, default="")) for own in labels]
+        """Of each axis the longest label, all digits of which are as wide; of one that lies, whether it has a label."""
+        made = []
+        for ax in fig.axes:
+            for labels, level in ((ax.get_xticklabels(), True), (ax.get_yticklabels(), False)):
+                longest = max((each.get_text() for each in labels), key=len, default="")
+                flat = level and longest and not labels[0].get_rotation()
+                made.append("x" if flat else re.sub(r"\d", "0", longest))
+        return made
 
 
 def picture(fig: Sheet, frames: Frames) -> str:
