@@ -15,7 +15,7 @@ from typing import Any
 from bench.ratios import Ratio, row
 from bench.scale import fresh_store
 from lib import files, paths
-from lib.explore import base
+from lib.explore import base, click
 
 ENOUGH = 0.2  # seconds
 
@@ -59,7 +59,7 @@ def answers(app: base.Explorer) -> dict[str, list[float]]:
 def main() -> dict[str, Ratio]:
     """Print and return the ratios."""
     found: dict[str, Ratio] = {}
-    base.Offer.tell = lambda self, wrong="": None  # type: ignore[method-assign]  # done aside
+    click.Offer.tell = lambda self, wrong="": None  # type: ignore[method-assign]  # done aside
     with fresh_store():
         for name in sorted(place.stem for place in (paths.NOTEBOOKS / "explore").glob("*.py")):
             for what, spent in answers(opened(name)).items():

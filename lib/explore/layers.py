@@ -20,8 +20,10 @@ from markupsafe import Markup
 from lib import BadInput, registry
 from lib.data import readers
 from lib.explore import base, side_by_side
-from lib.explore.base import AUTO, COLOURS, Shelf, View, marks, offer, stages_of, status
+from lib.explore.base import View, offer
+from lib.explore.look import AUTO, COLOURS, marks, stages_of, status
 from lib.explore.setting import FACTORS, Parts, Setting, choices, names, takes, word
+from lib.explore.shelf import Shelf
 from lib.explore.side_by_side import MEASURES, Side
 from lib.localization.disparity import Arrays
 from lib.recipe import Attack, CrossEntropy, Objective, Step

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from lib.audit import Estimate
-from lib.explore.base import stages_of
+from lib.explore.look import stages_of
 from lib.localization import disparity
 from lib.localization.disparity import Arrays
 from lib.report.markup import drawn, png

@@ -23,8 +23,10 @@ from lib.attacks import signals as scores
 from lib.audit import FloatArray
 from lib.data import readers
 from lib.data.designs import Role
-from lib.explore import base
-from lib.explore.base import WRAP, Shelf, View, percent
+from lib.explore import base, look
+from lib.explore.base import View
+from lib.explore.look import WRAP, percent
+from lib.explore.shelf import Shelf
 from lib.localization import courses, trajectories
 from lib.localization.difficulty import difficulty
 from lib.recipe import Attack, Attacker, Population, Setup, Signals, Step
@@ -60,7 +62,7 @@ class Time:
     share: float = 0.7
 
     def __post_init__(self) -> None:
-        base.pictured(self.setup.data)
+        look.pictured(self.setup.data)
 
     @cached_property
     def networks(self) -> Population:
@@ -195,7 +197,7 @@ def sheet(found: Seen) -> Sheet:
     from lib.report.sheet import SEQUENTIAL, Look
 
     styles = zip(SIDES, ("A", "B"), ("--", "-"), strict=True)
-    looks = {name: Look(name, base.COLOURS[letter], "", dash) for name, letter, dash in styles}
+    looks = {name: Look(name, look.COLOURS[letter], "", dash) for name, letter, dash in styles}
     means = [(LOSS, found.loss), (RATES, found.path)]
     made = [{"panel": panel, "series": name, "_x": i, "_y": row}
             for panel, values in means for side, name in enumerate(SIDES)
@@ -253,7 +255,7 @@ def move(fig: Sheet, found: Seen, at: int, sample: int, measure: str) -> None:
         fig.moving.append(ax.axvline(at, color=INK, linewidth=0.8, **over))
         for side, letter in enumerate("AB"):
             line = values[:, side, sample]
-            fig.moving += ax.plot(line, "--o" if letter == "A" else "-o", color=base.COLOURS[letter], linewidth=2,
+            fig.moving += ax.plot(line, "--o" if letter == "A" else "-o", color=look.COLOURS[letter], linewidth=2,
                                   markersize=4, **over)  # fmt: skip
 
 
@@ -369,7 +371,7 @@ class Explorer(base.Explorer):
         data, at = self._data(self.data.value), int(found.course.index[sample])
         classes = registry.find(self._studies[self.data.value].setup.data.name).classes
         rows = [(name, values[sample], found.rank(name)[sample]) for name, values in found.measures.items()]
-        picture = png(Image.fromarray(base.pictures(data.x[[at]])[0]))
+        picture = png(Image.fromarray(look.pictures(data.x[[at]])[0]))
         words = {"label": classes[data.labels[at]], "png": picture, "rows": rows, "moved": found.moved[sample]}
         return str(drawn("timed.html", sample=sample, at=at, number=len(found.course.index), **words))
 

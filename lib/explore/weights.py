@@ -20,7 +20,8 @@ from ipywidgets import HTML, Accordion, SelectionSlider
 
 from lib import BadInput, audit
 from lib.explore import base, rewinding
-from lib.explore.base import CELLS, View, marks, percent
+from lib.explore.base import View
+from lib.explore.look import CELLS, marks, percent
 from lib.explore.rewinding import LEAKS, Rewinding, Stored
 from lib.recipe import Random, Step
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lib import lab, store
-from lib.explore import base
+from lib.explore import aside, base, look
 
 
 @pytest.fixture
@@ -33,14 +33,14 @@ def offered(app: Any) -> bool:
 def work(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is done for an answer: "read" and a key, "draw". To train is refused."""
     done: list[str] = []
-    read, draw = store.read, base.Frames.draw
+    read, draw = store.read, look.Frames.draw
 
     def refuse(*steps: Any) -> None:
         raise AssertionError(f"{steps} are trained")
 
     monkeypatch.setattr(store, "read", lambda key: done.append(f"read {key}") or read(key))
-    monkeypatch.setattr(base.Frames, "draw", lambda *args: done.append("draw") or draw(*args))
-    for place, name in ((lab, "realize"), (base.aside, "Training")):
+    monkeypatch.setattr(look.Frames, "draw", lambda *args: done.append("draw") or draw(*args))
+    for place, name in ((lab, "realize"), (aside, "Training")):
         monkeypatch.setattr(place, name, refuse)
     return done
 

@@ -18,9 +18,9 @@ from PIL import Image
 from lib import BadInput, lab, store
 from lib.data import readers
 from lib.explore import layers
-from lib.explore.base import Shelf
 from lib.explore.layers import Explorer, explorer
 from lib.explore.setting import FACTORS, Setting, choices, differing
+from lib.explore.shelf import Shelf
 from lib.explore.side_by_side import MEASURES, SHOWN, Side, merged
 from lib.localization import disparity
 from lib.recipe import Augment, CrossEntropy, Data, Distance, Halves, Model, RelaxLoss, Schedule

@@ -13,7 +13,7 @@ import pytest
 
 from lib import BadInput, audit, registry, store
 from lib.data.designs import Role
-from lib.explore.base import percent
+from lib.explore.look import percent
 from lib.explore.pruning import GAPS, GONE, GRID, PLANE, Explorer, Measured, Pruning, explorer, gaps, shares
 from lib.recipe import (
     PPB,

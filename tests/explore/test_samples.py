@@ -15,7 +15,6 @@ import torch
 from lib import BadInput, audit, store
 from lib.data import designs
 from lib.data.designs import Role
-from lib.explore.base import Measured
 from lib.explore.samples import (
     EXPOSED,
     NEIGHBOURS,
@@ -33,6 +32,7 @@ from lib.explore.samples import (
     exposure,
     of_sample,
 )
+from lib.explore.shelf import Measured
 from lib.recipe import RMR, Data, LiRA, Model, Schedule, Setup, Threshold, VictimAttacker, Window
 from lib.training.diets import places
 from tests.explore.conftest import answered, offered, text

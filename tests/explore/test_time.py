@@ -15,7 +15,7 @@ from lib import BadInput, store
 from lib.attacks import signals as scores
 from lib.data import designs, readers
 from lib.data.designs import Role
-from lib.explore.base import Shelf
+from lib.explore.shelf import Shelf
 from lib.explore.time import FINAL, FORMS, LOSS, MOVED, PLANE, RATES, RULES, Explorer, Time, explorer, losses, seen
 from lib.localization import courses, trajectories
 from lib.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup

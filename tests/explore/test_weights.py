@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from lib import BadInput, audit, lab, selection, store
-from lib.explore.base import percent
+from lib.explore.look import percent
 from lib.explore.rewinding import GRID, Ranked, Rewinding, Stored, agree, rows, told
 from lib.explore.weights import NONE, Explorer, explorer, trend
 from lib.localization import score_maps
