@@ -53,7 +53,7 @@ app: $(VENV)/.app ## the explorers without code, on this machine; `make reproduc
 	@mkdir -p outputs/app
 	@for each in notebooks/explore/*.py; do \
 		$(VENV)/bin/jupytext --quiet --to ipynb --output outputs/app/$$(basename $$each .py).ipynb $$each; done
-	$(VENV)/bin/voila --token --Voila.ip=127.0.0.1 outputs/app
+	JUPYTER_CONFIG_PATH=$(CURDIR)/notebooks/.jupyter $(VENV)/bin/voila --token --Voila.ip=127.0.0.1 outputs/app
 
 $(VENV)/.app: $(VENV)/.ready
 	$(INSTALL) '.[app]'

@@ -12,6 +12,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -29,46 +30,44 @@ BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(not BROWSER, reason="NO CHROMIUM: install it to run these tests")]
 
 
-@pytest.fixture
-def lab_address(tmp_path: Path) -> Iterator[str]:
-    """A JupyterLab of its own, set up as `make lab` sets it up."""
+@contextmanager
+def served(place: Path, *command: str) -> Iterator[str]:
+    """The address of a server of Jupyter's on this machine, set up as `make lab` and `make app` set it up."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    folder = tmp_path / "notebooks"
-    shutil.copytree(paths.NOTEBOOKS, folder, ignore=shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints"))
-    command = [
-        sys.executable,
-        "-m",
-        "jupyter",
-        "lab",
-        "--no-browser",
-        "--ip=127.0.0.1",
-        f"--port={port}",
-        "--allow-root",
-    ]
     environment = os.environ | {
         "JUPYTER_CONFIG_PATH": str(paths.NOTEBOOKS / ".jupyter"),
-        "LEAK_ATLAS_OUTPUTS": str(tmp_path / "outputs"),
-        "HOME": str(tmp_path),
+        "LEAK_ATLAS_OUTPUTS": str(place / "outputs"),
+        "HOME": str(place),
     }
-    log = (tmp_path / "lab.log").open("w")
-    server = subprocess.Popen(
-        [*command, "--IdentityProvider.token=atlas", str(folder)], env=environment, stdout=log, stderr=log
-    )
     address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(120):
-            try:
-                urllib.request.urlopen(f"{address}/api/status?token=atlas", timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.5)
+    with (place / "server.log").open("w") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", *command, "--no-browser", f"--port={port}"],
+            env=environment, stdout=log, stderr=log,
+        )  # fmt: skip
+        try:
+            for _ in range(120):
+                try:
+                    urllib.request.urlopen(f"{address}/?token=atlas", timeout=1).close()
+                    break
+                except OSError:
+                    time.sleep(0.5)
+            yield address
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+@pytest.fixture
+def lab_address(tmp_path: Path) -> Iterator[str]:
+    """A JupyterLab of its own."""
+    folder = tmp_path / "notebooks"
+    shutil.copytree(paths.NOTEBOOKS, folder, ignore=shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints"))
+    own = "--ip=127.0.0.1", "--allow-root", "--IdentityProvider.token=atlas", str(folder)
+    with served(tmp_path, "jupyter", "lab", *own) as address:
         yield address
-    finally:
-        server.terminate()
-        server.wait(20)
-        log.close()
 
 
 @pytest.fixture
@@ -115,11 +114,31 @@ def run(page: "Page", notebook: str, smaller: str) -> None:
 
 
 def said(page: "Page", before: str = "") -> str:
-    """What the widget says, once that is not what it said before."""
+    """What the widget says, once that is not what it said before; its figure is there, its texts can be read."""
     page.wait_for_function(
         "was => ![was, ''].includes(document.querySelector('.leak-atlas-says').innerText)", arg=before, timeout=30_000
     )
+    page.locator("img[alt][src^='data:image/png']").last.wait_for()
+    assert page.evaluate(FAINT) == []
     return page.locator(".leak-atlas-says").inner_text()
+
+
+# Texts of an explorer whose contrast with what lies behind them is below WCAG's 4.5.
+FAINT = """() => {
+    const parts = text => text.match(/[\\d.]+/g).map(Number);
+    const light = rgb => rgb.slice(0, 3).map(v => v / 255)
+        .map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+    const behind = at => { for (; at; at = at.parentElement) {
+        const rgb = parts(getComputedStyle(at).backgroundColor);
+        if (rgb.length < 4 || rgb[3] > .9) return rgb; } return [255, 255, 255]; };
+    const root = document.querySelector('.leak-atlas-says').parentElement;
+    return [...root.querySelectorAll('*')].filter(each => each.offsetParent && !each.disabled &&
+        [...each.childNodes].some(node => node.nodeType == 3 && node.data.trim())).map(each => {
+            const [a, b] = [light(parts(getComputedStyle(each).color)), light(behind(each))].sort((x, y) => y - x);
+            return [each.textContent.trim().slice(0, 40), (a + .05) / (b + .05)];
+        }).filter(([_, ratio]) => ratio < 4.5);
+}"""
 
 
 def test_the_layer_explorer_opens_runs_and_answers(page: "Page") -> None:
@@ -148,25 +167,6 @@ def test_the_weight_explorer_opens_runs_and_answers(page: "Page") -> None:
     page.locator(".leak-atlas-train", has_text="train 12 networks, about").wait_for(timeout=60_000)
     page.locator(".leak-atlas-export").press("Enter")
     page.locator(".leak-atlas-links a").first.wait_for()
-    assert page.evaluate(FAINT) == []
-
-
-# Texts of an explorer whose contrast with what lies behind them is below WCAG's 4.5.
-FAINT = """() => {
-    const parts = text => text.match(/[\\d.]+/g).map(Number);
-    const light = rgb => rgb.slice(0, 3).map(v => v / 255)
-        .map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
-        .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
-    const behind = at => { for (; at; at = at.parentElement) {
-        const rgb = parts(getComputedStyle(at).backgroundColor);
-        if (rgb.length < 4 || rgb[3] > .9) return rgb; } return [255, 255, 255]; };
-    const root = document.querySelector('.leak-atlas-says').closest('.jp-OutputArea-output');
-    return [...root.querySelectorAll('*')].filter(each => each.offsetParent && !each.disabled &&
-        [...each.childNodes].some(node => node.nodeType == 3 && node.data.trim())).map(each => {
-            const [a, b] = [light(parts(getComputedStyle(each).color)), light(behind(each))].sort((x, y) => y - x);
-            return [each.textContent.trim().slice(0, 40), (a + .05) / (b + .05)];
-        }).filter(([_, ratio]) => ratio < 4.5);
-}"""
 
 
 def test_the_pruning_explorer_opens_runs_and_answers(page: "Page") -> None:
@@ -197,17 +197,51 @@ def test_the_sample_explorer_opens_runs_and_answers(page: "Page") -> None:
     assert "In epoch 3 of 3 of a round the window is at ranks 3 to 5" in said(page, before)
 
 
+SHORT = """axis = ['digits']
+axis_pixels = [0]
+width = 2
+pool = 100
+test = 40
+epochs = 2
+networks = 8
+judges = 8
+share = 0.5
+checkpoints = [0, 1, 2]"""  # explore/time
+
+
 def test_the_time_explorer_opens_runs_and_answers(page: "Page") -> None:
-    smaller = (
-        "axis = ['digits']\naxis_pixels = [0]\nwidth = 2\npool = 100\ntest = 40\nepochs = 2\nnetworks = 8\njudges = 8"
-    )
-    run(page, "explore/time.py", f"{smaller}\nshare = 0.5\ncheckpoints = [0, 1, 2]")
+    run(page, "explore/time.py", SHORT)
     before = said(page)
     assert "Epoch 2: LiRA with its threshold at 10 % FPR" in before
     handle = page.locator(".leak-atlas-epoch [role=slider]")
     handle.focus()
     handle.press("ArrowLeft")
     assert "Epoch 1: LiRA with its threshold at 10 % FPR" in said(page, before)
+
+
+def test_the_app_shows_an_explorer_and_asks_nobody_else(browser: "Browser", tmp_path: Path) -> None:
+    pytest.importorskip("voila")
+    import jupytext
+
+    node = jupytext.read(paths.NOTEBOOKS / "explore/time.py")
+    (given,) = (cell for cell in node.cells if "parameters" in cell.metadata.get("tags", []))
+    given.source += f"\n{SHORT}"
+    (tmp_path / "app").mkdir()
+    nbformat.write(node, tmp_path / "app/time.ipynb")
+    own = "voila", "--token=atlas", "--Voila.ip=127.0.0.1", str(tmp_path / "app")
+    with served(tmp_path, *own) as address:
+        page, left = browser.new_page(), list[str]()
+        page.on("requestfinished", lambda r: left.append(r.url))
+        page.on("requestfailed", lambda r: left.append(r.url) if r.failure != "csp" else None)
+        page.goto(f"{address}/?token=atlas")
+        page.goto(f"{address}/voila/render/time.ipynb?token=atlas")
+        page.locator(".leak-atlas-says").wait_for(timeout=180_000)
+        before = said(page)
+        handle = page.locator(".leak-atlas-epoch [role=slider]")
+        handle.focus()
+        handle.press("ArrowLeft")
+        assert "Epoch 1: LiRA with its threshold at 10 % FPR" in said(page, before)
+        assert left and not [url for url in left if not url.startswith((address, "data:", "blob:"))]
 
 
 # ---------------------------------------------------------------- planes that move, on a page that lies on a disk

@@ -6,122 +6,34 @@ stored of it. `figure` is what it shows now, for a page without a kernel.
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import html
-import time
-from collections.abc import Callable, Container, Coroutine, Iterable, Mapping, Sequence
+import gc
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import ipywidgets as widgets
-import numpy as np
-from numpy.typing import NDArray
-from traitlets import TraitError
+from traitlets import MetaHasTraits, TraitError
 
-from lib import BadInput, audit, code, duration, lab, nearest, store
-from lib.audit import Estimate
-from lib.audit.rates import false_positives
-from lib.explore import aside
-from lib.lab.plans import kinds, steps_of
+from lib import BadInput, nearest, store
+from lib.explore.click import Offer
+from lib.explore.look import AUTO, OPEN, STORED, WRAP, Frames, marks, percent, picture, status
+from lib.explore.shelf import SURE, members_found
 from lib.localization.disparity import Arrays
-from lib.recipe import Attack, Attacker, Data, Population, Signals, Step
+from lib.recipe import Step
 from lib.report.markup import drawn
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from lib.report.sheet import Sheet
 
-Outcome: TypeAlias = Mapping[str, Estimate]  # over the models: "accuracy" on test samples, and all of `audit.audit`
-Measured: TypeAlias = tuple[tuple[Signals, ...], Attack]
+P = ParamSpec("P")
+T = TypeVar("T")
 
-COLOURS = {"A": "#0b6fa4", "B": "#d1550b"}  # of two sides that are compared
-STORED, OPEN = "● ", "○ "  # before an option that is stored, and before one that a click would train
-LOW = (0.01, 0.001)  # false positive rates at which true positives are counted
-SURE = 0.01  # false positive rate at which members count as found
-WRAP = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"}  # a row of controls
-AUTO = {"width": "auto"}
-TABLES = ":is(.leak-atlas-table, .leak-atlas-tensors)"
-CELLS = f"<style>{TABLES} :is(th, td) {{ padding: 2px 10px }}</style>"  # a notebook's own reach no widget
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
-
-
-def marks(values: Iterable[Any], done: Container[Any], word: Callable[[Any], str] = percent) -> list[tuple[str, Any]]:
-    """Options of a control, each saying whether it is stored."""
-    return [((STORED if value in done else OPEN) + word(value), value) for value in values]
-
-
-def measured(models: Population, attackers: Mapping[str, Attacker], attack: str, victims: int) -> Measured:
-    """The signals of the first models, and how these are attacked by the others. BadInput on an unknown attack."""
-    if attack not in attackers:
-        raise BadInput(f"there is no attack '{attack}' to look at{nearest(attack, list(attackers))}")
-    return models.signals()[:victims], models.attack(attackers[attack], targets=victims)
-
-
-def stages_of(parts: Iterable[str]) -> list[str]:
-    """The stage of each part: `stage4` of `stage4.1`."""
-    return [name.partition(".")[0] for name in parts]
-
-
-def along(ax: Axes, tensors: Iterable[str]) -> None:
-    """An axis of tensors in the order of the network, each stage named once and parted from the next."""
-    from lib.report.sheet import FLOOR
-
-    stages = np.array(stages_of(tensors))
-    spans = {name: np.flatnonzero(stages == name) for name in dict.fromkeys(stages)}
-    ax.set_xlim(-0.7, len(stages) - 0.3)
-    ax.set_xticks([places.mean() for places in spans.values()], list(spans))
-    ax.grid(axis="x", visible=False)
-    ax.tick_params(axis="x", length=0)
-    for places in list(spans.values())[1:]:
-        ax.axvline(places[0] - 0.5, color=FLOOR, linewidth=1, zorder=0)
-
-
-def status(*lines: str) -> str:
-    """Sentences that a screen reader speaks when they change."""
-    text = "<br>".join(html.escape(line) for line in lines)
-    return f'<div role="status" aria-live="polite" style="line-height:1.5">{text}</div>'
-
-
-def picture(fig: Sheet) -> str:
-    """The sheet as an element with its own text for those who cannot see it.
-
-    The second time, only what moves is drawn: in a tenth of the time, so that a slider can be followed.
-    """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from PIL import Image
-
-    from lib.report.markup import png
-
-    canvas = FigureCanvasAgg(fig)
-    if fig.still is None:
-        canvas.draw()
-        fig.still = canvas.copy_from_bbox(fig.bbox)
-    canvas.restore_region(fig.still)
-    for artist in fig.moving:
-        artist.draw(canvas.get_renderer())
-    data, text = png(Image.fromarray(np.asarray(canvas.buffer_rgba())), compress_level=1), html.escape(fig.finding)
-    return f'<img alt="{text}" src="data:image/png;base64,{data}" style="width:{fig.bbox.width:.0f}px;max-width:none">'
-
-
-def pictured(data: Data) -> None:
-    """BadInput on data that are neither images nor bits."""
-    if data.kind not in ("images", "bits"):
-        raise BadInput(f"{data.name} is {data.kind}, of which there is no picture: take images or bits")
-
-
-def pictures(x: NDArray[Any]) -> NDArray[np.uint8]:
-    """Samples as pictures `(n, H, W, 3)`; bits lie row by row in a square, dark where they are set."""
-    if x.ndim == 2:
-        side = int(np.ceil(np.sqrt(x.shape[1])))
-        x = (255 * (1 - np.pad(x, ((0, 0), (0, side**2 - x.shape[1]))))).reshape(-1, side, side, 1).astype(np.uint8)
-    return np.broadcast_to(x, (*x.shape[:3], 3))
+KEPT = 8  # choices whose drawings are kept
 
 
 def offer(control: Any, options: Sequence[Any], otherwise: Any) -> Any:
@@ -134,147 +46,20 @@ def offer(control: Any, options: Sequence[Any], otherwise: Any) -> Any:
     return control.value
 
 
-class Shelf:
-    """Stored results, each read once. Nothing is computed: what is missing or damaged is not there."""
+def undisturbed(answer: Callable[P, T]) -> Callable[P, T]:
+    """Python's garbage, of which figures leave much, is collected after an answer: that may take half a second."""
 
-    def __init__(self) -> None:
-        self._read: dict[str, Arrays] = {}
-
-    def results(self, steps: Sequence[Step]) -> list[Arrays] | None:
-        """The arrays of each step; None where one is not there."""
-        for step in steps:
-            if step.key not in self._read and store.has(step.key):
-                try:
-                    self._read[step.key] = store.read(step.key).arrays
-                except store.Corrupt:
-                    store.discard(step.key)  # so that it is computed again when it is asked for
-        return [self._read[step.key] for step in steps] if all(step.key in self._read for step in steps) else None
-
-    def outcome(self, signals: Sequence[Step], attack: Attack) -> Outcome | None:
-        """What came of the models with these `signals`; None where that is not there."""
-        if not (found := self.results([*signals, attack])):
-            return None
-        accuracy = audit.over([float(each["accuracy_test"]) for each in found[:-1]], bounds=(0, 1))
-        return audit.audit(found[-1], LOW, attack.design_effect) | {"accuracy": accuracy}
-
-
-def members_found(attacks: Mapping[str, Arrays], fpr: float = SURE) -> pd.DataFrame:
-    """The members that each attack finds while at most a share `fpr` of a target's non-members passes for one.
-
-    A row a member and target, the surest first: `attack`, `target` (its place), `index` in the data set, `score`.
-    """
-    import pandas as pd
-
-    made = []
-    for name, found in attacks.items():
-        scores = np.atleast_2d(found["scores"])
-        index, member = (np.broadcast_to(found[each], scores.shape) for each in ("index", "member"))
-        for target, (own, inside, at) in enumerate(zip(scores, member, index, strict=True)):
-            outside = np.sort(own[~inside])[::-1]
-            allowed = int(false_positives(fpr, np.array(len(outside)))) if len(outside) else 0
-            hit = np.flatnonzero(inside & (own > (outside[allowed] if allowed < len(outside) else -np.inf)))
-            hit = hit[np.argsort(-own[hit], kind="stable")]
-            made.append(pd.DataFrame({"attack": name, "target": target, "index": at[hit], "score": own[hit]}))
-    return pd.concat(made, ignore_index=True) if made else pd.DataFrame(columns=["attack", "target", "index", "score"])
-
-
-def begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
-    """Does some work while a kernel answers; None where there is none, and the work was not begun."""
-    try:
-        return asyncio.get_running_loop().create_task(work)
-    except RuntimeError:
-        work.close()
-        return None
-
-
-class Offer(widgets.VBox):
-    """Says what is missing and what it would cost, and computes it on a click, aside, until it is cancelled.
-
-    `steps` are all that is looked at now, one list for each asker; `done` is called after a click, with what went
-    wrong or with nothing. Where there is no kernel, all is done at once.
-    """
-
-    def __init__(self, steps: Callable[[], list[list[Any]]], done: Callable[[str], None]) -> None:
-        self._steps, self._done = steps, done
-        self._counting: asyncio.Task[None] | None = None
-        self._training: asyncio.Task[None] | None = None
-        self._aside: aside.Training | None = None
-        self.cost = widgets.HTML().add_class("leak-atlas-cost")
-        self.train = widgets.Button(button_style="primary", icon="play", layout=AUTO).add_class("leak-atlas-train")
-        self.train.on_click(self._compute)
-        self.bar = widgets.FloatProgress(max=1.0, layout={"width": "180px"})
-        self.progress = widgets.HTML().add_class("leak-atlas-progress")
-        self.cancel = widgets.Button(description="cancel", icon="stop", layout=AUTO).add_class("leak-atlas-cancel")
-        self.cancel.on_click(lambda _: self._aside and self._aside.cancel())
-        self._running = widgets.HBox([self.bar, self.progress, self.cancel], layout=WRAP)
-        self._running.layout.display = self.train.layout.display = "none"
-        super().__init__([widgets.HBox([self.train, self.cost], layout=WRAP), self._running])
-
-    def tell(self, wrong: str = "") -> None:
-        """Counts what is missing now; `wrong` says why that cannot be."""
-        if self._counting:
-            self._counting.cancel()  # what the last choice would have cost
-        self._say(aside.Cost("", wrong))
-        asked = self._steps()
-        if wrong or all(step.stored and store.has(step.key) for step in steps_of(asked)):
-            return
-        self.cost.value = status("counting what it costs ...")
-        self._counting = begin(self._count(asked))
-        if not self._counting:
-            try:
-                self._say(aside.cost(asked))
-            except BadInput as error:
-                self._say(aside.Cost("", str(error)))
-
-    async def _count(self, asked: list[list[Any]]) -> None:
+    @wraps(answer)
+    def alone(*args: P.args, **kwargs: P.kwargs) -> T:
+        collecting = gc.isenabled()
+        gc.disable()
         try:
-            self._say(await aside.count(asked))
-        except BadInput as error:
-            self._say(aside.Cost("", str(error)))
+            return answer(*args, **kwargs)
+        finally:
+            if collecting:
+                gc.enable()
 
-    def _say(self, cost: aside.Cost) -> None:
-        self.train.description, self.cost.value = cost.offer, status(cost.unless)
-        self.train.layout.display = None if cost.offer else "none"
-        self.train.disabled = bool(self._training)
-
-    def _compute(self, _: Any) -> None:
-        if self._training or self.train.disabled:
-            return
-        self.train.disabled = True
-        wrong, asked = "", self._steps()
-        try:
-            used = list(kinds(steps_of(asked)))
-            code.check_files(used)  # or the other process would read another source
-            self._training = None if code.in_cell(used) else begin(self._follow(asked, self.train.description))
-            if self._training:
-                return
-            lab.realize(*asked)
-        except (BadInput, lab.Failed) as error:
-            wrong = str(error)
-        self._done(wrong)
-
-    async def _follow(self, asked: list[list[Any]], what: str) -> None:
-        """Shows how a training gets on; other controls can be moved meanwhile."""
-        wrong, start = "", (began := time.monotonic())
-        self.bar.value, self._running.layout.display, self.cancel.disabled = 0.0, None, True
-        self.progress.value = status(f"{what}: starting ...")
-        try:
-            self._aside = await asyncio.to_thread(aside.Training, asked)
-            self.cancel.disabled = False
-            async for share, done, steps in self._aside:
-                now = time.monotonic()
-                began = now if done == 0 else began  # torch is loaded before that
-                spent, pace = now - start, (now - began) / max(share, 1e-9)
-                left = f", about {duration(pace * (1 - share))} left" if 0.02 < share < 1 else ""
-                self.bar.value = share
-                self.progress.value = status(f"{what}: {done} of {steps} steps, {duration(spent)} so far{left}")
-        except lab.Failed as error:
-            wrong = str(error)
-        ended = "cancelled; what is finished is kept" if self._aside and self._aside.cancelled else ""
-        self.bar.layout.display = self.cancel.layout.display = "none" if ended else None
-        self.progress.value, self._running.layout.display = status(ended), None if ended else "none"
-        self._training = self._aside = None
-        self._done(wrong)
+    return alone
 
 
 class View(NamedTuple):
@@ -308,7 +93,11 @@ def _data(table: pd.DataFrame) -> str:
     return f"data:text/csv;base64,{base64.b64encode(raw).decode()}"
 
 
-class Explorer(widgets.VBox):
+class _Kind(MetaHasTraits, ABCMeta):
+    """Of widgets that cannot be made while an abstract method is missing."""
+
+
+class Explorer(widgets.VBox, metaclass=_Kind):
     """Controls, an offer, sentences and a picture; `steps` and `look` are a kind's own."""
 
     view: View
@@ -316,6 +105,7 @@ class Explorer(widgets.VBox):
     def __init__(self) -> None:
         self._quiet, self._named, self._starts = False, dict[str, Any](), dict[str, Any]()
         self._there, self._settled = dict[Any, bool](), False  # whether a choice is stored
+        self._made, self._frames = dict[Any, Any](), Frames()
         self.says, self.picture = widgets.HTML().add_class("leak-atlas-says"), widgets.HTML()
         self.offer = Offer(self.steps, self.computed)
         self.offer.layout.min_height = "36px"  # so that nothing jumps when the button comes
@@ -355,21 +145,30 @@ class Explorer(widgets.VBox):
         moved = [f"{name}={value!r}" for name, value in self.state.items() if value != self._starts[name]]
         return f"app.choose({', '.join(moved)})"
 
+    @abstractmethod
     def steps(self) -> list[list[Any]]:
         """All that is looked at, one list for each asker."""
-        raise NotImplementedError
 
+    @abstractmethod
     def look(self) -> View:
         """Lets the controls offer what can be chosen now; what is stored at this choice."""
-        raise NotImplementedError
 
+    @abstractmethod
     def needs(self, name: str, value: Any) -> Sequence[Step]:
         """Whatever has to be stored, so that a figure could be shown if control `name` had another value."""
-        raise NotImplementedError
 
     def attacks(self) -> dict[str, Arrays]:
         """What is shown of attacks, by the words for them."""
         return {}
+
+    def kept(self, choice: Any, make: Callable[[], T], lasting: Callable[[T], bool] = lambda made: True) -> T:
+        """What `make` makes of a choice: once, if it is `lasting`, while it is among the last KEPT."""
+        made: T = self._made.pop(choice) if choice in self._made else make()
+        if lasting(made):
+            self._made[choice] = made  # the latest stands last
+        while len(self._made) > KEPT:
+            del self._made[next(iter(self._made))]
+        return made
 
     @property
     def figure(self) -> Sheet:
@@ -428,9 +227,11 @@ class Explorer(widgets.VBox):
     def computed(self, wrong: str) -> None:
         """Something was computed, or went wrong."""
         self._there.clear()
+        self._made.clear()
         self.export.of = None
         self.settle(wrong)
 
+    @undisturbed
     def settle(self, wrong: str = "") -> None:
         """Shows what is stored, and what the rest would cost."""
         self._quiet = True  # what is set here does not call back
@@ -440,7 +241,7 @@ class Explorer(widgets.VBox):
             self._quiet = False
         if not self._settled:  # a kind may say in its first look what its controls begin with
             self._starts, self._settled = self.state, True
-        self.picture.value = picture(view.sheet) if view.sheet else ""
+        self.picture.value = picture(view.sheet, self._frames) if view.sheet else ""
         self.says.value = status(*view.missing, *view.said)
         if self.export.of != self.state:  # they are of what was shown before
             self.export.links.value = ""

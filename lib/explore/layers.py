@@ -9,7 +9,7 @@ Every control looks at what the store has. What it lacks is computed on a click,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
@@ -20,8 +20,10 @@ from markupsafe import Markup
 from lib import BadInput, registry
 from lib.data import readers
 from lib.explore import base, side_by_side
-from lib.explore.base import AUTO, COLOURS, Shelf, View, marks, offer, stages_of, status
-from lib.explore.setting import FACTORS, Setting, choices, names, takes, word
+from lib.explore.base import View, offer
+from lib.explore.look import AUTO, COLOURS, marks, stages_of, status
+from lib.explore.setting import FACTORS, Parts, Setting, choices, names, takes, word
+from lib.explore.shelf import Shelf
 from lib.explore.side_by_side import MEASURES, Side
 from lib.localization.disparity import Arrays
 from lib.recipe import Attack, CrossEntropy, Objective, Step
@@ -34,6 +36,13 @@ TITLE = Markup('<b style="color:{};font-size:17px">{}</b> {}<br>{}')  # of a sid
 def named(letter: str, factor: str) -> str:
     """The control of a side's factor: `A_stage4_stride`."""
     return f"{letter}_{factor}".replace("-", "").replace(" ", "_")
+
+
+@lru_cache(maxsize=4096)
+def _needed(setting: Setting, factor: str, value: Any, moment: int | None, parts: Parts) -> Sequence[Step]:
+    """What a profile needs where one factor has another value: pairs come together, so that the last one tells."""
+    changed = setting.but(factor, value)
+    return changed.distances(moment if moment is None or moment < changed.schedule.epochs else None, parts)[-1:]
 
 
 # --- the widget -----------------------------------------------------------------------------------------------------
@@ -109,9 +118,7 @@ class Explorer(base.Explorer):
 
     def needs(self, name: str, value: Any) -> Sequence[Step]:
         letter, factor = next(each for each in product(COLOURS, FACTORS) if named(*each) == name)
-        setting = self.settings[letter].but(factor, self._offered[factor][value])
-        moment = self._moment if self._moment is None or self._moment < setting.schedule.epochs else None
-        return setting.distances(moment, self.parts.value)[-1:]  # pairs come together
+        return _needed(self.settings[letter], factor, self._offered[factor][value], self._moment, self.parts.value)
 
     @property
     def _moment(self) -> int | None:
@@ -173,7 +180,8 @@ class Explorer(base.Explorer):
         part = offer(self.part, offered, (same or stages)[-1])
         for side in sides:
             self.samples[side.letter].value = self._gallery(side, part)
-        return View(side_by_side.sheet(sides, part), side_by_side.told(sides, part), missing)
+        sheet = self.kept((*sides, part), partial(side_by_side.sheet, sides, part))
+        return View(sheet, side_by_side.told(sides, part), missing)
 
     def _leak(self, setting: Setting) -> str:
         """How accurate the networks are that know half of the pool, and how well an attack tells which half."""

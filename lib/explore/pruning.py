@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -22,8 +22,10 @@ from lib import BadInput, audit, nearest, registry
 from lib.attacks import signals as scores
 from lib.audit import Estimate
 from lib.data.designs import Role
-from lib.explore import base
-from lib.explore.base import Measured, Outcome, Shelf, View, along, marks, percent
+from lib.explore import base, shelf
+from lib.explore.base import View
+from lib.explore.look import along, marks, percent
+from lib.explore.shelf import Measured, Outcome, Shelf
 from lib.localization import divergence
 from lib.recipe import Attacker, Objective, Population, Pruner, Schedule, Setup, Sparsity, Step
 from lib.report.markup import drawn
@@ -65,7 +67,7 @@ class Pruning:
 
     def measured(self, models: Population, attack: str) -> Measured:
         """The victims' signals, and how they are attacked by the others."""
-        return base.measured(models, self.attackers, attack, self.victims)
+        return shelf.measured(models, self.attackers, attack, self.victims)
 
     def gone(self, pruner: Pruner, sparsity: float) -> list[Sparsity]:
         """Of each victim what is pruned, which does not depend on the defence."""
@@ -240,7 +242,9 @@ class Explorer(base.Explorer):
         gone = shares(counted) if counted else None
         words = {"names": names, "at": at, "planes": planes, "gaps": found, "classes": classes, "gone": counted}
         said = drawn("pruned.txt", **words, attack=self.attack.value, mean=np.mean, percent=percent).splitlines()
-        fig = sheet(planes, found, gone, names, classes, here)
+        known = [(name, series, frozenset(planes[series]), series in found) for series, name in names.items()]
+        key = *known, self.attack.value, here, gone is not None
+        fig = self.kept(key, partial(sheet, planes, found, gone, names, classes, here))
         fig.finding = " ".join(said)
         return View(fig, said, missing)
 

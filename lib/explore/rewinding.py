@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lib import BadInput, nearest, selection
-from lib.explore.base import COLOURS, LOW, Outcome, Shelf, along, percent
+from lib.explore.look import COLOURS, along, percent
+from lib.explore.shelf import LOW, Outcome, Shelf
 from lib.localization import score_maps
 from lib.localization.disparity import Arrays
 from lib.recipe import SNIP, Attack, Attacker, Criterion, LiRA, Objective, Population, Schedule, Score, Step

@@ -24,8 +24,10 @@ from lib import BadInput, audit, nearest, registry
 from lib.audit import Estimate, FloatArray
 from lib.data import designs, readers
 from lib.data.designs import Role
-from lib.explore import base
-from lib.explore.base import Measured, Shelf, View, marks, percent
+from lib.explore import base, look, shelf
+from lib.explore.base import View
+from lib.explore.look import marks, percent
+from lib.explore.shelf import Measured, Outcome, Shelf
 from lib.localization.samples import divided, parted, visited
 from lib.recipe import RMR, Attacker, Memorization, Population, Pruner, Schedule, Setup, Step, Window
 from lib.report.markup import drawn, png
@@ -82,7 +84,7 @@ class Samples:
     head: bool = True
 
     def __post_init__(self) -> None:
-        base.pictured(self.setup.data)
+        look.pictured(self.setup.data)
 
     @cached_property
     def grid(self) -> tuple[list[int], list[int]]:
@@ -112,7 +114,7 @@ class Samples:
         return self.ranking.shuffle() if order == RANDOM else self.ranking
 
     def measured(self, models: Population, attack: str) -> Measured:
-        return base.measured(models, self.attackers, attack, self.victims)
+        return shelf.measured(models, self.attackers, attack, self.victims)
 
     def steps(self, attack: str, *ways: Way) -> list[Any]:
         """The scores in each order, Base, and all that is looked at of some ways."""
@@ -153,7 +155,7 @@ class Pool:
         return index[nearest], far[nearest]
 
     def pictures(self, index: NDArray) -> NDArray[np.uint8]:
-        return base.pictures(self.data.x[index])
+        return look.pictures(self.data.x[index])
 
     def strip(self, members: pd.DataFrame) -> NDArray[np.uint8]:
         """Members as one picture: a row for each class, a column for each rank."""
@@ -248,7 +250,7 @@ def sheet(
     from lib.report.sheet import FAINT, INK, WASH, Look, limits, spans
 
     names, ranks = [*exposed], np.arange(1, len(visits) + 1)
-    styles = zip(names, (INK, base.COLOURS["B"]), "-:", strict=False)
+    styles = zip(names, (INK, look.COLOURS["B"]), "-:", strict=False)
     looks = {name: Look(name, colour, "o", dash) for name, colour, dash in styles}
     made = [{"panel": EXPOSED, "series": name, "_x": i + 1, "value": one}
             for name, each in exposed.items() for i, one in enumerate(each)]  # fmt: skip
@@ -267,7 +269,7 @@ def sheet(
             ax.tick_params(length=0)
         elif panel == VISITS:
             ax.bar(ranks, visits, 0.9, color=WASH, edgecolor=FAINT, linewidth=0.6, label="visits of the whole round")
-            ax.bar([1], [0], color=base.COLOURS["B"], alpha=0.6, label="until the epoch that is shown")
+            ax.bar([1], [0], color=look.COLOURS["B"], alpha=0.6, label="until the epoch that is shown")
             ax.axhline(epochs, color=INK, linewidth=1.2, label="Base")
             ax.set_ylim(0, 1.1 * epochs)
         else:
@@ -298,9 +300,9 @@ def move(fig: Sheet, window: Window, epoch: int, chosen: tuple[int, int], ranks:
     frame = Rectangle((chosen[0] + 0.5, chosen[1] - 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=2, **over)
     fig.moving.append(strip.add_patch(frame))
     for ax in (strip, visits):
-        fig.moving.append(ax.axvspan(start, end, fill=False, edgecolor=base.COLOURS["B"], linewidth=2, **over))
+        fig.moving.append(ax.axvspan(start, end, fill=False, edgecolor=look.COLOURS["B"], linewidth=2, **over))
     so_far = window.visits(ranks, epoch + 1)
-    fig.moving += visits.bar(range(1, ranks + 1), so_far, 0.9, color=base.COLOURS["B"], alpha=0.6, **over)
+    fig.moving += visits.bar(range(1, ranks + 1), so_far, 0.9, color=look.COLOURS["B"], alpha=0.6, **over)
 
 
 # --- the widget -----------------------------------------------------------------------------------------------------
@@ -354,10 +356,6 @@ class Explorer(base.Explorer):
     def attacks(self) -> dict[str, Arrays]:
         return self._chosen.get("attacks", {})
 
-    def computed(self, wrong: str) -> None:
-        self._chosen = {}
-        super().computed(wrong)
-
     def _asked(self, way: Way | None) -> Measured:
         return self._measured(self.data.value, way, self.attack.value)
 
@@ -377,13 +375,14 @@ class Explorer(base.Explorer):
         self.epoch.max = study.schedule.epochs
         base.offer(self.label, [(name, i) for i, name in enumerate(self._pool(self.data.value).classes)], 0)
 
-    def _draw(self, study: Samples, pool: Pool, ranking: Arrays, by: Arrays) -> dict[str, Any]:
+    def _draw(
+        self, study: Samples, pool: Pool, scores: tuple[Arrays, Arrays], asked: Mapping[str, Measured],
+        outcomes: Mapping[str, Outcome],
+    ) -> dict[str, Any]:  # fmt: skip
         """What neither the epoch nor the chosen sample changes."""
-        way, epochs = self._way, study.schedule.epochs
+        (ranking, by), way, epochs = scores, self._way, study.schedule.epochs
         members = [pool.members(victim, ranking, by, way.order) for victim in range(study.victims)]
         mine = members[self.victim.value]
-        asked = {"Base": self._asked(None), str(way): self._asked(way)}
-        outcomes = {name: one for name, of in asked.items() if (one := self._shelf.outcome(*of))}
         attacks = {name: found[0] for name in outcomes if (found := self._shelf.results(asked[name][1:]))}
         exposed = {name: by_rank(scored, members) for name, scored in attacks.items()}
         visits = np.array(way.window.visits(max(frame["rank"].max() for frame in members) + 1, epochs))
@@ -395,7 +394,7 @@ class Explorer(base.Explorer):
             "groups": {name: by_visits(pool, scored, by, way.window, epochs) for name, scored in attacks.items()},
         }  # fmt: skip
         fig = sheet(title, pool.strip(mine), pool.classes, visits[: mine["rank"].max() + 1], epochs, exposed)
-        return {"told": told, "sheet": fig, "attacks": attacks, "visits": visits, "asked": [*asked],
+        return {"told": told, "sheet": fig, "attacks": attacks, "visits": visits,
                 "table": by_part(ranking, attacks)}  # fmt: skip
 
     def look(self) -> View:
@@ -405,9 +404,10 @@ class Explorer(base.Explorer):
         scores = self._shelf.results([study.ranking, study.ranked(way.order)])
         if not scores:
             return View(None, [], ["The memorization scores are not there yet."])
-        key = self.data.value, way, self.attack.value, self.victim.value
-        if key != self._chosen.get("key"):
-            self._chosen = self._draw(study, pool, *scores) | {"key": key}
+        asked = {"Base": self._asked(None), str(way): self._asked(way)}
+        outcomes = {name: one for name, of in asked.items() if (one := self._shelf.outcome(*of))}
+        key = self.data.value, way, self.attack.value, self.victim.value, *outcomes
+        self._chosen = self.kept(key, lambda: self._draw(study, pool, (scores[0], scores[1]), asked, outcomes))
         told, fig = self._chosen["told"], self._chosen["sheet"]
         own = told["members"][told["members"]["label"] == self.label.value]
         self.rank.max = len(own)
@@ -419,9 +419,9 @@ class Explorer(base.Explorer):
         move(fig, way.window, epoch, (self.rank.value - 1, self.label.value), told["members"]["rank"].max() + 1)
         fig.finding = " ".join(said)
         self.sample.value = self._card(study, pool, scores[0], sample)
-        self.parts.value = base.CELLS + self.table.drawn("html") if self._chosen["table"] else ""
+        self.parts.value = look.CELLS + self.table.drawn("html") if self._chosen["table"] else ""
         missing = [f"{name}: not trained yet at this choice, or not attacked so."
-                   for name in self._chosen["asked"] if name not in told["outcomes"]]  # fmt: skip
+                   for name in asked if name not in outcomes]  # fmt: skip
         return View(fig, said, missing)
 
     @property
@@ -458,7 +458,7 @@ class Explorer(base.Explorer):
         words = {"error": ranking["error"][place[0]], "outside": ranking["outside"][place[0]], "rank": self.rank.value}
         words |= {"victim": self.victim.value, "visits": self._chosen["visits"][self.rank.value - 1]}
         words["confidence"] = study.ranking.measure == "confidence"
-        words["table"] = Markup(base.CELLS + report.table(rows, caption=caption).drawn("html") if rows else "")
+        words["table"] = Markup(look.CELLS + report.table(rows, caption=caption).drawn("html") if rows else "")
         return str(drawn("remembered.html", tiles=tiles, **words))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from lib.audit import Estimate
-from lib.explore.base import stages_of
+from lib.explore.look import stages_of
 from lib.localization import disparity
 from lib.localization.disparity import Arrays
 from lib.report.markup import drawn, png
@@ -159,7 +159,7 @@ def sheet(sides: Sequence[Side], part: str) -> Sheet:
         ax.set_xticks(range(len(stages)), stages)
         ax.set_xlim(-0.5, len(stages) - 0.5)
         ax.grid(axis="x", visible=False)
-        ax.locator_params(axis="y", nbins=4 if panel == GAP else 6)
+        ax.locator_params(axis="y", nbins=2 if panel == GAP else 6)
 
     left = [PROFILE] * 3 + [GAP if gaps else PROFILE]
     panels = [[left[i], left[i], right[i * len(sides) // 4]] for i in range(4)]

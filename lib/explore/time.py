@@ -23,8 +23,10 @@ from lib.attacks import signals as scores
 from lib.audit import FloatArray
 from lib.data import readers
 from lib.data.designs import Role
-from lib.explore import base
-from lib.explore.base import WRAP, Shelf, View, percent
+from lib.explore import base, look
+from lib.explore.base import View
+from lib.explore.look import WRAP, percent
+from lib.explore.shelf import Shelf
 from lib.localization import courses, trajectories
 from lib.localization.difficulty import difficulty
 from lib.recipe import Attack, Attacker, Population, Setup, Signals, Step
@@ -60,7 +62,7 @@ class Time:
     share: float = 0.7
 
     def __post_init__(self) -> None:
-        base.pictured(self.setup.data)
+        look.pictured(self.setup.data)
 
     @cached_property
     def networks(self) -> Population:
@@ -114,6 +116,11 @@ class Seen:
     null: FloatArray | None
     loss: FloatArray  # (E, 2, n)
     measures: Mapping[str, FloatArray]  # by which samples are coloured, each (n,)
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is nothing more that could come to be stored."""
+        return self.null is not None and len(self.measures) > 1
 
     @cached_property
     def aside(self) -> FloatArray:
@@ -190,7 +197,7 @@ def sheet(found: Seen) -> Sheet:
     from lib.report.sheet import SEQUENTIAL, Look
 
     styles = zip(SIDES, ("A", "B"), ("--", "-"), strict=True)
-    looks = {name: Look(name, base.COLOURS[letter], "", dash) for name, letter, dash in styles}
+    looks = {name: Look(name, look.COLOURS[letter], "", dash) for name, letter, dash in styles}
     means = [(LOSS, found.loss), (RATES, found.path)]
     made = [{"panel": panel, "series": name, "_x": i, "_y": row}
             for panel, values in means for side, name in enumerate(SIDES)
@@ -248,7 +255,7 @@ def move(fig: Sheet, found: Seen, at: int, sample: int, measure: str) -> None:
         fig.moving.append(ax.axvline(at, color=INK, linewidth=0.8, **over))
         for side, letter in enumerate("AB"):
             line = values[:, side, sample]
-            fig.moving += ax.plot(line, "--o" if letter == "A" else "-o", color=base.COLOURS[letter], linewidth=2,
+            fig.moving += ax.plot(line, "--o" if letter == "A" else "-o", color=look.COLOURS[letter], linewidth=2,
                                   markersize=4, **over)  # fmt: skip
 
 
@@ -267,7 +274,7 @@ class Explorer(base.Explorer):
         self._studies, self._shelf, first = studies, Shelf(), next(iter(studies))
         self._steps = cache(lambda name, attack: studies[name].steps(attack))
         self._data = cache(lambda name: readers.load(studies[name].setup.data.name, studies[name].setup.data.pixels))
-        self._chosen: tuple[Any, Seen | None, Sheet | None] = (None, None, None)
+        self._found: Seen | None = None
         self.data = self.listed("data", list(studies), first)
         self.attack = self.listed("attack", list(studies[first].attackers), attack)
         self.rule = self.listed("rule", list(RULES), rule, "threshold")
@@ -308,21 +315,20 @@ class Explorer(base.Explorer):
         found = self._shelf.results([study.course(self.attack.value)[study.epochs[self.epoch.value]]])
         return {f"{self.attack.value}, {when(study.epochs[self.epoch.value])}": found[0]} if found else {}
 
-    def computed(self, wrong: str) -> None:
-        self._chosen = (None, None, None)
-        super().computed(wrong)
+    def _draw(self, study: Time, *asked: Any) -> tuple[Seen | None, Sheet | None]:
+        found = seen(study, self._shelf, *asked)
+        return found, sheet(found) if found else None
 
     def look(self) -> View:
         study, self.card_.value = self._studies[self.data.value], ""
         base.offer(self.epoch, self._epochs(self.data.value), len(study.epochs) - 1)
         key = self.data.value, self.attack.value, self.rule.value, self.form.value
-        if key != self._chosen[0]:
-            found = seen(study, self._shelf, *key[1:])
-            complete = found and found.null is not None and len(found.measures) > 1
-            self.mark("data", list(self._studies))
-            self.mark("attack", list(study.attackers))
-            self._chosen = key if complete else None, found, sheet(found) if found else None
-        _, found, fig = self._chosen
+        found, fig = self.kept(
+            key, partial(self._draw, study, *key[1:]), lambda made: bool(made[0] and made[0].complete)
+        )
+        self._found = found
+        for name, options in (("data", self._studies), ("attack", study.attackers)):
+            self.mark(name, list(options))
         if not found or not fig:
             return View(None, [], [f"The course of {self.attack.value} is not there yet."])
         base.offer(self.colour, list(found.measures), FINAL)
@@ -347,7 +353,7 @@ class Explorer(base.Explorer):
         """All samples over all epochs, for a page without a kernel. Raises BadInput where they are not stored."""
         from lib import report
 
-        found = self._chosen[1]
+        found = self._found
         if not self.figure or not found:
             raise BadInput("nothing moves")
         title = f"{self.data.value}, {self.attack.value}, threshold at {self.rule.value}, {self.form.value} rates"
@@ -365,7 +371,7 @@ class Explorer(base.Explorer):
         data, at = self._data(self.data.value), int(found.course.index[sample])
         classes = registry.find(self._studies[self.data.value].setup.data.name).classes
         rows = [(name, values[sample], found.rank(name)[sample]) for name, values in found.measures.items()]
-        picture = png(Image.fromarray(base.pictures(data.x[[at]])[0]))
+        picture = png(Image.fromarray(look.pictures(data.x[[at]])[0]))
         words = {"label": classes[data.labels[at]], "png": picture, "rows": rows, "moved": found.moved[sample]}
         return str(drawn("timed.html", sample=sample, at=at, number=len(found.course.index), **words))
 

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ipywidgets import HTML, Accordion, SelectionSlider
 
 from lib import BadInput, audit
 from lib.explore import base, rewinding
-from lib.explore.base import CELLS, View, marks, percent
+from lib.explore.base import View
+from lib.explore.look import CELLS, marks, percent
 from lib.explore.rewinding import LEAKS, Rewinding, Stored
 from lib.recipe import Random, Step
 
@@ -72,7 +74,7 @@ class Explorer(base.Explorer):
             study.scores(name)
         super().__init__()
         self._stored = Stored(study, [*rewinding.GRID, *rates, rate])
-        self._chosen: Any = None  # for which the sheet is drawn
+        self._chosen: Any = None  # what is read of the store
         names, defences, attacks = list(study.criteria), list(study.defences), list(study.attackers)
         models = [(f"model {i}", i) for i in range(len(study.ordinary))]
         scores = {"A": (names, a), "B": ([NONE, *names], b or NONE)}
@@ -128,23 +130,25 @@ class Explorer(base.Explorer):
 
         named = {letter: each.value for letter, each in self.scores.items() if each.value != NONE}
         study, defence, attack, leak = self._stored.of, self.defence.value, self.attack.value, self.leak.value
-        if (chosen := (named, self.model.value, defence, attack, leak)) != self._chosen:  # not only the rate has moved
+        if (chosen := (*named.values(), self.model.value, defence, attack)) != self._chosen:  # more than the rate moved
             self._chosen, self._references = chosen, self._stored.outcomes(study.references(defence), attack)
-            self._sides = [self._stored.side(*each, self.model.value, defence, attack) for each in named.items()]
-            self._sheet = rewinding.sheet(self._sides, self._references, self._stored.rates, leak)
-        base.offer(self.rate, marks(self._stored.rates, self._sides[0].outcomes), self.rate.value)  # by score A
+            self._sides = [self._stored.side(*each, *chosen[-3:]) for each in named.items()]
+        rates, sides, found = self._stored.rates, self._sides, self._references
+        shown = *chosen, leak, *found, *((frozenset(side.outcomes), bool(side.ranked)) for side in sides)
+        sheet = self.kept(shown, partial(rewinding.sheet, sides, found, rates, leak))
+        base.offer(self.rate, marks(rates, sides[0].outcomes), self.rate.value)  # by score A
         for name, control in (("A", self.scores["A"]), ("B", self.scores["B"]), ("defence", self.defence),
                               ("attack", self.attack)):  # fmt: skip
             self.mark(name, [each if isinstance(each, str) else each[1] for each in control.options])
-        rate, sides, found = self.rate.value, self._sides, self._references
+        rate = self.rate.value
         missing = [f"The score of {side.letter} ({side.name}) is not stored." for side in sides if not side.ranked]
         said = rewinding.told(sides, rate, found)
-        rewinding.move(self._sheet, sides, rate)
-        self._sheet.finding = " ".join(said)
+        rewinding.move(sheet, sides, rate)
+        sheet.finding = " ".join(said)
         known = len(missing) < len(sides)
         self.cells.value = CELLS + self.table.drawn("html") if known else ""
         self.tensors.value = CELLS + report.table(rewinding.tensors(sides, rate)).drawn("html") if known else ""
-        return View(self._sheet, said, missing)
+        return View(sheet, said, missing)
 
     @property
     def table(self) -> Table:

@@ -142,9 +142,10 @@ def draw(
     for panel, ax in grid.items():
         for table, mark in layers:
             series = looks if hue is None or hue in table else {None: Look("", QUIET, "o", "-")}
-            for name, look in series.items():
-                if len(rows := only(only(table, facet, panel), hue, name)):
-                    mark(ax, rows, look)
+            if len(here := only(table, facet, panel)):
+                for name, look in series.items():
+                    if len(rows := only(here, hue, name)):
+                        mark(ax, rows, look)
         dress(panel, ax)
         spec = ax.get_subplotspec()
         part = len(spec.colspan) / spec.get_gridspec().ncols if spec else 1.0

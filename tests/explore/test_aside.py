@@ -11,8 +11,8 @@ import pytest
 
 from lib import lab
 from lib.explore import aside, layers
-from lib.explore.base import members_found
 from lib.explore.setting import Setting
+from lib.explore.shelf import members_found
 from lib.recipe import Data, Halves, Model, Schedule
 from tests.explore.conftest import text
 

@@ -18,13 +18,13 @@ from PIL import Image
 from lib import BadInput, lab, store
 from lib.data import readers
 from lib.explore import layers
-from lib.explore.base import Shelf
 from lib.explore.layers import Explorer, explorer
 from lib.explore.setting import FACTORS, Setting, choices, differing
+from lib.explore.shelf import Shelf
 from lib.explore.side_by_side import MEASURES, SHOWN, Side, merged
 from lib.localization import disparity
 from lib.recipe import Augment, CrossEntropy, Data, Distance, Halves, Model, RelaxLoss, Schedule
-from tests.explore.conftest import text
+from tests.explore.conftest import answered, text
 
 STAGES = ["stem", "stage1", "stage2", "stage3", "stage4", "head"]
 BLOCKS = ["stem", "stage1.0", "stage2.0", "stage3.0", "stage4.0", "head"]
@@ -381,6 +381,10 @@ def test_controls_that_an_architecture_has_not_are_hidden(app: Explorer) -> None
     app.controls["A"]["architecture"].value = "vit"
     assert app.controls["A"]["stage-4 channels"].layout.display == "none"
     assert app.controls["A"]["patch"].layout.display is None
+
+
+def test_an_answer_that_is_stored_is_read_and_drawn_once(work: list[str], app: Explorer) -> None:
+    answered(app, work, "part", "stage2")
 
 
 def test_every_picture_and_control_is_labelled(app: Explorer) -> None:

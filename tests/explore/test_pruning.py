@@ -13,7 +13,7 @@ import pytest
 
 from lib import BadInput, audit, registry, store
 from lib.data.designs import Role
-from lib.explore.base import percent
+from lib.explore.look import percent
 from lib.explore.pruning import GAPS, GONE, GRID, PLANE, Explorer, Measured, Pruning, explorer, gaps, shares
 from lib.recipe import (
     PPB,
@@ -27,7 +27,7 @@ from lib.recipe import (
     Threshold,
     VictimAttacker,
 )
-from tests.explore.conftest import offered, text
+from tests.explore.conftest import answered, offered, text
 
 VICTIMS, SHADOWS, N, CLASSES = 3, 2, 200, 10
 DEFENCES = {"Base": CrossEntropy(), "PPB": PPB(4.0), "ADV": AdversarialRegularization()}
@@ -240,6 +240,11 @@ def test_a_move_is_quick_and_leaves_nothing_behind(app: Explorer) -> None:
         app.sparsity.value = sparsity
         spent.append(time.process_time() - start)
     assert median(spent) < 1 and not plt.get_fignums()
+
+
+def test_an_answer_that_is_stored_is_read_and_drawn_once(work: list[str], app: Explorer) -> None:
+    app.choose(defence="Base")
+    answered(app, work, "sparsity", 0.9)
 
 
 def test_every_picture_and_control_is_labelled(app: Explorer) -> None:

@@ -15,7 +15,6 @@ import torch
 from lib import BadInput, audit, store
 from lib.data import designs
 from lib.data.designs import Role
-from lib.explore.base import Measured
 from lib.explore.samples import (
     EXPOSED,
     NEIGHBOURS,
@@ -33,9 +32,10 @@ from lib.explore.samples import (
     exposure,
     of_sample,
 )
+from lib.explore.shelf import Measured
 from lib.recipe import RMR, Data, LiRA, Model, Schedule, Setup, Threshold, VictimAttacker, Window
 from lib.training.diets import places
-from tests.explore.conftest import offered, text
+from tests.explore.conftest import answered, offered, text
 
 VICTIMS, SHADOWS, EPOCHS, SHORT = 3, 2, 2, 6
 ATTACKERS = {"LiRA": LiRA("offline_cdf"), "Conf": Threshold()}
@@ -322,6 +322,10 @@ def test_a_move_is_quick_and_leaves_nothing_behind(app: Explorer) -> None:
         spent.append(time.process_time() - start)
         pictures.add(app.picture.value)
     assert median(spent) < 0.5 and len(pictures) == SHORT - 1 and not plt.get_fignums()
+
+
+def test_an_answer_that_is_stored_is_read_and_drawn_once(work: list[str], app: Explorer) -> None:
+    answered(app, work, "victim", 1)
 
 
 def test_every_picture_and_control_is_labelled(app: Explorer) -> None:

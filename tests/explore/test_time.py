@@ -15,11 +15,11 @@ from lib import BadInput, store
 from lib.attacks import signals as scores
 from lib.data import designs, readers
 from lib.data.designs import Role
-from lib.explore.base import Shelf
+from lib.explore.shelf import Shelf
 from lib.explore.time import FINAL, FORMS, LOSS, MOVED, PLANE, RATES, RULES, Explorer, Time, explorer, losses, seen
 from lib.localization import courses, trajectories
 from lib.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup
-from tests.explore.conftest import text
+from tests.explore.conftest import answered, text
 
 POOL, NETWORKS, JUDGES, EPOCHS = 100, 8, 6, (0, 1, 2, 4)
 ATTACKERS = {"LiRA": LiRA(), "RMIA": RMIA()}
@@ -194,7 +194,7 @@ def test_what_is_half_there_is_shown(shelf: None) -> None:
 
 def test_the_figure_shows_the_same(app: Explorer) -> None:
     app.choose(epoch=2, sample=5)
-    one = app._chosen[1]
+    one = app._found
     assert one is not None
     plane, loss, rates, _ = app.figure.axes
     assert [ax.get_title(loc="left") for ax in (plane, loss, rates)] == [PLANE, LOSS, RATES]
@@ -213,6 +213,10 @@ def test_a_move_is_quick_and_leaves_nothing_behind(app: Explorer) -> None:
         spent.append(clock.process_time() - start)
         pictures.add(app.picture.value)
     assert median(spent) < 0.5 and len(pictures) == 4 and not plt.get_fignums()
+
+
+def test_an_answer_that_is_stored_is_read_and_drawn_once(work: list[str], app: Explorer) -> None:
+    answered(app, work, "rule", "1 % FPR")
 
 
 def test_every_picture_and_control_is_labelled(app: Explorer) -> None:

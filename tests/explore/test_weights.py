@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from lib import BadInput, audit, lab, selection, store
-from lib.explore.base import percent
+from lib.explore.look import percent
 from lib.explore.rewinding import GRID, Ranked, Rewinding, Stored, agree, rows, told
 from lib.explore.weights import NONE, Explorer, explorer, trend
 from lib.localization import score_maps
@@ -35,7 +35,7 @@ from lib.recipe import (
     Threshold,
     Vulnerability,
 )
-from tests.explore.conftest import offered, text
+from tests.explore.conftest import answered, offered, text
 
 CRITERIA = {"vulnerability": Vulnerability(), "magnitude": Magnitude(), "SNIP": SNIP(), "chance": Random()}
 SHAPES = {"stem.conv.weight": (8, 1, 3, 3), "stem.norm.weight": (8,), "stage1.0.conv1.weight": (40, 20, 3, 3),
@@ -269,6 +269,10 @@ def test_a_click_trains_what_is_missing(own_outputs: Any) -> None:
     assert "● 10 %" in [label for label, _ in app.rate.options]
     app.rate.value = 0.2
     assert "train 12 networks, about" in app.offer.train.description
+
+
+def test_an_answer_that_is_stored_is_read_and_drawn_once(work: list[str], app: Explorer) -> None:
+    answered(app, work, "leak", "TPR at 1 % FPR")
 
 
 def test_every_picture_and_control_is_labelled(app: Explorer) -> None:
