@@ -220,7 +220,6 @@ def test_the_time_explorer_opens_runs_and_answers(page: "Page") -> None:
 
 
 def test_the_app_shows_an_explorer_and_asks_nobody_else(browser: "Browser", tmp_path: Path) -> None:
-    pytest.importorskip("voila")
     import jupytext
 
     node = jupytext.read(paths.NOTEBOOKS / "explore/time.py")
