@@ -113,17 +113,17 @@ told += [(o, w, small, "RSW, mean of 3 random orders", audit.over(found.reached(
 told += [(o, w, small, "as many visits, no window", seen[plain(n)]) for o, (w, n) in product(orders, fewer.items())]
 points = [{"order": o, "window": f"{w}, {s}", "series": m, "value": value} for o, w, s, m, value in told]
 falls = {o: found.more_right(*((cell("RSW", o, w, small), "Conf") for w in (narrow, wide))) for o in orders}
-told = [f"{'' if falls[o].high < 0 else 'not '}surely from {o.replace('-', ' ')}" for o in sorted(orders, key=lambda o: falls[o].high)]
+so = [f"{'' if falls[o].high < 0 else 'not '}surely from {o.replace('-', ' ')}" for o in sorted(orders, key=lambda o: falls[o].high)]
 words = {"xlabel": "width w of the window, members of a class, and step s, ranks", "ylabel": "attack accuracy of Conf", "level": "Base"}
-words["title"] = f"Narrower windows leak less: {', '.join(told)}"
-report.profile(points, "window", hue="series", facet="order", null=seen["Base"].value, **words)
+report.profile(points, "window", hue="series", facet="order", null=seen["Base"].value, title=f"Narrower windows leak less: {', '.join(so)}", **words)
 
 # %%
 line, shown = [*once, *(plain(fewer[w]) for w in some[::-1]), "Base"], [*orders, chance[0]]
 series = {"no window, fewer epochs": line[1:]} | {f"RSW, {o}": [cell("RSW", *c) for c in windows if (c[0], c[2]) == (o, small)] for o in shown}
 beside = {(o, a): found.beside_line(cell("RSW", o, narrow, small), line, a) for o, a in product(shown, attackers)}
 won = {a: [o for o in shown if beside[o, a].resolved and beside[o, a].low > 0] for a in attackers}
-title = f"At equal leak w = {narrow} surely beats fewer epochs: " + "; ".join(f"by {a} {' and '.join(won[a]) or 'in no order'}" for a in won)
+said = [f"in {' and '.join(each) or 'no order'} by {' and '.join(a for a in won if won[a] == each)}" for each in won.values()]
+title = f"At equal leak w = {narrow} surely beats fewer epochs {'; '.join(dict.fromkeys(said))}"
 report.tradeoff([r for a in attackers for r in found.plane(series, a)], level="guessing", xlabel="test accuracy", ylabel="attack AUC", title=title)
 
 # %%
@@ -164,7 +164,7 @@ who = audit.Comparison({}, exposed)
 moved = {(o, g): who.more_leaky((o, g, "window"), (o, g, "same visits"), "LiRA") for o, g in product(shown, groups)}
 safer, risen = sum(moved[o, groups[0]].high < 0 for o in shown), sum(moved[o, groups[1]].low > 0 for o in shown)
 points = [{"panel": (a, o), "network": n, "members": g, "value": who.leak((o, g, n), a)["auc"]} for (o, g, n), a in exposed]
-title = f"LiRA against as many visits of all: never visited surely safer in {safer} of 3 orders, visited not surely riskier in {3 - risen}"
+title = f"LiRA against as many visits of all: the never visited surely safer in {safer} of 3 orders, the visited surely riskier in {risen}"
 report.profile(points, "network", hue="members", facet="panel", level="guess", ylabel="AUC of the attack", title=title)
 
 # %%
