@@ -138,6 +138,7 @@ def html(notebook: NotebookNode, title: str, home: str = "../index.html", **more
     """
     page = {"title": title, "home": home, "style": style(), "names": SUMMARIES} | more
     made = _exporter().from_notebook_node(clean(notebook), {"page": page})[0]
+    made = re.sub(r"<(table|pre)\b", r'<\1 tabindex="0"', made)  # what scrolls on a page, keys scroll too
     return INTERVAL.sub(r"\1 ", made)  # on paper a column may be no wider than one of its ends
 
 
@@ -189,6 +190,6 @@ def style() -> Markup:
     """Our sheet, and the colours of code by day and by night."""
     from pygments.formatters import HtmlFormatter
 
-    looks = [HtmlFormatter(style=name).get_token_style_defs(".highlight") for name in ("tango", "github-dark")]
+    looks = [HtmlFormatter(style=name).get_token_style_defs(".highlight") for name in ("xcode", "github-dark")]
     day, night = ("\n".join(lines) for lines in looks)
     return Markup(f"{(PAGE / 'style.css').read_text()}\n{day}\n@media (prefers-color-scheme: dark) {{\n{night}\n}}")
