@@ -183,9 +183,8 @@ report.judge(
 
 # %% [markdown]
 # **Caveat.** A small network on one core: calls, not operations, fill its time; ratios of a large one on a GPU differ. Intervals speak of one run's
-# networks, not of the machine: in two runs at other loads RMR took 1.39 and 1.22 times as long as Base, ADV 2.8 and 2.0 times. Our DP-SGD makes the
-# gradients of a batch's samples at once; the published one goes through them in parts, and more often; here its first network loads what it needs. One
-# defender pays for all score networks.
+# networks, not of the machine: in two runs RMR took 1.39 and 1.22 times as long as Base, ADV 2.8 and 2.0 times. Our DP-SGD makes a batch's gradients at
+# once; the published one in parts, and more often; here its first network loads what it needs. One defender pays for all score networks.
 
 # %%
 report.provenance(results)
