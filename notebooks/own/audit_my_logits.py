@@ -13,7 +13,7 @@
 #
 # Logits of your own network, and of its shadows if you have some, go through every attack that reads logits: thresholds on
 # the target's own signals, LiRA, RMIA, BASE, and a network that learns from the shadows. Set `file`, or run
-# `python -m lib.audit mine.npz`. Without a file small networks are trained here, as an example.
+# `.venv/bin/python -m lib.audit mine.npz`. Without a file small networks are trained here, as an example.
 #
 # An `.npz` holds arrays by these names (N samples, C classes):
 #

@@ -14,11 +14,11 @@
 # Your own `torch.nn.Module`, with weights that you trained elsewhere and your own data, goes through every attack that reads
 # logits, beside shadows that are trained here by your recipe; then its modules and its weights are looked at. Replace
 #
-# 1. `data`: the name of your set. `python -m lib.data add NAME PATH` takes a folder of pictures, an .npz or a .csv; its **train
+# 1. `data`: the name of your set. `.venv/bin/python -m lib.data add NAME PATH` takes a folder of pictures, an .npz or a .csv; its **train
 #    part is what the model was trained on, its test part what it never saw**;
 # 2. the module in the first cell below;
 # 3. `weights`: a safetensors file of its state dict, `safetensors.torch.save_file(net.state_dict(), "mine.safetensors")`. Of a
-#    `.pt` file `python -m lib.own mine.pt` makes one. Without a file a small network is trained here, as an example.
+#    `.pt` file `.venv/bin/python -m lib.own mine.pt` makes one. Without a file a small network is trained here, as an example.
 #
 # The module reads images as `(n, channels, side, side)`, `(pixel / 255 - mean) / std`, where `mean` and `std` are those in `set.toml`
 # beside your data. If you trained with other ones, write yours there first (that makes it another data set), or undo it in the
