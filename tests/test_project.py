@@ -175,6 +175,9 @@ def unlike(one: Notebook) -> Iterator[str]:
             for line in cell.source.splitlines():
                 if not re.match(r"\w+ = .+  # \S", line):
                     yield f"'{line}' needs a comment that gives unit and origin"
+        for line in ast.parse(cell.source).body[:-1] if cell.cell_type == "code" else ():
+            if isinstance(line, ast.Expr) and ast.unparse(line).startswith("report."):
+                yield f"'{ast.unparse(line)[:40]}' is not the last line of its cell, and is not shown"
 
 
 def test_notebooks_read_alike() -> None:

@@ -139,7 +139,7 @@ class Comparison:
         other_low, other_high = np.subtract(their_ends, others.mean())
         least, most = mean.value - np.hypot(low, other_high), mean.value + np.hypot(high, other_low)
         shown &= mean.resolved and theirs
-        return replace(mean, low=min(mean.low, float(least)), high=max(mean.high, float(most)), resolved=shown)
+        return replace(mean.widened(float(least), float(most)), resolved=shown)
 
     def reached(self, *pairs: Pair, number: Literal["accuracy", "balanced", "auc"] = "accuracy") -> FloatArray:
         """What attackers reach on each unit, `(n,)`: the mean over pairs of a way and an attacker.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,8 @@ class Estimate:
     ``n`` counts the independent units behind the interval (models, samples); ``resolved`` is False where there are too
     few of them for the question (one model, or an FPR below one non-member). ``error`` is the standard error (NaN where
     the interval has none, as that of a binomial rate), ``df`` its degrees of freedom (infinite: a normal law).
-    ``moderated`` says that the error borrows from a family of comparisons, see `moderate`.
+    ``moderated`` says that the error borrows from a family of comparisons, see `moderate`. ``bounds`` is where the
+    quantity lies by its nature; ``parts`` are the estimates of which this is the `least`, or the `largest`.
     """
 
     value: float
@@ -30,6 +31,9 @@ class Estimate:
     error: float = math.nan
     df: float = math.inf
     moderated: bool = False
+    bounds: tuple[float, float] = field(default=(-math.inf, math.inf), repr=False, compare=False)
+    parts: tuple[Estimate, ...] = field(default=(), repr=False)
+    smallest: bool = True  # of them
 
     def __format__(self, spec: str) -> str:
         spec = spec or ".3f"
@@ -39,7 +43,16 @@ class Estimate:
         return format(self)
 
     def __neg__(self) -> Estimate:
-        return replace(self, value=-self.value, low=-self.high, high=-self.low)
+        low, high = self.bounds
+        parts = tuple(-part for part in self.parts)
+        turned = replace(self, bounds=(-high, -low), parts=parts, smallest=not (self.parts and self.smallest))
+        return replace(turned, value=-self.value, low=-self.high, high=-self.low)
+
+    def widened(self, low: float, high: float) -> Estimate:
+        """With an interval that reaches as far as a second one: of the normal law from then on, and without error."""
+        if self.low <= low and high <= self.high:
+            return self
+        return replace(self, low=min(self.low, low), high=max(self.high, high), error=math.nan, df=math.inf)
 
     def at(self, level: float) -> Estimate:
         """The interval at another level: each end moves as Student's would with these degrees of freedom.
@@ -52,16 +65,23 @@ class Estimate:
 
         stretch = float(special.stdtrit(self.df, (1 + level) / 2) / special.stdtrit(self.df, 0.975))
         low, high = self.value - (self.value - self.low) * stretch, self.value + (self.high - self.value) * stretch
-        return replace(self, low=low, high=high)
+        return replace(self, low=max(low, self.bounds[0]), high=min(high, self.bounds[1]), parts=())
 
     def p(self, border: float) -> float:
         """Two-sided p of "the truth lies at the border"; below .05 exactly where the interval leaves the border out.
 
-        Read from the end that faces the border, with `df`: Student's p where the interval is Student's. NaN where
-        nothing is resolved.
+        Read from the end that faces the border, with `df`: Student's p where the interval is Student's. Of several
+        (`least`) the largest p, where the border lies below all of them, or else Bonferroni's. NaN where nothing is
+        resolved.
         """
         from scipy import special
 
+        if not self.smallest:
+            return (-self).p(-border)
+        if self.parts and self.resolved:
+            if border < self.value:
+                return max(part.p(border) for part in self.parts)
+            return min(1.0, len(self.parts) * min((e.p(border) for e in self.parts if e.value < border), default=1.0))
         reach = self.high - self.value if border > self.value else self.value - self.low
         if not self.resolved or math.isnan(reach) or math.isnan(self.value):
             return math.nan
@@ -89,6 +109,7 @@ def least(estimates: Iterable[Estimate]) -> Estimate:
         n=min(e.n for e in every),
         resolved=all(e.resolved for e in every),
         error=lowest.error if len(every) == 1 else math.nan,
+        parts=tuple(every) if len(every) > 1 else (),
         moderated=any(e.moderated for e in every),
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,11 +52,12 @@ def over(
         raise ValueError("need at least one value and no NaN")
     mean = float(units.mean())
     if units.size == 1:
-        return Estimate(mean, bounds[0], bounds[1], 1, resolved=False)
+        return Estimate(mean, bounds[0], bounds[1], 1, resolved=False, bounds=bounds)
     error, df = float(units.std(ddof=1) * np.sqrt(design_effect / units.size)), units.size - 1
     reach = float(special.stdtrit(df, (1 + level) / 2)) * error
     resolved = resolved and (design_effect <= DEPENDENT or units.size >= FEWEST)
-    return Estimate(mean, max(bounds[0], mean - reach), min(bounds[1], mean + reach), units.size, resolved, error, df)
+    low, high = max(bounds[0], mean - reach), min(bounds[1], mean + reach)
+    return Estimate(mean, low, high, units.size, resolved, error, df, bounds=bounds)
 
 
 def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95, design_effect: float = 1.0) -> Estimate:
@@ -99,7 +99,7 @@ def tpr_over(found: Sequence[Scored], fpr: float) -> Estimate:
     """Mean over targets of the `tpr` at an FPR of each target's own; interval as `audit` says."""
     rates, (low, high), resolved = pooled(found, fpr)
     mean = over(rates, bounds=(0, 1), resolved=resolved)
-    return replace(mean, low=min(mean.low, low), high=max(mean.high, high))
+    return mean.widened(low, high)
 
 
 def exposed_alike(one: Scored, other: Scored, members: bool = True) -> FloatArray:

@@ -131,7 +131,7 @@ def strength(found: Estimate) -> Estimate:
     """
     ends = sorted((abs(found.low - 0.5), abs(found.high - 0.5)))
     low = 0.0 if found.low <= 0.5 <= found.high else ends[0]
-    return replace(found, value=abs(found.value - 0.5), low=low, high=ends[1], error=np.nan)
+    return replace(found, value=abs(found.value - 0.5), low=low, high=ends[1], error=np.nan, bounds=(0.0, 0.5))
 
 
 def _strengths(distances: Sequence[ArrayLike], seen: Sequence[ArrayLike]) -> tuple[FloatArray, FloatArray]:

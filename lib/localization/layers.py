@@ -185,7 +185,7 @@ def _(step: Distance, of: Of) -> Arrays:
         "parts": text(part_names(a.net, step.parts)),
         "index": index,
         "seen_a": a.role[a.pool] == Role.MEMBER,
-        "seen_b": b.role[a.pool] == Role.MEMBER,
+        "seen_b": np.isin(index, b.samples(Role.MEMBER).numpy()),
     }
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lib import store
 from lib.audit import Estimate, FloatArray, auc, own_rates, paired_difference
+from lib.audit.rates import false_positives
 from lib.audit.targets import Scored
 from lib.compute import Arrays, Of, compute
 from lib.data.designs import Role
@@ -183,7 +184,9 @@ def rates(scored: Scored, ranking: Mapping[str, NDArray], parts: int, fpr: float
     borders = scored["thresholds"]
     if fpr is not None:
         sides = zip(scored["scores"], np.broadcast_to(scored["member"], np.shape(scored["scores"])), strict=True)
-        borders = np.nextafter([np.quantile(own[~inside], 1 - fpr, method="lower") for own, inside in sides], np.inf)
+        outside = [np.sort(own[~inside]) for own, inside in sides]
+        first = [len(own) - 1 - int(false_positives(fpr, np.asarray(len(own)))) for own in outside]  # that may not pass
+        borders = np.nextafter([own[max(n, 0)] for own, n in zip(outside, first, strict=True)], np.inf)
     return np.array([own_rates(part) for part in parted({**scored, "thresholds": borders}, ranking, parts)])
 
 

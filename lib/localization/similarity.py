@@ -130,7 +130,7 @@ def _residual(p: Tensor, q: Tensor, mean_p: Tensor, mean_q: Tensor, rotation: Te
 def _(step: Similarity, of: Of) -> Arrays:
     a, b = of(step.a), of(step.b)
     fitted, judged = halved(np.flatnonzero(a.role == Role.MEMBER), a.training.design.seed)
-    both = b.role == Role.MEMBER
+    both = np.isin(a.index, b.samples(Role.MEMBER).numpy())  # b may use further samples, and have others in between
     halves = torch.as_tensor(a.index[fitted]), torch.as_tensor(a.index[judged])
     seen = both[np.concatenate([fitted, judged])]
     return similarity(a.net, b.net, a.data, *halves, seen, step.parts) | {

@@ -93,6 +93,10 @@ class RMIA(Attacker):
     temperature: float = 1.0
     views: int = 1
 
+    def least(self, meets: bool) -> int:
+        """Offline one that did not train on the sample: of two that are each other's complement, one did not."""
+        return 2 if meets and self.mode == "offline" else 1
+
     def verify(self) -> None:
         if not self.gamma > 0:
             raise BadInput(f"RMIA.gamma cannot be {self.gamma}: give a positive one")

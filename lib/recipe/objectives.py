@@ -158,6 +158,7 @@ class RMR(Objective):
     """
 
     ranked: ClassVar = True
+    revision: ClassVar = 2  # of the code's form: an epoch of risky members alone has their weight decay
 
     risky: Amount = 0.1  # lambda_r; the best of .01, .1, 1
     general: Amount = 5e-4  # lambda_g

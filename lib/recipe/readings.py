@@ -20,9 +20,15 @@ __all__ = [
 class Compared(Step):
     """What is read off two states part by part, over the pool."""
 
+    revision: ClassVar = 2  # whom b has seen goes by sample, whatever else its design uses
+
     a: State
     b: State
     parts: Literal["stages", "blocks"] = "stages"
+
+    def verify(self) -> None:
+        if self.a.training.data != self.b.training.data:
+            raise BadInput(f"{type(self).__name__} compares two networks on the same data: give both the same")
 
     def operations(self, count: Count) -> float:
         return _walk(self.a, count) * 2
@@ -49,6 +55,10 @@ class StageProbe(Step):
 
     of: State
     dimensions: int = 4096  # wider features are projected at random to this many
+
+    def verify(self) -> None:
+        if not self.of.training.design.tests(self.of.training.data.parts[1]):
+            raise BadInput("StageProbe is judged on test samples: give the design some")
 
     def operations(self, count: Count) -> float:
         """To fit the machines of all stages, as measured: half a millisecond a sample, two at 4,096 dimensions."""

@@ -160,6 +160,8 @@ class Train(State):
         if any(teacher.training.data != self.data for teacher in self.teachers):
             raise BadInput("teachers need the same data as their student")
         self.design.serve(self.objective, self.objective.needs)
+        if self.diet and getattr(self.design, "order", "own") == "common":
+            raise BadInput("a common order visits all members: train without a diet, or in an order of its own")
         if self.objective.by_sample and self.model.shares_statistics:
             own = not isinstance(self.model, Model)
             how = "where it has none, let its class say shares_statistics = False" if own else "take norm='group'"

@@ -229,8 +229,10 @@ class Remembered(Update):
         return number if self.first and min(number, len(visits) - number) > 1 else 0
 
     def batches(self, epoch: int) -> Sequence[Batch]:
-        if not (number := self.apart(epoch)):
-            return super().batches(epoch)
+        if not (number := self.apart(epoch)):  # all go with the side that nearly all are on
+            visits = self.visits(epoch)
+            side = "risky" if self.first and 2 * int(self.risky[visits].sum()) > len(visits) else ""
+            return [batch._replace(phase=side) for batch in super().batches(epoch)]
         sides = {"risky": number, "general": len(self.visits(epoch)) - number}
         return [Batch(size, side) for side, count in sides.items() for size in sizes(count, self.batch)]
 

@@ -127,7 +127,7 @@ report.profile(curves, "round", hue="way", facet="part", title=title, level="gue
 cells = [(n, f, w, inside[f"{f} by {n}"].leak(w, "LiRA")["auc"]) for n in scores for f in fate for w in ("dense", *trainings, few)]
 bars = [{"by": f"parted by {n}", "members": f, "network": w, "value": each} for n, f, w, each in cells]
 safer = audit.largest(inside[f"{fate[0]} by {name}"].more_leaky(name, to, "LiRA") for name in scores for to in ("dense", few))
-title = f"Whoever a window never replays is {'surely' if safer.high < 0 else 'not surely'} less exposed, by score or at random"
+title = f"Whoever a window never replays is {'' if safer.high < 0 else 'not '}surely less exposed than by as many visits of all, or in the dense net"
 report.against_paper(bars, "network", hue="members", facet="by", title=title, xlabel="AUC of LiRA within the group; a guess has .5")
 
 # %%

@@ -92,15 +92,12 @@ level = partial(trajectories.gained, rule=rate)
 rows = [{"data": d, "epoch": t, "value": value}
         for d, (one, _) in walked.items() for t, value in zip(checkpoints, courses.jackknifed(level, one), strict=True)]  # fmt: skip
 more = audit.least(each["doublings of displacement"] for each in steps)
-order = (
-    f"{last} moves the centre {2 ** whole['doublings of displacement'].value:.1f} times as far as {first}"
-    if more.low > 0
-    else "The centre does not surely move further on harder data"
-)
+times_as_far = f"{last} moves the centre {2 ** whole['doublings of displacement'].value:.1f} times as far as {first}"
+order = times_as_far if more.low > 0 else "The centre does not surely move further on harder data"
 times = courses.jackknifed(partial(trajectories.until, parts=parts, rule=rate), walked[first][0], walked[last][0])
 when = "not surely earlier nor later" if times[-1].low <= 0 <= times[-1].high else "earlier" if times[-1].value < 0 else "later"
-words = {"title": f"{order}; the same leak comes {when} there", "ylabel": "mean advantage (TPR minus FPR)"}
-report.curves(rows, "epoch", hue="data", null=0.0, level="no leak", **words)
+told = f"{order}; {parts[-1]:.0%} of {first}'s last leak come {when} there"
+report.curves(rows, "epoch", hue="data", null=0.0, level="no leak", title=told, ylabel="mean advantage (TPR minus FPR)")
 
 # %%
 rows = [{"epoch of": name} | {f"{part:.0%} of {first}'s last advantage": times[k + i] for i, part in enumerate(parts)}
@@ -162,6 +159,7 @@ shown = ("doublings of displacement", "doublings of gain", *trajectories.ENCODED
 rows = [{"threshold and rates": name} | {what: each[what] for what in shown} for name, each in ({f"{rate:g}, counted": whole} | other).items()]
 report.table(rows, caption=f"{minus}, or doublings from the one to the other. Reading note: 3.4 doublings of displacement, 1.6 of speed")
 
+# %%
 harder = audit.least(audit.paired_difference(tests[a, end], tests[b, end]) for a, b in pairwise(axis))
 checks, moved = {"each data set is harder than the one before": harder}, "displacement of the null"
 checks |= {f"the attack beats a guess on {d}": found.leak((d, end), "LiRA")["auc"].low > 0.5 for d in axis}

@@ -120,7 +120,7 @@ peaks, means = ({name: take([e.value for e in each]) for name, each in shares.it
 shares["null"] = [audit.Estimate(v, v, v) for v in trajectories.entering(trajectories.states(noise[sgd])).tolist()]
 rows = [{"way": name, "epoch": t + last / 100 * k, "value": replace(e, low=max(0.0, e.low))}
         for k, (name, each) in enumerate(shares.items()) for t, e in zip(checkpoints[1:], each, strict=True)]  # fmt: skip
-fewer = "fewer" if apart[0, 0].high < 0 else "not surely fewer"
+fewer = "fewer" if apart[0, 0].high < 0 else "more" if apart[0, 0].low > 0 else "not surely more or fewer"
 title = f"SAM moves {fewer} samples into the high-risk state: in the mean {means[sam]:.1%} an interval, SGD {means[sgd]:.1%}"
 words = {"title": title, "xlabel": "epoch, end of the interval", "ylabel": "share that enters"}
 report.tradeoff(rows, "epoch", "value", hue="way", null=None, better="", **words)

@@ -372,6 +372,28 @@ def test_claims_of_all_pay_for_their_number_at_the_far_end() -> None:
         audit.least([])
 
 
+def test_p_of_several_is_that_of_the_least_sure() -> None:
+    """What reaches farthest down need not be what lies lowest: the p is no smaller than each one's own."""
+    wide, narrow = Estimate(0.10, 0.022, 0.178), Estimate(0.05, 0.026, 0.074)
+    assert audit.least([wide, narrow]).p(0) == pytest.approx(wide.p(0)) and wide.p(0) > 100 * narrow.p(0)
+    assert audit.least([wide, narrow]).p(0.07) == pytest.approx(2 * narrow.p(0.07))
+    assert audit.largest([-wide, -narrow]).p(0) == pytest.approx(wide.p(0))
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        each = [audit.over(values) for values in rng.normal(0.5, 1, (3, 6))]
+        for joined in (audit.least(each), audit.largest(each)):
+            for border in rng.normal(0.5, 1, 5):
+                assert (joined.p(border) < 0.05) == (not joined.low <= border <= joined.high)
+
+
+def test_joined_ends_move_by_the_normal_law_and_inside_the_range() -> None:
+    """Two targets, no member found: Clopper-Pearson's end is not stretched by one degree of freedom."""
+    none = {"scores": np.tile(np.arange(40.0), (2, 1)), "member": np.tile(np.arange(40) < 20, (2, 1))}
+    found = audit.audit(none)["tpr_at_1%"]
+    assert (found.value, found.low) == (0, 0) and found.df == np.inf
+    assert found.at(0.99).low == 0 and found.high < found.at(0.99).high < 1.5 * found.high
+
+
 def test_no_effect_is_rarely_called_one_in_some_of_many() -> None:
     """Of eight comparisons without an effect, "some lies below" and "some lies above" err in 2.5 % each, at most."""
     rng = np.random.default_rng(2)

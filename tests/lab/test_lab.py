@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +21,14 @@ from lib.lab.plans import plan
 from lib.lab.run import run
 from lib.recipe import (
     BASE,
+    PAST,
     RMIA,
     Anatomy,
     At,
     Attack,
     Cost,
     Data,
+    Distance,
     Halves,
     Learnt,
     LiRA,
@@ -37,11 +40,13 @@ from lib.recipe import (
     SelfAudit,
     Setup,
     Signals,
+    Similarity,
     StageMembership,
     StageProbe,
     Threshold,
     Train,
     VictimAttacker,
+    Window,
     self_audit,
 )
 
@@ -128,6 +133,27 @@ def test_a_fresh_rewind_keeps_the_front_and_repeats_nothing_of_the_initialisatio
     assert not torch.equal(fresh[name], first[name]) and not torch.equal(fresh[name], trained[name])
     assert torch.equal(fresh["stage3.0.conv1.weight"], trained["stage3.0.conv1.weight"])
     assert train.rewind("stage4").key != anew.key
+
+
+def test_states_whose_designs_use_other_samples_are_compared_sample_by_sample() -> None:
+    """The second one's design has a reference set too, which shifts the places of its samples."""
+    pair = Setup(DATA, Halves(80, test=40), MODEL, SHORT, 1).pairs()[0]
+    tuned = pair.half.train(SHORT, PAST(), reference=16)
+    asked = {kind: [kind(pair.whole, other) for other in (pair.half, tuned)] for kind in (Distance, Similarity)}
+    results = lab.realize(asked)
+    for each in asked.values():
+        plain, other = (results[step] for step in each)
+        np.testing.assert_array_equal(plain["index"], other["index"])
+        np.testing.assert_array_equal(plain["seen_b"], other["seen_b"])
+    elsewhere = replace(pair.half.training, data=Data("digits", 8))
+    with pytest.raises(BadInput, match="on the same data"):
+        Distance(pair.whole, elsewhere)
+    with pytest.raises(BadInput, match="judged on test samples"):
+        StageProbe(Setup(DATA, RandomHalves(80, test=0), MODEL, SHORT, 2).trained().states[0])
+    with pytest.raises(BadInput, match="without a diet"):
+        replace(pair.half.training, design=Halves(80, test=40, order="common"), diet=Window(1, 1))
+    with pytest.raises(BadInput, match="row 0 has 1 shadows outside its own pair, and needs 2"):
+        Setup(DATA, RandomHalves(80, test=40), MODEL, SHORT, 3).trained().attack(RMIA("offline"))
 
 
 def test_every_kind_of_step_computes() -> None:

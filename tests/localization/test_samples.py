@@ -116,6 +116,8 @@ def test_rates_and_areas_of_parts() -> None:
     assert rates(attack, by, 1) == pytest.approx(np.array(audit.own_rates(attack))[None])
     without = {**attack, "thresholds": np.full(2, np.nan)}
     assert rates(without, by, 1, fpr=0.05)[0, 1] == pytest.approx(0.05)
+    few = {**without, "member": index >= 391}  # 5 % of 391 are 19.55: 19 pass
+    assert rates(few, by, 1, fpr=0.05)[0, 1] == pytest.approx(19 / 391)
     assert rise(np.array([[0.1, 0.2], [0.3, 0.2], [0.7, 0.5]])).value == pytest.approx(0.4)
     low, high = rates(without, by, 2, fpr=0.05)[:, :, 0]
     assert low.tolist() == [0, 0] and high[1] > 0.1  # ranked by the first target's own scores

@@ -5,6 +5,7 @@ import dataclasses
 import math
 from functools import partial
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -478,14 +479,15 @@ def test_other_objectives_ignore_what_they_do_not_need(net: Net, data: Resident)
 # ---------------------------------------------------------------- risky memory regularization
 
 
+@pytest.mark.parametrize("form", ["paper", "code"])
 @pytest.mark.parametrize("by", [{"share": 1.0}, {"tau": -1.0}, {"share": 0.0}, {"tau": 2.0}], ids=str)
 def test_members_that_are_all_alike_have_the_weight_decay_of_all(
-    net: Net, data: Resident, by: dict[str, float]
+    net: Net, data: Resident, by: dict[str, float], form: Literal["paper", "code"]
 ) -> None:
     decay = 0.3 if by in ({"share": 1.0}, {"tau": -1.0}) else 0.02
     plain, schedule = copy.deepcopy(net), dataclasses.replace(SHORT, optimizer="adam", lr=0.003, weight_decay=decay)
     ends = [fit(n, data, MEMBERS, schedule, o, seed=0).states["last"] for n, o in (
-        (plain, CrossEntropy()), (net, RMR(0.3, 0.02, **by)))]  # fmt: skip
+        (plain, CrossEntropy()), (net, RMR(0.3, 0.02, form=form, **by)))]  # fmt: skip
     for name, value in ends[0].items():
         torch.testing.assert_close(ends[1][name], value, atol=1e-4, rtol=1e-3, msg=name)
 
