@@ -20,7 +20,7 @@ export PROFILE ONLY WORKERS
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
-	@echo "  PROFILE=$$PROFILE  ONLY='layers/*'  WORKERS=2 choose what reproduce and report take"
+	@echo "  PROFILE=$$PROFILE  ONLY='layers/*'  WORKERS=2 choose what reproduce takes; report takes PROFILE"
 
 env: $(VENV)/.ready ## make the environment in .venv
 $(VENV)/.ready: pyproject.toml requirements.lock

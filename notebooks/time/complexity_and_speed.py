@@ -96,7 +96,7 @@ times_as_far = f"{last} moves the centre {2 ** whole['doublings of displacement'
 order = times_as_far if more.low > 0 else "The centre does not surely move further on harder data"
 times = courses.jackknifed(partial(trajectories.until, parts=parts, rule=rate), walked[first][0], walked[last][0])
 when = "not surely earlier nor later" if times[-1].low <= 0 <= times[-1].high else "earlier" if times[-1].value < 0 else "later"
-told = f"{order}; {parts[-1]:.0%} of {first}'s last leak come {when} there"
+told = f"{order}; {parts[-1]:.0%} of the leak on {first} comes {when} there"
 report.curves(rows, "epoch", hue="data", null=0.0, level="no leak", title=told, ylabel="mean advantage (TPR minus FPR)")
 
 # %%
