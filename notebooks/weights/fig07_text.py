@@ -168,7 +168,8 @@ fell = {name: audit.paired_difference(inner[plain, scratch], inner[name]) for na
 falls = {name: {f"accuracy on members falls right after the rewind ({name})": each} for name, each in fell.items()}
 lowered = {d: found.more_leaky((plain, scratch), (d, scratch), "RMIA") for d in ("RelaxLoss", "CCL")}
 acts = {d.lower(): falls[inside] | {f"{d} lowers RMIA's AUC from scratch": each} for d, each in lowered.items()}
-by_layer = f"Minus as many of each layer at random: {by_rmia.pop('layers')}"
+further = {d.lower(): f". Minus nothing rewound: {found.beside_line((d, inside), line, 'RMIA', (d, tuned))}" for d in lowered}
+further |= {"learnability": f". Minus as many of each layer at random: {by_rmia.pop('layers')}", "head": ". Why it should be the head is open"}
 report.judge(
     claims,
     **by_rmia,
@@ -176,8 +177,7 @@ report.judge(
     checks=acts | dict.fromkeys(("stopping", "rewinding"), falls[inside])
     | {"rate": falls[more], "learnability": falls[learned], "head": falls[head]},
     regime={"undefended member accuracy": members[plain, scratch], "undefended test accuracy": found.accuracy((plain, scratch))},
-    notes={name: f"By LiRA: {by_lira[name]}" for name in by_rmia}
-    | {"learnability": by_layer, "head": f"By LiRA: {by_lira['head']}. Why it should be the head is open"},
+    notes={name: f"By LiRA: {by_lira[name]}{further.get(name, '')}" for name in by_rmia},
 )  # fmt: skip
 
 # %% [markdown]
