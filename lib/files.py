@@ -89,7 +89,7 @@ def folder(path: Path, hint: str) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
         (path / ".writable").touch()
-        (path / ".writable").unlink()
+        (path / ".writable").unlink(missing_ok=True)  # another process may look at the same time
     except OSError as error:
         raise BadInput(f"cannot write to {path}: {error.strerror or error}; {hint}") from error
 

@@ -10,6 +10,7 @@ as they are, with their arrays checked. What took long is on the disk before it 
 machine that loses its power may tear it, which its digests tell when it is read, and it is computed again.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -36,6 +37,7 @@ ARRAYS, ENTRY = "arrays.safetensors", "entry.json"
 START = 256  # bytes of a head that hold the key and the kind of its step
 BLANK = 64 * "0"  # stands for the seal while the seal is computed
 LONG = 30.0  # seconds of computing from which an entry is waited for until the disk has it
+TORN = FileNotFoundError, IsADirectoryError, NotADirectoryError  # what tells of the entry, and not of the machine
 WEEK = 7 * 86400.0  # seconds after which no other machine is still writing an entry
 
 
@@ -103,7 +105,7 @@ def write(key: str, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray],
 
 
 def adopt(key: str, files: Mapping[str, bytes], safe: bool = True) -> None:
-    """Moves the files of an entry to their place in one rename, `safe` from a loss of power once this returns.
+    """Moves the files of an entry to their place in one rename; `safe`: what they hold is on the disk by then.
 
     Raises Refused where the store cannot be written.
     """
@@ -200,7 +202,10 @@ def _bytes(key: str, name: str) -> bytes:
     except OSError as error:
         if isinstance(error, FileNotFoundError) and not has(key):  # nor need it have been there when we first looked
             raise KeyError(key) from None
-        raise Corrupt(key, f"{type(error).__name__} in {folder(key)}") from error
+        if isinstance(error, TORN) or error.errno == errno.EIO:
+            raise Corrupt(key, f"{type(error).__name__} in {folder(key)}") from error
+        # Too many open files, no memory, a share that is away: the entry is not to blame.
+        raise BadInput(f"cannot read the store {paths.store()}: {error.strerror or error}") from error
 
 
 def _head(key: str, text: bytes) -> Head:
@@ -208,7 +213,7 @@ def _head(key: str, text: bytes) -> Head:
         head: Head = from_json(text, ENTRY, Head)
     except BadInput as error:
         raise Corrupt(key, f"{error} in {folder(key)}") from error
-    unsealed = BLANK.encode().join(text.rsplit(head.seal.encode(), 1)) if head.seal else text
+    unsealed = BLANK.encode().join(text.rsplit(head.seal.encode(errors="replace"), 1)) if head.seal else text
     if head.key != key or (head.seal and hashlib.sha256(unsealed).hexdigest() != head.seal):
         raise Corrupt(key, f"digest mismatch in {folder(key) / ENTRY}")
     return head

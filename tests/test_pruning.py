@@ -266,6 +266,13 @@ def test_sparsity_is_told_tensor_by_tensor() -> None:
         assert which.sum() == count and not weights(states[2]).values[name][torch.from_numpy(which)].any()
 
 
+def test_one_round_would_prune_nothing() -> None:
+    population = Setup(Data("digits-bits"), RandomHalves(100), Model("fc", 16), Schedule(1), 1).trained()
+    with pytest.raises(BadInput, match="takes two rounds or more, not 1"):
+        population.iteratively("L1 unstructured", 0.6, Schedule(1), rounds=1)
+    assert len(population.iteratively(None, 0.6, Schedule(1), rounds=1)) == 1
+
+
 def test_iterative_pruning_goes_by_the_published_steps_and_may_spare_the_head() -> None:
     """Rounds at 0, .205, .368, .497 and .6 of the weights of each layer; what is gone stays gone."""
     short = Schedule(1, 32, "adam", 1e-3)

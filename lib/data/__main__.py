@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     elif chosen.verb == "add":
         entry = own.add(chosen.name, chosen.path, chosen.label, chosen.seed)
         parts = f"{entry.train:,} train and {entry.test:,} test samples of {len(entry.classes)} classes"
-        print(f"{entry.name} is ready: {entry.kind} of shape {entry.shape}, {parts}")
+        print(f"{entry.name} is ready: {entry.kind} of shape {entry.shape}, {parts}{entry.note and f'; {entry.note}'}")
     else:
         print(listing())
     return 0

@@ -162,6 +162,9 @@ def _npz(path: Path) -> _Found:
         if {"x", "y"} <= set(arrays):
             return arrays["x"], arrays["y"], None
         if {"x_train", "y_train", "x_test", "y_test"} <= set(arrays):
+            for part in ("train", "test"):
+                if arrays[f"x_{part}"].shape[:1] != arrays[f"y_{part}"].shape:
+                    raise BadInput(f"{path}: x_{part} and y_{part} are not of one length")
             x, y = (np.concatenate([arrays[f"{one}_train"], arrays[f"{one}_test"]]) for one in "xy")
             return x, y, len(arrays["y_train"])
         raise BadInput(f"{path} holds {[*arrays]}; name them x, y or x_train, y_train, x_test, y_test")

@@ -95,7 +95,7 @@ def transformer(model: Model, words: int, classes: int, length: int) -> Net:
     are ours. Embeddings and positions are normal with 0.02, the rest is the default of torch. Raises BadInput where the
     heads do not divide the width.
     """
-    if model.width < HEADS or model.width % HEADS:
+    if model.width % HEADS:
         raise BadInput(f"a transformer's width is a multiple of its {HEADS} heads, not {model.width}")
     stem = Stem(words, length, model.width)
     stages = [Block(model.width, HEADS, RATIO * model.width, ragged=True) for _ in range(LAYERS)]

@@ -37,10 +37,8 @@ def vit(model: Model, channels: int, classes: int, pixels: int) -> Net:
     The class token and the positions are normal with 0.02, the rest torch's default. Raises BadInput where patches do
     not cover the image.
     """
-    if model.patch < 1 or pixels % model.patch:
+    if pixels % model.patch:
         raise BadInput(f"a vit cuts an image into whole patches: {pixels} pixels are no multiple of {model.patch}")
-    if model.width < 1:
-        raise BadInput(f"a vit's width is that of a head, at least 1, not {model.width}")
     width = HEADS * model.width
     stem = Stem(channels, width, model.patch, (pixels // model.patch) ** 2)
     stages = [Block(width, HEADS, width) for _ in range(DEPTH)]

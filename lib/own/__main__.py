@@ -1,6 +1,5 @@
 """`python -m lib.own mine.pt`: the tensors of a PyTorch checkpoint as mine.safetensors, which an audit reads."""
 
-import pickle
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,15 +42,16 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         found = torch.load(file, map_location="cpu", weights_only=True)
         weights = {name: each.detach().clone().contiguous() for name, each in tensors(found).items()}
+        blob = save(weights)
     except BadInput as error:
         raise BadInput(f"{file}: {error}") from error
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, AttributeError) as error:
+    except Exception as error:  # a damaged file fails anywhere in torch's reader
         raise BadInput(
             f"{file} holds more than tensors, or is damaged, and is not read; where the model is, write "
             "torch.save(net.state_dict(), ...)"
         ) from error
     with files.whole(out) as partial:
-        partial.write_bytes(save(weights))
+        partial.write_bytes(blob)
     print(f"{out} is ready: {len(weights)} tensors, {sum(each.numel() for each in weights.values()):,} numbers")
     return 0
 

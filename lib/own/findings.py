@@ -118,7 +118,11 @@ class Found:
 
     def roc(self) -> dict[str, audit.Roc]:
         """Curves of the loss and of the strongest attacks by AUC, `CURVES` at most."""
-        alike = self.arrays.queries == 1 and {"BASE", "RMIA online"} <= self.scores.keys()
+        alike = (
+            self.arrays.queries == 1 and {"BASE", "RMIA online"} <= self.scores.keys()
+        )  # one order, where both score
+        if alike:
+            alike = np.array_equal(np.isnan(self.scores["BASE"]), np.isnan(self.scores["RMIA online"]))
         steps = {name for name, scores in self.scores.items() if len(np.unique(scores)) < 10}  # right or wrong alone
         rest = self.scores.keys() - {"loss", *steps, *(["RMIA online"] if alike else [])}
         shown = {"loss", *sorted(rest, key=lambda name: -self.auc[name].value)[: CURVES - 1]}
@@ -162,14 +166,15 @@ class Found:
         found = np.flatnonzero(self.exposed(name, fpr))
         order = found[np.argsort(-self.scores[name][found], kind="stable")][:SUREST]
         return [
-            {"index": str(i), "class": int(self.arrays.labels[i]), f"score, {name}": float(self.scores[name][i])}
+            {"index": str(self.arrays.places[i]), "class": int(self.arrays.labels[i])}
+            | {f"score, {name}": float(self.scores[name][i])}
             | {"loss, nats": -float(self.scores["loss"][i]), "attacks that find it": int(times[i])}
             for i in order
         ]
 
     def listed(self, fpr: float) -> str:
         """The indices of all members that the strongest attack finds, in rising order, as lines of text."""
-        found = np.flatnonzero(self.exposed(self.strongest(fpr), fpr))
+        found = self.arrays.places[self.exposed(self.strongest(fpr), fpr)]
         return textwrap.fill(" ".join(map(str, found)), WIDTH) or "none"
 
     def luck(self, fpr: float) -> float:
@@ -216,7 +221,7 @@ class Found:
         import pandas as pd
 
         given = {"label": self.arrays.labels, "member": self.arrays.member, "found_by": self.found_by(fpr)}
-        text = pd.DataFrame(given | self.scores).rename_axis("index").to_csv()
+        text = pd.DataFrame(given | self.scores, self.arrays.places).rename_axis("index").to_csv()
         files.folder(path.parent, "LEAK_ATLAS_OUTPUTS moves it")
         files.write(path, text)
         return path

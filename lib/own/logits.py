@@ -54,6 +54,12 @@ class Logits:
     population: np.ndarray | None = None
     population_labels: np.ndarray | None = None
     population_shadows: np.ndarray | None = None
+    index: np.ndarray | None = None  # where the samples lie in their data set, if they are of one
+
+    @property
+    def places(self) -> np.ndarray:
+        """What reports call the samples `(N,)`: their places in their data set, or in these arrays."""
+        return np.arange(len(self.labels)) if self.index is None else self.index
 
     def __post_init__(self) -> None:
         if self.target.ndim not in (2, 3) or self.target.shape[-1] < 2:
@@ -226,6 +232,7 @@ def brought(target: Arrays, shadows: Sequence[Arrays]) -> Logits:
     role = target["role"]
     pool, rest = np.isin(role, (Role.MEMBER, Role.NONMEMBER)), role == Role.TEST
     given = {"target": target["logits"][pool], "labels": target["labels"][pool], "member": role[pool] == Role.MEMBER}
+    given["index"] = target["index"][pool]
     if shadows:
         logits = np.stack([one["logits"] for one in shadows])
         given |= {"shadows": logits[:, pool]}

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from lib import BadInput
 from lib.recipe.core import Amount, Count, Positive, Recipe, Share, Step, Whole
 from lib.recipe.readings import Generated, Sensitivity
-from lib.recipe.steps import Signals, State
+from lib.recipe.steps import Signals, State, mixed
 
 __all__ = [
     "BASE", "PRUNING_NET", "RMIA", "SAMIA", "Attack", "Attacker", "BlindMI", "Learner", "Learnt", "LiRA", "Network",
@@ -280,6 +280,8 @@ class Attack(Step):
                     f"{name} asks shadows about the target's own samples, but designs draw others "
                     f"({own.design} and {state.training.design}): give both one pool, test and seed"
                 )
+        for target in self.targets:
+            mixed(target, name)
         if self.attacker.meets and not own.design.meets:
             raise BadInput(
                 f"{name} online needs shadows that trained on the target's samples, and a "

@@ -204,7 +204,7 @@ def load(record: dict[str, Any], step: Callable[[str], Step]) -> Recipe:
         )
     if kind is None or record.get("revision", 1) != kind.revision:
         raise BadInput(f"'{record['kind']}' of revision {record.get('revision', 1)} is unknown to this version of lib")
-    fields = {
-        k: value(v) for k, v in record.items() if k not in ("kind", "revision", "digest", "gone", "attention", CODE)
-    }
-    return kind(**fields)
+    # A field of a user's may have the name of what records add.
+    own = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    added = {"kind", "revision", "digest", "gone", "attention", CODE} - own
+    return kind(**{k: value(v) for k, v in record.items() if k not in added})

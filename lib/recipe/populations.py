@@ -135,6 +135,8 @@ class Population:
         goes on from the last epoch; here from the training's end, which with a patience is the best. Without a `pruner`
         (the control) no weight goes.
         """
+        if pruner and rounds < 2:
+            raise BadInput(f"iterative pruning takes two rounds or more, not {rounds}: the first one only trains")
         found = [self.train(schedule, order=1, **training)]
         for k in range(1, rounds):
             share = 1 - (1 - sparsity) ** (k / (rounds - 1))
@@ -230,7 +232,8 @@ class Setup:
     def pairs(self, objective: Objective | None = None, common: bool = False) -> tuple[Pair, ...]:
         """Pair p trains rows 2p and 2p+1 of `Halves` with one seed, so that nothing but data tells the two apart.
 
-        With a `common` order M_h1 takes M_all's batches without the other half: as many steps, of half the size.
+        In a `common` order M_h1 visits its members in the order of M_all, in batches of half the size: as many steps,
+        but their borders are not those of M_all's.
         """
         firsts = (state.training for state in self.trained(objective))
         wholes = [replace(first, row=2 * first.row) for first in firsts]
@@ -238,6 +241,8 @@ class Setup:
         if common:
             if not isinstance(self.design, Halves):
                 raise BadInput(f"a common order is one of Halves, not of {type(self.design).__name__}")
+            if self.schedule.batch % 2:
+                raise BadInput(f"a common order halves the batch: give an even one, not {self.schedule.batch}")
             design = replace(self.design, order="common")
             schedule = replace(self.schedule, batch=self.schedule.batch // 2)
             halves = [replace(half, schedule=schedule, design=design) for half in halves]

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from lib import BadInput
 from lib.recipe.core import Count, Positive, Step, Whole
 from lib.recipe.designs import Design
-from lib.recipe.steps import Signals, State, Train, filtered, readable
+from lib.recipe.steps import Signals, State, Train, filtered, mixed, readable
 from lib.recipe.subjects import Architecture, Data
 
 __all__ = [
@@ -74,6 +74,9 @@ class StageMembership(Step):
 
     of: State
     dimensions: int = 4096  # wider features are mixed down to this many
+
+    def verify(self) -> None:
+        mixed(self.of, "StageMembership")
 
     def operations(self, count: Count) -> float:
         return _walk(self.of, count) + 9e6 * self.of.training.design.pool  # to fit and ask the attacks, as measured

@@ -142,7 +142,7 @@ class Train(State):
     model: Architecture
     schedule: Schedule
     objective: Objective = field(default_factory=CrossEntropy)
-    seed: int = 0  # of initialisation and order
+    seed: Whole = 0  # of initialisation and order
     precision: Literal["fp32", "bf16"] = "fp32"
     parent: State | None = None  # where the weights come from; None: a fresh initialisation
     teachers: tuple[State, ...] = ()  # whose answers a Distillation learns
@@ -235,7 +235,7 @@ class Brought(State):
     row: int
     model: Architecture
     sha256: str  # of the file, in hex
-    seed: int = 0  # of what is drawn for this model, and of trainings that go on from it
+    seed: Whole = 0  # of what is drawn for this model, and of trainings that go on from it
     precision: Literal["fp32", "bf16"] = "fp32"  # of these trainings
     file: str = ""  # where it is; in no key
 
@@ -484,6 +484,8 @@ class Signals(Step):
         data = self.of.training.data
         if self.views != 1 and data.kind != "images":
             raise BadInput(f"{data.name} holds {data.kind}, which have one view: ask for views=1, not {self.views}")
+        if self.views not in (1, 2, 18):
+            raise BadInput(f"Signals.views cannot be {self.views}: 1, 2 or 18")
 
     def operations(self, count: Count) -> float:
         own = self.of.training
@@ -495,6 +497,13 @@ def readable(data: Data, model: Architecture) -> None:
     if data.kind not in model.reads:
         kinds = " and ".join(model.reads)
         raise BadInput(f"a {model.told} reads {kinds}, but {data.name} holds {data.kind}: take another of them")
+
+
+def mixed(state: State, who: str) -> None:
+    """BadInput where a state's row holds all samples of its pool, so that there is no non-member to find."""
+    design, row = state.training.design, state.training.row
+    if design.members(row) == getattr(design, "judged", design.pool):
+        raise BadInput(f"{who}: row {row} of {type(design).__name__} holds the whole pool, so there are no non-members")
 
 
 def filtered(model: Architecture, who: str) -> None:

@@ -174,5 +174,7 @@ class Schedule(Recipe):
         return {name: value for name, value in super().record().items() if name not in ours}
 
     def verify(self) -> None:
+        if bool(self.milestones) != (self.decay == "steps"):
+            raise BadInput("Schedule.milestones belong to decay='steps': give both, or neither")
         if self.momentum >= 1:
             raise BadInput(f"Schedule.momentum cannot be {self.momentum}: give 0 or more, below 1")

@@ -20,7 +20,7 @@
 #
 # **It would be wrong if** an early stage told the halves apart, or stage 4 did not. **It would be an artefact** if it
 # vanished up to the best rotation of channels, or hung on the order of batches: by default M_h1 shuffles by itself, in
-# a common order it takes M_all's batches without the other half. **It would not say where memory sits** if memory that
+# a common order it visits its members as M_all does. **It would not say where memory sits** if memory that
 # is known to be early showed up late. We plant it, in another model and pool: labels are dealt out anew, to be learnt
 # by heart, and only the stem and stages 1 and 2 learn; all from stage 3 on is held as initialised.
 #

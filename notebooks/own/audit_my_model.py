@@ -15,7 +15,8 @@
 # logits, beside shadows that are trained here by your recipe; then its modules and its weights are looked at. Replace
 #
 # 1. `data`: the name of your set. `.venv/bin/python -m lib.data add NAME PATH` takes a folder of pictures, an .npz or a .csv; its **train
-#    part is what the model was trained on, its test part what it never saw**;
+#    part is what the model was trained on, its test part what it never saw**. Where you give no test part, one is drawn, and a model
+#    that was trained on all of the set has seen it: members would look like non-members;
 # 2. the module in the first cell below;
 # 3. `weights`: a safetensors file of its state dict, `safetensors.torch.save_file(net.state_dict(), "mine.safetensors")`. Of a
 #    `.pt` file `.venv/bin/python -m lib.own mine.pt` makes one. Without a file a small network is trained here, as an example.
@@ -128,7 +129,7 @@ report.table(
 
 # %% [markdown]
 # ## Every attack, and who is found
-# The target is one, so intervals are over samples. `index` counts members and non-members, the train part first.
+# The target is one, so intervals are over samples. `index` is the sample's place in the data set, the train part first.
 
 # %%
 outside = int((~arrays.member).sum())

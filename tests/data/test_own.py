@@ -187,6 +187,10 @@ def test_a_name_is_taken_once(tmp_path: Path, folder: Path) -> None:
         ({"x": BITS, "y": np.array(["a\nb", "c"] * 10)}, r"classes \('a\\nb', 'c'\).* printable letters"),
         ({"x_train": BITS, "y_train": Y * 0, "x_test": BITS, "y_test": Y}, "class '1' has no train sample"),
         ({"x_train": BITS, "y_train": Y, "x_test": BITS[:, :4], "y_test": Y}, "cannot be read"),
+        (
+            {"x_train": BITS, "y_train": Y[:5], "x_test": BITS[:5], "y_test": Y},
+            "x_train and y_train are not of one length",
+        ),
         ({"x": np.where(NUMBERS > 4, np.nan, NUMBERS), "y": Y}, "no finite numbers"),
         ({"x": NUMBERS * 1e300, "y": Y}, "no finite numbers"),
         ({"x": np.array([[{}]] * 20), "y": Y}, "cannot be read .*allow_pickle"),

@@ -137,6 +137,23 @@ def test_the_first_refusal_of_the_disk_ends_a_run(
     assert cli.main(command) == 0
 
 
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM, errno.ESTALE, errno.EACCES])
+def test_a_passing_refusal_to_read_loses_no_entry(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.write(KEY, {"kind": "Train"}, {"x": np.arange(3)}, {})
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", refuse)
+        for look in (store.read, store.describe, store.files):
+            with pytest.raises(BadInput, match=f"cannot read the store .*: {os.strerror(number)}"):
+                look(KEY)
+        with pytest.raises(BadInput, match="cannot read the store"):
+            list(store.described())
+    assert store.read(KEY).arrays["x"].tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EACCES, errno.EIO])
 @pytest.mark.parametrize("call", ["mkdir", "write", "fsync", "rename"])
 def test_every_refusal_of_the_disk_is_one_line_and_no_entry(

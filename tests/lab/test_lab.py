@@ -152,6 +152,18 @@ def test_states_whose_designs_use_other_samples_are_compared_sample_by_sample() 
         StageProbe(Setup(DATA, RandomHalves(80, test=0), MODEL, SHORT, 2).trained().states[0])
     with pytest.raises(BadInput, match="without a diet"):
         replace(pair.half.training, design=Halves(80, test=40, order="common"), diet=Window(1, 1))
+    with pytest.raises(BadInput, match="row 0 of Halves holds the whole pool"):
+        StageMembership(pair.whole)
+    with pytest.raises(BadInput, match="row 0 of Halves holds the whole pool"):
+        Attack(Threshold("loss"), (pair.whole,), (pair.half,))
+    with pytest.raises(BadInput, match=r"Signals\.views cannot be 0"):
+        Signals(pair.whole, 0)
+    with pytest.raises(BadInput, match=r"Train\.seed"):
+        replace(pair.whole.training, seed=-1)
+    with pytest.raises(BadInput, match="give both, or neither"):
+        Schedule(2, 32, milestones=(1,))
+    with pytest.raises(BadInput, match="give an even one, not 33"):
+        Setup(DATA, Halves(80, test=40), MODEL, Schedule(2, 33), 1).pairs(common=True)
     with pytest.raises(BadInput, match="row 0 has 1 shadows outside its own pair, and needs 2"):
         Setup(DATA, RandomHalves(80, test=40), MODEL, SHORT, 3).trained().attack(RMIA("offline"))
 

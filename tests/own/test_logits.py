@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def test_a_leak_that_is_there_is_found_and_where_membership_says_nothing_none_is
     assert shuffled.verdict(0.01).startswith("None of ")
 
 
-def test_who_is_found_is_what_the_rates_count(quick: None) -> None:
+def test_who_is_found_is_what_the_rates_count(quick: None, tmp_path: Path) -> None:
     found = findings.attack(logits.Logits(**simulated(1.5)))
     for name, rate in found.tpr(0.05).items():
         exposed = found.exposed(name, 0.05)
@@ -91,7 +92,20 @@ def test_who_is_found_is_what_the_rates_count(quick: None) -> None:
         assert not (exposed & ~found.arrays.member).any()
     best = found.strongest(0.05)
     assert [int(one) for one in found.listed(0.05).split()] == np.flatnonzero(found.exposed(best, 0.05)).tolist()
-    assert found.most(0.05)[0]["index"] == str(np.nanargmax(np.where(found.arrays.member, found.scores[best], np.nan)))
+    first = np.nanargmax(np.where(found.arrays.member, found.scores[best], np.nan))
+    assert found.most(0.05)[0]["index"] == str(first)
+    places = 3 * np.arange(len(found.arrays.labels)) + 7  # of a data set
+    found = replace(found, arrays=replace(found.arrays, index=places))
+    assert found.most(0.05)[0]["index"] == str(places[first])
+    assert pd.read_csv(found.save(tmp_path / "a.csv", 0.05))["index"].tolist() == places.tolist()
+
+
+def test_one_curve_stands_for_two_attacks_only_where_they_score_the_same_samples(quick: None) -> None:
+    found = findings.attack(logits.Logits(**simulated(1.5)))
+    assert "BASE, RMIA online" in found.roc()
+    fewer = found.scores["RMIA online"].copy()
+    fewer[:20] = np.nan
+    assert "BASE, RMIA online" not in replace(found, scores=found.scores | {"RMIA online": fewer}).roc()
 
 
 def test_few_members_are_told_by_chance_alone(quick: None) -> None:
@@ -224,7 +238,7 @@ def test_names_and_shapes_are_the_same_wherever_they_are_told() -> None:
         assert f"`{name}` {shape}" in NOTEBOOK.text.cells[0].source, name
         assert f"`{name}` {shape}" in readme, name
         assert name in HELP and shape in HELP, name
-    assert [each for each in logits.Logits.__dataclass_fields__] == [*logits.ARRAYS]
+    assert [*logits.Logits.__dataclass_fields__] == [*logits.ARRAYS, "index"]  # which only a set of ours gives
 
 
 def test_audits_of_ones_own_are_in_no_profile(capsys) -> None:

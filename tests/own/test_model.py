@@ -240,6 +240,11 @@ def test_a_pickle_is_refused_with_the_command_that_converts_it(mine: Callable[[s
         assert main([f"{name}.pt"]) == 2
         err = capsys.readouterr().err
         assert err.count("\n") == 1 and why in err and not Path(f"{name}.safetensors").exists()
+    torch.save(net.state_dict(), "old.pt", _use_new_zipfile_serialization=False)
+    old = Path("old.pt").read_bytes()
+    for end in range(1, len(old), len(old) // 60):
+        Path("cut.pt").write_bytes(old[:end])
+        assert main(["cut.pt"]) == 2 and capsys.readouterr().err.count("\n") == 1
     assert main(["plain.pt"]) == 2 and "is there already" in capsys.readouterr().err
 
 
