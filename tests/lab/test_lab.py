@@ -43,6 +43,7 @@ from lib.recipe import (
     Similarity,
     StageMembership,
     StageProbe,
+    Step,
     Threshold,
     Train,
     VictimAttacker,
@@ -269,6 +270,44 @@ def test_a_corrupt_entry_is_named_and_computed_again(capfd: pytest.CaptureFixtur
     store.discard(signals[1].key)  # its model is corrupt: that shows when the signals are made again
     lab.realize(attack)
     assert {key: value for key, value in fingerprint().items() if key != attack.key} == before
+
+
+def tear(*steps: Step) -> None:
+    """As a loss of power does: half of the arrays is on the disk."""
+    for step in steps:
+        path = store.folder(step.key) / store.ARRAYS
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def test_however_many_inputs_are_torn_one_call_computes_them_again(capfd: pytest.CaptureFixture[str]) -> None:
+    """A job meets one at a time; what two jobs read, one of them finds gone."""
+    signals, attacks = pool().signals(), [pool().attack(LiRA()), pool().attack(Threshold())]
+    lab.realize(signals)
+    before = fingerprint()
+    tear(*signals[:4], pool()[0])
+    capfd.readouterr()
+    lab.realize(attacks)
+    assert {key: value for key, value in fingerprint().items() if key in before} == before
+    assert all(map(store.has, (attack.key for attack in attacks)))
+    said = capfd.readouterr()
+    assert "100 % of the work, 2 of 2 steps" in said.out and "3 of 2" not in said.out
+    assert all(said.err.count(f"{step.key[:12]} is corrupt") == 1 for step in signals[:4])
+
+
+def test_a_disk_that_tears_an_entry_again_gets_no_third_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    signals, attack, read, tries = pool().signals(), pool().attack(LiRA()), store.read, list[str]()
+    lab.realize(signals)
+
+    def torn(key: str) -> store.Entry:
+        if key != signals[0].key:
+            return read(key)
+        tries.append(key)
+        raise store.Corrupt(key, "torn")
+
+    monkeypatch.setattr(store, "read", torn)
+    with pytest.raises(lab.Failed, match=f"{signals[0].key[:12]} is corrupt .torn.; to be computed again"):
+        lab.realize(attack)
+    assert len(tries) == 2
 
 
 def test_planning_only_asks() -> None:
