@@ -310,6 +310,20 @@ def test_a_disk_that_tears_an_entry_again_gets_no_third_try(monkeypatch: pytest.
     assert len(tries) == 2
 
 
+def test_a_torn_head_is_forgotten_where_it_is_only_told_of(capfd: pytest.CaptureFixture[str]) -> None:
+    """A training whose signals are there is read by nobody but a report's provenance."""
+    training, signals = pool(1)[0].training, pool(1).signals()
+    results = lab.realize(signals)
+    assert results.meta(training)["device"] == "cpu"
+    path = store.folder(training.key) / store.ENTRY
+    path.write_bytes(path.read_bytes()[:100])
+    capfd.readouterr()
+    assert results.meta(training) == {} and not store.has(training.key)
+    said = capfd.readouterr().err
+    assert f"{training.key[:12]} is corrupt" in said and said.endswith(": forgotten\n") and said.count("\n") == 1
+    assert results.meta(training) == {}
+
+
 def test_planning_only_asks() -> None:
     with lab.planning(), pytest.raises(lab.Planned) as caught:
         lab.realize(pool().signals())
@@ -358,6 +372,26 @@ def test_a_plan_travels_and_its_results_come_home(monkeypatch: pytest.MonkeyPatc
     assert not any(store.has(state.key) for state in attack.targets), "weights stay there"
     monkeypatch.setattr("lib.lab.training.train", lambda *_: pytest.fail("trained again"))
     assert lab.realize(attack)[attack]["scores"].shape == (6, 80)
+
+
+def test_a_torn_result_is_not_packed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is forgotten in one line, with all others that are torn; older parts stay, and a second run has it again."""
+    signals, packed = pool(3).signals(), tmp_path / "packed"
+    (tmp_path / "plan.json").write_text(json.dumps(dump(plan([signals]))))
+    command = ["run", str(tmp_path / "plan.json"), "--workers", "1", "--pack", str(packed)]
+    assert cli.main(command) == 0
+    before = {part.name: part.read_bytes() for part in packed.iterdir()}
+    tear(signals[0])
+    (store.folder(signals[1].key) / store.ARRAYS).unlink()
+    capsys.readouterr()
+    assert cli.main(command) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and said.endswith(" and 1 more: forgotten; run the same command again\n")
+    assert f"{signals[0].key[:12]} is corrupt" in said
+    assert {part.name: part.read_bytes() for part in packed.iterdir()} == before
+    assert cli.main(command) == 0 and all(store.has(each.key) for each in signals)
 
 
 def test_a_plan_runs_where_there_is_torch_and_little_else(tmp_path: Path) -> None:
