@@ -100,7 +100,12 @@ def main(arguments: list[str] | None = None) -> int:
         for name in needs:
             if not needs[name]:
                 run_.execute(name)
-        run(todo, where, done)
+        failed = run(todo, where, done)
+        for name, open_ in needs.items():  # what stayed corrupt; or another process has finished it, and nobody told
+            if broken := next((outcome for key, outcome in failed.items() if key in open_), None):
+                run_.failed(name, f"{broken.name}: {broken.error}")
+            elif open_:
+                run_.execute(name)
         pool.shutdown()
         return run_.close()
 
@@ -144,7 +149,8 @@ def planned(
         name: sum(todo.jobs[key].seconds for key in keys) for name, keys in needs.items() if whole or name not in errors
     }
     order = sorted(costs, key=lambda name: costs[name])
-    return plan([asked[name] for name in order]), {name: needs[name] for name in order}
+    last = plan([asked[name] for name in order])  # another process may have finished some of the first
+    return last, {name: needs[name] & last.jobs.keys() for name in order}
 
 
 def _jobs_behind(steps: list[Any], todo: Plan) -> set[str]:

@@ -49,6 +49,17 @@ class Corrupt(Exception):
         self.key = key
 
 
+class Gone(KeyError):
+    """There is no entry of this key, or no longer: who found it corrupt has forgotten it."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+    def __str__(self) -> str:
+        return f"store entry {self.key[:12]} is gone"
+
+
 class Refused(BadInput):
     """The disk does not take what is to be written to the store: it is full, read-only, or not ours."""
 
@@ -149,7 +160,7 @@ def _move(source: Path, to: Path) -> bool:
 def files(key: str) -> dict[str, bytes]:
     """The files of an entry as they are, checked.
 
-    Raises KeyError where there is none and Corrupt where it does not match its digests.
+    Raises Gone where there is none and Corrupt where it does not match its digests.
     """
     found = _files(key)
     checked(key, found)
@@ -173,7 +184,7 @@ def described(kind: str = "", start: str = "") -> Iterator[dict[str, Any]]:
             continue
         try:
             yield describe(key)
-        except KeyError:  # gone since we looked
+        except Gone:  # since we looked
             continue
         except Corrupt as error:
             print(f"{error}: forgotten", file=sys.stderr)
@@ -201,7 +212,7 @@ def _bytes(key: str, name: str) -> bytes:
         return (folder(key) / name).read_bytes()
     except OSError as error:
         if isinstance(error, FileNotFoundError) and not has(key):  # nor need it have been there when we first looked
-            raise KeyError(key) from None
+            raise Gone(key) from None
         if isinstance(error, TORN) or error.errno == errno.EIO:
             raise Corrupt(key, f"{type(error).__name__} in {folder(key)}") from error
         # Too many open files, no memory, a share that is away: the entry is not to blame.

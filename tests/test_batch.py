@@ -5,13 +5,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
 
 from lib import BadInput, batch, duration, lab, paths, report, store
+from lib.lab.cluster import Where
 from lib.lab.declare import declare, notebooks, parameters, read_parameters, run_name, setting
 from tests import planting
+from tests.faults import tiny
 
 ALL = notebooks()
 FIGURES = [one for one in ALL if one.name.startswith(("layers", "weights", "pruning", "samples", "time", "atlas"))]
@@ -217,6 +220,76 @@ def test_a_failing_notebook_leaves_the_others_alone(
     assert "failed: raises: ZeroDivisionError" in output.err and "failed: dies: " in output.err
     index = (paths.runs("smoke") / "index.html").read_text()
     assert "ZeroDivisionError" in index and (paths.runs("smoke") / "fine.html").exists()
+
+
+NOTEBOOK = """# %% [markdown]
+# # Title
+
+# %% tags=["parameters"]
+seed = 0  # seed
+
+# %%
+from lib import lab
+from tests.faults import tiny
+lab.realize(tiny.asked()[0])
+"""
+
+
+@pytest.fixture
+def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A profile of one notebook, whose attack alone is missing; names of notebooks that a batch would execute."""
+    for name, place in (("NOTEBOOKS", "notebooks"), ("PARAMS", "params/smoke")):
+        (tmp_path / place).mkdir(parents=True)
+        monkeypatch.setattr(paths, name, tmp_path / place.split("/")[0])
+    (tmp_path / "notebooks/one.py").write_text(NOTEBOOK)
+    found: list[str] = []
+    monkeypatch.setattr(batch.Run, "execute", lambda _, name: found.append(name))
+    lab.realize(list(tiny.asked()[0].parents()))
+    return found
+
+
+SMOKE = ["--profile", "smoke", "--workers", "1"]
+
+
+def test_a_notebook_behind_torn_results_is_executed(executed: list[str]) -> None:
+    for step in list(tiny.asked()[0].parents())[:3]:
+        path = store.folder(step.key) / store.ARRAYS
+        path.write_bytes(path.read_bytes()[:100])
+    assert batch.main(SMOKE) == 0 and executed == ["one"]
+
+
+def test_a_notebook_whose_results_a_disk_tears_again_fails(
+    executed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torn = next(iter(tiny.asked()[0].parents())).key
+    read = store.read
+    monkeypatch.setattr(store, "read", lambda key: read(key) if key != torn else _corrupt(key))
+    assert batch.main(SMOKE) == 2 and not executed
+    said = capsys.readouterr()
+    assert "0 of 1 notebooks executed" in said.out
+    assert f"failed: one: Attack {tiny.asked()[0].key[:12]}: store entry {torn[:12]} is corrupt" in said.err
+
+
+def _corrupt(key: str) -> store.Entry:
+    raise store.Corrupt(key, "torn")
+
+
+def test_what_another_process_finishes_is_not_waited_for(executed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the two plans of a batch, or while it runs: then a job may be in no plan, and nobody tells of it."""
+    attack, make, plans = tiny.asked()[0], batch.plan, list[Any]()
+
+    def late(asked: Any) -> Any:
+        plans.append(asked)
+        if len(plans) == 2:
+            lab.realize(attack)
+        return make(asked)
+
+    monkeypatch.setattr(batch, "plan", late)
+    todo, needs = batch.planned({"one": [attack]}, {}, Where(1))
+    assert len(plans) == 2 and not todo.jobs and needs == {"one": set()}
+    store.discard(attack.key)
+    monkeypatch.setattr(batch, "run", lambda *_: {})
+    assert batch.main(SMOKE) == 0 and executed == ["one"]
 
 
 def test_parameters_at_the_shell_are_json_where_they_can_be() -> None:

@@ -83,7 +83,14 @@ class Results:
 
     def meta(self, step: Step) -> dict[str, Any]:
         """When, where and how long; empty where the step itself is not here (weights stay where they were trained)."""
-        return store.describe(step.key)["meta"] if store.has(step.key) else {}
+        try:
+            return dict(store.describe(step.key)["meta"])
+        except store.Gone:
+            return {}
+        except store.Corrupt as error:
+            print(f"{error}: forgotten", file=sys.stderr)
+            store.discard(step.key)
+            return {}
 
     @property
     def trainings(self) -> list[Train]:

@@ -1,7 +1,7 @@
 """Where jobs run: in this process, on workers of this machine, on a running Dask scheduler, or on a site's queue.
 
-Every worker has one thread. As a Dask preload (`dask worker ... --preload lib.lab.cluster`) this module gives each
-worker of a machine a GPU of its own.
+Every worker has one thread. As a Dask preload (`dask worker ... --name gpu --preload lib.lab.cluster`) this module
+gives each worker of a machine a GPU of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from importlib.util import find_spec
 from multiprocessing import current_process
 from pathlib import Path
@@ -344,7 +345,9 @@ def check(client: Client, name: str) -> bool:
 
 
 def gpus() -> list[str]:
-    """The CUDA devices of this machine that this process may use, without asking torch."""
+    """The CUDA devices of this machine that this process may use, without importing torch. Its CPU build has none."""
+    if version("torch").endswith("+cpu"):
+        return []
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return [one for one in visible.split(",") if one.strip() not in ("", "-1")]
@@ -356,3 +359,6 @@ def dask_setup(worker: Any) -> None:
     devices, number = gpus(), str(worker.name).rsplit("-", 1)[-1]
     if devices and number.isdigit():
         os.environ["CUDA_VISIBLE_DEVICES"] = devices[int(number) % len(devices)]
+    elif len(devices) > 1:
+        why = f"worker {worker.name} has no number, and takes the first of {len(devices)} GPUs, as all others like it"
+        print(f"leak atlas: {why}: start workers with --name gpu", file=sys.stderr, flush=True)

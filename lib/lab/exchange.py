@@ -61,16 +61,26 @@ def undump(text: str, name: object = "the plan") -> list[Step]:
 def pack(keys: Iterable[str], folder: Path, megabytes: float) -> int:
     """Results as zip files of at most `megabytes` (2^20 bytes), larger where one result is.
 
-    Returns the number of parts. BadInput where the folder does not take them.
+    Returns the number of parts. BadInput where the folder does not take them, and where results are corrupt: these are
+    forgotten, and the parts that are there stay as they are.
     """
     parts: list[list[str]] = []
+    corrupt: list[store.Corrupt] = []
     size = float("inf")
     for key in keys:
-        own = sum((store.folder(key) / name).stat().st_size for name in LARGEST)
+        try:
+            own = sum(map(len, store.files(key).values()))
+        except store.Corrupt as error:
+            store.discard(key)
+            corrupt.append(error)
+            continue
         if size + own > megabytes * 2**20:
             parts, size = [*parts, []], 0
         parts[-1].append(key)
         size += own
+    if corrupt:
+        more = f" and {len(corrupt) - 1} more" * (len(corrupt) > 1)
+        raise BadInput(f"{corrupt[0]}{more}: forgotten; run the same command again")
     files.folder(folder, "--pack names another folder")
     for old in folder.glob("part-*.zip"):
         old.unlink()

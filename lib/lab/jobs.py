@@ -36,7 +36,7 @@ class Outcome:
     error: str = ""
     seconds: float = 0.0  # of a core, or on a GPU of the clock
     device: str = ""  # its name; empty where nothing was computed
-    corrupt: bool = False  # an input did not match its digest; it is forgotten, so a second try makes it again
+    corrupt: str = ""  # key of an input that did not match its digest; it is forgotten, so another try makes it again
     refused: bool = False  # the disk does not take what is to be stored: no other job has better luck
     there: tuple[str, ...] = ()  # keys of all entries that the job was asked for and that are stored now
     orphan: bool = False  # nothing is wrong with it but that a parent failed
@@ -65,7 +65,9 @@ def doing(job: Job) -> Generator[None, None, Outcome]:
             meta = yield from run(job)
         except store.Corrupt as error:
             store.discard(error.key)
-            return ended(f"{error}; computing it again", corrupt=True)
+            return ended(f"{error}; to be computed again", corrupt=error.key)
+        except store.Gone as error:  # a sibling has met it first
+            return ended(f"{error}; to be computed again", corrupt=error.key)
         return ended(there=there, seconds=meta["seconds"], device=meta["device"])
     except store.Refused as error:
         return ended(str(error), refused=True)

@@ -11,6 +11,7 @@ from contextlib import nullcontext, suppress
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from importlib.util import find_spec
+from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -85,8 +86,9 @@ def run(
     """Does what a plan holds, tells `on_done` of each outcome as it comes, and returns those that failed, by key.
 
     `where`: a number asks for that many processes on this machine. Where a stored input turns out to be corrupt, it and
-    what hangs on it are planned and done once more. Raises BadInput where a scheduler cannot be used or is lost, and
-    where the disk takes no more results; what is finished is kept.
+    what hangs on it are planned and done once more, until no other turns out so: a job meets one at a time. Raises
+    BadInput where a scheduler cannot be used or is lost, and where the disk takes no more results; what is finished is
+    kept.
     """
     store.sweep()
     where = where if isinstance(where, Where) else Where(where)
@@ -98,6 +100,7 @@ def run(
             print(f"{says}: this process computes alone; in a file all cores would", file=sys.stderr, flush=True)
     present(plan, where)
     failed: dict[str, Outcome] = {}
+    met: set[str] = set()  # what was corrupt; a disk that tears it again gets no third try
     spent: list[tuple[list[Step], str, float]] = []
 
     def took(outcome: Outcome) -> None:
@@ -109,13 +112,17 @@ def run(
 
     try:
         with nullcontext() if not plan.jobs or _alone(plan, where) else connect(where, len(plan.jobs)) as engine:
-            for mark in ("", "-again"):
+            for turn in count():
                 frontier = Frontier(plan, took)
                 if engine:
-                    Dispatch(frontier, engine, mark).run()
+                    Dispatch(frontier, engine, f"-{turn}" * (turn > 0)).run()
                 else:
                     _here(frontier)
                 failed = {key: outcome for key, outcome in failed.items() if not outcome.corrupt} | frontier.failed
+                torn = {outcome.corrupt for outcome in frontier.failed.values() if outcome.corrupt}
+                if torn <= met:
+                    break
+                met |= torn
                 plan = make_plan(plan.jobs[key].yields for key, outcome in failed.items() if outcome.corrupt)
     finally:
         remember(spent)
@@ -270,15 +277,15 @@ def reporter(plan: Plan) -> Callable[[Outcome], None]:
 
     A line has the clock, what is done, for how long this runs and, at the pace so far, how long it has to.
     """
-    total = plan.seconds or 1.0
+    total, open_ = plan.seconds or 1.0, set(plan.jobs)
     if sys.modules.get("ipykernel") and os.environ.get("LEAK_ATLAS_PROGRESS") != "log":
         from tqdm.auto import tqdm
 
         words = "{l_bar}{bar}| {n:.0f} of {total:.0f} s of work [{elapsed}, {remaining} left]"
-        bar, open_ = tqdm(total=total, leave=False, bar_format=words), set(plan.jobs)
+        bar = tqdm(total=total, leave=False, bar_format=words)
 
         def advance(outcome: Outcome) -> None:
-            if outcome.key in open_:  # what was corrupt comes twice
+            if outcome.key in open_:  # what met a corrupt input comes again
                 bar.update(plan.jobs[outcome.key].seconds)
             open_.discard(outcome.key)
             if not open_:
@@ -292,13 +299,15 @@ def reporter(plan: Plan) -> Callable[[Outcome], None]:
     def line(outcome: Outcome) -> None:
         nonlocal done, seconds, told, first
         before = int(10 * seconds / total + 1e-9)
-        seconds += plan.jobs[outcome.key].seconds if outcome.key in plan.jobs else 0
-        done, tenth = done + 1, int(10 * seconds / total + 1e-9)
+        if outcome.key in open_ and not outcome.corrupt:  # what met a corrupt input comes again
+            open_.discard(outcome.key)
+            done, seconds = done + 1, seconds + plan.jobs[outcome.key].seconds
+        tenth = int(10 * seconds / total + 1e-9)
         if outcome.error and not outcome.orphan and outcome.error not in known:
             known.add(outcome.error)
             print(f"failed: {outcome.name}: {outcome.error}", file=sys.stderr, flush=True)
         now = time.monotonic()
-        if done == 1:
+        if not first[0]:
             first = now, min(seconds / total, 1.0)
         if tenth > before or now - told > QUIET:
             told, share = now, min(seconds / total, 1.0)

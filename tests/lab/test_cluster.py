@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dask
@@ -68,7 +69,7 @@ def site(workers: int = 2, threads: int = 1, **options) -> Iterator[LocalCluster
     with (
         dask.config.set(PRELOAD),
         LocalCluster(
-            workers, threads_per_worker=threads, host="127.0.0.1", dashboard_address="127.0.0.1:0", **options
+            n_workers=workers, threads_per_worker=threads, host="127.0.0.1", dashboard_address="127.0.0.1:0", **options
         ) as found,
     ):
         yield found
@@ -90,9 +91,21 @@ def undisturbed(monkeypatch: pytest.MonkeyPatch, folder: Path, *asked) -> dict[s
         return fingerprint()
 
 
+@pytest.fixture
+def cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pip says of torch, here and in processes that start: a build with CUDA."""
+    told = tmp_path / "site/torch-9.9.dist-info/METADATA"
+    told.parent.mkdir(parents=True)
+    told.write_text("Metadata-Version: 2.1\nName: torch\nVersion: 9.9+cu999\n")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    inherited = filter(None, [str(tmp_path / "site"), os.environ.get("PYTHONPATH")])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(inherited))
+
+
 # ---------------------------------------------------------------- where
 
 
+@pytest.mark.usefixtures("cuda")
 def test_a_queue_goes_before_a_scheduler_and_a_scheduler_before_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not Where().elsewhere and Where(3).local == 3
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://127.0.0.1:1")
@@ -102,6 +115,18 @@ def test_a_queue_goes_before_a_scheduler_and_a_scheduler_before_this_machine(mon
     assert cluster.gpus() == ["3", "5"] and Where().local == 2
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert cluster.gpus() == []
+
+
+@pytest.mark.parametrize(("build", "found"), [("2.13.0", 2), ("2.13.0+cu130", 2), ("2.13.0+cpu", 0)])
+def test_a_cpu_build_of_torch_has_no_gpus(build: str, found: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever cards the machine has: all its cores work, and the preview counts them."""
+    monkeypatch.setattr(cluster, "version", {"torch": build}.__getitem__)
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    assert len(cluster.gpus()) == found and Where().local == (found or 16)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setattr(Path, "glob", lambda *_: iter(["nvidia0", "nvidia1"]))
+    assert len(cluster.gpus()) == found and width(plan([pool(1)]), Where()) == (4 if found else 1)
 
 
 @pytest.mark.parametrize(
@@ -251,6 +276,7 @@ def test_workers_that_cannot_do_our_jobs_are_named_before_anything_is_sent(
     assert not watch.trained() and not list(paths.store().glob(".seen*"))
 
 
+@pytest.mark.usefixtures("cuda")
 def test_workers_of_a_machine_with_gpus_have_one_each(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
     monkeypatch.setattr("lib.lab.run.ENOUGH", 0.0)
@@ -260,6 +286,38 @@ def test_workers_of_a_machine_with_gpus_have_one_each(watch: Watch, monkeypatch:
     assert {name: os.environ.get(name) for name in before} == before
     assert not failed
     assert {line.split()[2] for line in watch.log.read_text().splitlines()} == {"4", "7"}
+
+
+@pytest.mark.usefixtures("cuda")
+def test_workers_that_readme_starts_have_a_gpu_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two pretended devices."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    line = next(line for line in (paths.ROOT / "README.md").read_text().splitlines() if "dask worker tcp:" in line)
+    given = line.replace("--nworkers 4", "--nworkers 2").rstrip(" &").split()[3:]
+
+    def chosen(dask_worker: Any) -> str:
+        return os.environ["CUDA_VISIBLE_DEVICES"]
+
+    with site(0) as found, found.get_client() as client:
+        start = [sys.executable, "-m", "dask", "worker", found.scheduler_address, *given]
+        workers = subprocess.Popen(start, cwd=paths.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            client.wait_for_workers(2, timeout=60)
+            assert sorted(client.run(chosen).values()) == ["0", "1"]
+        finally:
+            workers.terminate()
+            workers.wait()
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_worker_without_a_number_says_that_it_shares_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for devices, says in (("0", ""), ("0,1", "takes the first of 2 GPUs, as all others like it")):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", devices)
+        cluster.dask_setup(SimpleNamespace(name="tcp://127.0.0.1:41234"))
+        said = capsys.readouterr().err
+        assert says in said and said.count("\n") == bool(says) and os.environ["CUDA_VISIBLE_DEVICES"] == devices
 
 
 # ---------------------------------------------------------------- faults

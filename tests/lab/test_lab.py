@@ -43,6 +43,7 @@ from lib.recipe import (
     Similarity,
     StageMembership,
     StageProbe,
+    Step,
     Threshold,
     Train,
     VictimAttacker,
@@ -283,6 +284,58 @@ def test_a_corrupt_entry_is_named_and_computed_again(capfd: pytest.CaptureFixtur
     assert {key: value for key, value in fingerprint().items() if key != attack.key} == before
 
 
+def tear(*steps: Step) -> None:
+    """As a loss of power does: half of the arrays is on the disk."""
+    for step in steps:
+        path = store.folder(step.key) / store.ARRAYS
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def test_however_many_inputs_are_torn_one_call_computes_them_again(capfd: pytest.CaptureFixture[str]) -> None:
+    """A job meets one at a time; what two jobs read, one of them finds gone."""
+    signals, attacks = pool().signals(), [pool().attack(LiRA()), pool().attack(Threshold())]
+    lab.realize(signals)
+    before = fingerprint()
+    tear(*signals[:4], pool()[0])
+    capfd.readouterr()
+    lab.realize(attacks)
+    assert {key: value for key, value in fingerprint().items() if key in before} == before
+    assert all(map(store.has, (attack.key for attack in attacks)))
+    said = capfd.readouterr()
+    assert "100 % of the work, 2 of 2 steps" in said.out and "3 of 2" not in said.out
+    assert all(said.err.count(f"{step.key[:12]} is corrupt") == 1 for step in signals[:4])
+
+
+def test_a_disk_that_tears_an_entry_again_gets_no_third_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    signals, attack, read, tries = pool().signals(), pool().attack(LiRA()), store.read, list[str]()
+    lab.realize(signals)
+
+    def torn(key: str) -> store.Entry:
+        if key != signals[0].key:
+            return read(key)
+        tries.append(key)
+        raise store.Corrupt(key, "torn")
+
+    monkeypatch.setattr(store, "read", torn)
+    with pytest.raises(lab.Failed, match=f"{signals[0].key[:12]} is corrupt .torn.; to be computed again"):
+        lab.realize(attack)
+    assert len(tries) == 2
+
+
+def test_a_torn_head_is_forgotten_where_it_is_only_told_of(capfd: pytest.CaptureFixture[str]) -> None:
+    """A training whose signals are there is read by nobody but a report's provenance."""
+    training, signals = pool(1)[0].training, pool(1).signals()
+    results = lab.realize(signals)
+    assert results.meta(training)["device"] == "cpu"
+    path = store.folder(training.key) / store.ENTRY
+    path.write_bytes(path.read_bytes()[:100])
+    capfd.readouterr()
+    assert results.meta(training) == {} and not store.has(training.key)
+    said = capfd.readouterr().err
+    assert f"{training.key[:12]} is corrupt" in said and said.endswith(": forgotten\n") and said.count("\n") == 1
+    assert results.meta(training) == {}
+
+
 def test_planning_only_asks() -> None:
     with lab.planning(), pytest.raises(lab.Planned) as caught:
         lab.realize(pool().signals())
@@ -331,6 +384,26 @@ def test_a_plan_travels_and_its_results_come_home(monkeypatch: pytest.MonkeyPatc
     assert not any(store.has(state.key) for state in attack.targets), "weights stay there"
     monkeypatch.setattr("lib.lab.training.train", lambda *_: pytest.fail("trained again"))
     assert lab.realize(attack)[attack]["scores"].shape == (6, 80)
+
+
+def test_a_torn_result_is_not_packed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is forgotten in one line, with all others that are torn; older parts stay, and a second run has it again."""
+    signals, packed = pool(3).signals(), tmp_path / "packed"
+    (tmp_path / "plan.json").write_text(json.dumps(dump(plan([signals]))))
+    command = ["run", str(tmp_path / "plan.json"), "--workers", "1", "--pack", str(packed)]
+    assert cli.main(command) == 0
+    before = {part.name: part.read_bytes() for part in packed.iterdir()}
+    tear(signals[0])
+    (store.folder(signals[1].key) / store.ARRAYS).unlink()
+    capsys.readouterr()
+    assert cli.main(command) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and said.endswith(" and 1 more: forgotten; run the same command again\n")
+    assert f"{signals[0].key[:12]} is corrupt" in said
+    assert {part.name: part.read_bytes() for part in packed.iterdir()} == before
+    assert cli.main(command) == 0 and all(store.has(each.key) for each in signals)
 
 
 def test_a_plan_runs_where_there_is_torch_and_little_else(tmp_path: Path) -> None:
