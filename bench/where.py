@@ -21,6 +21,8 @@ from lib import paths, store
 from lib.lab import prices
 from lib.lab.declare import declare, notebooks, parameters
 from lib.lab.plans import behind, plan, steps_of
+from lib.recipe import Schedule
+from lib.recipe.core import digest
 
 
 def peak(rounds: int = 20) -> float:
@@ -54,15 +56,28 @@ def network(key: str, records: dict[str, dict[str, Any]]) -> str:
     return ""
 
 
+def epochs(records: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """By the keys of all epochs of trainings, stored or not, those of the trainings."""
+    found = dict[str, str]()
+    for key, record in records.items():
+        if record["kind"] == "Train":
+            at = {"kind": "At", "of": {"step": key}}
+            last = record["schedule"].get("epochs", Schedule().epochs)
+            found |= {digest(at): key} | {digest(at | {"when": when}): key for when in range(1, last + 1)}
+    return found
+
+
 def spent() -> pd.DataFrame:
-    """A row for each entry of the store: kind, network, core-seconds and counted operations."""
+    """A row for each job whose entries the store has: kind, network, core-seconds and counted operations."""
     heads = {key: store.describe(key) for key in store.listing()}
     records = {key: head["record"] for key, head in heads.items()}
-    shared = defaultdict(list)  # a training writes its epochs and readings too, all with the seconds of the whole
-    for key, head in heads.items():
-        shared[head["meta"].get("finished"), head["meta"]["seconds"]].append(key)
+    trained, shared = epochs(records), defaultdict(list)
+    for key, head in heads.items():  # a training writes epochs and their signals too, all with the seconds of the whole
+        kind, meta = head["record"]["kind"], head["meta"]
+        job = trained.get(head["record"]["of"]["step"], key) if kind == "Signals" else trained.get(key, key)
+        shared[job, meta.get("finished"), meta["seconds"]].append(key)
     rows = []
-    for (_, seconds), keys in shared.items():
+    for (_, _, seconds), keys in shared.items():
         key = next((key for key in keys if records[key]["kind"] == "Train"), keys[0])
         kind, operations = records[key]["kind"], heads[key]["meta"].get("operations", 0.0)
         rows.append(

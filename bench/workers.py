@@ -35,9 +35,13 @@ def quick() -> list[list[Step]]:
 
 
 def trainings(asked: list[list[Step]], seconds: float) -> list[Train]:
-    """Trainings from scratch that cost as much as the middle one, about so many core-seconds in all, an even number."""
+    """Trainings from scratch on images that cost as much as the middle one, about so many core-seconds in all.
+
+    Their number is even.
+    """
     jobs = plans.plan(asked).jobs.values()
-    cost = {job.step: job.seconds for job in jobs if isinstance(job.step, Train) and not job.needs}
+    alone = {job.step: job.seconds for job in jobs if isinstance(job.step, Train) and not job.needs}
+    cost = {step: seconds for step, seconds in alone.items() if registry.find(step.data.name).kind == "images"}
     middle = median(cost.values())
     found = sorted(cost, key=lambda step: abs(cost[step] - middle))
     return found[: 2 * max(1, round(seconds / middle / 2))]
@@ -84,8 +88,9 @@ def machine(step: Train) -> Iterator[list[Connection]]:
     context = get_context("spawn")
     pipes = [context.Pipe() for _ in range(2)]
     both = [context.Process(target=plainly, args=(step, theirs), daemon=True) for _, theirs in pipes]
-    for one in both:
+    for one, (_, theirs) in zip(both, pipes, strict=True):
         one.start()
+        theirs.close()  # so that a process that dies ends the wait for it
     lines = [ours for ours, _ in pipes]
     try:
         together(lines, 1.0)  # torch is loaded, the processor warm

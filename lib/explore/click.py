@@ -93,7 +93,9 @@ class Offer(widgets.VBox):
     async def _follow(self, asked: list[list[Any]], what: str) -> None:
         """Shows how a training gets on; other controls can be moved meanwhile."""
         wrong, start = "", (began := time.monotonic())
-        self.bar.value, self._running.layout.display, self.cancel.disabled = 0.0, None, True
+        self.bar.value, self.cancel.disabled = 0.0, True
+        for each in (self._running, self.bar, self.cancel):
+            each.layout.display = None
         self.progress.value = status(f"{what}: starting ...")
         try:
             self._aside = await asyncio.to_thread(aside.Training, asked)
@@ -108,7 +110,7 @@ class Offer(widgets.VBox):
         except lab.Failed as error:
             wrong = str(error)
         ended = "cancelled; what is finished is kept" if self._aside and self._aside.cancelled else ""
-        self.bar.layout.display = self.cancel.layout.display = "none" if ended else None
+        self.bar.layout.display = self.cancel.layout.display = "none"
         self.progress.value, self._running.layout.display = status(ended), None if ended else "none"
         self._training = self._aside = None
         self._done(wrong)

@@ -155,6 +155,10 @@ class Explorer(base.Explorer):
             self._sides[key] = Side(letter, name, found, measure, floors or (), anatomy)
         return self._sides.get(key)
 
+    def computed(self, wrong: str) -> None:
+        self._sides.clear()  # floors and anatomy may have come since
+        super().computed(wrong)
+
     def look(self) -> View:
         common = [setting.moments(self._moments) for setting in self.settings.values()]
         offer(self.epoch, [f"epoch {m}" if m else "end" for m in common[0] if m in common[1]], "end")

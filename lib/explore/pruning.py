@@ -217,6 +217,7 @@ class Explorer(base.Explorer):
         return self._attacked
 
     def look(self) -> View:
+        self._attacked = {}  # or those of another choice would be exported where nothing is stored of this one
         pruner, here, shelf, shown = self.pruner.value, self.sparsity.value, self._shelf, self._shown()
         asked = {series: {s: self._measured(s, name) for s in self._sparsities} for series, name in shown.items()}
         asked = {"dense": {0.0: self._study.measured(self._dense, self.attack.value)}} | asked

@@ -400,7 +400,7 @@ class Explorer(base.Explorer):
     def look(self) -> View:
         study, pool = self._studies[self.data.value], self._pool(self.data.value)
         self._offer(study)
-        way, self.sample.value, self.parts.value = self._way, "", ""
+        way, self.sample.value, self.parts.value, self._chosen = self._way, "", "", {}
         scores = self._shelf.results([study.ranking, study.ranked(way.order)])
         if not scores:
             return View(None, [], ["The memorization scores are not there yet."])
@@ -430,7 +430,7 @@ class Explorer(base.Explorer):
         from lib import report
 
         caption = f"{self._way}: members against non-members of the same quarter of the pool, by their scores"
-        return report.table(self._chosen["table"], caption=caption)
+        return report.table(self._chosen.get("table", []), caption=caption)
 
     @property
     def card(self) -> Shown:

@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _publish(profile: str) -> None:
-    if profile == "own":
+    if profile == contents.OWN:
         raise BadInput(f"audits of your own are not published; read {paths.runs('own') / 'index.html'}")
     folder = paths.runs(profile)
     if not folder.is_dir() or folder.parent != paths.runs("."):

@@ -27,6 +27,7 @@ from lib.report.render import WAY, clean, style, write_page
 
 __all__ = ["index", "link_pages", "publish", "published", "refresh_readme", "results_table", "site"]
 
+OWN = "own"  # notebooks on what users brought, and the run of their audits
 OVERVIEW = "answers.png"  # of a published profile; it stands in the README
 LIMIT = 1_000_000  # bytes of a published notebook; GitHub stops drawing large ones
 MARKS = ("<!-- results:begin -->", "<!-- results:end -->")
@@ -74,8 +75,9 @@ def _folder(entry: Mapping[str, Any]) -> str:
     return str(entry["notebook"]).rpartition("/")[0]
 
 
-def _group(entry: Mapping[str, Any]) -> str:
-    folder = _folder(entry)
+def _group(entry: Mapping[str, Any], profile: str = "") -> str:
+    """Where an entry stands in an index; audits of arrays, a run of their own, have names of their users' choice."""
+    folder = OWN if profile == OWN else _folder(entry)
     return GROUPS.get(folder, folder)
 
 
@@ -120,7 +122,7 @@ def _contents(found: Sequence[Mapping[str, Any]], profile: str, kind: str) -> st
     """The index as "html" or as "md"; of all profiles where `profile` is ""."""
     executed = [entry for entry in found if entry["status"] == "executed"]
     failed = [entry for entry in found if entry["status"] != "executed"]
-    groups = {name: list(each) for name, each in groupby(executed, _group)}
+    groups = {name: list(each) for name, each in groupby(executed, lambda entry: _group(entry, profile))}
     told = {"profile": profile, "executed": executed, "groups": groups, "failed": failed, "style": style()}
     told |= {
         "answers": _answers(executed),
@@ -180,14 +182,18 @@ def _small(notebook: Path, written: int, width: int = 480) -> str:
 def publish(run_folder: Path, reports_folder: Path) -> list[str]:
     """Cleaned notebooks, `results.json` and `index.md` of a run, in a folder of its profile; returns what it holds.
 
-    Reports of notebooks that the run does not hold stay. Nothing is written unless every notebook is small enough.
+    What looks at users' own models is left out. Reports of notebooks that the run does not hold stay. Nothing is
+    written unless every notebook is small enough.
     """
     import nbformat
 
     place = reports_folder / run_folder.name
-    executed = {entry["notebook"]: entry for entry in entries(run_folder) if entry["status"] == "executed"}
+    ours = [entry for entry in entries(run_folder) if entry["status"] == "executed" and _folder(entry) != OWN]
+    executed = {entry["notebook"]: entry for entry in ours}
     if not executed:
-        raise BadInput(f"the run '{run_folder.name}' holds no executed notebook; `make reproduce` executes them")
+        raise BadInput(
+            f"the run '{run_folder.name}' holds no executed notebook to publish; `make reproduce` executes them"
+        )
     texts = {name: nbformat.writes(clean(files.notebook(run_folder / f"{name}.ipynb"))) + "\n" for name in executed}
     for name, text in texts.items():
         if (size := len(text.encode())) > LIMIT:

@@ -75,5 +75,5 @@ GROUPS |= {"": "Ten minutes", "atlas": "Across the papers", "own": "Your own", "
 
 
 def paper_of(notebook: str) -> Paper | None:
-    """The paper that a notebook, by its name, reproduces."""
-    return PAPERS.get(notebook.partition("/")[0])
+    """The paper that a notebook, by its folder, reproduces."""
+    return PAPERS.get(notebook.rpartition("/")[0])

@@ -60,6 +60,11 @@ def test_a_kernel_answers_while_costs_are_counted_and_networks_trained(own_outpu
         await until(lambda: not app.offer._training)
         assert "what is finished is kept" in app.offer.progress.value
         await until(lambda: app.offer.train.layout.display is None and not app.offer.train.disabled)
+        app.offer.train.click()
+        await until(lambda: "steps" in app.offer.progress.value)
+        assert {each.layout.display for each in (app.offer._running, app.offer.bar, app.offer.cancel)} == {None}
+        app.offer.cancel.click()
+        await until(lambda: not app.offer._training)
 
     was = "torch" in sys.modules
     asyncio.run(use())

@@ -359,6 +359,16 @@ def test_a_damaged_result_is_missing_until_it_is_asked_for(shelf: None) -> None:
     assert "A (resnet10) is not stored" in text(app.says.value) and app.offer.train.layout.display is None
 
 
+def test_floors_and_anatomy_that_came_since_are_shown(shelf: None) -> None:
+    for step in (*FIRST.floors(), FIRST.anatomy()):
+        store.discard(step.key)
+    app = explorer(FIRST, SECOND, MOMENTS)
+    without = app.numbers
+    put(FIRST, 0, BLOCKS)
+    app.computed("")
+    assert app.numbers.equals(explorer(FIRST, SECOND, MOMENTS).numbers) and len(app.numbers) > len(without)
+
+
 def test_epochs_are_those_of_both(app: Explorer) -> None:
     app.epoch.value = "epoch 5"
     app.controls["B"]["epochs"].value = 4

@@ -196,6 +196,12 @@ def test_every_choice_can_be_looked_at(app: Explorer, asked: list[Any]) -> None:
     assert not asked and not offered(app)
 
 
+def test_members_of_another_choice_are_not_exported(app: Explorer) -> None:
+    assert set(app.attacks()) == {"dense", "L1 unstructured, Base", "L1 unstructured, PPB"}
+    app.attack.value = "LiRA"
+    assert app.numbers.empty and not app.attacks()
+
+
 def test_nothing_stored_is_an_offer(own_outputs: Any) -> None:
     app = explorer(STUDY, "slimming", 0.6, "Base", "LiRA")
     assert app.picture.value == "" and offered(app) and "dense: not trained yet" in text(app.says.value)

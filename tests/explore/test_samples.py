@@ -274,6 +274,10 @@ def test_a_data_set_begins_with_its_own_window(shelf: None) -> None:
     assert app.width.value == 3
     store.discard(BITS.ranking.key)
     app = explorer(STUDIES, "RSW", "low-to-high", "LiRA")
+    app.data.value = "images"
+    assert set(app.attacks()) == {"Base"} and not app.table.frame.empty
+    app.data.value = "bits"
+    assert not app.attacks() and app.table.frame.empty  # of this choice, not of the one before
     assert "scores are not there yet" in text(app.says.value) and app.picture.value == "" and offered(app)
 
 

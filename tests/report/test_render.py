@@ -178,6 +178,19 @@ def test_a_page_has_its_figures_its_paper_and_the_way_to_others(run):
     assert (run / "layers/fig01.html").read_text() == page
 
 
+def test_audits_of_ones_own_are_of_no_paper_and_stand_under_their_own(run):
+    place = run.with_name("own")
+    place.mkdir()
+    for suffix in ("ipynb", "run.json"):
+        text = (run / f"time/plane.{suffix}").read_text().replace("time/plane", "samples")
+        (place / f"samples.{suffix}").write_text(text)
+    render.write_page(place, "samples", "Who is found?")
+    assert "WeMem" not in (place / "samples.html").read_text()
+    contents.index(place)
+    page = (place / "index.html").read_text()
+    assert "<h2>Your own</h2>" in page and "Ten minutes" not in page and "Five papers" not in page
+
+
 def test_the_source_lies_beside_its_page(run):
     shutil.copytree(run / "time", run / "layers", dirs_exist_ok=True)
     (run / "layers/plane.ipynb").rename(run / "layers/fig09_vgg_depth.ipynb")
@@ -294,6 +307,14 @@ def test_too_large_a_notebook_is_named_and_nothing_is_written(run):
     with pytest.raises(BadInput, match=r"time/plane would be 1\.\d MB"):
         contents.publish(run, paths.reports())
     assert not paths.reports().exists()
+
+
+def test_what_looks_at_ones_own_model_is_not_published(run):
+    (run / "time").rename(run / "own")
+    path = run / "own/plane.run.json"
+    path.write_text(path.read_text().replace("time/plane", "own/plane"))
+    assert contents.publish(run, paths.reports()) == ["layers/fig01"]
+    assert not list(paths.reports().rglob("*plane*"))
 
 
 def test_nothing_to_publish(own_outputs):
