@@ -139,7 +139,7 @@ sure = {key: each for key, each in (off | none).items() if each.resolved}
 gains = {d: [sum(e.low > 0 for e in own), sum(e.high < 0 for e in own)] for d in defences for own in [[sure[k] for k in sure if k[0] == d]]}
 told = "; ".join(f"{d} surely gains under {up} and loses under {down}" for d, (up, down) in gains.items())
 points = [{"part": a, "defence": d, "value": sure.get((d, a), audit.Estimate(*3 * [np.nan]))} for d, a in off | none]
-report.profile(points, hue="defence", null=0.0, level="no gain", ylabel="accuracy at equal leak", title=f"Of {len(attackers)} attacks in PPTP: {told}")
+report.profile(points, hue="defence", null=0.0, level="no gain", ylabel="accuracy at equal leak", title=f"Of {len(attackers)} attacks: {told}")
 
 # %%
 read = {way: [results[step] for step in each] for way, each in signals.items()}
