@@ -17,8 +17,8 @@
 # less than 75 % of Base's accuracy, or a larger attack accuracy.
 # **It would be wrong if** SAMIA still found members, or accuracy fell; beside the point if less training did as much (control: earlier epochs of Base), or
 # others found them: LiRA, RMIA, right and wrong labels. Claims on PPB speak of the middle one of its weights (4, the published code's), hiding and cost alike.
-# The rules were settled on another draw (seed 0) and are judged on this one. Seen there: ADV's strength and learning rate and the width for bits were chosen
-# by what networks learn; PPB's check was replaced; the strongest PPB ruined the networks; DP-SGD's networks for images did not learn, so `quick` has none.
+# The rules were settled on draw 0 and are judged on this one. Seen there: ADV's strength and rate and the width for bits were chosen by what networks learn;
+# PPB's check was replaced; the strongest PPB ruined networks, as did DP-SGD on images (`quick` has none) and ADV 16 on CIFAR-10: hence the 75 % in its claims.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); Fig. 16: CIFAR10
@@ -69,14 +69,16 @@ from lib.recipe import DPSGD, PPB, RMIA, SAMIA, AdversarialRegularization, Data,
 one, middle, named = "L1 unstructured", ("PPB", ppb[len(ppb) // 2]), f"PPB {ppb[len(ppb) // 2]:g}"
 published = {"paper": "Fig. 16, section 6.3.2", "control": "paired over victims; the same net, learnt from undefended shadows", "margin": 0.02}
 ours = {"paper": "our control", "control": "paired over victims; the same undefended shadows", "margin": 0.03}
-level, line = ours | {"margin": 0.02, "control": "paired, at equal AUC of SAMIA; the same undefended shadows"}, "minus that of earlier epochs"
+level = ours | {"margin": 0.02, "control": "paired, at equal AUC of SAMIA; the same undefended shadows"}
+line, strongest = "minus that of earlier epochs", "strongest ADV with 75 % of Base's accuracy"
 claims = report.claims(
     report.Claim("ppb_hides", "PPB brings SAMIA to a guess", f"attack accuracy of SAMIA, {named}, largest of pruners", below=0.53, **published),
     report.Claim("ppb_is_cheap", "It costs little accuracy", f"test accuracy, {named} minus Base, least of pruners", above=-0.02, **published),
     report.Claim("ppb_hides_bits", "It brings SAMIA to a guess on bits", f"attack accuracy of SAMIA on bits, {named}", below=0.53, **published),
     report.Claim("beats_stopping", "It is better than stopping earlier", f"test accuracy {line}, {named}", above=0.0, **level),
     report.Claim("order_falls", "The order of SAMIA's scores suffers, too", f"AUC of SAMIA, {named} minus Base", below=0.0, **ours),
-    report.Claim("adv_works", "ADV weakens SAMIA", "attack accuracy of SAMIA, strongest ADV minus Base", below=0.0, **published),
+    report.Claim("adv_works", "ADV weakens SAMIA", f"attack accuracy of SAMIA, {strongest} minus Base", below=0.0, **published),
+    report.Claim("adv_beats_stopping", "ADV is better than stopping earlier", f"test accuracy {line}, {strongest}", above=0.0, **level),
     report.Claim("dp_is_poor", "DP-SGD balances worse on bits", f"test accuracy {line}, least noise minus {named}", below=0.0, **level),
     regime={"dense member accuracy": 0.95, "dense test accuracy": learnt, "member accuracy of Base, pruned, least": 0.95},
 )
@@ -127,7 +129,8 @@ kinds = {cell: dict.fromkeys(way[1] for way in [*ways][::-1] if way[0] == cell) 
 series = {cell: {name: [way for way in ways if way[0] == cell and way[1] in (name, "Base")] for name in kinds[cell]} for cell in dense}
 before, chosen = {way: (way[0], "Base", 0.0) for way in ways}, {cell: (cell, *middle) for cell in (one, *others, "bits")}
 seen = {way: found.leak(way, "SAMIA")["accuracy"] for way in ways}
-kept = [w for w in ways if found.accuracy(w).value >= 0.75 * found.accuracy(before[w]).value and seen[w].value <= seen[before[w]].value]
+spared = [way for way in ways if found.accuracy(way).value >= 0.75 * found.accuracy(before[way]).value]
+kept = [way for way in spared if seen[way].value <= seen[before[way]].value]
 plane = [row for cell in dense for row in found.plane(series[cell], "SAMIA", "accuracy", cell)]
 hidden = audit.largest(seen[chosen[cell]] for cell in (one, *others))
 side = "surely brings SAMIA to about" if hidden.high < 0.53 else "surely leaves SAMIA above" if hidden.low > 0.53 else "may bring SAMIA to"
@@ -148,39 +151,36 @@ members = {way: audit.over(each) for way, each in inside.items()}
 rows = [{"network": f"{cell}, dense", "member accuracy": members[cell], "test accuracy": found.accuracy(cell)} for cell in setups]
 rows += [
     {"network": f"{way[0]}: {way[1]}{f' {way[2]:g}' if way[2] else ''}", "member accuracy": members[way], "test accuracy": found.accuracy(way)}
-    | {"SAMIA, accuracy": seen[way], "filter": "kept" if way in kept else "dropped"}
-    | {f"{name}, AUC": found.leak(way, name)["auc"] for name in attackers}
+    | {"SAMIA, accuracy": seen[way], "filter": "kept" if way in kept else "dropped"} | {f"{a}, AUC": found.leak(way, a)["auc"] for a in attackers}
     for way in ways
-]
+]  # fmt: skip
 report.table(rows, caption=f"Mean over {victims} victims, {shadows} undefended shadows; LiRA, RMIA offline. Unnumbered earlier epochs: dense too")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-last, private_way = (one, "ADV", adv[-1]), ("bits", "DP", noises[0])
+private_way, strong, stopped = ("bits", "DP", noises[0]), [(one, "ADV", alpha) for alpha in adv], series[one]["earlier epochs"]
+last = ([way for way in strong if way in spared] or strong)[-1]
 acts = {
     way: {f"{way[1]} moves the accuracy on members ({way[0]})": audit.paired_difference(inside[before[way]], inside[way])}
     | {f"SAMIA finds Base's members ({way[0]})": seen[before[way]].low > 0.53}
     for way in (*chosen.values(), last, private_way)
 }
-reach = {"the line of earlier epochs reaches down to PPB": found.more_leaky(series[one]["earlier epochs"][-1], chosen[one], "SAMIA").value < 0.01}
+reach = {w: {f"earlier epochs reach down to {w[1]}": found.more_leaky(stopped[-1], w, "SAMIA").value < 0.01} for w in (chosen[one], last)}
+acts[last] |= {"an ADV has 75 % of Base's accuracy": last in spared}
 images = {words: check for cell in (one, *others) for words, check in acts[chosen[cell]].items()}
-checks = {"ppb_hides": images, "ppb_hides_bits": acts[chosen["bits"]], "beats_stopping": acts[chosen[one]] | reach}
-checks |= {"order_falls": acts[chosen[one]], "adv_works": acts[last], "dp_is_poor": acts[private_way]}
+checks = {"ppb_hides": images, "ppb_hides_bits": acts[chosen["bits"]], "beats_stopping": acts[chosen[one]] | reach[chosen[one]]}
+checks |= {"order_falls": acts[chosen[one]], "adv_works": acts[last], "adv_beats_stopping": acts[last] | reach[last], "dp_is_poor": acts[private_way]}
 report.judge(
-    claims,
-    ppb_hides=hidden,
+    claims, ppb_hides=hidden, ppb_hides_bits=seen[chosen["bits"]],
     ppb_is_cheap=audit.least(found.more_accurate(chosen[cell], before[chosen[cell]]) for cell in (one, *others)),
-    ppb_hides_bits=seen[chosen["bits"]],
-    beats_stopping=found.beside_line(chosen[one], series[one]["earlier epochs"], "SAMIA"),
-    order_falls=found.more_leaky(chosen[one], before[chosen[one]], "SAMIA"),
-    adv_works=found.more_right((last, "SAMIA"), (before[last], "SAMIA")),
-    dp_is_poor=found.beside_line(private_way, series["bits"]["earlier epochs"], "SAMIA", chosen["bits"]),
-    checks=checks,
+    beats_stopping=found.beside_line(chosen[one], stopped, "SAMIA"), order_falls=found.more_leaky(chosen[one], before[chosen[one]], "SAMIA"),
+    adv_works=found.more_right((last, "SAMIA"), (before[last], "SAMIA")), adv_beats_stopping=found.beside_line(last, stopped, "SAMIA"),
+    dp_is_poor=found.beside_line(private_way, series["bits"]["earlier epochs"], "SAMIA", chosen["bits"]), checks=checks,
     regime={"dense member accuracy": members[one], "dense test accuracy": found.accuracy(one)}
     | {"member accuracy of Base, pruned, least": min(members[before[way]].value for way in chosen.values())},
-)
+)  # fmt: skip
 
 # %% [markdown]
 # **Caveat.** All victims share one half of the samples and one set of shadows. ADV is tried on one pruner; it sees samples outside the pool,
