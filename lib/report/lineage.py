@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from lib import duration
 from lib.audit import Estimate, tie_mass
 from lib.code import made_by
 from lib.report.ledger import POPULATIONS
@@ -58,7 +59,7 @@ def provenance(results: Any, **extra: Any) -> Provenance:
         ("Seeds", _list(getattr(each, "seed", None) for each in seeded)),
         ("Precision", _list(getattr(step, "precision", None) for step in steps)),
         ("Device", _list(meta.get("device") for meta in metas.values())),
-        ("Training time", _duration(sum(trained)) + f" in {len(trained)} trainings" if trained else ""),
+        ("Training time", duration(sum(trained)) + f" in {len(trained)} trainings" if trained else ""),
         ("Versions", _list(f"{name} {version}" for name, version in versions)),
         ("Revisions", _list(f"{type(step).__name__} {step.revision}" for step in steps if step.revision != 1)),
         ("Older code", _older(steps, metas)),
@@ -88,12 +89,6 @@ def _older(steps: Iterable[Any], metas: Mapping[str, Mapping[str, Any]]) -> str:
 def _list(values: Iterable[Any]) -> str:
     found = sorted({str(value) for value in values if value not in (None, "")}, key=lambda text: (len(text), text))
     return ", ".join(found[:24]) + (f", ... ({len(found)})" if len(found) > 24 else "")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _populations(steps: Iterable[Any]) -> tuple[str, ...]:

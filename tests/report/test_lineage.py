@@ -60,7 +60,7 @@ def test_provenance_lines():
     assert lines["Steps behind this page"] == "3: 2 Train, 1 SelfAudit"
     assert lines["Seeds"] == "0, 4, 10000"
     assert lines["Precision"] == "fp32" and lines["Device"] == "cpu" and lines["Computed"] == "2026-11-21"
-    assert lines["Training time"] == "2.0 min in 2 trainings"
+    assert lines["Training time"] == "2.0 minutes in 2 trainings"
     assert lines["Versions"] == "numpy 2.4.6, torch 2.13.0"
     assert lines["Revisions"] == "SelfAudit 2"
     assert lines["Test accuracy, M_all"] == "0.700 [0.600, 0.800]"
