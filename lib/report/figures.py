@@ -65,7 +65,10 @@ def points(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
 
 
 def band(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-    """A line over `_x`, in the band of its intervals."""
+    """A line over `_x`, in the band of its intervals; a single number has a marker."""
+    if len(rows) == 1:
+        points(ax, rows, look)
+        return
     if (rows["_y_high"] > rows["_y_low"]).any():
         ax.fill_between(rows["_x"], rows["_y_low"], rows["_y_high"], color=look.colour, alpha=0.14, linewidth=0)
     ax.plot(rows["_x"], rows["_y"], color=look.colour, linestyle=look.dash, label=look.label)

@@ -20,7 +20,7 @@
 #
 # **It would be wrong if** either distance stayed. It would be beside the point if the further epochs did it (control: as many, with nothing removed), or if
 # the weights that are kept did not matter (control: as many gone at random). Our question: does sensitivity tell anything that confidence does not?
-# The rules below were settled on another draw (seed 0); this page judges by them on the draw of the parameter `seed`.
+# The rules below were settled on draw 0 of `quick`; this page judges by them on the draw of the parameter `seed`.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10

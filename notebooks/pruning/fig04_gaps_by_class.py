@@ -17,7 +17,7 @@
 # as members are the less sensitive ones.
 # **It would be wrong if** gaps grew in half of the classes only. It would be beside the point if further epochs did it (control: as many, with nothing
 # removed), or if gaps of a few dozen samples differed so by chance (control: labels shuffled within members and within non-members). And a class may leak as
-# it is hard to learn. The rules below were settled on another draw (seed 0); this page judges by them on the draw of the parameter `seed`.
+# it is hard to learn. The rules below were settled on draw 0 of `quick`; this page judges by them on the draw of the parameter `seed`.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10

@@ -173,7 +173,7 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** The rules were settled on another draw (seed 0) and are judged on this one. All victims share one half of the samples. Slimming ranks
+# **Caveat.** The rules were settled on draw 0 of `quick` and are judged on this one. All victims share one half of the samples. Slimming ranks
 # channels over the whole network and protects no layer, as published, so it can take layers whole (counted above), and of some fewer weights than channels;
 # published too is that it does so without the sparsity training that it was made for.
 

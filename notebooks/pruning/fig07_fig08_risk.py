@@ -182,7 +182,7 @@ report.judge(
 )
 
 # %% [markdown]
-# **Caveat.** The rules were settled on another draw (seed 0) and are judged on this one. All victims share one half of the samples and one set of shadows:
+# **Caveat.** The rules were settled on draw 0 of `quick` and are judged on this one. All victims share one half of the samples and one set of shadows:
 # intervals say what other victims would give, not other attackers. `quick` stops no training early: its few dev samples would choose an epoch by chance.
 # A pruner that ruins the network hides its members too: read each leak beside the accuracy.
 

@@ -19,7 +19,7 @@
 # **It would be wrong if** a correlation were absent. It would be beside the point if a gap only went with another one (control: given the other two) or with
 # accuracy (control: given test accuracy). A correlation is taken over the networks of one victim; victims are its repetitions. Networks that lost their
 # members would make it alone: judged are those that have learnt (member accuracy .85 or more, mean of the victims), all stand beside; gap and attack are taken
-# on other halves of the samples. The rules were settled on another draw (seed 0); this page judges by them on the draw of the parameter `seed`.
+# on other halves of the samples. The rules were settled on draw 0 of `quick`; this page judges by them on the draw of the parameter `seed`.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10

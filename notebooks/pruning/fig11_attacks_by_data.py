@@ -19,7 +19,7 @@
 #
 # **It would be wrong if** another of the five did as well on average, or the dense network lay higher. It would be beside the point if the dense network lost
 # as much to SAMIA, or did so after as many further epochs with nothing removed (our control). LiRA stands beside them as a reference. A difference counts from
-# a point of attack accuracy or AUC on. Rules were settled on another draw (seed 0) and are judged on this one.
+# a point of attack accuracy or AUC on. Rules were settled on draw 0 of `quick` and are judged on this one.
 
 # %% tags=["parameters"]
 data = ["fashion-mnist-small", "digits-bits"]  # data sets (python -m lib.data); the paper: CIFAR10, CIFAR100, Location

@@ -19,7 +19,7 @@
 #
 # **It would be wrong if** shadows of another sparsity, though they have learnt, served much worse. The reason would be wrong if shadows that are as accurate as
 # the right ones cost as much: then the mismatch does it, and its direction may matter. Our control is Conf with the same shadows. A target that has not learnt
-# loses nothing to anyone, so our means leave it out. Rules were settled on another draw (seed 0) and are judged on this one.
+# loses nothing to anyone, so our means leave it out. Rules were settled on draw 0 of `quick` and are judged on this one.
 
 # %% tags=["parameters"]
 data = ["fashion-mnist-small", "digits-bits"]  # data sets (python -m lib.data); the paper: CIFAR10, CIFAR100, SVHN, CHMNIST, Location

@@ -18,7 +18,7 @@
 #
 # **It would be wrong if** gaps stayed those of the ordinary training after pruning (*Base*). It would be beside the point if PPB did nothing (check:
 # members' accuracy moved), if an earlier epoch of the dense network that is as accurate had gaps as small, or if all confidences shrank alike, so that members
-# are found as before by who is surer (control: the AUC of the confidence, which sees the order alone). The rules below were settled on another draw (seed 0);
+# are found as before by who is surer (control: the AUC of the confidence, which sees the order alone). The rules below were settled on draw 0 of `quick`;
 # this page judges by them on the draw of the parameter `seed`. The check was changed there after a result: the penalty itself was to be below Base's, and was
 # .096 with weight 4, .061 for Base.
 

@@ -17,7 +17,7 @@
 # **It would be wrong if** the adaptive attacker found as many members as without a defence. It would be beside the point if less training did as much: our
 # controls are earlier epochs of Base and stronger weight decay, so that a defence pays only where it is more accurate at equal leak. Claims on PPB speak of
 # the middle one of its weights (4, the published code's): the strongest may cost so much that the paper's filter would leave it out.
-# The rules were settled on another draw (seed 0) and are judged on this one. Seen there: ADV's strength and learning rate and the width for bits were chosen
+# The rules were settled on draw 0 of `quick` and are judged on this one. Seen there: ADV's strength and learning rate and the width for bits were chosen
 # by what networks learn; PPB's check was replaced; the strongest PPB ruined the networks; and areas between curves were too small to tell any difference.
 
 # %% tags=["parameters"]

@@ -246,6 +246,14 @@ def test_density_takes_no_negative_numbers():
         report.density({"norm": (np.array([-1.0]), np.array([1.0]))})
 
 
+def test_a_curve_of_one_number_can_be_seen():
+    fig = report.curves([{"x": 0.6, "value": Estimate(0.8, 0.7, 0.9)}], "x")
+    drawn = [
+        line for line in fig.axes[0].lines if list(line.get_xdata()) == [0.6] and line.get_marker() not in ("", "None")
+    ]
+    assert drawn
+
+
 def test_a_rows_name_stands_left_of_its_axis():
     rows = [
         {"x": i, "value": i / 9, "panel": (net, what)} for net in ("ResNet", "ViT") for what in "ab" for i in (0, 9)
