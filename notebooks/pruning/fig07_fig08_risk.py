@@ -85,12 +85,12 @@ given = {"optimizer": "adam", "lr": lr, "decay": decay}
 long, short, both = (Schedule(n, batch, patience=patience, **given) for n in (epochs, retrain_epochs, epochs + retrain_epochs))
 setup = Setup(Data(data, pixels, joined=True), design, Model(model, width, stem), long, victims + shadows, seed, precision)
 small = replace(setup, model=Model(model, round(width * (1 - low) ** 0.5), stem))
-dense, freely = setup.trained(), setup.trained(schedule=Schedule(max(course), batch, **given))
+dense, ends = setup.trained(), {e: max(course) if decay == "constant" else e for e in course}  # each ends its own decay
 
 pruners, control = ("L1 unstructured", "L1 structured", "L2 structured", "slimming"), "random weights"
 ways = {"dense": dense, "dense, trained on": dense.train(short), "small and dense": small.trained(schedule=both)}
-ways |= {(pruner, s): dense.pruned(pruner, s).train(short) for pruner in pruners for s in sparsities}
-ways |= {(control, low): dense.pruned(control, low).train(short)} | {("epochs", e): freely.at(e) for e in course}
+ways |= {(pruner, s): dense.pruned(pruner, s).train(short) for pruner, s in [*product(pruners, sparsities), (control, low)]}
+ways |= {("epochs", e): setup.trained(schedule=Schedule(ends[e], batch, **given)).at(e) for e in course}
 
 attackers = {"SAMIA": SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer), "Conf": Threshold(), "LiRA": LiRA("offline_cdf")}
 attacks = {
