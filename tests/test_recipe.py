@@ -95,7 +95,7 @@ def test_numbers_are_coerced_to_their_declared_type_before_the_key() -> None:
 
 @given(st.floats(1e-6, 10), st.integers(1, 500), st.booleans())
 def test_a_recipe_comes_back_from_its_json(lr: float, epochs: int, nesterov: bool) -> None:
-    schedule = Schedule(epochs, lr=lr, nesterov=nesterov, milestones=(1, 2))
+    schedule = Schedule(epochs, lr=lr, nesterov=nesterov, decay="steps", milestones=(1, 2))
     assert load(json.loads(json.dumps(schedule.record())), step=lambda key: base()) == schedule
 
 
