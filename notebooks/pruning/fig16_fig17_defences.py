@@ -79,7 +79,7 @@ claims = report.claims(
     report.Claim("beats_stopping", "It is better than stopping earlier", f"test accuracy {line}, {named}", above=0.0, **level),
     report.Claim("order_falls", "The order of SAMIA's scores suffers, too", f"AUC of SAMIA, {named} minus Base", below=0.0, **ours),
     report.Claim("adv_works", "ADV weakens SAMIA", f"attack accuracy of SAMIA, strongest {spares} minus Base", below=0.0, **published),
-    report.Claim("adv_beats_stopping", "ADV is better than stopping earlier", f"test accuracy {line}, mean of {spares}", above=0.0, **level),
+    report.Claim("adv_beats_stopping", "ADV is better than stopping earlier", f"test accuracy {line}, {spares}, largest", above=0.0, **level),
     report.Claim("dp_is_poor", "DP-SGD balances worse on bits", f"test accuracy {line}, noise {noises[0]:g} minus {named}", below=0.0, **level),
     regime={"dense member accuracy": 0.95, "dense test accuracy": learnt, "member accuracy of Base, pruned, least": 0.95},
 )
@@ -169,14 +169,14 @@ acts = {
 reach = {w: {f"earlier epochs reach down to {w[1]}": found.more_leaky(stopped[-1], w, "SAMIA").value < 0.01} for w in (chosen[one], last)}
 acts[last] |= {"an ADV has 75 % of Base's accuracy": last in spared}
 images = {words: check for cell in (one, *others) for words, check in acts[chosen[cell]].items()}
-checks = {"ppb_hides": images, "ppb_is_cheap": images, "ppb_hides_bits": acts[chosen["bits"]], "order_falls": acts[chosen[one]]}
+checks = {"ppb_hides": images, "ppb_is_cheap": acts[chosen[one]], "ppb_hides_bits": acts[chosen["bits"]], "order_falls": acts[chosen[one]]}
 checks |= {"beats_stopping": acts[chosen[one]] | reach[chosen[one]], "adv_beats_stopping": acts[last] | reach[last]}
 checks |= {"adv_works": acts[last], "dp_is_poor": acts[dp]}
 report.judge(
-    claims, ppb_hides=hidden, ppb_hides_bits=seen[chosen["bits"]],
+    claims, ppb_hides=hidden, ppb_hides_bits=seen[chosen["bits"]], adv_works=found.more_right((last, "SAMIA"), (before[last], "SAMIA")),
     ppb_is_cheap=audit.least(found.more_accurate(chosen[cell], before[chosen[cell]]) for cell in (one, *others)),
     beats_stopping=found.beside_line(chosen[one], stopped, "SAMIA"), order_falls=found.more_leaky(chosen[one], before[chosen[one]], "SAMIA"),
-    adv_works=found.more_right((last, "SAMIA"), (before[last], "SAMIA")), adv_beats_stopping=found.beside_line(mild, stopped, "SAMIA"),
+    adv_beats_stopping=audit.largest(found.beside_line(way, stopped, "SAMIA") for way in mild),
     dp_is_poor=found.beside_line(dp, series["bits"]["earlier epochs"], "SAMIA", chosen["bits"]), checks=checks,
     regime={"dense member accuracy": members[one], "dense test accuracy": found.accuracy(one)}
     | {"member accuracy of Base, pruned, least": min(members[before[way]].value for way in chosen.values())},
