@@ -183,8 +183,8 @@ report.judge(
 )  # fmt: skip
 
 # %% [markdown]
-# **Caveat.** All victims share one half of the samples and one set of shadows. ADV is tried on one pruner; it sees samples outside the pool,
-# where the published code takes dev samples. With DP-SGD after a training without, there is no guarantee: no epsilon is shown.
+# **Caveat.** All victims share one half of the samples and one set of shadows. ADV is tried on one pruner; its samples are outside the pool (published code: dev).
+# DP-SGD follows a training without it: no epsilon. Where the rate decays, a control of one epoch has the whole rate: a part of PPB's lead may be the rate's.
 
 # %%
 report.provenance(results)
