@@ -118,10 +118,8 @@ class Found:
 
     def roc(self) -> dict[str, audit.Roc]:
         """Curves of the loss and of the strongest attacks by AUC, `CURVES` at most."""
-        alike = (
-            self.arrays.queries == 1 and {"BASE", "RMIA online"} <= self.scores.keys()
-        )  # one order, where both score
-        if alike:
+        alike = self.arrays.queries == 1 and {"BASE", "RMIA online"} <= self.scores.keys()
+        if alike:  # one order, where both score
             alike = np.array_equal(np.isnan(self.scores["BASE"]), np.isnan(self.scores["RMIA online"]))
         steps = {name for name, scores in self.scores.items() if len(np.unique(scores)) < 10}  # right or wrong alone
         rest = self.scores.keys() - {"loss", *steps, *(["RMIA online"] if alike else [])}
