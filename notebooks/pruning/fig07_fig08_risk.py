@@ -76,8 +76,8 @@ claims
 
 # %% [markdown]
 # ## Train, prune, train on
-# Every shadow walks its victim's whole chain. The small dense network has a width at which it has as many parameters as the pruned one has left. The course is
-# the dense network's, without early stopping. The regime asks the pruned networks at the lowest sparsity too: one that fits less hides its members.
+# Every shadow walks its victim's whole chain. The small dense network has as many parameters as the pruned one has left. The course is the dense network's,
+# and where the rate decays, each epoch of it ends a training of its own. The regime asks the pruned networks too: one that fits less hides its members.
 
 # %%
 design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
@@ -108,17 +108,17 @@ found = audit.Comparison.of(results, signals, attacks)
 # Attack accuracy at the attacker's own threshold. The dotted line is the dense network under the same attack.
 
 # %%
-points = [{"pruner": pruner, "sparsity": s, "value": found.leak((pruner, s), "SAMIA")["accuracy"]} for pruner in pruners for s in sparsities]
+points = [{"pruner": p, "part": f"{s:.0%}", "value": found.leak((p, s), "SAMIA")["accuracy"]} for p in pruners for s in sparsities]
 gains = {pruner: found.more_right(((pruner, low), "SAMIA"), ("dense", "SAMIA")) for pruner in pruners}
 sure = [sum(each.low > 0 for each in gains.values()), sum(each.high < 0 for each in gains.values())]
 title = f"At {low:.0%} SAMIA is surely more often right than on the dense network for {sure[0]} of {len(pruners)} pruners, less often for {sure[1]}"
 level = found.leak("dense", "SAMIA")["accuracy"].value
-report.curves(points, "sparsity", hue="pruner", null=level, level="dense", ylabel="attack accuracy of SAMIA", xlabel="share removed", title=title)
+report.profile(points, hue="pruner", null=level, level="dense", title=title, xlabel="removed", ylabel="attack accuracy of SAMIA")
 
 # %% [markdown]
 # ## Over test accuracy: Fig. 7
-# The line of the dense network is its own training: an earlier epoch is less accurate and leaks less, with nothing removed. Networks that know fewer than
-# half of their members are broken and left out; the table has them.
+# The line of the dense network is its own training: an earlier epoch leaks less, with nothing removed. Networks that know under half of their members are
+# broken and left out; the table has them.
 
 # %%
 members = {way: audit.over([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
