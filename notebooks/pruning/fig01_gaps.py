@@ -99,9 +99,10 @@ results = lab.realize(signals, sensitivity, removed)
 # %%
 known = {way: [behaviour(results[a], results[b]) for a, b in zip(signals[way], sensitivity[way], strict=True)] for way in ways}
 gaps = {("confidence", way): np.array([gap(one["confidence"], one["member"]) for one in each]) for way, each in known.items()}
+gaps |= {("accuracy", way): np.array([gap(one["generalisation"], one["member"]) for one in each]) for way, each in known.items()}
 gaps |= {("sensitivity", way): np.array([-gap(one["sensitivity"], one["member"]) for one in each]) for way, each in known.items()}
 signs = {"confidence": 1, "sensitivity": -1}
-unit = {"confidence": 1.0, "sensitivity": abs(gaps["sensitivity", "dense"].mean())}
+unit = {"confidence": 1.0, "accuracy": 1.0, "sensitivity": abs(gaps["sensitivity", "dense"].mean())}
 
 
 def wider(kind, one, other):
@@ -111,10 +112,10 @@ def wider(kind, one, other):
 
 shown = {"dense": "dense", "L1 unstructured": f"{sparsity:.0%} pruned"}
 panels = {
-    (label, kind): [known[way][0][kind][known[way][0]["member"] == side] for side in (True, False)] for way, label in shown.items() for kind in unit
+    (label, kind): [known[way][0][kind][known[way][0]["member"] == side] for side in (True, False)] for way, label in shown.items() for kind in signs
 }
-notes = {(label, kind): f"distance of the means {gaps[kind, way][0]:.3f}" for way, label in shown.items() for kind in unit}
-moved = {kind: wider(kind, "L1 unstructured", "dense") for kind in unit}
+notes = {(label, kind): f"distance of the means {gaps[kind, way][0]:.3f}" for way, label in shown.items() for kind in signs}
+moved = {kind: wider(kind, "L1 unstructured", "dense") for kind in signs}
 verbs = {kind: "grows" if one.low > 0 else "shrinks" for kind, one in moved.items() if one.low > 0 or one.high < 0}
 told = ", ".join(f"the gap of {kind} surely {verb}" for kind, verb in verbs.items()) or f"{victims} victims cannot tell whether the gaps change"
 told = "both gaps surely grow" if list(verbs.values()) == ["grows", "grows"] else told
@@ -132,9 +133,9 @@ report.histograms(panels, ("members", "non-members"), notes, log=True, means=Tru
 accuracy = {(way, part): audit.over([results[one][f"accuracy_{part}"] for one in signals[way]]) for way in ways for part in ("member", "test")}
 rows = [
     {"network": way, "member accuracy": accuracy[way, "member"], "test accuracy": accuracy[way, "test"]}
-    | {f"gap of {kind}": audit.over(gaps[kind, way]) for kind in unit}
+    | {f"gap of {kind}": audit.over(gaps[kind, way]) for kind in signs}
     | {"sensitivity, members": audit.over([one["sensitivity"][one["member"]].mean() for one in known[way]])}
-    | {f"AUC, {kind}": audit.over(area[way][kind]) for kind in unit}
+    | {f"AUC, {kind}": audit.over(area[way][kind]) for kind in signs}
     for way in ways
 ]
 report.table(rows, caption=f"Mean over {victims} victims. Low sensitivity counts as member. Gaps of sensitivity: non-members minus members")
@@ -151,10 +152,10 @@ beside = {way: audit.over([news(one) for one in known[way]]) for way in ways}
 changes = [
     {"network": way, "sensitivity given confidence, r": beside[way]}
     | {f"{kind}, minus dense{', relative' * (kind == 'sensitivity')}": wider(kind, way, "dense") for kind in unit if way != "dense"}
-    | {f"AUC of {kind}, minus dense": audit.paired_difference(area[way][kind], area["dense"][kind]) for kind in unit if way != "dense"}
+    | {f"AUC of {kind}, minus dense": audit.paired_difference(area[way][kind], area["dense"][kind]) for kind in signs if way != "dense"}
     for way in ways
 ]
-report.table(changes, caption="Change of the gaps; relative: over the dense networks' mean gap")
+report.table(changes, caption="Change of the gaps; relative: over the dense networks' mean gap. Accuracy's: of members minus of non-members")
 
 # %% [markdown]
 # ## Verdicts

@@ -144,7 +144,7 @@ def varies(kind, way):
 def alike(one, other):
     """Rank correlation over classes of each victim's values with the mean of the other victims'."""
     rest = [np.delete(other, i, axis=0).mean(axis=0) for i in range(victims)]
-    return audit.over([partial_correlation(*map(rankdata, pair), np.empty((classes, 0))) for pair in zip(one, rest, strict=True)])
+    return audit.over([partial_correlation(*map(rankdata, pair), np.empty((classes, 0))) for pair in zip(one, rest, strict=True)], bounds=(-1, 1))
 
 
 parts = {way: [[{name: each[one["label"] == c] for name, each in one.items()} for c in range(classes)] for one in known[way]] for way in ways}
