@@ -55,7 +55,7 @@ claims = report.claims(
     report.Claim("confidence_grows", "Pruning makes the gap of confidence larger",
         quantity=f"gap of confidence, {sparsity:.0%} pruned minus dense", above=0.0, margin=0.02,
         paper="Fig. 1 (a), (c)", control="paired over victims"),
-    report.Claim("sensitivity_grows", "Pruning makes the gap of sensitivity larger: members become the less sensitive ones",
+    report.Claim("sensitivity_grows", "Pruning makes the gap of sensitivity larger: noise moves non-members further than members",
         quantity=f"gap of sensitivity, {sparsity:.0%} pruned minus dense, over the dense networks' mean gap", above=0.0, margin=0.25,
         paper="Fig. 1 (b), (d)", control="paired over victims"),
     report.Claim("confidence_not_epochs", "The gap of confidence is larger than the further epochs make it",
@@ -180,7 +180,8 @@ report.judge(
 # %% [markdown]
 # **Caveat.** All victims share one half of the samples. Where a `patience` is set, few dev samples choose each network's epoch: member accuracy tells how far
 # each has come. A mean of sensitivities is that of a heavy tail, the AUC is not. A larger gap need not be a larger leak: non-members that
-# become sure of a wrong class widen it, too, and the order of samples may say less than before.
+# become sure of a wrong class widen it, too, and the order of samples may say less than before. Nor is a smaller one less: a network that is less sure of all
+# samples, as with random weights gone, has a smaller gap of confidence even where its gap of accuracy grows.
 
 # %%
 report.provenance(results)
