@@ -39,6 +39,19 @@ def gap(values: ArrayLike, member: ArrayLike) -> float:
     return float(each[inside].mean() - each[~inside].mean()) if inside.any() and not inside.all() else float("nan")
 
 
+def gap_at_accuracy(values: ArrayLike, member: ArrayLike, right: ArrayLike, share: float) -> float:
+    """`gap` with non-members weighted so that `share` of them are `right (n,)`; all or none right stay so.
+
+    Ours: how far the gaps of two networks differ beyond their accuracy.
+    """
+    each, inside, hit = np.asarray(values, np.float64), np.asarray(member, bool), np.asarray(right, bool)
+    outside = hit[~inside]
+    if not inside.any() or inside.all() or outside.all() or not outside.any():
+        return gap(each, inside)
+    weights = np.where(outside, share / outside.mean(), (1 - share) / (1 - outside.mean()))
+    return float(each[inside].mean() - np.average(each[~inside], weights=weights))
+
+
 def gap_by_class(values: ArrayLike, member: ArrayLike, label: ArrayLike, classes: int) -> FloatArray:
     """The same within each class, `(classes,)`."""
     each, inside, own = np.asarray(values, np.float64), np.asarray(member, bool), np.asarray(label)

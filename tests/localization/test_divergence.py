@@ -9,6 +9,7 @@ from lib.localization.divergence import (
     GAPS,
     behaviour,
     gap,
+    gap_at_accuracy,
     gap_by_class,
     partial_correlation,
     ranked,
@@ -22,6 +23,15 @@ def test_gaps_by_hand() -> None:
     assert gap_by_class(values, member, label, 3)[:2].tolist() == [1.0, 2.0]
     assert np.isnan(gap_by_class(values, member, label, 3)[2])
     assert np.isnan(gap(values, [True] * 4))
+
+
+def test_a_gap_with_the_accuracy_held_forgets_how_many_are_right() -> None:
+    values, member = [0.9, 0.8, 0.1, 0.1, 0.1], [True, False, False, False, False]
+    right = [1.0, 1.0, 0.0, 0.0, 0.0]
+    assert gap_at_accuracy(values, member, right, 0.25) == pytest.approx(gap(values, member))
+    assert gap_at_accuracy(values, member, right, 0.5) == pytest.approx(0.9 - (0.8 + 0.1) / 2)
+    assert gap_at_accuracy(values, member, [1.0] * 5, 0.5) == pytest.approx(gap(values, member))
+    assert np.isnan(gap_at_accuracy(values, [True] * 5, right, 0.5))
 
 
 def test_behaviour_is_that_of_the_true_class_on_members_and_non_members() -> None:
