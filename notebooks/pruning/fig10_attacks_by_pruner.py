@@ -58,27 +58,21 @@ mlp, blind = "same inputs, no attention", "SAMIA without sensitivity"
 text, code = "Top1, text", "Top1, code"
 knows = 0.8  # least member accuracy of a pruned network that has learnt
 every = f"mean over pruners and sparsities whose networks have learnt (member accuracy at least {knows:g})"
-mild, longer = f"attack accuracy, mean over four pruners at {low:.0%}, SAMIA minus", f"{mlp}, twice the epochs"
+mild, longer = f"attack accuracy, mean over four pruners at {low:.0%}", f"{mlp}, twice the epochs"
 others = f"attack accuracy, {every}, SAMIA minus each of Conf, Mentr, NNCls and BlindMI"
 both = f"attack accuracy, {every}, largest posterior, by class (text) minus that of the true class, one threshold (code)"
 paired = {"margin": 0.02, "control": "the same networks; paired over victims"}
 offline = {"margin": 0.03, "paper": "ours", "control": "both offline, with the same shadows"}
 trained = {"margin": 0.02, "paper": "section 4.2", "control": f"a plain network on the same inputs, for {net_epochs} and for {2 * net_epochs} epochs"}
-unseen = {"margin": 0.02, "paper": "section 5.2.4", "control": "the same network on posterior and label alone"}
+unseen = {"margin": 0.02, "paper": "section 5.2.4", "control": "plain networks, alike but for the sensitivity"}
 claims = report.claims(
-    report.Claim(
-        "highest",
-        "SAMIA is a point better than each attack that is shown",
-        f"{others}, least",
-        above=0.01,
-        paper="Fig. 10; the point is ours",
-        **paired,
-    ),
-    report.Claim("attention", "Self-attention adds a point of attack accuracy", f"{mild} {mlp}, least", above=0.01, **trained),
-    report.Claim("sensitivity", "The sensitivity adds a point of attack accuracy", f"{mild} {blind}", above=0.01, **unseen),
+    report.Claim("highest", "SAMIA is better than each attack that is shown", f"{others}, least", above=0.0, paper="Fig. 10", **paired),
+    report.Claim("by_a_point", "It is better by a point", f"{others}, least", above=0.01, paper="ours", **paired),
+    report.Claim("attention", "Self-attention adds a point of attack accuracy", f"{mild}, SAMIA minus {mlp}, least", above=0.01, **trained),
+    report.Claim("sensitivity", "The sensitivity adds a point of attack accuracy", f"{mild}, {mlp} minus NNCls", above=0.01, **unseen),
     report.Claim("mentr", "Mentr is hardly worse", f"attack accuracy, {every}, Mentr minus SAMIA", above=-0.02, paper="section 5.2.4", **paired),
     report.Claim("top1", "It does not matter which of its two meanings Top1-Conf has", both, within=0.02, **paired),
-    report.Claim("reference", "By AUC, SAMIA is as strong as LiRA and RMIA", f"AUC, {every}, SAMIA minus each, least", above=-0.03, **offline),
+    report.Claim("reference", "By AUC, SAMIA is hardly weaker than LiRA and RMIA", f"AUC, {every}, SAMIA minus each, least", above=-0.03, **offline),
     regime={"dense member accuracy": 0.95, "dense test accuracy": learnt, f"member accuracy, {low:.0%} removed, least": knows},
 )
 claims
@@ -172,17 +166,20 @@ acts = {f"{low:.0%} of the weights are gone": gone["L1 unstructured", low] > low
 acts |= {"SAMIA beats a guess on the dense network": found.leak("dense", "SAMIA")["accuracy"].low > 0.5}
 acts |= {"filter pruners remove half of what is asked, or more": min(gone[p, low] for p in pruners[1:]) > low / 2}
 taught = {"the plain network beats a guess": audit.over(found.reached(*(((p, low), mlp) for p in pruners))).low > 0.5}
+ahead = audit.least(lead[name] for name in printed if name != "SAMIA")
 report.judge(
-    claims, highest=audit.least(lead[name] for name in printed if name != "SAMIA"), attention=audit.least([ours[mlp], ours[longer]]),
-    sensitivity=ours[blind], mentr=-lead["Mentr"], top1=found.stronger(theirs[text], theirs[code]),
+    claims, highest=ahead, by_a_point=ahead,
+    sensitivity=found.stronger(*([((p, low), name) for p in pruners] for name in (mlp, "NNCls"))), attention=audit.least([ours[mlp], ours[longer]]),
+    mentr=-lead["Mentr"], top1=found.stronger(theirs[text], theirs[code]),
     reference=audit.least(found.stronger(theirs["SAMIA"], theirs[name], "auc") for name in ("LiRA", "RMIA")),
-    checks={claim.name: acts | (taught if claim.name == "attention" else {}) for claim in claims},
+    checks={claim.name: acts | (taught if claim.name in ("attention", "sensitivity") else {}) for claim in claims},
     regime=dict(zip(claims.regime, (members["dense"], found.accuracy("dense"), audit.least(members[p, low] for p in pruners)), strict=True)),
 )  # fmt: skip
 
 # %% [markdown]
 # **Caveat.** All victims share one half of the samples and one set of shadows, and each attack network is trained once: intervals say what other victims would
-# give, not other attackers. SAMIA without sensitivity is a weaker network than NNCls, which sees as much: NNCls' line tells better what the sensitivity adds.
+# give, not other attackers. SAMIA without sensitivity is a weaker network than NNCls, which sees as much: since the first results on CIFAR-10 the claim on the
+# sensitivity compares plain networks, and the lead is judged against 0, too. SAMIA's own network is never trained for longer.
 # At few false positives the order of attacks may be another (second table). LiRA and RMIA ask the shadows about the victim's own samples, which the printed
 # attacks do not use; with few shadows they are weaker than they can be. BlindMI's non-members are made from images by a filter, as published.
 
