@@ -16,10 +16,9 @@
 #
 # **The paper says** that SAMIA has the highest attack accuracy in most cases, and (Fig. 8) that at 50 to 60 % the pruned networks lie above the dense one.
 # There the dense network is attacked by Conf alone, a threshold on the confidence of the true class. The text gives no numbers.
-#
 # **It would be wrong if** another of the five did as well on average, or the dense network lay higher. It would be beside the point if the dense network lost
 # as much to SAMIA, or did so after as many further epochs with nothing removed (our control). LiRA stands beside them as a reference. A difference counts from
-# a point of attack accuracy or AUC on. Rules were settled on draw 0 of `quick` and are judged on this one.
+# a point on. Rules were settled on draw 0 of `quick`; the lead against 0 and LiRA at all sparsities came after the first results on Location.
 
 # %% tags=["parameters"]
 data = ["fashion-mnist-small", "digits-bits"]  # data sets (python -m lib.data); the paper: CIFAR10, CIFAR100, Location
@@ -59,20 +58,19 @@ others = "attack accuracy, mean over sparsities, SAMIA minus each of Conf, Mentr
 conf = "attack accuracy, SAMIA on each network pruned by at most 60 % minus Conf on dense, least"
 same, longer = conf.replace("Conf", "SAMIA"), f"AUC of SAMIA, {low:.0%} pruned minus dense, trained on as long"
 unlike, alike = {"control": "paired over victims; the attacks differ"} | more, {"control": "SAMIA on both sides; paired over victims"} | more
-epoch, lira = (
-    {"control": "as many epochs, nothing removed", "margin": 0.02},
-    {"paper": "ours", "control": "LiRA offline with the same shadows", "margin": 0.03},
-)
+epoch = {"paper": "ours", "margin": 0.02, "control": "at most as many epochs, nothing removed"}
+lira = {"paper": "ours", "margin": 0.03, "control": "offline, with the same shadows"}
 claims = report.claims(
     *(
         claim
         for d, n in names.items()
         for claim in (
-            report.Claim(f"{n}_highest", f"{d}: SAMIA is a point better than each other attack", others, above=0.01, paper="Fig. 11", **paired),
+            report.Claim(f"{n}_highest", f"{d}: SAMIA is better than each other attack", others, above=0.0, paper="Fig. 11", **paired),
+            report.Claim(f"{n}_by_a_point", f"{d}: SAMIA is better by a point", others, above=0.01, paper="ours", **paired),
             report.Claim(f"{n}_as_published", f"{d}: pruned leaks more than dense, as the paper compares", conf, paper="Fig. 8, 11", **unlike),
             report.Claim(f"{n}_same_attack", f"{d}: pruned leaks more than dense under the same attack", same, paper="Fig. 8", **alike),
-            report.Claim(f"{n}_masks_not_epochs", f"{d}: pruning adds leak beyond its extra epochs", longer, above=0.01, paper="ours", **epoch),
-            report.Claim(f"{n}_reference", f"{d}: SAMIA is as strong as LiRA", f"AUC at {low:.0%}, SAMIA minus LiRA", above=-0.03, **lira),
+            report.Claim(f"{n}_masks_not_epochs", f"{d}: pruning adds leak beyond its extra epochs", longer, above=0.01, **epoch),
+            report.Claim(f"{n}_reference", f"{d}: SAMIA is hardly weaker than LiRA", "AUC, SAMIA minus LiRA, least", above=-0.03, **lira),
         )
     ),
     regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6, "member accuracy where SAMIA attacks pruned networks, least": 0.8},
@@ -131,17 +129,20 @@ report.curves(points, "sparsity", hue="attack", facet="data", null=0.5, level="g
 
 # %%
 members, shadow = ({w: audit.over([results[s]["accuracy_member"] for s in each[w]], bounds=(0, 1)) for w in ways} for each in (signals, theirs))
+gain = {at: found.more_right((at, "SAMIA"), ((at[0], "dense"), "SAMIA")) for at in ways if (at, "SAMIA") in attacks and at[1] != "dense"}
 rows = [
     {"data": d, "network": way if isinstance(way, str) else f"{way:.0%} pruned"}
     | {"member accuracy": members[d, way], "shadows' member accuracy": shadow[d, way], "test accuracy": found.accuracy((d, way))}
     | {name: found.leak((d, way), name)["accuracy"] for name in (*printed, *further) if ((d, way), name) in attacks}
+    | {"SAMIA, minus dense": gain.get((d, way))}
     for d, way in ways
 ]
 report.table(rows, caption=f"Accuracies; attacks at their own thresholds. Mean over {victims} victims, attacked by {shadows} shadows. A guess: .500")
 
 # %%
-ahead = [{"data": d} | {f"SAMIA minus {name}": one for name, one in each.items()} for d, each in lead.items()]
-report.table(ahead, caption="SAMIA's lead in attack accuracy, mean over the sparsities that it attacks, paired over victims")
+order = {d: {o: found.stronger([((d, s), "SAMIA") for s in samia_at], [((d, s), o) for s in samia_at], "auc") for o in lead[d]} for d in data}
+ahead = [{"data": d, "number": n} | {f"SAMIA minus {o}": e for o, e in of[d].items()} for d in data for n, of in (("accuracy", lead), ("AUC", order))]
+report.table(ahead, caption="SAMIA's lead, mean over the sparsities that it attacks, paired over victims")
 
 # %%
 strong = [
@@ -159,13 +160,12 @@ report.table(strong, caption="Ours: areas under the ROC curve, and LiRA offline 
 estimates, checks = {}, {}
 for d in data:
     mild = [s for s in samia_at if s <= 0.6] or [low]
-    own, unlike = ((d, low), "SAMIA"), ((d, low), "LiRA")
     estimates |= {
-        f"{names[d]}_highest": audit.least(lead[d].values()),
+        **dict.fromkeys((f"{names[d]}_highest", f"{names[d]}_by_a_point"), audit.least(lead[d].values())),
         f"{names[d]}_as_published": audit.least(found.more_right(((d, s), "SAMIA"), ((d, "dense"), "Conf")) for s in mild),
         f"{names[d]}_same_attack": audit.least(found.more_right(((d, s), "SAMIA"), ((d, "dense"), "SAMIA")) for s in mild),
         f"{names[d]}_masks_not_epochs": found.more_leaky((d, low), (d, "dense, trained on"), "SAMIA"),
-        f"{names[d]}_reference": found.stronger([own], [unlike], "auc"),
+        f"{names[d]}_reference": audit.least(found.stronger([((d, s), "SAMIA")], [((d, s), "LiRA")], "auc") for s in samia_at),
     }
     gone = min(float(results[step]["network"]) for step in removed[d])
     acts = {f"{low:.0%} of the weights are gone": gone > low - 0.03}
