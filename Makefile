@@ -35,7 +35,7 @@ $(VENV)/.dev: $(VENV)/.ready
 	touch $@
 
 reproduce: env ## execute every notebook of PROFILE and leave pages and an index in outputs/runs/PROFILE
-	@set -f; $(PYTHON) -m lib.batch --profile "$$PROFILE" --only $$ONLY $${WORKERS:+--workers "$$WORKERS"}
+	@set -f; $(PYTHON) -m leak_atlas.report.batch --profile "$$PROFILE" --only $$ONLY $${WORKERS:+--workers "$$WORKERS"}
 
 check: $(VENV)/.dev ## lint, formatting and types
 	$(PYTHON) -m ruff check .
@@ -61,13 +61,13 @@ $(VENV)/.app: $(VENV)/.ready
 
 api: env ## pages of the library's docstrings in outputs/api
 	$(INSTALL) '.[docs]'
-	$(PYTHON) -W ignore -m pdoc lib --output-directory outputs/api
+	$(PYTHON) -W ignore -m pdoc leak_atlas --output-directory outputs/api
 
 report: env ## clean the executed notebooks of PROFILE into outputs/reports and refresh README's table
-	$(PYTHON) -m lib.report "$$PROFILE"
+	$(PYTHON) -m leak_atlas.report "$$PROFILE"
 
 site: env ## every published report as a page, under one index, in outputs/site: to be read without a server
-	$(PYTHON) -m lib.report --site
+	$(PYTHON) -m leak_atlas.report --site
 
 bench: env ## measure what the library promises, as ratios in one run
 	$(PYTHON) -m bench

@@ -1,4 +1,6 @@
-"""python -m bench [NAME ...]: all benchmarks, or some by name; ratios in one run, since machines are noisy."""
+"""python -m bench [NAME ...]: all benchmarks, or some by name; ratios in one run, since machines
+are noisy.
+"""
 
 import importlib
 import json
@@ -11,16 +13,23 @@ import bench
 
 def main(names: list[str]) -> int:
     here = (m.name for m in pkgutil.iter_modules(bench.__path__) if not m.name.startswith("_"))
-    every = sorted(name for name in here if hasattr(importlib.import_module(f"bench.{name}"), "main"))
+    every = sorted(
+        name for name in here if hasattr(importlib.import_module(f"bench.{name}"), "main")
+    )
     unknown = sorted(set(names) - set(every))
     if unknown:
-        print(f"leak atlas: there is no benchmark '{unknown[0]}'; there is: {', '.join(every)}", file=sys.stderr)
+        print(
+            f"leak atlas: there is no benchmark '{unknown[0]}'; there is: {', '.join(every)}",
+            file=sys.stderr,
+        )
         return 2
     found: dict[str, dict] = {}
     for name in names or every:
         print(f"{name}:", flush=True)
         found |= importlib.import_module(f"bench.{name}").main()
-    missed = [name for name, row in found.items() if not row.get("met", row["ratio"] >= row["required"])]
+    missed = [
+        name for name, row in found.items() if not row.get("met", row["ratio"] >= row["required"])
+    ]
     Path("outputs").mkdir(exist_ok=True)
     Path("outputs/bench.json").write_text(json.dumps(found, indent=1))
     print(f"{len(found) - len(missed)} of {len(found)} ratios meet what is required")

@@ -1,8 +1,10 @@
-"""How soon an explorer shows what is stored: 200 ms over the processor time of an answer. 1 is just enough.
+"""How soon an explorer shows what is stored: 200 ms over the processor time of an answer. 1 is just
+enough.
 
-Every notebook under `notebooks/explore` at profile `smoke`, in a store of its own. Each control moves to each value
-that is stored: a new figure is drawn, or what moves on the one that is there. Then it moves back, and once more. What a
-choice that is not stored would cost is counted in another process, and is not waited for here.
+Every notebook under `notebooks/explore` at profile `smoke`, in a store of its own. Each control
+moves to each value that is stored: a new figure is drawn, or what moves on the one that is there.
+Then it moves back, and once more. What a choice that is not stored would cost is counted in another
+process, and is not waited for here.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from typing import Any
 
 from bench.ratios import Ratio, row
 from bench.scale import fresh_store
-from lib import files, paths
-from lib.explore import base, click
+from leak_atlas.engine import files, paths
+from leak_atlas.explore import base, click
 
 ENOUGH = 0.2  # seconds
 
@@ -27,8 +29,11 @@ def opened(name: str) -> base.Explorer:
     space: dict[str, Any] = {}
     statements = ast.parse(place.read_text()).body
     for i, statement in enumerate(statements):
-        if isinstance(statement, ast.ImportFrom) and not isinstance(statements[i - 1], ast.ImportFrom):
-            space |= files.from_yaml(given.read_text(), given, dict[str, Any])  # the parameters are behind us
+        if isinstance(statement, ast.ImportFrom) and not isinstance(
+            statements[i - 1], ast.ImportFrom
+        ):
+            # the parameters are behind us
+            space |= files.from_yaml(given.read_text(), given, dict[str, Any])
         exec(compile(ast.Module([statement], []), str(place), "exec"), space)
         if isinstance(app := space.get("app"), base.Explorer):
             return app
@@ -36,8 +41,14 @@ def opened(name: str) -> base.Explorer:
 
 
 def answers(app: base.Explorer) -> dict[str, list[float]]:
-    """Seconds of processor time of stored choices: where a figure is drawn anew, where it is there, all once more."""
-    found: dict[str, list[float]] = {"a new figure": [], "a figure that is there": [], "once more": []}
+    """Seconds of processor time of stored choices: where a figure is drawn anew, where it is there,
+    all once more.
+    """
+    found: dict[str, list[float]] = {
+        "a new figure": [],
+        "a figure that is there": [],
+        "once more": [],
+    }
 
     def moved(name: str, value: Any) -> float:
         start = time.process_time()
@@ -49,7 +60,9 @@ def answers(app: base.Explorer) -> dict[str, list[float]]:
         for value in [each[1] if isinstance(each, tuple) else each for each in options]:
             before, first = app.view.sheet, moved(name, value)
             if value != start and app.view.sheet and not app.view.missing:
-                found["a figure that is there" if app.view.sheet is before else "a new figure"].append(first)
+                found[
+                    "a figure that is there" if app.view.sheet is before else "a new figure"
+                ].append(first)
                 moved(name, start)
                 found["once more"].append(moved(name, value))
             app.restart()

@@ -1,4 +1,5 @@
-"""Auditing many score vectors: `lib.audit` against a loop over scikit-learn, equal to the last tie.
+"""Auditing many score vectors: `leak_atlas.audit` against a loop over scikit-learn, equal to the
+last tie.
 
 Vectors of 2,000 scores, half of them members, rounded so that ties occur. One thread.
 """
@@ -9,7 +10,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from bench.ratios import Ratio, compare
-from lib import audit
+from leak_atlas import audit
 
 VECTORS, SCORES = 100, 2000
 
@@ -47,8 +48,12 @@ def main() -> dict[str, Ratio]:
 
     many = np.tile(shared, (10, 1))
     return {
-        **compare("audit", lambda: theirs(shared, member), lambda: ours(shared, member), 8, loops=5),
-        **compare("audit, own members", lambda: theirs(scores, own), lambda: ours(scores, own), 8, loops=5),
+        **compare(
+            "audit", lambda: theirs(shared, member), lambda: ours(shared, member), 8, loops=5
+        ),
+        **compare(
+            "audit, own members", lambda: theirs(scores, own), lambda: ours(scores, own), 8, loops=5
+        ),
         **compare(
             "audit, TPR at 0.1 % FPR",
             lambda: [sklearn_tpr(row, member) for row in many],

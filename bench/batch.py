@@ -1,4 +1,6 @@
-"""A second batch against the first: nothing is trained, and little time goes into planning, looking up and kernels."""
+"""A second batch against the first: nothing is trained, and little time goes into planning, looking
+up and kernels.
+"""
 
 import json
 import os
@@ -12,7 +14,8 @@ from bench.ratios import Ratio, row
 
 ONLY = ["layers/own01*", "layers/fig12*"]
 SMALL = ["--profile", "smoke", "--only", "layers/fig0*", "--workers", "1"]
-# Prints what a command takes. Who outlives its parent becomes our child (PR_SET_CHILD_SUBREAPER), and is waited for.
+# Prints what a command takes. Who outlives its parent becomes our child (PR_SET_CHILD_SUBREAPER),
+# and is waited for.
 COUNTED = """
 import ctypes, os, resource, subprocess, sys
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
@@ -29,9 +32,21 @@ except ChildProcessError:
 def _batch(outputs: Path, *more: str) -> float:
     """Seconds of one run, as a process of its own."""
     start = time.perf_counter()
-    command = [sys.executable, "-m", "lib.batch", "--profile", "quick", "--only", *ONLY, *more]
+    command = [
+        sys.executable,
+        "-m",
+        "leak_atlas.report.batch",
+        "--profile",
+        "quick",
+        "--only",
+        *ONLY,
+        *more,
+    ]
     subprocess.run(
-        command, env=os.environ | {"LEAK_ATLAS_OUTPUTS": str(outputs)}, stdout=subprocess.DEVNULL, check=True
+        command,
+        env=os.environ | {"LEAK_ATLAS_OUTPUTS": str(outputs)},
+        stdout=subprocess.DEVNULL,
+        check=True,
     )
     return time.perf_counter() - start
 
@@ -44,18 +59,26 @@ def _core_seconds(outputs: Path, *module: str | Path) -> float:
     """User and system time of a module's command and of all processes below it. Linux only."""
     command = [sys.executable, "-c", COUNTED, sys.executable, "-m", *module]
     environment = os.environ | {"LEAK_ATLAS_OUTPUTS": str(outputs), "OMP_NUM_THREADS": "1"}
-    return float(subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True).stdout)
+    return float(
+        subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True).stdout
+    )
 
 
 def _notebooks(outputs: Path, rounds: int = 3) -> list[float]:
-    """Core-seconds of executing notebooks whose results are stored: stock papermill, one by one, over a batch."""
-    _core_seconds(outputs, "lib.batch", *SMALL)
+    """Core-seconds of executing notebooks whose results are stored: stock papermill, one by one,
+    over a batch.
+    """
+    _core_seconds(outputs, "leak_atlas.report.batch", *SMALL)
     found = []
     for _ in range(rounds):
-        batch = _core_seconds(outputs, "lib.batch", *SMALL)
+        batch = _core_seconds(outputs, "leak_atlas.report.batch", *SMALL)
         executed = sorted(outputs.glob("runs/smoke/*/*.ipynb"))
-        stock = sum(_core_seconds(outputs, "papermill", one, outputs / "again.ipynb") for one in executed)
-        print(f"  {len(executed)} notebooks: papermill {stock:.1f} core-seconds, a batch with its pages {batch:.1f}")
+        stock = sum(
+            _core_seconds(outputs, "papermill", one, outputs / "again.ipynb") for one in executed
+        )
+        print(
+            f"  {len(executed)} notebooks: papermill {stock:.1f} core-seconds, a batch with its pages {batch:.1f}"
+        )
         found.append(stock / batch)
     return found
 
@@ -69,10 +92,14 @@ def main() -> dict[str, Ratio]:
         again = _batch(outputs)
         looks = [_batch(outputs, "--plan") for _ in range(5)]
         assert _store(outputs) == stored, "the second run wrote to the store"
-        claims = [json.loads(path.read_text()) for path in outputs.glob("runs/quick/*/*.claims.json")]
+        claims = [
+            json.loads(path.read_text()) for path in outputs.glob("runs/quick/*/*.claims.json")
+        ]
         assert len(claims) == len(ONLY) and all(claims)
         notebooks = _notebooks(outputs)
-    print(f"first {first:.0f} s, second {again:.0f} s, of which planning and look-up {sorted(looks)[2]:.1f} s")
+    print(
+        f"first {first:.0f} s, second {again:.0f} s, of which planning and look-up {sorted(looks)[2]:.1f} s"
+    )
     found = row("second batch", [first / again], 1.0)
     found |= row("planning and look-up", [first / look for look in looks], 20.0)
     return found | row("notebooks", notebooks, 1.5)

@@ -1,4 +1,5 @@
-"""How often each 95 % interval of `lib.audit` holds the truth, by simulation; docs/coverage.md keeps the table.
+"""How often each 95 % interval of `leak_atlas.audit` holds the truth, by simulation;
+docs/coverage.md keeps the table.
 
 Every row repeats an experiment whose truth is known and counts. A few minutes on one core.
 """
@@ -11,13 +12,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy import special, stats
 
-from lib import audit
-from lib.attacks.lira import lira
-from lib.attacks.rmia import rmia
-from lib.data import designs, honesty, readers
-from lib.data.designs import Role
-from lib.localization import disparity
-from lib.recipe import RMIA, Halves, LiRA, RandomHalves
+from leak_atlas import audit
+from leak_atlas.attacks.lira import lira
+from leak_atlas.attacks.rmia import rmia
+from leak_atlas.data import designs, honesty, readers
+from leak_atlas.data.designs import Role
+from leak_atlas.localization import disparity
+from leak_atlas.recipe import RMIA, Halves, LiRA, RandomHalves
 
 Row = tuple[str, float | np.floating, str]
 
@@ -52,8 +53,12 @@ def over_samples(rng: np.random.Generator) -> Iterator[Row]:
         )
 
 
-def population(rng: np.random.Generator, level: np.ndarray, shift: float, models: int) -> tuple[np.ndarray, np.ndarray]:
-    """Signals and membership `(models, n)` of complement pairs on one pool whose samples differ in difficulty."""
+def population(
+    rng: np.random.Generator, level: np.ndarray, shift: float, models: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Signals and membership `(models, n)` of complement pairs on one pool whose samples differ in
+    difficulty.
+    """
     n = len(level)
     halves = rng.permuted(np.tile(np.arange(n) < n // 2, (models // 2, 1)), axis=1)
     member = np.stack([halves, ~halves], axis=1).reshape(models, n)
@@ -61,30 +66,46 @@ def population(rng: np.random.Generator, level: np.ndarray, shift: float, models
 
 
 def over_targets(rng: np.random.Generator, runs: int = 250) -> Iterator[Row]:
-    """Populations whose models are each other's shadows; the truth is the mean over all runs on the pool."""
+    """Populations whose models are each other's shadows; the truth is the mean over all runs on the
+    pool.
+    """
 
-    def online(values: np.ndarray, member: np.ndarray, t: int, others: np.ndarray, z: np.ndarray) -> np.ndarray:
+    def online(
+        values: np.ndarray, member: np.ndarray, t: int, others: np.ndarray, z: np.ndarray
+    ) -> np.ndarray:
         return lira(values[t], values[others], member[others], LiRA())
 
-    def ratios(values: np.ndarray, member: np.ndarray, t: int, others: np.ndarray, z: np.ndarray) -> np.ndarray:
+    def ratios(
+        values: np.ndarray, member: np.ndarray, t: int, others: np.ndarray, z: np.ndarray
+    ) -> np.ndarray:
         values, z = special.log_expit(values), special.log_expit(z)
         return rmia(values[t], values[others], member[others], z[t], z[others], RMIA())
 
     level = rng.normal(size=400)
-    for name, attack, effects in (("online LiRA", online, (1.0, LiRA().crossing)), ("RMIA", ratios, (1.0,))):
+    for name, attack, effects in (
+        ("online LiRA", online, (1.0, LiRA().crossing)),
+        ("RMIA", ratios, (1.0,)),
+    ):
         for models, shift in ((6, 0.5), (10, 0.0), (10, 0.5)):
             found = []
             for _ in range(runs):
                 values, member = population(rng, level, shift, models)
-                z = rng.normal(size=200) + rng.normal(size=(models, 200))  # samples that no model trained on
+                # samples that no model trained on
+                z = rng.normal(size=200) + rng.normal(size=(models, 200))
                 apart = [np.arange(models) // 2 != t // 2 for t in range(models)]
-                scores = np.stack([attack(values, member, t, others, z) for t, others in enumerate(apart)])
+                scores = np.stack(
+                    [attack(values, member, t, others, z) for t, others in enumerate(apart)]
+                )
                 found.append((scores, member))
             areas = np.array([audit.auc(*one) for one in found])
-            rates = [audit.audit({"scores": s, "member": m}, (0.05,))["tpr_at_5%"] for s, m in found]
+            rates = [
+                audit.audit({"scores": s, "member": m}, (0.05,))["tpr_at_5%"] for s, m in found
+            ]
             effect = areas.mean(1).var(ddof=1) / (areas.var(1, ddof=1).mean() / models)
             for wide in effects:
-                inside = [held(audit.over(each, design_effect=wide), areas.mean()) for each in areas]
+                inside = [
+                    held(audit.over(each, design_effect=wide), areas.mean()) for each in areas
+                ]
                 row = f"AUC of {name}, {models} targets, shift {shift:g}, design effect {wide:g}"
                 yield row, float(np.mean(inside)), f"measured effect {effect:.2f}"
             truth = float(np.mean([one.value for one in rates]))
@@ -94,23 +115,40 @@ def over_targets(rng: np.random.Generator, runs: int = 250) -> Iterator[Row]:
 
 def over_few(rng: np.random.Generator) -> Iterator[Row]:
     for n in (4, 10):
-        yield f"mean of {n} units", np.mean([held(audit.over(x), 0) for x in rng.normal(size=(4000, n))]), ""
+        yield (
+            f"mean of {n} units",
+            np.mean([held(audit.over(x), 0) for x in rng.normal(size=(4000, n))]),
+            "",
+        )
     for k in (3, 8):
         each = [[audit.over(x) for x in rng.normal(size=(k, 10))] for _ in range(2000)]
         found = np.mean([audit.least(one).high >= 0 for one in each])
         before = np.mean([min(e.high for e in one) >= 0 for one in each])
-        yield f"far end of the least of {k}, no effect (97.5 %)", found, f"{before:.3f} without its correction"
+        yield (
+            f"far end of the least of {k}, no effect (97.5 %)",
+            found,
+            f"{before:.3f} without its correction",
+        )
     for n in (4, 6):
         hits, tenth, ratio = [], [], []
         for _ in range(150):
             expected = rng.uniform(0.5, 2, 30)
             excess = 1.3 * 8 / rng.chisquare(8, 30)
-            own = [audit.over(x * s) for x, s in zip(rng.normal(size=(30, n)), np.sqrt(excess * expected), strict=True)]
+            own = [
+                audit.over(x * s)
+                for x, s in zip(rng.normal(size=(30, n)), np.sqrt(excess * expected), strict=True)
+            ]
             made = audit.moderate(own, expected / n)
             hits += [held(one, 0) for one in made]
             tenth += list(excess >= np.sort(excess)[-3])
-            ratio.append(np.mean([m.high - m.low for m in made]) / np.mean([o.high - o.low for o in own]))
-        yield f"moderated, {n} units, 30 comparisons", np.mean(hits), f"{np.mean(ratio):.2f} of the plain width"
+            ratio.append(
+                np.mean([m.high - m.low for m in made]) / np.mean([o.high - o.low for o in own])
+            )
+        yield (
+            f"moderated, {n} units, 30 comparisons",
+            np.mean(hits),
+            f"{np.mean(ratio):.2f} of the plain width",
+        )
         yield f"moderated, {n} units, most heterogeneous tenth", np.mean(np.array(hits)[tenth]), ""
 
 
@@ -122,7 +160,7 @@ def of_distances(rng: np.random.Generator) -> Iterator[Row]:
         seen = [rng.permutation(400) < 200 for _ in range(4)]
         drawn = [[rng.normal(size=(4, 400)) + shifts[:, None] * ~s for s in seen] for _ in range(2)]
         inside.append(held(disparity.contrast(drawn[0], seen, 3, [0, 1, 2]), truth))
-        apart.append(held(disparity.versus((drawn[0], seen), (drawn[1], seen), 3), 0))
+        apart.append(held(disparity.setting_difference((drawn[0], seen), (drawn[1], seen), 3), 0))
     yield "contrast of a stage with three others, 4 pairs", np.mean(inside), ""
     yield "one stage in two settings, 4 pairs", np.mean(apart), ""
 
@@ -135,7 +173,9 @@ def of_inputs(rng: np.random.Generator) -> Iterator[Row]:
             design = kind(600, 0, seed)
             index = designs.pool(design, samples.labels, samples.train)
             role = designs.roles(design, samples.labels, samples.train, [1])[0, index]
-            found.append(honesty.blind(samples.x[index], role == Role.MEMBER, samples.labels[index], seed))
+            found.append(
+                honesty.blind(samples.x[index], role == Role.MEMBER, samples.labels[index], seed)
+            )
         mean = np.mean([one.value for one in found])
         row = f"blind classifier calls fair {kind.__name__} fair (97.5 %)"
         yield row, np.mean([one.low <= 0.5 for one in found]), f"mean AUC {mean:.3f}"

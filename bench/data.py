@@ -1,7 +1,9 @@
-"""Crop, flip and normalisation of CIFAR-shaped images: torchvision's transforms in a DataLoader, against our gather.
+"""Crop, flip and normalisation of CIFAR-shaped images: torchvision's transforms in a DataLoader,
+against our gather.
 
-2,000 random 32 x 32 colour images in batches of 128, one thread. The DataLoader has no workers: they would only spread
-the same work over more processors. Ratio: its processor time over ours, one shuffled and augmented epoch each.
+2,000 random 32 x 32 colour images in batches of 128, one thread. The DataLoader has no workers:
+they would only spread the same work over more processors. Ratio: its processor time over ours, one
+shuffled and augmented epoch each.
 """
 
 from __future__ import annotations
@@ -12,9 +14,9 @@ from torch.utils.data import DataLoader, Dataset
 
 from bench.ratios import Ratio, compare
 from bench.vision import torchvision
-from lib.data import augmentation
-from lib.data.resident import Resident
-from lib.recipe import Augment
+from leak_atlas.data import augmentation
+from leak_atlas.data.resident import Resident
+from leak_atlas.recipe import Augment
 
 BATCH, CROP = 128, 4
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.247, 0.2435, 0.2616)
@@ -64,7 +66,9 @@ def main() -> dict[str, Ratio]:
 
     def ours() -> None:
         perm, *draws = augmentation.tables(0, 0, len(data.labels), Augment(CROP))
-        for rows, dy, dx, flip in zip(*(column.split(BATCH) for column in (perm, *draws)), strict=True):
+        for rows, dy, dx, flip in zip(
+            *(column.split(BATCH) for column in (perm, *draws)), strict=True
+        ):
             augmentation.gather(data, rows, dy, dx, flip, CROP)
 
     ours()

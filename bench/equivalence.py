@@ -1,4 +1,5 @@
-"""Is recorded bfloat16 still the same training as eager float32? Over seeds, for a margin stated beforehand.
+"""Is recorded bfloat16 still the same training as eager float32? Over seeds, for a margin stated
+beforehand.
 
     python -m bench.gpu equivalence
 
@@ -12,25 +13,32 @@ from typing import Any
 import numpy as np
 import torch
 
-from lib.data.designs import Role, roles
-from lib.data.resident import Resident, resident
-from lib.models import Net, build
-from lib.recipe import Data, Model, RandomHalves, Schedule
-from lib.training import answers
-from lib.training.loop import Mode, Training, fit_many, training
+from leak_atlas.data.designs import Role, roles
+from leak_atlas.data.resident import Resident, resident
+from leak_atlas.models import Net, build
+from leak_atlas.recipe import Data, Model, RandomHalves, Schedule
+from leak_atlas.training import answers
+from leak_atlas.training.loop import Mode, Training, fit_many, training
 
-# Stated before anything was measured: two arms are equivalent in a quantity where the 95 % interval of the mean paired
-# difference over the seeds lies within this, to both sides.
+# Stated before anything was measured: two arms are equivalent in a quantity where the 95 % interval
+# of the mean paired difference over the seeds lies within this, to both sides.
 SEEDS, STUDENT = 32, 2.04
 MARGINS = {"test accuracy": 0.01, "train-test gap": 0.01, "loss attack AUC": 0.01}
 
 
 def equivalence(
-    device: torch.device, seeds: int = SEEDS, schedule: Schedule | None = None, model: Model | None = None
+    device: torch.device,
+    seeds: int = SEEDS,
+    schedule: Schedule | None = None,
+    model: Model | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Eager float32 against recorded bfloat16 (eager off CUDA), paired by seed: the same halves of 2,000 embedded
-    images, the same initial weights, the same order. By quantity: means, the mean difference, its interval, verdict."""
-    schedule, model = schedule or Schedule(20, batch=64, lr=0.05), model or Model("resnet18", width=16)
+    """Eager float32 against recorded bfloat16 (eager off CUDA), paired by seed: the same halves of
+    2,000 embedded images, the same initial weights, the same order. By quantity: means, the mean
+    difference, its interval, verdict."""
+    schedule, model = (
+        schedule or Schedule(20, batch=64, lr=0.05),
+        model or Model("resnet18", width=16),
+    )
     data, design = resident(Data(), device), RandomHalves(pool=2000, test=2000)
     role = roles(design, data.labels.cpu().numpy(), data.train, seeds)
     arms: list[tuple[Mode, str, int]] = [
@@ -41,9 +49,13 @@ def equivalence(
     for arm, (plan, precision, streams) in enumerate(arms):
         nets = [build(model, data.shape[2], data.classes, seed).to(device) for seed in range(seeds)]
 
-        def one(seed: int, nets: list[Net] = nets, plan: Mode = plan, precision: str = precision) -> Training:
+        def one(
+            seed: int, nets: list[Net] = nets, plan: Mode = plan, precision: str = precision
+        ) -> Training:
             members = torch.as_tensor(np.flatnonzero(role[seed] == Role.MEMBER))
-            return training(nets[seed], data, members, schedule, seed=seed, precision=precision, plan=plan)
+            return training(
+                nets[seed], data, members, schedule, seed=seed, precision=precision, plan=plan
+            )
 
         for seed, outcome in fit_many(map(one, range(seeds)), streams):
             if isinstance(outcome, Exception):
@@ -56,14 +68,24 @@ def equivalence(
         low, high = middle - reach, middle + reach
         verdict = "equivalent" if -margin <= low and high <= margin else "undecided"
         verdict = "different" if low > margin or high < -margin else verdict
-        table[name] = {"fp32": a.mean(), "bf16": b.mean(), "difference": middle, "low": low, "high": high}
+        table[name] = {
+            "fp32": a.mean(),
+            "bf16": b.mean(),
+            "difference": middle,
+            "low": low,
+            "high": high,
+        }
         table[name] |= {"margin": margin, "seeds": seeds, "verdict": verdict}
-        print(f"{name}: {a.mean():.4f} and {b.mean():.4f}, {middle:+.4f} ({low:+.4f} to {high:+.4f}): {verdict}")
+        print(
+            f"{name}: {a.mean():.4f} and {b.mean():.4f}, {middle:+.4f} ({low:+.4f} to {high:+.4f}): {verdict}"
+        )
     return table
 
 
 def quantities(net: Net, data: Resident, role: np.ndarray) -> tuple[float, float, float]:
-    """Test accuracy, train accuracy above it, and the AUC of an attack that takes a small loss for membership."""
+    """Test accuracy, train accuracy above it, and the AUC of an attack that takes a small loss for
+    membership.
+    """
     accuracy, confidence = {}, {}
     for who in (Role.MEMBER, Role.NONMEMBER, Role.TEST):
         index = torch.as_tensor(np.flatnonzero(role == who))

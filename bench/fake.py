@@ -1,9 +1,11 @@
-"""Steps that compute nothing, with real keys and real files: what remains is planning, scheduling and storing."""
+"""Steps that compute nothing, with real keys and real files: what remains is planning, scheduling
+and storing.
+"""
 
 import numpy as np
 
-from lib.compute import Arrays, Of, compute
-from lib.recipe import Step
+from leak_atlas.engine.compute import Arrays, Of, compute
+from leak_atlas.recipe import Step
 
 
 class FakeModel(Step):

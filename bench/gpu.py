@@ -3,18 +3,20 @@
     python -m bench.gpu              speed, in at most 8 minutes
     python -m bench.gpu equivalence  eager float32 against recorded bfloat16, over seeds
 
-Both print a table and leave it as JSON in $OUT (`gpu.json`, `equivalence.json`) where that is set; the speed table is
-written after each section, so that a run cut short keeps what it has. Images are random: the time does not depend on
-what they show. An epoch's time is between the ends of two epochs of one training, both with an idle stream: the drawing
-and sending of its tables is in it, recording is not (that is `setup`). Several trainings on streams: the time of an
-epoch divided by their number.
+Both print a table and leave it as JSON in $OUT (`gpu.json`, `equivalence.json`) where that is set;
+the speed table is written after each section, so that a run cut short keeps what it has. Images are
+random: the time does not depend on what they show. An epoch's time is between the ends of two
+epochs of one training, both with an idle stream: the drawing and sending of its tables is in it,
+recording is not (that is `setup`). Several trainings on streams: the time of an epoch divided by
+their number.
 
-The usual loop: four DataLoader workers, started anew for each epoch, cut and mirror image by image (with torch, which
-is faster than PIL), float32 with channels first and torch's own default for TF32, `.item()` twice a step. Our float32
-is real float32, without TF32: slower than the usual loop's on purpose.
+The usual loop: four DataLoader workers, started anew for each epoch, cut and mirror image by image
+(with torch, which is faster than PIL), float32 with channels first and torch's own default for
+TF32, `.item()` twice a step. Our float32 is real float32, without TF32: slower than the usual
+loop's on purpose.
 
-Floors are computed, never measured: floating-point operations at 790 TFLOP/s plus the bytes of fused bfloat16 layers at
-4.3 TB/s, one after the other, for the images stated.
+Floors are computed, never measured: floating-point operations at 790 TFLOP/s plus the bytes of
+fused bfloat16 layers at 4.3 TB/s, one after the other, for the images stated.
 """
 
 from __future__ import annotations
@@ -38,12 +40,12 @@ from torch.utils.data import DataLoader, Dataset
 from bench.data import CROP, MEAN, STD
 from bench.equivalence import equivalence
 from bench.ratios import Ratio
-from lib.data import augmentation
-from lib.data.resident import Resident
-from lib.models import build, skeleton
-from lib.recipe import Augment, Model, RelaxLoss, Schedule
-from lib.training.cost import anatomy
-from lib.training.loop import Mode, Training, fit_many, training
+from leak_atlas.data import augmentation
+from leak_atlas.data.resident import Resident
+from leak_atlas.models import build, skeleton
+from leak_atlas.recipe import Augment, Model, RelaxLoss, Schedule
+from leak_atlas.training.cost import anatomy
+from leak_atlas.training.loop import Mode, Training, fit_many, training
 
 PEAK = 790e12  # FLOP/s of a large bfloat16 matrix product on an H200
 LIMIT = 420.0  # seconds after which no section is begun
@@ -112,14 +114,24 @@ class Usual(Dataset[tuple[Tensor, int]]):
 def usual(data: Resident, size: Size, loader: bool) -> np.ndarray:
     """Seconds of each epoch but the first, through a DataLoader or from what lies on the device."""
     device, n = data.device, len(data.labels)
-    net = build(size.model, 3, 10, seed=0).to(memory_format=torch.contiguous_format).to(device).train()  # type: ignore[call-overload]
+    net = build(size.model, 3, 10, seed=0)
+    net = net.to(memory_format=torch.contiguous_format).to(device).train()  # type: ignore[call-overload]
     steps = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
-    workers = DataLoader(Usual(data), size.batch, shuffle=True, num_workers=size.workers) if loader else None
+    workers = (
+        DataLoader(Usual(data), size.batch, shuffle=True, num_workers=size.workers)
+        if loader
+        else None
+    )
 
     def on_device(epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         tables = augmentation.tables(0, epoch, n, Augment(CROP))
-        for perm, dy, dx, flip in zip(*(column.to(device).split(size.batch) for column in tables), strict=True):
-            yield augmentation.gather(data, perm, dy, dx, flip, CROP).contiguous(), data.labels[perm]
+        for perm, dy, dx, flip in zip(
+            *(column.to(device).split(size.batch) for column in tables), strict=True
+        ):
+            yield (
+                augmentation.gather(data, perm, dy, dx, flip, CROP).contiguous(),
+                data.labels[perm],
+            )
 
     ends = []
     for epoch in range(max(2, size.epochs - 1)):
@@ -147,8 +159,13 @@ def pace(
     streams: int = 1,
     compiled: bool = False,
 ) -> tuple[np.ndarray, float]:
-    """Seconds an epoch and model, one for each epoch but the first, and what passes before the first one begins."""
-    everyone, schedule = torch.arange(len(data.labels)), Schedule(size.epochs, batch=size.batch, augment=Augment(CROP))
+    """Seconds an epoch and model, one for each epoch but the first, and what passes before the
+    first one begins.
+    """
+    everyone, schedule = (
+        torch.arange(len(data.labels)),
+        Schedule(size.epochs, batch=size.batch, augment=Augment(CROP)),
+    )
     ends: list[list[float]] = [[] for _ in range(streams)]
 
     def one(number: int) -> Training:
@@ -175,16 +192,21 @@ def pace(
 
 
 def host(data: Resident, plan: Mode) -> float:
-    """Milliseconds of the host for a step of a network so thin that the device has next to nothing to do."""
+    """Milliseconds of the host for a step of a network so thin that the device has next to nothing
+    to do.
+    """
     members, batch = torch.arange(640) % len(data.labels), 8
     net = build(Model("resnet18", width=4), 3, 10, 0).to(data.device)
-    one = training(net, data, members, Schedule(1, batch=batch, augment=Augment(CROP)), seed=0, plan=plan)
+    one = training(
+        net, data, members, Schedule(1, batch=batch, augment=Augment(CROP)), seed=0, plan=plan
+    )
     found = []
     wait(data.device)
     with torch.cuda.stream(torch.cuda.Stream() if data.device.type == "cuda" else None):
         for _ in range(5):
             next(one)
-        for _ in range(20):  # few at a time, from an idle device: a full queue would make the host wait
+        # few at a time, from an idle device: a full queue would make the host wait
+        for _ in range(20):
             wait(data.device)
             start = time.perf_counter()
             next(one)
@@ -195,8 +217,9 @@ def host(data: Resident, plan: Mode) -> float:
 
 
 def equality(data: Resident, plan: Mode, streams: int, deterministic: bool) -> float:
-    """Largest difference of a weight between eager trainings and those of `plan`, several at once; `deterministic` is
-    cuDNN's switch. Two epochs with a tail, under both optimizers and precisions."""
+    """Largest difference of a weight between eager trainings and those of `plan`, several at once;
+    `deterministic` is cuDNN's switch. Two epochs with a tail, under both optimizers and precisions.
+    """
     worst = 0.0
     members, kinds = (
         torch.arange(min(1000, len(data.labels))),
@@ -205,8 +228,12 @@ def equality(data: Resident, plan: Mode, streams: int, deterministic: bool) -> f
 
     def one(kind: tuple[str, str], plan: Mode) -> Training:
         net = build(Model("resnet10", width=8), 3, 10, seed=0).to(data.device)
-        schedule = Schedule(2, 64, "adam" if kind[0] == "adam" else "sgd", lr=0.01, augment=Augment(CROP))
-        return training(net, data, members, schedule, RelaxLoss(1.0), seed=1, precision=kind[1], plan=plan)
+        schedule = Schedule(
+            2, 64, "adam" if kind[0] == "adam" else "sgd", lr=0.01, augment=Augment(CROP)
+        )
+        return training(
+            net, data, members, schedule, RelaxLoss(1.0), seed=1, precision=kind[1], plan=plan
+        )
 
     with torch.backends.cudnn.flags(enabled=True, deterministic=deterministic):
         alone = dict(fit_many(one(kind, "eager") for kind in kinds))
@@ -216,13 +243,15 @@ def equality(data: Resident, plan: Mode, streams: int, deterministic: bool) -> f
         if isinstance(expected, Exception) or isinstance(found, Exception):
             raise RuntimeError(f"{kinds[number]}: {expected!r}, {found!r}")
         for name, value in expected.states["last"].items():
-            worst = max(worst, float((value.double() - found.states["last"][name].double()).abs().max()))
+            worst = max(
+                worst, float((value.double() - found.states["last"][name].double()).abs().max())
+            )
     return worst
 
 
 def fused(data: Resident, model: Model, fleet: int, batch: int, steps: int = 30) -> float:
-    """Seconds a step and model of `fleet` networks whose weights are stacked (`torch.func.vmap`), bfloat16; recorded
-    where there is CUDA."""
+    """Seconds a step and model of `fleet` networks whose weights are stacked (`torch.func.vmap`),
+    bfloat16; recorded where there is CUDA."""
     nets = [build(model, 3, 10, seed).to(data.device) for seed in range(fleet)]
     parameters, buffers = torch.func.stack_module_state(nets)
     shape = skeleton(model, 3, 10).train()
@@ -231,14 +260,18 @@ def fused(data: Resident, model: Model, fleet: int, batch: int, steps: int = 30)
     index = torch.randint(len(data.labels), (fleet * batch,), device=data.device)
     dy, dx = torch.randint(2 * CROP + 1, (2, fleet * batch), device=data.device)
 
-    def loss(parameters: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
+    def loss(
+        parameters: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor, y: Tensor
+    ) -> Tensor:
         logits = torch.func.functional_call(shape, (parameters, buffers), (x,))
         return functional.cross_entropy(logits.float(), y)
 
     def step() -> None:
         x = augmentation.gather(data, index, dy, dx, dx % 2, CROP).unflatten(0, (fleet, batch))
         with torch.autocast(data.device.type, torch.bfloat16, cache_enabled=False):
-            losses = torch.func.vmap(loss)(parameters, buffers, x, data.labels[index].view(fleet, batch))
+            losses = torch.func.vmap(loss)(
+                parameters, buffers, x, data.labels[index].view(fleet, batch)
+            )
         optimizer.zero_grad(set_to_none=True)
         losses.sum().backward()
         optimizer.step()
@@ -266,18 +299,28 @@ def fused(data: Resident, model: Model, fleet: int, batch: int, steps: int = 30)
 
 
 class Report(dict[str, Any]):
-    """`rows`: what was measured; `ratios`: what is required; `missing`: sections that failed or had no time."""
+    """`rows`: what was measured; `ratios`: what is required; `missing`: sections that failed or had
+    no time.
+    """
 
     def __init__(self) -> None:
         super().__init__(rows={}, ratios={}, missing={})
 
     def row(self, name: str, **values: float) -> None:
         self["rows"][name] = values
-        print(f"  {name:34s}" + "  ".join(f"{key} {value:.4g}" for key, value in values.items()), flush=True)
+        print(
+            f"  {name:34s}" + "  ".join(f"{key} {value:.4g}" for key, value in values.items()),
+            flush=True,
+        )
 
     def require(self, name: str, ratio: float | np.ndarray, required: float) -> None:
         found = np.atleast_1d(ratio)
-        numbers = {"ratio": np.median(found), "low": found.min(), "high": found.max(), "required": required}
+        numbers = {
+            "ratio": np.median(found),
+            "low": found.min(),
+            "high": found.max(),
+            "required": required,
+        }
         self["ratios"][name] = {key: float(value) for key, value in numbers.items()}
 
 
@@ -295,7 +338,9 @@ def sections(device: torch.device, size: Size, report: Report) -> dict[str, Call
         speed = {"epoch_s": epoch, "low": found.min(), "high": found.max(), "setup_s": setup}
         report.row(name, **speed, mfu=work / epoch / PEAK, over_floor=epoch / size.floor)
 
-    def ours(name: str, plan: Mode, precision: str, streams: int = 1, compiled: bool = False) -> None:
+    def ours(
+        name: str, plan: Mode, precision: str, streams: int = 1, compiled: bool = False
+    ) -> None:
         note(name, *pace(data, size.model, size, plan, precision, streams, compiled))
 
     def same() -> None:
@@ -314,11 +359,15 @@ def sections(device: torch.device, size: Size, report: Report) -> dict[str, Call
         ours("graph bf16", "graph", "bf16")
         for streams in size.streams:
             ours(f"graph bf16, {streams} streams", "graph", "bf16", streams)
-        # Neither is a default of ours: kernels chosen by timing differ between runs, deterministic ones may be slower.
+        # Neither is a default of ours: kernels chosen by timing differ between runs, deterministic
+        # ones may be slower.
         for switch in ("benchmark", "deterministic"):
             with torch.backends.cudnn.flags(enabled=True, **{switch: True}):
                 ours(f"graph bf16, cudnn.{switch}", "graph", "bf16")
-        alone, best = epochs["graph bf16"], min((epochs[name] for name in epochs if "streams" in name), key=np.median)
+        alone, best = (
+            epochs["graph bf16"],
+            min((epochs[name] for name in epochs if "streams" in name), key=np.median),
+        )
         setup = report["rows"]["graph bf16"]["setup_s"]
         report.require("usual loop over graph", epochs["usual loop"] / np.median(alone), 3.0)
         hundred = 100 * epochs["usual loop"] / (setup + 100 * np.median(alone))
@@ -331,7 +380,9 @@ def sections(device: torch.device, size: Size, report: Report) -> dict[str, Call
         for kind in dict.fromkeys(("eager", plan)):
             report.row(f"host, {kind}", ms_per_step=host(fleet_data, kind))
         if cuda:
-            report.require("host: 0.3 ms over graph", 0.3 / report["rows"]["host, graph"]["ms_per_step"], 1.0)
+            report.require(
+                "host: 0.3 ms over graph", 0.3 / report["rows"]["host, graph"]["ms_per_step"], 1.0
+            )
 
     def deep() -> None:
         some = images(size.fleet_images, size.deep_pixels, device)
@@ -339,10 +390,17 @@ def sections(device: torch.device, size: Size, report: Report) -> dict[str, Call
             found, setup = pace(some, Model(name, width=size.width), size, plan)  # type: ignore[arg-type]
             found = found * 50_000 / size.fleet_images
             report.row(
-                f"{name}, 64 px", epoch_s=float(np.median(found)), setup_s=setup, over_floor=np.median(found) / floor
+                f"{name}, 64 px",
+                epoch_s=float(np.median(found)),
+                setup_s=setup,
+                over_floor=np.median(found) / floor,
             )
             if cuda:
-                report.require(f"floor over {name}, 64 px", floor / found, 1 / (2.0 if name == "resnet18" else 2.5))
+                report.require(
+                    f"floor over {name}, 64 px",
+                    floor / found,
+                    1 / (2.0 if name == "resnet18" else 2.5),
+                )
 
     def fleets() -> None:
         count = -(-size.fleet_images // size.batch)
@@ -351,16 +409,33 @@ def sections(device: torch.device, size: Size, report: Report) -> dict[str, Call
             values = {"vmap_ms": fused(fleet_data, model, fleet, size.batch) * 1e3}
             streams = fleet if cuda else 1
             values["streams_ms"] = (
-                float(np.median(pace(fleet_data, model, size, plan, streams=streams)[0])) / count * 1e3
+                float(np.median(pace(fleet_data, model, size, plan, streams=streams)[0]))
+                / count
+                * 1e3
             )
-            report.row(f"width {width}, {fleet} models", **values, gain=values["streams_ms"] / values["vmap_ms"])
+            report.row(
+                f"width {width}, {fleet} models",
+                **values,
+                gain=values["streams_ms"] / values["vmap_ms"],
+            )
 
     def compilation() -> None:
         ours("graph bf16, compiled", "graph", "bf16", compiled=True)
         ours("graph bf16, compiled, 2 streams", "graph", "bf16", 2, compiled=True)
 
-    every = {"equality": same, "steps": steps, "graphs": graphs, "host": launches, "deep": deep, "fleets": fleets}
-    return (every | {"compile": compilation}) if cuda else {name: every[name] for name in every if name != "graphs"}
+    every = {
+        "equality": same,
+        "steps": steps,
+        "graphs": graphs,
+        "host": launches,
+        "deep": deep,
+        "fleets": fleets,
+    }
+    return (
+        (every | {"compile": compilation})
+        if cuda
+        else {name: every[name] for name in every if name != "graphs"}
+    )
 
 
 def measure(device: torch.device, size: Size, path: Path | None, strict: bool = False) -> Report:
@@ -386,7 +461,9 @@ def measure(device: torch.device, size: Size, path: Path | None, strict: bool = 
     report["seconds"] = round(time.perf_counter() - start)
     write(report, path)
     for name, row in report["ratios"].items():
-        print(f"{name}: {row['ratio']:.3g} ({row['low']:.3g} to {row['high']:.3g}), required {row['required']:.3g}")
+        print(
+            f"{name}: {row['ratio']:.3g} ({row['low']:.3g} to {row['high']:.3g}), required {row['required']:.3g}"
+        )
     return report
 
 

@@ -1,14 +1,18 @@
-"""Shadow networks the usual way and with the library: same data, same networks, same machine, in one run.
+"""Shadow networks the usual way and with the library: same data, same networks, same machine, in
+one run.
 
-The usual way is a script as most code of this field has it: torchvision's transforms on PIL images, a DataLoader with
-two workers, float32, channels first, torch's own number of threads, `.item()` after every step, one network after the
-other. With the library the same networks are a population that two workers train into a fresh store. Both train from
-the same weights for as many epochs and steps, with SGD and a cosine by the epoch, on the same members, cropped and
-flipped at random; what differs are the draws. Ratios: the clock's time and core-seconds (user and system, all
-processes) of the usual way over ours, starting the workers and writing the store included. The test accuracies of both
-stand beside, and must agree. What is required is less than what is aimed at: 8 at quick's size, 3 at width 64.
+The usual way is a script as most code of this field has it: torchvision's transforms on PIL images,
+a DataLoader with two workers, float32, channels first, torch's own number of threads, `.item()`
+after every step, one network after the other. With the library the same networks are a population
+that two workers train into a fresh store. Both train from the same weights for as many epochs and
+steps, with SGD and a cosine by the epoch, on the same members, cropped and flipped at random; what
+differs are the draws. Ratios: the clock's time and core-seconds (user and system, all processes) of
+the usual way over ours, starting the workers and writing the store included. The test accuracies of
+both stand beside, and must agree. What is required is less than what is aimed at: 8 at quick's
+size, 3 at width 64.
 
-Images are the embedded part of Fashion-MNIST: at 16 pixels, and padded to 32 x 32 pixels in three colours, as CIFAR's.
+Images are the embedded part of Fashion-MNIST: at 16 pixels, and padded to 32 x 32 pixels in three
+colours, as CIFAR's.
 
     python -m bench.peers           # quick's size and ResNet18 of width 16
     python -m bench.peers 64        # ResNet18 of width 64 as well, in fp32 and bf16: half an hour
@@ -36,13 +40,13 @@ from bench.ratios import Ratio, row
 from bench.scale import fresh_store
 from bench.step import matrix_bfloat16
 from bench.vision import torchvision
-from lib.data import own
-from lib.data.designs import Role
-from lib.data.readers import load
-from lib.lab import realize
-from lib.models import build
-from lib.recipe import Augment, Data, Model, RandomHalves, Schedule, Setup
-from lib.subject import roles
+from leak_atlas.data import own
+from leak_atlas.data.designs import Role
+from leak_atlas.data.readers import load
+from leak_atlas.lab import realize
+from leak_atlas.models import build
+from leak_atlas.models.subject import roles
+from leak_atlas.recipe import Augment, Data, Model, RandomHalves, Schedule, Setup
 
 SETS = "peers"  # the padded images, a set of one's own in a folder that goes afterwards
 NEAR = 0.05  # how far the mean test accuracies may lie apart
@@ -56,7 +60,11 @@ class Images(Dataset[tuple[torch.Tensor, int]]):
         samples = load(setup.data.name, setup.data.pixels)
         self.x, self.y = samples.x[index], samples.labels[index].tolist()
         side, channels = self.x.shape[1], self.x.shape[-1]
-        moves = [transforms.RandomCrop(side, padding=crop), transforms.RandomHorizontalFlip()] if crop else []
+        moves = (
+            [transforms.RandomCrop(side, padding=crop), transforms.RandomHorizontalFlip()]
+            if crop
+            else []
+        )
         self.transform = transforms.Compose(
             [*moves, transforms.ToTensor(), transforms.Normalize(*[[0.5] * channels] * 2)]
         )
@@ -77,7 +85,8 @@ def usual(setup: Setup) -> float:
     role, index, _ = roles(setup.data, setup.design, tuple(range(setup.models)))
     for i in range(setup.models):
         members, tests = (
-            Images(setup, index[role[i] == r], crop) for r, crop in ((Role.MEMBER, s.augment.crop), (Role.TEST, 0))
+            Images(setup, index[role[i] == r], crop)
+            for r, crop in ((Role.MEMBER, s.augment.crop), (Role.TEST, 0))
         )
         net = build(setup.model, setup.data.channels, setup.data.classes, i, setup.data.size)
         net = net.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]  # torch's stubs lack it
@@ -99,7 +108,10 @@ def usual(setup: Setup) -> float:
             cosine.step()
         net.eval()
         with torch.no_grad():
-            hits = sum((net(x).argmax(1) == y).sum().item() for x, y in DataLoader(tests, 250, num_workers=2))
+            hits = sum(
+                (net(x).argmax(1) == y).sum().item()
+                for x, y in DataLoader(tests, 250, num_workers=2)
+            )
         found.append(hits / len(tests))
     return float(np.mean(found))
 
@@ -135,7 +147,13 @@ def padded() -> Iterator[None]:
         try:
             train, test = (slice(samples.train), slice(samples.train, None))
             y = samples.labels
-            np.savez(Path(folder) / "x.npz", x_train=x[train], y_train=y[train], x_test=x[test], y_test=y[test])
+            np.savez(
+                Path(folder) / "x.npz",
+                x_train=x[train],
+                y_train=y[train],
+                x_test=x[test],
+                y_test=y[test],
+            )
             own.add(SETS, Path(folder) / "x.npz")
             yield
         finally:
@@ -156,7 +174,9 @@ def main(widths: tuple[int, ...] = (16,), rounds: int = 3) -> dict[str, Ratio]:
             for setup in setups:
                 mine = spent(lambda setup=setup: ours(setup))  # type: ignore[misc]
                 kind = f"{name}, {setup.precision}"
-                assert abs(theirs[0] - mine[0]) < NEAR, f"{kind}: accuracy {theirs[0]:.3f} the usual way, {mine[0]:.3f}"
+                assert abs(theirs[0] - mine[0]) < NEAR, (
+                    f"{kind}: accuracy {theirs[0]:.3f} the usual way, {mine[0]:.3f}"
+                )
                 for what, place in (("clock", 1), ("core-seconds", 2)):
                     times.setdefault(f"{kind}, {what}", []).append(theirs[place] / mine[place])
                 print(
@@ -167,7 +187,9 @@ def main(widths: tuple[int, ...] = (16,), rounds: int = 3) -> dict[str, Ratio]:
 
     quick = Schedule(12, 64, lr=0.1, nesterov=True, augment=Augment(1))
     few = RandomHalves(600, test=600)
-    compared("16 shadows, ResNet10-w8", 2.0, Setup(Data(pixels=16), few, Model("resnet10", 8), quick, 16))
+    compared(
+        "16 shadows, ResNet10-w8", 2.0, Setup(Data(pixels=16), few, Model("resnet10", 8), quick, 16)
+    )
     with padded():
         for width in widths:
             shadows, epochs, pool = (16, 6, 600) if width < 64 else (4, 4, 512)
@@ -175,7 +197,13 @@ def main(widths: tuple[int, ...] = (16,), rounds: int = 3) -> dict[str, Ratio]:
                 ("fp32", "bf16") if matrix_bfloat16() and width >= 64 else ("fp32",)
             )
             schedule = Schedule(epochs, 64, lr=0.05, nesterov=True, augment=Augment(4))
-            whole = Setup(Data(SETS), RandomHalves(pool, test=200), Model("resnet18", width), schedule, shadows)
+            whole = Setup(
+                Data(SETS),
+                RandomHalves(pool, test=200),
+                Model("resnet18", width),
+                schedule,
+                shadows,
+            )
             compared(
                 f"{shadows} shadows, ResNet18-w{width}",
                 1.2,

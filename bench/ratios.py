@@ -10,7 +10,12 @@ Ratio = dict[str, float]
 
 
 def compare(
-    name: str, slow: Callable[[], object], fast: Callable[[], object], required: float, repeats: int = 7, loops: int = 1
+    name: str,
+    slow: Callable[[], object],
+    fast: Callable[[], object],
+    required: float,
+    repeats: int = 7,
+    loops: int = 1,
 ) -> dict[str, Ratio]:
     """Processor time of `slow` over that of `fast`, in turn, `repeats` times.
 
@@ -30,5 +35,7 @@ def compare(
 def row(name: str, ratios: list[float], required: float) -> dict[str, Ratio]:
     """What is kept of some rounds: median, smallest and largest ratio. Prints one line."""
     found = {"ratio": median(ratios), "low": min(ratios), "high": max(ratios), "required": required}
-    print(f"{name}: {found['ratio']:.2f} x ({found['low']:.2f} to {found['high']:.2f}), required {required:.3g} x")
+    print(
+        f"{name}: {found['ratio']:.2f} x ({found['low']:.2f} to {found['high']:.2f}), required {required:.3g} x"
+    )
     return {name: found}

@@ -1,10 +1,12 @@
-"""python -m bench.scale [STEPS]: planning, scheduler and store at 10,000 steps (100,000 where asked for).
+"""python -m bench.scale [STEPS]: planning, scheduler and store at 10,000 steps (100,000 where asked
+for).
 
-Planning is measured on real recipes, 256 shadows in as many configurations as it takes. Running is measured on fake
-steps: real keys, the library's own `run` on real Dask workers, real files; only the computing is nothing. Memory is
-that of the process that plans, schedules and reports.
+Planning is measured on real recipes, 256 shadows in as many configurations as it takes. Running is
+measured on fake steps: real keys, the library's own `run` on real Dask workers, real files; only
+the computing is nothing. Memory is that of the process that plans, schedules and reports.
 
-Where smaller is better, the ratio is the allowed value over the measured one, so that larger is better here too.
+Where smaller is better, the ratio is the allowed value over the measured one, so that larger is
+better here too.
 """
 
 from __future__ import annotations
@@ -20,22 +22,29 @@ from pathlib import Path
 from typing import Any
 
 from bench.ratios import Ratio
-from lib import store
-from lib.lab import plans
-from lib.lab.run import Outcome, run
-from lib.recipe import Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Setup, Threshold
+from leak_atlas.engine import store
+from leak_atlas.lab import plans
+from leak_atlas.lab.run import Outcome, run
+from leak_atlas.recipe import Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Setup, Threshold
 
 SHADOWS = 256
 MILLISECOND = 1.0  # allowed for planning a step, and for looking one up
-WHOLE = 2 * 2**30 / 100_000  # bytes of memory allowed for a step, its recipe, plan and outcome: 100,000 in 2 GiB
+# bytes of memory allowed for a step, its recipe, plan and outcome: 100,000 in 2 GiB
+WHOLE = 2 * 2**30 / 100_000
 SCHEDULING = (
-    1.5  # ms of processor time allowed to the process that plans, for sending a step to a worker and hearing of it
+    # ms of processor time allowed to the process that plans, for sending a step to a worker and
+    # hearing of it
+    1.5
 )
-GROWTH = 4096.0  # bytes of memory allowed for a step that is done, its outcome included, once the first two fifths are
+# bytes of memory allowed for a step that is done, its outcome included, once the first two fifths
+# are
+GROWTH = 4096.0
 
 
 def recipes(steps: int) -> list[Any]:
-    """About so many real steps: each configuration is a defence on edits of one population, with two attacks."""
+    """About so many real steps: each configuration is a defence on edits of one population, with
+    two attacks.
+    """
     pool = Setup(Data(), RandomHalves(1000), Model("resnet18"), Schedule(100), SHADOWS).trained()
     asked = []
     for configuration in range(max(1, round(steps / (2 * SHADOWS + 2)))):
@@ -77,9 +86,15 @@ def milliseconds(act: Callable[[], int], repeats: int = 3) -> list[float]:
 def allowed(name: str, may: float, measured: list[float], unit: str) -> dict[str, Ratio]:
     """`may` over what was measured; prints a line."""
     middle = statistics.median(measured)
-    row = {"ratio": may / middle, "low": may / max(measured), "high": may / min(measured), "required": 1.0}
+    row = {
+        "ratio": may / middle,
+        "low": may / max(measured),
+        "high": may / min(measured),
+        "required": 1.0,
+    }
     print(
-        f"{name}: {middle:.3g} {unit}, allowed {may:g} ({row['low']:.1f} to {row['high']:.1f} times less)", flush=True
+        f"{name}: {middle:.3g} {unit}, allowed {may:g} ({row['low']:.1f} to {row['high']:.1f} times less)",
+        flush=True,
     )
     return {name: row}
 
@@ -100,7 +115,8 @@ def running(steps: int, workers: int) -> dict[str, Ratio]:
     from bench.fake import experiment
 
     with fresh_store():
-        run(plans.plan([experiment(600)]), workers)  # everything is imported, the allocator has what it keeps
+        # everything is imported, the allocator has what it keeps
+        run(plans.plan([experiment(600)]), workers)
     with fresh_store():
         at_first = memory()
         plan = plans.plan([experiment(steps)])

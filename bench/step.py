@@ -1,10 +1,12 @@
-"""Whole training steps: the usual loop against `lib.training.loop.fit`, on ResNet-8 and ResNet-20 of width 16.
+"""Whole training steps: the usual loop against `leak_atlas.training.loop.fit`, on ResNet-8 and
+ResNet-20 of width 16.
 
-These are CIFAR's thin networks: three stages of one or three blocks, on 32 x 32 images. The usual loop feeds
-torchvision's transforms through a DataLoader, computes in float32 with channels first and asks for loss and accuracy
-with `.item()` after every step. Both train the same network on the same number of augmented random images in batches of
-128, one thread. Ratio: its processor time over ours for an epoch. bfloat16 is measured where the processor has the
-instructions that make it worth while.
+These are CIFAR's thin networks: three stages of one or three blocks, on 32 x 32 images. The usual
+loop feeds torchvision's transforms through a DataLoader, computes in float32 with channels first
+and asks for loss and accuracy with `.item()` after every step. Both train the same network on the
+same number of augmented random images in batches of 128, one thread. Ratio: its processor time over
+ours for an epoch. bfloat16 is measured where the processor has the instructions that make it worth
+while.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from torch.utils.data import DataLoader
 
 from bench.data import BATCH, CROP, Usual, images
 from bench.ratios import Ratio, compare
-from lib.models import Net, Stage
-from lib.models.net import Head
-from lib.models.resnet import Basic, Stem
-from lib.recipe import Augment, Schedule
-from lib.training.loop import fit
+from leak_atlas.models import Net, Stage
+from leak_atlas.models.net import Head
+from leak_atlas.models.resnet import Basic, Stem
+from leak_atlas.recipe import Augment, Schedule
+from leak_atlas.training.loop import fit
 
 IMAGES, REPEATS = 384, 5
 
@@ -40,7 +42,9 @@ def thin(depth: int) -> Net:
     parts: OrderedDict[str, torch.nn.Module] = OrderedDict(stem=Stem(norm, 3, 16, pool=False))
     for stage, (before, after) in enumerate(((16, 16), (16, 32), (32, 64)), 1):
         first = Basic(norm, before, after, 1 if stage == 1 else 2)
-        parts[f"stage{stage}"] = Stage(first, *(Basic(norm, after, after, 1) for _ in range(depth - 1)))
+        parts[f"stage{stage}"] = Stage(
+            first, *(Basic(norm, after, after, 1) for _ in range(depth - 1))
+        )
     parts["head"] = Head(64, 10)
     return Net(parts)
 
@@ -58,7 +62,9 @@ def main() -> dict[str, Ratio]:
         plain = thin(depth)
         steps = torch.optim.SGD(plain.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
 
-        def usual(net: torch.nn.Module = plain, steps: torch.optim.Optimizer = steps) -> tuple[float, float]:
+        def usual(
+            net: torch.nn.Module = plain, steps: torch.optim.Optimizer = steps
+        ) -> tuple[float, float]:
             net.train()
             total = right = 0.0
             for x, y in loader:
@@ -82,7 +88,9 @@ def main() -> dict[str, Ratio]:
 
             usual()
             ours()
-            results |= compare(f"training step, {name} {precision}", usual, ours, required, repeats=REPEATS)
+            results |= compare(
+                f"training step, {name} {precision}", usual, ours, required, repeats=REPEATS
+            )
     return results
 
 

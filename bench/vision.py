@@ -1,7 +1,9 @@
-"""torchvision, imported where its compiled part cannot load: what our gather and our readers are compared with.
+"""torchvision, imported where its compiled part cannot load: what our gather and our readers are
+compared with.
 
-The usual wheels of torchvision are built against CUDA. Beside a torch without CUDA its compiled part cannot load:
-two operators then miss their schemas and the whole import fails, although data sets and transforms need neither.
+The usual wheels of torchvision are built against CUDA. Beside a torch without CUDA its compiled
+part cannot load: two operators then miss their schemas and the whole import fails, although data
+sets and transforms need neither.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ _SCHEMA = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 
 
 def torchvision() -> Any:
-    """The module torchvision, imported at the first call; where it works by itself nothing is changed."""
+    """The module torchvision, imported at the first call; where it works by itself nothing is
+    changed.
+    """
     try:
         return importlib.import_module("torchvision")
     except RuntimeError as error:

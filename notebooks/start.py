@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -16,7 +14,7 @@
 # computed once is looked up, so that a second run takes seconds.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data lists them)
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data lists them)
 pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 8  # channels of stage 1
@@ -38,7 +36,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # A *recipe* says what is done: data, who trains on what, which network, how long. Nothing runs yet.
 
 # %%
-from lib import audit, lab, recipe, report
+from leak_atlas import audit, lab, recipe, report
 
 schedule = recipe.Schedule(epochs, batch, "adam", lr=lr)
 design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)

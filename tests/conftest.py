@@ -21,7 +21,8 @@ def own_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
     """Writes a user's file, `mine.py`, in an otherwise empty folder, and imports it (again)."""
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a file that changes twice a second has one date
+    # a file that changes twice a second has one date
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setitem(sys.modules, "mine", ModuleType("mine"))
 

@@ -1,7 +1,9 @@
-"""Planted results: what `lab.realize` would give if effects were as large, and of the sign, that a plant says.
+"""Planted results: what `lab.realize` would give if effects were as large, and of the sign, that a
+plant says.
 
-Every step gets arrays of the names and shapes that its kind stores, drawn at random around an effect of its *way*: the
-step less seeds and rows, so that the models of one population share their effects. Nothing is trained.
+Every step gets arrays of the names and shapes that its kind stores, drawn at random around an
+effect of its *way*: the step less seeds and rows, so that the models of one population share their
+effects. Nothing is trained.
 """
 
 from __future__ import annotations
@@ -16,18 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from lib import lab, recipe, report
-from lib.data import designs, readers
-from lib.data.designs import Role
-from lib.lab import Result, trainings
-from lib.lab.plans import steps_of
-from lib.localization import courses
-from lib.recipe import Halves, Recipe, Step
+from leak_atlas import lab, recipe, report
+from leak_atlas.data import designs, readers
+from leak_atlas.data.designs import Role
+from leak_atlas.lab import Result, trainings
+from leak_atlas.lab.plans import steps_of
+from leak_atlas.recipe import Halves, Recipe, Step
 
 NOISE = 0.002  # of one model around its way
 OWN = (1.0, 0.15, 0.01)
 LEAST = {Role.MEMBER: 0.4, Role.NONMEMBER: 0.1}  # accuracy on a role, and .1 on others
-LINED = {"alike": 1.0, "exposes": 1.0, "hard MEMBER": 0.8, "hard NONMEMBER": 1.0}  # in plants on one line
+# in plants on one line
+LINED = {"alike": 1.0, "exposes": 1.0, "hard MEMBER": 0.8, "hard NONMEMBER": 1.0}
 
 
 def way(value: Any) -> str:
@@ -39,7 +41,11 @@ def way(value: Any) -> str:
 
 @cache
 def _way(of: Recipe) -> str:
-    told = (f.name for f in dataclasses.fields(of) if f.name not in ("row", "seed") and not _later(of, f))
+    told = (
+        f.name
+        for f in dataclasses.fields(of)
+        if f.name not in ("row", "seed") and not _later(of, f)
+    )
     text = ",".join(f"{name}={way(getattr(of, name))}" for name in told)
     return f"{type(of).__name__}:{zlib.crc32(text.encode()):08x}"
 
@@ -53,23 +59,29 @@ def _later(of: Recipe, field: dataclasses.Field[Any]) -> bool:
 
 @cache
 def chain(value: Any) -> str:
-    """The kinds of steps that lead here, whatever their numbers, objectives, data and architectures."""
+    """The kinds of steps that lead here, whatever their numbers, objectives, data and
+    architectures.
+    """
     if isinstance(value, tuple):
         return ",".join(sorted({chain(each) for each in value}))
-    parents = [getattr(value, f.name) for f in dataclasses.fields(value) if f.name in ("parent", "of", "candidates")]
-    return f"{type(value).__name__}({','.join(chain(each) for each in parents if each is not None)})"
+    parents = [
+        getattr(value, f.name)
+        for f in dataclasses.fields(value)
+        if f.name in ("parent", "of", "candidates")
+    ]
+    return (
+        f"{type(value).__name__}({','.join(chain(each) for each in parents if each is not None)})"
+    )
 
 
 @cache
 def _parts(model: recipe.Model, data: recipe.Data, parts: str = "stages") -> tuple[str, ...]:
-    from lib.localization.layers import part_names
-
-    return part_names(_net(model, data), parts)
+    return _net(model, data).names(parts)
 
 
 @cache
 def _net(model: recipe.Model, data: recipe.Data) -> Any:
-    from lib import models
+    from leak_atlas import models
 
     return models.build(model, data.channels, data.classes, 0, data.size)
 
@@ -82,7 +94,9 @@ def _table(data: recipe.Data, design: Any, row: int) -> tuple[np.ndarray, np.nda
 
 
 def _asked(state: Any, otherwise: float) -> float:
-    """The share that the last pruning on the way to a state removes: what a plant's networks lack, as real ones do."""
+    """The share that the last pruning on the way to a state removes: what a plant's networks lack,
+    as real ones do.
+    """
     while state is not None and not hasattr(state, "sparsity"):
         state = getattr(state, "parent", None)
     return otherwise if state is None else state.sparsity
@@ -110,9 +124,13 @@ def _effect(number: int, of: str, kinds: str, what: str) -> float:
     if number >= 40:
         kind = np.random.default_rng([zlib.crc32(of.encode()), number]).integers(2)
         names = (what, f"{what} {of}") if number % 2 else (f"{what} {kind}", what)
-        alike, own = (np.random.default_rng([zlib.crc32(name.encode()), number]).random() for name in names)
+        alike, own = (
+            np.random.default_rng([zlib.crc32(name.encode()), number]).random() for name in names
+        )
         return float(0.97 * alike + 0.03 * own)
-    own, alike = (zlib.crc32(f"{name} {what} {number // 2}".encode()) / 2**32 for name in (of, kinds))
+    own, alike = (
+        zlib.crc32(f"{name} {what} {number // 2}".encode()) / 2**32 for name in (of, kinds)
+    )
     share = OWN[number // 2 % len(OWN)]
     draw = share * own + (1 - share) * alike
     return 1 - draw if number % 2 else draw
@@ -120,7 +138,10 @@ def _effect(number: int, of: str, kinds: str, what: str) -> float:
 
 @lru_cache(2**16)
 def _amid(number: int, of: str, kinds: str, plain: bool, what: str) -> float:
-    place, holds = float(np.random.default_rng([zlib.crc32(of.encode()), number]).random()), "Hold" in kinds
+    place, holds = (
+        float(np.random.default_rng([zlib.crc32(of.encode()), number]).random()),
+        "Hold" in kinds,
+    )
     place = 0.4 + 0.2 * place if holds else place
     if kinds == "Train()" and plain:
         place = 1.0  # a whole ordinary training
@@ -132,9 +153,13 @@ def _amid(number: int, of: str, kinds: str, plain: bool, what: str) -> float:
 
 
 class Late(Mapping[str, np.ndarray]):
-    """Arrays of which some are drawn when first looked at: most claims on `Signals` ask for accuracies alone."""
+    """Arrays of which some are drawn when first looked at: most claims on `Signals` ask for
+    accuracies alone.
+    """
 
-    def __init__(self, now: dict[str, np.ndarray], later: Callable[[], dict[str, np.ndarray]]) -> None:
+    def __init__(
+        self, now: dict[str, np.ndarray], later: Callable[[], dict[str, np.ndarray]]
+    ) -> None:
         self.now, self.later = now, cache(later)
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -148,18 +173,23 @@ class Late(Mapping[str, np.ndarray]):
 
 
 class Planted:
-    """Stands for `lab.Results`. `number` chooses the plant: odd ones turn the effects of the even one before around.
+    """Stands for `lab.Results`. `number` chooses the plant: odd ones turn the effects of the even
+    one before around.
 
-    `loud` says which parts of a network tell anything: by depth from 0 to 1, True where an effect is wanted.
+    `loud` says which parts of a network tell anything: by depth from 0 to 1, True where an effect
+    is wanted.
     """
 
     def __init__(self, steps: list[Step], number: int, loud: Callable[[float], bool]) -> None:
         self.steps, self.number, self.loud = steps, number, loud
         self.ranked = any(
-            isinstance(step, recipe.Memorization) or getattr(step, "dealt", None) is not None for step in steps
+            isinstance(step, recipe.Memorization) or getattr(step, "dealt", None) is not None
+            for step in steps
         )
         remembers = any(isinstance(step, recipe.Memorization) for step in steps)
-        self.course = remembers and any(isinstance(step, recipe.Signals) and _begins(step.of) for step in steps)
+        self.course = remembers and any(
+            isinstance(step, recipe.Signals) and _begins(step.of) for step in steps
+        )
         self._made: dict[str, Result | Late] = {}
 
     def __getitem__(self, step: Step) -> Result | Late:
@@ -170,7 +200,9 @@ class Planted:
 
     def meta(self, step: Step) -> dict[str, Any]:
         spent = ("seconds", "operations") if isinstance(step, recipe.Train) else ()
-        factor = {name: 6 * self.effect(step, name) + NOISE * self.draws(step).normal() for name in spent}
+        factor = {
+            name: 6 * self.effect(step, name) + NOISE * self.draws(step).normal() for name in spent
+        }
         return {"device": "planted"} | {name: float(np.exp(each)) for name, each in factor.items()}
 
     @property
@@ -178,28 +210,48 @@ class Planted:
         return trainings(self.steps)
 
     def effect(self, of: Any, what: str) -> float:
-        """In [0, 1], the same for all models of a way; `OWN` tells how much of it alike chains do not share.
+        """In [0, 1], the same for all models of a way; `OWN` tells how much of it alike chains do
+        not share.
 
-        From the 40th plant on, for claims of no difference, ways hardly differ, or are of two kinds that are equal
-        inside; from the 56th on they lie on one line, more accurate where they leak more, and expose the same samples;
-        from the 80th on what holds a part lies amid the others, and as accurate as they, more, or less.
+        From the 40th plant on, for claims of no difference, ways hardly differ, or are of two kinds
+        that are equal inside; from the 56th on they lie on one line, more accurate where they leak
+        more, and expose the same samples; from the 80th on what holds a part lies amid the others,
+        and as accurate as they, more, or less.
         """
         if self.number >= 80:
-            return _amid(self.number, way(of), chain(of), getattr(of, "objective", None) == recipe.CrossEntropy(), what)
+            return _amid(
+                self.number,
+                way(of),
+                chain(of),
+                getattr(of, "objective", None) == recipe.CrossEntropy(),
+                what,
+            )
         return _effect(self.number, way(of), chain(of), what)
 
     def draws(self, step: Step) -> np.random.Generator:
         return np.random.default_rng([int(step.key[:12], 16), self.number])
 
     def shifts(self, of: Any, what: str, depth: int) -> np.ndarray:
-        """How far members lie from non-members in each part, in standard deviations: up to 1 where it is loud."""
-        signs = [1 - 2 * (zlib.crc32(f"{what} {self.number // 2} {i}".encode()) % 2) for i in range(depth)]
-        one = self.number >= 24  # level for all parts, so that one network is louder than another in each of them
-        size = [sign * self.effect(of, what if one else f"{what} {i}") for i, sign in enumerate(signs)]
-        return np.array([s if self.loud(i / max(1, depth - 1)) else 0.0 for i, s in enumerate(size)])
+        """How far members lie from non-members in each part, in standard deviations: up to 1 where
+        it is loud.
+        """
+        signs = [
+            1 - 2 * (zlib.crc32(f"{what} {self.number // 2} {i}".encode()) % 2)
+            for i in range(depth)
+        ]
+        # level for all parts, so that one network is louder than another in each of them
+        one = self.number >= 24
+        size = [
+            sign * self.effect(of, what if one else f"{what} {i}") for i, sign in enumerate(signs)
+        ]
+        return np.array(
+            [s if self.loud(i / max(1, depth - 1)) else 0.0 for i, s in enumerate(size)]
+        )
 
     def classes(self, of: Any, what: str, labels: np.ndarray) -> np.ndarray:
-        """How much more of it a sample's class has, from -1 to 1: classes are alike but in late plants."""
+        """How much more of it a sample's class has, from -1 to 1: classes are alike but in late
+        plants.
+        """
         if not 24 <= self.number < 40:
             return np.zeros(len(labels))
         each = np.random.default_rng(self.number).uniform(-1, 1, 1000)
@@ -216,7 +268,10 @@ class Planted:
     def _(self, step: recipe.Signals) -> Late:
         rng = self.draws(step)
         share = {
-            r: min(1.0, LEAST.get(r, 0.1) + 0.8 * self.effect(step.of, r.name) + NOISE * rng.normal()) for r in Role
+            r: min(
+                1.0, LEAST.get(r, 0.1) + 0.8 * self.effect(step.of, r.name) + NOISE * rng.normal()
+            )
+            for r in Role
         }
 
         def answers() -> dict[str, np.ndarray]:
@@ -224,16 +279,32 @@ class Planted:
             role, index, labels = _table(own.data, own.design, own.row)
             certain = {r: 1 + 4 * self.effect(step.of, f"sure {r.name}") for r in Role}
             chance, sure = (np.array([each[r] for r in Role])[role] for each in (share, certain))
-            bent = np.array([self.classes(step.of, r.name, labels) for r in Role])[role, np.arange(len(role))]
-            if self.course:  # who is remembered is hard, or easy, at each epoch and on each side apart
-                tilt = np.array([2 * self.effect(step.of, f"hard {r.name}") - 1 for r in Role])[role]
+            bent = np.array([self.classes(step.of, r.name, labels) for r in Role])[
+                role, np.arange(len(role))
+            ]
+            # who is remembered is hard, or easy, at each epoch and on each side apart
+            if self.course:
+                tilt = np.array([2 * self.effect(step.of, f"hard {r.name}") - 1 for r in Role])[
+                    role
+                ]
                 hard = np.abs(tilt) * np.where(tilt > 0, remembered(index), 1 - remembered(index))
-                chance, sure = chance + 0.4 * np.abs(tilt) - 0.45 * hard, sure + 2 * np.abs(tilt) - 1.5 * hard
+                chance, sure = (
+                    chance + 0.4 * np.abs(tilt) - 0.45 * hard,
+                    sure + 2 * np.abs(tilt) - 1.5 * hard,
+                )
             right = rng.random(len(role)) < chance + 0.4 * bent
             logits = 0.1 * rng.normal(size=(len(role), own.data.classes)).astype(np.float32)
-            logits[np.arange(len(role)), np.where(right, labels, (labels + 1) % own.data.classes)] += sure
+            logits[
+                np.arange(len(role)), np.where(right, labels, (labels + 1) % own.data.classes)
+            ] += sure
             views = np.repeat(sure[:, None], step.views, axis=1)
-            return {"logits": logits, "views": views, "labels": labels, "index": index, "role": role}
+            return {
+                "logits": logits,
+                "views": views,
+                "labels": labels,
+                "index": index,
+                "role": role,
+            }
 
         return Late({f"accuracy_{r.name.lower()}": np.array(share[r]) for r in Role}, answers)
 
@@ -243,14 +314,24 @@ class Planted:
         role, index, labels = _table(own.data, own.design, own.row)
         pool = np.isin(role, (Role.MEMBER, Role.NONMEMBER))
         role, index, labels = role[pool], index[pool], labels[pool]
-        shift = 2 * self.effect(step.of, "sensitivity") - 1 + 2 * self.classes(step.of, "sensitivity", labels)
+        shift = (
+            2 * self.effect(step.of, "sensitivity")
+            - 1
+            + 2 * self.classes(step.of, "sensitivity", labels)
+        )
         shift = shift * (role == Role.MEMBER)
-        values = np.exp(rng.normal(size=(len(role), own.data.classes)) + shift[:, None]).astype(np.float32)
+        values = np.exp(rng.normal(size=(len(role), own.data.classes)) + shift[:, None]).astype(
+            np.float32
+        )
         return {"sensitivity": values, "index": index, "labels": labels, "role": role}
 
     def _hard(self, step: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """How hard each sample of the pool is, from 0 to 1; which of the data set it is, and its label."""
-        role, index, labels = _table(step.of.training.data, step.of.training.design, step.of.training.row)
+        """How hard each sample of the pool is, from 0 to 1; which of the data set it is, and its
+        label.
+        """
+        role, index, labels = _table(
+            step.of.training.data, step.of.training.design, step.of.training.row
+        )
         pool = np.isin(role, (Role.MEMBER, Role.NONMEMBER))
         share = self.effect(step, "agreement")
         hard = share * remembered(index[pool]) + (1 - share) * self.draws(step).random(pool.sum())
@@ -284,20 +365,33 @@ class Planted:
         shift = 2 * self.effect(step.targets[0], "leak") + 0.5 * self.effect(
             step.attacker, f"with {len(step.shadows)} shadows"
         )
-        if step.shadows and way(step.shadows[0]) != way(step.targets[0]):  # what was trained otherwise may serve less
-            lack = max(0.0, self.effect(step.targets[0], "TEST") - self.effect(step.shadows[0], "TEST"))
-            over = _asked(step.targets[0], 0.0) - _asked(step.shadows[0], 0.0)  # and its direction may matter
-            strange, turned = (2 * self.effect(step.attacker, what) - 1 for what in ("strange", "turned"))
+        # what was trained otherwise may serve less
+        if step.shadows and way(step.shadows[0]) != way(step.targets[0]):
+            lack = max(
+                0.0, self.effect(step.targets[0], "TEST") - self.effect(step.shadows[0], "TEST")
+            )
+            # and its direction may matter
+            over = _asked(step.targets[0], 0.0) - _asked(step.shadows[0], 0.0)
+            strange, turned = (
+                2 * self.effect(step.attacker, what) - 1 for what in ("strange", "turned")
+            )
             shift *= 1 - strange**3 * (0.7 + lack) - 0.7 * turned**3 * over
         # a null mostly hardly tells anything; else it tells as much
-        quiet = 0.1 if step.dealt is not None and self.effect(step.attacker, "dealt") < 0.75 else 1.0
-        alike = self.effect(step.targets[0], "alike")  # how far the same samples are exposed as in other ways
-        if self.course and 60 <= self.number < 68:  # or all epochs of a training, or none, share their luck
+        quiet = (
+            0.1 if step.dealt is not None and self.effect(step.attacker, "dealt") < 0.75 else 1.0
+        )
+        # how far the same samples are exposed as in other ways
+        alike = self.effect(step.targets[0], "alike")
+        # or all epochs of a training, or none, share their luck
+        if self.course and 60 <= self.number < 68:
             alike = float(self.effect(step.targets[0].training, "luck") > 0.5)
-        shared = np.random.default_rng([zlib.crc32(b"exposed"), self.number // 2]).normal(size=member.shape)
+        shared = np.random.default_rng([zlib.crc32(b"exposed"), self.number // 2]).normal(
+            size=member.shape
+        )
         noise = alike**0.5 * shared + (1 - alike) ** 0.5 * rng.normal(size=member.shape)
         index = found[0][1][pool]
-        slope = 4 * self.effect(step.targets[0], "slope") - 2 if self.ranked else 0.0  # who is remembered is exposed
+        # who is remembered is exposed
+        slope = 4 * self.effect(step.targets[0], "slope") - 2 if self.ranked else 0.0
         shift, slope = quiet * shift, quiet * slope
         more = remembered(index) - 0.5
         if self.course:  # or, in two plants, a tenth alone, as many of each block of a jackknife
@@ -307,31 +401,55 @@ class Planted:
         elif 64 <= self.number < 71 and self.nulled:
             shift, slope = self.begun(step)
         scores = noise + (shift + slope * more + 0.02 * rng.normal(size=(len(member), 1))) * member
-        if step.attacker == recipe.Threshold("correctness", by_class=False):  # as the signals have it
-            share = [least + 0.8 * self.effect(step.targets[0], r.name) for r, least in LEAST.items()]
+        # as the signals have it
+        if step.attacker == recipe.Threshold("correctness", by_class=False):
+            share = [
+                least + 0.8 * self.effect(step.targets[0], r.name) for r, least in LEAST.items()
+            ]
             scores = (rng.random(member.shape) < np.where(member, *share)).astype(float)
-        if self.number >= 76:  # to one kind of attack the same samples are easy, to the other they are exposed
+        # to one kind of attack the same samples are easy, to the other they are exposed
+        if self.number >= 76:
             ease, exposed = (0, 4) if step.attacker.by_sample == (self.number % 2 == 0) else (6, -3)
             scores = scores + (remembered(index) - 0.5) * (ease + exposed * member)
         border = shift / 2
-        if not getattr(step.attacker, "balanced", True) and self.effect(step.attacker, "majority") > 0.5:
+        if (
+            not getattr(step.attacker, "balanced", True)
+            and self.effect(step.attacker, "majority") > 0.5
+        ):
             border = float(scores.min())  # all are called what most of them are
-        return {"scores": scores, "member": member, "thresholds": np.full(len(member), border), "index": index}
+        return {
+            "scores": scores,
+            "member": member,
+            "thresholds": np.full(len(member), border),
+            "index": index,
+        }
 
     @cached_property
     def nulled(self) -> bool:
         return any(getattr(step, "dealt", None) is not None for step in self.steps)
 
     def begun(self, step: recipe.Attack) -> tuple[float, float]:
-        """Shift and slope of a course that tells nothing before training, then little or much, alike of all or not."""
-        own = np.random.default_rng([zlib.crc32(way(step.targets[0].training).encode()), self.number])
-        told = 0.0 if getattr(step.targets[0], "when", None) == "init" else 1.0 if step.dealt is None else 0.1
+        """Shift and slope of a course that tells nothing before training, then little or much,
+        alike of all or not.
+        """
+        own = np.random.default_rng(
+            [zlib.crc32(way(step.targets[0].training).encode()), self.number]
+        )
+        told = (
+            0.0
+            if getattr(step.targets[0], "when", None) == "init"
+            else 1.0
+            if step.dealt is None
+            else 0.1
+        )
         return told * float(own.choice([0.4, 1.5, 3.0])), told * float(own.choice([0.0, 6.0]))
 
     @plant.register
     def _(self, step: recipe.Memorization) -> dict[str, np.ndarray]:
         own = [_table(m.training.data, m.training.design, m.training.row) for m in step.models]
-        index = own[0][1][np.isin([role for role, *_ in own], (Role.MEMBER, Role.NONMEMBER)).all(axis=0)]
+        index = own[0][1][
+            np.isin([role for role, *_ in own], (Role.MEMBER, Role.NONMEMBER)).all(axis=0)
+        ]
         share = self.effect(step, "agreement")
         score = share * remembered(index) + (1 - share) * self.draws(step).random(len(index))
         easy = self.effect(step, "easy") * (1 - score) + 0.2 * self.draws(step).random(len(index))
@@ -340,8 +458,12 @@ class Planted:
 
     @plant.register
     def _(self, step: recipe.ShuffledRanking) -> dict[str, np.ndarray]:
-        score, kept = self[step.of]["score"], 0.9 * self.effect(step.of, "dealt")  # as if hardly dealt out anew
-        return {**self[step.of], "score": kept * score + (1 - kept) * self.draws(step).permutation(score)}
+        # as if hardly dealt out anew
+        score, kept = self[step.of]["score"], 0.9 * self.effect(step.of, "dealt")
+        return {
+            **self[step.of],
+            "score": kept * score + (1 - kept) * self.draws(step).permutation(score),
+        }
 
     def _pair(self, step: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Samples of the pool, and which of them each model saw."""
@@ -360,10 +482,19 @@ class Planted:
         def values(what: str) -> np.ndarray:
             shifts = self.shifts((step.a, step.b), what, len(names))[:, None] * (seen_a & ~seen_b)
             size = 3 * self.effect((step.a, step.b), f"{what} size")
-            return np.exp(size + rng.normal(size=(len(names), len(index))) + 2 * shifts).astype(np.float32)
+            return np.exp(size + rng.normal(size=(len(names), len(index))) + 2 * shifts).astype(
+                np.float32
+            )
 
-        measures = {what: values(what) for what in ("euclidean", "direction", "length_a", "length_b")}
-        return measures | {"parts": words(names), "index": index, "seen_a": seen_a, "seen_b": seen_b}
+        measures = {
+            what: values(what) for what in ("euclidean", "direction", "length_a", "length_b")
+        }
+        return measures | {
+            "parts": words(names),
+            "index": index,
+            "seen_a": seen_a,
+            "seen_b": seen_b,
+        }
 
     @plant.register
     def _(self, step: recipe.Similarity) -> dict[str, np.ndarray]:
@@ -384,8 +515,13 @@ class Planted:
         names, rng = _parts(step.of.training.model, step.of.training.data), self.draws(step)
         names = tuple(name for name in names if name.startswith("stage"))
         rise, bend = (2 * self.effect(step.of, f"probe {what}") - 1 for what in ("rises", "bends"))
-        level = 0.5 + 0.4 * rise * (np.linspace(0, 1, len(names)) ** 4 ** (bend * np.sign(rise)) - 0.5)
-        return {"accuracy": np.array(level) + NOISE * rng.normal(size=len(names)), "parts": words(names)}
+        level = 0.5 + 0.4 * rise * (
+            np.linspace(0, 1, len(names)) ** 4 ** (bend * np.sign(rise)) - 0.5
+        )
+        return {
+            "accuracy": np.array(level) + NOISE * rng.normal(size=len(names)),
+            "parts": words(names),
+        }
 
     @plant.register
     def _(self, step: recipe.StageMembership) -> dict[str, np.ndarray]:
@@ -400,42 +536,60 @@ class Planted:
     @plant.register
     def _(self, step: recipe.Score) -> dict[str, np.ndarray]:
         """A mixture of what all scores share, what this criterion has, and chance."""
-        from lib.localization.scores import kinds
+        from leak_atlas.localization.scores import kinds
 
         net = _net(step.of.training.model, step.of.training.data)
         named, rng = kinds(net), self.draws(step)
-        shared, own = (np.random.default_rng([zlib.crc32(w.encode()), self.number // 2]) for w in ("all", way(step)))
+        shared, own = (
+            np.random.default_rng([zlib.crc32(w.encode()), self.number // 2])
+            for w in ("all", way(step))
+        )
         mix = [self.effect(step, what) for what in ("shared", "own", "chance")]
         maps = {}
         for name, tensor in net.state_dict().items():
             if name in named:
                 shape = tuple(tensor.shape)
-                drawn = sum(m * g.normal(size=shape) for m, g in zip(mix, (shared, own, rng), strict=True))
+                drawn = sum(
+                    m * g.normal(size=shape) for m, g in zip(mix, (shared, own, rng), strict=True)
+                )
                 level = 3 * self.effect(step, f"{named[name]}")
                 maps[name] = np.exp(drawn + level).astype(np.float32)
-        return maps | self._history(step, rng) | {"scored/kinds": words(tuple(f"{n} {k}" for n, k in named.items()))}
+        return (
+            maps
+            | self._history(step, rng)
+            | {"scored/kinds": words(tuple(f"{n} {k}" for n, k in named.items()))}
+        )
 
     def _history(self, step: Any, rng: np.random.Generator) -> dict[str, np.ndarray]:
         if not hasattr(step.criterion, "steps"):
             return {}
         time = np.linspace(0, 1, step.criterion.steps)
         names = ("ce", "accuracy", "kl", "accuracy_reference")
-        ends = {name: (self.effect(step, f"{name} first"), self.effect(step, f"{name} last")) for name in names}
+        ends = {
+            name: (self.effect(step, f"{name} first"), self.effect(step, f"{name} last"))
+            for name in names
+        }
         return {
-            f"history/{n}": np.interp(time, (0, 1), e) + NOISE * rng.normal(size=len(time)) for n, e in ends.items()
+            f"history/{n}": np.interp(time, (0, 1), e) + NOISE * rng.normal(size=len(time))
+            for n, e in ends.items()
         }
 
     @plant.register
     def _(self, step: recipe.Shuffled) -> dict[str, np.ndarray]:
         (score,) = step.parents()
         rng = self.draws(step)
-        return {n: a if "/" in n else rng.permutation(a.ravel()).reshape(a.shape) for n, a in self[score].items()}
+        return {
+            n: a if "/" in n else rng.permutation(a.ravel()).reshape(a.shape)
+            for n, a in self[score].items()
+        }
 
     @plant.register
     def _(self, step: recipe.Anatomy) -> dict[str, np.ndarray]:
         names = _parts(step.model, step.data)
         counts = [10 + int(1e4 * self.effect(step, name)) for name in names]
-        return {"parts": words(names)} | {what: np.array(counts) for what in ("parameters", "activations", "flops")}
+        return {"parts": words(names)} | {
+            what: np.array(counts) for what in ("parameters", "activations", "flops")
+        }
 
     @plant.register
     def _(self, step: recipe.Cost) -> dict[str, np.ndarray]:
@@ -452,27 +606,48 @@ class Planted:
 
     @plant.register
     def _(self, step: recipe.Sparsity) -> dict[str, np.ndarray]:
-        tensors = {n: v for n, v in _net(step.of.training.model, step.of.training.data).state_dict().items()}
+        tensors = {
+            n: v
+            for n, v in _net(step.of.training.model, step.of.training.data).state_dict().items()
+        }
         tensors = {name: value for name, value in tensors.items() if name.endswith("weight")}
-        kinds = tuple({1: "norm", 2: "linear"}.get(value.dim(), "conv") for value in tensors.values())
-        conv, weights = np.array(kinds) == "conv", np.array([value.numel() for value in tensors.values()])
+        kinds = tuple(
+            {1: "norm", 2: "linear"}.get(value.dim(), "conv") for value in tensors.values()
+        )
+        conv, weights = (
+            np.array(kinds) == "conv",
+            np.array([value.numel() for value in tensors.values()]),
+        )
         filters = np.array([len(value) for value in tensors.values()]) * conv
         share = _asked(step.of, self.effect(step.of, "sparsity"))
         gone = (share * weights).astype(int)
-        arrays = {"names": words(tuple(tensors)), "kinds": words(kinds), "weights": weights, "gone": gone}
+        arrays = {
+            "names": words(tuple(tensors)),
+            "kinds": words(kinds),
+            "weights": weights,
+            "gone": gone,
+        }
         arrays |= {"filters": filters, "filters_gone": (share * filters).astype(int)}
         arrays |= {
             "convolutions": gone[conv].sum() / max(1, weights[conv].sum()),
             "network": gone.sum() / weights.sum(),
         }
         own = zip(tensors, filters, strict=True)
-        return arrays | {f"filter/{name}": np.arange(size) < int(share * size) for name, size in own if size}
+        return arrays | {
+            f"filter/{name}": np.arange(size) < int(share * size) for name, size in own if size
+        }
 
     @plant.register
     def _(self, step: recipe.Compacted) -> dict[str, np.ndarray]:
-        rng, left = self.draws(step), {name: self.effect(step.of, name) for name in ("parameters", "flops", "seconds")}
+        rng, left = (
+            self.draws(step),
+            {name: self.effect(step.of, name) for name in ("parameters", "flops", "seconds")},
+        )
         arrays = {name: 1e6 * np.array([1, 1 - 0.9 * share]) for name, share in left.items()}
-        return arrays | {"difference": np.array(1e-6 * rng.random()), "accuracy": np.full(2, rng.random())}
+        return arrays | {
+            "difference": np.array(1e-6 * rng.random()),
+            "accuracy": np.full(2, rng.random()),
+        }
 
     @plant.register
     def _(self, step: recipe.SelfAudit) -> dict[str, np.ndarray]:
@@ -488,7 +663,17 @@ LOUD: tuple[Callable[[float], bool], ...] = (
 )
 
 
-SHOWN = ("against_paper", "curves", "density", "histograms", "moving", "planes", "profile", "provenance", "roc")
+SHOWN = (
+    "against_paper",
+    "curves",
+    "density",
+    "histograms",
+    "moving",
+    "planes",
+    "profile",
+    "provenance",
+    "roc",
+)
 SHOWN += ("table", "tradeoff")
 
 
@@ -506,8 +691,6 @@ def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
     with monkeypatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
         patch.setattr(lab, "realize", lambda *asked, **how: Planted(steps_of(asked), number, loud))
         patch.setattr(report, "judge", told)
-        for name, number_ in (("BLOCKS", 4), ("GROUPS", 6)):  # fewer to leave out: sooner, and a little wider
-            patch.setattr(courses, name, number_)
         for name in SHOWN:
             patch.setattr(report, name, lambda *given, **how: None)
         space: dict[str, Any] = {"__name__": "__main__"}
@@ -517,16 +700,48 @@ def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
     return judged
 
 
-# What decides most claims, each after what the ones before it leave open. The order saves time and changes no answer.
-FIRST = (24, 30, 7, 12, 31, 23, 0, 55, 72, 14, 73, 29, 50, 1, 74, 18, 21, 38, 71, 60, 69, 68, 76, 77)
+# What decides most claims, each after what the ones before it leave open. The order saves time and
+# changes no answer.
+FIRST = (
+    24,
+    30,
+    7,
+    12,
+    31,
+    23,
+    0,
+    55,
+    72,
+    14,
+    73,
+    29,
+    50,
+    1,
+    74,
+    18,
+    21,
+    38,
+    71,
+    60,
+    69,
+    68,
+    76,
+    77,
+)
 
 
-def reached(cells: list[Any], plants: int, unreachable: set[str], monkeypatch: Any) -> dict[str, set[str]]:
-    """Each claim's verdicts over the plants, until all but the `unreachable` have held and have failed."""
+def reached(
+    cells: list[Any], plants: int, unreachable: set[str], monkeypatch: Any
+) -> dict[str, set[str]]:
+    """Each claim's verdicts over the plants, until all but the `unreachable` have held and have
+    failed.
+    """
     found: dict[str, set[str]] = {}
     for number in dict.fromkeys((*(n for n in FIRST if n < plants), *range(plants))):
         for name, verdict in verdicts(cells, number, monkeypatch).items():
             found.setdefault(name, set()).add(verdict)
-        if all({"holds", "fails"} <= each for name, each in found.items() if name not in unreachable):
+        if all(
+            {"holds", "fails"} <= each for name, each in found.items() if name not in unreachable
+        ):
             break
     return found

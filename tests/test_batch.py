@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,19 +11,34 @@ from typing import Any
 import nbformat
 import pytest
 
-from lib import BadInput, batch, duration, lab, paths, report, store
-from lib.lab.cluster import Where
-from lib.lab.declare import declare, notebooks, parameters, read_parameters, run_name, setting
+from leak_atlas import BadInput, duration, lab, report
+from leak_atlas.engine import paths, store
+from leak_atlas.lab.cluster import Where
+from leak_atlas.lab.declare import (
+    declare,
+    notebooks,
+    parameters,
+    profiles,
+    read_parameters,
+    run_name,
+    setting,
+)
+from leak_atlas.recipe import registry
+from leak_atlas.report import batch
 from tests import planting
 from tests.faults import tiny
 
 ALL = notebooks()
-FIGURES = [one for one in ALL if one.name.startswith(("layers", "weights", "pruning", "samples", "time", "atlas"))]
+FIGURES = [
+    one
+    for one in ALL
+    if one.name.startswith(("layers", "weights", "pruning", "samples", "time", "atlas"))
+]
 
 
 def command(*arguments: str, outputs: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "lib.batch", *arguments],
+        [sys.executable, "-m", "leak_atlas.report.batch", *arguments],
         env=os.environ | {"LEAK_ATLAS_OUTPUTS": str(outputs)} | environment,
         capture_output=True,
         text=True,
@@ -49,7 +65,11 @@ class TestSmoke:
     def test_each_notebook_has_a_page_and_its_claims(self, smoke: tuple[Path, str], one) -> None:
         place = smoke[0] / "runs" / "smoke" / one.name
         node = nbformat.read(place.with_suffix(".ipynb"), as_version=4)
-        assert all(cell.get("execution_count") for cell in node.cells if cell.cell_type == "code" and cell.source)
+        assert all(
+            cell.get("execution_count")
+            for cell in node.cells
+            if cell.cell_type == "code" and cell.source
+        )
         page = place.with_suffix(".html").read_text()
         assert one.title.split("?")[0][:20] in page
         assert "cdnjs" not in page and "unpkg" not in page
@@ -58,8 +78,12 @@ class TestSmoke:
             assert claims and all(claim["verdict"] for claim in claims)
 
     @pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
-    def test_cleaned_reports_are_small_and_say_nothing_of_the_machine(self, smoke: tuple[Path, str], one) -> None:
-        node = nbformat.read((smoke[0] / "runs" / "smoke" / one.name).with_suffix(".ipynb"), as_version=4)
+    def test_cleaned_reports_are_small_and_say_nothing_of_the_machine(
+        self, smoke: tuple[Path, str], one
+    ) -> None:
+        node = nbformat.read(
+            (smoke[0] / "runs" / "smoke" / one.name).with_suffix(".ipynb"), as_version=4
+        )
         text = nbformat.writes(report.clean(node))
         assert len(text) <= 2**20
         assert "widgets" not in nbformat.reads(text, 4).metadata
@@ -70,16 +94,20 @@ class TestSmoke:
         index = (smoke[0] / "runs" / "smoke" / "index.html").read_text()
         assert all(one.name in index for one in ALL)
 
-    def test_a_second_batch_trains_nothing(self, smoke: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_second_batch_trains_nothing(
+        self, smoke: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("LEAK_ATLAS_OUTPUTS", str(smoke[0]))
-        from lib.lab.plans import plan
+        from leak_atlas.lab.plans import plan
 
         found = plan([declare(one, parameters(one, "smoke")) for one in ALL])
         assert not found.jobs
         assert found.models_there == found.models_distinct > 0
 
     @pytest.mark.parametrize("one", FIGURES[:2], ids=lambda one: one.name)
-    def test_a_notebook_whose_results_are_stored_imports_no_torch(self, smoke: tuple[Path, str], one) -> None:
+    def test_a_notebook_whose_results_are_stored_imports_no_torch(
+        self, smoke: tuple[Path, str], one
+    ) -> None:
         code = "\n".join(
             cell.source
             + "\n"
@@ -91,7 +119,11 @@ class TestSmoke:
         script = f"{code}\nimport sys\nassert 'torch' not in sys.modules, 'torch was imported'"
         environment = os.environ | {"LEAK_ATLAS_OUTPUTS": str(smoke[0]), "MPLBACKEND": "agg"}
         done = subprocess.run(
-            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=120
+            [sys.executable, "-c", script],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
         assert done.returncode == 0, done.stderr
 
@@ -129,9 +161,13 @@ def cells_of(one) -> list:
     return [compile(text, one.name, "exec") for text in texts]
 
 
-@pytest.mark.parametrize("one", [one for one in FIGURES if one.name not in UNPLANTED], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "one", [one for one in FIGURES if one.name not in UNPLANTED], ids=lambda one: one.name
+)
 def test_every_claim_can_hold_and_can_fail(one, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted results go through the notebook's own cells: effects of either sign must decide its claims both ways."""
+    """Planted results go through the notebook's own cells: effects of either sign must decide its
+    claims both ways.
+    """
     unreachable = {name.split()[1] for name in UNDECIDABLE if name.startswith(f"{one.name} ")}
     found = planting.reached(cells_of(one), 92, unreachable, monkeypatch)
     assert found and unreachable <= found.keys()
@@ -140,8 +176,8 @@ def test_every_claim_can_hold_and_can_fail(one, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_claim_that_cannot_fail_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     text = """
-from lib import audit, lab, report
-from lib.recipe import Data, Model, RandomHalves, RelaxLoss, RMIA, Schedule, Setup
+from leak_atlas import audit, lab, report
+from leak_atlas.recipe import Data, Model, RandomHalves, RelaxLoss, RMIA, Schedule, Setup
 claims = report.claims(
     report.Claim("right", "It leaks less", "AUC", above=0.0, control="paired"),
     report.Claim("always", "It leaks less", "AUC", above=-2.0, control="paired"),
@@ -161,7 +197,10 @@ report.judge(claims, right=gap, always=gap)
     ("arguments", "words"),
     [
         (["--profile", "quik"], "did you mean 'quick'"),
-        (["--only", "layers/fig99"], "no notebook matches 'layers/fig99'; the nearest is 'layers/fig"),
+        (
+            ["--only", "layers/fig99"],
+            "no notebook matches 'layers/fig99'; the nearest is 'layers/fig",
+        ),
         (["--only", "fig12x"], "the nearest is 'layers/fig12_retraining_ablation'"),
         (["-p", "epoch=3"], "no chosen notebook has a parameter 'epoch'; did you mean 'epochs'?"),
         (["-p", 'epochs="1e-3"'], "write 1.0e-3"),
@@ -173,12 +212,19 @@ report.judge(claims, right=gap, always=gap)
 def test_bad_input_is_one_line_and_exit_code_2(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert batch.main(["--profile", "smoke", *arguments] if "--profile" not in arguments else arguments) == 2
+    assert (
+        batch.main(
+            ["--profile", "smoke", *arguments] if "--profile" not in arguments else arguments
+        )
+        == 2
+    )
     error = capsys.readouterr().err.strip()
     assert words in error and len(error.splitlines()) == 1 and error.startswith("leak atlas: ")
 
 
-def test_an_unwritable_folder_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> None:
+def test_an_unwritable_folder_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys
+) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("LEAK_ATLAS_OUTPUTS", str(tmp_path / "file" / "below"))
     assert batch.main(["--profile", "smoke"]) == 2
@@ -187,11 +233,16 @@ def test_an_unwritable_folder_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 def test_unknown_data_and_a_pool_too_large_stop_before_training(tmp_path: Path) -> None:
     only = ["--profile", "smoke", "--only", "layers/own01*"]
-    for extra, words in ((["-p", "data=cifar11"], "did you mean 'cifar10'"), (["-p", "data=cifar100"], "lib.data get")):
+    for extra, words in (
+        (["-p", "data=cifar11"], "did you mean 'cifar10'"),
+        (["-p", "data=cifar100"], "leak_atlas.data get"),
+    ):
         done = command(*only, *extra, outputs=tmp_path, LEAK_ATLAS_DATA=str(tmp_path / "none"))
         assert done.returncode == 2 and words in done.stderr, done.stderr
         told = [line for line in done.stderr.splitlines() if words in line]
-        assert len(told) == len(done.stderr.splitlines()) <= 2, "the reason once, and the notebook that it stops"
+        assert len(told) == len(done.stderr.splitlines()) <= 2, (
+            "the reason once, and the notebook that it stops"
+        )
     done = command(*only, "-p", "pool=100000", outputs=tmp_path)
     assert done.returncode == 2 and "pool" in done.stderr
     assert not (tmp_path / "store").exists() or not any((tmp_path / "store").glob("??/*"))
@@ -200,17 +251,21 @@ def test_unknown_data_and_a_pool_too_large_stop_before_training(tmp_path: Path) 
 def test_a_failing_notebook_leaves_the_others_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One notebook raises, one kills its kernel, one is fine: the fine one is read, the others are named."""
+    """One notebook raises, one kills its kernel, one is fine: the fine one is read, the others are
+    named.
+    """
     head = ALL[0].path.read_text().split("# %%")[0]
     cells = '# %% [markdown]\n# # {title}\n\n# %% tags=["parameters"]\nseed = 0  # seed\n\n# %%\n{body}\n'
     bodies = {
-        "fine": "from lib import lab\nlab.realize([])",
-        "raises": "from lib import lab\nlab.realize([])\n1 / 0",
-        "dies": "from lib import lab\nlab.realize([])\nimport os\nos._exit(9)",
+        "fine": "from leak_atlas import lab\nlab.realize([])",
+        "raises": "from leak_atlas import lab\nlab.realize([])\n1 / 0",
+        "dies": "from leak_atlas import lab\nlab.realize([])\nimport os\nos._exit(9)",
     }
     for name, body in bodies.items():
         (tmp_path / "notebooks").mkdir(exist_ok=True)
-        (tmp_path / "notebooks" / f"{name}.py").write_text(head + cells.format(title=name, body=body))
+        (tmp_path / "notebooks" / f"{name}.py").write_text(
+            head + cells.format(title=name, body=body)
+        )
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
     (tmp_path / "params/smoke").mkdir(parents=True)
     monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
@@ -229,7 +284,7 @@ NOTEBOOK = """# %% [markdown]
 seed = 0  # seed
 
 # %%
-from lib import lab
+from leak_atlas import lab
 from tests.faults import tiny
 lab.realize(tiny.asked()[0])
 """
@@ -237,7 +292,9 @@ lab.realize(tiny.asked()[0])
 
 @pytest.fixture
 def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A profile of one notebook, whose attack alone is missing; names of notebooks that a batch would execute."""
+    """A profile of one notebook, whose attack alone is missing; names of notebooks that a batch
+    would execute.
+    """
     for name, place in (("NOTEBOOKS", "notebooks"), ("PARAMS", "params/smoke")):
         (tmp_path / place).mkdir(parents=True)
         monkeypatch.setattr(paths, name, tmp_path / place.split("/")[0])
@@ -267,15 +324,22 @@ def test_a_notebook_whose_results_a_disk_tears_again_fails(
     assert batch.main(SMOKE) == 2 and not executed
     said = capsys.readouterr()
     assert "0 of 1 notebooks executed" in said.out
-    assert f"failed: one: Attack {tiny.asked()[0].key[:12]}: store entry {torn[:12]} is corrupt" in said.err
+    assert (
+        f"failed: one: Attack {tiny.asked()[0].key[:12]}: store entry {torn[:12]} is corrupt"
+        in said.err
+    )
 
 
 def _corrupt(key: str) -> store.Entry:
     raise store.Corrupt(key, "torn")
 
 
-def test_what_another_process_finishes_is_not_waited_for(executed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the two plans of a batch, or while it runs: then a job may be in no plan, and nobody tells of it."""
+def test_what_another_process_finishes_is_not_waited_for(
+    executed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the two plans of a batch, or while it runs: then a job may be in no plan, and nobody
+    tells of it.
+    """
     attack, make, plans = tiny.asked()[0], batch.plan, list[Any]()
 
     def late(asked: Any) -> Any:
@@ -303,8 +367,9 @@ def test_parameters_at_the_shell_are_json_where_they_can_be() -> None:
 
 def test_a_notebook_goes_by_its_bare_name_too() -> None:
     assert [one.name for one in notebooks(["fig12_ret", "tab03"])] == [
-        "layers/fig12_retraining_ablation", "weights/tab03_cifar10",
-    ]  # fmt: skip
+        "layers/fig12_retraining_ablation",
+        "weights/tab03_cifar10",
+    ]
     assert {one.name.split("/")[0] for one in notebooks(["own01"])} > {"layers", "weights"}
     assert notebooks(["layers/*"]) == notebooks(["layers/"])
 
@@ -314,7 +379,10 @@ def test_a_run_with_p_is_named_by_it() -> None:
     assert run_name("quick", {"seed": 1, "models": ["vgg11", "vgg19"], "lr": 0.1}) == (
         "quick+lr=0.1+models=vgg11,vgg19+seed=1"
     )
-    odd = [run_name("quick", {"data": value}) for value in ("a/../b", "a_.._b", 99 * "x", 98 * "x" + "y")]
+    odd = [
+        run_name("quick", {"data": value})
+        for value in ("a/../b", "a_.._b", 99 * "x", 98 * "x" + "y")
+    ]
     assert len({*odd}) == 4 and all(len(name) < 80 and "/" not in name for name in odd)
 
 
@@ -323,20 +391,25 @@ def test_two_batches_do_not_share_a_folder(capsys: pytest.CaptureFixture[str]) -
     folder.mkdir(parents=True)
     with batch.alone(folder):
         assert batch.main(["--profile", "smoke", "--only", "explore/layers", "-p", "seed=7"]) == 2
-    assert "another batch writes into" in capsys.readouterr().err and [each.name for each in folder.iterdir()] == [
-        ".lock"
-    ]
+    assert "another batch writes into" in capsys.readouterr().err and [
+        each.name for each in folder.iterdir()
+    ] == [".lock"]
 
 
 def test_what_cannot_be_planned_names_its_notebook(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A network that does not fit is found when it is priced, with all other notebooks; too few shadows earlier."""
+    """A network that does not fit is found when it is priced, with all other notebooks; too few
+    shadows earlier.
+    """
     monkeypatch.setenv("LEAK_ATLAS_DATA", str(tmp_path))
     arguments = ["--profile", "smoke", "--plan", "--only", "tab03", "layers/own01"]
     assert batch.main([*arguments, "-p", "pixels=15"]) == 2
     said = capsys.readouterr()
-    assert said.err.startswith("failed: weights/tab03_cifar10: a vit cuts") and len(said.err.splitlines()) == 1
+    assert (
+        said.err.startswith("failed: weights/tab03_cifar10: a vit cuts")
+        and len(said.err.splitlines()) == 1
+    )
     assert said.out.startswith("models: ")
     arguments[-2:] = ["fig12_ret", "fig15", "tab03"]
     assert batch.main([*arguments, "-p", "data=cifar100"]) == 2
@@ -353,11 +426,24 @@ def test_what_cannot_be_planned_names_its_notebook(
 
 def test_times_are_in_units_that_people_use() -> None:
     times = (0.3, 59, 89, 200, 5400, 3 * 86_400, 2e9)
-    assert [*map(duration, times)] == ["0 s", "59 s", "89 s", "3.3 minutes", "1.5 hours", "3.0 days", "63 years"]
+    assert [*map(duration, times)] == [
+        "0 s",
+        "59 s",
+        "89 s",
+        "3.3 minutes",
+        "1.5 hours",
+        "3.0 days",
+        "63 years",
+    ]
 
 
 def test_a_misspelt_parameter_is_told() -> None:
-    cells = ["import numpy", "epohcs = 4  # ours\nepochs = 3\nlr = 0.1\nlate = 1", "%matplotlib inline", "epochs * lr"]
+    cells = [
+        "import numpy",
+        "epohcs = 4  # ours\nepochs = 3\nlr = 0.1\nlate = 1",
+        "%matplotlib inline",
+        "epochs * lr",
+    ]
     assert [*lab.misspelt(cells)] == ["nothing uses 'epohcs' so far; did you mean 'epochs'?"]
     for one in ALL:  # as it stands nobody is blamed
         texts = [cell.source for cell in one.text.cells if cell.cell_type == "code"]
@@ -384,28 +470,91 @@ def test_yaml_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_sizes_stand_below_the_title() -> None:
-    given = {"data": "cifar10", "pixels": 16, "models": ["resnet10", "vgg11"], "width": 8, "pool": 2000, "epochs": 30}
+    given = {
+        "data": "cifar10",
+        "pixels": 16,
+        "models": ["resnet10", "vgg11"],
+        "width": 8,
+        "pool": 2000,
+        "epochs": 30,
+    }
     words = "resnet10 and vgg11 at width 8, cifar10 at 16 x 16 pixels, pool of 2,000, 30 epochs"
     assert setting(given) == words and setting({"seed": 0}) == ""
 
 
-# Core-seconds, as a plan prices them on a machine of which it knows nothing: a tenth or two above what they take.
-BUDGET = {"layers": 1150, "weights": 830, "pruning": 1100, "samples": 820, "time": 370, "atlas": 100}
+@pytest.mark.parametrize(
+    ("data", "pixels", "words"),
+    [
+        ("digits-bits", 0, "digits-bits"),
+        (["digits-bits"], [0], "digits-bits"),
+        ("tiny-imagenet", None, "tiny-imagenet"),
+        (["digits-bits", "cifar10"], [0, 16], "digits-bits and cifar10 at 16 x 16 pixels"),
+        (
+            ["cifar10", "cinic10"],
+            [32, 16],
+            "cifar10 at 32 x 32 pixels and cinic10 at 16 x 16 pixels",
+        ),
+        (["cifar10", "cinic10"], [16, 16], "cifar10 and cinic10 at 16 x 16 pixels"),
+        (["cifar10", "cinic10"], 16, "cifar10 and cinic10 at 16 x 16 pixels"),
+        ([], [], ""),
+    ],
+)
+def test_only_images_that_were_resized_have_pixels_below_the_title(
+    data: str | list[str], pixels: int | list[int] | None, words: str
+) -> None:
+    assert setting({"data": data, "pixels": pixels}) == words
+
+
+def test_no_profile_says_0_pixels_below_a_title() -> None:
+    for one in notebooks():
+        for profile in profiles():
+            words = setting(one.defaults | parameters(one, profile))
+            assert not re.search(r"\b0 (x|and|pixels)|and \d+ x", words), f"{one.name}: {words}"
+
+
+def test_claims_name_data_sets_without_an_apostrophe(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    claim = report.Claim
+    monkeypatch.setattr(
+        report, "Claim", lambda *words, **rest: told.extend(words[1:]) or claim(*words, **rest)
+    )
+    for one in notebooks(("time/*",)):
+        declare(one, parameters(one, "quick"))
+    sets = "|".join(map(re.escape, registry.ENTRIES))
+    assert told and not [words for words in told if re.search(rf"\b({sets})'s", words)]
+
+
+# Core-seconds, as a plan prices them on a machine of which it knows nothing: a tenth or two above
+# what they take.
+BUDGET = {
+    "layers": 1150,
+    "weights": 830,
+    "pruning": 1100,
+    "samples": 820,
+    "time": 370,
+    "atlas": 100,
+}
 
 
 @pytest.mark.parametrize("folder", sorted({one.name.split("/")[0] for one in FIGURES}))
 def test_quick_stays_within_its_budget(folder: str) -> None:
     """Counted, not measured; chains that notebooks share count once."""
-    from lib.lab.plans import plan
+    from leak_atlas.lab.plans import plan
 
     total = plan(
-        [declare(one, parameters(one, "quick")) for one in FIGURES if one.name.startswith(f"{folder}/")]
+        [
+            declare(one, parameters(one, "quick"))
+            for one in FIGURES
+            if one.name.startswith(f"{folder}/")
+        ]
     ).seconds
     assert total <= BUDGET[folder], f"{folder}: {total:.0f} core-seconds of {BUDGET[folder]}"
     assert not list(store.listing())
 
 
-def test_copies_that_jupyterlab_keeps_are_no_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_that_jupyterlab_keeps_are_no_notebooks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for place in ("layers/one.py", "layers/.ipynb_checkpoints/one-checkpoint.py", ".hidden/two.py"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text("# %%\n")

@@ -4,26 +4,37 @@ import operator
 from pathlib import Path
 
 import pytest
-
 from bench import where, workers
 from bench.coverage import required
-from lib import registry, store
-from lib.recipe import At, Data, Model, RandomHalves, Schedule, Setup, Signals
+
+from leak_atlas.engine import store
+from leak_atlas.recipe import At, Data, Model, RandomHalves, Schedule, Setup, Signals, registry
 
 BITS = Setup(Data("digits-bits"), RandomHalves(200), Model("fc", 8), Schedule(2), 4).trained()
 
 
-def test_jobs_that_end_alike_are_counted_apart(own_outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_that_end_alike_are_counted_apart(
+    own_outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trainings = [state.training for state in BITS][:2]
     edited = BITS.rewind("head").signals()[:2]
-    for step in (*trainings, *(Signals(At(one, 1)) for one in trainings), At(trainings[0]), *edited):
-        store.write(step.key, step.record(), {}, {"finished": "now", "seconds": 2.0, "operations": 1.0})
+    for step in (
+        *trainings,
+        *(Signals(At(one, 1)) for one in trainings),
+        At(trainings[0]),
+        *edited,
+    ):
+        store.write(
+            step.key, step.record(), {}, {"finished": "now", "seconds": 2.0, "operations": 1.0}
+        )
     monkeypatch.setattr(where, "priced", lambda kept: {})
     assert where.spent().groupby("kind")["core_s"].sum().to_dict() == {"Signals": 4.0, "Train": 4.0}
 
 
 def test_workers_are_compared_on_images() -> None:
-    images = Setup(Data(pixels=8), RandomHalves(200), Model("resnet10", 2), Schedule(2), 2).trained()
+    images = Setup(
+        Data(pixels=8), RandomHalves(200), Model("resnet10", 2), Schedule(2), 2
+    ).trained()
     asked = [[*BITS, *images]]
     found = workers.trainings(asked, 0.0)
     assert len(found) == 2 and {registry.find(step.data.name).kind for step in found} == {"images"}
@@ -31,7 +42,11 @@ def test_workers_are_compared_on_images() -> None:
 
 def test_only_the_effect_of_lira_may_cover_less() -> None:
     assert required("AUC of online LiRA, 6 targets, shift 0.5, design effect 1") == 0.0
-    assert required("AUC of RMIA, 6 targets, shift 0.5, design effect 1") == required("mean of 4 units") == 0.92
+    assert (
+        required("AUC of RMIA, 6 targets, shift 0.5, design effect 1")
+        == required("mean of 4 units")
+        == 0.92
+    )
     assert required("moderated, 4 units, most heterogeneous tenth") == 0.8
 
 

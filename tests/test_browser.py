@@ -1,10 +1,12 @@
-"""What a reader sees, in a headless browser: a .py opens in JupyterLab, runs, answers a key; planes move on a page.
+"""What a reader sees, in a headless browser: a .py opens in JupyterLab, runs, answers a key; planes
+move on a page.
 
 Pages and their index lie on a disk: they filter, fit a phone, and lose nothing on paper.
 """
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -20,24 +22,33 @@ import nbformat
 import numpy as np
 import pytest
 
-from lib import audit, paths, report
-from lib.report import render
+from leak_atlas import audit, report
+from leak_atlas.engine import paths
+from leak_atlas.report import render
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(not BROWSER, reason="NO CHROMIUM: install it to run these tests")]
+BROWSER = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not BROWSER, reason="NO CHROMIUM: install it to run these tests"),
+]
 
 
 @contextmanager
 def served(place: Path, *command: str) -> Iterator[str]:
-    """The address of a server of Jupyter's on this machine, set up as `make lab` and `make app` set it up."""
+    """The address of a server of Jupyter's on this machine, set up as `make lab` and `make app` set
+    it up.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     environment = os.environ | {
         "JUPYTER_CONFIG_PATH": str(paths.NOTEBOOKS / ".jupyter"),
+        "PYTHONPATH": str(paths.ROOT),
         "LEAK_ATLAS_OUTPUTS": str(place / "outputs"),
         "HOME": str(place),
     }
@@ -45,8 +56,10 @@ def served(place: Path, *command: str) -> Iterator[str]:
     with (place / "server.log").open("w") as log:
         server = subprocess.Popen(
             [sys.executable, "-m", *command, "--no-browser", f"--port={port}"],
-            env=environment, stdout=log, stderr=log,
-        )  # fmt: skip
+            env=environment,
+            stdout=log,
+            stderr=log,
+        )
         try:
             for _ in range(120):
                 try:
@@ -60,12 +73,35 @@ def served(place: Path, *command: str) -> Iterator[str]:
             server.wait(20)
 
 
+def git(folder: Path, *arguments: str) -> str:
+    own = "-c", "user.name=atlas", "-c", "user.email=atlas@localhost"
+    return subprocess.run(
+        ["git", *own, *arguments], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
+
+
 @pytest.fixture
-def lab_address(tmp_path: Path) -> Iterator[str]:
+def clone(tmp_path: Path) -> Path:
+    """A repository that holds the notebooks."""
+    ours = shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints")
+    folder = tmp_path / "clone"
+    shutil.copytree(paths.NOTEBOOKS, folder / "notebooks", ignore=ours)
+    shutil.copy(paths.ROOT / ".gitignore", folder)
+    git(folder, "init")
+    git(folder, "add", ".")
+    git(folder, "commit", "--message", "as published")
+    return folder
+
+
+@pytest.fixture
+def lab_address(tmp_path: Path, clone: Path) -> Iterator[str]:
     """A JupyterLab of its own."""
-    folder = tmp_path / "notebooks"
-    shutil.copytree(paths.NOTEBOOKS, folder, ignore=shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints"))
-    own = "--ip=127.0.0.1", "--allow-root", "--IdentityProvider.token=atlas", str(folder)
+    own = (
+        "--ip=127.0.0.1",
+        "--allow-root",
+        "--IdentityProvider.token=atlas",
+        str(clone / "notebooks"),
+    )
     with served(tmp_path, "jupyter", "lab", *own) as address:
         yield address
 
@@ -86,7 +122,9 @@ def asked(page: "Page") -> list[str]:
     outside: list[str] = []
     page.on(
         "request",
-        lambda r: outside.append(r.url) if "127.0.0.1" not in r.url and r.url.startswith("http") else None,
+        lambda r: (
+            outside.append(r.url) if "127.0.0.1" not in r.url and r.url.startswith("http") else None
+        ),
     )
     return outside
 
@@ -100,17 +138,30 @@ def page(lab_address: str, browser: "Browser") -> Iterator["Page"]:
     assert not outside, outside
 
 
-def run(page: "Page", notebook: str, smaller: str) -> None:
-    """Opens a notebook, adds parameters to its first cell and runs all cells, until the widget says something."""
+def opened(page: "Page", notebook: str) -> None:
+    """Opens a notebook and waits for its kernel."""
     page.goto(f"/lab/workspaces/test/tree/{notebook}?token=atlas")
     page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=90_000)
-    page.get_by_text("| Idle").first.wait_for(timeout=90_000)  # a run before there is a kernel asks for one
-    page.locator(".jp-CodeCell").first.locator(".cm-content").click()
-    page.keyboard.press("Control+End")
-    page.keyboard.insert_text("\n" + smaller)
+    # a run before there is a kernel asks for one
+    page.get_by_text("| Idle").first.wait_for(timeout=90_000)
+
+
+def run_all(page: "Page") -> None:
+    """Runs all cells, until the widget says something."""
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.locator(".lm-Menu-itemLabel", has_text="Run All Cells").first.click()
     page.locator(".leak-atlas-says").wait_for(state="attached", timeout=180_000)
+
+
+def run(page: "Page", notebook: str, smaller: str) -> None:
+    """Opens a notebook, adds parameters to its first cell and runs all cells, until the widget says
+    something.
+    """
+    opened(page, notebook)
+    page.locator(".jp-CodeCell").first.locator(".cm-content").click()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("\n" + smaller)
+    run_all(page)
 
 
 def violations(page: "Page", part: str) -> list[str]:
@@ -121,38 +172,85 @@ def violations(page: "Page", part: str) -> list[str]:
     slider = {"aria-input-field-name": {"enabled": False}}
     rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "rules": slider}
     found = Axe().run(page, part, rules).response["violations"]
-    return [f"{rule['id']}: {node['failureSummary']} {node['html'][:200]}" for rule in found for node in rule["nodes"]]
+    return [
+        f"{rule['id']}: {node['failureSummary']} {node['html'][:200]}"
+        for rule in found
+        for node in rule["nodes"]
+    ]
+
+
+NARROW = """least => [...document.querySelectorAll('.jupyter-widgets')]
+    .flatMap(widget => [...widget.querySelectorAll(':scope > :is(select, input), .noUi-target')])
+    .filter(each => each.checkVisibility() && each.getBoundingClientRect().width < least)
+    .map(each => `${each.parentElement.innerText || each.outerHTML}: ${each.getBoundingClientRect().width} px`)"""
 
 
 def said(page: "Page", before: str = "") -> str:
-    """What the widget says, once that is not what it said before; its figure is there, its texts can be read."""
+    """What the widget says, once that is not what it said before.
+
+    Its figure is there, its texts can be read, and what a user moves, chooses from or types into is
+    100 px wide.
+    """
     page.wait_for_function(
-        "was => ![was, ''].includes(document.querySelector('.leak-atlas-says').innerText)", arg=before, timeout=30_000
+        "was => ![was, ''].includes(document.querySelector('.leak-atlas-says').innerText)",
+        arg=before,
+        timeout=30_000,
     )
     page.locator("img[alt][src^='data:image/png']").last.wait_for()
     assert not violations(page, ":has(> .leak-atlas-says)")
+    assert page.locator(".jupyter-widgets :is(select, .noUi-target)").count()
+    assert not page.evaluate(NARROW, 100)
     return page.locator(".leak-atlas-says").inner_text()
 
 
+LAYERS = (
+    "pool = 120\nepochs = 2\npairs = 2\nwidth = 4\npixels = 8\nmoments = [1]\nmodels = ['resnet10']"
+)
+
+
 def test_the_layer_explorer_opens_runs_and_answers(page: "Page") -> None:
-    smaller = "pool = 120\nepochs = 2\npairs = 2\nwidth = 4\npixels = 8\nmoments = [1]\nmodels = ['resnet10']"
-    run(page, "explore/layers.py", smaller)
+    run(page, "explore/layers.py", LAYERS)
     before = said(page)
     assert "stage4" in before and page.locator(".leak-atlas-samples img").count() == 24
     button = page.locator(".leak-atlas-part button", has_text="stage2")
     button.focus()
     button.press("Enter")
-    assert "stage2: AUC" in said(page, before)
+    now = said(page, before)
+    assert "stage2: AUC" in now
     assert page.locator(".leak-atlas-samples img").count() == 24
+    page.locator(".leak-atlas-epoch .noUi-target").click(position={"x": 1, "y": 1})
+    assert "epoch 1" in page.locator(".leak-atlas-epoch .widget-readout").inner_text()
+    said(page, now)
+
+
+def test_a_notebook_that_is_run_and_saved_leaves_nothing_to_commit(
+    page: "Page", clone: Path
+) -> None:
+    path = clone / "notebooks/explore/layers.py"
+    path.write_text(re.sub(r"(?m)^(precision = .*)$", rf"\1\n{LAYERS}", path.read_text()))
+    git(clone, "commit", "--all", "--message", "smaller")
+    committed = path.stat().st_mtime_ns
+    opened(page, "explore/layers.py")
+    run_all(page)
+    said(page)
+    page.get_by_text("| Idle").first.wait_for(timeout=90_000)
+    page.keyboard.press("Control+s")
+    deadline = time.monotonic() + 30
+    while path.stat().st_mtime_ns == committed:  # the .py is written last
+        assert time.monotonic() < deadline, "not saved"
+        time.sleep(0.1)
+    assert any(cell.get("outputs") for cell in nbformat.read(path.with_suffix(".ipynb"), 4).cells)
+    assert git(clone, "status", "--porcelain") == ""
 
 
 def test_the_weight_explorer_opens_runs_and_answers(page: "Page") -> None:
-    smaller = (
-        "pool = 120\nreference = 40\ntest = 100\nepochs = 2\nretrain_epochs = 1\nshadows = 6\nwidth = 4\npixels = 8"
-    )
+    smaller = "pool = 120\nreference = 40\ntest = 100\nepochs = 2\nretrain_epochs = 1\nshadows = 6\nwidth = 4\npixels = 8"
     run(page, "explore/weights.py", f"{smaller}\nrates = [0.05]\nscore_steps = 2\nbalances = [0.5]")
     before = said(page)
-    assert "at 5 %: test accuracy" in before and page.locator(".leak-atlas-table tbody tr").count() == 3
+    assert (
+        "at 5 %: test accuracy" in before
+        and page.locator(".leak-atlas-table tbody tr").count() == 3
+    )
     handle = page.locator(".leak-atlas-rate [role=slider]")
     handle.focus()
     handle.press("ArrowRight")
@@ -174,9 +272,7 @@ def test_the_pruning_explorer_opens_runs_and_answers(page: "Page") -> None:
 
 
 def test_the_sample_explorer_opens_runs_and_answers(page: "Page") -> None:
-    smaller = (
-        "data = ['digits-bits']\npool = [200]\ndev = [10]\nvictims = 2\nshadows = 2\nepochs = [2]\nround_epochs = [3]"
-    )
+    smaller = "data = ['digits-bits']\npool = [200]\ndev = [10]\nvictims = 2\nshadows = 2\nepochs = [2]\nround_epochs = [3]"
     run(
         page,
         "explore/samples.py",
@@ -243,17 +339,25 @@ def test_the_app_shows_an_explorer_and_asks_nobody_else(browser: "Browser", tmp_
 def planes(tmp_path: Path) -> str:
     """A page with two of them: one course, and three."""
     rates = np.linspace(0.5, np.random.default_rng(0).random((2, 80)), 4)
-    shown = [report.moving({name: rates for name in names}, [0, 1, 5, 20], "Moving") for names in ("a", "xyz")]
+    shown = [
+        report.moving({name: rates for name in names}, [0, 1, 5, 20], "Moving")
+        for names in ("a", "xyz")
+    ]
     v4 = nbformat.v4
     outputs = [v4.new_output("display_data", each._repr_mimebundle_()) for each in shown]
     path = tmp_path / "planes.html"
-    path.write_text(render.html(v4.new_notebook(cells=[v4.new_code_cell("", outputs=outputs)]), "Planes"))
+    path.write_text(
+        render.html(v4.new_notebook(cells=[v4.new_code_cell("", outputs=outputs)]), "Planes")
+    )
     return path.as_uri()
 
 
 def told(page: "Page") -> list[str]:
     """What each panel says of itself."""
-    return [each.get_attribute("aria-label") or "" for each in page.locator(".leakatlas-moving svg").all()]
+    return [
+        each.get_attribute("aria-label") or ""
+        for each in page.locator(".leakatlas-moving svg").all()
+    ]
 
 
 def test_a_slider_moves_the_planes_of_its_own_figure(browser: "Browser", planes: str) -> None:
@@ -268,9 +372,15 @@ def test_a_slider_moves_the_planes_of_its_own_figure(browser: "Browser", planes:
     slider.focus()
     slider.press("ArrowLeft")
     assert told(page)[0].startswith("a, epoch 5") and told(page)[1:] == before[1:]
-    assert slider.get_attribute("aria-valuetext") == "epoch 5" == page.locator(".now").first.inner_text()
+    assert (
+        slider.get_attribute("aria-valuetext")
+        == "epoch 5"
+        == page.locator(".now").first.inner_text()
+    )
     slider.press("Home")
-    assert page.locator(".now").first.inner_text() == "before training" and told(page)[0].endswith("0.500, TPR 0.500")
+    assert page.locator(".now").first.inner_text() == "before training" and told(page)[0].endswith(
+        "0.500, TPR 0.500"
+    )
     assert dots.first.get_attribute("d") != drawn[0]
     slider.press("End")
     assert [each.get_attribute("d") for each in dots.all()] == drawn
@@ -291,8 +401,12 @@ def test_planes_play_and_pause(browser: "Browser", planes: str) -> None:
     page.wait_for_timeout(1000)
     assert now.inner_text() == stopped != "epoch 20" and "play" in button.inner_text()
     button.click()
-    page.wait_for_function("[...document.querySelectorAll('.now')].at(-1).textContent == 'epoch 20'")
-    page.wait_for_function("[...document.querySelectorAll('button')].at(-1).textContent.includes('play')")
+    page.wait_for_function(
+        "[...document.querySelectorAll('.now')].at(-1).textContent == 'epoch 20'"
+    )
+    page.wait_for_function(
+        "[...document.querySelectorAll('button')].at(-1).textContent.includes('play')"
+    )
 
 
 def test_who_prefers_less_motion_sees_epochs_alone(browser: "Browser", planes: str) -> None:
@@ -337,26 +451,54 @@ TOO_WIDE = """() => {
 
 @pytest.fixture
 def reports(tmp_path: Path) -> Path:
-    """A run of three reports: two small ones, and one with a table of fourteen columns and long words."""
+    """A run of three reports: two small ones, and one with a table of fourteen columns and long
+    words.
+    """
     folder, v4 = tmp_path / "runs" / "quick", nbformat.v4
     claims = report.claims(
-        report.Claim("a", "Stage 4 stands out", "contrast of stage 4", above=0.0, paper="Fig. 1", control="two seeds"),
-        report.Claim("b", "Early stages are silent", "strength of stages 1 and 2", below=0.1, control="planted memory"),
+        report.Claim(
+            "a",
+            "Stage 4 stands out",
+            "contrast of stage 4",
+            above=0.0,
+            paper="Fig. 1",
+            control="two seeds",
+        ),
+        report.Claim(
+            "b",
+            "Early stages are silent",
+            "strength of stages 1 and 2",
+            below=0.1,
+            control="planted memory",
+        ),
         regime={"member accuracy": 0.9},
     )
     estimate = audit.Estimate(0.3, 0.2, 0.4, 5)
     judged = report.judge(claims, regime={"member accuracy": 0.95}, a=estimate, b=estimate)
     wide = report.table(
-        [{"network": "resnet18, pruned iteratively"} | {f"accuracy {i}": estimate for i in range(13)}] * 3
+        [
+            {"network": "resnet18, pruned iteratively"}
+            | {f"accuracy {i}": estimate for i in range(13)}
+        ]
+        * 3
     )
     profile = report.profile(report.rows(["stem", "head"], [estimate] * 2), title="Nothing to see")
-    for name, title in {"layers/fig01": "Where?", "layers/fig02": "How wide?", "time/plane": "When?"}.items():
+    for name, title in {
+        "layers/fig01": "Where?",
+        "layers/fig02": "How wide?",
+        "time/plane": "When?",
+    }.items():
         shown = [claims, profile, *([wide] if name == "layers/fig02" else []), judged]
         bundles = [each._repr_mimebundle_() for each in shown]
-        outputs = [v4.new_output("display_data", each if isinstance(each, dict) else each[0]) for each in bundles]
+        outputs = [
+            v4.new_output("display_data", each if isinstance(each, dict) else each[0])
+            for each in bundles
+        ]
         head = v4.new_markdown_cell(f"# {title}\n\n*Profile quick: thin*")
         code = "def x(a=1):  # words\n    return None, 'b'"
-        node = v4.new_notebook(cells=[head, *(v4.new_code_cell(code, outputs=[one]) for one in outputs)])
+        node = v4.new_notebook(
+            cells=[head, *(v4.new_code_cell(code, outputs=[one]) for one in outputs)]
+        )
         path = folder / f"{name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(node, path)
@@ -369,7 +511,8 @@ def reports(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("media", "width"), [("screen", 1280), ("screen", 390), ("print", 703)])  # A4 less its margins
+# A4 less its margins
+@pytest.mark.parametrize(("media", "width"), [("screen", 1280), ("screen", 390), ("print", 703)])
 def test_nothing_is_cut_and_nothing_scrolls_but_tables(
     browser: "Browser", reports: Path, media: Literal["screen", "print"], width: int
 ) -> None:
@@ -386,7 +529,9 @@ def test_nothing_is_cut_and_nothing_scrolls_but_tables(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_break_no_rule_of_access(browser: "Browser", reports: Path, scheme: Literal["light", "dark"]) -> None:
+def test_pages_break_no_rule_of_access(
+    browser: "Browser", reports: Path, scheme: Literal["light", "dark"]
+) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
     for path in sorted(reports.rglob("*.html")):
         page.goto(path.as_uri())
@@ -398,11 +543,15 @@ def test_pages_break_no_rule_of_access(browser: "Browser", reports: Path, scheme
 def test_a_page_is_printed_whole(browser: "Browser", reports: Path) -> None:
     page = browser.new_page()
     page.goto((reports / "layers/fig02.html").as_uri())
-    page.pdf(path=str(reports / "page.pdf"), format="A4", margin=dict.fromkeys(("left", "right"), "12mm"))
+    page.pdf(
+        path=str(reports / "page.pdf"), format="A4", margin=dict.fromkeys(("left", "right"), "12mm")
+    )
     assert (reports / "page.pdf").read_bytes().startswith(b"%PDF")
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 703, "height": 900})
-    ends = page.locator("table th:last-child").evaluate_all("all => all.map(e => e.getBoundingClientRect().right)")
+    ends = page.locator("table th:last-child").evaluate_all(
+        "all => all.map(e => e.getBoundingClientRect().right)"
+    )
     assert ends and max(ends) <= 703
 
 
@@ -420,15 +569,22 @@ def test_the_index_filters_and_searches(browser: "Browser", reports: Path) -> No
     said, articles = page.locator(".filter output"), page.locator("article:visible")
     assert said.inner_text() == "3 reports, 6 claims" and articles.count() == 3
     page.locator("[name=verdict]").select_option("fails")
-    assert said.inner_text() == "3 reports, 3 claims" and page.locator("tbody tr:visible").count() == 3
+    assert (
+        said.inner_text() == "3 reports, 3 claims" and page.locator("tbody tr:visible").count() == 3
+    )
     page.locator("[name=group]").select_option("In which layers? PPTP")
-    assert said.inner_text() == "2 reports, 2 claims" and page.locator("section.group:visible").count() == 1
+    assert (
+        said.inner_text() == "2 reports, 2 claims"
+        and page.locator("section.group:visible").count() == 1
+    )
     page.locator("[name=words]").fill("wide EARLY")
     assert said.inner_text() == "1 report, 1 claim"
     page.locator("[name=words]").fill("nowhere")
     assert "Nothing has that" in said.inner_text() and not articles.count()
     page.get_by_role("button", name="All").click()
-    page.wait_for_function("document.querySelector('.filter output').textContent == '3 reports, 6 claims'")
+    page.wait_for_function(
+        "document.querySelector('.filter output').textContent == '3 reports, 6 claims'"
+    )
     page.locator("article h3 a").first.click()
     page.locator("a[rel=next]").first.click()
     page.locator("a[rel=next]").first.click()

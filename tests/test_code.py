@@ -1,11 +1,9 @@
-"""Code and keys: what a user writes is in the key; what the library computes is held beside its revisions."""
+"""The code that a user writes for a recipe is in its key."""
 
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,20 +11,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lib import BadInput, code, lab, report, store
-from lib.lab import declare, run
-from lib.lab.cluster import Where
-from lib.lab.plans import plan
-from lib.recipe import Data, Model, Objective, Population, RandomHalves, Schedule, Setup, Threshold, Train, load
-from lib.recipe.core import KINDS
+from leak_atlas import BadInput, lab
+from leak_atlas.engine import store
+from leak_atlas.lab import declare, run
+from leak_atlas.lab.cluster import Where
+from leak_atlas.lab.plans import plan
+from leak_atlas.recipe import (
+    Data,
+    Model,
+    Objective,
+    Population,
+    RandomHalves,
+    Schedule,
+    Setup,
+    load,
+)
+from leak_atlas.recipe.core import KINDS
 
-TABLE = Path(__file__).with_name("kinds.toml")
 MINE = '''
 from torch.nn import functional
 
-from lib.attacks.case import Scored, infer
-from lib.recipe import Attacker, Objective
-from lib.training.objectives import loss
+from leak_atlas.attacks.case import Scored, infer
+from leak_atlas.recipe import Attacker, Objective
+from leak_atlas.training.objectives import loss
 
 
 class Soft(Objective):
@@ -56,24 +63,27 @@ def lead(attacker: Lead, case):
 
 
 def pool(objective: Objective | None = None) -> Population:
-    return Setup(Data(pixels=8), RandomHalves(40, test=20), Model("resnet10", width=2), Schedule(2, 20), 4).trained(
-        objective
-    )
+    return Setup(
+        Data(pixels=8), RandomHalves(40, test=20), Model("resnet10", width=2), Schedule(2, 20), 4
+    ).trained(objective)
 
 
 def logits(models: Population, **how: Any) -> np.ndarray:
     return lab.realize(models.signals(), **how)[models.signals()[0]]["logits"]
 
 
-def test_an_edited_loss_changes_key_and_numbers_and_a_comment_neither(mine: Callable[[str], ModuleType]) -> None:
+def test_an_edited_loss_changes_key_and_numbers_and_a_comment_neither(
+    mine: Callable[[str], ModuleType],
+) -> None:
     first = pool(mine(MINE).Soft())
     before = logits(first)
-    told = MINE.replace('"""Smaller logits."""', '"""Of other words."""\n\n    # a comment').replace(
-        "    return", "\n    return"
-    )
+    told = MINE.replace(
+        '"""Smaller logits."""', '"""Of other words."""\n\n    # a comment'
+    ).replace("    return", "\n    return")
     again = pool(mine(told).Soft())
     assert first[0].key == again[0].key and pool()[0].key not in (first[0].key, again[0].key)
-    edited = pool(mine(MINE.replace("logits.square()", "2 * logits.square()")).Soft())  # in a helper of the loss
+    # in a helper of the loss
+    edited = pool(mine(MINE.replace("logits.square()", "2 * logits.square()")).Soft())
     assert edited[0].key != first[0].key
     assert not np.array_equal(logits(edited), before)
     np.testing.assert_array_equal(logits(pool(mine(MINE).Soft())), before)
@@ -87,19 +97,29 @@ def test_workers_compute_what_this_process_does(
     attack = models.attack(own.Lead())
     monkeypatch.setattr(run, "ENOUGH", 0.0)
     scores = lab.realize(attack, workers=2)[attack]["scores"]
-    assert store.describe(models[0].key)["meta"]["code"].keys() >= {"Train", "Model", "Objective"}
     for step in (*models, *models.signals(), attack):
         store.discard(step.key)
     np.testing.assert_array_equal(lab.realize(attack, workers=1)[attack]["scores"], scores)
 
 
 def test_a_recipe_from_before_an_edit_is_refused(mine: Callable[[str], ModuleType]) -> None:
-    """Its class is the old one, and so is its key; what is registered for it since is not what the key tells."""
+    """Its class is the old one, and so is its key; what is registered for it since is not what the
+    key tells.
+    """
     own = mine(MINE)
     models = pool(own.Soft())
     assert models[0].key
-    exec(compile("from lib.training.objectives import loss\nloss.register(Soft)(soft)", __file__, "exec"), vars(own))
-    with pytest.raises(lab.Failed, match="Soft: its code is not the one that this recipe was made with"):
+    exec(
+        compile(
+            "from leak_atlas.training.objectives import loss\nloss.register(Soft)(soft)",
+            __file__,
+            "exec",
+        ),
+        vars(own),
+    )
+    with pytest.raises(
+        lab.Failed, match="Soft: its code is not the one that this recipe was made with"
+    ):
         lab.realize(models[0])
     assert not store.has(models[0].key)
 
@@ -112,7 +132,10 @@ def test_a_file_that_was_edited_and_not_imported_again_is_told(
     (tmp_path / "mine.py").write_text(f"# a comment\n{MINE}")
     lab.realize(models[0])
     (tmp_path / "mine.py").write_text(MINE.replace("square", "abs"))
-    with pytest.raises(BadInput, match=r"mine.py has been edited since Soft was imported from it: restart the kernel"):
+    with pytest.raises(
+        BadInput,
+        match=r"mine.py has been edited since Soft was imported from it: restart the kernel",
+    ):
         lab.realize(models[0])
 
 
@@ -126,7 +149,7 @@ CELL = """
 BODY
 
 # %%
-from lib import lab
+from leak_atlas import lab
 from tests.test_code import pool
 
 lab.realize(pool(Soft()))
@@ -142,14 +165,21 @@ def in_cells(tmp_path: Path, text: str) -> list[Any]:
 def test_a_kind_in_a_cell_is_known_by_its_cell_and_stays_in_this_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first, other = in_cells(tmp_path, MINE), in_cells(tmp_path, MINE.replace("logits.square()", "logits.abs()"))
-    told = in_cells(tmp_path, MINE.replace("    return objective", "    # words\n    return objective"))
+    first, other = (
+        in_cells(tmp_path, MINE),
+        in_cells(tmp_path, MINE.replace("logits.square()", "logits.abs()")),
+    )
+    told = in_cells(
+        tmp_path, MINE.replace("    return objective", "    # words\n    return objective")
+    )
     assert first[0].key == told[0].key != other[0].key
     monkeypatch.setattr(run, "ENOUGH", 0.0)
-    monkeypatch.setattr(run, "connect", None)
+    monkeypatch.setattr(run, "connected", None)
     lab.realize(first[:1], workers=2)
     assert "Soft stands in a notebook's cell" in capsys.readouterr().err
-    with pytest.raises(BadInput, match="Soft stands in a notebook's cell, which no worker can import"):
+    with pytest.raises(
+        BadInput, match="Soft stands in a notebook's cell, which no worker can import"
+    ):
         run.run(plan([other]), Where(scheduler="tcp://127.0.0.1:1"))
 
 
@@ -167,12 +197,12 @@ def test_a_module_may_lie_beside_its_notebook(
 def test_a_name_of_the_library_is_refused(mine: Callable[[str], ModuleType]) -> None:
     with pytest.raises(BadInput, match="PPB is the name of a kind of the library"):
         mine(MINE.replace("Soft", "PPB"))
-    assert KINDS["PPB"].__module__ == "lib.recipe.objectives"
+    assert KINDS["PPB"].__module__ == "leak_atlas.recipe.objectives"
 
 
 def test_what_cannot_be_read_has_no_key() -> None:
     space: dict[str, Any] = {"__name__": "nowhere"}
-    exec("from lib.recipe import Objective\nclass Unread(Objective): pass", space)
+    exec("from leak_atlas.recipe import Objective\nclass Unread(Objective): pass", space)
     with pytest.raises(BadInput, match="the source of Unread cannot be read"):
         _ = pool(space["Unread"]())[0].key
 
@@ -185,70 +215,3 @@ def test_a_record_tells_whose_file_is_missing(
     monkeypatch.delitem(KINDS, "Soft")
     with pytest.raises(BadInput, match="has not imported the file that defines it"):
         load(record, {}.__getitem__)
-
-
-# What the library computes.
-
-
-def table() -> dict[str, list[Any]]:
-    """Revision and digest of each of the library's kinds, now."""
-    kinds = [kind for kind in KINDS.values() if code.ours(kind.__module__)]
-    return {
-        kind.__name__: [kind.revision, code.of_library(kind)] for kind in sorted(kinds, key=lambda kind: kind.__name__)
-    }
-
-
-def test_what_is_computed_does_not_change_without_a_revision() -> None:
-    held, now = tomllib.loads(TABLE.read_text()), table()
-    refresh = f"python {TABLE.parent.name}/{Path(__file__).name} refreshes {TABLE.name}"
-    changed = [name for name in now if name in held and held[name][0] == now[name][0] and held[name] != now[name]]
-    where = ", ".join(f"{name} ({KINDS[name].__module__})" for name in changed)
-    assert not changed, (
-        f"the code of these has changed: raise `revision` in {where}; if the numbers are the same, {refresh}"
-    )
-    assert held == now, f"kinds or revisions are new: {refresh}"
-
-
-def test_a_digest_covers_what_a_function_calls_and_no_docstring(monkeypatch: pytest.MonkeyPatch) -> None:
-    import ast
-
-    module = code._module("lib.training.objectives")
-    before = {name: code.of_library(KINDS[name]) for name in ("HAMP", "CCL")}
-    text = code._path(module.name).read_text()  # type: ignore[union-attr]
-    for edit, alters in ((("range(60)", "range(61)"), True), (("The probability of the true", "What a true"), False)):
-        assert edit[0] in text
-        changed = replace(module, definitions=dict(module.definitions))
-        found = [each for each in ast.parse(text.replace(*edit)).body if isinstance(each, ast.FunctionDef)]
-        changed.definitions["soft_label"] = next(each for each in found if each.name == "soft_label")
-        with monkeypatch.context() as patch:
-            patch.setattr(code, "_module", lambda name, one=changed: one if name == one.name else module_of(name))
-            for cached in (code._find, code._named, code.of_library):
-                cached.cache_clear()
-            assert (code.of_library(KINDS["HAMP"]) != before["HAMP"]) == alters
-            assert code.of_library(KINDS["CCL"]) == before["CCL"]
-    for cached in (code._find, code._named, code.of_library):
-        cached.cache_clear()
-
-
-module_of = code._module
-
-
-def test_a_page_says_what_older_code_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    models = pool()
-    attack = models.attack(Threshold())
-    results = lab.realize(models.signals(), attack)
-    assert "Older code" not in dict(report.provenance(results).lines)
-    now = code.of_library
-    monkeypatch.setattr(code, "of_library", lambda kind: "another" if kind is Train else now(kind))
-    line = dict(report.provenance(results).lines)["Older code"]
-    assert line == "4 results were computed by older code of Train (revision the same)"
-
-
-def refresh() -> None:
-    head = f"# Revision of each kind and digest of its code: python tests/{Path(__file__).name} writes it.\n"
-    rows = (f'{name} = [{revision}, "{digest}"]\n' for name, (revision, digest) in table().items())
-    TABLE.write_text(head + "".join(rows))
-
-
-if __name__ == "__main__":
-    refresh()

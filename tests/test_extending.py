@@ -1,4 +1,6 @@
-"""Adding to the library, as README says: each new kind in so many files. Here all of them stand in this one."""
+"""Adding to the library, as README says: each new kind in so many files. Here all of them stand in
+this one.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lib import BadInput, lab, store
-from lib.attacks.case import Case, Scored, infer
-from lib.compute import Arrays, Of, compute
-from lib.data.__main__ import main as data_command
-from lib.data.designs import Role, Sets, assign
-from lib.lab.prices import work
-from lib.localization.scores import Maps, weigh
-from lib.recipe import (
+from leak_atlas import BadInput, lab
+from leak_atlas.attacks.case import Case, Scored, infer
+from leak_atlas.data.__main__ import main as data_command
+from leak_atlas.data.designs import Role, Sets, assign
+from leak_atlas.engine import store
+from leak_atlas.engine.compute import Arrays, Of, compute
+from leak_atlas.lab.prices import work
+from leak_atlas.localization.scores import Maps, weigh
+from leak_atlas.models.subject import Subject, weights
+from leak_atlas.recipe import (
     Attacker,
     Count,
     Criterion,
@@ -35,14 +39,15 @@ from lib.recipe import (
     Step,
     Threshold,
 )
-from lib.subject import Subject, weights
-from lib.training.objectives import loss
+from leak_atlas.training.objectives import loss
 
 DATA, MODEL, SHORT = Data(pixels=8), Model("resnet10", width=2), Schedule(2, 32)
 
 
 def pool(objective: Objective | None = None, models: int = 6):
-    return Setup(DATA, RandomHalves(80, test=40, reference=20), MODEL, SHORT, models).trained(objective)
+    return Setup(DATA, RandomHalves(80, test=40, reference=20), MODEL, SHORT, models).trained(
+        objective
+    )
 
 
 # A defence that looks at the batch alone: a class and a loss.
@@ -60,8 +65,12 @@ def _(objective: LogitPenalty, logits: Tensor, labels: Tensor, epoch: Tensor) ->
 def test_a_defence_is_a_class_and_a_loss() -> None:
     plain, defended = pool(), pool(LogitPenalty(5.0))
     inside = plain.rewind("stage4").hold("stage4").train(SHORT, LogitPenalty(5.0))
-    results = lab.realize([one.signals() for one in (plain, defended, inside)], defended.attack(Threshold("loss")))
-    sizes = [np.abs(results[one.signals()[0]]["logits"]).mean() for one in (plain, defended, inside)]
+    results = lab.realize(
+        [one.signals() for one in (plain, defended, inside)], defended.attack(Threshold("loss"))
+    )
+    sizes = [
+        np.abs(results[one.signals()[0]]["logits"]).mean() for one in (plain, defended, inside)
+    ]
     assert sizes[1] < sizes[0] and sizes[2] < sizes[0]
     assert work(defended[0]) == work(plain[0])
 
@@ -75,7 +84,11 @@ class Sharpness(Step):
     of: State
 
     def operations(self, count: Count) -> float:
-        return 2 * count("flops", self.of.training.data, self.of.training.model) * self.of.training.design.pool
+        return (
+            2
+            * count("flops", self.of.training.data, self.of.training.model)
+            * self.of.training.design.pool
+        )
 
 
 @compute.register(Sharpness)
@@ -84,7 +97,12 @@ def _(step: Sharpness, of: Of) -> Arrays:
     with torch.inference_mode():
         x = own.data.samples[torch.as_tensor(own.index)].permute(0, 3, 1, 2).float() / 255
         moved = (own.net(x + 1 / 255) - own.net(x)).norm(dim=1)
-    return {"moved": moved.numpy().astype(np.float64), "index": own.index, "role": own.role, "labels": own.labels}
+    return {
+        "moved": moved.numpy().astype(np.float64),
+        "index": own.index,
+        "role": own.role,
+        "labels": own.labels,
+    }
 
 
 class Still(Attacker):
@@ -103,7 +121,9 @@ def _(attacker: Still, case: Case) -> Scored:
 def test_an_attack_with_a_signal_of_its_own() -> None:
     attack = pool().attack(Still())
     results = lab.realize(attack)
-    assert results[attack]["scores"].shape == (6, 80) and np.isfinite(results[attack]["scores"]).all()
+    assert (
+        results[attack]["scores"].shape == (6, 80) and np.isfinite(results[attack]["scores"]).all()
+    )
     assert not any(isinstance(step, Signals) for step in attack.parents())
     assert store.read(Sharpness(pool()[0]).key).meta["operations"] > 0
 
@@ -118,8 +138,12 @@ class RowNorm(Criterion):
 @weigh.register(RowNorm)
 def _(criterion: RowNorm, own: Subject, init: Subject | None) -> tuple[Maps, dict[str, Tensor]]:
     tensors = {name: value for name, value in own.weights.values.items() if value.dim() == 4}
-    norms = {name: value.flatten(1).norm(dim=1)[:, None, None, None] for name, value in tensors.items()}
-    return {name: norms[name].expand_as(value).numpy().copy() for name, value in tensors.items()}, {}
+    norms = {
+        name: value.flatten(1).norm(dim=1)[:, None, None, None] for name, value in tensors.items()
+    }
+    return {
+        name: norms[name].expand_as(value).numpy().copy() for name, value in tensors.items()
+    }, {}
 
 
 def test_a_pruner_is_a_criterion() -> None:
@@ -128,7 +152,10 @@ def test_a_pruner_is_a_criterion() -> None:
     lab.realize(pruned)
     gone = weights(pruned).gone["stage4.0.conv1.weight"]
     whole = gone.flatten(1).float().mean(dim=1)
-    assert gone.float().mean() == pytest.approx(0.5, abs=0.05) and ((whole == 0) | (whole == 1)).float().mean() > 0.9
+    assert (
+        gone.float().mean() == pytest.approx(0.5, abs=0.05)
+        and ((whole == 0) | (whole == 1)).float().mean() > 0.9
+    )
 
 
 # A design: a class and who plays which role.
@@ -148,13 +175,17 @@ def _(design: Thirds, row: int, sets: Sets, out: np.ndarray) -> None:
 def test_a_design_is_a_class_and_a_table() -> None:
     models = Setup(DATA, Thirds(90, test=40), MODEL, SHORT, 2).trained()
     read = lab.realize(models.signals())[models.signals()[0]]
-    assert (read["role"] == Role.MEMBER).sum() == 30 and (read["role"] == Role.NONMEMBER).sum() == 60
+    assert (read["role"] == Role.MEMBER).sum() == 30 and (
+        read["role"] == Role.NONMEMBER
+    ).sum() == 60
 
 
 # A data set of one's own: no line of code.
 
 
-def test_a_folder_of_images_becomes_a_data_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_images_becomes_a_data_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from PIL import Image
 
     monkeypatch.setenv("LEAK_ATLAS_DATA", str(tmp_path / "sets"))

@@ -12,12 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from lib import BadInput, lab
-from lib.models import Net, build
-from lib.pruning import magnitudes, prune, prune_filters, units
-from lib.recipe import Data, Model, PruneFilters, Pruner, Random, RandomHalves, Schedule, Setup, Sparsity
-from lib.subject import weights
-from lib.training.loop import fit
+from leak_atlas import BadInput, lab
+from leak_atlas.models import Net, build
+from leak_atlas.models.subject import weights
+from leak_atlas.pruning import magnitudes, prune, prune_filters, units
+from leak_atlas.recipe import (
+    Data,
+    Model,
+    PruneFilters,
+    Pruner,
+    Random,
+    RandomHalves,
+    Schedule,
+    Setup,
+    Sparsity,
+)
+from leak_atlas.training.loop import fit
 from tests.test_rewinding import images
 
 MODEL = Model("resnet10", width=2)
@@ -35,9 +45,13 @@ def test_sparsity_is_exact(sparsity: float, scope: str) -> None:
     after, gone = prune(before, sparsity, scope=scope)  # type: ignore[arg-type]
     counts = {name: int(mask.sum()) for name, mask in gone.items()}
     if scope == "layer":
-        assert counts == {name: round(sparsity * values.size) for name, values in importance.items()}
+        assert counts == {
+            name: round(sparsity * values.size) for name, values in importance.items()
+        }
     else:
-        assert sum(counts.values()) == round(sparsity * sum(values.size for values in importance.values()))
+        assert sum(counts.values()) == round(
+            sparsity * sum(values.size for values in importance.values())
+        )
     for name, value in after.items():
         mask = gone.get(name, torch.zeros_like(value, dtype=torch.bool))
         assert not value[mask].any() and torch.equal(value[~mask], before[name][~mask])
@@ -49,13 +63,23 @@ def test_sparsity_is_exact(sparsity: float, scope: str) -> None:
 
 def test_magnitude_spares_norms_and_biases_and_scores_decide_where_given() -> None:
     before = state()
-    assert all(before[name].dim() > 1 for name in magnitudes(before)) and "head.fc.weight" in magnitudes(before)
+    assert all(
+        before[name].dim() > 1 for name in magnitudes(before)
+    ) and "head.fc.weight" in magnitudes(before)
     scores = {"stem.norm.weight": np.array([3.0, 1.0]), "head.fc.bias": np.array([2.0, 5.0, 4.0])}
     after, gone = prune(before, 0.4, scores)
-    assert gone["stem.norm.weight"].tolist() == [False, True] and gone["head.fc.bias"].tolist() == [True, False, False]
+    assert gone["stem.norm.weight"].tolist() == [False, True] and gone["head.fc.bias"].tolist() == [
+        True,
+        False,
+        False,
+    ]
     assert all(torch.equal(after[name], before[name]) for name in before if name not in scores)
     _, gone = prune(before, 0.4, scores, largest=True)
-    assert not gone["stem.norm.weight"].any() and gone["head.fc.bias"].tolist() == [False, True, True]
+    assert not gone["stem.norm.weight"].any() and gone["head.fc.bias"].tolist() == [
+        False,
+        True,
+        True,
+    ]
 
 
 @settings(deadline=None)
@@ -102,7 +126,11 @@ def silent(net: Net, gone: dict[str, torch.Tensor]) -> int:
     def look(name: str) -> Callable[..., None]:
         return lambda module, given, output: found.append(output[:, gone[f"{name}.weight"]])
 
-    hooks = [m.register_forward_hook(look(n)) for n, m in net.named_modules() if f"{n}.weight" in gone and "norm" in n]
+    hooks = [
+        m.register_forward_hook(look(n))
+        for n, m in net.named_modules()
+        if f"{n}.weight" in gone and "norm" in n
+    ]
     with torch.no_grad():
         net(torch.rand(4, 1, 8, 8))
     for hook in hooks:
@@ -117,11 +145,16 @@ def test_the_network_says_which_norm_reads_which_convolution() -> None:
     assert list(found[:3]) == [("stem.conv", "stem.norm"), *stage] and len(found) == 12
     assert ("stage4.0.shortcut.conv", "stage4.0.shortcut.norm") in found
     assert all(len(unit) == 2 for unit in units(Model("resnet50", width=4), 1, 3, 8))
-    assert [unit[0] for unit in units(Model("vgg11", width=2), 1, 3, 8)][:2] == ["stage1.0.conv", "stage2.0.conv"]
+    assert [unit[0] for unit in units(Model("vgg11", width=2), 1, 3, 8)][:2] == [
+        "stage1.0.conv",
+        "stage2.0.conv",
+    ]
 
 
 class PreActivation(nn.Module):
-    """DenseNet's layer: norm, convolution, norm, convolution, and what it was given joined to what it found."""
+    """DenseNet's layer: norm, convolution, norm, convolution, and what it was given joined to what
+    it found.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,17 +166,25 @@ class PreActivation(nn.Module):
         return torch.cat([x, self.conv2(torch.relu(self.norm2(y)))], dim=1)
 
 
-def test_a_norm_of_joined_maps_goes_alone_and_a_convolution_without_a_norm_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_norm_of_joined_maps_goes_alone_and_a_convolution_without_a_norm_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     net = Net(OrderedDict(stem=PreActivation()))
-    monkeypatch.setattr("lib.pruning.skeleton", lambda *_: net.to("meta"))
-    monkeypatch.setattr("lib.pruning.blank", lambda *_: torch.empty(1, 2, 4, 4, device="meta"))
+    monkeypatch.setattr("leak_atlas.pruning.skeleton", lambda *_: net.to("meta"))
+    monkeypatch.setattr(
+        "leak_atlas.pruning.blank", lambda *_: torch.empty(1, 2, 4, 4, device="meta")
+    )
     found = units.__wrapped__(MODEL, 2, 3, 4)
     assert set(found) == {("stem.norm1",), ("stem.conv1", "stem.norm2"), ("stem.conv2",)}
     state = PreActivation().state_dict(prefix="stem.")
     state["stem.norm1.weight"][1], state["stem.norm2.weight"][:2] = 0.1, torch.tensor([0.2, 0.3])
     _, gone = prune_filters(state, found, 0.5, "scale")
-    assert gone["stem.norm1.weight"].tolist() == [False, True] and gone["stem.norm2.bias"].tolist()[:2] == [True, True]
-    assert set(gone) == {f"stem.{n}.{p}" for n in ("norm1", "norm2", "conv1") for p in ("weight", "bias")}
+    assert gone["stem.norm1.weight"].tolist() == [False, True] and gone["stem.norm2.bias"].tolist()[
+        :2
+    ] == [True, True]
+    assert set(gone) == {
+        f"stem.{n}.{p}" for n in ("norm1", "norm2", "conv1") for p in ("weight", "bias")
+    }
     _, gone = prune_filters(state, found, 0.5, "l1")
     assert {name.split(".")[1] for name in gone} == {"conv1", "norm2", "conv2"}
 
@@ -163,7 +204,11 @@ def test_filters_go_whole_in_exact_numbers(by: Any, sparsity: float) -> None:
     for conv, norm in parts:
         which = gone[f"{norm}.weight"]
         for name in (f"{conv}.weight", f"{conv}.bias", f"{norm}.weight", f"{norm}.bias"):
-            assert gone[name].flatten(1).all(1).equal(which) if gone[name].dim() > 1 else gone[name].equal(which)
+            assert (
+                gone[name].flatten(1).all(1).equal(which)
+                if gone[name].dim() > 1
+                else gone[name].equal(which)
+            )
             assert not after[name][which].any() and after[name][~which].equal(before[name][~which])
         worth = {
             "l1": before[f"{conv}.weight"].abs().sum((1, 2, 3)),
@@ -171,10 +216,14 @@ def test_filters_go_whole_in_exact_numbers(by: Any, sparsity: float) -> None:
         }
         if by in worth and which.any() and not which.all():
             assert worth[by][which].max() <= worth[by][~which].min()
-    assert set(gone) <= {f"{name}.{part}" for unit in parts for name in unit for part in ("weight", "bias")}
+    assert set(gone) <= {
+        f"{name}.{part}" for unit in parts for name in unit for part in ("weight", "bias")
+    }
     scales = [(before[f"{norm}.weight"], gone[f"{norm}.weight"]) for _, norm in parts]
     if by == "scale" and 0 < sparsity < 1:
-        assert max(s[g].max() for s, g in scales if g.any()) <= min(s[~g].min() for s, g in scales if not g.all())
+        assert max(s[g].max() for s, g in scales if g.any()) <= min(
+            s[~g].min() for s, g in scales if not g.all()
+        )
 
 
 @pytest.mark.parametrize("by", ["l1", "random", "scale"])
@@ -191,7 +240,9 @@ def test_filters_that_are_gone_count_and_stay(by: Any) -> None:
 
 
 @pytest.mark.parametrize("by", ["l1", "scale"])
-def test_a_channel_that_is_gone_is_zero_behind_its_norm_before_and_after_fine_tuning(by: Any) -> None:
+def test_a_channel_that_is_gone_is_zero_behind_its_norm_before_and_after_fine_tuning(
+    by: Any,
+) -> None:
     net, parts = trained(MODEL), units(MODEL, 1, 3, 8)
     values, gone = prune_filters(net.state_dict(), parts, 0.5, by)
     net.load_state_dict(values)
@@ -227,7 +278,9 @@ def test_filters_of_a_chain_are_pruned_by_its_recipe_and_refused_where_there_are
 
 def test_pruners_by_name_and_their_controls_remove_as_much_of_the_same_tensors() -> None:
     design = RandomHalves(100)
-    some = Setup(Data("fashion-mnist-small", 8), design, replace(MODEL, width=4), Schedule(1, 16), 2).trained()
+    some = Setup(
+        Data("fashion-mnist-small", 8), design, replace(MODEL, width=4), Schedule(1, 16), 2
+    ).trained()
     lab.realize(some.score(Random()))
     gone = {}
     for pruner in get_args(Pruner):
@@ -252,22 +305,34 @@ def test_sparsity_is_told_tensor_by_tensor() -> None:
     names = bytes(whole["names"]).decode().split("\n")
     kinds = np.array(bytes(whole["kinds"]).decode().split("\n"))
     values, conv = weights(dense).values, kinds == "conv"
-    assert names == [name for name in values if name.endswith("weight")] and set(kinds) == {"conv", "norm", "linear"}
+    assert names == [name for name in values if name.endswith("weight")] and set(kinds) == {
+        "conv",
+        "norm",
+        "linear",
+    }
     assert whole["weights"].tolist() == [values[name].numel() for name in names]
     assert not none["gone"].any() and none["network"] == none["convolutions"] == 0
     assert single["gone"][conv].tolist() == [round(0.5 * size) for size in single["weights"][conv]]
-    assert not single["gone"][kinds == "norm"].any() and 0.45 < single["network"] < 0.5 < single["convolutions"] + 0.01
+    assert (
+        not single["gone"][kinds == "norm"].any()
+        and 0.45 < single["network"] < 0.5 < single["convolutions"] + 0.01
+    )
     assert whole["filters_gone"].tolist() == [round(0.5 * size) for size in whole["filters"]]
     assert whole["filters"][conv].tolist() == [len(values[name]) for name in np.array(names)[conv]]
     assert not whole["filters"][~conv].any() and whole["convolutions"] == pytest.approx(0.5)
     assert whole["network"] == whole["gone"].sum() / whole["weights"].sum() < 0.5
     for name, count in zip(np.array(names)[conv], whole["filters_gone"][conv], strict=True):
         which = whole[f"filter/{name}"]
-        assert which.sum() == count and not weights(states[2]).values[name][torch.from_numpy(which)].any()
+        assert (
+            which.sum() == count
+            and not weights(states[2]).values[name][torch.from_numpy(which)].any()
+        )
 
 
 def test_one_round_would_prune_nothing() -> None:
-    population = Setup(Data("digits-bits"), RandomHalves(100), Model("fc", 16), Schedule(1), 1).trained()
+    population = Setup(
+        Data("digits-bits"), RandomHalves(100), Model("fc", 16), Schedule(1), 1
+    ).trained()
     with pytest.raises(BadInput, match="takes two rounds or more, not 1"):
         population.iteratively("L1 unstructured", 0.6, Schedule(1), rounds=1)
     assert len(population.iteratively(None, 0.6, Schedule(1), rounds=1)) == 1
@@ -279,8 +344,12 @@ def test_iterative_pruning_goes_by_the_published_steps_and_may_spare_the_head() 
     setup = Setup(Data("digits-bits"), RandomHalves(100), Model("fc", 16), short, 1)
     rounds = setup.trained().iteratively("L1 unstructured", 0.6, short, head=False)
     whole = setup.trained().iteratively("L1 unstructured", 0.6, short, rounds=2)
-    assert len({population[0].training.seed for population in (setup.trained(), *rounds)}) == 6, "batches of its own"
-    results = lab.realize([Sparsity(population[0]) for population in (*rounds, *whole)], rounds, whole)
+    assert len({population[0].training.seed for population in (setup.trained(), *rounds)}) == 6, (
+        "batches of its own"
+    )
+    results = lab.realize(
+        [Sparsity(population[0]) for population in (*rounds, *whole)], rounds, whole
+    )
     gone = [weights(population[0]).gone for population in rounds]
     assert gone[0] == {} and len(rounds) == 5
     for before, after, share in zip(gone, gone[1:], (0.205, 0.368, 0.497, 0.6), strict=False):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib import BadInput
-from lib.recipe import (
+from leak_atlas import BadInput
+from leak_atlas.recipe import (
     CCL,
     CSKD,
     DPSGD,
@@ -43,15 +43,27 @@ MODEL = Model("resnet10", width=8)
 
 
 def base(**changes: object) -> Train:
-    fields = {"data": Data(), "design": RandomHalves(100), "row": 0, "model": MODEL, "schedule": Schedule(3)}
+    fields = {
+        "data": Data(),
+        "design": RandomHalves(100),
+        "row": 0,
+        "model": MODEL,
+        "schedule": Schedule(3),
+    }
     return Train(**(fields | changes))  # type: ignore[arg-type]
 
 
 def test_keys_are_pinned() -> None:
-    """A change here forgets every stored result of every user: raise a revision instead, or know what you do."""
+    """A change here forgets every stored result of every user: raise a revision instead, or know
+    what you do.
+    """
     assert base().record() == {
         "kind": "Train",
-        "data": {"kind": "Data", "name": "fashion-mnist-small", "digest": Data().record()["digest"]},
+        "data": {
+            "kind": "Data",
+            "name": "fashion-mnist-small",
+            "digest": Data().record()["digest"],
+        },
         "design": {"kind": "RandomHalves", "pool": 100},
         "row": 0,
         "model": {"kind": "Model", "name": "resnet10", "width": 8},
@@ -67,10 +79,16 @@ def test_defences_are_described_by_what_differs_from_the_papers() -> None:
     assert CSKD(weight=3).record() == {"kind": "CSKD", "weight": 3.0}
     assert HAMP(weight=1).record() == {"kind": "HAMP", "weight": 1.0}
     assert CCL(form="quadratic").record() == {"kind": "CCL", "form": "quadratic"}
-    assert [PAST().record(), DPSGD(noise=2).record()] == [{"kind": "PAST"}, {"kind": "DPSGD", "noise": 2.0}]
+    assert [PAST().record(), DPSGD(noise=2).record()] == [
+        {"kind": "PAST"},
+        {"kind": "DPSGD", "noise": 2.0},
+    ]
     assert [PPB(4).record(), DPSGD(group=1).record()] == [{"kind": "PPB"}, {"kind": "DPSGD"}]
     design = LeftOut(RandomHalves(100, seed=3), 5, 2)
-    assert design.record() == {"kind": "LeftOut", "base": {"kind": "RandomHalves", "pool": 100, "seed": 3}} | {
+    assert design.record() == {
+        "kind": "LeftOut",
+        "base": {"kind": "RandomHalves", "pool": 100, "seed": 3},
+    } | {
         "models": 5,
         "leave_out": 2,
     }
@@ -100,7 +118,10 @@ def test_a_recipe_comes_back_from_its_json(lr: float, epochs: int, nesterov: boo
 
 
 def test_a_chain_comes_back_from_its_records() -> None:
-    attack = Attack(LiRA(variance="shrunk"), tuple(Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 6).trained()))
+    attack = Attack(
+        LiRA(variance="shrunk"),
+        tuple(Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 6).trained()),
+    )
     chain = base().rewind("stage4").hold("stage4").train(Schedule(2), RelaxLoss(0.5))
     known = {step.key: step for step in (*attack.targets, base(), base().rewind("stage4"))}
     known[chain.parent.key] = chain.parent  # type: ignore[union-attr]
@@ -125,7 +146,10 @@ def test_a_chain_comes_back_from_its_records() -> None:
         (lambda: RMIA(views=2, temperature=2.0), "views=1"),
         (lambda: base(objective=Distillation()), "teachers="),
         (lambda: base(teachers=(base(row=1),)), "Distillation()"),
-        (lambda: base(objective=Distillation(), teachers=(base(data=Data("mnist"), row=1),)), "same data"),
+        (
+            lambda: base(objective=Distillation(), teachers=(base(data=Data("mnist"), row=1),)),
+            "same data",
+        ),
         (lambda: base(objective=AdversarialRegularization()), "reference samples"),
         (lambda: base().train(Schedule(1), AdversarialRegularization()), "reference samples"),
         (lambda: AdversarialRegularization(steps=0), "steps takes 1 or more, not 0"),
@@ -156,11 +180,16 @@ def test_bad_input_is_one_line_that_says_what_to_do(make, words: str) -> None:
 
 
 def test_a_defence_may_see_samples_that_what_goes_before_did_not() -> None:
-    """The reference alone is new, so nothing before is trained anew; without it the recipe is the old one."""
+    """The reference alone is new, so nothing before is trained anew; without it the recipe is the
+    old one.
+    """
     start = base()
     tuned = start.train(Schedule(1), AdversarialRegularization(), reference=20)
     assert tuned.parent is start and tuned.design == dataclasses.replace(start.design, reference=20)
-    assert start.train(Schedule(1), reference=start.design.reference).key == start.train(Schedule(1)).key
+    assert (
+        start.train(Schedule(1), reference=start.design.reference).key
+        == start.train(Schedule(1)).key
+    )
 
 
 def test_the_last_epoch_is_the_end_of_the_training() -> None:
@@ -178,7 +207,9 @@ def test_a_chain_walks_back_to_its_own_initialisation() -> None:
 
 
 def test_every_shadow_walks_every_step_of_its_target() -> None:
-    """Adaptive is adaptive: own initialisation, own data, and the same steps for each model of a population."""
+    """Adaptive is adaptive: own initialisation, own data, and the same steps for each model of a
+    population.
+    """
     start = Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 6).trained()
     private = start.rewind("stage4").hold("stage4").train(Schedule(2), RelaxLoss(0.5))
     attack = private.attack(LiRA())
@@ -205,7 +236,9 @@ def test_a_course_attacks_each_checkpoint_by_the_shadows_of_that_checkpoint() ->
     models = Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 8).trained()
     mine, others = Population(models.states[:4]), Population(models.states[4:])
     course = mine.course(Threshold(), (0, 2), shadows=others)
-    assert course == {t: mine.at(at).attack(Threshold(), shadows=others.at(at)) for t, at in ((0, "init"), (2, 2))}
+    assert course == {
+        t: mine.at(at).attack(Threshold(), shadows=others.at(at)) for t, at in ((0, "init"), (2, 2))
+    }
     assert models.course(LiRA(), (2,), 1) == {2: models.at(2).attack(LiRA(), dealt=1)}
 
 
@@ -218,7 +251,9 @@ def test_a_pair_differs_by_its_data_alone() -> None:
 
 
 def test_every_student_has_sub_models_of_its_own() -> None:
-    """Adaptive: whole chains that share nothing, from scratch and inside PPTP, and next steps forget the teachers."""
+    """Adaptive: whole chains that share nothing, from scratch and inside PPTP, and next steps
+    forget the teachers.
+    """
     design, models = RandomHalves(100), {"sub_models": 5, "leave_out": 2}
     students = Setup(Data(), design, MODEL, Schedule(3), 4).selena(Schedule(2), **models)
     plain = Setup(Data(), design, MODEL, Schedule(3), 4).trained()
@@ -236,23 +271,34 @@ def test_every_student_has_sub_models_of_its_own() -> None:
         assert student == dataclasses.replace(
             start.training, objective=Distillation(), teachers=student.training.teachers
         )
-        assert [t.training.row // 5 for t in student.training.teachers] == 5 * [student.training.row]
+        assert [t.training.row // 5 for t in student.training.teachers] == 5 * [
+            student.training.row
+        ]
         assert {t.training.schedule for t in student.training.teachers} == {Schedule(2)}
         assert list(own.parents())[1:] == list(own.training.teachers)
         assert not own.train(Schedule(1)).teachers
-    assert {t.training.schedule for t in left_out(base(), sub_models=2, leave_out=1)} == {Schedule(3)}
+    assert {t.training.schedule for t in left_out(base(), sub_models=2, leave_out=1)} == {
+        Schedule(3)
+    }
 
 
 def test_designs_count_their_members() -> None:
     assert LeftOut(RandomHalves(1000), 25, 10).members(49) == 300
-    assert LeftOut(Halves(1000), 5, 1).members(4) == 800 and LeftOut(Halves(1000), 5, 1).members(5) == 400
+    assert (
+        LeftOut(Halves(1000), 5, 1).members(4) == 800
+        and LeftOut(Halves(1000), 5, 1).members(5) == 400
+    )
     assert RandomHalves(1000).members(3) == 500
     assert VictimAttacker(1000, dev=50).members(0) == 225
 
 
 def test_populations_of_different_seeds_share_no_model() -> None:
     seeds = [
-        {s.training.seed for s in Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 64, i).trained()} for i in (0, 1)
+        {
+            s.training.seed
+            for s in Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 64, i).trained()
+        }
+        for i in (0, 1)
     ]
     assert not seeds[0] & seeds[1]
 
@@ -264,18 +310,28 @@ def test_signals_of_a_state_do_not_depend_on_who_asks() -> None:
 def test_every_model_walks_cwrf_by_its_own_score() -> None:
     models = Setup(Data(), RandomHalves(100, dev=10, reference=10), MODEL, Schedule(3), 4).trained()
     by = models.score()
-    walked = models.rewind_weights(by, 0.01).hold_weights(by, 0.01).train(Schedule(1), RelaxLoss(0.5))
+    walked = (
+        models.rewind_weights(by, 0.01).hold_weights(by, 0.01).train(Schedule(1), RelaxLoss(0.5))
+    )
     for state, own, one in zip(models, by, walked, strict=True):
-        assert one == state.rewind_weights(own, 0.01).hold_weights(own, 0.01).train(Schedule(1), RelaxLoss(0.5))
+        assert one == state.rewind_weights(own, 0.01).hold_weights(own, 0.01).train(
+            Schedule(1), RelaxLoss(0.5)
+        )
         assert one.origin() == state and own.of == state
     with pytest.raises(BadInput, match="as many scores"):
         models.rewind_weights(by[:2], 0.01)
 
 
 def test_halvings_part_a_population_between_its_pairs() -> None:
-    whole = Setup(Data("fashion-mnist-small", 8), RandomHalves(100), Model("cnn4", 2), Schedule(1), 12).trained()
+    whole = Setup(
+        Data("fashion-mnist-small", 8), RandomHalves(100), Model("cnn4", 2), Schedule(1), 12
+    ).trained()
     assert whole.pairs == (0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5)
     found = whole.halvings(3)
     assert len(found) == 3 and found == whole.halvings(3) != whole.halvings(3, seed=1)
     for one, other in found:
-        assert {*one} | {*other} == {*whole} and not {*one.pairs} & {*other.pairs} and len(one) == len(other) == 6
+        assert (
+            {*one} | {*other} == {*whole}
+            and not {*one.pairs} & {*other.pairs}
+            and len(one) == len(other) == 6
+        )

@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 
-from lib import BadInput, registry
-from lib.data import readers
-from lib.data.formats import READERS
-from lib.recipe import Data
-from lib.registry import ENTRIES, Entry
+from leak_atlas import BadInput
+from leak_atlas.data import readers
+from leak_atlas.data.formats import READERS
+from leak_atlas.recipe import Data, registry
+from leak_atlas.recipe.registry import ENTRIES, Entry
 
 ALL = pytest.mark.parametrize("entry", ENTRIES.values(), ids=list(ENTRIES))
 
@@ -25,7 +25,9 @@ def test_facts_fit_each_other(entry: Entry) -> None:
     assert len(entry.mean) == len(entry.std) == channels
     assert all(0 < value < 1 for value in (*entry.mean, *entry.std))
     assert entry.title and entry.source and entry.licence
-    assert len(entry.digest) == 64 and all(len(file.digest) == (64 if entry.embedded else 32) for file in entry.files)
+    assert len(entry.digest) == 64 and all(
+        len(file.digest) == (64 if entry.embedded else 32) for file in entry.files
+    )
     assert all(len(file.digest) == 32 and file.url.startswith("http") for file in entry.downloads)
     assert entry.embedded or entry.folders
 
@@ -58,8 +60,12 @@ def test_digests_are_pinned(name: str, digest: str) -> None:
 
 
 def test_what_networks_read_of_a_set_is_pinned() -> None:
-    """Shape, classes and moments are in no key: where one of them is corrected, `Data` needs a new revision."""
-    facts = [(e.name, e.kind, e.shape, e.classes, e.mean, e.std) for _, e in sorted(ENTRIES.items())]
+    """Shape, classes and moments are in no key: where one of them is corrected, `Data` needs a new
+    revision.
+    """
+    facts = [
+        (e.name, e.kind, e.shape, e.classes, e.mean, e.std) for _, e in sorted(ENTRIES.items())
+    ]
     assert hashlib.sha256(repr(facts).encode()).hexdigest()[:16] == "7b56fc79ed76039c"
 
 
@@ -72,14 +78,17 @@ def test_keys_of_recipes_stay() -> None:
         Data("cifar10"): "3a7dd92427426626603f354892b4134ea88de2f7336757d2e157a651216a0ee6",
         Data("cifar100"): "5a496e4fb9dc2d30e685372a68f99267a72aeb3040f129e469b0f4cba328cb2f",
         Data("mnist"): "86c9815ea73efcefd55b7740175bb4cf941affa7ba8f41b18e80b22af82c7fbd",
-        Data("tinyimagenet32-half"): "9cd65ecaf5b6f3362a9497ccffe30316f8a059a8c02511113833faab0363d674",
+        Data(
+            "tinyimagenet32-half"
+        ): "9cd65ecaf5b6f3362a9497ccffe30316f8a059a8c02511113833faab0363d674",
     }
     assert {data.key for data in keys} == set(keys.values())
     assert all(data.key == key for data, key in keys.items())
 
 
 @pytest.mark.parametrize(
-    "name", [entry.name for entry in ENTRIES.values() if entry.embedded and entry.format != "digits"]
+    "name",
+    [entry.name for entry in ENTRIES.values() if entry.embedded and entry.format != "digits"],
 )
 def test_embedded_files_are_the_pinned_ones(name: str) -> None:
     entry = registry.find(name)
@@ -93,7 +102,9 @@ def test_embedded_files_are_the_pinned_ones(name: str) -> None:
 def test_moments_are_those_of_the_train_part(name: str) -> None:
     entry = registry.find(name)
     pixels = readers.load(entry.name).x[: entry.train] / 255
-    assert np.isclose(pixels.mean(), entry.mean[0], atol=5e-5) and np.isclose(pixels.std(), entry.std[0], atol=5e-5)
+    assert np.isclose(pixels.mean(), entry.mean[0], atol=5e-5) and np.isclose(
+        pixels.std(), entry.std[0], atol=5e-5
+    )
 
 
 def test_classes_of_tiny_imagenet() -> None:
@@ -106,7 +117,11 @@ def test_classes_of_tiny_imagenet() -> None:
 
 def test_sets_that_come_as_one_archive() -> None:
     """Without digests of the files in it, the parts hold the same number of each class."""
-    alone = [entry for entry in ENTRIES.values() if entry.archive == entry.files[0] and not entry.embedded]
+    alone = [
+        entry
+        for entry in ENTRIES.values()
+        if entry.archive == entry.files[0] and not entry.embedded
+    ]
     assert {entry.name for entry in alone} == {"tinyimagenet", "cinic10", "dbpedia14", "chmnist"}
     for entry in alone:
         assert re.match("https?://", entry.files[0].url)
@@ -114,12 +129,16 @@ def test_sets_that_come_as_one_archive() -> None:
 
 
 def test_originals_are_named_until_they_are_added() -> None:
-    assert {name: (one.bits, one.classes, one.size) for name, one in registry.ORIGINALS.items()} == {
+    assert {
+        name: (one.bits, one.classes, one.size) for name, one in registry.ORIGINALS.items()
+    } == {
         "purchase100": (600, 100, 197_324),
         "texas100": (6_169, 100, 67_330),
     }
     assert not set(registry.ORIGINALS) & set(ENTRIES)
-    with pytest.raises(BadInput, match=r"run `.*-m lib.data add purchase100 dataset_purchase`"):
+    with pytest.raises(
+        BadInput, match=r"run `.*-m leak_atlas.data add purchase100 dataset_purchase`"
+    ):
         Data("purchase100")
 
 
@@ -150,9 +169,13 @@ def test_a_misspelt_name_is_answered_with_the_nearest() -> None:
 
 
 def test_facts_need_no_libraries() -> None:
-    code = "import sys, lib.registry; print([m for m in ('numpy', 'torch', 'sklearn') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
-    code = (
-        "import sys, lib.data.readers, lib.data.designs; print([m for m in ('torch', 'sklearn') if m in sys.modules])"
+    code = "import sys, leak_atlas.recipe.registry; print([m for m in ('numpy', 'torch', 'sklearn') if m in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()
+        == "[]"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+    code = "import sys, leak_atlas.data.readers, leak_atlas.data.designs; print([m for m in ('torch', 'sklearn') if m in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()
+        == "[]"
+    )

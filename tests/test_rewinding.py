@@ -5,12 +5,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import BadInput
-from lib.data.resident import Resident
-from lib.models import Net, build
-from lib.recipe import Model, RelaxLoss, Schedule
-from lib.rewinding import both, hold, hold_weights, places, rewind, rewind_weights
-from lib.training.loop import fit
+from leak_atlas import BadInput
+from leak_atlas.data.resident import Resident
+from leak_atlas.models import Net, build
+from leak_atlas.recipe import Model, RelaxLoss, Schedule
+from leak_atlas.rewinding import either, freeze, freeze_weights, places, rewind, rewind_weights
+from leak_atlas.training.loop import fit
 
 MODEL = Model("resnet18", width=4)
 PARTS = Net.PARTS
@@ -25,13 +25,19 @@ def images(n: int = 24) -> Resident:
 def states() -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
     """A trained state and its initialisation, different in every tensor."""
     init = build(MODEL, 1, 3, 0).state_dict()
-    return {name: value + (0.01 if value.is_floating_point() else 1) for name, value in init.items()}, init
+    return {
+        name: value + (0.01 if value.is_floating_point() else 1) for name, value in init.items()
+    }, init
 
 
 def test_places_are_parts_and_blocks_in_order() -> None:
     found = places(states()[0])
     assert [place for place in found if "." not in place] == list(PARTS)
-    assert [place for place in found if place.startswith("stage4")] == ["stage4", "stage4.0", "stage4.1"]
+    assert [place for place in found if place.startswith("stage4")] == [
+        "stage4",
+        "stage4.0",
+        "stage4.1",
+    ]
     assert found["stage4"] == found["stage4.0"] < found["stage4.1"] < found["head"]
     assert list(found.values()) == sorted(found.values())
 
@@ -46,18 +52,25 @@ def test_rewound_from_the_stem_is_the_initialisation() -> None:
 @given(st.sampled_from([*PARTS, "stage1.1", "stage4.1"]))
 def test_rewind_and_hold_meet_at_the_boundary(place: str) -> None:
     trained, init = states()
-    rewound, held = rewind(trained, init, place), hold(trained, place)
+    rewound, held = rewind(trained, init, place), freeze(trained, place)
     for name in trained:
         front = name in held
         assert torch.equal(rewound[name], trained[name] if front else init[name])
-        assert front == (not name.startswith(place) and places(trained)[name.split(".")[0]] <= places(trained)[place])
+        assert front == (
+            not name.startswith(place)
+            and places(trained)[name.split(".")[0]] <= places(trained)[place]
+        )
         if front:
-            assert held[name].dtype == torch.bool and held[name].shape == trained[name].shape and held[name].all()
+            assert (
+                held[name].dtype == torch.bool
+                and held[name].shape == trained[name].shape
+                and held[name].all()
+            )
 
 
 def test_what_is_held_later_is_all_the_rest() -> None:
     trained, _ = states()
-    early, late = hold(trained, "stage3.1"), hold(trained, "stage3.1", later=True)
+    early, late = freeze(trained, "stage3.1"), freeze(trained, "stage3.1", later=True)
     assert not early.keys() & late.keys() and [*early, *late] == list(trained)
 
 
@@ -65,8 +78,8 @@ def test_statistics_are_rewound_and_held_too() -> None:
     trained, init = states()
     statistic = "stage4.0.norm1.running_var"
     assert torch.equal(rewind(trained, init, "stage4")[statistic], init[statistic])
-    assert {statistic, "stage4.0.norm1.num_batches_tracked"} <= set(hold(trained, "head"))
-    assert not hold(trained, "stem")
+    assert {statistic, "stage4.0.norm1.num_batches_tracked"} <= set(freeze(trained, "head"))
+    assert not freeze(trained, "stem")
 
 
 def test_unknown_place_is_named() -> None:
@@ -74,7 +87,7 @@ def test_unknown_place_is_named() -> None:
     with pytest.raises(BadInput, match=r"no part 'stage5'; did you mean 'stage"):
         rewind(trained, init, "stage5")
     with pytest.raises(BadInput, match=r"there is: .*stage1"):
-        hold(trained, "classifier-of-the-thing")
+        freeze(trained, "classifier-of-the-thing")
 
 
 def test_another_architecture_is_refused() -> None:
@@ -88,9 +101,11 @@ def test_held_is_held_through_a_training(optimizer: str) -> None:
     net = build(MODEL, 1, 3, 0)
     start = rewind(trained, init, "stage4")
     net.load_state_dict(start)
-    held = hold(start, "stage4")
+    held = freeze(start, "stage4")
     schedule = Schedule(2, batch=8, optimizer=optimizer, lr=0.01, weight_decay=0.1)
-    end = fit(net, images(), torch.arange(24), schedule, RelaxLoss(0.5), seed=0, held=held).states["last"]
+    end = fit(net, images(), torch.arange(24), schedule, RelaxLoss(0.5), seed=0, held=held).states[
+        "last"
+    ]
     for name, value in end.items():
         if name in held:
             assert torch.equal(value, trained[name]), name
@@ -102,7 +117,10 @@ def masks(share: float) -> dict[str, torch.Tensor]:
     """Of a random share of each weight; biases and statistics have none."""
     generator = torch.Generator().manual_seed(0)
     weights = {name: value for name, value in states()[0].items() if name.endswith("weight")}
-    return {name: torch.rand(value.shape, generator=generator) < share for name, value in weights.items()}
+    return {
+        name: torch.rand(value.shape, generator=generator) < share
+        for name, value in weights.items()
+    }
 
 
 @settings(deadline=None)
@@ -113,7 +131,9 @@ def test_weights_go_back_to_the_bit_and_nothing_else_does(share: float) -> None:
     found = rewind_weights(trained, init, chosen)
     for name, value in found.items():
         mask = chosen.get(name, torch.zeros_like(value, dtype=torch.bool))
-        assert torch.equal(value[mask], init[name][mask]) and torch.equal(value[~mask], trained[name][~mask])
+        assert torch.equal(value[mask], init[name][mask]) and torch.equal(
+            value[~mask], trained[name][~mask]
+        )
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
@@ -124,21 +144,33 @@ def test_held_weights_keep_their_bits_while_statistics_go_on(optimizer: str, res
     start = rewind_weights(trained, init, chosen)
     net = build(MODEL, 1, 3, 0)
     net.load_state_dict(start)
-    held = hold_weights(start, chosen, rest)
+    held = freeze_weights(start, chosen, rest)
     schedule = Schedule(2, batch=8, optimizer=optimizer, lr=0.01, weight_decay=0.1)
-    end = fit(net, images(), torch.arange(24), schedule, RelaxLoss(0.5), seed=0, held=held).states["last"]
+    end = fit(net, images(), torch.arange(24), schedule, RelaxLoss(0.5), seed=0, held=held).states[
+        "last"
+    ]
     for name, value in end.items():
         if name.endswith(("running_mean", "running_var", "num_batches_tracked")):
             assert name not in held and not torch.equal(value, start[name]), name
             continue
         mask = held.get(name, torch.zeros_like(value, dtype=torch.bool))
         assert torch.equal(value[mask], start[name][mask]), name
-        expected = ~chosen[name] if rest and name in chosen else chosen.get(name, torch.full_like(mask, rest))
+        expected = (
+            ~chosen[name]
+            if rest and name in chosen
+            else chosen.get(name, torch.full_like(mask, rest))
+        )
         assert torch.equal(mask, expected)
         assert mask.all() or not torch.equal(value[~mask], start[name][~mask]), name
 
 
 def test_masks_of_several_edits_are_joined() -> None:
-    one, other = {"a": torch.tensor([True, False])}, {"a": torch.tensor([False, False]), "b": torch.tensor([True])}
-    assert {name: mask.tolist() for name, mask in both(one, other).items()} == {"a": [True, False], "b": [True]}
+    one, other = (
+        {"a": torch.tensor([True, False])},
+        {"a": torch.tensor([False, False]), "b": torch.tensor([True])},
+    )
+    assert {name: mask.tolist() for name, mask in either(one, other).items()} == {
+        "a": [True, False],
+        "b": [True],
+    }
     assert one["a"].tolist() == [True, False]

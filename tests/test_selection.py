@@ -6,10 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from lib import BadInput, selection
+from leak_atlas import BadInput
+from leak_atlas.engine import selection
 
 SCORES = st.lists(
-    arrays.arrays(np.float32, arrays.array_shapes(max_dims=3, max_side=5), elements=st.sampled_from([0, 0.5, 1, 2])),
+    arrays.arrays(
+        np.float32,
+        arrays.array_shapes(max_dims=3, max_side=5),
+        elements=st.sampled_from([0, 0.5, 1, 2]),
+    ),
     min_size=1,
     max_size=4,
 ).map(lambda each: {f"t{i}": array for i, array in enumerate(each)})
@@ -17,12 +22,16 @@ SCORES = st.lists(
 
 @settings(deadline=None)
 @given(SCORES, st.floats(0, 1))
-def test_exactly_so_many_are_chosen_and_ties_go_to_the_first(scores: dict[str, np.ndarray], share: float) -> None:
+def test_exactly_so_many_are_chosen_and_ties_go_to_the_first(
+    scores: dict[str, np.ndarray], share: float
+) -> None:
     flat = np.concatenate([array.ravel() for array in scores.values()])
     count = round(share * flat.size)
     for choose, sign in ((selection.highest, -1), (selection.lowest, 1)):
         masks = choose(scores, share)
-        assert {name: mask.shape for name, mask in masks.items()} == {name: a.shape for name, a in scores.items()}
+        assert {name: mask.shape for name, mask in masks.items()} == {
+            name: a.shape for name, a in scores.items()
+        }
         chosen = np.concatenate([mask.ravel() for mask in masks.values()])
         expected = np.zeros(flat.size, bool)
         expected[np.argsort(sign * flat, kind="stable")[:count]] = True

@@ -8,10 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lib import BadInput, paths, store
+from leak_atlas import BadInput
+from leak_atlas.engine import paths, store
 
 KEY = "ab" + 62 * "0"
-ARRAYS = {"x": np.arange(6, dtype=np.float32).reshape(2, 3), "flag": np.asarray([True, False]), "n": np.asarray(3)}
+ARRAYS = {
+    "x": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "flag": np.asarray([True, False]),
+    "n": np.asarray(3),
+}
 
 
 def put(key: str = KEY) -> None:
@@ -25,7 +30,9 @@ def test_what_is_written_is_read() -> None:
     assert entry.record == {"kind": "Test", "n": 1}
     for name, array in ARRAYS.items():
         assert np.array_equal(entry.arrays[name], array) and entry.arrays[name].dtype == array.dtype
-    assert list(entry.arrays) == list(ARRAYS), "the order of a state dict is the order of its layers"
+    assert list(entry.arrays) == list(ARRAYS), (
+        "the order of a state dict is the order of its layers"
+    )
     assert list(store.listing()) == [KEY]
     assert store.describe(KEY)["meta"] == {"seconds": 1.0}
 
@@ -69,12 +76,14 @@ def test_a_missing_key_is_a_key_error() -> None:
 
 
 def test_what_a_killed_writer_leaves_is_no_entry_and_is_swept() -> None:
-    """A process is killed between writing the files and moving them: the store has nothing, the next run cleans up."""
+    """A process is killed between writing the files and moving them: the store has nothing, the
+    next run cleans up.
+    """
     script = textwrap.dedent(f"""
         import os, signal
         from pathlib import Path
         import numpy as np
-        from lib import store
+        from leak_atlas.engine import store
         Path.rename = lambda self, to: os.kill(os.getpid(), signal.SIGKILL)
         store.write("{KEY}", {{}}, {{"x": np.zeros(3)}}, {{}})
     """)
@@ -87,7 +96,9 @@ def test_what_a_killed_writer_leaves_is_no_entry_and_is_swept() -> None:
     assert store.has(KEY)
 
 
-def test_a_store_that_cannot_be_written_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_written_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     file = tmp_path / "file"
     file.write_text("in the way")
     monkeypatch.setenv("LEAK_ATLAS_STORE", str(file / "store"))
@@ -97,7 +108,9 @@ def test_a_store_that_cannot_be_written_says_so(monkeypatch: pytest.MonkeyPatch,
 
 def test_a_read_only_store_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     if os.geteuid() == 0:
-        monkeypatch.setattr(Path, "rename", lambda *_: (_ for _ in ()).throw(OSError(30, "Read-only file system")))
+        monkeypatch.setattr(
+            Path, "rename", lambda *_: (_ for _ in ()).throw(OSError(30, "Read-only file system"))
+        )
     else:
         paths.store().mkdir(parents=True)
         paths.store().chmod(stat.S_IRUSR | stat.S_IXUSR)

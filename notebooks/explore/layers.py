@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -18,7 +16,7 @@
 # The claims are judged elsewhere (`layers/fig01`, `fig03`, `fig06`, `fig10`, `own01`); nothing here is a verdict.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data)
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data)
 pixels = 16  # side of the images, pixels, after area resize
 models = ["resnet10", "resnet18"]  # architectures of A and of B, to begin with
 width = 8  # channels of stage 1
@@ -35,10 +33,10 @@ seed = 1  # seed of halves, initialisations and orders
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from lib import lab, report
-from lib.explore import layers
-from lib.explore.setting import Setting
-from lib.recipe import Augment, CrossEntropy, Data, Halves, Model, RelaxLoss, Schedule, self_audit
+from leak_atlas import lab, report
+from leak_atlas.explore import layers
+from leak_atlas.explore.setting import Setting
+from leak_atlas.recipe import Augment, CrossEntropy, Data, Halves, Model, RelaxLoss, Schedule, self_audit
 
 # %% [markdown]
 # ## A and B, to begin with

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -18,7 +16,7 @@
 # The claims are judged elsewhere (`pruning/fig07_fig08` and its neighbours); nothing here is a verdict.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data)
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data)
 pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 16  # channels of stage 1
@@ -45,10 +43,10 @@ seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from lib import lab, report
-from lib.explore import pruning
-from lib.explore.pruning import Pruning
-from lib.recipe import PPB, SAMIA, AdversarialRegularization, CrossEntropy, Data, LiRA, Model, Schedule, Setup, Threshold, VictimAttacker
+from leak_atlas import lab, report
+from leak_atlas.explore import pruning
+from leak_atlas.explore.pruning import Pruning
+from leak_atlas.recipe import PPB, SAMIA, AdversarialRegularization, CrossEntropy, Data, LiRA, Model, Schedule, Setup, Threshold, VictimAttacker
 
 # %% [markdown]
 # ## The networks, and how they are attacked

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -19,7 +17,7 @@
 # The claims are judged elsewhere (`samples/`); nothing here is a verdict.
 
 # %% tags=["parameters"]
-data = ["digits-bits", "fashion-mnist-small"]  # data sets (python -m lib.data); of each list below an entry is theirs
+data = ["digits-bits", "fashion-mnist-small"]  # data sets (python -m leak_atlas.data); of each list below an entry is theirs
 pixels = [0, 16]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc", "resnet10"]  # architectures
 width = [256, 8]  # units of a layer (published), or channels of stage 1
@@ -47,10 +45,10 @@ seed = 2  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from lib import lab, report
-from lib.explore import samples
-from lib.explore.samples import Samples
-from lib.recipe import RMR, Data, LiRA, Model, Schedule, Setup, Threshold, VictimAttacker
+from leak_atlas import lab, report
+from leak_atlas.explore import samples
+from leak_atlas.explore.samples import Samples
+from leak_atlas.recipe import RMR, Data, LiRA, Model, Schedule, Setup, Threshold, VictimAttacker
 
 # %% [markdown]
 # ## The networks, their scores, and how they are attacked

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -20,7 +18,7 @@
 # The claims are judged elsewhere (`time/`); nothing here is a verdict.
 
 # %% tags=["parameters"]
-axis = ["fashion-mnist-small", "digits"]  # data sets that can be chosen (python -m lib.data); the first one is trained
+axis = ["fashion-mnist-small", "digits"]  # data sets that can be chosen (python -m leak_atlas.data); the first one is trained
 axis_pixels = [8, 0]  # side of their images, pixels, after area resize; 0: as they are
 model = "cnn4"  # architecture
 width = 8  # channels of stage 1
@@ -39,10 +37,10 @@ seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from lib import lab, report
-from lib.explore import time
-from lib.explore.time import Time
-from lib.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
+from leak_atlas import lab, report
+from leak_atlas.explore import time
+from leak_atlas.explore.time import Time
+from leak_atlas.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
 
 # %% [markdown]
 # ## The networks, their judges, and how they are attacked

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -18,7 +16,7 @@
 # The claims are judged elsewhere (`weights/fig04b` and its neighbours); nothing here is a verdict.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data)
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data)
 pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 8  # channels of stage 1
@@ -42,10 +40,10 @@ seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from lib import lab, report
-from lib.explore import weights
-from lib.explore.rewinding import Rewinding
-from lib.recipe import (
+from leak_atlas import lab, report
+from leak_atlas.explore import weights
+from leak_atlas.explore.rewinding import Rewinding
+from leak_atlas.recipe import (
     RMIA,
     SNIP,
     Change,

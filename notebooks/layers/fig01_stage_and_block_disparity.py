@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -29,7 +27,7 @@
 # (draw 0 of `quick`: .017 [.000, .030]). Onsets keep .02.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "resnet18"  # architecture (paper: resnet152)
 width = 8  # channels of stage 1 (paper: 64)
@@ -54,10 +52,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Pair, Schedule, Setup, Signals, seed_floors, self_audit
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import disparity
+from leak_atlas.recipe import Augment, Data, Halves, Model, Pair, Schedule, Setup, Signals, seed_floors, self_audit
 
 silent, little, ours = 0.04, 0.05, "Fig. 1 (ours)"
 jump = "|AUC − 0.5| of stage 4 minus the largest of stages 1-3"
@@ -174,7 +171,7 @@ report.judge(
     abrupt=audit.least(disparity.contrast(*read[name, "euclidean"], last, early) for name in ("own order", "common order")),
     abrupt_ours=audit.least(disparity.contrast(*read["own order", m], last, early) for m in ("direction", "aligned")),
     grows=grown,
-    order=disparity.versus(read["common order", "euclidean"], [each[:common_pairs] for each in read["own order", "euclidean"]], last),
+    order=disparity.setting_difference(read["common order", "euclidean"], [each[:common_pairs] for each in read["own order", "euclidean"]], last),
     planted=late,
     planted_seen=disparity.strength(auc["planted", "direction"][early[1]]),
     checks={"planted": learnt_by_heart, "planted_seen": learnt_by_heart},

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -31,7 +29,7 @@
 # Rules were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
@@ -50,9 +48,9 @@ seed = 1  # seed of halves, initialisations and orders
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from lib import audit, lab, report
-from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Population, Schedule, Setup, Signals, Threshold, seed_floors, self_audit
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import disparity
+from leak_atlas.recipe import Augment, Data, Halves, Model, Population, Schedule, Setup, Signals, Threshold, seed_floors, self_audit
 
 jump, ours = "|AUC − 0.5| of stage 4 minus the largest of stages 1-3", "Fig. 3 (ours)"
 fall, same = "|AUC − 0.5| of stage 4, without minus with augmentation", "paired: same seeds, same halves"
@@ -102,7 +100,7 @@ parts = results[distances["with"][0]].parts
 early, last = [parts.index(f"stage{i}") for i in (1, 2, 3)], parts.index("stage4")
 measures = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)"}
 read, profiles, _, onsets = disparity.survey(results, distances, floors, measures, parts, 0.02)
-falls = {measure: disparity.versus(read["without", measure], read["with", measure], last) for measure in measures}
+falls = {measure: disparity.setting_difference(read["without", measure], read["with", measure], last) for measure in measures}
 told = "weakens" if falls["euclidean"].low > 0 else "does not surely weaken"
 leads = {m: disparity.contrast(*read["with", m], last, early) for m in measures}
 sure = [m.replace("euclidean", "distance") for m, each in leads.items() if each.low > 0]

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -26,7 +24,7 @@
 # Rules were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
@@ -47,9 +45,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 from itertools import combinations, pairwise
 
-from lib import audit, lab, report
-from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Population, Schedule, Setup, Signals, Threshold, seed_floors, self_audit
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import disparity
+from leak_atlas.recipe import Augment, Data, Halves, Model, Population, Schedule, Setup, Signals, Threshold, seed_floors, self_audit
 
 same, rise = "paired: same seeds, same halves", "largest rise of |AUC − 0.5| of stage 4 from a map to a larger one"
 claims = report.claims(
@@ -98,7 +96,7 @@ def goes(change):
     return "grows" if change.low > 0 else "shrinks" if change.high < 0 else "stays about as it is"
 
 
-grown = {(m, *rise): disparity.versus(*(read[stride, m] for stride in rise), last) for m in measures for rise in rises}
+grown = {(m, *rise): disparity.setting_difference(*(read[stride, m] for stride in rise), last) for m in measures for rise in rises}
 report.profile(
     [row for (stride, m), each in profiles.items() for row in report.rows(parts, each, map=side[stride], measure=measures[m])],
     hue="map", facet="measure", begins="stage4", ylabel="AUC, unseen against seen by M_h1",

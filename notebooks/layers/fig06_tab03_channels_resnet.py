@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -26,7 +24,7 @@
 # Rules were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
@@ -48,10 +46,9 @@ from dataclasses import replace
 from itertools import pairwise, permutations
 
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Population, Schedule, Setup, Signals, Threshold, self_audit
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import disparity
+from leak_atlas.recipe import Augment, Data, Halves, Model, Population, Schedule, Setup, Signals, Threshold, self_audit
 
 growth, same = "|AUC − 0.5| of stage 4, widest minus narrowest", "paired: same seeds, same halves"
 claims = report.claims(
@@ -94,7 +91,7 @@ def goes(change):
     return "grows" if change.low > 0 else "shrinks" if change.high < 0 else "stays about as it is"
 
 
-grown = {(m, *two): disparity.versus(*(read[count, m] for count in two), last) for m in measures for two in permutations(channels, 2)}
+grown = {(m, *two): disparity.setting_difference(*(read[count, m] for count in two), last) for m in measures for two in permutations(channels, 2)}
 report.profile(
     [row for (count, m), each in profiles.items() for row in report.rows(parts, each, channels=count, measure=measures[m])],
     hue="channels", facet="measure", begins="stage4", ylabel="AUC, unseen against seen by M_h1",
@@ -111,7 +108,7 @@ WAYS = ("direction", "length_a", "length_b")
 rows = []
 for count, each in distances.items():
     pool_of = [(found, np.asarray(found["seen_a"], bool)) for found in (results[step] for step in each)]
-    carried = [disparity.carriers(*(np.asarray(found[way])[:, kept] for way in WAYS), np.asarray(found["seen_b"])[kept]) for found, kept in pool_of]
+    carried = [disparity.gap_shares(*(np.asarray(found[way])[:, kept] for way in WAYS), np.asarray(found["seen_b"])[kept]) for found, kept in pool_of]
     names = {"direction": "wider angle", "scale": "shorter features", "length": "lengths differ", "joint": "angle with length"}
     rows.append({"channels": count} | {words: audit.over([float(share[name][last]) for share in carried]) for name, words in names.items()})
 report.table(rows, caption=f"Shares of the gap in stage 4, means over {pairs} pairs")

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -30,7 +28,7 @@
 # objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 families = {"resnet": ["resnet10", "resnet18"], "vgg": ["vgg11", "vgg19"], "atm": ["atm-xt", "atm-t"]}  # shallowest first (paper: all its sizes)
 width = 8  # channels of stage 1 (paper: 64)
@@ -54,10 +52,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization import disparity
-from lib.recipe import Anatomy, Augment, Data, Halves, Model, Schedule, Setup, Signals, StageProbe, self_audit
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import disparity
+from leak_atlas.recipe import Anatomy, Augment, Data, Halves, Model, Schedule, Setup, Signals, StageProbe, self_audit
 
 few_paper, ours = "section 3.3, with few numbers", {"paper": "our question", "margin": points}
 claims = report.claims(

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -24,7 +22,7 @@
 # and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64); the last two stages then have maps of one pixel
 models = ["vgg11", "vgg19"]  # the shallow and the deep architecture (paper: these)
 width = 8  # channels of stage 1 (paper: 64)
@@ -45,10 +43,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import disparity
+from leak_atlas.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
 fig, ours = {"paper": "Fig. 9", "margin": worth}, {"paper": "our question", "margin": worth}
 claims = report.claims(
@@ -128,7 +125,7 @@ report.curves(
 # %%
 place = {shallow: depth[shallow] - 2, deep: round((depth[shallow] - 2) / (depth[shallow] - 1) * (depth[deep] - 1))}
 there = {key: ([np.asarray(d)[[place[key[0]]]] for d in found], seen) for key, (found, seen) in convs.items()}
-ahead = {m: disparity.versus(there[deep, m], there[shallow, m], 0) for m in whats}
+ahead = {m: disparity.setting_difference(there[deep, m], there[shallow, m], 0) for m in whats}
 report.table(
     [
         {"AUC by": whats[m], "leaves 0.5": ", ".join(told[model, m] for model in models)}
@@ -141,10 +138,10 @@ report.table(
 
 # %%
 fitted, accuracy = ({model: [float(results[s][f"accuracy_{who}"]) for s in signals[model]] for model in models} for who in ("member", "test"))
-gain = {m: disparity.versus(read[deep, m], read[shallow, m], last) for m in names}
+gain = {m: disparity.setting_difference(read[deep, m], read[shallow, m], last) for m in names}
 fits = [i for i in range(pairs) if min(fitted[model][i] for model in models) >= fit]
 some = {key: ([found[0][i] for i in fits], [found[1][i] for i in fits]) for key, found in read.items()}
-alike = {m: disparity.versus(some[deep, m], some[shallow, m], last) for m in names if fits}
+alike = {m: disparity.setting_difference(some[deep, m], some[shallow, m], last) for m in names if fits}
 report.table(
     [
         {
@@ -169,7 +166,7 @@ report.table(
 # %%
 report.judge(
     claims,
-    earlier_in_the_deeper=audit.largest(disparity.versus(read[deep, "euclidean"], read[shallow, "euclidean"], part) for part in early),
+    earlier_in_the_deeper=audit.largest(disparity.setting_difference(read[deep, "euclidean"], read[shallow, "euclidean"], part) for part in early),
     earlier_by_layers=ahead["euclidean"],
     earlier_by_layers_direction=ahead["direction"],
     early_stages_are_silent=audit.largest(disparity.strength(profiles[model, "euclidean"][i]) for model in models for i in early),

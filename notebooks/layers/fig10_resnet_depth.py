@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -22,7 +20,7 @@
 # on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 models = ["resnet10", "resnet18"]  # architectures, shallowest first (paper: resnet18, 34, 50, 101, 152)
 width = 8  # channels of stage 1 (paper: 64)
@@ -41,9 +39,9 @@ seed = 1  # seed of halves, initialisations and orders
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from lib import audit, lab, report
-from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import disparity
+from leak_atlas.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
 fig, ours = {"paper": "Fig. 10", "margin": worth}, {"paper": "our question", "margin": worth}
 claims = report.claims(
@@ -80,7 +78,7 @@ names = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − 
 read, profiles, controls, onsets = disparity.survey(results, distances, floors, names, parts, margin)
 early, last = [parts.index(f"stage{i}") for i in (1, 2, 3)], parts.index("stage4")
 shallow, deep = models[0], models[-1]
-change = {m: disparity.versus(read[deep, m], read[shallow, m], last) for m in names}
+change = {m: disparity.setting_difference(read[deep, m], read[shallow, m], last) for m in names}
 first = {model: results[distances[model][0]] for model in models}
 third = {model: profiles[model, "euclidean"][last - 1] for model in models}
 sides = {model: "closer" if e.high < 0.5 else "farther" if e.low > 0.5 else "surely on neither side" for model, e in third.items()}

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -32,7 +30,7 @@
 # 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
@@ -60,10 +58,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 import numpy as np
-
-from lib import audit, lab, report
-from lib.data.designs import Role
-from lib.recipe import RMIA, Augment, Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Setup, Threshold, self_audit
+from leak_atlas import audit, lab, report
+from leak_atlas.data.designs import Role
+from leak_atlas.recipe import RMIA, Augment, Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Setup, Threshold, self_audit
 
 level = {"control": "accuracy is compared at equal AUC of RMIA, along the epochs of ordinary training", "margin": 0.025}
 same = {"control": "the same alpha, which acts less in few epochs; paired over targets", "margin": 0.035}

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -30,7 +28,7 @@
 # objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-100
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR-100
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
@@ -60,9 +58,8 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 import numpy as np
-
-from lib import audit, lab, recipe, report
-from lib.data.designs import Role
+from leak_atlas import audit, lab, recipe, report
+from leak_atlas.data.designs import Role
 
 change = "test accuracy at equal leak, in PPTP minus from scratch"
 beside = {"paper": "Fig. 13", "control": "both at equal leak to one attack along the epochs of ordinary training, mean over strengths"}

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -29,7 +27,7 @@
 # hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
@@ -58,8 +56,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 import numpy as np
-
-from lib import audit, lab, recipe, report
+from leak_atlas import audit, lab, recipe, report
 
 level, change = "test accuracy at equal leak", "in PPTP minus from scratch"
 line = {"paper": "Fig. 14", "margin": 0.03, "control": "at equal AUC of RMIA, against the line of strengths from scratch"}

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -28,7 +26,7 @@
 # settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
@@ -58,8 +56,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 import numpy as np
-
-from lib import audit, lab, recipe, report
+from leak_atlas import audit, lab, recipe, report
 
 area, left = "RMIA's AUC, in PPTP minus from scratch", "TPR, in PPTP minus from scratch, at equal area"
 same = {"paper": "Fig. 15", "control": "the same strength, which acts less in fewer epochs; paired over targets"}

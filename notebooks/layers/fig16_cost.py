@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -29,7 +27,7 @@
 # and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-100
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR-100
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
@@ -59,9 +57,8 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 import numpy as np
-
-from lib import audit, lab, report
-from lib.recipe import Anatomy, Augment, Cost, Data, Model, RandomHalves, RelaxLoss, Schedule, Setup
+from leak_atlas import audit, lab, report
+from leak_atlas.recipe import Anatomy, Augment, Cost, Data, Model, RandomHalves, RelaxLoss, Schedule, Setup
 
 ratio = {"paper": "Fig. 16", "margin": 0.1, "control": "equal batch, objective, augmentation; same run"}
 of_accuracy = f"test accuracy, PPTP from {cuts[-1]}, "

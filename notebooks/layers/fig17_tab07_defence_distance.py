@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -31,7 +29,7 @@
 # Rules were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
@@ -53,9 +51,8 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
-
-from lib import audit, lab, report
-from lib.recipe import Augment, Data, Distance, Halves, Model, RelaxLoss, Schedule, Setup, Signals, self_audit
+from leak_atlas import audit, lab, report
+from leak_atlas.recipe import Augment, Data, Distance, Halves, Model, RelaxLoss, Schedule, Setup, Signals, self_audit
 
 mild, strong = min(alphas), max(alphas)
 chance, accurate = "P(a sample is farther under RelaxLoss), ", "test accuracy, RelaxLoss minus half of the data"

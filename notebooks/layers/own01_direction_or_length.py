@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -31,7 +29,7 @@
 # Rules were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data)
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data)
 pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 8  # channels of stage 1
@@ -49,10 +47,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization import disparity
-from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import disparity
+from leak_atlas.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
 
 ours, seeds = {"paper": "our own"}, "two seeds on the same data"
 claims = report.claims(
@@ -105,7 +102,7 @@ report.profile(
 
 # %%
 found = [results[step] for step in distances]
-shares = [disparity.carriers(one["direction"], one["length_a"], one["length_b"], one["seen_b"]) for one in found]
+shares = [disparity.gap_shares(one["direction"], one["length_a"], one["length_b"], one["seen_b"]) for one in found]
 shares = [share | {"lengths in all": share["length"] + share["scale"]} for share in shares]
 carriers = {name: [audit.over(column) for column in np.stack([share[name] for share in shares]).T] for name in shares[0]}
 main, net = max(list(carriers)[:4], key=lambda name: carriers[name][last].value), carriers["lengths in all"][last]
@@ -119,7 +116,7 @@ report.profile(
 known, new = (np.array([[part.value for part in disparity.cka(results[step], side)] for step in rotated]).T for side in (True, False))
 alike = [audit.paired_difference(a, b) for a, b in zip(known, new, strict=True)]
 said = {f"AUC, {names[m]}": each for m, each in profiles.items()} | {f"gap by {name}": each for name, each in carriers.items()}
-ahead = [disparity.versus(read["direction"], read["euclidean"], i) for i in range(len(parts))]
+ahead = [disparity.setting_difference(read["direction"], read["euclidean"], i) for i in range(len(parts))]
 said |= {"|AUC − 0.5|, direction minus Euclidean": ahead, "CKA, seen minus unseen": alike}
 rows = [{"quantity": name} | dict(zip(parts, each, strict=True)) for name, each in said.items()]
 report.table(rows, caption=f"Over {pairs} pairs; the gap is that of mean squared distances, unseen minus seen, over their mean")
@@ -137,7 +134,7 @@ report.judge(
     shorter=profiles["length"][last],
     opposed=net,
     understates=ahead[last],
-    rotation=disparity.versus(read["aligned"], (plain, read["aligned"][1]), last),
+    rotation=disparity.setting_difference(read["aligned"], (plain, read["aligned"][1]), last),
     cka=alike[last],
     regime={"member accuracy": audit.over(fitted), "test accuracy": audit.over(learned)},
 )

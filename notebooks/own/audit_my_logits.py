@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -9,83 +7,83 @@
 # ---
 
 # %% [markdown]
-# # Who can be told to be in my target's training data?
+# # Does my model leak who is in its training data?
 #
-# Logits of your own network, and of its shadows if you have some, go through every attack that reads logits: thresholds on
-# the target's own signals, LiRA, RMIA, BASE, and a network that learns from the shadows. Set `file`, or run
-# `.venv/bin/python -m lib.audit mine.npz`. Without a file small networks are trained here, as an example.
-#
-# An `.npz` holds arrays by these names (N samples, C classes):
-#
-# - `target` (N, C), `labels` (N,), `member` (N,): logits of the model under audit, classes, whether it trained on a sample;
-# - `shadows` (M, N, C), `in_shadow` (M, N), both or neither: the same of M networks trained as the target was, each on a random part of these samples;
-# - `population` (Z, C), `population_labels` (Z,), `population_shadows` (M, Z, C), all or none: of samples that no model trained on, for RMIA.
-#
-# Where A queries of each sample were made, (N, A, C) stands in place of (N, C), the plain query first; LiRA and RMIA use all.
-#
-# Members and non-members have to be drawn from one distribution: else an attack tells the distributions apart.
+# Can an attack that reads logits identify the samples on which my model, the target, was trained?
+# The first output answers; the last section says what to bring.
 
 # %% tags=["parameters"]
-file = ""  # your .npz, as seen from this folder; "": the example
+file = ""  # your .npz, as seen from this folder; "": an example is trained here
 name = ""  # of the report in outputs/runs/own; "": the file's
-rates = [0.01, 0.001]  # false positive rates at which true positive rates are shown
-found_at = 0.01  # false positive rate at which members count as found
+rates = [0.01, 0.001]  # false positive rates (FPR) at which true positive rates (TPR) are shown
+found_at = 0.01  # FPR at which an attack finds a member: the share of non-members that it mistakes
 
 # %%
 from pathlib import Path
 
-from lib import audit, report
-from lib.own import findings, logits
+from leak_atlas import report
+from leak_atlas.own import findings, logits
 
 arrays = logits.read(Path(file)) if file else logits.example()
-found = findings.attack(arrays)
-place = found.save(logits.place(name or Path(file).stem or "example"), found_at)
-found.said(found_at)
+result = findings.attack(arrays)
+place = logits.place(name or Path(file).stem or "example")
+result.save(place, found_at, rates, file=Path(file).name or "example")
+result.said(found_at)
 
 # %% [markdown]
-# ## Every attack
-# The target is one, so intervals are over samples: what other members and non-members would have given of this same
-# network. Another training of it may leak otherwise. LiRA pools its variance over samples; from 30 shadows on each side
-# it is shown with each sample's own variance too.
+# ## How well does each attack identify members?
+# AUC .5 is guessing. TPR at an FPR is the share of members that an attack finds while it mistakes
+# that share of non-members for members. Intervals are over samples: what other members and
+# non-members would have given of this target. Another training of it may leak otherwise. The
+# figure has the loss and the attacks with the largest AUCs, without those that give one score to
+# more than a tenth of the samples.
 
 # %%
-outside = int((~arrays.member).sum())
+report.table(result.rows(rates), caption=result.caption(rates))
+
+# %%
+best = result.best[:1].upper() + result.best[1:]
+area = result.auc[result.best].value
+report.roc(result.roc(), title=f"{best} has the largest AUC: {area:.3f}", narrow=True)
+
+# %% [markdown]
+# ## Which members are found?
+# An attack finds a member whose score is larger than that of all non-members but the share
+# `found_at`. The list is that of the attack with the largest TPR there.
+
+# %%
+strongest, at = result.strongest(found_at), f"{100 * found_at:g} % FPR"
+found = int(result.exposed(strongest, found_at).sum())
 report.table(
-    found.rows(rates),
-    caption=f"{outside:,} non-members: no false positive rate below {audit.resolution(outside):.2%} can be seen",
+    result.most(found_at),
+    caption=f"{strongest} at {at} finds {found:,} members. Listed: the largest scores, at most 20",
 )
 
 # %%
-report.roc(found.roc(), title=f"{found.best[:1].upper()}{found.best[1:]} has the largest area: {found.auc[found.best].value:.3f}")
+print(f"All members that {strongest} finds at {at}, by index:\n{result.listed(found_at)}")
 
 # %% [markdown]
-# ## Who is found
-# The members whose score lies above that of all non-members but the share `found_at`, by the attack that finds most.
-
-# %%
-strongest = found.strongest(found_at)
-chance = f"guessing would find {found_at * arrays.member.sum():,.0f}"
-report.table(
-    found.most(found_at),
-    caption=f"{strongest}, at {100 * found_at:g} % FPR: {found.exposed(strongest, found_at).sum():,} members are found, {chance}. The surest first, at most 20",
-)
-
-# %%
-print(f"All members that {strongest} finds, by index:\n{found.listed(found_at)}")
+# ## Limits
+# An attack that finds nothing does not prove that none can. Members and non-members have to be
+# drawn from one distribution; otherwise an attack separates the distributions. The answer at the
+# top is corrected for the number of attacks, the intervals in the table are not. SAMIA and BlindMI
+# need more than logits. RMIA's score is the paper's: the share of the population that a sample
+# exceeds. With ties ordered by the ratio, RMIA online with one query has exactly the order of BASE.
 
 # %% [markdown]
-# **Caveat.** That no attack finds a member does not say that none can. The strongest attack was picked after its
-# scores were seen; the sentence at the top pays for that in its test, the intervals in the table do not. SAMIA and
-# BlindMI ask the target more than logits hold and are left out.
+# ## What to bring
+# An `.npz` with the arrays below: set `file` in the second cell, or run
+# `.venv/bin/python -m leak_atlas.audit mine.npz`. N samples, C classes, M shadow models, Z samples
+# of a population that no model trained on. Needed are `target`, `labels` and `member`. A shadow
+# model is trained as the target was, on a random part of these samples, drawn without regard
+# to `member`.
+# (N, A, C) stands for A queries of each sample, the plain one first; LiRA and RMIA use all.
 #
-# Scores of all samples are in the CSV beside this page: `index`, `label`, `member`, `found_by` (how many attacks find
-# it), and a column an attack, larger = more likely member.
+# Beside this page lie a CSV with all scores (a column an attack, larger = more likely member;
+# `found_by` counts the attacks that find the sample) and a JSON with all numbers.
 
 # %%
 report.table(
-    [
-        {"array": each, "shape": shape, "holds": what, "here": str(getattr(getattr(arrays, each), "shape", "–"))}
-        for each, (shape, what) in logits.ARRAYS.items()
-    ],
-    caption=f"What was audited; scores are in {place.name}",
+    logits.rows(arrays),
+    caption=f"The arrays of this audit; scores are in {place.name}",
 )

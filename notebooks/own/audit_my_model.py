@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -9,182 +7,182 @@
 # ---
 
 # %% [markdown]
-# # Does my model leak, whom, and in which of its modules?
+# # Does my model leak, which members, and in which of its modules?
 #
-# Your own `torch.nn.Module`, with weights that you trained elsewhere and your own data, goes through every attack that reads
-# logits, beside shadows that are trained here by your recipe; then its modules and its weights are looked at. Replace
-#
-# 1. `data`: the name of your set. `.venv/bin/python -m lib.data add NAME PATH` takes a folder of pictures, an .npz or a .csv; its **train
-#    part is what the model was trained on, its test part what it never saw**. Where you give no test part, one is drawn, and a model
-#    that was trained on all of the set has seen it: members would look like non-members;
-# 2. the module in the first cell below;
-# 3. `weights`: a safetensors file of its state dict, `safetensors.torch.save_file(net.state_dict(), "mine.safetensors")`. Of a
-#    `.pt` file `.venv/bin/python -m lib.own mine.pt` makes one. Without a file a small network is trained here, as an example.
-#
-# The module reads images as `(n, channels, side, side)`, `(pixel / 255 - mean) / std`, where `mean` and `std` are those in `set.toml`
-# beside your data. If you trained with other ones, write yours there first (that makes it another data set), or undo it in the
-# module. Classes are in the order of their names. Rows of numbers come standardized by the train part, bits as they are.
-#
-# A module in a cell is computed by this process alone. For all cores, move the cell into a file beside this notebook, and import
-# `MyNet` from there.
+# Shadow models are trained here as the model was trained. Every attack that reads logits compares
+# the model with them. Then the page looks into the model's modules and weights. Without changes it
+# shows an example. The last section says how to audit your own model.
 
 # %% tags=["parameters"]
 weights = ""  # your .safetensors, as seen from where this runs; "": the example
-data = "fashion-mnist-small"  # data set (python -m lib.data)
-pixels = 16  # side of the images, pixels, after area resize; None leaves them as they are
-pool = 600  # members of the target that are looked at, from the train part: best, all of it
-test = 1000  # samples of the test part that are looked at
-population = 400  # of these, left to RMIA and to accuracy; the others are the non-members
-epochs = 25  # of my recipe: each shadow is trained so
-batch = 50  # samples a step
-optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9
-lr = 0.005  # learning rate, cosine to 0
-shadow_networks = 16  # networks trained here, each on a random half of members and non-members; 0: thresholds alone
-probe_pairs = 4  # pairs of networks trained here for the disparity of each module; 0: none
-share = 0.01  # of all weights: those with the largest scores
-rates = [0.05, 0.01]  # false positive rates at which true positive rates are shown
-found_at = 0.01  # false positive rate at which members count as found
+data = ""  # your data set (python -m leak_atlas.data add); "": the example's
+known_accuracy = None  # test accuracy that you know, such as 0.87; the audit refuses another
+epochs = 25  # of your training; each shadow model is trained for as many
+batch = 50  # samples in a step of your training
+optimizer = "adam"  # of your training: adam, or sgd with Nesterov momentum 0.9
+lr = 0.005  # learning rate of your training
+decay = "cosine"  # of the learning rate: cosine (to 0) or constant
+weight_decay = 0.0005  # of your training, added to the gradient
+crop = 0  # augmentation in your training: random crops after zero padding of so many pixels
+flip = False  # augmentation in your training: random horizontal flips
+pixels = None  # side to which images are reduced, pixels; None: as they are
+pool = None  # members that are looked at; None: all of the train part
+test = None  # samples of the test part that are looked at; None: all
+population = None  # of these, RMIA's population; the others are the non-members; None: two fifths
+shadow_networks = 16  # shadow models; 0: only attacks that need none
+probe_pairs = 4  # pairs of networks that are trained for the disparity of modules; 0: none
+share = 0.01  # of all weights, those with the largest scores
+rates = [0.05, 0.01]  # false positive rates (FPR) at which the true positive rate (TPR) is shown
+found_at = 0.01  # FPR at which members count as found
 name = "audit_my_model"  # of the CSV of scores in outputs/runs/own
-seed = 0  # seed of design, initialisation and order
-
-# %%
-import torch
-from torch import nn
-
-from lib.models import network
-from lib.recipe import Architecture
-from lib.recipe.core import Positive
-
-
-class MyNet(Architecture):
-    """Sizes are fields; `stages` names the modules that are looked at, in the order of the forward pass."""
-
-    stages = ("conv1", "conv2", "hidden")
-    width: Positive = 16
-
-
-@network.register
-def my_net(model: MyNet, channels, classes, size):
-    return Net(model.width, channels, classes, size)
-
-
-class Net(nn.Module):
-    def __init__(self, width, channels, classes, size):
-        super().__init__()
-        self.conv1 = nn.Conv2d(channels, width, 3, padding=1)
-        self.conv2 = nn.Conv2d(width, 2 * width, 3, padding=1)
-        self.hidden = nn.Linear(2 * width * (size // 4) ** 2, 64)
-        self.out = nn.Linear(64, classes)
-
-    def forward(self, x):
-        x = torch.relu(nn.functional.max_pool2d(self.conv1(x), 2))
-        x = torch.relu(nn.functional.max_pool2d(self.conv2(x), 2))
-        return self.out(torch.relu(self.hidden(x.flatten(1))))
-
+seed = 0  # of the design, initialisation and order
 
 # %%
 from dataclasses import replace
 
-import numpy as np
+from leak_atlas import audit, lab, recipe, report
+from leak_atlas.own import accuracy, findings, logits, page, vision
+from leak_atlas.own.sizes import audit_sizes
+from leak_atlas.own.weights import bring_or_example
 
-from lib import audit, lab, report
-from lib.localization import disparity
-from lib.localization.score_maps import maps, shares
-from lib.own import findings, logits
-from lib.own.weights import bring, example
-from lib.recipe import Data, GivenSplit, Halves, Learnability, Magnitude, Population, Schedule, Setup, StageMembership, self_audit
-from lib.selection import highest
-
-split = GivenSplit(pool, test=test, seed=seed, population=population)
-recipe = Schedule(epochs, batch, optimizer, lr, nesterov=True)
-setup = Setup(Data(data, pixels), split, MyNet(), recipe, 1 + shadow_networks, seed)
-target = bring(weights or example(setup), setup)  # row 0 of the split
-models = Population((target, *setup.trained().states[1:]))
-signals = models.signals()
-compared = [pair.distance() for pair in replace(setup, design=Halves(pool, test=test, seed=seed), models=probe_pairs).pairs()]
-asked = StageMembership(target)
-scores = {"learnability": target.score(Learnability()), "|weight|": target.score(Magnitude())}
-results = lab.realize(signals, compared, asked, scores, self_audit(models))
-arrays = logits.brought(results[signals[0]], [results[step] for step in signals[1:]])
-found = findings.attack(arrays)
-place = found.save(logits.place(name), found_at)
-found.said(found_at)
-
-# %% [markdown]
-# ## Is it the model that I know?
-# If its accuracy is not what you know, it reads something else here than there: mean and std, the order of classes.
+vision.explain_torchvision()
 
 # %%
-rows = {"my model": [results[signals[0]]], f"{shadow_networks} shadows, mean": [results[step] for step in signals[1:]]}
-kinds = {"members": "accuracy_member", "non-members": "accuracy_nonmember", "population": "accuracy_test"}
-report.table(
-    [
-        {"accuracy": who}
-        | {kind: audit.over([float(one[of]) for one in each]) if len(each) > 1 else float(each[0][of]) for kind, of in kinds.items()}
-        for who, each in rows.items()
-        if each
-    ],
-    caption="Share of samples that are classified rightly",
-)
+from leak_atlas.models import network
+from leak_atlas.recipe import Architecture
+from torch import nn
+
+
+class MyNet(Architecture):
+    reads = ("images", "numbers", "bits")  # kinds of data that the module takes
+    stages = ("features", "hidden")  # modules to look into, in the order of the forward pass
+
+
+class Net(nn.Module):
+    def __init__(self, channels, classes, size):
+        super().__init__()
+        self.features = nn.Sequential(nn.Flatten(), nn.Linear(channels * size**2, 128), nn.ReLU())
+        self.hidden = nn.Sequential(nn.Linear(128, 64), nn.ReLU())
+        self.out = nn.Linear(64, classes)
+
+    def forward(self, x):
+        return self.out(self.hidden(self.features(x)))
+
+
+@network.register
+def build_my_net(model: MyNet, channels, classes, size):
+    return Net(channels, classes, size)
+
+
+# %%
+sizes = audit_sizes(data, pixels, pool, test, population)
+split = recipe.GivenSplit(sizes.pool, sizes.test, seed, population=sizes.population)
+halves = recipe.Halves(sizes.pool, sizes.test, seed)
+augment = recipe.Augment(crop, flip) if crop or flip else None
+more = {"weight_decay": weight_decay, "decay": decay, "augment": augment}
+training = recipe.Schedule(epochs, batch, optimizer, lr, nesterov=True, **more)
+samples = recipe.Data(sizes.data, sizes.pixels)
+setup = recipe.Setup(samples, split, MyNet(), training, 1 + shadow_networks, seed)
+target = bring_or_example(weights, data, setup)  # the first row of the split
+accuracy.refuse_another_accuracy(target, known_accuracy)
+
+models = recipe.Population((target, *setup.trained().states[1:]))
+signals = models.signals()
+pairs = replace(setup, design=halves, models=probe_pairs).pairs()
+distances = [pair.distance() for pair in pairs]
+membership = recipe.StageMembership(target)
+criteria = {"learnability": recipe.Learnability(), "|weight|": recipe.Magnitude()}
+scores = {criterion: target.score(step) for criterion, step in criteria.items()}
+results = lab.realize(signals, distances, membership, scores, recipe.self_audit(models))
+
+# %%
+own, *shadows = [results[step] for step in signals]
+arrays = logits.brought(own, shadows)
+found = findings.attack(arrays)
+place = found.save(logits.place(name), found_at)
+warnings = accuracy.unlike_shadows(own, shadows, training)
+notes = [accuracy.known_or_asked(own, known_accuracy), sizes.sentence, *sizes.notes]
+page.answer(found.said(found_at), warnings, notes)
 
 # %% [markdown]
-# ## Every attack, and who is found
-# The target is one, so intervals are over samples. `index` is the sample's place in the data set, the train part first.
+# ## Are the shadow models like mine?
+# Attacks are strongest where the accuracies of the shadow models are those of your model.
+
+# %%
+rows = accuracy.accuracy_rows(own, shadows)
+report.table(rows, caption="Share of samples that are classified correctly")
+
+# %% [markdown]
+# ## How well does each attack work?
+# AUC .5 is guessing. At an FPR of 1 % guessing finds 1 % of the members. The intervals are over
+# samples, because there is one target.
 
 # %%
 outside = int((~arrays.member).sum())
-report.table(found.rows(rates), caption=f"{outside:,} non-members: no false positive rate below {audit.resolution(outside):.2%} can be seen")
+smallest = f"{audit.resolution(outside):.2%}"
+caption = f"{outside:,} non-members: no FPR below {smallest} can be measured"
+report.table(found.rows(rates), caption=caption)
 
 # %%
-report.roc(found.roc(), title=f"{found.best[:1].upper()}{found.best[1:]} has the largest area: {found.auc[found.best].value:.3f}")
+area = f"{found.auc[found.best].value:.3f}"
+report.roc(found.roc(), title=f"{found.best} has the largest area under the ROC curve: {area}")
+
+# %% [markdown]
+# ## Which members are found?
+# `index` is the sample's place in the data set, in which the train part comes first.
 
 # %%
-report.table(
-    found.most(found_at), caption=f"Members that {found.strongest(found_at)} finds at {100 * found_at:g} % FPR, the surest first, at most 20"
-)
+attack = f"{found.strongest(found_at)} finds at {100 * found_at:g} % FPR"
+caption = f"Members that {attack}, largest scores first, at most 20"
+report.table(found.most(found_at), caption=caption)
 
 # %% [markdown]
 # ## In which modules?
-# Left, my model alone: how well a classifier on a module's features tells members, half of whom it knows. Right, two networks
-# trained here, on all members and on half of them: how well the distance of their features tells which half (PPTP's disparity).
+# Left, your model: how well a classifier on a module's features identifies members, where it knows
+# half of them. Right, two networks that are trained here, one on all members and one on half of
+# them: how well the distance between their features identifies that half (PPTP's disparity).
 
 # %%
-told = [audit.auc_interval(each, results[asked]["member"]) for each in results[asked]["scores"]]
-series = {("my model: membership", "classifier"): told}
-for measure in ("euclidean", "direction") if probe_pairs else ():
-    series["trained here: disparity", measure] = disparity.profile(*disparity.read([results[each] for each in compared], measure))
-parts = results[asked].parts
-where = parts[int(np.argmax([each.value for each in told]))]
-seen = f"{where} tells members best" if audit.largest(told).low > 0.5 else "none is seen to tell members"
-report.profile(
-    [
-        {"part": part, "value": each, "series": of, "reading": reading}
-        for (reading, of), row in series.items()
-        for part, each in zip(parts, row, strict=True)
-    ],
-    hue="series",
-    facet="reading",
-    title=f"Of my model's modules, {seen}: AUC {max(each.value for each in told):.3f} at most",
-)  # fmt: skip
+areas = page.module_areas(results[membership])
+rows = page.module_rows(areas, [results[step] for step in distances])
+report.profile(rows, hue="series", facet="reading", title=page.module_title(areas))
 
 # %% [markdown]
 # ## In which weights?
-# Where the largest scores lie. Learnability: what a few updates on the members do to first order (CWRF). Its other score,
-# vulnerability, compares with the initialisation, which weights from outside come without.
+# Learnability (CWRF) scores a weight by how much a few training steps on the members change it, to
+# first order. CWRF's other score, vulnerability, needs the initialisation, which is not known here.
 
 # %%
-tops = {by: shares(highest(maps(results[step]), share)) for by, step in scores.items()}
-report.table(
-    [
-        {"weights of": own[0].of, "number": own[0].weights} | {f"largest {share:.0%} by {by}": one.selected for by, one in zip(tops, own, strict=True)}
-        for own in zip(*tops.values(), strict=True)
-    ],
-    caption="Single weights, without biases",
-)  # fmt: skip
+maps = {criterion: results[step] for criterion, step in scores.items()}
+report.table(page.weight_rows(maps, share), caption="Number of weights, without biases")
 
 # %% [markdown]
-# **Caveat.** That no attack finds a member does not say that none can. Members and non-members have to be drawn from one
-# distribution: where the self-audit below says that a blind classifier tells them apart, so may every attack.
+# ## Limits
+# That no attack finds a member does not prove that none can. Members and non-members must come from
+# one distribution. If the self-audit below says that a classifier without the model can separate
+# them, so can an attack, and its AUC says nothing about the model.
 
 # %%
-report.provenance(results, weights=f"{weights or 'the example'}, SHA-256 {target.sha256[:16]}", scores=place.name)
+source = f"{weights or 'the example'}, SHA-256 {target.sha256[:16]}"
+report.provenance(results, weights=source, scores=place.name)
+
+# %% [markdown]
+# ## How to audit your own model
+#
+# 1. **Data.** `.venv/bin/python -m leak_atlas.data add my-set PATH` takes a folder of images, an
+#    .npz or a .csv. Then `data = "my-set"`. Its train part must be what the model was trained on,
+#    and its test part what the model never saw. Without a test part of yours a fifth of all
+#    samples becomes
+#    it. If the model was trained on all samples, the audit is then wrong.
+# 2. **Module.** Copy this notebook under another name in its folder, and replace `Net` and `MyNet`
+#    there. `reads` names the kinds of its data, `stages` modules as `named_modules()` does. If the
+#    cell becomes a file beside the notebook, from which you import `MyNet`, all cores are used.
+# 3. **Weights.** Where the model is: `torch.save(net.state_dict(), "mine.pt")`. Here:
+#    `.venv/bin/python -m leak_atlas.own mine.pt`. Then `weights = "mine.safetensors"`.
+# 4. **Parameters.** Write those of your training, and the test accuracy that you know.
+#
+# The module reads images as `(n, channels, side, side)` of `(pixel / 255 - mean) / std`. `mean` and
+# `std` are measured, or what you give to `data add` as `--mean` and `--std`. Classes are in the
+# order of their names. Columns of numbers are standardised by the train part; bits are not.
+#
+# Without `weights` the example's network is trained on your data: images of any size, or a .csv.

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -22,7 +20,7 @@
 # other data or another draw than this; those on lost accuracy and on the ratio came after the first results on CIFAR-10.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: densenet121)
 width = 16  # channels of stage 1 (paper: 64)
@@ -44,11 +42,10 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
+from leak_atlas import audit, lab, report
+from leak_atlas.localization.divergence import behaviour, gap, gap_at_accuracy
+from leak_atlas.recipe import Data, Model, Schedule, Setup, Sparsity, VictimAttacker
 from scipy.stats import rankdata
-
-from lib import audit, lab, report
-from lib.localization.divergence import behaviour, gap, gap_at_accuracy, partial_correlation
-from lib.recipe import Data, Model, Schedule, Setup, Sparsity, VictimAttacker
 
 cut, of_all = f"{sparsity:.0%} pruned minus dense", "over the dense networks' mean gap"
 grow, far = {"above": 0.0, "margin": 0.02}, {"above": 0.0, "margin": 0.25}
@@ -152,7 +149,7 @@ report.table(rows, caption=f"Mean over {victims} victims. Low sensitivity counts
 def news(one):
     """What low sensitivity says of membership beside confidence, in ranks: within twentieths of the samples, by confidence."""
     low, sure = (rankdata(values) / len(values) for values in (-one["sensitivity"], one["confidence"]))
-    return partial_correlation(low, one["member"], np.eye(20)[np.ceil(20 * sure).astype(int) - 1])
+    return audit.correlation(low, one["member"], np.eye(20)[np.ceil(20 * sure).astype(int) - 1])
 
 
 beside = {way: audit.over([news(one) for one in known[way]]) for way in ways}

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -20,7 +18,7 @@
 # came after the first results on CIFAR-10.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: densenet121)
 width = 16  # channels of stage 1 (paper: 64)
@@ -43,11 +41,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
-from scipy.stats import rankdata
-
-from lib import audit, lab, report
-from lib.localization.divergence import behaviour, gap_by_class, partial_correlation, shuffled_within
-from lib.recipe import Data, Model, Schedule, Setup, Sparsity, VictimAttacker
+from leak_atlas import audit, lab, report
+from leak_atlas.localization.divergence import behaviour, gap_by_class, permuted_labels
+from leak_atlas.recipe import Data, Model, Schedule, Setup, Sparsity, VictimAttacker
 
 cut, epochs_alone = f"{sparsity:.0%} pruned than dense", {"paper": "our control", "control": "the same schedule, nothing removed"}
 most, share = {"above": 0.5, "margin": 1 / 6}, "share of classes whose gap of"  # "most" is two classes of three
@@ -131,7 +127,7 @@ drawn("sensitivity")
 def varies(kind, way):
     """Standard deviation of a victim's gaps over classes, over its mean with shuffled labels."""
     rng = np.random.default_rng(seed)
-    dealt = [[shuffled_within(one["label"], one["member"], rng) for _ in range(shuffles)] for one in known[way]]
+    dealt = [[permuted_labels(one["label"], one["member"], rng) for _ in range(shuffles)] for one in known[way]]
     chance = [[np.std(gap_by_class(one[kind], one["member"], d, classes)) for d in each] for one, each in zip(known[way], dealt, strict=True)]
     return audit.over(gaps[kind, way].std(axis=1) / np.mean(chance, axis=1))
 
@@ -145,7 +141,7 @@ def told(part):
 def alike(one, other):
     """Rank correlation over classes of each victim's values with the mean of the other victims'."""
     rest = [np.delete(other, i, axis=0).mean(axis=0) for i in range(victims)]
-    return audit.over([partial_correlation(*map(rankdata, pair), np.empty((classes, 0))) for pair in zip(one, rest, strict=True)], bounds=(-1, 1))
+    return audit.over([audit.rank_correlation(*pair) for pair in zip(one, rest, strict=True)], bounds=(-1, 1))
 
 
 among = {way: np.array([[told(c) for c in one] for one in each]) for way, each in parts.items()}

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -22,7 +20,7 @@
 # go did not matter (our control removes as many at random), or if filters cost more only since more parameters go with them (control: at equal parameters).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10, Purchase
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR10, Purchase
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (paper: 64)
@@ -42,9 +40,8 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
-
-from lib import audit, lab, report
-from lib.recipe import Compacted, Data, Model, Schedule, Setup, Sparsity, VictimAttacker
+from leak_atlas import audit, lab, report
+from leak_atlas.recipe import Compacted, Data, Model, Schedule, Setup, Sparsity, VictimAttacker
 
 low, high = min(sparsities), max(sparsities)
 near = min(sparsities, key=lambda s: abs((1 - s) ** 2 - (1 - high)))  # a filter that goes takes along what the next layer reads of it

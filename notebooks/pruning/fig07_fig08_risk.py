@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -20,7 +18,7 @@
 # alone (control: the dense network's own epochs, as a curve).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10, CIFAR100, Location
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR10, CIFAR100, Location
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18, densenet121, vgg16; fc for Location)
 width = 16  # channels of stage 1 (paper: 64)
@@ -48,8 +46,8 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 from itertools import product
 
-from lib import audit, lab, report
-from lib.recipe import SAMIA, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas import audit, lab, report
+from leak_atlas.recipe import SAMIA, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
 
 low = min(sparsities)
 as_many = "as many epochs" if patience is None else "at most as many epochs"

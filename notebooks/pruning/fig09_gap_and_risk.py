@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -22,7 +20,7 @@
 # on other halves of the samples. The rules were settled on draw 0 of `quick`; this page judges by them on the draw of the parameter `seed`.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (paper: 64)
@@ -47,11 +45,10 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
-
-from lib import audit, lab, report
-from lib.audit import over
-from lib.localization.divergence import GAPS, behaviour, gap, partial_correlation
-from lib.recipe import SAMIA, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas import audit, lab, report
+from leak_atlas.audit import over
+from leak_atlas.localization.divergence import GAPS, behaviour, gap
+from leak_atlas.recipe import SAMIA, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
 
 claims = report.claims(
     report.Claim("gaps_grow", f"Pruning, with {retrain_epochs} epochs of retraining, increases each gap in most settings",
@@ -122,7 +119,7 @@ gaps = {kind: seen[kind][-1] for kind in GAPS}
 def goes_with(kind, name="SAMIA", given=(), among=judged, of=slice(-1)):  # correlation over each victim's networks: (victims,)
     beside = np.stack([np.zeros_like(seen[kind]), *(seen[other] for other in given)], axis=-1)
     each = [array[of][:, :, among].reshape(-1, len(among), *array.shape[3:]) for array in (seen[kind], leak[name], beside)]
-    return partial_correlation(*each).reshape(-1, victims).mean(axis=0)
+    return audit.correlation(*each).reshape(-1, victims).mean(axis=0)
 
 
 rest = {kind: [other for other in GAPS if other != kind] for kind in GAPS}

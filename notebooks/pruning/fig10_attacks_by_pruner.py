@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -22,7 +20,7 @@
 # settled on draw 0 of `quick`, and are judged on its draw 1 and on other data. Networks that do not know their members hide them: means are over the others.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (paper: 64)
@@ -50,8 +48,8 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from dataclasses import replace
 
-from lib import audit, lab, report
-from lib.recipe import PRUNING_NET, RMIA, SAMIA, BlindMI, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas import audit, lab, report
+from leak_atlas.recipe import PRUNING_NET, RMIA, SAMIA, BlindMI, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
 
 low, printed = min(sparsities), ("Conf", "Mentr", "NNCls", "BlindMI", "SAMIA")
 mlp, blind = "same inputs, no attention", "SAMIA without sensitivity"

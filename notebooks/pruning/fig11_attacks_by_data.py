@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -21,7 +19,7 @@
 # a point on. Rules were settled on draw 0 of `quick`; the lead against 0 and LiRA at all sparsities came after the first results on Location.
 
 # %% tags=["parameters"]
-data = ["fashion-mnist-small", "digits-bits"]  # data sets (python -m lib.data); the paper: CIFAR10, CIFAR100, Location
+data = ["fashion-mnist-small", "digits-bits"]  # data sets (python -m leak_atlas.data); the paper: CIFAR10, CIFAR100, Location
 pixels = 16  # side of the images, pixels, after area resize (paper: 32); bits have none
 model = ["resnet10", "fc"]  # architecture for each data set (paper: densenet121 twice, fc)
 width = [16, 256]  # of each: channels of stage 1 (paper: 64), units of a fully connected network's first layer (paper: 256)
@@ -48,8 +46,8 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from dataclasses import replace
 
-from lib import audit, lab, report
-from lib.recipe import PRUNING_NET, SAMIA, BlindMI, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas import audit, lab, report
+from leak_atlas.recipe import PRUNING_NET, SAMIA, BlindMI, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
 
 low, printed = min(samia_at), ("Conf", "Mentr", "NNCls", "BlindMI", "SAMIA")
 names = {d: d.replace("-", "_") for d in data}

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -22,7 +20,7 @@
 # loses nothing to anyone, so our means leave it out. Rules were settled on draw 0 of `quick` and are judged on this one.
 
 # %% tags=["parameters"]
-data = ["fashion-mnist-small", "digits-bits"]  # data sets (python -m lib.data); the paper: CIFAR10, CIFAR100, SVHN, CHMNIST, Location
+data = ["fashion-mnist-small", "digits-bits"]  # data sets (python -m leak_atlas.data); the paper: CIFAR10, CIFAR100, SVHN, CHMNIST, Location
 pixels = 16  # side of the images, pixels, after area resize (paper: 32); bits have none
 model = ["resnet10", "fc"]  # architecture for each data set (paper: resnet18, densenet121, vgg16; fc for Location)
 width = [16, 256]  # of each: channels of stage 1 (paper: 64), units of a fully connected network's first layer (paper: 256)
@@ -46,9 +44,8 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
-
-from lib import audit, lab, report
-from lib.recipe import SAMIA, Data, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas import audit, lab, report
+from leak_atlas.recipe import SAMIA, Data, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
 
 learnt, knows, names = 0.1, 0.8, {d: d.replace("-", "_") for d in data}  # accuracy that shadows may lack; least member accuracy of a target
 unlike = "attack accuracy of SAMIA, L1 unstructured, shadows of another sparsity or dense minus of the same"

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -23,7 +21,7 @@
 # .096 with weight 4, .061 for Base.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: densenet121)
 width = 16  # channels of stage 1 (paper: 64)
@@ -45,10 +43,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization.divergence import behaviour, gap, gap_by_class
-from lib.recipe import PPB, Data, Model, Schedule, Setup, Sparsity, VictimAttacker
+from leak_atlas import audit, lab, report
+from leak_atlas.localization.divergence import behaviour, gap, gap_by_class
+from leak_atlas.recipe import PPB, Data, Model, Schedule, Setup, Sparsity, VictimAttacker
 
 claims = report.claims(
     report.Claim("confidence_falls", "PPB makes the gap of confidence smaller than Base has it",

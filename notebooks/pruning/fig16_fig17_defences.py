@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -21,7 +19,7 @@
 # that result, the 75 % in its claims.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); Fig. 16: CIFAR10
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); Fig. 16: CIFAR10
 bits = "digits-bits"  # a data set of bits for Fig. 17 (paper: Location, Purchase, Texas)
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture for images (paper: resnet18)
@@ -64,8 +62,22 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from dataclasses import replace
 
-from lib import audit, lab, report
-from lib.recipe import DPSGD, PPB, RMIA, SAMIA, AdversarialRegularization, Data, LiRA, Model, Population, Schedule, Setup, Threshold, VictimAttacker
+from leak_atlas import audit, lab, report
+from leak_atlas.recipe import (
+    DPSGD,
+    PPB,
+    RMIA,
+    SAMIA,
+    AdversarialRegularization,
+    Data,
+    LiRA,
+    Model,
+    Population,
+    Schedule,
+    Setup,
+    Threshold,
+    VictimAttacker,
+)
 
 one, middle, named = "L1 unstructured", ("PPB", ppb[len(ppb) // 2]), f"PPB {ppb[len(ppb) // 2]:g}"
 published = {"paper": "Fig. 16, section 6.3.2", "control": "paired over victims; the same net, learnt from undefended shadows", "margin": 0.02}

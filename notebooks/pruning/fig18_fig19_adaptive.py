@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -21,7 +19,7 @@
 # by what networks learn; PPB's check was replaced; the strongest PPB ruined the networks; and areas between curves were too small to tell any difference.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); Fig. 18: CIFAR10
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); Fig. 18: CIFAR10
 bits = "digits-bits"  # a data set of bits for Fig. 19 (paper: Location, Purchase, Texas)
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture for images (paper: resnet18)
@@ -58,8 +56,8 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from dataclasses import replace
 
-from lib import audit, lab, report
-from lib.recipe import PPB, SAMIA, AdversarialRegularization, Data, LiRA, Model, Population, Schedule, Setup, Threshold, VictimAttacker
+from leak_atlas import audit, lab, report
+from leak_atlas.recipe import PPB, SAMIA, AdversarialRegularization, Data, LiRA, Model, Population, Schedule, Setup, Threshold, VictimAttacker
 
 published = {"paper": "Fig. 18, section 6.3.3", "control": "paired over victims; SAMIA from shadows of the same defence", "margin": 0.02}
 ours = {"paper": "our control", "control": "paired over victims; shadows of the same defence", "margin": 0.03}

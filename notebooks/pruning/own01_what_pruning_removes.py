@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -25,7 +23,7 @@
 # the pruned network; no border or margin moved.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR10 and six others
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR10 and six others
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
@@ -48,8 +46,8 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 from functools import partial
 
-from lib import audit, lab, report
-from lib.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup, Sparsity
+from leak_atlas import audit, lab, report
+from leak_atlas.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup, Sparsity
 
 low, high = min(sparsities), max(sparsities)
 some, most, control, kept = ("L1 unstructured", low), ("L1 unstructured", high), ("random weights", low), "dense, trained on"

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -21,7 +19,7 @@
 # at most .02 less accurate, that which Conf finds least. Rules were settled on draws 0 and 1, a referee's objections in hand; this one (seed 2) judges them.
 
 # %% tags=["parameters"]
-data = ["digits-bits"]  # data sets (python -m lib.data), of which the first is taken, as in all lists here (slides: not told)
+data = ["digits-bits"]  # data sets (python -m leak_atlas.data), of which the first is taken, as in all lists here (slides: not told)
 pixels = [0]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc"]  # architecture (slides: ResNet18, VGG16, DenseNet121, FC)
 width = [256]  # channels of stage 1; of a fully connected network: units of its first layer (published code: 256)
@@ -58,10 +56,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 import numpy as np
-
-from lib import audit, lab, recipe, report
-from lib.recipe import RMR, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker, Window
-from lib.recipe import AdversarialRegularization as ADV
+from leak_atlas import audit, lab, recipe, report
+from leak_atlas.recipe import RMR, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker, Window
+from leak_atlas.recipe import AdversarialRegularization as ADV
 
 slide, ours, best = {"paper": "slide on defences", "margin": 0.02}, {"paper": "ours", "control": "stopped early"}, "RSW, RMR and SWMR"
 base_too, like = {"control": "Base: the same rounds, undefended"}, {"control": "strengths that cost at most .02 of accuracy; stopped early"}

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -20,7 +18,7 @@
 # Rules were settled on draws 0 and 1, a referee's objections in hand, and are judged on this one (seed 2).
 
 # %% tags=["parameters"]
-data = ["digits-bits", "fashion-mnist-small"]  # data sets (python -m lib.data); the slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase
+data = ["digits-bits", "fashion-mnist-small"]  # data sets; slides: CIFAR10, CIFAR100, Texas, ...
 pixels = [0, 16]  # of each: side of the images, pixels, after area resize; 0: as they are (published: 32)
 model = ["fc", "resnet10"]  # of each: architecture (slides: FC for tables; ResNet18, VGG16, DenseNet121 for images)
 width = [256, 8]  # of each: units of the first layer (published code: 256), channels of stage 1 (published code: 64)
@@ -46,8 +44,8 @@ seed = 2  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from lib import audit, lab, report
-from lib.recipe import SAMIA, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas import audit, lab, report
+from leak_atlas.recipe import SAMIA, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
 
 names, asked = {d: d.replace("-", "_") for d in data}, []
 one, two, course, shot, kept = "L1 unstructured", ("Conf", "Mentr"), "round by round", "at once, then rounds", "nothing, rounds"

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -19,7 +17,7 @@
 # instead. Rules were settled on draws 0 and 1, a referee's objections in hand, and are judged on this one (seed 2).
 
 # %% tags=["parameters"]
-data = ["digits-bits"]  # data set (python -m lib.data); the slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase
+data = ["digits-bits"]  # data set (python -m leak_atlas.data); the slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase
 pixels = [0]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc"]  # architecture (slides: FC for tables)
 width = [256]  # units of the first layer (published code: 256)
@@ -51,10 +49,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization import samples
-from lib.recipe import RMR, Data, LiRA, Model, Population, Schedule, Setup, Threshold, VictimAttacker, Window
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import samples
+from leak_atlas.recipe import RMR, Data, LiRA, Model, Population, Schedule, Setup, Threshold, VictimAttacker, Window
 
 base, rsw, chance, swmr, known, second = "iterative", "RSW", "random order", "SWMR", "trained on", "second seed"
 few, once, fate, half = "as many visits", "one-shot", ("never replayed", "replayed"), "lower half of the scores"
@@ -108,13 +105,15 @@ signals, cut = {way: each.signals()[:victims] for way, each in ways.items()}, sh
 results = lab.realize(attacks, signals, scores, cut)
 found, scored = audit.Comparison.of(results, signals, attacks), {way: results[attacks[way, "LiRA"]] for way in ways}
 judged, own, seen = scored["dense", 0], scored["dense", 0]["member"], results[signals["dense", 0][0]]
-gone = {name: samples.visited(judged, results[by], seen, near, round_epochs[0]) == 0 for name, by in scores.items()}
+gone = {name: samples.window_visits(judged, results[by], seen, near, round_epochs[0]) == 0 for name, by in scores.items()}
 shown = {"dense": ("dense", 0)} | {name: (name, rounds) for name in (*trainings, few, known, once)} | {second: (second, 0)}
 groups = {}
 for name, way in (shown | {way: way for way in ways}).items():
-    made = dict(enumerate(samples.parted(scored[way], results[ranking], parts))) | {half: samples.parted(scored[way], results[ranking], 2)[0]}
-    made |= dict(zip(whom, samples.divided(scored[way], 2 * gone[rsw] + gone[chance], len(whom)), strict=True))
-    made |= {f"{f} by {n}": each for n in gone for f, each in zip(fate, samples.divided(scored[way], 1 - gone[n], 2), strict=True)}
+    made = dict(enumerate(samples.split_by_ranking(scored[way], results[ranking], parts))) | {
+        half: samples.split_by_ranking(scored[way], results[ranking], 2)[0]
+    }
+    made |= dict(zip(whom, samples.split_by_group(scored[way], 2 * gone[rsw] + gone[chance], len(whom)), strict=True))
+    made |= {f"{f} by {n}": each for n in gone for f, each in zip(fate, samples.split_by_group(scored[way], 1 - gone[n], 2), strict=True)}
     groups |= {(part, name): each for part, each in made.items()}
 inside = {part: audit.Comparison({}, {(w, "LiRA"): each for (p, w), each in groups.items() if p == part}) for part in made}
 cells = [(p, w, str(k), inside[p].leak((w, k), "LiRA")["auc"]) for p in range(parts) for w in trainings for k in range(rounds + 1)]

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -22,7 +20,7 @@
 # by what networks without the sample know), or longer training (as many steps, nothing removed).
 
 # %% tags=["parameters"]
-data = ["digits-bits", "fashion-mnist-small"]  # data sets (python -m lib.data); slides: CIFAR10, CIFAR100, CINIC, three of bits
+data = ["digits-bits", "fashion-mnist-small"]  # data sets (python -m leak_atlas.data); slides: CIFAR10, CIFAR100, CINIC, three of bits
 pixels = [0, 16]  # of each: side of the images after area resize; 0: as they are (slides: 32)
 model = ["fc", "resnet10"]  # of each: architecture (slides: resnet18, vgg16, densenet121; fc)
 width = [256, 8]  # of each: units of the first layer, or channels of stage 1 (published code: 256, 64)
@@ -50,10 +48,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization import samples
-from lib.recipe import Data, LiRA, Memorization, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import samples
+from leak_atlas.recipe import Data, LiRA, Memorization, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
 
 first, every, top, area = data[0], "least of the data", "highest part minus the mean of the others", "AUC within the part"
 own, slides, more = {"paper": "ours"}, {"paper": "slides: risk by score"}, {"above": 0.03, "margin": 0.05}
@@ -120,7 +117,7 @@ report.table(rows, caption=f"Scores by confidence of {networks} networks: rank c
 
 # %%
 names, who = ["lowest", *map(str, range(2, parts)), "highest"], ("members", "non-members")
-rates = {way: samples.rates(results[attacks[way, "Conf"]], results[rankings[way[0]]], parts) for way in ways if way[1] != "as many steps"}
+rates = {way: samples.rates_by_part(results[attacks[way, "Conf"]], results[rankings[way[0]]], parts) for way in ways if way[1] != "as many steps"}
 points = [{"data": d, "who": f"{side}, {net}", "part": part, "value": audit.over(each[k, s])}
           for s, side in enumerate(who) for (d, net), each in rates.items() for k, part in enumerate(names)]  # fmt: skip
 fewer = [sum(samples.rise(rates[d, "iterative"][:, s]).high < 0 for d in data) for s in (0, 1)]
@@ -133,11 +130,11 @@ report.profile(points, hue="who", facet="data", null=None, xlabel="part, by scor
 # AUC between members and non-members of the same part, after iterative pruning; difficulty makes parts of its own.
 
 # %%
-areas = {(*way, name): samples.areas(results[attack], results[rankings[way[0]]], parts) for (way, name), attack in attacks.items()}
+areas = {(*way, name): samples.auc_by_part(results[attack], results[rankings[way[0]]], parts) for (way, name), attack in attacks.items()}
 hard = {d: {**results[one], "score": -results[one]["outside"]} for d, one in rankings.items()}
-chance = {d: [samples.areas(results[attacks[(d, "iterative"), "Conf"]], results[one], parts) for one in dealt[d]] for d in data}
+chance = {d: [samples.auc_by_part(results[attacks[(d, "iterative"), "Conf"]], results[one], parts) for one in dealt[d]] for d in data}
 by = {(d, name, "score"): areas[d, "iterative", name] for d in data for name in attackers}
-by |= {(d, name, "difficulty"): samples.areas(results[attacks[(d, "iterative"), name]], hard[d], parts) for d, name, _ in by}
+by |= {(d, name, "difficulty"): samples.auc_by_part(results[attacks[(d, "iterative"), name]], hard[d], parts) for d, name, _ in by}
 by |= {(d, "Conf", "random scores"): np.mean(each, axis=0) for d, each in chance.items()}
 points = [{"data": d, "parts": f"{name}, by {kind}", "part": part, "value": audit.over(each[k])}
           for (d, name, kind), each in by.items() for k, part in enumerate(names)]  # fmt: skip
@@ -149,7 +146,7 @@ report.profile(points, hue="parts", facet="data", level="guessing", xlabel="part
 
 # %%
 added = {(d, net, name): areas[d, net, name] - areas[d, "dense", name] for d, net in ways for name in attackers}
-caught = {d: samples.rates(results[attacks[(d, "dense"), "LiRA"]], results[rankings[d]], parts, 0.05) for d in data}
+caught = {d: samples.rates_by_part(results[attacks[(d, "dense"), "LiRA"]], results[rankings[d]], parts, 0.05) for d in data}
 rows = [{"data": d, "part": part, "mean score": float(np.array_split(np.sort(results[rankings[d]]["score"]), parts)[k].mean())}
         | {f"LiRA, dense: {what}": audit.over(caught[d][k, s]) for s, what in enumerate(("TPR", "FPR"))}
         | {f"AUC of {name}, {net} minus dense": audit.over(added[d, net, name][k]) for name in attackers for net in ("iterative", "as many steps")}

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -22,7 +20,7 @@
 # what they judge, and the attacker has used all non-members. So a clean split stands beside it.
 
 # %% tags=["parameters"]
-data = ["digits-bits"]  # data set, the first one alone (python -m lib.data); slides: CIFAR10, CIFAR100
+data = ["digits-bits"]  # data set, the first one alone (python -m leak_atlas.data); slides: CIFAR10, CIFAR100
 pixels = [0]  # side of the images after area resize; 0: as they are (slides: 32)
 model = ["fc"]  # architecture (slides: densenet121, resnet18)
 width = [256]  # units of the first layer, or channels of stage 1 (published code: 256, 64)
@@ -55,9 +53,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from dataclasses import replace
 
-from lib import audit, lab, report
-from lib.localization import samples
-from lib.recipe import PRUNING_NET, RMR, SAMIA, BlindMI, Data, LiRA, Model, Schedule, Setup, SharedTest, Threshold, VictimAttacker
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import samples
+from leak_atlas.recipe import PRUNING_NET, RMR, SAMIA, BlindMI, Data, LiRA, Model, Schedule, Setup, SharedTest, Threshold, VictimAttacker
 
 metric, networks_ = ("Conf", "Entr", "Mentr", "Hconf"), ("SAMIA", "NN", "Top3-NN", "Cl-NN")
 middle, stop = lambdas[len(lambdas) // 2], f"Base, {stops[-1][0]} + {rounds} x {stops[-1][1]} epochs"
@@ -163,7 +161,9 @@ report.table(rows, caption=f"Accuracies; {shadows} shadows, LiRA offline. A gues
 
 
 # %%
-inside = {way: sum(samples.areas(results[attacks[way, name]], results[ranking], parts) for name in ("Conf", "LiRA")) / 2 for way in (best, *controls)}
+inside = {
+    way: sum(samples.auc_by_part(results[attacks[way, name]], results[ranking], parts) for name in ("Conf", "LiRA")) / 2 for way in (best, *controls)
+}
 acts, coded = ({f"{one} moves members' accuracy": abs(members[one].value - members["Base"].value) > 0.01} for one in (best, "code's form"))
 report.judge(
     claims,

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -21,7 +19,7 @@
 # The nearest of the four networks is Location's. Rules were settled on draws 0 and 1, a referee's objections in hand, and are judged on this one (seed 2).
 
 # %% tags=["parameters"]
-data = ["digits-bits"]  # data sets (python -m lib.data), first entry of each list (slides: four, Location too)
+data = ["digits-bits"]  # data sets (python -m leak_atlas.data), first entry of each list (slides: four, Location too)
 pixels = [0]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc"]  # architecture (slides: VGG16, ResNet18, DenseNet121, FC)
 width = [256]  # channels of stage 1; of a fully connected network: units of its first layer (published code: 256)
@@ -59,10 +57,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 import numpy as np
-
-from lib import audit, lab, recipe, report
-from lib.recipe import RMR, Data, Model, Population, Schedule, Setup, VictimAttacker, Window
-from lib.recipe import AdversarialRegularization as ADV
+from leak_atlas import audit, lab, recipe, report
+from leak_atlas.recipe import RMR, Data, Model, Population, Schedule, Setup, VictimAttacker, Window
+from leak_atlas.recipe import AdversarialRegularization as ADV
 
 table, ours, base_too = {"paper": "time table", "margin": 0.1}, {"paper": "ours", "margin": 0.1}, {"control": "Base: the same networks"}
 claims = report.claims(

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -25,7 +23,7 @@
 # hand, and are judged on this one (seed 2).
 
 # %% tags=["parameters"]
-data = ["digits-bits"]  # data sets (python -m lib.data), of which the first is taken, as in all lists here (slide: CIFAR10)
+data = ["digits-bits"]  # data sets (python -m leak_atlas.data), of which the first is taken, as in all lists here (slide: CIFAR10)
 pixels = [0]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc"]  # architecture (slide: resnet18)
 width = [256]  # channels of stage 1; of a fully connected network: units of its first layer (published code: 256)
@@ -58,10 +56,9 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization import samples
-from lib.recipe import RMR, Data, Model, Schedule, Setup, VictimAttacker, Window
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import samples
+from leak_atlas.recipe import RMR, Data, Model, Schedule, Setup, VictimAttacker, Window
 
 wide, narrow, small = widths[0][0], widths[0][-1], steps[0][0]
 slide, ours = {"paper": "slide on accuracy", "margin": 0.02}, {"paper": "ours", "margin": 0.02}
@@ -148,7 +145,7 @@ report.profile(points, "window", hue="series", facet="order", null=seen["Base"].
 
 # %%
 inside = {way: np.array([float(results[one]["accuracy_member"]) for one in each]) for way, each in signals.items()}
-drawn = {c: [samples.replayed(results[s], results[by[c[0]]], windows[c], visits) for s in signals["dense"]] for c in windows}
+drawn = {c: [samples.member_visits(results[s], results[by[c[0]]], windows[c], visits) for s in signals["dense"]] for c in windows}
 risky = {cell("RSW", *c): np.mean([n[own >= np.quantile(own, 1 - risky_share)].sum() / n.sum() for n, own in each]) for c, each in drawn.items()}
 against = {cell("RSW", *c): {"as many visits, no window": plain(fewer[c[1]])} for c in windows if c[2] == small and c[1] in fewer}
 against |= {cell("SWMR", *c): {"RSW": cell("RSW", *c)} for c in both} | {slip: {"RSW": cell("RSW", "low-to-high", wide, small)}}
@@ -164,7 +161,7 @@ thin, works = {o: cell("RSW", o, narrow, small) for o in by}, [c for c in both i
 mean = {(name, m): np.mean([of[cell(m, *c)] for c in works], axis=0) for name, of in (("test", reached), ("member", inside)) for m in ("RSW", "SWMR")}
 ways_of = {o: np.mean([reached[cell("RSW", *c)] for c in windows if c[0] == o], axis=0) for o in orders}
 less = {o: {f"w = {narrow}, {o}, fits members less": audit.paired_difference(inside["Base"], inside[thin[o]])} for o in by}
-kept = [samples.replayed(results[s], results[ranking], slipped, visits)[0].sum() for s in signals["dense"]]
+kept = [samples.member_visits(results[s], results[ranking], slipped, visits)[0].sum() for s in signals["dense"]]
 gone = 1 - float(np.mean(np.divide(kept, [n.sum() for n, _ in drawn["low-to-high", wide, small]])))
 penalty = {"SWMR lowers the accuracy on members": audit.paired_difference(mean["member", "RSW"], mean["member", "SWMR"])}
 report.judge(

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -22,7 +20,7 @@
 # accuracy and .02 of AUC on. Rules were settled on draws 0 and 1, a referee's objections in hand, and are judged on this one (seed 2).
 
 # %% tags=["parameters"]
-data = ["digits-bits"]  # data sets (python -m lib.data), of which the first is taken, as in all lists here (slide: CIFAR100)
+data = ["digits-bits"]  # data sets (python -m leak_atlas.data), of which the first is taken, as in all lists here (slide: CIFAR100)
 pixels = [0]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc"]  # architecture (slide: densenet121)
 width = [256]  # channels of stage 1; of a fully connected network: units of its first layer (published code: 256)
@@ -56,10 +54,9 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization import samples
-from lib.recipe import RMR, Data, LiRA, Model, Schedule, Setup, Threshold, VictimAttacker, Window
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import samples
+from leak_atlas.recipe import RMR, Data, LiRA, Model, Schedule, Setup, Threshold, VictimAttacker, Window
 
 wide, narrow, small, far = widths[0][0], widths[0][-1], steps[0][0], steps[0][-1]
 slide, ours = {"paper": "slide on defence", "margin": 0.02}, {"paper": "ours", "margin": 0.02}
@@ -128,7 +125,7 @@ report.tradeoff([r for a in attackers for r in found.plane(series, a)], level="g
 
 # %%
 inside = {way: np.array([float(results[one]["accuracy_member"]) for one in each]) for way, each in signals.items()}
-drawn = {c: [samples.replayed(results[s], results[by[c[0]]], windows[c], visits) for s in signals["dense"]] for c in windows}
+drawn = {c: [samples.member_visits(results[s], results[by[c[0]]], windows[c], visits) for s in signals["dense"]] for c in windows}
 risky = {cell("RSW", *c): np.mean([n[own >= np.quantile(own, 1 - risky_share)].sum() / n.sum() for n, own in each]) for c, each in drawn.items()}
 rows = [
     {"network": way, "member accuracy": audit.over(inside[way]), "risky visits": risky.get(way.replace("SWMR", "RSW")), "test accuracy": found.accuracy(way)}
@@ -158,8 +155,8 @@ report.table([
 groups, compared, exposed = ("never visited", "visited"), {"dense": "dense", "Base": "Base", "same visits": few}, {}
 for o, (name, way), a in product(shown, [*compared.items(), ("window", "")], attackers):
     scored = results[attacks[way or rsw(o, narrow, small), a]]
-    often = samples.visited(scored, results[by[o]], results[signals["dense"][0]], windows[o, narrow, small], visits)
-    exposed |= {((o, g, name), a): part for g, part in zip(groups, samples.divided(scored, often > 0, 2), strict=True)}
+    often = samples.window_visits(scored, results[by[o]], results[signals["dense"][0]], windows[o, narrow, small], visits)
+    exposed |= {((o, g, name), a): part for g, part in zip(groups, samples.split_by_group(scored, often > 0, 2), strict=True)}
 who = audit.Comparison({}, exposed)
 moved = {(o, g): who.more_leaky((o, g, "window"), (o, g, "same visits"), "LiRA") for o, g in product(shown, groups)}
 safer, risen = sum(moved[o, groups[0]].high < 0 for o in shown), sum(moved[o, groups[1]].low > 0 for o in shown)

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -27,7 +25,7 @@ models = ["cnn2", "cnn4", "cnn6", "wrn16"]  # plain CNNs from shallow to deep, t
 widths = [8, 8, 8, 8]  # of each: channels of the first stage (WRN28-2: 32)
 dropout = 0.0  # of the WRN (authors' group's code: .3)
 compared = 20  # networks of each, in complement pairs; each is attacked by the others less its pair (not stated)
-data = "fashion-mnist-small"  # data set (python -m lib.data; reading note: CIFAR-10)
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data; reading note: CIFAR-10)
 pixels = 8  # side of the images, pixels, after area resize; 0: as they are
 pool = 600  # samples; half are members of a network (not stated)
 test = 200  # test samples
@@ -48,10 +46,9 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization import courses, trajectories
-from lib.recipe import Anatomy, Data, LiRA, Model, Population, RandomHalves, Schedule, Setup, Threshold
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import courses, trajectories
+from leak_atlas.recipe import Anatomy, Data, LiRA, Model, Population, RandomHalves, Schedule, Setup, Threshold
 
 shallow, *between, wide = models
 deep, end, minus, each_of = between[-1], checkpoints[-1], f"{wide} minus {shallow}", f"{wide} minus each CNN, least"
@@ -88,12 +85,12 @@ found = audit.Comparison.of(results, signals, {((m, t), "LiRA"): a for m, (each,
 walked = {m: [courses.read(results, each) for each in both] for m, both in attacks.items()}
 
 # %%
-more = {m: trajectories.contrast(*walked[shallow], *walked[m], rate) for m in (deep, wide)}
-less = {m: trajectories.contrast(*walked[m], *walked[wide], rate) for m in models[:-1]}
-times = courses.jackknifed(partial(trajectories.until, parts=parts, rule=rate), walked[shallow][0], walked[wide][0])
-level = partial(trajectories.gained, rule=rate)
+more = {m: trajectories.encoding_contrast(*walked[shallow], *walked[m], rate) for m in (deep, wide)}
+less = {m: trajectories.encoding_contrast(*walked[m], *walked[wide], rate) for m in models[:-1]}
+times = courses.jackknife(partial(trajectories.epochs_to_reach, parts=parts, rule=rate), walked[shallow][0], walked[wide][0])
+level = partial(trajectories.mean_advantage, rule=rate)
 rows = [{"network": m, "epoch": t, "value": value}
-        for m, (one, _) in walked.items() for t, value in zip(checkpoints, courses.jackknifed(level, one), strict=True)]  # fmt: skip
+        for m, (one, _) in walked.items() for t, value in zip(checkpoints, courses.jackknife(level, one), strict=True)]  # fmt: skip
 shift, times_of = more[deep]["displacement"], {m: f"{2 ** more[m]['doublings of displacement'].value:.1f} times" for m in more}
 way = "about as far" if max(-shift.low, shift.high) < 0.08 else times_of[deep]
 words = {"title": f"{wide} moves the centre {times_of[wide]} as far as {shallow}, {deep} {way}"}
@@ -101,13 +98,13 @@ report.curves(rows, "epoch", hue="network", null=0.0, level="no leak", ylabel="m
 
 # %%
 members, tests = ({way: [float(results[one][f"accuracy_{who}"]) for one in each] for way, each in signals.items()} for who in ("member", "test"))
-right, wrong = ({(m, t): own for m in models for t, own in courses.gaps_of_each(courses.read(results, fits[m, what])).items()}
+right, wrong = ({(m, t): own for m in models for t, own in courses.generalisation_gaps_by_network(courses.read(results, fits[m, what])).items()}
                 for what in ("correctness", "loss"))  # fmt: skip
-spread = {m: courses.jackknifed(partial(trajectories.spread, rule=rate), *each) for m, each in walked.items()}
+spread = {m: courses.jackknife(partial(trajectories.advantage_spread, rule=rate), *each) for m, each in walked.items()}
 table = [
     {"network": m, "convolutions": int(m[3:]) - 3 * (m == wide), "parameters": int(results[sizes[m]]["parameters"].sum())}
     | {"test accuracy": found.accuracy((m, end)), "member accuracy": audit.over(members[m, end]), "AUC": found.leak((m, end), "LiRA")["auc"]}
-    | dict(zip(trajectories.ENCODED, courses.jackknifed(partial(trajectories.encoded, rule=rate), *walked[m]), strict=True))
+    | dict(zip(trajectories.ENCODING, courses.jackknife(partial(trajectories.encoding, rule=rate), *walked[m]), strict=True))
     | {"spread": spread[m][-1], "displacement of the null": trajectories.displacement(trajectories.plane(walked[m][1], rate))}
     for m in models
 ]  # fmt: skip
@@ -118,9 +115,9 @@ report.table(table, caption=f"{compared} networks of each, at epoch {end}; ways 
 # Each line is a course, from the lower left, from a fifth of its epochs on.
 
 # %%
-apart, alike = courses.jackknifed(  # at the end, and where the other has the mean advantage with which the one ends
-    lambda one, null, other, noise: np.interp([np.inf, level(one)[-1]], np.maximum.accumulate(level(other)), trajectories.spread(other, noise, rate))
-    - trajectories.spread(one, null, rate)[-1], *walked[shallow], *walked[wide],
+apart, alike = courses.jackknife(  # at the end, and where the other has the mean advantage with which the one ends
+    lambda one, null, other, noise: np.interp([np.inf, level(one)[-1]], np.maximum.accumulate(level(other)), trajectories.advantage_spread(other, noise, rate))
+    - trajectories.advantage_spread(one, null, rate)[-1], *walked[shallow], *walked[wide],
 )  # fmt: skip
 drawn = (replace(each, low=max(0.0, each.low)) for m in models for each in spread[m])  # a deviation is not below 0
 points = [{"network": row["network"], "x": row["value"], "y": each} for row, each in zip(rows, drawn, strict=True) if row["epoch"] >= end / 5]
@@ -153,8 +150,8 @@ report.table([{"network": m} | each for m, each in beside.items()], caption=f"Ea
 
 # %%
 ways = (rate, "counted"), (rate, "fitted"), (rate / 2, "counted"), (2 * rate, "counted"), ("balanced", "counted")
-other = {f"{rule}, {form}": trajectories.contrast(*walked[shallow], *walked[wide], rule, form) for rule, form in ways}
-shown = ("doublings of displacement", "doublings of gain", *trajectories.ENCODED[1:3], "delay")
+other = {f"{rule}, {form}": trajectories.encoding_contrast(*walked[shallow], *walked[wide], rule, form) for rule, form in ways}
+shown = ("doublings of displacement", "doublings of gain", *trajectories.ENCODING[1:3], "delay")
 rows = [{"threshold and rates": name} | {what: each[what] for what in shown} for name, each in other.items()]
 report.table(rows, caption=f"{minus}, or doublings from the one to the other. Reading note: more than 1.6 of displacement")
 

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -54,9 +52,9 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
-from lib import audit, lab, report
-from lib.localization import courses, trajectories
-from lib.recipe import Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import courses, trajectories
+from leak_atlas.recipe import Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
 
 first, last, end, step = axis[0], axis[-1], checkpoints[-1], "from each data set to the next, least"
 equal = {"control": "equal pool, pixels, network, epochs; a null that stays", "paper": "reading note; article"}
@@ -65,7 +63,7 @@ at_leak, parts = {"above": 0.0, "control": f"{last} at all its checkpoints, at e
 claims = report.claims(
     report.Claim("further", "The harder the data, the further the centre moves", f"doublings of its displacement {step}", above=0.0, margin=0.5, **equal),
     report.Claim("tenfold", f"It moves about ten times as far on {last} as on {first}", "doublings of displacement", above=2.4, margin=0.5, **equal),
-    report.Claim("faster", f"The same leak comes earlier on {last}", f"epochs to {parts[-1]:.0%} of {first}'s last, {minus}", below=0.0, margin=6.0, **equal),
+    report.Claim("faster", f"The same leak comes earlier on {last}", f"epochs to {parts[-1]:.0%} of the last advantage on {first}, {minus}", below=0.0, margin=6.0, **equal),
     report.Claim("sooner", f"Of what it encodes in the end, {last} encodes a larger share early", f"delay, {minus}", below=0.0, margin=0.1, **own),
     report.Claim("at_equal_fit", f"With members fitted alike {last} leaks more", f"member accuracy, {less_hard}", margin=0.05, **at_leak),
     report.Claim("at_equal_gap", f"At an equal gap in loss {last} leaks more", f"that gap, nats, {less_hard}", margin=0.2, **at_leak),
@@ -86,31 +84,31 @@ found = audit.Comparison.of(results, signals, {((d, t), "LiRA"): a for d, (each,
 walked = {d: [courses.read(results, each) for each in both] for d, both in attacks.items()}
 
 # %%
-steps = [trajectories.contrast(*walked[a], *walked[b], rate) for a, b in pairwise(axis)]
-whole = trajectories.contrast(*walked[first], *walked[last], rate)
-level = partial(trajectories.gained, rule=rate)
+steps = [trajectories.encoding_contrast(*walked[a], *walked[b], rate) for a, b in pairwise(axis)]
+whole = trajectories.encoding_contrast(*walked[first], *walked[last], rate)
+level = partial(trajectories.mean_advantage, rule=rate)
 rows = [{"data": d, "epoch": t, "value": value}
-        for d, (one, _) in walked.items() for t, value in zip(checkpoints, courses.jackknifed(level, one), strict=True)]  # fmt: skip
+        for d, (one, _) in walked.items() for t, value in zip(checkpoints, courses.jackknife(level, one), strict=True)]  # fmt: skip
 more = audit.least(each["doublings of displacement"] for each in steps)
 times_as_far = f"{last} moves the centre {2 ** whole['doublings of displacement'].value:.1f} times as far as {first}"
 order = times_as_far if more.low > 0 else "The centre does not surely move further on harder data"
-times = courses.jackknifed(partial(trajectories.until, parts=parts, rule=rate), walked[first][0], walked[last][0])
+times = courses.jackknife(partial(trajectories.epochs_to_reach, parts=parts, rule=rate), walked[first][0], walked[last][0])
 when = "not surely earlier nor later" if times[-1].low <= 0 <= times[-1].high else "earlier" if times[-1].value < 0 else "later"
 told = f"{order}; {parts[-1]:.0%} of the leak on {first} comes {when} there"
 report.curves(rows, "epoch", hue="data", null=0.0, level="no leak", title=told, ylabel="mean advantage (TPR minus FPR)")
 
 # %%
-rows = [{"epoch of": name} | {f"{part:.0%} of {first}'s last advantage": times[k + i] for i, part in enumerate(parts)}
+rows = [{"epoch of": name} | {f"{part:.0%} of the last advantage on {first}": times[k + i] for i, part in enumerate(parts)}
         for k, name in ((0, first), (3, last), (6, minus))]  # fmt: skip
 report.table(rows, caption="When the mean advantage first is as large; straight lines join checkpoints")
 
 # %%
 members, tests = ({way: [float(results[one][f"accuracy_{who}"]) for one in each] for way, each in signals.items()} for who in ("member", "test"))
-right, wrong = ({(d, t): own for d in axis for t, own in courses.gaps_of_each(courses.read(results, fits[d, what])).items()}
+right, wrong = ({(d, t): own for d in axis for t, own in courses.generalisation_gaps_by_network(courses.read(results, fits[d, what])).items()}
                 for what in ("correctness", "loss"))  # fmt: skip
 table = [
     {"data": d, "test accuracy": found.accuracy((d, end)), "member accuracy": audit.over(members[d, end]), "AUC": found.leak((d, end), "LiRA")["auc"]}
-    | dict(zip(trajectories.ENCODED, courses.jackknifed(partial(trajectories.encoded, rule=rate), *walked[d]), strict=True))
+    | dict(zip(trajectories.ENCODING, courses.jackknife(partial(trajectories.encoding, rule=rate), *walked[d]), strict=True))
     | {"displacement of the null": trajectories.displacement(trajectories.plane(walked[d][1], rate))}
     for d in axis
 ]  # fmt: skip
@@ -152,10 +150,10 @@ report.table([beside], caption=f"{first} at epoch {end} minus {last} in its cour
 # %%
 kept = sorted({*range(0, len(checkpoints), 2), len(checkpoints) - 1})
 fewer = [replace(each, epochs=each.epochs[kept], scores=each.scores[kept]) for d in (first, last) for each in walked[d]]
-other = {f"{rate:g}, fitted": trajectories.contrast(*walked[first], *walked[last], rate, "fitted")}
-other |= {f"{r}, counted": trajectories.contrast(*walked[first], *walked[last], r) for r in (rate / 2, 2 * rate, "balanced")}
-other |= {f"{rate:g}, every other checkpoint": trajectories.contrast(*fewer, rate)}
-shown = ("doublings of displacement", "doublings of gain", *trajectories.ENCODED[1:3], "delay")
+other = {f"{rate:g}, fitted": trajectories.encoding_contrast(*walked[first], *walked[last], rate, "fitted")}
+other |= {f"{r}, counted": trajectories.encoding_contrast(*walked[first], *walked[last], r) for r in (rate / 2, 2 * rate, "balanced")}
+other |= {f"{rate:g}, every other checkpoint": trajectories.encoding_contrast(*fewer, rate)}
+shown = ("doublings of displacement", "doublings of gain", *trajectories.ENCODING[1:3], "delay")
 rows = [{"threshold and rates": name} | {what: each[what] for what in shown} for name, each in ({f"{rate:g}, counted": whole} | other).items()]
 report.table(rows, caption=f"{minus}, or doublings from the one to the other. Reading note: 3.4 doublings of displacement, 1.6 of speed")
 

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -14,7 +12,7 @@
 # **Dynamics.** How hard a sample is to learn, by networks that the attack does not know, against how vulnerable it ends
 # and how fast it moves in the plane of false and true positives. **The article says** that difficulty correlates with
 # vulnerability, and that cumulative effort and uncertainty, above all "epistemic uncertainty", are strong predictors.
-# It gives no number, nor the list of measures: ours are the field's (`lib/localization/difficulty.py`).
+# It gives no number, nor the list of measures: ours are the field's (`lib/leak_atlas/localization/difficulty.py`).
 #
 # **It would be wrong if** some measure went the other way, if one look told as much as a whole training, or if
 # uncertainty were no better than others. **It would be beside the point if** random scores did it (control), if measure
@@ -26,7 +24,7 @@
 # judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); reading note: MNIST, Fashion-MNIST, CIFAR-10, CINIC-10
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); reading note: MNIST, Fashion-MNIST, CIFAR-10, CINIC-10
 pixels = 8  # side of the images, pixels, after area resize; 0: as they are
 model = "cnn4"  # architecture; reading note: CNNs of several depths, WRN28-2
 width = 8  # channels of stage 1 (not stated)
@@ -52,11 +50,10 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from itertools import product
 
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization import courses, samples, trajectories
-from lib.localization.difficulty import EFFORT, LOOK, OTHERS, UNCERTAINTY, averaged, difficulty, follows, within
-from lib.recipe import Data, GradientNorm, LiRA, Model, Population, PredictionDepth, RandomHalves, Schedule, Setup
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import courses, samples, trajectories
+from leak_atlas.localization.difficulty import EFFORT, LOOK, OTHERS, UNCERTAINTY, difficulty, mean_over_members, ranks_within_class
+from leak_atlas.recipe import Data, GradientNorm, LiRA, Model, Population, PredictionDepth, RandomHalves, Schedule, Setup
 
 looks, seen, paper = (*LOOK, "gradient norm", "prediction depth"), "rank correlation with the final risk", {"paper": "article, difficulty"}
 claims = report.claims(
@@ -95,7 +92,7 @@ parts = [[courses.read(results, half) for half in pair] for pair in halves]
 hard = difficulty({t: [results[step] for step in each] for t, each in answers.items()}, early)
 index, final = hard.pop("index"), [results[step] for step in answers[last]]
 for name, steps, kind in (("gradient norm", norms, "norm"), ("prediction depth", depths, "depth")):
-    hard[name] = averaged([results[step] for step in steps], kind, final[:readings])
+    hard[name] = mean_over_members([results[step] for step in steps], kind, final[:readings])
 label = final[0]["labels"][np.searchsorted(final[0]["index"], index)]
 names, every = [*hard], np.array([*hard.values()])
 kinds = {"effort": EFFORT, "uncertainty": UNCERTAINTY, "one look": looks, "without the sample": OTHERS}
@@ -110,18 +107,26 @@ readers = [difficulty({t: [results[step] for step in each[k::2]] for t, each in 
 def told(one, noise):
     place, path = np.searchsorted(index, one.index), trajectories.plane(one, rate, "fitted")
     own, risk, still = every[:, place], trajectories.advantage(path)[-1], trajectories.plane(noise, rate, "fitted")
-    moved = trajectories.speed(path, one.epochs) - trajectories.speed(still, noise.epochs)
-    each = [follows(own, risk), follows(own, risk, own[0]), follows(within(own, label[place]), within(risk, label[place]))]
-    each += [follows(own, moved), follows(own, trajectories.speed(path, one.epochs, signed=True)), follows(own, moved, risk)]
-    again = np.mean([follows(a[None, place], risk, b[place])[0] for a, b in (readers, readers[::-1])])
+    moved = trajectories.encoding_speed(path, one.epochs) - trajectories.encoding_speed(still, noise.epochs)
+    each = [
+        audit.rank_correlation(own, risk),
+        audit.rank_correlation(own, risk, own[0]),
+        audit.rank_correlation(ranks_within_class(own, label[place]), ranks_within_class(risk, label[place])),
+    ]
+    each += [
+        audit.rank_correlation(own, moved),
+        audit.rank_correlation(own, trajectories.encoding_speed(path, one.epochs, signed=True)),
+        audit.rank_correlation(own, moved, risk),
+    ]
+    again = np.mean([audit.rank_correlation(a[None, place], risk, b[place])[0] for a, b in (readers, readers[::-1])])
     claimed = [(weights["effort"] - weights["look"]) @ each[0], *(w @ each[0] for w in rest.values()), again]
     return np.concatenate([np.ravel(each), claimed, [weights["both"] @ each[3], weights["both"] @ each[2]]])
 
 
-*numbers, effort, epistemic, ensemble, second, faster, inside = courses.jackknifed(told, one, noise)
-agree = lambda a, b, at: np.append(follows(every[:, np.searchsorted(index, at)], a[-1]), follows(a[-1:], b[-1]))  # noqa: E731
+*numbers, effort, epistemic, ensemble, second, faster, inside = courses.jackknife(told, one, noise)
+agree = lambda a, b, at: np.append(audit.rank_correlation(every[:, np.searchsorted(index, at)], a[-1]), audit.rank_correlation(a[-1:], b[-1]))  # noqa: E731
 whole = lambda v: np.append(v[:-1] / np.sqrt(np.maximum(v[-1], 1e-9)), v[-1])  # noqa: E731
-by_rule = {rule: trajectories.crossed(agree, parts, whole, rule) for rule in (rate / 2, rate, 2 * rate, "balanced")}
+by_rule = {rule: trajectories.across_halves(agree, parts, whole, rule) for rule in (rate / 2, rate, 2 * rate, "balanced")}
 *true, ceiling = by_rule[rate]
 cells = dict(zip(product(columns, names), numbers, strict=True)) | {("true risk", name): value for name, value in zip(names, true, strict=True)}
 
@@ -139,11 +144,19 @@ own = [np.array([difficulty(each, early)[name] for name in names[:-2]]) for each
 
 def circular(one, other):
     place, risks = np.searchsorted(index, one.index), [trajectories.advantage(trajectories.plane(c, rate, "fitted"))[-1] for c in (one, other)]
-    return sum(follows(mine[:, place], a) - follows(mine[:, place], b) for mine, a, b in zip(own, risks, risks[::-1], strict=True)) / 2
+    return (
+        sum(
+            audit.rank_correlation(mine[:, place], a) - audit.rank_correlation(mine[:, place], b)
+            for mine, a, b in zip(own, risks, risks[::-1], strict=True)
+        )
+        / 2
+    )
 
 
-same = dict(zip(names[:-2], courses.jackknifed(circular, *parts[0]), strict=True))
-luck = np.abs(follows(np.random.default_rng(0).random((100, len(index))), trajectories.advantage(trajectories.plane(one, rate, "fitted"))[-1]))
+same = dict(zip(names[:-2], courses.jackknife(circular, *parts[0]), strict=True))
+luck = np.abs(
+    audit.rank_correlation(np.random.default_rng(0).random((100, len(index))), trajectories.advantage(trajectories.plane(one, rate, "fitted"))[-1])
+)
 rows = [{"measure": name, "kind": kinds[name]} | {column: cells[column, name] for column in ("risk", "true risk", *columns[1:])}
         | {"own networks minus others": same.get(name)} for name in order]  # fmt: skip
 caption = f"Rank correlations. 100 random scores: at most {luck.max():.2f}, half below {np.median(luck):.2f}. True risk: over the root of {ceiling}, "
@@ -157,7 +170,7 @@ risks = {f"{form}, threshold at {rule}": trajectories.advantage(trajectories.pla
 risks["mean score of members minus non-members"] = samples.exposure(results[attacks[last]])["score"]
 differ, strong, rows = [], [each[0] for each in by_rule.values()], []
 for (name, risk), sure in zip(risks.items(), [*strong, None, None], strict=True):
-    each = follows(every, risk)
+    each = audit.rank_correlation(every, risk)
     best = [names[k] for k in np.argsort(-each)]
     differ.append(float((weights["effort"] - weights["look"]) @ each))
     rows.append({"risk": name, "best three": ", ".join(best[:3]), "least": f"{best[-1]}, {each.min():.2f}", "mean loss": float(each[0])})

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -27,7 +25,7 @@
 # settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); article: "complex datasets"
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); article: "complex datasets"
 pixels = 8  # side of the images, pixels, after area resize; 0: as they are
 simple = "digits"  # a simpler data set; reading note: MNIST
 simple_pixels = 0  # its side; 0: as they are
@@ -59,11 +57,10 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization import courses, trajectories
-from lib.localization.difficulty import difficulty
-from lib.recipe import Data, LiRA, Model, Population, RandomHalves, Schedule, Setup
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import courses, trajectories
+from leak_atlas.localization.difficulty import difficulty
+from leak_atlas.recipe import Data, LiRA, Model, Population, RandomHalves, Schedule, Setup
 
 article, ours = {"paper": "article, early exposure", "above": 0.7, "margin": 0.1}, {"paper": "ours"}
 same, confirmed = "share of the finally vulnerable flagged at", "share that other networks flag in the end too"
@@ -111,8 +108,8 @@ index, curves = known[last]["index"], ("same networks", "other networks", "mean 
 def flagged(one, other, at):
     """Share of the finally flagged found at each checkpoint, `(4, E)`: by each curve (loss: `data`'s alone); found and confirmed."""
     now, end = trajectories.highest(one, flags), trajectories.highest(other, flags)[-1]
-    by_loss = trajectories.early(trajectories.highest(cheap[:, np.searchsorted(index, at) % len(index)], flags), end)["share"]
-    own, cross, both = (trajectories.early(*each)["share"] for each in ((now, now[-1]), (now, end), (now & end, now[-1])))
+    by_loss = trajectories.early_detection(trajectories.highest(cheap[:, np.searchsorted(index, at) % len(index)], flags), end)["share"]
+    own, cross, both = (trajectories.early_detection(*each)["share"] for each in ((now, now[-1]), (now, end), (now & end, now[-1])))
     return np.array([own, cross, np.append([np.nan] * 2, by_loss), both])
 
 
@@ -123,11 +120,11 @@ def derived(shares):
     return np.append([own[1], own[0], 1 - ceiling, both[0] / max(ceiling, 1e-9), shares[2, at] - shares[1, at]], shares)
 
 
-told = {way: trajectories.crossed(flagged, each, derived, rate) for way, each in parts.items()}
+told = {way: trajectories.across_halves(flagged, each, derived, rate) for way, each in parts.items()}
 joined = [[replace(one, scores=np.append(one.scores, other.scores, 0), epochs=np.append(one.epochs, other.epochs)) for one, other in zip(*pair, strict=True)]
           for pair in zip(parts[data], parts["constant rate"], strict=True)]  # fmt: skip
-late = lambda both, *_: [trajectories.early(now := trajectories.highest(each, flags), now[-1])["share"] for each in np.split(both, 2)]  # noqa: E731
-freezes = trajectories.crossed(late, joined, lambda both: np.interp(early[1] * last, checkpoints, both[0] - both[1]), rate)
+late = lambda both, *_: [trajectories.early_detection(now := trajectories.highest(each, flags), now[-1])["share"] for each in np.split(both, 2)]  # noqa: E731
+freezes = trajectories.across_halves(late, joined, lambda both: np.interp(early[1] * last, checkpoints, both[0] - both[1]), rate)
 points = [{"epoch": t, "by": name, "way": way, "value": replace(each, low=max(each.low, 0.0), high=min(each.high, 1.0))}
           for way, every in told.items() for (name, t), each in zip(product(curves, checkpoints), every[5:], strict=False)
           if t and each.value >= 0 and (way == data or name in curves[:2])]  # fmt: skip
@@ -141,7 +138,7 @@ report.tradeoff(points, "epoch", "value", hue="by", facet="way", null=0.7, level
 high = {way: trajectories.states(trajectories.plane(one, rate, "fitted")) == trajectories.HIGH for way, one in whole.items()}
 rows = []
 for way, one in whole.items():
-    gained, top = trajectories.advantage(trajectories.plane(one, rate, "fitted")), trajectories.early(high[way], high[way][-1])
+    gained, top = trajectories.advantage(trajectories.plane(one, rate, "fitted")), trajectories.early_detection(high[way], high[way][-1])
     for k, t in enumerate(checkpoints):
         fit = {f"{side} accuracy": float(np.mean([results[step][f"accuracy_{side}"] for step in signals[way, t]])) for side in ("member", "test")}
         rows.append({"way": way, "epoch": t} | fit | {"mean TPR minus FPR": float(gained[k].mean()), "in the high state": float(high[way][k].mean())})
@@ -154,7 +151,7 @@ rows, tried = [], [(rate, flags), (rate / 2, flags), (2 * rate, flags), ("balanc
 for way, (rule, part) in product((data, simple), tried):
     sides = [[trajectories.highest(trajectories.advantage(trajectories.plane(half, rule, "fitted")), part) for half in pair] for pair in parts[way]]
     pairs = [each for one, other in (each for pair in sides for each in (pair, pair[::-1])) for each in ((one, one[-1]), (one & other[-1], one[-1]))]
-    own, both = (np.mean([trajectories.early(*pair)["share"] for pair in pairs[k::2]], axis=0) for k in (0, 1))
+    own, both = (np.mean([trajectories.early_detection(*pair)["share"] for pair in pairs[k::2]], axis=0) for k in (0, 1))
     ratios = (both / max(both[-1], 1e-9), (own - both) / max(1 - both[-1], 1e-9))
     at = {f"{each:.1%} of the training": float(np.interp(each * last, checkpoints, own)) for each in early}
     rows.append({"way": way, "threshold": rule, "flagged": part} | at | {"confirmed in the end": float(both[-1])})
@@ -176,7 +173,7 @@ report.judge(
     **estimates,
     steady=told["constant rate"][0],
     freezes=freezes,
-    complex=courses.jackknifed(lambda one, other: ends(one) - ends(other), whole[data], whole[simple]),
+    complex=courses.jackknife(lambda one, other: ends(one) - ends(other), whole[data], whole[simple]),
     checks={claim.name: beats for claim in claims},
     regime={"member accuracy": members, "test accuracy": found.accuracy(data)},
 )

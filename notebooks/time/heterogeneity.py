@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -51,11 +49,10 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import courses, trajectories
+from leak_atlas.recipe import Data, LiRA, Model, RandomHalves, Schedule, Setup
 from sklearn.metrics import adjusted_rand_score
-
-from lib import audit, lab, report
-from lib.localization import courses, trajectories
-from lib.recipe import Data, LiRA, Model, RandomHalves, Schedule, Setup
 
 simple, hard, end, slack, alike = axis[0], axis[-1], checkpoints[-1], 0.15, 0.1  # nats; in standard deviations of TPR minus FPR
 growth, unlike, beyond = "growth of entropy less the null's", "standard deviation of true TPR minus FPR", f"{hard} minus {simple}"
@@ -92,10 +89,10 @@ last, chance, begun = ([courses.read(results, {t: each[d][t]}) for d in axis] fo
 # 0. Each line is a course, from the lower left, from a fifth of its epochs on.
 
 # %%
-spread, level = partial(trajectories.spread, rule=rate), partial(trajectories.gained, rule=rate)
-ways, levels = {d: courses.jackknifed(spread, one[d], noise[d]) for d in axis}, {d: courses.jackknifed(level, one[d]) for d in axis}
-apart = lambda h, n, s, m: [spread(h, n)[-1] - spread(s, m)[-1], trajectories.at_equal(spread(h, n), level(h), spread(s, m), level(s))]  # noqa: E731
-farther, same = courses.jackknifed(apart, one[hard], noise[hard], one[simple], noise[simple])
+spread, level = partial(trajectories.advantage_spread, rule=rate), partial(trajectories.mean_advantage, rule=rate)
+ways, levels = {d: courses.jackknife(spread, one[d], noise[d]) for d in axis}, {d: courses.jackknife(level, one[d]) for d in axis}
+apart = lambda h, n, s, m: [spread(h, n)[-1] - spread(s, m)[-1], trajectories.difference_at_level(spread(h, n), level(h), spread(s, m), level(s))]  # noqa: E731
+farther, same = courses.jackknife(apart, one[hard], noise[hard], one[simple], noise[simple])
 words = ["more" if e.low > 0 else "less" if e.high < 0 else "not surely more" for e in (farther, same)]
 said = words[0], "about as" if -alike < same.low and same.high < alike else words[1]
 points = [{"variant": d, "x": x, "y": replace(y, low=max(0.0, y.low))}
@@ -110,15 +107,18 @@ report.tradeoff(points, "x", "y", null=0.0, title=title, xlabel="mean advantage 
 # out anew among samples, scores of the null lie there too (caption). So each growth is less that series' null, or start.
 
 # %%
-spatial, equal = (lambda a: trajectories.entropy(trajectories.plane(a, rate), grids)), partial(trajectories.entropy_of_equals, rule=rate, grid=grids)
+spatial, equal = (
+    (lambda a: trajectories.entropy(trajectories.plane(a, rate), grids)),
+    partial(trajectories.entropy_of_equal_samples, rule=rate, grid=grids),
+)
 series = {"measured": spatial, "equal samples": equal}
-found = {(d, name): courses.jackknifed(lambda a, b, of=of: of(a) - of(b), one[d], noise[d]) for d in axis for name, of in series.items()}
+found = {(d, name): courses.jackknife(lambda a, b, of=of: of(a) - of(b), one[d], noise[d]) for d in axis for name, of in series.items()}
 points = [{"data": d, "samples": name, "epoch": t, "value": e} for (d, name), each in found.items() for t, e in zip(checkpoints, each, strict=True)]
 told = lambda g, same: [*g, g[-1] - g[0], *(left := g - same), left[-1] - left[0]]  # noqa: E731  # of each data set; hard minus simple; beyond equals
 grown = lambda *both, form="counted", rule=rate, grid=grids: told(*(  # noqa: E731
-    np.array([trajectories.entropy_gained(*pair, rule, grid, of) for pair in zip(both[: len(axis)], both[len(axis) :], strict=True)])
+    np.array([trajectories.entropy_above_null(*pair, rule, grid, of) for pair in zip(both[: len(axis)], both[len(axis) :], strict=True)])
     for of in (form, "equals")))  # fmt: skip
-gains = courses.jackknifed(grown, *last, *chance)
+gains = courses.jackknife(grown, *last, *chance)
 gain, rest = gains[: len(axis)], [-each for each in gains[len(axis) + 1 : -1]]
 rising, mainly = sum(each.low > 0 for each in gain), sum(each.low > -slack for each in rest)
 title = f"Entropy surely grows on {rising} of {len(axis)} data sets; on {mainly} surely by less than {slack:g} nats more than that of equal samples"
@@ -128,10 +128,10 @@ report.curves(points, "epoch", hue="samples", facet="data", title=title, ylabel=
 named, rows = [*axis, beyond], []
 tries = [("null", "counted", rate, n) for n in (grids, 5, 10, 20)] + [("start", "counted", rate, grids), ("null", "counted", 2 * rate, grids)]
 for base, form, rule, cells in [*tries, ("null", "fitted", rate, grids), ("null", "fitted", 2 * rate, grids)]:
-    own = courses.jackknifed(partial(grown, rule=rule, grid=cells, form=form), *last, *(chance if base == "null" else begun))
+    own = courses.jackknife(partial(grown, rule=rule, grid=cells, form=form), *last, *(chance if base == "null" else begun))
     rows.append({"less": base, "threshold": f"FPR {rule:g}", "cells": str(cells).strip("[]"), "rates": form} | dict(zip(named, own, strict=False)))
     rows[-1] |= {f"{name}, less equals": each for name, each in zip(named, own[len(named) :], strict=True)} if form == "counted" else {}
-dealt = " and ".join(f"{spatial(courses.exchanged(noise[d]))[-1]:.2f}, not {spatial(noise[d])[-1]:.2f}" for d in axis)
+dealt = " and ".join(f"{spatial(courses.exchanged_scores(noise[d]))[-1]:.2f}, not {spatial(noise[d])[-1]:.2f}" for d in axis)
 report.table(rows, caption=f"Growth of entropy, nats (reading note: MNIST −.08, CINIC-10 4.20). Scores of the null, dealt out anew, end at {dealt}")
 
 # %% [markdown]
@@ -145,8 +145,8 @@ accuracy = {d: {f"{side} accuracy": audit.over([results[s][f"accuracy_{side}"] f
 parted = {key: [[courses.read(results, half) for half in both] for both in each] for key, each in halves.items()}
 high = lambda path: trajectories.states(path)[-1] == trajectories.HIGH  # noqa: E731
 twice = lambda a, b, _: np.array([a.mean() / 2 + b.mean() / 2, np.mean(a & b), np.mean(a & b) - a.mean() * b.mean()])  # noqa: E731
-again = {key: trajectories.crossed(twice, each, rule=rate, seen=high) for key, each in parted.items()}
-pictures = {"measured": one, "exchanged": {d: courses.exchanged(each) for d, each in one.items()}, "null": noise}
+again = {key: trajectories.across_halves(twice, each, rule=rate, seen=high) for key, each in parted.items()}
+pictures = {"measured": one, "exchanged": {d: courses.exchanged_scores(each) for d, each in one.items()}, "null": noise}
 rows, middle, names = [], len(checkpoints) // 2, ("low", "middle", "high")
 for d in axis:
     for name, own in pictures.items():
@@ -173,7 +173,7 @@ report.judge(
     claims,
     samples_differ=audit.least(each[-1] for each in ways.values()), differ_alike=same,
     exposed_in_both=audit.least(again[d, "measured"][-1] for d in axis),
-    same_exposed=audit.least(trajectories.crossed(kind, parted[d, "measured"], rule=rate) for d in axis),
+    same_exposed=audit.least(trajectories.across_halves(kind, parted[d, "measured"], rule=rate) for d in axis),
     entropy_grows=audit.least(gain), entropy_of_equals=audit.least(rest), entropy_on_harder=gains[-1],
     checks={c.name: checks | ({f"{hard} is harder": tests[-1].high < tests[0].low} if beyond in c.quantity else {}) for c in claims},
     regime={name: audit.least(accuracy[d][name] for d in axis) for name in claims.regime},

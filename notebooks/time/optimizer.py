@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -25,7 +23,7 @@
 # High-risk: called a member by 80 % or more of the networks that trained on it, and by 20 % or fewer of the others.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); reading note: CIFAR-10 and three others
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); reading note: CIFAR-10 and three others
 pixels = 8  # side of the images after area resize; 0: as they are
 model = "cnn4"  # architecture (reading note: CNNs of several depths, WRN28-2)
 width = 8  # channels of its first layer (not stated)
@@ -49,10 +47,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization import courses, trajectories
-from lib.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import courses, trajectories
+from leak_atlas.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup
 
 last, half = checkpoints[-1], max(t for t in checkpoints if t and 2 * t in checkpoints)
 sgd, sams, steady = "SGD", ["SAM", *(f"SAM, rho {rho:g}" for rho in rhos[1:])], "constant rate"
@@ -106,18 +103,18 @@ def compared(a, b):
     for *rule, border in kinds:
         paths = [trajectories.plane(each, *rule) for each in (a, b)]
         found, ends = [trajectories.states(path, high=border) for path in paths], [trajectories.displacement(path) for path in paths]
-        moved, (few, many) = [trajectories.entering(each) for each in found], [np.mean(each == trajectories.HIGH, axis=1) for each in found]
+        moved, (few, many) = [trajectories.entry_shares(each) for each in found], [np.mean(each == trajectories.HIGH, axis=1) for each in found]
         shift = [take(moved[0]) - take(moved[1]) for take in (np.mean, np.max)]
-        made.append([*shift, few[-1] - many[-1], -trajectories.at_equal(many, areas[1], few, areas[0]), ends[0] - ends[1]])
+        made.append([*shift, few[-1] - many[-1], -trajectories.difference_at_level(many, areas[1], few, areas[0]), ends[0] - ends[1]])
     return np.ravel(np.transpose(made))
 
 
 kinds = [*((r, "counted", 0.8) for r in (rate, rate / 2, 2 * rate, "balanced")), (rate, "fitted", 0.8), (rate, "counted", 0.7)]
-apart = np.array(courses.jackknifed(compared, one[sam], one[sgd]), object).reshape(5, -1)
-shares = {name: courses.jackknifed(lambda each: trajectories.entering(trajectories.states(trajectories.plane(each, rate))), course)
+apart = np.array(courses.jackknife(compared, one[sam], one[sgd]), object).reshape(5, -1)
+shares = {name: courses.jackknife(lambda each: trajectories.entry_shares(trajectories.states(trajectories.plane(each, rate))), course)
           for name, course in one.items()}  # fmt: skip
 peaks, means = ({name: take([e.value for e in each]) for name, each in shares.items()} for take in (max, np.mean))
-shares["null"] = [audit.Estimate(v, v, v) for v in trajectories.entering(trajectories.states(noise[sgd])).tolist()]
+shares["null"] = [audit.Estimate(v, v, v) for v in trajectories.entry_shares(trajectories.states(noise[sgd])).tolist()]
 rows = [{"way": name, "epoch": t + last / 100 * k, "value": replace(e, low=max(0.0, e.low))}
         for k, (name, each) in enumerate(shares.items()) for t, e in zip(checkpoints[1:], each, strict=True)]  # fmt: skip
 fewer = "fewer" if apart[0, 0].high < 0 else "more" if apart[0, 0].low > 0 else "not surely more or fewer"

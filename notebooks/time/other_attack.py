@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -22,7 +20,7 @@
 # another scale in each. Orders are judged by AUC: one half more than the mean displacement over all FPRs.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data), the harder one; reading note: CIFAR-10 and three others
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data), the harder one; reading note: CIFAR-10 and three others
 pixels = 8  # side of the images after area resize; 0: as they are
 simple = "digits"  # the easier data set (reading note: MNIST)
 simple_pixels = 0  # side of its images
@@ -53,11 +51,10 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 import numpy as np
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import courses, trajectories
+from leak_atlas.recipe import RMIA, Data, LiRA, Model, Network, Population, RandomHalves, Schedule, Setup, Threshold
 from scipy import stats
-
-from lib import audit, lab, report
-from lib.localization import courses, trajectories
-from lib.recipe import RMIA, Data, LiRA, Model, Network, Population, RandomHalves, Schedule, Setup, Threshold
 
 shokri, more, half = "Shokri's net", "AUC at the end", "on the other half of the networks"
 orders = {f"{data} minus {simple}": (data, simple), f"{deep} minus {shallow}": (deep, shallow), "SGD minus SAM": (data, "SAM")}
@@ -97,8 +94,8 @@ for way, each in ways.items():
     asked[way, "null"] = [each.course(LiRA(), checkpoints, 0)]
 signals = {way: each.signals() for way, each in ways.items()}
 results = lab.realize(asked, parted, signals)
-found = {key: courses.levelled(*(courses.read(results, one) for one in each)) for key, each in asked.items()}
-null = {(w, name): found[w, "null"] if name == "LiRA" else courses.dealt(found[w, name]) for w in ways for name in attackers}
+found = {key: courses.joined_by_rank(*(courses.read(results, one) for one in each)) for key, each in asked.items()}
+null = {(w, name): found[w, "null"] if name == "LiRA" else courses.permuted_membership(found[w, name]) for w in ways for name in attackers}
 
 # %% [markdown]
 # ## The orders, attack by attack
@@ -108,15 +105,15 @@ null = {(w, name): found[w, "null"] if name == "LiRA" else courses.dealt(found[w
 # %%
 def motion(one, other):
     path, noise = (trajectories.plane(each, rate) for each in (one, other))
-    speed = 100 * np.mean(trajectories.speed(path, one.epochs) - trajectories.speed(noise, one.epochs))
+    speed = 100 * np.mean(trajectories.encoding_speed(path, one.epochs) - trajectories.encoding_speed(noise, one.epochs))
     spread = np.diff((trajectories.entropy(path) - trajectories.entropy(noise))[[0, -1]])[0]
     moved = [trajectories.displacement(each) for each in (path, trajectories.plane(one, loose))]
-    return np.array([*moved, speed, spread, np.mean(trajectories.entering(trajectories.states(path)))])
+    return np.array([*moved, speed, spread, np.mean(trajectories.entry_shares(trajectories.states(path)))])
 
 
 measures = (f"displacement, {rate:.0%} FPR", f"displacement, {loose:.0%} FPR", "speed", "entropy", "into the high-risk state, mean")
 fours = {(order, name): [kind[way, name] for way in pair for kind in (found, null)] for order, pair in orders.items() for name in attackers}
-apart = {key: courses.jackknifed(lambda *four: motion(*four[:2]) - motion(*four[2:]), *four) for key, four in fours.items()}
+apart = {key: courses.jackknife(lambda *four: motion(*four[:2]) - motion(*four[2:]), *four) for key, four in fours.items()}
 area = {key: audit.auc(one.scores[-1], one.member) for key, one in found.items()}
 effect = {(way, name): drawn if name == shokri else each[0][checkpoints[-1]].design_effect for (way, name), each in asked.items()}
 differ = {(order, name): audit.paired_difference(area[a, name], area[b, name], design_effect=effect[a, name])
@@ -154,8 +151,8 @@ def alike(r, *each):
 
 
 named = ["LiRA with itself", *(f"{name} with {by}" for name in [*attackers][1:] for by in ("LiRA", "itself")), "differ"]
-halves = {way: [courses.levelled(courses.read(results, one)) for name in attackers for one in parted[way, name]] for way in ways}
-agreed = {(way, r): dict(zip(named, courses.jackknifed(lambda *each, r=r: alike(r, *each), *each), strict=True))
+halves = {way: [courses.joined_by_rank(courses.read(results, one)) for name in attackers for one in parted[way, name]] for way in ways}
+agreed = {(way, r): dict(zip(named, courses.jackknife(lambda *each, r=r: alike(r, *each), *each), strict=True))
           for way, each in halves.items() for r in (rate, loose)}  # fmt: skip
 rows = [{"networks": way, "threshold": f"{r:.0%} FPR"} | {name: each[name] for name in named[:-1]} for (way, r), each in agreed.items()]
 report.table(rows, caption="Rank correlations between halves; no shadow, net or threshold serves both")

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -27,7 +25,7 @@
 # are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data)
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data)
 pixels = 8  # side of the images, pixels, after area resize; 0: as they are
 model = "cnn4"  # architecture
 width = 8  # channels of stage 1
@@ -56,11 +54,10 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from itertools import product
 
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization import courses, trajectories
-from lib.localization.difficulty import difficulty, follows
-from lib.recipe import Data, LiRA, Model, Population, RandomHalves, Schedule, Setup
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import courses, trajectories
+from leak_atlas.localization.difficulty import difficulty
+from leak_atlas.recipe import Data, LiRA, Model, Population, RandomHalves, Schedule, Setup
 
 told, ours = "rank correlation with exposure at the end", {"paper": "ours"}
 other, level = {"control": "networks that share no shadow", **ours}, {"control": "the attack by other networks at the end", **ours}
@@ -110,7 +107,10 @@ at, end = checkpoints.index(cheap), checkpoints.index(stop)
 def tells(one, other, samples):
     """Rank correlation and share of the flagged, `(4, 2, E)`; exposure of the flagged, by the attack and by loss, and of all."""
     own, flagged = every[:, :, np.searchsorted(index, samples)], trajectories.highest(other[-1], flags)
-    told = [[follows(each, other[-1]), trajectories.early(trajectories.highest(each, flags), flagged)["share"]] for each in (one, *own)]
+    told = [
+        [audit.rank_correlation(each, other[-1]), trajectories.early_detection(trajectories.highest(each, flags), flagged)["share"]]
+        for each in (one, *own)
+    ]
     who = [trajectories.highest(one, flags)[-1], trajectories.highest(own[0], flags)[at - 2], np.ones(len(samples), bool)]
     rest = [np.hstack([blank, each]) for each in told[1:]]
     return np.concatenate([np.ravel([told[0], *rest]), np.ravel([other[:, each].mean(axis=1) for each in who])])
@@ -124,7 +124,7 @@ def derived(values):
     return np.append([ranks[0, at] / ranks[0, -1], *ends, left, left - everybody[end] / everybody[-1]], values)
 
 
-by_rule = {rule: trajectories.crossed(tells, parts, derived, rule) for rule in (rate, rate / 2, 2 * rate, "balanced")}
+by_rule = {rule: trajectories.across_halves(tells, parts, derived, rule) for rule in (rate, rate / 2, 2 * rate, "balanced")}
 numbers, spares = by_rule[rate], audit.largest(each[6] for each in by_rule.values())
 estimates = dict(zip((claim.name for claim in claims), numbers[:7], strict=False)) | {"spares_less": spares}
 cells = dict(zip(product(seen, ("rank", "share"), checkpoints), numbers[7:], strict=False))

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -47,11 +45,10 @@ from functools import partial
 from itertools import product
 
 import numpy as np
+from leak_atlas import audit, lab, report
+from leak_atlas.localization import courses, trajectories
+from leak_atlas.recipe import Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
 from scipy import stats
-
-from lib import audit, lab, report
-from lib.localization import courses, trajectories
-from lib.recipe import Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
 
 simple, hard, early, end = axis[0], axis[-1], checkpoints[len(checkpoints) // 4], checkpoints[-1]
 lead, more, halved = "TPR minus FPR of the centre", f"TPR minus FPR of the centre, {hard} minus {simple}", "rank correlation between halves"
@@ -98,13 +95,13 @@ paths = {d: trajectories.plane(one[d], rate) for d in axis}
 
 # %%
 def ends(a, b, rule=rate, form="counted"):
-    return trajectories.gained(a, rule, form)[-1] - trajectories.gained(b, rule, form)[-1]
+    return trajectories.mean_advantage(a, rule, form)[-1] - trajectories.mean_advantage(b, rule, form)[-1]
 
 
-farther = courses.jackknifed(ends, last[hard], last[simple])
-beyond = {d: courses.jackknifed(ends, last[d], chance[d]) for d in axis}
+farther = courses.jackknife(ends, last[hard], last[simple])
+beyond = {d: courses.jackknife(ends, last[d], chance[d]) for d in axis}
 risen, way = sum(each.low > 0 for each in beyond.values()), "further" if farther.low > 0 else "less far" if farther.high < 0 else "not surely further"
-stay = {d: courses.jackknifed(lambda a: (trajectories.advantage(trajectories.plane(a, rate)) <= 0.1).mean(axis=1), one[d]) for d in axis}
+stay = {d: courses.jackknife(lambda a: (trajectories.advantage(trajectories.plane(a, rate)) <= 0.1).mean(axis=1), one[d]) for d in axis}
 title = f"The centre leaves the diagonal on {risen} of {len(axis)} data sets, {way} on {hard}; {stay[simple][-1].value:.0%} of {simple} stay near it"
 report.planes({d.replace("-", "\n", 1): path for d, path in paths.items()}, checkpoints, title=title)
 
@@ -112,9 +109,9 @@ report.planes({d.replace("-", "\n", 1): path for d, path in paths.items()}, chec
 report.moving(paths, checkpoints, f"Samples on the vulnerability plane, epochs 0 to {end}")
 
 # %%
-of, sides = partial(trajectories.gained, rule=rate), ("member", "test")
-seen = (of, one), (of, noise), (courses.gaps, fits), (courses.gaps, losses)
-ways, still, gaps, deep = ({d: courses.jackknifed(measure, own[d]) for d in axis} for measure, own in seen)
+of, sides = partial(trajectories.mean_advantage, rule=rate), ("member", "test")
+seen = (of, one), (of, noise), (courses.generalisation_gaps, fits), (courses.generalisation_gaps, losses)
+ways, still, gaps, deep = ({d: courses.jackknife(measure, own[d]) for d in axis} for measure, own in seen)
 accuracy = {side: {key: audit.over([results[s][f"accuracy_{side}"] for s in each]) for key, each in signals.items()} for side in sides}
 rows = [{"data": d, "epoch": t} | {f"{side} accuracy": accuracy[side][d, t] for side in sides}
         | {"gap": gaps[d][k], "gap in loss": deep[d][k], lead: ways[d][k], "of the null": still[d][k], "samples at .1 or less": stay[d][k]}
@@ -131,8 +128,10 @@ report.table(
 
 # %%
 four = one[hard], one[simple], fits[hard], fits[simple]
-fit = courses.jackknifed(lambda h, s, a, b: -trajectories.at_equal(of(s), courses.sides(b)[0], of(h), courses.sides(a)[0]), *four)
-same, by_accuracy = (courses.jackknifed(lambda h, s, a, b: trajectories.at_equal(of(h), courses.gaps(a), of(s), courses.gaps(b)),
+fit = courses.jackknife(
+    lambda h, s, a, b: -trajectories.difference_at_level(of(s), courses.mean_scores(b)[0], of(h), courses.mean_scores(a)[0]), *four
+)
+same, by_accuracy = (courses.jackknife(lambda h, s, a, b: trajectories.difference_at_level(of(h), courses.generalisation_gaps(a), of(s), courses.generalisation_gaps(b)),
                                              one[hard], one[simple], each[hard], each[simple]) for each in (losses, fits))  # fmt: skip
 word = "more" if same.low > 0 else "less" if same.high < 0 else "not surely more"
 points = [{"variant": d, "gap": deep[d][k], "lead": ways[d][k]} for d in axis for k, t in enumerate(checkpoints) if t >= end / 5]
@@ -145,7 +144,7 @@ report.tradeoff(points, "gap", "lead", null=0.0, title=f"At the gap in loss at w
 
 # %%
 names, rules, forms = ("beyond the null", "FPR", "TPR"), (0.05, 0.1, 0.2, "balanced"), ("counted", "fitted")
-tried = {(d, rule, form): courses.jackknifed(lambda a, b, r=rule, f=form: [ends(a, b, r, f), *trajectories.centre(trajectories.plane(a, r, f))[-1]],
+tried = {(d, rule, form): courses.jackknife(lambda a, b, r=rule, f=form: [ends(a, b, r, f), *trajectories.centre_of_mass(trajectories.plane(a, r, f))[-1]],
                                                   last[d], chance[d]) for d in axis for rule in rules for form in forms}  # fmt: skip
 rows = [{"threshold": str(rule), "rates": form} | {f"{d}: {name}": e for d in axis for name, e in zip(names, tried[d, rule, form], strict=True)}
         for rule in rules for form in forms]  # fmt: skip
@@ -156,7 +155,7 @@ report.table(rows, caption=f"The centre of mass at epoch {end}: TPR minus FPR le
 
 # %%
 parted = {key: [[courses.read(results, half) for half in both] for both in each] for key, each in halves.items()}
-alike = {key: trajectories.crossed(lambda a, b, _: [stats.spearmanr(*pair).statistic for pair in zip(a, b, strict=True)],
+alike = {key: trajectories.across_halves(lambda a, b, _: [stats.spearmanr(*pair).statistic for pair in zip(a, b, strict=True)],
                                    each, lambda v: np.array([*v, v[1] - v[0]]), rate) for key, each in parted.items()}  # fmt: skip
 rows = [{"data": d, "membership": kind} | dict(zip((f"epoch {early}", f"epoch {end}", "difference"), each, strict=True))
         for (d, kind), each in alike.items()]  # fmt: skip
@@ -165,7 +164,7 @@ report.table(rows, caption="Rank correlation over samples of TPR minus FPR (fitt
 # %%
 choices = [one for one in product(rules, forms) if one != ("balanced", "fitted")]  # which resolves nothing
 four = last[hard], chance[hard], last[simple], chance[simple]
-further = [courses.jackknifed(lambda a, b, c, d, one=one: ends(a, b, *one) - ends(c, d, *one), *four) for one in choices]
+further = [courses.jackknife(lambda a, b, c, d, one=one: ends(a, b, *one) - ends(c, d, *one), *four) for one in choices]
 tests = ([results[s]["accuracy_test"] for s in signals[d, end]] for d in (simple, hard))
 checks = {f"{hard} is harder than {simple}": audit.paired_difference(*tests)}
 report.judge(

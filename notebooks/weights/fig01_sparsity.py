@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -25,7 +23,7 @@
 # At the highest sparsity a short tuning may not mend what Taylor's cut takes; there it is tuned longer, too.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: lost
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: lost
 pixels = 16  # side of the images, pixels, after area resize (paper: lost)
 model = "resnet10"  # architecture (paper: lost)
 width = 8  # channels of stage 1 (paper: lost)
@@ -49,11 +47,10 @@ seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+from leak_atlas import audit, lab, report
+from leak_atlas.data.designs import Role
+from leak_atlas.recipe import RMIA, Data, Learnability, Model, RandomHalves, Schedule, Setup, self_audit
 from scipy.special import log_softmax
-
-from lib import audit, lab, report
-from lib.data.designs import Role
-from lib.recipe import RMIA, Data, Learnability, Model, RandomHalves, Schedule, Setup, self_audit
 
 some, most = f"{100 * sparsities[0]:g} %", f"{100 * sparsities[-1]:g} %"
 equal = {"control": "the dense network fine-tuned as long; paired over models"}

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -25,7 +23,7 @@
 # against itself is the *ceiling*. What lies between floor and ceiling is what vulnerability has of its own.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: not stated, 100 classes by the shares of Tab. 1
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: not stated, 100 classes by the shares of Tab. 1
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 models = ["resnet10", "vit"]  # architectures: a ResNet, a vision transformer (paper: resnet18, vit)
 width = [8, 4]  # of each: channels of stage 1; channels of a head (paper: 64, 64)
@@ -49,10 +47,9 @@ precision = "fp32"  # of the trainings: fp32, or bf16 where the hardware has it;
 
 # %%
 import numpy as np
-
-from lib import audit, lab, report
-from lib.localization.score_maps import agreement, flat, kinds, maps
-from lib.recipe import Data, Learnability, Magnitude, Model, RandomHalves, Schedule, Setup, Vulnerability
+from leak_atlas import audit, lab, report
+from leak_atlas.localization.score_maps import agreement, flat, kinds, maps
+from leak_atlas.recipe import Data, Learnability, Magnitude, Model, RandomHalves, Schedule, Setup, Vulnerability
 
 nets, r_main = ("ResNet", "ViT"), "Pearson's correlation of main weights"
 PAPER = {

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -24,7 +22,7 @@
 # they do not, M1 has told how many weights each layer needs, and no more.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: lost
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: lost
 pixels = 16  # side of the images, pixels, after area resize (paper: lost)
 model = "resnet10"  # architecture (paper: lost)
 width = 8  # channels of stage 1 (paper: lost)
@@ -46,10 +44,10 @@ seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from lib import audit, lab, report
-from lib.localization.score_maps import maps, shares
-from lib.recipe import Data, Learnability, Model, RandomHalves, Schedule, Setup, self_audit
-from lib.selection import highest
+from leak_atlas import audit, lab, report
+from leak_atlas.engine.selection import highest
+from leak_atlas.localization.score_maps import maps, shares
+from leak_atlas.recipe import Data, Learnability, Model, RandomHalves, Schedule, Setup, self_audit
 
 ours, masked = {"paper": "our control, on section 4.4"}, "the same mask and epochs; paired over models"
 claims = report.claims(

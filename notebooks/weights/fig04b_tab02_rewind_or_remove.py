@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -25,7 +23,7 @@
 # the ordinary network over RelaxLoss's strengths. Where much is rewound, much must be learnt anew: that is tried longer.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-10
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR-10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
@@ -52,13 +50,12 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
+from leak_atlas import audit, lab, report
+from leak_atlas.data.designs import Role
+from leak_atlas.engine.selection import highest
+from leak_atlas.localization.score_maps import maps, shares
+from leak_atlas.recipe import Data, LiRA, Model, Population, Random, RandomHalves, RelaxLoss, Schedule, Setup, Vulnerability, self_audit
 from scipy.special import log_softmax
-
-from lib import audit, lab, report
-from lib.data.designs import Role
-from lib.localization.score_maps import maps, shares
-from lib.recipe import Data, LiRA, Model, Population, Random, RandomHalves, RelaxLoss, Schedule, Setup, Vulnerability, self_audit
-from lib.selection import highest
 
 small, mid, alpha = rates[0], min(r for r in rates if r >= 0.03), alphas[-1]
 alive, at = "test accuracy after retraining, minus half of the ordinary network's", f"at r = {100 * small:g} %"

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -30,7 +28,7 @@
 # Rules, sizes and rates were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "digits-bits"  # data set (python -m lib.data); the paper: CINIC-10
+data = "digits-bits"  # data set (python -m leak_atlas.data); the paper: CINIC-10
 pixels = 0  # side of the images, pixels, after area resize; 0: as they are (paper: 32)
 model = "fc"  # architecture (paper: resnet18)
 width = 256  # units of the first layer, or channels of stage 1 (paper: 64)
@@ -56,8 +54,8 @@ seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from lib import audit, lab, recipe, report
-from lib.recipe import Schedule
+from leak_atlas import audit, lab, recipe, report
+from leak_atlas.recipe import Schedule
 
 claim, change = report.Claim, "inside CWRF minus from scratch"
 said = {"paper": "Fig. 5a, section 5.2", "control": "one r; shadows walk the target's whole chain", "margin": 0.02}

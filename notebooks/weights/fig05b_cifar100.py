@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -26,7 +24,7 @@
 # judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-100
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR-100
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
@@ -55,10 +53,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
+from leak_atlas import audit, lab, recipe, report
+from leak_atlas.data.designs import Role
 from scipy.special import softmax
-
-from lib import audit, lab, recipe, report
-from lib.data.designs import Role
 
 scratch, inside, tuned = "from scratch", "inside CWRF", "nothing rewound"
 claim, change = report.Claim, f"{inside} minus {scratch}"

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -25,7 +23,7 @@
 # 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "wordnet-glosses"  # data set (python -m lib.data); the paper: dbpedia14
+data = "wordnet-glosses"  # data set (python -m leak_atlas.data); the paper: dbpedia14
 words = 4000  # vocabulary, padding and the unknown word included (paper: not stated)
 length = 8  # words kept of each text (paper: not stated)
 width = 16  # channels of the transformer (paper: not stated)
@@ -50,10 +48,10 @@ seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from lib import audit, lab, recipe, report
-from lib.localization import score_maps
-from lib.recipe import Schedule
-from lib.selection import highest
+from leak_atlas import audit, lab, recipe, report
+from leak_atlas.engine.selection import highest
+from leak_atlas.localization import score_maps
+from leak_atlas.recipe import Schedule
 
 claim, r = report.Claim, rates[0]
 low, high = f"{100 * rates[0]:g} %", f"{100 * rates[-1]:g} %"

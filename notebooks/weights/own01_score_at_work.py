@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -24,7 +22,7 @@
 # well at equal leak with that score, in which no non-member has a part.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: not stated, 100 classes by the shares of Tab. 1
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: not stated, 100 classes by the shares of Tab. 1
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)
@@ -51,13 +49,12 @@ precision = "fp32"  # of the trainings: fp32, or bf16 where the hardware has it;
 
 # %%
 import numpy as np
+from leak_atlas import audit, lab, report
+from leak_atlas.data.designs import Role
+from leak_atlas.engine.selection import highest
+from leak_atlas.localization.score_maps import maps, overlap
+from leak_atlas.recipe import Data, Learnability, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Setup, Vulnerability, self_audit
 from scipy.special import log_softmax
-
-from lib import audit, lab, report
-from lib.data.designs import Role
-from lib.localization.score_maps import maps, overlap
-from lib.recipe import Data, Learnability, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Setup, Vulnerability, self_audit
-from lib.selection import highest
 
 auc, part, half = "AUC of unseen members against fresh non-members", "share in common of the top", "updates see every other member"
 updates = {"paper": "section 4.1", "margin": 0.05, "control": f"the same networks before, and lambda 0; {half}"}

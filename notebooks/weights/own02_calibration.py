@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -20,7 +18,7 @@
 # **It would be wrong if** no setting came near: then our networks are others than the paper's, and so may their leak be.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m lib.data); the paper: CIFAR-10
+data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR-10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 models = ["resnet10", "vit"]  # architectures (paper: resnet18 and vit)
 width = [8, 4]  # of each: channels of stage 1, channels of a head (paper: 64, and lost)
@@ -38,7 +36,7 @@ seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from lib import audit, lab, recipe, report
+from leak_atlas import audit, lab, recipe, report
 
 printed = {net: 0.5645 if net == "vit" else 0.7944 for net in models}
 claims = report.claims(

@@ -1,4 +1,6 @@
-"""Every attack against closed forms, against nothing (the null), and against its own definition, written out slowly."""
+"""Every attack against closed forms, against nothing (the null), and against its own definition,
+written out slowly.
+"""
 
 import re
 from collections.abc import Callable
@@ -16,16 +18,16 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from sklearn.metrics import balanced_accuracy_score
 
-from lib import audit
-from lib.attacks import lira as likelihood
-from lib.attacks import networks, signals
-from lib.attacks import rmia as ratios
-from lib.attacks.case import Case, Scored, infer
-from lib.attacks.networks import features, trained
-from lib.attacks.rmia import base, log_ratio
-from lib.attacks.threshold import best_thresholds, threshold
-from lib.data.designs import Role
-from lib.recipe import RMIA, LiRA, Network, Threshold
+from leak_atlas import audit
+from leak_atlas.attacks import lira as likelihood
+from leak_atlas.attacks import networks, signals
+from leak_atlas.attacks import rmia as ratios
+from leak_atlas.attacks.case import Case, Scored, infer
+from leak_atlas.attacks.networks import features, trained
+from leak_atlas.attacks.rmia import base, log_ratio
+from leak_atlas.attacks.threshold import best_thresholds, threshold
+from leak_atlas.data.designs import Role
+from leak_atlas.recipe import RMIA, LiRA, Network, Threshold
 
 quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
@@ -40,7 +42,9 @@ def without_pair(models: int, target: int) -> np.ndarray:
     return np.arange(models) // 2 != target // 2
 
 
-def lira(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, prior: float = 4.0, **options: str) -> np.ndarray:
+def lira(
+    target: ArrayLike, shadows: ArrayLike, member: ArrayLike, prior: float = 4.0, **options: str
+) -> np.ndarray:
     return likelihood.lira(target, shadows, member, LiRA(**options), prior=prior)  # type: ignore[arg-type]
 
 
@@ -51,14 +55,15 @@ def rmia(
     target_z: ArrayLike,
     shadows_z: ArrayLike,
     member_z: ArrayLike | None = None,
-    tie_break: bool = True,
     **options: str | float,
 ) -> np.ndarray:
     own = RMIA(**options)  # type: ignore[arg-type]
-    return ratios.rmia(target, shadows, member, target_z, shadows_z, own, member_z=member_z, tie_break=tie_break)
+    return ratios.rmia(target, shadows, member, target_z, shadows_z, own, member_z=member_z)
 
 
-def global_threshold(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, **options: str) -> Scored:
+def global_threshold(
+    target: ArrayLike, shadows: ArrayLike, member: ArrayLike, **options: str
+) -> Scored:
     return threshold(target, 0, shadows, 0, member, Threshold(by_class=False, **options))  # type: ignore[arg-type]
 
 
@@ -71,7 +76,14 @@ def class_thresholds(
     **options: str,
 ) -> Scored:
     attacker = Threshold(**options)  # type: ignore[arg-type]
-    return threshold(target, labels, shadows, labels if shadow_labels is None else shadow_labels, member, attacker)
+    return threshold(
+        target,
+        labels,
+        shadows,
+        labels if shadow_labels is None else shadow_labels,
+        member,
+        attacker,
+    )
 
 
 def agree(a: np.ndarray, b: np.ndarray) -> bool:
@@ -88,7 +100,9 @@ def test_scaled_confidence_closed_forms() -> None:
     assert signals.scaled_confidence([0.0, 1e4, -1e4], 0) == -1e4
     z = np.random.default_rng(0).normal(0, 4, size=(50, 7))
     y = np.arange(50) % 7
-    np.testing.assert_allclose(signals.scaled_confidence(z + 100, y), signals.scaled_confidence(z, y), atol=1e-10)
+    np.testing.assert_allclose(
+        signals.scaled_confidence(z + 100, y), signals.scaled_confidence(z, y), atol=1e-10
+    )
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     p_y = p[np.arange(50), y]
     np.testing.assert_allclose(signals.scaled_confidence(z, y), np.log(p_y / (1 - p_y)), atol=1e-9)
@@ -96,7 +110,9 @@ def test_scaled_confidence_closed_forms() -> None:
     np.testing.assert_allclose(signals.loss(z, y), -np.log(p_y), atol=1e-12)
     np.testing.assert_allclose(signals.entropy(z), -(p * np.log(p)).sum(axis=1), atol=1e-12)
     hot = np.exp(z / 2) / np.exp(z / 2).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(signals.log_confidence(z, y, temperature=2), np.log(hot[np.arange(50), y]), atol=1e-12)
+    np.testing.assert_allclose(
+        signals.log_confidence(z, y, temperature=2), np.log(hot[np.arange(50), y]), atol=1e-12
+    )
 
 
 def test_loss_separates_what_a_probability_has_rounded() -> None:
@@ -109,7 +125,11 @@ def test_loss_separates_what_a_probability_has_rounded() -> None:
 def test_modified_entropy_closed_forms() -> None:
     sure = np.array([2000.0, 0.0, 0.0])
     assert signals.modified_entropy(sure, 0) == 0
-    assert signals.modified_entropy(sure, 1) == pytest.approx(2 * np.log(1e30)) == pytest.approx(138.155, abs=1e-3)
+    assert (
+        signals.modified_entropy(sure, 1)
+        == pytest.approx(2 * np.log(1e30))
+        == pytest.approx(138.155, abs=1e-3)
+    )
     assert signals.modified_entropy(np.zeros(10), 4) == pytest.approx(2.1672, abs=1e-4)
     assert signals.entropy(np.zeros(10)) == pytest.approx(np.log(10))
     assert signals.entropy(sure) == 0
@@ -120,7 +140,8 @@ def test_modified_entropy_closed_forms() -> None:
     p_y = p[np.arange(20), y]
     expected = -(1 - p_y) * np.log(p_y) - (other.sum(axis=1) - other[np.arange(20), y])
     np.testing.assert_allclose(signals.modified_entropy(z, y), expected, atol=1e-12)
-    # It falls as p_y grows while the others keep their proportions, even beside a class that is nearly certain.
+    # It falls as p_y grows while the others keep their proportions, even beside a class that is
+    # nearly certain.
     rising = np.stack([np.linspace(-60, 60, 500), np.zeros(500), np.full(500, -45.0)], axis=1)
     assert np.all(np.diff(signals.modified_entropy(rising, np.zeros(500, dtype=int))) < 0)
 
@@ -128,7 +149,9 @@ def test_modified_entropy_closed_forms() -> None:
 def test_top1_is_the_largest_posterior() -> None:
     z = np.random.default_rng(0).normal(0, 3, size=(30, 4))
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(signals.score("top1", z, np.zeros(30, int)), p.max(axis=1), atol=1e-12)
+    np.testing.assert_allclose(
+        signals.score("top1", z, np.zeros(30, int)), p.max(axis=1), atol=1e-12
+    )
 
 
 def test_correctness() -> None:
@@ -136,9 +159,18 @@ def test_correctness() -> None:
 
 
 @quick
-@given(hnp.arrays(float, st.tuples(st.integers(1, 6), st.integers(2, 5)), elements=st.floats(-800, 800)), st.data())
-def test_every_signal_is_finite_and_orders_confident_above_wrong(z: np.ndarray, data: st.DataObject) -> None:
-    y = np.array(data.draw(st.lists(st.integers(0, z.shape[1] - 1), min_size=len(z), max_size=len(z))))
+@given(
+    hnp.arrays(
+        float, st.tuples(st.integers(1, 6), st.integers(2, 5)), elements=st.floats(-800, 800)
+    ),
+    st.data(),
+)
+def test_every_signal_is_finite_and_orders_confident_above_wrong(
+    z: np.ndarray, data: st.DataObject
+) -> None:
+    y = np.array(
+        data.draw(st.lists(st.integers(0, z.shape[1] - 1), min_size=len(z), max_size=len(z)))
+    )
     hit, miss = 1000.0 * (np.arange(z.shape[1]) == 0), 1000.0 * (np.arange(z.shape[1]) == 1)
     for name in signals.SCORES:
         assert np.all(np.isfinite(signals.score(name, z, y)))
@@ -175,7 +207,9 @@ def test_gap_attack_is_070_exactly() -> None:
     right = signals.score("correctness", logits, np.zeros(1000, dtype=int))
     found = global_threshold(right, np.tile(right, (2, 1)), np.tile(member, (2, 1)))
     assert found.threshold == 0.5
-    assert balanced_accuracy_score(member, found.scores >= found.threshold) == pytest.approx(0.70, abs=1e-12)
+    assert balanced_accuracy_score(member, found.scores >= found.threshold) == pytest.approx(
+        0.70, abs=1e-12
+    )
     assert audit.auc(found.scores, member) == pytest.approx(0.70, abs=1e-12)
 
 
@@ -184,7 +218,11 @@ def test_gap_attack_is_070_exactly() -> None:
 def test_best_thresholds_beat_every_other_threshold(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 40))
     draw = partial(st.lists, min_size=size, max_size=size)
-    signal = np.array(data.draw(draw(st.sampled_from([-np.inf, -1.0, 0.0, 0.5, np.nextafter(0.5, 1), 2.0, np.inf]))))
+    signal = np.array(
+        data.draw(
+            draw(st.sampled_from([-np.inf, -1.0, 0.0, 0.5, np.nextafter(0.5, 1), 2.0, np.inf]))
+        )
+    )
     member = np.array(data.draw(draw(st.booleans())))
     group = np.array(data.draw(draw(st.integers(0, 3))))
     tau, accuracy = best_thresholds(signal, member, group, 5)
@@ -203,7 +241,8 @@ def test_threshold_lies_in_the_middle_of_equally_good_ones() -> None:
     signal, member = np.array([0.0, 1.0, 2.0, 3.0]), np.array([False, False, True, True])
     zero = np.zeros(4, dtype=int)
     assert best_thresholds(signal, member, zero, 1)[0] == 1.5
-    # Cuts at 0.5, 1.5 and 2.5 are worth 1/2 + 1/4, 1/2, 1/2 + 1/4 for this pattern: two maxima, the upper is taken.
+    # Cuts at 0.5, 1.5 and 2.5 are worth 1/2 + 1/4, 1/2, 1/2 + 1/4 for this pattern: two maxima, the
+    # upper is taken.
     assert best_thresholds(signal, np.array([False, True, False, True]), zero, 1)[0] == 2.5
 
 
@@ -216,7 +255,9 @@ def test_class_thresholds_remove_what_classes_differ_in() -> None:
     values = offset + member + rng.normal(size=member.shape)
     found = class_thresholds(values[0], labels, values[2:], member[2:])
     # Each class alone is a unit shift; a threshold is off by some sampling error only.
-    assert audit.auc(found.scores, member[0]) == pytest.approx(stats.norm.cdf(1 / np.sqrt(2)), abs=0.01)
+    assert audit.auc(found.scores, member[0]) == pytest.approx(
+        stats.norm.cdf(1 / np.sqrt(2)), abs=0.01
+    )
     transferred = balanced_accuracy_score(member[0], found.scores >= found.threshold)
     assert transferred == pytest.approx(stats.norm.cdf(0.5), abs=0.01)
     pooled = global_threshold(values[0], values[2:], member[2:])
@@ -226,7 +267,9 @@ def test_class_thresholds_remove_what_classes_differ_in() -> None:
 
 def test_class_without_shadow_data_takes_the_global_threshold() -> None:
     shadows, member = np.array([[0.0, 1.0, 4.0, 5.0]]), np.array([[False, True, False, True]])
-    found = class_thresholds([0.5, 9.0, 9.0], [0, 1, 3], shadows, member, shadow_labels=[0, 0, 2, 2])
+    found = class_thresholds(
+        [0.5, 9.0, 9.0], [0, 1, 3], shadows, member, shadow_labels=[0, 0, 2, 2]
+    )
     overall = global_threshold([0.5, 9.0, 9.0], shadows, member).threshold
     np.testing.assert_allclose(found.scores, [0.0, 9.0 - overall, 9.0 - overall])
 
@@ -236,12 +279,17 @@ def test_shadows_may_turn_the_sign() -> None:
     member = complement_pairs(rng, 2, 4000)
     values = rng.normal(size=member.shape) - member  # a defence that makes members look worse
     labels = rng.integers(3, size=4000)
-    for attack in (partial(global_threshold, values[0]), partial(class_thresholds, values[0], labels)):
+    for attack in (
+        partial(global_threshold, values[0]),
+        partial(class_thresholds, values[0], labels),
+    ):
         assert audit.auc(attack(values[2:], member[2:]).scores, member[0]) < 0.3
         turned = attack(values[2:], member[2:], sign="shadows")
         assert audit.auc(turned.scores, member[0]) > 0.7
         assert balanced_accuracy_score(member[0], turned.scores >= turned.threshold) > 0.65
-    assert global_threshold([1.0, 2.0], [[1.0, 1.0]], [[True, False]], sign="shadows").scores[1] == 2
+    assert (
+        global_threshold([1.0, 2.0], [[1.0, 1.0]], [[True, False]], sign="shadows").scores[1] == 2
+    )
 
 
 def test_thresholds_leave_out_what_was_not_evaluated() -> None:
@@ -258,7 +306,9 @@ def test_thresholds_leave_out_what_was_not_evaluated() -> None:
 
 
 def known_moments(n: int, shift: float) -> tuple[np.ndarray, np.ndarray]:
-    """Four shadows whose IN signals have mean `shift` and variance 1, OUT mean 0 and variance 1, exactly."""
+    """Four shadows whose IN signals have mean `shift` and variance 1, OUT mean 0 and variance 1,
+    exactly.
+    """
     shadows = np.tile(np.array([shift - 1, shift + 1, -1.0, 1.0])[:, None], (1, n))
     return shadows, np.tile(np.array([True, True, False, False])[:, None], (1, n))
 
@@ -276,11 +326,15 @@ def test_lira_with_true_moments_has_its_closed_form(shift: float) -> None:
     for fpr, expected in ((0.001, {1: 0.0183, 2: 0.1378}), (0.00001, {1: 0.000548, 2: 0.0118})):
         rate = audit.tpr_at_fpr(found, member, fpr, level=0.999)
         assert rate.low <= expected[int(shift)] <= rate.high and rate.resolved
-    assert audit.balanced_accuracy(found, member) == pytest.approx(stats.norm.cdf(shift / 2), abs=0.004)
+    assert audit.balanced_accuracy(found, member) == pytest.approx(
+        stats.norm.cdf(shift / 2), abs=0.004
+    )
 
 
 def test_offline_lira_with_few_shadows_has_its_closed_form() -> None:
-    """Each sample has a level of its own, far wider than the signal; k OUT shadows remove it up to variance 1 + 1/k."""
+    """Each sample has a level of its own, far wider than the signal; k OUT shadows remove it up to
+    variance 1 + 1/k.
+    """
     rng = np.random.default_rng(0)
     n, k = 50_000, 4
     member = np.arange(2 * n) < n
@@ -315,13 +369,21 @@ def test_one_sided_beats_two_sided_on_shifted_members() -> None:
 def test_offline_keeps_the_order_where_the_cdf_is_one() -> None:
     phi = np.linspace(9, 300, 200)
     shadows, inside = known_moments(200, 0.0)
-    assert np.all(np.diff(lira(phi, shadows, inside, mode="offline_cdf", variance="per_sample")) > 0)
+    assert np.all(
+        np.diff(lira(phi, shadows, inside, mode="offline_cdf", variance="per_sample")) > 0
+    )
 
 
-def slow_lira(phi: np.ndarray, shadows: np.ndarray, inside: np.ndarray, mode: str, fixed: bool) -> np.ndarray:
-    """The official code's scores, one sample at a time: medians, numpy's std, IN's std for both when it is fixed."""
+def slow_lira(
+    phi: np.ndarray, shadows: np.ndarray, inside: np.ndarray, mode: str, fixed: bool
+) -> np.ndarray:
+    """The official code's scores, one sample at a time: medians, numpy's std, IN's std for both
+    when it is fixed.
+    """
     split = [(shadows[inside[:, j], j], shadows[~inside[:, j], j]) for j in range(len(phi))]
-    raw_in, raw_out = (np.std(np.concatenate([pair[side].ravel() for pair in split])) for side in (0, 1))
+    raw_in, raw_out = (
+        np.std(np.concatenate([pair[side].ravel() for pair in split])) for side in (0, 1)
+    )
     found = []
     for x, (ins, outs) in zip(phi, split, strict=True):
         s_in = raw_in if fixed else ins.std(axis=0)
@@ -339,18 +401,30 @@ def slow_lira(phi: np.ndarray, shadows: np.ndarray, inside: np.ndarray, mode: st
 def test_lira_equals_the_official_definition(mode: str, variance: str, models: int) -> None:
     rng = np.random.default_rng(0)
     inside = rng.permuted(np.tile(np.arange(models)[:, None] % 2 == 0, (1, 60)), axis=0)
-    shadows, phi = rng.normal(size=(models, 60, 3)) + rng.normal(size=(60, 1)), rng.normal(size=(60, 3))
+    shadows, phi = (
+        rng.normal(size=(models, 60, 3)) + rng.normal(size=(60, 1)),
+        rng.normal(size=(60, 3)),
+    )
     found = lira(phi, shadows, inside, mode=mode, variance=variance, centre="median")
-    np.testing.assert_allclose(found, slow_lira(phi, shadows, inside, mode, variance == "code"), rtol=1e-9)
+    np.testing.assert_allclose(
+        found, slow_lira(phi, shadows, inside, mode, variance == "code"), rtol=1e-9
+    )
 
 
 def test_variance_variants_meet_in_their_limits() -> None:
     rng = np.random.default_rng(0)
     inside = complement_pairs(rng, 4, 300)
-    shadows, phi = rng.normal(size=(8, 300, 2)) * rng.gamma(4, size=(300, 1)), rng.normal(size=(300, 2))
+    shadows, phi = (
+        rng.normal(size=(8, 300, 2)) * rng.gamma(4, size=(300, 1)),
+        rng.normal(size=(300, 2)),
+    )
     run = partial(lira, phi, shadows, inside)
-    np.testing.assert_allclose(run(variance="shrunk", prior=0), run(variance="per_sample"), rtol=1e-9)
-    np.testing.assert_allclose(run(variance="shrunk", prior=1e12), run(variance="pooled"), rtol=1e-6)
+    np.testing.assert_allclose(
+        run(variance="shrunk", prior=0), run(variance="per_sample"), rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        run(variance="shrunk", prior=1e12), run(variance="pooled"), rtol=1e-6
+    )
 
 
 def test_a_common_variance_cancels_from_the_online_ranking() -> None:
@@ -358,7 +432,9 @@ def test_a_common_variance_cancels_from_the_online_ranking() -> None:
     inside = complement_pairs(rng, 4, 500)
     shadows, phi = rng.normal(size=(8, 500)), rng.normal(size=500)
     mean = [shadows.mean(axis=0, where=side) for side in (inside, ~inside)]
-    assert agree(lira(phi, shadows, inside, variance="code"), (phi - mean[1]) ** 2 - (phi - mean[0]) ** 2)
+    assert agree(
+        lira(phi, shadows, inside, variance="code"), (phi - mean[1]) ** 2 - (phi - mean[0]) ** 2
+    )
 
 
 def test_pooled_variance_is_the_within_sample_one() -> None:
@@ -366,7 +442,8 @@ def test_pooled_variance_is_the_within_sample_one() -> None:
     inside = complement_pairs(rng, 4, 20_000)
     shadows = rng.normal(0, 20, 20_000) + np.where(inside, 0.5, 2.0) * rng.normal(size=inside.shape)
     mean = shadows.mean(axis=0, where=~inside)
-    # At phi = mean + 2 the p-value tells the standard deviation that was used: 2, not the 20 between samples.
+    # At phi = mean + 2 the p-value tells the standard deviation that was used: 2, not the 20
+    # between samples.
     found = lira(mean + 2, shadows, inside, mode="offline_cdf")
     assert found[0] == pytest.approx(-stats.norm.logsf(1.0), abs=0.01)
     coded = lira(mean + 2, shadows, inside, mode="offline_cdf", variance="code")
@@ -385,7 +462,9 @@ def test_equal_in_and_out_score_zero(variance: str) -> None:
 @pytest.mark.parametrize("centre", ["mean", "median"])
 @pytest.mark.parametrize("variance", ["per_sample", "pooled", "shrunk", "code"])
 @pytest.mark.parametrize("mode", ["online", "offline_cdf", "offline_pdf"])
-def test_a_shadow_that_was_not_evaluated_is_as_good_as_absent(mode: str, variance: str, centre: str) -> None:
+def test_a_shadow_that_was_not_evaluated_is_as_good_as_absent(
+    mode: str, variance: str, centre: str
+) -> None:
     rng = np.random.default_rng(0)
     inside = complement_pairs(rng, 4, 40)
     shadows, phi = rng.normal(size=(8, 40, 2)), rng.normal(size=(40, 2))
@@ -401,7 +480,9 @@ def test_a_shadow_that_was_not_evaluated_is_as_good_as_absent(mode: str, varianc
 def test_too_few_shadows_are_named() -> None:
     inside = np.array([[True, True], [True, True], [False, True], [False, False]])
     phi, shadows = np.zeros(2), np.arange(8.0).reshape(4, 2)
-    with pytest.raises(ValueError, match=re.escape("sample 1 has 1 OUT shadows, 2 needed (1 samples short)")):
+    with pytest.raises(
+        ValueError, match=re.escape("sample 1 has 1 OUT shadows, 2 needed (1 samples short)")
+    ):
         lira(phi, shadows, inside, variance="per_sample")
     assert np.isfinite(lira(phi, shadows, inside)).all()
     with pytest.raises(ValueError, match="sample 0 has 0 IN"):
@@ -416,7 +497,11 @@ def test_too_few_shadows_are_named() -> None:
 @pytest.mark.parametrize("attack", [lira, base])
 def test_arrays_that_do_not_belong_together_are_named(attack: Callable[..., np.ndarray]) -> None:
     phi, shadows, inside = -np.ones(5), -np.ones((4, 5)), np.zeros((4, 5), dtype=bool)
-    for bad in ((phi[1:], shadows, inside), (phi, shadows[1:], inside), (phi, shadows[..., None], inside)):
+    for bad in (
+        (phi[1:], shadows, inside),
+        (phi, shadows[1:], inside),
+        (phi, shadows[..., None], inside),
+    ):
         with pytest.raises(ValueError, match=r"need .*shadows \(M, N.*got \("):
             attack(*bad)
     with pytest.raises(ValueError, match="Boolean"):
@@ -446,9 +531,15 @@ def rmia_case(seed: int, queries: int = 1, z: int = 300) -> tuple[np.ndarray, ..
 def test_rmia_of_the_reference_itself() -> None:
     """Every ratio is 1: no z is beaten strictly when gamma >= 1, every one when gamma < 1."""
     rng = np.random.default_rng(0)
-    x, z, inside = -rng.exponential(size=50), -rng.exponential(size=30), np.zeros((1, 50), dtype=bool)
+    x, z, inside = (
+        -rng.exponential(size=50),
+        -rng.exponential(size=30),
+        np.zeros((1, 50), dtype=bool),
+    )
     for gamma, expected in ((2.0, 0.0), (1.0, 0.0), (0.999, 1.0)):
-        np.testing.assert_array_equal(rmia(x, x[None], inside, z, z[None], gamma=gamma, tie_break=False), expected)
+        np.testing.assert_array_equal(
+            rmia(x, x[None], inside, z, z[None], gamma=gamma, ties="share"), expected
+        )
     # A tie stays a tie, and the tie-break does not lift a share to the next one.
     assert np.unique(rmia(x, x[None], inside, z, z[None], gamma=1.0)).size == 1
 
@@ -457,7 +548,7 @@ def test_rmia_of_the_reference_itself() -> None:
 @pytest.mark.parametrize("mode", ["online", "offline"])
 def test_rmia_equals_its_definition(queries: int, mode: str) -> None:
     x, others, inside, z, others_z = rmia_case(0, queries)
-    found = rmia(x, others, inside, z, others_z, mode=mode, a=0.4, gamma=1.3, tie_break=False)
+    found = rmia(x, others, inside, z, others_z, mode=mode, a=0.4, gamma=1.3, ties="share")
     expected = np.empty(200)
 
     def ratio(own: np.ndarray, references: np.ndarray) -> np.ndarray:
@@ -471,31 +562,38 @@ def test_rmia_equals_its_definition(queries: int, mode: str) -> None:
         expected[j] = np.mean(votes > queries / 2)
     np.testing.assert_allclose(found, expected, atol=1e-12)
     order = np.random.default_rng(0).permutation(len(z))
-    shuffled = rmia(x, others, inside, z[order], others_z[:, order], mode=mode, a=0.4, gamma=1.3, tie_break=False)
+    shuffled = rmia(
+        x, others, inside, z[order], others_z[:, order], mode=mode, a=0.4, gamma=1.3, ties="share"
+    )
     np.testing.assert_array_equal(found, shuffled)
 
 
 def test_rmia_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     case = rmia_case(1, queries=2)
     whole = rmia(*case)
-    monkeypatch.setattr("lib.attacks.rmia.BLOCK", 1000)
+    monkeypatch.setattr("leak_atlas.attacks.rmia.BLOCK", 1000)
     np.testing.assert_array_equal(rmia(*case), whole)
 
 
 def test_offline_rmia_has_its_limits() -> None:
     x, others, inside, z, others_z = rmia_case(2)
-    run = partial(rmia, x, others, inside, z, others_z, mode="offline", tie_break=False)
+    run = partial(rmia, x, others, inside, z, others_z, mode="offline", ties="share")
     out = np.log(np.mean(np.exp(others), axis=0, where=~inside[:, :, None]))
     out_z = np.log(np.mean(np.exp(others_z), axis=0))
-    for a, p, p_z in ((1.0, out, out_z), (0.0, *(np.log((np.exp(v) + 1) / 2) for v in (out, out_z)))):
+    for a, p, p_z in (
+        (1.0, out, out_z),
+        (0.0, *(np.log((np.exp(v) + 1) / 2) for v in (out, out_z))),
+    ):
         expected = np.mean((x - p) > (z - p_z)[:, 0] + np.log(2), axis=1)
         np.testing.assert_allclose(run(a=a), expected)
 
 
 def test_z_that_shadows_trained_on_leave_the_out_mean() -> None:
     x, others, inside, z, others_z = rmia_case(3)
-    run = partial(rmia, x, others, inside, z, mode="offline", tie_break=False)
-    trained = np.random.default_rng(0).permuted(np.tile(np.arange(8)[:, None] < 4, (1, len(z))), axis=0)
+    run = partial(rmia, x, others, inside, z, mode="offline", ties="share")
+    trained = np.random.default_rng(0).permuted(
+        np.tile(np.arange(8)[:, None] < 4, (1, len(z))), axis=0
+    )
     blind = np.where(trained[:, :, None], np.nan, others_z)
     np.testing.assert_array_equal(run(others_z, member_z=trained), run(blind))
 
@@ -507,7 +605,7 @@ def test_gamma_and_z_cannot_change_the_ranking_and_base_is_its_limit() -> None:
         assert agree(rmia(*case, gamma=gamma), found)
     few = rmia(*case[:3], case[3][:20], case[4][:, :20])
     assert agree(few, found)
-    plain = rmia(*case, tie_break=False)
+    plain = rmia(*case, ties="share")
     assert stats.kendalltau(plain, found).statistic == pytest.approx(1, abs=0.05)
     np.testing.assert_array_equal(np.floor(rmia(*case) * 300 + 1e-6) / 300, plain)
 
@@ -518,27 +616,40 @@ def test_few_z_hide_low_false_positive_rates() -> None:
     member = np.arange(20_000) < 10_000
     x = -np.exp(-(rng.normal(size=20_000) + 0.8 * member))
     z = -np.exp(-rng.normal(size=50))
-    flat = (np.full((2, 20_000), -1.0), np.zeros((2, 20_000), dtype=bool), z, np.full((2, 50), -1.0))
-    tied = rmia(x, *flat, gamma=1.0, tie_break=False)
+    flat = (
+        np.full((2, 20_000), -1.0),
+        np.zeros((2, 20_000), dtype=bool),
+        z,
+        np.full((2, 50), -1.0),
+    )
+    tied = rmia(x, *flat, gamma=1.0, ties="share")
     assert audit.tie_mass(tied) > 0.01 and audit.tpr(tied, member, 0.001) == 0
     assert audit.tpr(rmia(x, *flat, gamma=1.0), member, 0.001) == audit.tpr(x, member, 0.001) > 0
 
 
 @pytest.mark.parametrize("attack", ["base", "rmia"])
 def test_ratio_attacks_have_their_closed_form(attack: str) -> None:
-    """Any increasing transform of a shifted Gaussian, against references that all agree: AUC is Phi(d / sqrt 2)."""
+    """Any increasing transform of a shifted Gaussian, against references that all agree: AUC is
+    Phi(d / sqrt 2).
+    """
     rng = np.random.default_rng(0)
     n = 40_000
     member = np.arange(2 * n) < n
     x, z = -np.exp(-(rng.normal(size=2 * n) + member)), -np.exp(-rng.normal(size=500))
     flat, inside = np.full((4, 2 * n), -0.7), np.zeros((4, 2 * n), dtype=bool)
-    found = base(x, flat, inside) if attack == "base" else rmia(x, flat, inside, z, np.full((4, 500), -0.7))
+    found = (
+        base(x, flat, inside)
+        if attack == "base"
+        else rmia(x, flat, inside, z, np.full((4, 500), -0.7))
+    )
     area = audit.auc_interval(found, member, level=0.999)
     assert area.low <= stats.norm.cdf(1 / np.sqrt(2)) <= area.high
 
 
 def test_ratios_keep_the_digits_of_confident_models() -> None:
-    """Losses near 1e-18 vanish in a probability; against references of loss 1e-12 their order must survive."""
+    """Losses near 1e-18 vanish in a probability; against references of loss 1e-12 their order must
+    survive.
+    """
     tiny = -np.linspace(1, 5, 50) * 1e-13
     others = np.tile([[-1e-12], [-3e-12]], (1, 50))
     assert agree(base(tiny, others, np.zeros((2, 50), dtype=bool)), tiny)
@@ -557,18 +668,29 @@ def test_bad_ratios_are_named() -> None:
 
 
 def test_a_shadow_that_trained_on_the_population_is_no_reference_for_it() -> None:
-    """A design without test samples: its dev samples are the population, and may be members of a shadow."""
+    """A design without test samples: its dev samples are the population, and may be members of a
+    shadow.
+    """
     rng = np.random.default_rng(0)
     roles = rng.choice([Role.MEMBER, Role.NONMEMBER], size=(5, 60)).astype(np.int8)
     roles[0, 40:], roles[1] = Role.DEV, Role.NONMEMBER  # one shadow knows none of them
     logits = rng.normal(size=(5, 60, 4))
     logits[2:] += 9 * (roles[2:, :, None] == Role.MEMBER) * np.eye(4)[np.arange(60) % 4]
-    one = [{"logits": z, "labels": np.arange(60) % 4, "role": role} for z, role in zip(logits, roles, strict=True)]
+    one = [
+        {"logits": z, "labels": np.arange(60) % 4, "role": role}
+        for z, role in zip(logits, roles, strict=True)
+    ]
     found = infer(RMIA("offline"), Case(one[0], one[1:], roles[1:], {})).scores
     p = signals.log_confidence(logits, np.arange(60) % 4)
     inside = roles[1:] == Role.MEMBER
     expected = rmia(
-        p[0, :40], p[1:, :40], inside[:, :40], p[0, 40:], p[1:, 40:], member_z=inside[:, 40:], mode="offline"
+        p[0, :40],
+        p[1:, :40],
+        inside[:, :40],
+        p[0, 40:],
+        p[1:, 40:],
+        member_z=inside[:, 40:],
+        mode="offline",
     )
     np.testing.assert_array_equal(found, expected)
     unaware = rmia(p[0, :40], p[1:, :40], inside[:, :40], p[0, 40:], p[1:, 40:], mode="offline")
@@ -580,7 +702,9 @@ def test_a_shadow_that_trained_on_the_population_is_no_reference_for_it() -> Non
 TRAINED = ("posterior", "posterior_label")
 
 
-def outputs(rng: np.random.Generator, member: np.ndarray, labels: np.ndarray, gap: float) -> np.ndarray:
+def outputs(
+    rng: np.random.Generator, member: np.ndarray, labels: np.ndarray, gap: float
+) -> np.ndarray:
     """Logits (..., N, 5) of models that are surer of their members by `gap`."""
     return rng.normal(size=(*member.shape, 5)) + np.eye(5)[labels] * (gap * member)[..., None]
 
@@ -608,7 +732,9 @@ def test_features_are_posteriors_and_a_one_hot() -> None:
         features(z, y + 1, Network("posterior_label"))
     top = features(z, y, Network("top3")).numpy()
     np.testing.assert_array_equal(top, np.sort(plain, axis=1)[:, :-4:-1])
-    np.testing.assert_array_equal(features(z[:, :2], y % 2, Network("top3")).numpy()[:, 2], np.zeros(40))
+    np.testing.assert_array_equal(
+        features(z[:, :2], y % 2, Network("top3")).numpy()[:, 2], np.zeros(40)
+    )
     moved = np.random.default_rng(1).random((40, 5)).astype(np.float32)
     for inputs in ("posterior_sensitivity", "posterior_sensitivity_label"):
         found = features(z, y, Network(inputs), moved).numpy()
@@ -619,7 +745,9 @@ def test_features_are_posteriors_and_a_one_hot() -> None:
 
 @pytest.mark.parametrize("inputs", TRAINED)
 def test_networks_learn_what_can_be_learnt(inputs: str) -> None:
-    """Separable posteriors give themselves away; where only right or wrong tells, the label is what it takes."""
+    """Separable posteriors give themselves away; where only right or wrong tells, the label is what
+    it takes.
+    """
     rng = np.random.default_rng(0)
     member, y = complement_pairs(rng, 3, 500), rng.integers(5, size=500)
     z = outputs(rng, member, y, 12.0)
@@ -627,9 +755,12 @@ def test_networks_learn_what_can_be_learnt(inputs: str) -> None:
     assert balanced_accuracy_score(member[0], found.scores >= 0.0) > 0.98
     assert found.net["0.weight"].shape == (128, 5 * (1 + (inputs == "posterior_label")))
 
-    answer = np.where(member, y, (y + 1) % 5)  # members are classified rightly, the others wrongly, all as surely
+    # members are classified rightly, the others wrongly, all as surely
+    answer = np.where(member, y, (y + 1) % 5)
     z = 4 * np.eye(5)[answer] + rng.normal(size=(*answer.shape, 5))
-    area = audit.auc(network(z[0], y, z[2:], member[2:], inputs=inputs, epochs=8, batch=32).scores, member[0])
+    area = audit.auc(
+        network(z[0], y, z[2:], member[2:], inputs=inputs, epochs=8, batch=32).scores, member[0]
+    )
     assert area > 0.98 if inputs == "posterior_label" else area < 0.6
 
 
@@ -641,7 +772,12 @@ def test_networks_find_nothing_where_there_is_nothing(inputs: str) -> None:
     for seed in range(24):
         told, y = complement_pairs(rng, 3, 1000), rng.integers(5, size=1000)
         z = outputs(rng, complement_pairs(rng, 3, 1000), y, 3.0)
-        areas.append(audit.auc(network(z[0], y, z[2:], told[2:], inputs=inputs, epochs=2, seed=seed).scores, told[0]))
+        areas.append(
+            audit.auc(
+                network(z[0], y, z[2:], told[2:], inputs=inputs, epochs=2, seed=seed).scores,
+                told[0],
+            )
+        )
     found = audit.over(areas)
     assert finds_nothing(found), found
 
@@ -671,7 +807,9 @@ def test_networks_are_deterministic_and_leave_the_generator_alone() -> None:
 
 
 def test_networks_weigh_both_sides_alike_and_leave_out_what_was_not_met() -> None:
-    """One member in ten: the threshold stays in the middle. What a shadow never met changes nothing."""
+    """One member in ten: the threshold stays in the middle. What a shadow never met changes
+    nothing.
+    """
     rng = np.random.default_rng(0)
     member, y = np.broadcast_to(np.arange(600) < 60, (4, 600)), rng.integers(5, size=600)
     z = outputs(rng, member, y, 12.0)
@@ -699,9 +837,17 @@ ATTACKS: dict[str, Callable[..., np.ndarray]] = {
     "lira offline_cdf": partial(lira, mode="offline_cdf"),
     "lira offline_pdf": partial(lira, mode="offline_pdf", variance="per_sample"),
     "base": base,
-    "rmia": lambda t, s, m: rmia(t[:-200], s[:, :-200], m[:, :-200], t[-200:], s[:, -200:], member_z=m[:, -200:]),
+    "rmia": lambda t, s, m: rmia(
+        t[:-200], s[:, :-200], m[:, :-200], t[-200:], s[:, -200:], member_z=m[:, -200:]
+    ),
     "rmia offline": lambda t, s, m: rmia(
-        t[:-200], s[:, :-200], m[:, :-200], t[-200:], s[:, -200:], member_z=m[:, -200:], mode="offline"
+        t[:-200],
+        s[:, :-200],
+        m[:, :-200],
+        t[-200:],
+        s[:, -200:],
+        member_z=m[:, -200:],
+        mode="offline",
     ),
     "rmia two queries": lambda t, s, m: rmia(
         *(np.stack([v, v[..., ::-1]], axis=-1) if v.dtype == float else v for v in (t, s, m)),
@@ -713,13 +859,18 @@ ATTACKS: dict[str, Callable[..., np.ndarray]] = {
 }
 
 
-# Targets that are each other's shadows depend on each other, so the unit of these tests is a whole population, drawn
-# afresh. All their intervals hold together at 95 %: one in twenty would otherwise fail by chance, whatever the seed.
+# Targets that are each other's shadows depend on each other, so the unit of these tests is a whole
+# population, drawn afresh. All their intervals hold together at 95 %: one in twenty would otherwise
+# fail by chance, whatever the seed.
 NULL_LEVEL = 1 - 0.05 / (len(ATTACKS) + 4)
 
 
-def null_auc(attack: Callable[..., np.ndarray], pairs: int, pair_leaves: bool = True) -> audit.Estimate:
-    """AUC of signals that know nothing of membership, each model attacked with the others of its population."""
+def null_auc(
+    attack: Callable[..., np.ndarray], pairs: int, pair_leaves: bool = True
+) -> audit.Estimate:
+    """AUC of signals that know nothing of membership, each model attacked with the others of its
+    population.
+    """
     rng = np.random.default_rng(0)
     units = []
     for _ in range(12):
@@ -727,7 +878,11 @@ def null_auc(attack: Callable[..., np.ndarray], pairs: int, pair_leaves: bool = 
         values = -rng.exponential(size=member.shape)  # below 0, so that ratio attacks take them too
         areas = []
         for target in range(len(member)):
-            others = without_pair(len(member), target) if pair_leaves else np.arange(len(member)) != target
+            others = (
+                without_pair(len(member), target)
+                if pair_leaves
+                else np.arange(len(member)) != target
+            )
             scores = attack(values[target], values[others], member[others])
             areas.append(float(audit.auc(scores, member[target, : len(scores)])))
         units.append(np.mean(areas))
@@ -748,13 +903,17 @@ def test_null(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["lira per_sample", "lira per_sample median"])
 def test_counts_leak_when_only_the_target_leaves(name: str) -> None:
-    """Eight models: without the target a sample has 3 IN shadows if it is a member, else 4. Noise then gives .43."""
+    """Eight models: without the target a sample has 3 IN shadows if it is a member, else 4. Noise
+    then gives .43.
+    """
     assert 0.40 < null_auc(ATTACKS[name], pairs=4, pair_leaves=False).high < 0.45
     assert finds_nothing(null_auc(ATTACKS[name], pairs=4))
 
 
 def test_targets_that_are_each_others_shadows_need_the_wider_interval() -> None:
-    """A population's mean AUC varies near twice as much as its targets' own spread says: hence a design effect."""
+    """A population's mean AUC varies near twice as much as its targets' own spread says: hence a
+    design effect.
+    """
     rng = np.random.default_rng(0)
     runs = []
     for _ in range(150):
@@ -763,12 +922,20 @@ def test_targets_that_are_each_others_shadows_need_the_wider_interval() -> None:
         runs.append([])
         for target in range(6):
             others = without_pair(6, target)
-            runs[-1].append(float(audit.auc(lira(values[target], values[others], member[others]), member[target])))
+            runs[-1].append(
+                float(
+                    audit.auc(lira(values[target], values[others], member[others]), member[target])
+                )
+            )
     areas = np.array(runs)
     effect = areas.mean(axis=1).var(ddof=1) / (areas.var(axis=1, ddof=1).mean() / 6)
     assert effect > 1.4
     inside = [
-        [found.low <= 0.5 <= found.high for row in areas for found in [audit.over(row, design_effect=wide)]]
+        [
+            found.low <= 0.5 <= found.high
+            for row in areas
+            for found in [audit.over(row, design_effect=wide)]
+        ]
         for wide in (1.0, LiRA().crossing)
     ]
     assert np.mean(inside[0]) < 0.9 < 0.92 < np.mean(inside[1])
@@ -784,7 +951,9 @@ def test_offline_ratios_keep_their_digits(a: float) -> None:
         average = [((1 + Decimal(a)) * Decimal(x).exp() + 1 - Decimal(a)) / 2 for x in out]
         exact = [float(Decimal(p) - q.ln()) for p, q in zip(own, average, strict=True)]
     population = np.array([-5.0])
-    found = rmia(own, out[None], np.zeros((1, 6), bool), population, population[None], mode="offline", a=a)
+    found = rmia(
+        own, out[None], np.zeros((1, 6), bool), population, population[None], mode="offline", a=a
+    )
     np.testing.assert_array_equal(np.argsort(found), np.argsort(exact))
     ratio = log_ratio(own, out[None], np.zeros((1, 6), bool), "offline", a)
     np.testing.assert_allclose(ratio[:, 0], exact, 1e-13)
@@ -795,7 +964,9 @@ def test_offline_ratios_keep_their_digits(a: float) -> None:
 
 @pytest.mark.parametrize("name", ["lira pooled", "lira shrunk", "lira offline_cdf", "base", "rmia"])
 def test_calibrated_attacks_beat_the_threshold(name: str) -> None:
-    """Samples differ in difficulty far more than by membership: shadows calibrate that, a global threshold cannot."""
+    """Samples differ in difficulty far more than by membership: shadows calibrate that, a global
+    threshold cannot.
+    """
     rng = np.random.default_rng(0)
     member = complement_pairs(rng, 5, 6000)
     margin = rng.normal(1, 3, 6000) + 1.5 * member + rng.normal(size=member.shape)

@@ -5,11 +5,20 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from lib import BadInput, audit, lab
-from lib.attacks.blindmi import LEAST, blindmi, differential, features, kernel
-from lib.data.resident import Resident
-from lib.recipe import BlindMI, Data, Generated, Model, RandomHalves, Schedule, Setup, Threshold
-from lib.training.answers import generated
+from leak_atlas import BadInput, audit, lab
+from leak_atlas.attacks.blindmi import LEAST, blindmi, differential, features, kernel
+from leak_atlas.data.resident import Resident
+from leak_atlas.recipe import (
+    BlindMI,
+    Data,
+    Generated,
+    Model,
+    RandomHalves,
+    Schedule,
+    Setup,
+    Threshold,
+)
+from leak_atlas.training.answers import generated
 from tests.attacks.test_attacks import finds_nothing
 
 Points = NDArray[np.float64]
@@ -35,7 +44,10 @@ def slowly(targets: Points, outside: Points) -> list[bool]:
 
 def test_kernel_and_features_closed_forms() -> None:
     assert kernel(np.zeros((1, 3)), np.zeros((1, 3))) == 19
-    expected = sum(np.exp(-1 / (2 * s)) for s in (1, 5, 10, 15, 20, 25, 30, 35, 100, 1e3, 1e4, 1e5, 1e6, 0.1, 0.01))
+    expected = sum(
+        np.exp(-1 / (2 * s))
+        for s in (1, 5, 10, 15, 20, 25, 30, 35, 100, 1e3, 1e4, 1e5, 1e6, 0.1, 0.01)
+    )
     assert kernel(np.zeros((1, 2)), np.array([[0.6, 0.8]])) == pytest.approx(expected)
     z = np.log([[0.5, 0.3, 0.2]])
     np.testing.assert_allclose(features(z, [2]), [[0.2, 0.5, 0.3]])
@@ -74,7 +86,9 @@ def test_null() -> None:
     for seed in range(12):
         labels, member = rng.integers(5, size=3000), rng.permutation(3000) < 1500
         logits = rng.normal(size=(3000, 5)) + 2 * np.eye(5)[labels]
-        scores = blindmi(logits, labels, rng.normal(size=(20, 5)), rng.integers(5, size=20), BlindMI(seed=seed))
+        scores = blindmi(
+            logits, labels, rng.normal(size=(20, 5)), rng.integers(5, size=20), BlindMI(seed=seed)
+        )
         areas.append(float(audit.auc(scores, member)))
     assert finds_nothing(audit.over(areas)), areas
 
@@ -89,7 +103,9 @@ def test_generated_images_are_edges_and_bits_are_coins() -> None:
     # 4 * 10 of the horizontal gradient on both sides of the step, halved with a vertical one of 0.
     assert made.samples[0, 2, :, 0].tolist() == [0, 0, 20, 20, 0, 0]
     for dtype, variance in ((torch.uint8, 0.25), (torch.float32, 1)):
-        data = Resident(torch.zeros(9, 400, dtype=dtype), torch.zeros(9), torch.empty(0), torch.empty(0), 9, 5)
+        data = Resident(
+            torch.zeros(9, 400, dtype=dtype), torch.zeros(9), torch.empty(0), torch.empty(0), 9, 5
+        )
         vectors = generated(data, np.arange(9), 0).samples
         assert vectors.dtype == dtype and vectors.double().var() == pytest.approx(variance, abs=0.1)
         assert vectors.unique().tolist() == [0, 1] or dtype != torch.uint8
@@ -103,7 +119,9 @@ def test_it_needs_no_shadows_and_asks_none() -> None:
     found = lab.realize(attack, Generated(models[0]))
     assert found[attack]["scores"].shape == (1, 80) and found[attack]["thresholds"].tolist() == [0]
     assert found[Generated(models[0])]["generated"].shape == (20, 10)
-    text = Setup(Data("wordnet-glosses"), RandomHalves(100), Model("transformer", width=8), Schedule(1), 1).trained()
+    text = Setup(
+        Data("wordnet-glosses"), RandomHalves(100), Model("transformer", width=8), Schedule(1), 1
+    ).trained()
     with pytest.raises(BadInput, match="no words"):
         list(text.attack(BlindMI()).parents())
     assert models.attack(Threshold(), 1, models).asked == (models[0], *models)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import special, stats
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score, roc_curve
 
-from lib import audit
-from lib.audit import Estimate
+from leak_atlas import audit
+from leak_atlas.audit import Estimate
 
 quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
@@ -33,7 +33,9 @@ def gaussian(shift: float, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarra
     return np.random.default_rng(seed).normal(size=2 * n) + shift * member, member
 
 
-def row(scores: np.ndarray, member: np.ndarray, design_effect: float = 1.0, **more: np.ndarray) -> dict[str, Estimate]:
+def row(
+    scores: np.ndarray, member: np.ndarray, design_effect: float = 1.0, **more: np.ndarray
+) -> dict[str, Estimate]:
     return audit.audit({"scores": scores, "member": member} | more, design_effect=design_effect)
 
 
@@ -44,10 +46,13 @@ def row(scores: np.ndarray, member: np.ndarray, design_effect: float = 1.0, **mo
 @given(labelled(), st.sampled_from([0.0, 0.01, 0.05, 0.1, 0.29, 0.5, 1.0]))
 def test_rates_equal_sklearn_with_ties(case: tuple[np.ndarray, np.ndarray], fpr: float) -> None:
     scores, member = case
-    finite = np.clip(scores, -9, 9)  # sklearn takes no infinities; clipping keeps the order and the ties
+    # sklearn takes no infinities; clipping keeps the order and the ties
+    finite = np.clip(scores, -9, 9)
     fprs, tprs, _ = roc_curve(member, finite, drop_intermediate=False)
     assert audit.auc(scores, member) == pytest.approx(roc_auc_score(member, finite), abs=1e-12)
-    assert audit.balanced_accuracy(scores, member) == pytest.approx(np.max(1 + tprs - fprs) / 2, abs=1e-12)
+    assert audit.balanced_accuracy(scores, member) == pytest.approx(
+        np.max(1 + tprs - fprs) / 2, abs=1e-12
+    )
     assert audit.tpr(scores, member, fpr) == tprs[fprs <= fpr].max()
 
 
@@ -82,9 +87,14 @@ def test_intervals_hold_their_value_and_stay_in_range(case: tuple[np.ndarray, np
 
 @quick
 @given(labelled(), st.sampled_from([-np.inf, -1.5, 0.0, 0.25, 1.0, np.inf]))
-def test_no_threshold_is_better_than_the_best(case: tuple[np.ndarray, np.ndarray], threshold: float) -> None:
+def test_no_threshold_is_better_than_the_best(
+    case: tuple[np.ndarray, np.ndarray], threshold: float
+) -> None:
     scores, member = case
-    assert audit.balanced_accuracy(scores, member) >= balanced_accuracy_score(member, scores >= threshold) - 1e-12
+    assert (
+        audit.balanced_accuracy(scores, member)
+        >= balanced_accuracy_score(member, scores >= threshold) - 1e-12
+    )
 
 
 def test_many_vectors_equal_one_at_a_time() -> None:
@@ -128,15 +138,29 @@ def test_tied_top_gets_no_interpolated_tpr() -> None:
 @pytest.mark.parametrize(
     ("fpr", "non_members", "allowed"), [(0.29, 100, 29), (0.07, 100, 7), (0.001, 999, 0), (1, 7, 7)]
 )
-def test_allowed_false_positives_do_not_suffer_from_rounding(fpr: float, non_members: int, allowed: int) -> None:
+def test_allowed_false_positives_do_not_suffer_from_rounding(
+    fpr: float, non_members: int, allowed: int
+) -> None:
     scores = np.arange(non_members + 1.0)
     member = np.zeros(non_members + 1, dtype=bool)
-    for place in (non_members - allowed, non_members - allowed - 1):  # `allowed` above the member, or one more
+    # `allowed` above the member, or one more
+    for place in (non_members - allowed, non_members - allowed - 1):
         if place < 0:
             continue
         member[:] = False
         member[place] = True
         assert audit.tpr(scores, member, fpr) == (place == non_members - allowed)
+
+
+def test_at_a_cutoff_as_many_non_members_pass_as_the_fpr_allows() -> None:
+    outside = np.random.default_rng(0).permutation(20).astype(float)
+    for allowed in range(21):
+        cutoff = audit.cutoff_at_fpr(
+            [outside, outside], (allowed + 0.5) / 20 if allowed < 20 else 1.0
+        )
+        assert cutoff.shape == (2,) and (outside > cutoff[0]).sum() == allowed
+    assert audit.cutoff_at_fpr([1.0, 2.0, 2.0], 0.4) == 2.0, "tied with one that may not pass"
+    assert audit.cutoff_at_fpr([], 0.1) == -np.inf
 
 
 @pytest.mark.parametrize(
@@ -146,7 +170,11 @@ def test_allowed_false_positives_do_not_suffer_from_rounding(fpr: float, non_mem
         ([0.1, 0.2], [1, 0], "Boolean"),
         ([0.1, 0.2], [True, True], "one member and one non-member"),
         ([0.1, 0.2, 0.3], [True, False], "shape"),
-        ([[0.1, 0.2], [0.1, 0.2]], [[True, False], [False, False]], "one member and one non-member"),
+        (
+            [[0.1, 0.2], [0.1, 0.2]],
+            [[True, False], [False, False]],
+            "one member and one non-member",
+        ),
     ],
 )
 def test_bad_input_is_named(scores: list[float], member: list[bool], says: str) -> None:
@@ -183,7 +211,8 @@ def test_delong_is_the_covariance_of_the_placements() -> None:
     error, value = np.sqrt(expected[0, 0]), found.value
     assert found.error == pytest.approx(error)
     ends = special.expit(
-        special.logit(value) + np.array([-1, 1]) * stats.norm.ppf(0.975) * error / (value * (1 - value))
+        special.logit(value)
+        + np.array([-1, 1]) * stats.norm.ppf(0.975) * error / (value * (1 - value))
     )
     assert (found.low, found.high) == pytest.approx(tuple(ends))
 
@@ -279,7 +308,13 @@ def test_audit_of_targets() -> None:
     wide = row(scores, member, design_effect=2.3)
     assert wide["auc"] == audit.over(audit.auc(scores, member), design_effect=2.3)
     assert wide["tpr_at_1%"] == found["tpr_at_1%"], "a TPR depends on no other target's"
-    assert list(found) == ["auc", "best_balanced_accuracy", "tpr_at_1%", "tpr_at_0.1%", "tpr_at_0.001%"]
+    assert list(found) == [
+        "auc",
+        "best_balanced_accuracy",
+        "tpr_at_1%",
+        "tpr_at_0.1%",
+        "tpr_at_0.001%",
+    ]
     assert all(estimate.n == 5 for estimate in found.values())
     assert found["auc"].low < stats.norm.cdf(1 / np.sqrt(2)) < found["auc"].high
     assert found["tpr_at_0.1%"].resolved and not found["tpr_at_0.001%"].resolved
@@ -288,13 +323,17 @@ def test_audit_of_targets() -> None:
         assert not single["auc"].resolved and (single["auc"].low, single["auc"].high) == (0, 1)
     halves = [{"scores": scores[part], "member": member[part]} for part in (slice(2), slice(2, 5))]
     areas = [audit.auc(half["scores"], half["member"]).mean() for half in halves]
-    assert audit.audit(halves, design_effect=2.3)["auc"] == audit.over(areas, bounds=(0, 1)), "each is a unit"
+    assert audit.audit(halves, design_effect=2.3)["auc"] == audit.over(areas, bounds=(0, 1)), (
+        "each is a unit"
+    )
 
 
 def test_no_true_positive_in_any_target_is_not_certainty() -> None:
     scores, member = np.zeros((4, 1000)), np.arange(1000) < 500
     found = row(scores, member)["tpr_at_1%"]
-    assert (found.value, found.low) == (0, 0) and found.high == pytest.approx(1 - 0.025 ** (1 / 2000))
+    assert (found.value, found.low) == (0, 0) and found.high == pytest.approx(
+        1 - 0.025 ** (1 / 2000)
+    )
 
 
 def test_estimates_print_as_in_tables() -> None:
@@ -305,10 +344,15 @@ def test_estimates_print_as_in_tables() -> None:
 def test_import_stays_light() -> None:
     heavy = "{'torch', 'sklearn', 'pandas', 'scipy.stats', 'matplotlib'}"
     code = (
-        "import sys, lib.audit, lib.attacks.lira, lib.attacks.rmia, lib.attacks.signals, lib.attacks.threshold;"
+        "import sys, leak_atlas.audit, leak_atlas.attacks.lira, leak_atlas.attacks.rmia, leak_atlas.attacks.signals, leak_atlas.attacks.threshold;"
         f"print(sorted({heavy} & set(sys.modules)))"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 def test_an_attackers_own_threshold_stands_beside_the_oracles_and_the_majority() -> None:
@@ -318,14 +362,25 @@ def test_an_attackers_own_threshold_stands_beside_the_oracles_and_the_majority()
     found = row(scores, member, thresholds=np.full(6, 1.0))
     by_hand = ((scores >= 1.0) == member).mean(axis=1)
     assert found["accuracy"] == audit.over(by_hand, bounds=(0, 1))
-    assert (found["majority"].value, found["majority"].low) == (pytest.approx(0.7), pytest.approx(0.7))
-    assert found["best_balanced_accuracy"].value >= audit.balanced_accuracy(scores, member).mean() - 1e-12
-    assert "accuracy" not in row(scores, member, thresholds=np.full(6, np.nan)), "LiRA names no threshold"
+    assert (found["majority"].value, found["majority"].low) == (
+        pytest.approx(0.7),
+        pytest.approx(0.7),
+    )
+    assert (
+        found["best_balanced_accuracy"].value
+        >= audit.balanced_accuracy(scores, member).mean() - 1e-12
+    )
+    assert "accuracy" not in row(scores, member, thresholds=np.full(6, np.nan)), (
+        "LiRA names no threshold"
+    )
 
 
 def test_four_targets_that_are_each_others_shadows_are_not_resolved() -> None:
     values = [0.6, 0.62, 0.61, 0.63, 0.6]
-    assert audit.over(values, design_effect=2.3).resolved and audit.over(values[:4], design_effect=1.2).resolved
+    assert (
+        audit.over(values, design_effect=2.3).resolved
+        and audit.over(values[:4], design_effect=1.2).resolved
+    )
     assert not audit.over(values[:4], design_effect=2.3).resolved
 
 
@@ -373,9 +428,13 @@ def test_claims_of_all_pay_for_their_number_at_the_far_end() -> None:
 
 
 def test_p_of_several_is_that_of_the_least_sure() -> None:
-    """What reaches farthest down need not be what lies lowest: the p is no smaller than each one's own."""
+    """What reaches farthest down need not be what lies lowest: the p is no smaller than each one's
+    own.
+    """
     wide, narrow = Estimate(0.10, 0.022, 0.178), Estimate(0.05, 0.026, 0.074)
-    assert audit.least([wide, narrow]).p(0) == pytest.approx(wide.p(0)) and wide.p(0) > 100 * narrow.p(0)
+    assert audit.least([wide, narrow]).p(0) == pytest.approx(wide.p(0)) and wide.p(
+        0
+    ) > 100 * narrow.p(0)
     assert audit.least([wide, narrow]).p(0.07) == pytest.approx(2 * narrow.p(0.07))
     assert audit.largest([-wide, -narrow]).p(0) == pytest.approx(wide.p(0))
     rng = np.random.default_rng(4)
@@ -387,15 +446,22 @@ def test_p_of_several_is_that_of_the_least_sure() -> None:
 
 
 def test_joined_ends_move_by_the_normal_law_and_inside_the_range() -> None:
-    """Two targets, no member found: Clopper-Pearson's end is not stretched by one degree of freedom."""
-    none = {"scores": np.tile(np.arange(40.0), (2, 1)), "member": np.tile(np.arange(40) < 20, (2, 1))}
+    """Two targets, no member found: Clopper-Pearson's end is not stretched by one degree of
+    freedom.
+    """
+    none = {
+        "scores": np.tile(np.arange(40.0), (2, 1)),
+        "member": np.tile(np.arange(40) < 20, (2, 1)),
+    }
     found = audit.audit(none)["tpr_at_1%"]
     assert (found.value, found.low) == (0, 0) and found.df == np.inf
     assert found.at(0.99).low == 0 and found.high < found.at(0.99).high < 1.5 * found.high
 
 
 def test_no_effect_is_rarely_called_one_in_some_of_many() -> None:
-    """Of eight comparisons without an effect, "some lies below" and "some lies above" err in 2.5 % each, at most."""
+    """Of eight comparisons without an effect, "some lies below" and "some lies above" err in 2.5 %
+    each, at most.
+    """
     rng = np.random.default_rng(2)
     wrong = []
     for _ in range(400):

@@ -5,21 +5,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib import audit
+from leak_atlas import audit
 
 WAYS = ("plain", "defended")
 
 
-def made(shift: float, targets: int = 8, samples: int = 400, seed: int = 0) -> dict[str, np.ndarray]:
-    """Scores whose members lie `shift` deviations above the others; membership differs from target to target."""
+def made(
+    shift: float, targets: int = 8, samples: int = 400, seed: int = 0
+) -> dict[str, np.ndarray]:
+    """Scores whose members lie `shift` deviations above the others; membership differs from target
+    to target.
+    """
     draws = np.random.default_rng(seed)
-    member = np.stack([draws.permutation(np.arange(samples) < samples // 2) for _ in range(targets)])
+    member = np.stack(
+        [draws.permutation(np.arange(samples) < samples // 2) for _ in range(targets)]
+    )
     return {"scores": draws.normal(size=(targets, samples)) + shift * member, "member": member}
 
 
 def compared(one: dict, other: dict) -> audit.Comparison:
     accuracies = dict(zip(WAYS, ([0.7, 0.8, 0.6], [0.6, 0.7, 0.4]), strict=True))
-    return audit.Comparison(accuracies, {(way, "LiRA"): found for way, found in zip(WAYS, (one, other), strict=True)})
+    return audit.Comparison(
+        accuracies, {(way, "LiRA"): found for way, found in zip(WAYS, (one, other), strict=True)}
+    )
 
 
 def test_accuracy_is_paired() -> None:
@@ -31,11 +39,20 @@ def test_accuracy_is_paired() -> None:
 
 
 def test_of_stored_results() -> None:
-    """The same as of arrays: every way's accuracies in its targets' order, every attack under its way and attacker."""
+    """The same as of arrays: every way's accuracies in its targets' order, every attack under its
+    way and attacker.
+    """
     one, other = made(1.0), made(0.0)
-    results = {"a": {"accuracy_test": np.array(0.7)}, "b": {"accuracy_test": np.array(0.8)}, "one": one, "other": other}
+    results = {
+        "a": {"accuracy_test": np.array(0.7)},
+        "b": {"accuracy_test": np.array(0.8)},
+        "one": one,
+        "other": other,
+    }
     signals = {"plain": ("a", "b"), "defended": ("b", "a")}
-    found = audit.Comparison.of(results, signals, {("plain", "LiRA"): "one", ("defended", "LiRA"): "other"})
+    found = audit.Comparison.of(
+        results, signals, {("plain", "LiRA"): "one", ("defended", "LiRA"): "other"}
+    )
     assert found.accuracies == {"plain": [0.7, 0.8], "defended": [0.8, 0.7]}
     assert found.attacks["plain", "LiRA"] is one and found.attacks["defended", "LiRA"] is other
 
@@ -43,7 +60,8 @@ def test_of_stored_results() -> None:
 def test_leak_and_its_difference() -> None:
     both = compared(made(1.0), made(0.0, seed=1))
     leak = both.leak("plain", "LiRA")["auc"]
-    assert leak.low < 0.760 < leak.high  # Phi(1 / sqrt 2), the AUC of two unit normals that far apart
+    # Phi(1 / sqrt 2), the AUC of two unit normals that far apart
+    assert leak.low < 0.760 < leak.high
     found = both.more_leaky(*WAYS, "LiRA")
     assert found.low < 0.260 < found.high and found.low > 0
     assert both.more_leaky("plain", "plain", "LiRA").value == 0
@@ -52,13 +70,21 @@ def test_leak_and_its_difference() -> None:
 def test_a_plane_has_each_lines_ways_in_order() -> None:
     both = compared(made(1.0), made(0.0, seed=1))
     rows = both.plane({"one": WAYS, "other": WAYS[1:]}, "LiRA", panel="here")
-    assert [row["variant"] for row in rows] == ["one", "one", "other"] and {row["attack"] for row in rows} == {"here"}
-    assert rows[1]["accuracy"] == both.accuracy(WAYS[1]) and rows[2]["auc"] == both.leak(WAYS[1], "LiRA")["auc"]
+    assert [row["variant"] for row in rows] == ["one", "one", "other"] and {
+        row["attack"] for row in rows
+    } == {"here"}
+    assert (
+        rows[1]["accuracy"] == both.accuracy(WAYS[1])
+        and rows[2]["auc"] == both.leak(WAYS[1], "LiRA")["auc"]
+    )
 
 
 def test_attack_accuracies_are_paired_too() -> None:
     one, other = made(1.0), made(0.0, seed=1)
-    attacks = {("plain", "A"): one | {"thresholds": np.zeros(8)}, ("plain", "B"): other | {"thresholds": np.zeros(8)}}
+    attacks = {
+        ("plain", "A"): one | {"thresholds": np.zeros(8)},
+        ("plain", "B"): other | {"thresholds": np.zeros(8)},
+    }
     both = audit.Comparison({}, {**attacks, ("plain", "C"): one})
     right = [np.mean((each["scores"] >= 0) == each["member"], axis=1) for each in (one, other)]
     assert both.more_right(("plain", "A"), ("plain", "B")) == audit.paired_difference(*right)
@@ -71,10 +97,14 @@ def test_attack_accuracies_are_paired_too() -> None:
     areas = [audit.auc(each["scores"], each["member"]) for each in (one, other)]
     assert both.stronger([("plain", "A")], [("plain", "C")], "auc").value == 0
     assert both.reached(("plain", "B"), number="auc") == pytest.approx(areas[1])
-    uneven = {"scores": np.array([[1.0, 1.0, -1.0, 1.0]]), "member": np.array([True, True, True, False])}
+    uneven = {
+        "scores": np.array([[1.0, 1.0, -1.0, 1.0]]),
+        "member": np.array([True, True, True, False]),
+    }
     alone = audit.Comparison({}, {("plain", "A"): uneven | {"thresholds": np.zeros(1)}})
     assert alone.reached(("plain", "A")) == pytest.approx([1 / 2])
-    assert alone.reached(("plain", "A"), number="balanced") == pytest.approx([1 / 3])  # the mean of 2/3 and 0
+    # the mean of 2/3 and 0
+    assert alone.reached(("plain", "A"), number="balanced") == pytest.approx([1 / 3])
 
 
 def test_equal_ways_differ_by_nothing() -> None:
@@ -83,19 +113,26 @@ def test_equal_ways_differ_by_nothing() -> None:
     for seed in range(60):
         both = compared(made(0.5, seed=2 * seed), made(0.5, seed=2 * seed + 1))
         covered.append(
-            [found.low <= 0 <= found.high for found in (both.more_leaky(*WAYS, "LiRA", fpr) for fpr in (None, 0.05))]
+            [
+                found.low <= 0 <= found.high
+                for found in (both.more_leaky(*WAYS, "LiRA", fpr) for fpr in (None, 0.05))
+            ]
         )
     assert np.mean(covered, axis=0).min() >= 0.9
 
 
 def test_zeros_are_not_certain() -> None:
-    """No member above the one false positive allowed, twice: the difference is 0, and nobody knows it exactly."""
+    """No member above the one false positive allowed, twice: the difference is 0, and nobody knows
+    it exactly.
+    """
     rows = np.tile(np.arange(400.0), (6, 1))
     member = np.tile(np.arange(400) < 200, (6, 1))
     both = compared({"scores": rows, "member": member}, {"scores": rows, "member": member})
     found = both.more_leaky(*WAYS, "LiRA", 0.01)
     edge = audit.clopper_pearson(0, 1200)[1]
-    assert found.value == 0 and found.high == pytest.approx(edge) and found.low == pytest.approx(-edge)
+    assert (
+        found.value == 0 and found.high == pytest.approx(edge) and found.low == pytest.approx(-edge)
+    )
 
 
 def test_too_few_non_members_say_so() -> None:
@@ -105,17 +142,27 @@ def test_too_few_non_members_say_so() -> None:
 
 
 def test_repeated_experiments_are_the_units() -> None:
-    """Three victims with shadows of their own: one attack each, of one target; or three seeds of four targets."""
+    """Three victims with shadows of their own: one attack each, of one target; or three seeds of
+    four targets.
+    """
     for targets in (1, 4):
         each = {
             way: [made(shift, targets, seed=9 * i) for i in range(3)]
             for way, shift in zip(WAYS, (1.0, 0.0), strict=True)
         }
-        results = {f"{way} {i}": found for way, all_ in each.items() for i, found in enumerate(all_)}
-        results |= {f"{way} signals {i}": {"accuracy_test": 0.6 + 0.1 * i} for way in WAYS for i in range(3)}
+        results = {
+            f"{way} {i}": found for way, all_ in each.items() for i, found in enumerate(all_)
+        }
+        results |= {
+            f"{way} signals {i}": {"accuracy_test": 0.6 + 0.1 * i} for way in WAYS for i in range(3)
+        }
         signals = {way: [[f"{way} signals {i}"] * targets for i in range(3)] for way in WAYS}
-        both = audit.Comparison.of(results, signals, {(way, "A"): [f"{way} {i}" for i in range(3)] for way in WAYS})
-        areas = [[audit.auc(one["scores"], one["member"]).mean() for one in each[way]] for way in WAYS]
+        both = audit.Comparison.of(
+            results, signals, {(way, "A"): [f"{way} {i}" for i in range(3)] for way in WAYS}
+        )
+        areas = [
+            [audit.auc(one["scores"], one["member"]).mean() for one in each[way]] for way in WAYS
+        ]
         assert both.leak("plain", "A")["auc"] == audit.over(areas[0], bounds=(0, 1))
         assert both.more_leaky(*WAYS, "A") == audit.paired_difference(*areas)
         assert both.accuracy("plain").value == pytest.approx(0.7) and both.accuracy("plain").n == 3
@@ -134,7 +181,9 @@ def test_an_attack_tells_its_own_widening() -> None:
     both = audit.Comparison.of({"one": one, "other": other}, {}, attacks)
     areas = [audit.auc(each["scores"], each["member"]) for each in (one, other)]
     assert both.more_leaky(*WAYS, "LiRA") == audit.paired_difference(*areas, design_effect=2.3)
-    assert both.leak("plain", "LiRA")["auc"] == audit.over(areas[0], bounds=(0, 1), design_effect=2.3)
+    assert both.leak("plain", "LiRA")["auc"] == audit.over(
+        areas[0], bounds=(0, 1), design_effect=2.3
+    )
 
 
 def test_a_declared_family_moderates_its_differences() -> None:
@@ -161,7 +210,9 @@ def test_rows_are_what_a_notebook_shows() -> None:
         "LiRA, accuracy of a majority guess",
         "LiRA, TPR at 1 % FPR (1.5 % expected)",
     ]
-    assert (first["way"], second["way"]) == WAYS and first["LiRA, AUC"].low > second["LiRA, AUC"].high
+    assert (first["way"], second["way"]) == WAYS and first["LiRA, AUC"].low > second[
+        "LiRA, AUC"
+    ].high
     assert first["LiRA, accuracy of a majority guess"].value == 0.5
 
 
@@ -175,7 +226,9 @@ def separated(area: float, samples: int = 200) -> dict[str, np.ndarray]:
 class TestBetterCurve:
     def of(self, **points: tuple[float, float]) -> audit.Comparison:
         accuracies = {name: [accuracy] for name, (accuracy, _) in points.items()}
-        return audit.Comparison(accuracies, {(name, "LiRA"): separated(area) for name, (_, area) in points.items()})
+        return audit.Comparison(
+            accuracies, {(name, "LiRA"): separated(area) for name, (_, area) in points.items()}
+        )
 
     def test_areas_of_staircases(self) -> None:
         curves = self.of(a=(0.7, 0.6), b=(0.8, 0.7), c=(0.5, 0.9), nothing=(0.0, 0.5))
@@ -183,7 +236,11 @@ class TestBetterCurve:
             assert curves.better_curve(ways, ["nothing"], "LiRA").value == pytest.approx(area)
 
     @given(
-        points=st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.5, 0.6, 0.75, 0.9, 1.0])), min_size=2, max_size=6)
+        points=st.lists(
+            st.tuples(st.floats(0, 1), st.sampled_from([0.5, 0.6, 0.75, 0.9, 1.0])),
+            min_size=2,
+            max_size=6,
+        )
     )
     def test_a_further_point_never_takes_area_away(self, points: list[tuple[float, float]]) -> None:
         curves = self.of(**{f"p{i}": point for i, point in enumerate(points)})
@@ -197,23 +254,33 @@ class TestBesideLine:
         return TestBetterCurve().of(**points)
 
     def test_the_distance_is_read_at_equal_leak(self) -> None:
-        plane = self.of(early=(0.6, 0.6), late=(0.7, 0.8), on=(0.65, 0.7), above=(0.75, 0.7), beyond=(0.5, 0.9))
+        plane = self.of(
+            early=(0.6, 0.6), late=(0.7, 0.8), on=(0.65, 0.7), above=(0.75, 0.7), beyond=(0.5, 0.9)
+        )
         found = {
-            way: plane.beside_line(way, ["late", "early"], "LiRA").value for way in ("on", "above", "beyond", "late")
+            way: plane.beside_line(way, ["late", "early"], "LiRA").value
+            for way in ("on", "above", "beyond", "late")
         }
         assert found == pytest.approx({"on": 0.0, "above": 0.1, "beyond": -0.2, "late": 0.0})
-        assert plane.beside_line("above", ["early", "late"], "LiRA", "beyond").value == pytest.approx(0.3)
+        assert plane.beside_line(
+            "above", ["early", "late"], "LiRA", "beyond"
+        ).value == pytest.approx(0.3)
 
     def test_a_list_of_ways_has_the_mean_of_each_at_its_own_leak(self) -> None:
-        plane = self.of(early=(0.6, 0.6), late=(0.7, 0.8), above=(0.75, 0.7), below=(0.6, 0.8), on=(0.65, 0.7))
+        plane = self.of(
+            early=(0.6, 0.6), late=(0.7, 0.8), above=(0.75, 0.7), below=(0.6, 0.8), on=(0.65, 0.7)
+        )
         one = plane.beside_line(["above", "below"], ["early", "late"], "LiRA")
         assert one.value == pytest.approx(0.0) and one.n == 1
         two = plane.beside_line(["above", "on"], ["early", "late"], "LiRA", ["below", "on"])
         assert two.value == pytest.approx(0.1)
 
     def test_each_unit_has_its_own_line(self) -> None:
-        rows = [{name: each[0] for name, each in separated(area).items()} for area in (0.6, 0.8, 0.7)]
-        two = {name: np.stack([rows[i][name] for i in (0, 2)]) for name in rows[0]}  # units with AUC .6 and .7
+        rows = [
+            {name: each[0] for name, each in separated(area).items()} for area in (0.6, 0.8, 0.7)
+        ]
+        # units with AUC .6 and .7
+        two = {name: np.stack([rows[i][name] for i in (0, 2)]) for name in rows[0]}
         late = {name: np.stack([rows[1][name]] * 2) for name in rows[0]}
         accuracies = {"early": [0.5, 0.6], "late": [0.7, 0.6], "way": [0.5, 0.6]}
         attacks = {("early", "A"): two, ("late", "A"): late, ("way", "A"): two}
@@ -234,7 +301,10 @@ class TestBesideLine:
             return {name: np.concatenate([one[name] for one in each]) for name in each[0]}
 
         attacks = {("early", "A"): leaking([0.6] * 4), ("late", "A"): leaking([0.8] * 4)}
-        attacks |= {("way", "A"): leaking([0.9] * beyond + [0.7] * (4 - beyond)), ("on", "A"): leaking([0.8] * 4)}
+        attacks |= {
+            ("way", "A"): leaking([0.9] * beyond + [0.7] * (4 - beyond)),
+            ("on", "A"): leaking([0.8] * 4),
+        }
         plane = audit.Comparison({way: [0.5, 0.6, 0.5, 0.6] for way, _ in attacks}, attacks)
         assert plane.beside_line("way", ["early", "late"], "A").resolved == resolved
         assert plane.beside_line("on", ["early", "late"], "A", "way").resolved == resolved
@@ -249,7 +319,9 @@ class TestExposedAlike:
         one = made(3.0, targets=3)
         same = one | {"scores": np.exp(one["scores"])}
         np.testing.assert_allclose(audit.exposed_alike(one, same), 1)
-        np.testing.assert_allclose(audit.exposed_alike(one, one | {"scores": -one["scores"]}, members=False), -1)
+        np.testing.assert_allclose(
+            audit.exposed_alike(one, one | {"scores": -one["scores"]}, members=False), -1
+        )
 
     def test_membership_alone_is_no_agreement(self) -> None:
         one, draws = made(3.0, targets=200), np.random.default_rng(1)

@@ -1,10 +1,12 @@
-"""ROC curves: against their closed form, against the rates that they are made of, and against nothing."""
+"""ROC curves: against their closed form, against the rates that they are made of, and against
+nothing.
+"""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from lib import audit
+from leak_atlas import audit
 
 
 def gaussian(shift: float, targets: int, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -20,7 +22,9 @@ def test_the_curve_of_a_gaussian_shift_has_its_closed_form() -> None:
     np.testing.assert_allclose(found.tpr, truth, atol=0.02)
     assert np.mean((found.low <= truth) & (truth <= found.high)) > 0.9
     assert found.resolution == 1 / 4000 and found.fpr[1] == 1 / 4000
-    assert found.fpr[0] == 0 and found.fpr[-1] == found.tpr[-1] == 1 and (np.diff(found.fpr) > 0).all()
+    assert (
+        found.fpr[0] == 0 and found.fpr[-1] == found.tpr[-1] == 1 and (np.diff(found.fpr) > 0).all()
+    )
 
 
 @pytest.mark.parametrize("one", [True, False])
@@ -35,13 +39,19 @@ def test_points_and_intervals_are_those_of_the_tables(one: bool) -> None:
     fpr = found.fpr[place]
     row = audit.audit({"scores": scores, "member": member}, [fpr])
     same = audit.tpr_at_fpr(scores, member, fpr) if one else row[f"tpr_at_{100 * fpr:g}%"]
-    assert (same.value, same.low, same.high) == (found.tpr[place], found.low[place], found.high[place])
+    assert (same.value, same.low, same.high) == (
+        found.tpr[place],
+        found.low[place],
+        found.high[place],
+    )
     with pytest.raises(ValueError, match=r"\(T, N\) or \(N,\)"):
         audit.roc_band(np.stack([scores, scores])[None], np.stack([member, member])[None])
 
 
 def test_scores_that_know_nothing_lie_on_the_diagonal() -> None:
-    """Pointwise at 95 %: the share of bands that hold the diagonal, over curves that are independent of each other."""
+    """Pointwise at 95 %: the share of bands that hold the diagonal, over curves that are
+    independent of each other.
+    """
     inside = []
     for seed in range(40):
         scores, member = gaussian(0.0, 5, 300, seed)

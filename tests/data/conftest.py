@@ -1,10 +1,12 @@
-"""Folders of tests have long names: what a message says is read here before it is cut to a line's length."""
+"""Folders of tests have long names: what a message says is read here before it is cut to a line's
+length.
+"""
 
 import pytest
 
-import lib
+import leak_atlas
 
 
 @pytest.fixture(autouse=True)
 def long_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lib, "LINE", 2000)
+    monkeypatch.setattr(leak_atlas, "LINE", 2000)

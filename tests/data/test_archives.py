@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from lib import BadInput, registry, typed
-from lib.data import readers
-from lib.data.__main__ import main
-from lib.data.formats import dbpedia
-from lib.registry import File
+from leak_atlas import BadInput, typed
+from leak_atlas.data import readers
+from leak_atlas.data.__main__ import main
+from leak_atlas.data.formats import dbpedia
+from leak_atlas.recipe import registry
+from leak_atlas.recipe.registry import File
 from tests.data.test_readers import no_network, serve
 
 NAMES = ("cinic10", "dbpedia14")
@@ -41,9 +42,15 @@ def png(pixels: np.ndarray) -> bytes:
 
 
 def cinic() -> tuple[dict[str, bytes], np.ndarray, np.ndarray]:
-    """Four images of each of three classes in each part; and the images and labels in the order to be found."""
+    """Four images of each of three classes in each part; and the images and labels in the order to
+    be found.
+    """
     rng = np.random.default_rng(0)
-    files, x, labels = {"README.md": b"# CINIC-10", "imagenet-contributors.csv": b"synset, class"}, [], []
+    files, x, labels = (
+        {"README.md": b"# CINIC-10", "imagenet-contributors.csv": b"synset, class"},
+        [],
+        [],
+    )
     for part in ("train", "valid", "test"):
         for label, name in enumerate(CINIC):
             for file in ("cifar10-train-10", "cifar10-train-9", "n02690373_1008", "n02690373_37"):
@@ -51,7 +58,9 @@ def cinic() -> tuple[dict[str, bytes], np.ndarray, np.ndarray]:
                 if file == "n02690373_37":
                     pixels[:] = pixels[:, :, :1]
                 # One of them is kept as greyscale, as ImageNet's can be.
-                files[f"{part}/{name}/{file}.png"] = png(pixels[:, :, 0] if file == "n02690373_37" else pixels)
+                files[f"{part}/{name}/{file}.png"] = png(
+                    pixels[:, :, 0] if file == "n02690373_37" else pixels
+                )
                 x.append(pixels)
                 labels.append(label)
     return files, np.stack(x), np.array(labels)
@@ -70,7 +79,7 @@ ROWS = [  # (class, title, content) as they are meant
     ("1", "of test", " a,b,,c"),
     ("2", "of test", ' ""'),
     ("3", "of test", " \t tab"),
-]  # fmt: skip
+]
 TEXTS = [
     "E. D. Abbott Ltd Abbott of Farnham was a coachbuilder.",
     'Rosa "Peace" A "hybrid tea", yellow, and pink.',
@@ -90,7 +99,8 @@ TEXTS = [
 def rows(some: list[tuple[str, str, str]]) -> bytes:
     """Rows as the set's readme has them: text in quotes, quotes inside doubled, the class bare."""
     return "".join(
-        f'{n},"{t.replace(chr(34), chr(34) * 2)}","{c.replace(chr(34), chr(34) * 2)}"\n' for n, t, c in some
+        f'{n},"{t.replace(chr(34), chr(34) * 2)}","{c.replace(chr(34), chr(34) * 2)}"\n'
+        for n, t, c in some
     ).encode()
 
 
@@ -139,7 +149,11 @@ class Small:
         samples = readers.load(self.entry.name)
         assert samples.train == self.entry.train and samples.labels.tolist() == self.labels.tolist()
         assert samples.x.tolist() == self.x.tolist()
-        assert isinstance(samples.x, np.memmap) if self.entry.kind == "images" else samples.x.dtype.kind == "T"
+        assert (
+            isinstance(samples.x, np.memmap)
+            if self.entry.kind == "images"
+            else samples.x.dtype.kind == "T"
+        )
         assert readers.there(self.entry.name)
 
 
@@ -170,7 +184,9 @@ def test_the_folder(small: Small, capsys: pytest.CaptureFixture) -> None:
     small.unpack()
     assert main(["get", small.entry.name]) == 0
     small.check()
-    assert "has no known digest: form and numbers are checked, content not" in capsys.readouterr().err
+    assert (
+        "has no known digest: form and numbers are checked, content not" in capsys.readouterr().err
+    )
 
 
 @both
@@ -185,25 +201,38 @@ def test_a_download(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_network(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+def test_no_network(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
     entry = registry.find(name)
     own = f"put {entry.files[0].name} or its folder {entry.folders[0]} into {folder / name}"
     with pytest.raises(BadInput) as error:
         readers.load(name)
-    assert str(error.value) == f"{name} is not there; get it with `{typed(f'lib.data get {name}')}`, or first {own}"
+    assert (
+        str(error.value)
+        == f"{name} is not there; get it with `{typed(f'leak_atlas.data get {name}')}`, or first {own}"
+    )
     monkeypatch.setattr(pooch.HTTPDownloader, "__call__", no_network)
     assert main(["get", name]) == 2
     said = capsys.readouterr().err.splitlines()
-    assert said[-1] == f"leak atlas: {name} could not be downloaded (Name or service not known); {own}"
+    assert (
+        said[-1] == f"leak atlas: {name} could not be downloaded (Name or service not known); {own}"
+    )
     assert not (folder / name).exists(), "nothing half-written stays"
 
 
 @both
-@pytest.mark.parametrize("change", [lambda data: data[:-1] + b"?", lambda data: data[:200], lambda _: b"<html>"])
-def test_another_archive(small: Small, change: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "change", [lambda data: data[:-1] + b"?", lambda data: data[:200], lambda _: b"<html>"]
+)
+def test_another_archive(
+    small: Small, change: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
     (small.home / small.file).write_bytes(change(small.pack()))
     monkeypatch.setattr(tarfile, "open", lambda *_: pytest.fail("opened a file that nobody knows"))
-    with pytest.raises(BadInput, match=rf"the MD5 of {small.file} is \w{{32}}, expected \w{{32}}; remove it"):
+    with pytest.raises(
+        BadInput, match=rf"the MD5 of {small.file} is \w{{32}}, expected \w{{32}}; remove it"
+    ):
         readers.prepare(small.entry.name)
     assert [path.name for path in small.home.iterdir()] == [small.file]
 
@@ -227,14 +256,28 @@ PNG = "valid/bird/n02690373_1008.png"
 @pytest.mark.parametrize(
     "name, data, message",
     [
-        (PNG, None, r"has 11 valid samples, expected 12, 4 of each class \(not so in 1 classes\); get it again"),
-        ("test/boat/x.png", png(np.zeros((32, 32, 3), np.uint8)), r"has 13 test samples, expected 12, .* in 0 classes"),
+        (
+            PNG,
+            None,
+            r"has 11 valid samples, expected 12, 4 of each class \(not so in 1 classes\); get it again",
+        ),
+        (
+            "test/boat/x.png",
+            png(np.zeros((32, 32, 3), np.uint8)),
+            r"has 13 test samples, expected 12, .* in 0 classes",
+        ),
         (PNG, b"\x89PNG", f"{PNG} is missing, damaged or no picture"),
-        (PNG, png(np.zeros((32, 32, 3), np.uint8))[:60], f"{PNG} is missing, damaged or no picture"),
+        (
+            PNG,
+            png(np.zeros((32, 32, 3), np.uint8))[:60],
+            f"{PNG} is missing, damaged or no picture",
+        ),
         (PNG, png(np.zeros((64, 32, 3), np.uint8)), "has 64 x 32 pixels, not 32 x 32"),
     ],
 )
-def test_what_is_wrong_with_pictures(small: Small, packed: bool, name: str, data: bytes | None, message: str) -> None:
+def test_what_is_wrong_with_pictures(
+    small: Small, packed: bool, name: str, data: bytes | None, message: str
+) -> None:
     fails(small, packed, name, data, message)
 
 
@@ -251,9 +294,17 @@ def test_missing_parts_and_classes(small: Small, part: str, named: str) -> None:
     "name, data, message",
     [
         ("test.csv", None, "test.csv in .*, after row 0: missing, or not a class"),
-        ("test.csv", b"", r"has 0 test samples, expected 3, 1 of each class \(not so in 3 classes\)"),
+        (
+            "test.csv",
+            b"",
+            r"has 0 test samples, expected 3, 1 of each class \(not so in 3 classes\)",
+        ),
         ("train.csv", rows(ROWS[:8]), "has 8 train samples, expected 9"),
-        ("test.csv", rows([ROWS[9], ROWS[9], ROWS[10]]), r"has 3 test samples, .* \(not so in 2 classes\)"),
+        (
+            "test.csv",
+            rows([ROWS[9], ROWS[9], ROWS[10]]),
+            r"has 3 test samples, .* \(not so in 2 classes\)",
+        ),
         (
             "test.csv",
             rows(ROWS[9:11]) + b'4,"a","b"\n',
@@ -264,12 +315,18 @@ def test_missing_parts_and_classes(small: Small, part: str, named: str) -> None:
         ("test.csv", rows(ROWS[9:11]) + b'3,"a","b","c"\n', "test.csv in .*, after row [12]"),
         ("test.csv", rows(ROWS[9:11]) + b"\n" + rows(ROWS[11:]), "test.csv in .*, after row [12]"),
         ("test.csv", rows(ROWS[9:11]) + b'3,"caf\xe9","latin"\n', "test.csv in .*, after row "),
-        ("test.csv", rows(ROWS[9:10]) + b'2,"a","not closed\n' + rows(ROWS[11:]), "test.csv in .*, after row [12]"),
+        (
+            "test.csv",
+            rows(ROWS[9:10]) + b'2,"a","not closed\n' + rows(ROWS[11:]),
+            "test.csv in .*, after row [12]",
+        ),
         ("test.csv", b'1,"a","' + b"x" * 200_000 + b'"\n', "test.csv in .*, after row "),
         ("test.csv", b"class,title,content\n" + rows(ROWS[9:]), "test.csv in .*, after row 0"),
     ],
 )
-def test_what_is_wrong_with_rows(small: Small, packed: bool, name: str, data: bytes | None, message: str) -> None:
+def test_what_is_wrong_with_rows(
+    small: Small, packed: bool, name: str, data: bytes | None, message: str
+) -> None:
     fails(small, packed, name, data, message)
 
 
@@ -277,9 +334,19 @@ def test_what_is_wrong_with_rows(small: Small, packed: bool, name: str, data: by
 def test_damaged_texts(small: Small) -> None:
     small.pack()
     at = readers.prepare("dbpedia14")
-    assert sorted(path.name for path in at.iterdir()) == ["ends.npy", "labels.npy", "meta.json", "text.npy"]
+    assert sorted(path.name for path in at.iterdir()) == [
+        "ends.npy",
+        "labels.npy",
+        "meta.json",
+        "text.npy",
+    ]
     whole, ends = np.load(at / "text.npy"), np.load(at / "ends.npy")
-    torn = [(whole[:-1], ends), (whole, ends[::-1]), (whole, np.r_[ends[1], ends[0], ends[2:]]), (whole, ends + 1)]
+    torn = [
+        (whole[:-1], ends),
+        (whole, ends[::-1]),
+        (whole, np.r_[ends[1], ends[0], ends[2:]]),
+        (whole, ends + 1),
+    ]
     for text, places in [*torn, (np.full_like(whole, 255), ends)]:
         np.save(at / "text.npy", text)
         np.save(at / "ends.npy", places)
@@ -296,20 +363,33 @@ def test_damaged_texts(small: Small) -> None:
 @settings(max_examples=30, deadline=None)
 @given(
     st.lists(
-        st.tuples(st.text(st.characters(codec="utf-8", exclude_characters="\0")), st.text("\"',\\\n\r a")), min_size=1
+        st.tuples(
+            st.text(st.characters(codec="utf-8", exclude_characters="\0")), st.text("\"',\\\n\r a")
+        ),
+        min_size=1,
     )
 )
-def test_texts_come_back(tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str]]) -> None:
+def test_texts_come_back(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str]]
+) -> None:
     """Whatever is in quotes, through the format and through the arrays."""
     at = tmp_path_factory.mktemp("texts")
     for part in ("train", "test"):
         with (at / f"{part}.csv").open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, quoting=csv.QUOTE_ALL).writerows((n, *text) for n in "12" for text in texts)
+            csv.writer(file, quoting=csv.QUOTE_ALL).writerows(
+                (n, *text) for n in "12" for text in texts
+            )
     entry = replace(
-        registry.find("dbpedia14"), classes=("Company", "Artist"), train=2 * len(texts), test=2 * len(texts)
+        registry.find("dbpedia14"),
+        classes=("Company", "Artist"),
+        train=2 * len(texts),
+        test=2 * len(texts),
     )
     x = readers.blank("text", (entry.size,))
     readers.write(at, x, dbpedia(entry, at, x))
     found = readers._texts(at)
     assert np.load(at / "labels.npy").tolist() == ([0] * len(texts) + [1] * len(texts)) * 2
-    assert found.tolist() == [f"{title.strip()} {content.strip()}".strip() for title, content in texts] * 4
+    assert (
+        found.tolist()
+        == [f"{title.strip()} {content.strip()}".strip() for title, content in texts] * 4
+    )

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
-
 from bench.vision import torchvision
-from lib import BadInput
-from lib.data.augmentation import gather, plain, tables, views
-from lib.data.resident import Resident
-from lib.recipe import Augment
+
+from leak_atlas import BadInput
+from leak_atlas.data.augmentation import gather, plain, tables, views
+from leak_atlas.data.resident import Resident
+from leak_atlas.recipe import Augment
 
 MEAN, STD = (0.49, 0.48, 0.45), (0.25, 0.24, 0.26)
 
@@ -16,7 +16,9 @@ MEAN, STD = (0.49, 0.48, 0.45), (0.25, 0.24, 0.26)
 def images(height: int, width: int, channels: int) -> Resident:
     generator = torch.Generator().manual_seed(0)
     return Resident(
-        torch.randint(0, 256, (60, height, width, channels), dtype=torch.uint8, generator=generator),
+        torch.randint(
+            0, 256, (60, height, width, channels), dtype=torch.uint8, generator=generator
+        ),
         torch.randint(0, 10, (60,), generator=generator),
         torch.tensor(MEAN[:channels]),
         torch.tensor(STD[:channels]),
@@ -38,10 +40,13 @@ def test_equal_to_torchvision(shape: tuple[int, int, int], crop: int) -> None:
     assert found.dtype == torch.float32 and found.is_contiguous(memory_format=torch.channels_last)
     for i in range(50):
         image = Image.fromarray(data.samples[i].numpy().squeeze())
-        image = functional.pad(image, [crop] * 4, fill=0)  # what RandomCrop(size, padding=crop) does with its draw
+        # what RandomCrop(size, padding=crop) does with its draw
+        image = functional.pad(image, [crop] * 4, fill=0)
         image = functional.crop(image, int(dy[i]), int(dx[i]), shape[0], shape[1])
         image = functional.hflip(image) if flip[i] else image
-        expected = functional.normalize(functional.to_tensor(image), MEAN[: shape[2]], STD[: shape[2]])
+        expected = functional.normalize(
+            functional.to_tensor(image), MEAN[: shape[2]], STD[: shape[2]]
+        )
         torch.testing.assert_close(found[i], expected, atol=2e-6, rtol=0)
 
 
@@ -62,7 +67,8 @@ def test_tables_depend_on_seed_and_epoch_alone() -> None:
     assert not torch.equal(first.perm, tables(3, 5, 100, Augment(4)).perm)
     assert not torch.equal(first.perm, tables(4, 4, 100, Augment(4)).perm)
     assert not torch.equal(first.perm, tables(4, 3, 100, Augment(4)).perm)
-    assert torch.equal(first.perm, tables(3, 4, 100, None).perm)  # augmenting does not change the order
+    # augmenting does not change the order
+    assert torch.equal(first.perm, tables(3, 4, 100, None).perm)
 
 
 def test_tables_are_uniform() -> None:
@@ -71,7 +77,8 @@ def test_tables_are_uniform() -> None:
     for offsets in (dy, dx):
         assert (offsets.min(), offsets.max()) == (0, 8)
         counts = np.bincount(offsets.numpy(), minlength=9)
-        assert ((counts - 20_000 / 9) ** 2 / (20_000 / 9)).sum() < 30  # chi-squared, 8 degrees: p = 2e-4
+        # chi-squared, 8 degrees: p = 2e-4
+        assert ((counts - 20_000 / 9) ** 2 / (20_000 / 9)).sum() < 30
     assert abs(float(flip.double().mean()) - 0.5) < 0.015
     assert abs(np.corrcoef(dy, dx)[0, 1]) < 0.03
     assert not tables(0, 0, 100, Augment(4, flip=False)).flip.any()
@@ -84,6 +91,8 @@ def test_views() -> None:
     assert views(2) == [(0, 0, False), (0, 0, True)]
     every = views(18, 2)
     assert every[0] == (0, 0, False) and every[1] == (0, 0, True)
-    assert set(every) == {(dy, dx, flip) for dy in (-2, 0, 2) for dx in (-2, 0, 2) for flip in (False, True)}
+    assert set(every) == {
+        (dy, dx, flip) for dy in (-2, 0, 2) for dx in (-2, 0, 2) for flip in (False, True)
+    }
     with pytest.raises(BadInput):
         views(3)

@@ -7,10 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import BadInput
-from lib.data import designs
-from lib.data.designs import Role
-from lib.recipe import Design, Folds, GivenSplit, Halves, LeftOut, RandomHalves, SharedTest, Subsets, VictimAttacker
+from leak_atlas import BadInput
+from leak_atlas.data import designs
+from leak_atlas.data.designs import Role
+from leak_atlas.recipe import (
+    Design,
+    Folds,
+    GivenSplit,
+    Halves,
+    LeftOut,
+    RandomHalves,
+    SharedTest,
+    Subsets,
+    VictimAttacker,
+)
 
 KINDS = (Halves, RandomHalves, Subsets, Folds, VictimAttacker, SharedTest)
 TRAIN = 400
@@ -41,12 +51,18 @@ def any_base(draw: st.DrawFn) -> Design:
     kind = draw(st.sampled_from(KINDS))
     if kind is VictimAttacker:
         dev = draw(st.integers(0, pool // 4 - 1).map(lambda pairs: 2 * pairs + pool // 2 % 2))
-        return VictimAttacker(pool, test, seed, dev=dev, reference=draw(st.integers(0, TRAIN - pool)))
+        return VictimAttacker(
+            pool, test, seed, dev=dev, reference=draw(st.integers(0, TRAIN - pool))
+        )
     if kind is SharedTest:
-        return SharedTest(pool, test, seed, dev=draw(st.integers(0, 9)), share=draw(st.floats(0.1, 1)))
+        return SharedTest(
+            pool, test, seed, dev=draw(st.integers(0, 9)), share=draw(st.floats(0.1, 1))
+        )
     dev = draw(st.integers(0, TRAIN - pool))
     more = {Subsets: {"share": draw(st.floats(0.1, 0.9))}, Folds: {"folds": 2}}.get(kind, {})
-    return kind(pool, test, seed, dev=dev, reference=draw(st.integers(0, TRAIN - pool - dev)), **more)
+    return kind(
+        pool, test, seed, dev=dev, reference=draw(st.integers(0, TRAIN - pool - dev)), **more
+    )
 
 
 @settings(deadline=None)
@@ -66,11 +82,18 @@ def test_what_holds_for_every_design(design: Design, labels: np.ndarray, rows: i
     assert ((table == Role.DEV).sum(1) == design.dev).all()
     asked = len(labels) - TRAIN if design.test is None else design.test
     if isinstance(design.drawn, SharedTest):
-        assert not (table == Role.TEST).any() and set(np.unique(table[:, TRAIN:])) <= {0, Role.NONMEMBER, Role.DEV}
+        assert not (table == Role.TEST).any() and set(np.unique(table[:, TRAIN:])) <= {
+            0,
+            Role.NONMEMBER,
+            Role.DEV,
+        }
         return
-    # Test samples come from the test part and are never anything else; their number is the one asked for.
+    # Test samples come from the test part and are never anything else; their number is the one
+    # asked for.
     assert not np.isin(table[:, outside], (Role.MEMBER, Role.NONMEMBER)).any()
-    assert ((table == Role.TEST).sum(1) == asked).all() and not (table[:, :TRAIN] == Role.TEST).any()
+    assert ((table == Role.TEST).sum(1) == asked).all() and not (
+        table[:, :TRAIN] == Role.TEST
+    ).any()
     assert set(np.unique(table[:, TRAIN:])) <= {Role.UNUSED, Role.TEST}
     # What lies outside the pool is the same for all rows.
     assert (table[:, outside] == table[0, outside]).all()
@@ -80,12 +103,16 @@ def test_what_holds_for_every_design(design: Design, labels: np.ndarray, rows: i
 @given(any_base(), labellings)
 def test_designs_count_their_members(design: Design, labels: np.ndarray) -> None:
     table = designs.roles(design, labels, TRAIN, 3)
-    assert [(row == Role.MEMBER).sum() for row in table] == [design.members(row) for row in range(3)]
+    assert [(row == Role.MEMBER).sum() for row in table] == [
+        design.members(row) for row in range(3)
+    ]
 
 
 @settings(deadline=None)
 @given(any_design(), labellings, st.integers(1, 8), st.integers(0, 12))
-def test_eight_shadows_are_the_first_of_sixty_four(design: Design, labels: np.ndarray, few: int, more: int) -> None:
+def test_eight_shadows_are_the_first_of_sixty_four(
+    design: Design, labels: np.ndarray, few: int, more: int
+) -> None:
     long = designs.roles(design, labels, TRAIN, few + more)
     assert np.array_equal(designs.roles(design, labels, TRAIN, few), long[:few])
     chosen = list(range(few + more))[::-2]
@@ -94,7 +121,9 @@ def test_eight_shadows_are_the_first_of_sixty_four(design: Design, labels: np.nd
 
 @settings(deadline=None)
 @given(seeds, pools, labellings, st.integers(1, 6))
-def test_random_halves_are_complement_pairs(seed: int, pool: int, labels: np.ndarray, pairs: int) -> None:
+def test_random_halves_are_complement_pairs(
+    seed: int, pool: int, labels: np.ndarray, pairs: int
+) -> None:
     design = RandomHalves(pool, 0, seed)
     member = designs.roles(design, labels, TRAIN, 2 * pairs) == Role.MEMBER
     assert (member.sum(1) == pool // 2).all()
@@ -108,7 +137,9 @@ def test_random_halves_are_complement_pairs(seed: int, pool: int, labels: np.nda
 
 @settings(deadline=None)
 @given(seeds, pools, labellings)
-def test_halves_are_the_pool_and_half_of_each_class(seed: int, pool: int, labels: np.ndarray) -> None:
+def test_halves_are_the_pool_and_half_of_each_class(
+    seed: int, pool: int, labels: np.ndarray
+) -> None:
     design = Halves(pool, 0, seed)
     table = designs.roles(design, labels, TRAIN, 6)
     inside = designs.pool(design, labels, TRAIN)
@@ -133,14 +164,21 @@ def test_victims_and_attacker_share_nothing(
     assert (train.sum(1) == pool // 2).all()
     assert not (train[0] & train[victims:]).any()
     assert (train[:victims] == train[0]).all() and (train[victims:] == train[victims]).all()
-    members, others, held = ((table == role).sum(1) for role in (Role.MEMBER, Role.NONMEMBER, Role.DEV))
+    members, others, held = (
+        (table == role).sum(1) for role in (Role.MEMBER, Role.NONMEMBER, Role.DEV)
+    )
     assert (members == others).all() and (members > 0).all()
     assert (held == dev).all()
-    assert [design.pair(row) for row in range(victims + 2)] == [0] * victims + [victims, victims + 1]
+    assert [design.pair(row) for row in range(victims + 2)] == [0] * victims + [
+        victims,
+        victims + 1,
+    ]
 
 
 def test_the_first_victim_is_the_only_one_of_a_design_with_one() -> None:
-    many, one = (designs.roles(VictimAttacker(200, 0, victims=n), labelled(5), TRAIN, 6) for n in (3, 1))
+    many, one = (
+        designs.roles(VictimAttacker(200, 0, victims=n), labelled(5), TRAIN, 6) for n in (3, 1)
+    )
     assert np.array_equal(many[0], one[0]) and np.array_equal(many[3:], one[3:])
     assert len({row.tobytes() for row in many}) == 6, "each row has a split of its own"
 
@@ -168,9 +206,13 @@ def test_each_member_is_left_out_by_exactly_so_many(
 
 def test_who_is_left_out_is_drawn_for_each_row_and_evenly() -> None:
     design = LeftOut(Halves(400, 0), 5, 2)
-    out = designs.roles(design, labelled(10), TRAIN, 50).reshape(10, 5, -1)[::2, :, :TRAIN] == Role.NONMEMBER
+    out = (
+        designs.roles(design, labelled(10), TRAIN, 50).reshape(10, 5, -1)[::2, :, :TRAIN]
+        == Role.NONMEMBER
+    )
     assert len({row.tobytes() for row in out}) == 5
-    # 2,000 draws of 2 in 5: each sub-model leaves out 800, give or take 22; each pair of them 200, give or take 13.
+    # 2,000 draws of 2 in 5: each sub-model leaves out 800, give or take 22; each pair of them 200,
+    # give or take 13.
     assert abs(out.sum(axis=(0, 2)) - 800).max() < 90
     together = np.einsum("rkn,rjn->kj", out, out.astype(int))[np.triu_indices(5, 1)]
     assert abs(together - 200).max() < 55
@@ -178,19 +220,29 @@ def test_who_is_left_out_is_drawn_for_each_row_and_evenly() -> None:
 
 
 def test_published_splits() -> None:
-    """CIFAR-10. SAMIA: halves of 30,000 are 13,500 members, 3,000 dev, 13,500 non-members. WeMem: see its design."""
+    """CIFAR-10. SAMIA: halves of 30,000 are 13,500 members, 3,000 dev, 13,500 non-members. WeMem:
+    see its design.
+    """
     samia = VictimAttacker(60_000, 0, dev=3_000)
     samia.check(60_000, 0)
     assert samia.members(0) == samia.members(3) == 13_500
     labels = np.arange(60_000) % 10
     row = designs.roles(SharedTest(50_000, dev=4_250), labels, 50_000, 1)[0]
-    assert [(row == role).sum() for role in (Role.MEMBER, Role.NONMEMBER, Role.DEV)] == [22_500, 8_250, 4_250]
+    assert [(row == role).sum() for role in (Role.MEMBER, Role.NONMEMBER, Role.DEV)] == [
+        22_500,
+        8_250,
+        4_250,
+    ]
     assert (row[50_000:] != Role.UNUSED).all(), "the whole test part is shared"
 
 
 def test_folds_part_the_pool_and_subsets_are_drawn_for_each_row() -> None:
     table = designs.roles(Folds(200, 0, folds=5), labelled(10), TRAIN, 10) == Role.MEMBER
-    assert (table[:5].sum(0) <= 1).all() and table[:5].sum() == 200 and not np.array_equal(table[:5], table[5:])
+    assert (
+        (table[:5].sum(0) <= 1).all()
+        and table[:5].sum() == 200
+        and not np.array_equal(table[:5], table[5:])
+    )
     drawn = designs.roles(Subsets(200, 0, share=0.7), labelled(10), TRAIN, 400) == Role.MEMBER
     counts = drawn[:, designs.pool(Subsets(200, 0), labelled(10), TRAIN)].sum(0)
     assert abs(counts - 280).max() < 4.2 * np.sqrt(400 * 0.7 * 0.3)
@@ -219,7 +271,10 @@ def test_draws_are_balanced_by_class() -> None:
     labels = np.tile(np.arange(10), 52)
     design = RandomHalves(204, 35, dev=23, reference=50)
     table = designs.roles(design, labels, TRAIN, 1)[0]
-    for chosen in (designs.pool(design, labels, TRAIN), *(np.flatnonzero(table == role) for role in (3, 4, 5))):
+    for chosen in (
+        designs.pool(design, labels, TRAIN),
+        *(np.flatnonzero(table == role) for role in (3, 4, 5)),
+    ):
         counts = np.bincount(labels[chosen], minlength=10)
         assert counts.max() - counts.min() <= 1
 
@@ -235,17 +290,21 @@ def test_quotas(sizes: list[int], data: st.DataObject) -> None:
     count = data.draw(st.integers(0, sum(sizes)))
     given_ = designs.quotas(available, count, np.random.default_rng(0))
     assert given_.sum() == count and (given_ <= available).all() and (given_ >= 0).all()
-    free = given_[given_ < available]  # classes that could give more are within one of the largest share
+    # classes that could give more are within one of the largest share
+    free = given_[given_ < available]
     assert len(free) == 0 or given_.max() - free.min() <= 1
 
 
 def test_each_sample_is_a_member_equally_often() -> None:
-    """Over many seeds the share of members does not depend on the sample: neither on its place nor on its class."""
+    """Over many seeds the share of members does not depend on the sample: neither on its place nor
+    on its class.
+    """
     labels = np.arange(40) % 4
     for design in (RandomHalves(20, 0), VictimAttacker(20, 0)):
         kind = type(design)
         member = np.mean(
-            [designs.roles(kind(20, 0, s), labels, 40, [0])[0] == Role.MEMBER for s in range(2000)], axis=0
+            [designs.roles(kind(20, 0, s), labels, 40, [0])[0] == Role.MEMBER for s in range(2000)],
+            axis=0,
         )
         assert abs(member - member.mean()).max() < 4.2 * np.sqrt(member.mean() / 2000)
 
@@ -256,7 +315,10 @@ def test_each_sample_is_a_member_equally_often() -> None:
         (Halves(1001), "pool cannot be 1001: it is halved"),
         (RandomHalves(0), "pool cannot be 0"),
         (RandomHalves(402), "a pool of 402 does not fit the 400 train samples"),
-        (RandomHalves(200, dev=150, reference=51), "pool of 200, dev 150 and reference 51 does not fit the 400"),
+        (
+            RandomHalves(200, dev=150, reference=51),
+            "pool of 200, dev 150 and reference 51 does not fit the 400",
+        ),
         (RandomHalves(200, test=121), "121 of 120 test samples"),
         (Halves(200, test=-1), "-1 of 120 test samples; ask for 0 or more"),
         (VictimAttacker(200, dev=100), "100 of a half of 100 leave 0 samples"),
@@ -267,7 +329,10 @@ def test_each_sample_is_a_member_equally_often() -> None:
         (Subsets(200, share=1.0), "leaves members or non-members out"),
         (Folds(200, folds=3), "3 folds do not part a pool of 200"),
         (GivenSplit(200), "GivenSplit: of None test samples"),
-        (GivenSplit(200, test=100, population=100), "leaves no even number of 2 or more non-members"),
+        (
+            GivenSplit(200, test=100, population=100),
+            "leaves no even number of 2 or more non-members",
+        ),
         (GivenSplit(200, test=100, population=41), "leaves no even number"),
         (Design(200), "Design says nothing about roles"),
     ],
@@ -290,13 +355,25 @@ def test_a_given_split_is_the_parts_and_its_shadows_halve_both() -> None:
     members, outside = (np.flatnonzero(table[0] == role) for role in (Role.MEMBER, Role.NONMEMBER))
     assert (len(members), len(outside)) == (200, 60) == (design.members(0), 60)
     assert members.max() < TRAIN <= outside.min()
-    assert ((table == Role.TEST).sum(axis=1) == 40).all() and ((table == Role.DEV).sum(axis=1) == 20).all()
+    assert ((table == Role.TEST).sum(axis=1) == 40).all() and (
+        (table == Role.DEV).sum(axis=1) == 20
+    ).all()
     for row in (1, 3):
         pair = table[row : row + 2] == Role.MEMBER
-        assert (pair.sum(axis=1) == 130).all() and (pair.sum(axis=0)[np.r_[members, outside]] == 1).all()
+        assert (pair.sum(axis=1) == 130).all() and (
+            pair.sum(axis=0)[np.r_[members, outside]] == 1
+        ).all()
         assert 10 < (pair[0, outside]).sum() < 50 and design.members(row) == 130
-    assert not np.array_equal(table[1], table[3]) and [*map(design.pair, range(5))] == [0, 1, 1, 2, 2]
-    np.testing.assert_array_equal(designs.used(design, labelled(10), TRAIN), np.flatnonzero(table[0]))
+    assert not np.array_equal(table[1], table[3]) and [*map(design.pair, range(5))] == [
+        0,
+        1,
+        1,
+        2,
+        2,
+    ]
+    np.testing.assert_array_equal(
+        designs.used(design, labelled(10), TRAIN), np.flatnonzero(table[0])
+    )
 
 
 def test_no_rows() -> None:
@@ -314,6 +391,8 @@ def test_no_rows() -> None:
     ],
 )
 def test_roles_are_pinned(design: Design, digest: str) -> None:
-    """Stored results were computed under these very tables: if this fails, raise the steps' revision, or keep them."""
+    """Stored results were computed under these very tables: if this fails, raise the steps'
+    revision, or keep them.
+    """
     table = designs.roles(design, np.arange(520) % 10, TRAIN, 5)
     assert hashlib.sha256(table.tobytes()).hexdigest()[:16] == digest

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lib.data import readers
+from leak_atlas.data import readers
 from tests.data import make_embedded as make
 
 FASHION, WORDNET = Path("/usr/share/datasets/fashion-mnist"), Path("/usr/share/wordnet")
@@ -23,7 +23,10 @@ def test_packing_does_not_depend_on_the_clock(monkeypatch: pytest.MonkeyPatch) -
     [
         ('a thing; "he saw a thing"', "a thing"),
         ('a thing; another; "one"; "two"', "a thing; another"),
-        ("the capital of Greece (named after Athena)  ", "the capital of Greece (named after Athena)"),
+        (
+            "the capital of Greece (named after Athena)  ",
+            "the capital of Greece (named after Athena)",
+        ),
         ('"quoted alone"', ""),
     ],
 )
@@ -41,7 +44,10 @@ def test_duplicates_and_classes(tmp_path: Path) -> None:
             x[10] = x[0]
         else:
             x[3] = kept[5]
-        for name, array in (("images-idx3", x), ("labels-idx1", np.tile(np.arange(10, dtype=np.uint8), each))):
+        for name, array in (
+            ("images-idx3", x),
+            ("labels-idx1", np.tile(np.arange(10, dtype=np.uint8), each)),
+        ):
             head = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes()
             (tmp_path / f"{part}-{name}-ubyte").write_bytes(head + array.tobytes())
     arrays = make.fashion(tmp_path)
@@ -51,12 +57,17 @@ def test_duplicates_and_classes(tmp_path: Path) -> None:
     assert np.array_equal(arrays["images"][:6000], kept[arrays["source"][:6000]])
 
 
-@pytest.mark.skipif(not FASHION.exists(), reason=f"no {FASHION} (Debian's package dataset-fashion-mnist)")
+@pytest.mark.skipif(
+    not FASHION.exists(), reason=f"no {FASHION} (Debian's package dataset-fashion-mnist)"
+)
 def test_images_from_their_source() -> None:
     made = make.fashion(FASHION)
     with np.load(readers.EMBEDDED / "fashion-mnist-small.npz") as kept:
         assert set(kept) == set(made)
-        assert all(np.array_equal(kept[name], made[name]) and kept[name].dtype == made[name].dtype for name in made)
+        assert all(
+            np.array_equal(kept[name], made[name]) and kept[name].dtype == made[name].dtype
+            for name in made
+        )
 
 
 @pytest.mark.skipif(not WORDNET.exists(), reason=f"no {WORDNET} (Debian's package wordnet-base)")

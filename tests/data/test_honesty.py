@@ -3,17 +3,22 @@
 import numpy as np
 import pytest
 
-from lib import BadInput
-from lib.data import designs, honesty, readers
-from lib.data.designs import Role
-from lib.recipe import Halves, RandomHalves
+from leak_atlas import BadInput
+from leak_atlas.data import designs, honesty, readers
+from leak_atlas.data.designs import Role
+from leak_atlas.recipe import Halves, RandomHalves
 
 ROLES = np.array([Role.MEMBER] * 4 + [Role.NONMEMBER] * 3 + [Role.TEST, Role.DEV, Role.UNUSED])
 
 
 @pytest.mark.parametrize(
     "shape, kind",
-    [((10, 5, 5, 3), np.uint8), ((10, 7), np.uint8), ((10, 1), np.float32), ((10,), np.dtypes.StringDType())],
+    [
+        ((10, 5, 5, 3), np.uint8),
+        ((10, 7), np.uint8),
+        ((10, 1), np.float32),
+        ((10,), np.dtypes.StringDType()),
+    ],
 )
 def test_duplicates(shape: tuple[int, ...], kind: type) -> None:
     x = np.random.default_rng(0).integers(0, 200, shape).astype(kind)
@@ -42,20 +47,28 @@ def test_contents_compares_all_bytes() -> None:
     assert len(np.unique(honesty.contents(x))) == 300
 
 
-def _fair(name: str, pixels: int | None, pool: int, seeds: int, stratified: bool = False) -> list[honesty.Estimate]:
+def _fair(
+    name: str, pixels: int | None, pool: int, seeds: int, stratified: bool = False
+) -> list[honesty.Estimate]:
     samples = readers.load(name, pixels)
     out = []
     for seed in range(seeds):
         design = (Halves if stratified else RandomHalves)(pool, 0, seed)
         index = designs.pool(design, samples.labels, samples.train)
         role = designs.roles(design, samples.labels, samples.train, [1])[0, index]
-        out.append(honesty.blind(samples.x[index], role == Role.MEMBER, samples.labels[index], seed))
+        out.append(
+            honesty.blind(samples.x[index], role == Role.MEMBER, samples.labels[index], seed)
+        )
     return out
 
 
 @pytest.mark.parametrize("stratified", [False, True])
-@pytest.mark.parametrize("name, pixels, seeds", [("fashion-mnist-small", 14, 100), ("digits-bits", None, 100)])
-def test_a_fair_design_looks_fair(name: str, pixels: int | None, seeds: int, stratified: bool) -> None:
+@pytest.mark.parametrize(
+    "name, pixels, seeds", [("fashion-mnist-small", 14, 100), ("digits-bits", None, 100)]
+)
+def test_a_fair_design_looks_fair(
+    name: str, pixels: int | None, seeds: int, stratified: bool
+) -> None:
     found = _fair(name, pixels, 600, seeds, stratified)
     values = np.array([one.value for one in found])
     assert abs(values.mean() - 0.5) < 3 * values.std() / np.sqrt(seeds), "no bias to either side"
@@ -98,7 +111,9 @@ def test_blind_is_deterministic_and_constant_inputs_say_nothing() -> None:
     samples = readers.load("digits-bits")
     given = samples.x[:500], np.arange(500) % 2 == 0, samples.labels[:500]
     assert honesty.blind(*given, 3) == honesty.blind(*given, 3)
-    assert honesty.blind(np.zeros((100, 8), np.uint8), np.arange(100) < 50, np.zeros(100)).value == 0.5
+    assert (
+        honesty.blind(np.zeros((100, 8), np.uint8), np.arange(100) < 50, np.zeros(100)).value == 0.5
+    )
 
 
 def test_too_few() -> None:

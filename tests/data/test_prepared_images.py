@@ -12,11 +12,12 @@ import pooch
 import pytest
 from PIL import Image
 
-from lib import BadInput, registry
-from lib.data import readers
-from lib.data.__main__ import main
-from lib.data.formats import ANNOTATIONS
-from lib.registry import Entry, File
+from leak_atlas import BadInput
+from leak_atlas.data import readers
+from leak_atlas.data.__main__ import main
+from leak_atlas.data.formats import ANNOTATIONS
+from leak_atlas.recipe import registry
+from leak_atlas.recipe.registry import Entry, File
 from tests.data.test_readers import no_network, serve
 
 ZIP, FOLDER = "tiny-imagenet-200.zip", "tiny-imagenet-200"
@@ -35,7 +36,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def jpeg(value: int, mode: str = "RGB", side: int = 64) -> bytes:
-    """A picture of one colour, which JPEG keeps to within a step or two: red falls and blue grows with `value`."""
+    """A picture of one colour, which JPEG keeps to within a step or two: red falls and blue grows
+    with `value`.
+    """
     colour = value if mode == "L" else (255 - value, 128, value)
     buffer = io.BytesIO()
     Image.new(mode, (side, side), colour).save(buffer, "JPEG", quality=95)
@@ -43,7 +46,9 @@ def jpeg(value: int, mode: str = "RGB", side: int = 64) -> bytes:
 
 
 def tiny_files() -> tuple[dict[str, bytes], list[int], list[int]]:
-    """Files of three classes, 11 train and 2 val images each; and the values and labels in the order to be found."""
+    """Files of three classes, 11 train and 2 val images each; and the values and labels in the
+    order to be found.
+    """
     files = {"wnids.txt": "\n".join(reversed(WNIDS)).encode(), "words.txt": b"n01443537\tgoldfish"}
     files["test/images/test_0.JPEG"] = jpeg(0)
     values, labels = [], []
@@ -90,12 +95,18 @@ class Tiny:
 
     def pin(self, md5: str) -> None:
         file = File(ZIP, md5, registry.find("tinyimagenet").files[0].url)
-        entry = replace(registry.find("tinyimagenet"), classes=WNIDS, train=33, test=6, files=(file,))
+        entry = replace(
+            registry.find("tinyimagenet"), classes=WNIDS, train=33, test=6, files=(file,)
+        )
         self.monkeypatch.setitem(registry.ENTRIES, "tinyimagenet", entry)
 
     def check(self) -> None:
         samples = readers.load("tinyimagenet")
-        assert isinstance(samples.x, np.memmap) and samples.x.shape == (39, 64, 64, 3) and samples.x.dtype == np.uint8
+        assert (
+            isinstance(samples.x, np.memmap)
+            and samples.x.shape == (39, 64, 64, 3)
+            and samples.x.dtype == np.uint8
+        )
         assert samples.train == 33 and samples.labels.tolist() == self.labels
         expected = np.array([(255 - value, 128, value) for value in self.values])
         expected[0] = self.values[0]  # greyscale
@@ -120,7 +131,9 @@ def test_tiny_imagenet_from_its_folder(tiny: Tiny, capsys: pytest.CaptureFixture
     tiny.unpack()
     assert main(["get", "tinyimagenet"]) == 0
     tiny.check()
-    assert "has no known digest: form and numbers are checked, content not" in capsys.readouterr().err
+    assert (
+        "has no known digest: form and numbers are checked, content not" in capsys.readouterr().err
+    )
 
 
 def test_the_zip_goes_before_the_folder(tiny: Tiny, capsys: pytest.CaptureFixture) -> None:
@@ -144,15 +157,25 @@ def test_a_download_of_tiny_imagenet(tiny: Tiny, monkeypatch: pytest.MonkeyPatch
 
 def test_no_network_for_tiny_imagenet(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pooch.HTTPDownloader, "__call__", no_network)
-    with pytest.raises(BadInput, match=rf"could not be downloaded .*; put {ZIP} or its folder {FOLDER} into "):
+    with pytest.raises(
+        BadInput, match=rf"could not be downloaded .*; put {ZIP} or its folder {FOLDER} into "
+    ):
         readers.prepare("tinyimagenet")
 
 
-@pytest.mark.parametrize("change", [lambda data: data[:-1] + b"?", lambda data: data[:500], lambda _: b""])
-def test_another_zip(tiny: Tiny, change: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "change", [lambda data: data[:-1] + b"?", lambda data: data[:500], lambda _: b""]
+)
+def test_another_zip(
+    tiny: Tiny, change: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tiny.home / ZIP).write_bytes(change(tiny.pack()))
-    monkeypatch.setattr(zipfile, "ZipFile", lambda *_: pytest.fail("opened a file that nobody knows"))
-    with pytest.raises(BadInput, match=rf"the MD5 of {ZIP} is \w{{32}}, expected \w{{32}}; remove it"):
+    monkeypatch.setattr(
+        zipfile, "ZipFile", lambda *_: pytest.fail("opened a file that nobody knows")
+    )
+    with pytest.raises(
+        BadInput, match=rf"the MD5 of {ZIP} is \w{{32}}, expected \w{{32}}; remove it"
+    ):
         readers.prepare("tinyimagenet")
     assert [path.name for path in tiny.home.iterdir()] == [ZIP]
 
@@ -168,16 +191,30 @@ TRAIN = f"train/{WNIDS[1]}/images/{WNIDS[1]}_5.JPEG"
         (ANNOTATIONS, b"val_0.JPEG\n", "val/val_annotations.txt in .* is missing or damaged"),
         (ANNOTATIONS, b"\xff\t\xff\n", "val/val_annotations.txt in .* is missing or damaged"),
         (ANNOTATIONS, f"val_0.JPEG\t{WNIDS[0]}\n".encode() * 6, r"has 1 val samples, expected 6"),
-        (ANNOTATIONS, b"", r"has 0 val samples, expected 6, 2 of each class \(not so in 3 classes\)"),
-        (TRAIN, None, r"has 32 train samples, expected 33, 11 of each class \(not so in 1 classes\)"),
-        (f"train/n00000000/images/{WNIDS[0]}_0.JPEG", jpeg(0), r"has 34 train samples, expected 33"),
+        (
+            ANNOTATIONS,
+            b"",
+            r"has 0 val samples, expected 6, 2 of each class \(not so in 3 classes\)",
+        ),
+        (
+            TRAIN,
+            None,
+            r"has 32 train samples, expected 33, 11 of each class \(not so in 1 classes\)",
+        ),
+        (
+            f"train/n00000000/images/{WNIDS[0]}_0.JPEG",
+            jpeg(0),
+            r"has 34 train samples, expected 33",
+        ),
         ("val/images/val_3.JPEG", None, "val/images/val_3.JPEG is missing, damaged or no picture"),
         (TRAIN, b"GIF", f"{TRAIN} is missing, damaged or no picture"),
         (TRAIN, jpeg(7)[:300], f"{TRAIN} is missing, damaged or no picture"),
         (TRAIN, jpeg(7, side=32), r"5.JPEG has 32 x 32 pixels, not 64 x 64"),
     ],
 )
-def test_what_is_wrong_is_named(tiny: Tiny, packed: bool, name: str, data: bytes | None, message: str) -> None:
+def test_what_is_wrong_is_named(
+    tiny: Tiny, packed: bool, name: str, data: bytes | None, message: str
+) -> None:
     tiny.files.pop(name, None)
     if data is not None:
         tiny.files[name] = data
@@ -201,7 +238,9 @@ def own_arrays(entry: Entry) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture
-def own(request: pytest.FixtureRequest, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:
+def own(
+    request: pytest.FixtureRequest, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, np.ndarray]:
     """Four small arrays, pinned and saved in the folder of the set."""
     entry = registry.find(request.param)
     arrays = own_arrays(entry)
@@ -209,8 +248,13 @@ def own(request: pytest.FixtureRequest, folder: Path, monkeypatch: pytest.Monkey
     for name, array in arrays.items():
         np.save(folder / request.param / f"{name}.npy", array)
     names = [file.name for file in entry.files]
-    pinned = tuple(File(name, hashlib.md5(arrays[name.removesuffix(".npy")].tobytes()).hexdigest()) for name in names)
-    monkeypatch.setitem(registry.ENTRIES, request.param, replace(entry, train=60, test=12, files=pinned))
+    pinned = tuple(
+        File(name, hashlib.md5(arrays[name.removesuffix(".npy")].tobytes()).hexdigest())
+        for name in names
+    )
+    monkeypatch.setitem(
+        registry.ENTRIES, request.param, replace(entry, train=60, test=12, files=pinned)
+    )
     return arrays
 
 
@@ -244,7 +288,11 @@ def test_labels_of_any_whole_numbers(own: dict[str, np.ndarray], kind: str, fold
 @pytest.mark.parametrize(
     "name, change, message",
     [
-        ("x_train", lambda x: x ^ np.uint8(1), r"the MD5 of x_train.npy is \w{32}, expected \w{32}"),
+        (
+            "x_train",
+            lambda x: x ^ np.uint8(1),
+            r"the MD5 of x_train.npy is \w{32}, expected \w{32}",
+        ),
         ("y_test", lambda y: np.roll(y, 1), r"the MD5 of y_test.npy is \w{32}, expected \w{32}"),
         ("x_test", lambda x: x / 255, "x_test.npy cannot be read .*float64"),
         ("y_train", lambda y: y.astype(float), "y_train.npy cannot be read .*float64"),
@@ -252,7 +300,11 @@ def test_labels_of_any_whole_numbers(own: dict[str, np.ndarray], kind: str, fold
     ],
 )
 def test_other_arrays(
-    own: dict[str, np.ndarray], name: str, change: Callable[[np.ndarray], np.ndarray], message: str, folder: Path
+    own: dict[str, np.ndarray],
+    name: str,
+    change: Callable[[np.ndarray], np.ndarray],
+    message: str,
+    folder: Path,
 ) -> None:
     np.save(folder / "cifar100-half" / f"{name}.npy", change(own[name]), allow_pickle=True)
     with pytest.raises(BadInput, match=message) as error:
@@ -263,7 +315,10 @@ def test_other_arrays(
 @pytest.mark.parametrize("name", HALVES)
 def test_own_arrays_are_asked_for(name: str, folder: Path, capsys: pytest.CaptureFixture) -> None:
     wanted = f"put x_train.npy, y_train.npy, x_test.npy, y_test.npy into {folder / name}"
-    with pytest.raises(BadInput, match=rf"{name} is not there; {wanted}, then run `.*-m lib.data get {name}`"):
+    with pytest.raises(
+        BadInput,
+        match=rf"{name} is not there; {wanted}, then run `.*-m leak_atlas.data get {name}`",
+    ):
         readers.load(name)
     assert main(["get", name]) == 2
     assert capsys.readouterr().err == f"leak atlas: {name} cannot be downloaded; {wanted}\n"

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lib import BadInput, registry
-from lib.data import own, pictures, readers
-from lib.data.__main__ import main
-from lib.registry import File
+from leak_atlas import BadInput
+from leak_atlas.data import own, pictures, readers
+from leak_atlas.data.__main__ import main
+from leak_atlas.recipe import registry
+from leak_atlas.recipe.registry import File
 
 TISSUES = ("tumor", "stroma", "complex")
 
@@ -39,7 +40,9 @@ def tiles() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     places = [(number, name, tile) for number, name in enumerate(TISSUES, 1) for tile in range(5)]
     return {
-        f"0{number}_{name.upper()}/{tile}_CRC-Prim-HE.tif": rng.integers(0, 256, (150, 150, 3), np.uint8)
+        f"0{number}_{name.upper()}/{tile}_CRC-Prim-HE.tif": rng.integers(
+            0, 256, (150, 150, 3), np.uint8
+        )
         for number, name, tile in places
     }
 
@@ -57,7 +60,9 @@ def packed(home: Path, files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(registry.ENTRIES, "chmnist", small)
 
 
-def test_chmnist_is_reduced_and_every_fifth_is_test(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chmnist_is_reduced_and_every_fifth_is_test(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = tiles()
     packed(folder / "chmnist", {name: tiff(pixels) for name, pixels in found.items()}, monkeypatch)
     assert main(["get", "chmnist"]) == 0
@@ -71,11 +76,19 @@ def test_chmnist_is_reduced_and_every_fifth_is_test(folder: Path, monkeypatch: p
     ("change", "words"),
     [
         (lambda files: files.popitem(), "has 14 TIFF samples, expected 15, 5 of each class"),
-        (lambda files: files.update({next(iter(files)): b"no picture"}), "missing, damaged or no picture"),
-        (lambda files: files.update({next(iter(files)): tiff(np.zeros((9, 9, 3), np.uint8))}), "has 9 x 9 pixels"),
+        (
+            lambda files: files.update({next(iter(files)): b"no picture"}),
+            "missing, damaged or no picture",
+        ),
+        (
+            lambda files: files.update({next(iter(files)): tiff(np.zeros((9, 9, 3), np.uint8))}),
+            "has 9 x 9 pixels",
+        ),
     ],
 )
-def test_a_damaged_chmnist(folder: Path, monkeypatch: pytest.MonkeyPatch, change, words: str) -> None:
+def test_a_damaged_chmnist(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, change, words: str
+) -> None:
     files = {name: tiff(pixels) for name, pixels in tiles().items()}
     change(files)
     packed(folder / "chmnist", files, monkeypatch)
@@ -109,7 +122,9 @@ def test_location_is_one_set_whatever_its_order(
         + np.array([label for label, _ in expected], "<i8").tobytes()
     )
     file = File("bangkok", hashlib.md5(values).hexdigest())
-    entry = replace(registry.find("location30"), shape=(6,), classes=("1", "2"), train=16, test=4, files=(file,))
+    entry = replace(
+        registry.find("location30"), shape=(6,), classes=("1", "2"), train=16, test=4, files=(file,)
+    )
     monkeypatch.setitem(registry.ENTRIES, "location30", entry)
     (folder / "location30").mkdir(parents=True)
     path = folder / "location30" / "bangkok"
@@ -118,15 +133,24 @@ def test_location_is_one_set_whatever_its_order(
     samples = readers.load("location30")
     order = [i for i in range(20) if i % 5 < 4] + [4, 9, 14, 19]
     assert samples.train == 16 and samples.x.dtype == np.uint8
-    found = [(label, tuple(row)) for label, row in zip(samples.labels.tolist(), samples.x.tolist(), strict=True)]
+    found = [
+        (label, tuple(row))
+        for label, row in zip(samples.labels.tolist(), samples.x.tolist(), strict=True)
+    ]
     assert found == [expected[i] for i in order]
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("1,0,1\n2,1,0\n", "the MD5 of bangkok is"), ("1,0\n1,0,1\n", "cannot be read"), ("", "cannot be read")],
+    [
+        ("1,0,1\n2,1,0\n", "the MD5 of bangkok is"),
+        ("1,0\n1,0,1\n", "cannot be read"),
+        ("", "cannot be read"),
+    ],
 )
-def test_another_location_is_refused(folder: Path, text: str, words: str, capsys: pytest.CaptureFixture) -> None:
+def test_another_location_is_refused(
+    folder: Path, text: str, words: str, capsys: pytest.CaptureFixture
+) -> None:
     assert main(["get", "location30"]) == 2
     own = f"location30 cannot be downloaded; put bangkok into {folder / 'location30'}"
     assert capsys.readouterr().err == f"leak atlas: {own}\n"
@@ -137,11 +161,15 @@ def test_another_location_is_refused(folder: Path, text: str, words: str, capsys
 
 
 @pytest.fixture(params=["purchase100", "texas100"])
-def original(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Path]:
+def original(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[str, Path]:
     """A small one of that name, where its user unpacked it."""
     x, y = bits(30, 8, 3)
     name, path = request.param, tmp_path / "unpacked"
-    monkeypatch.setitem(registry.ORIGINALS, name, registry.ORIGINALS[name]._replace(bits=8, classes=3, size=30))
+    monkeypatch.setitem(
+        registry.ORIGINALS, name, registry.ORIGINALS[name]._replace(bits=8, classes=3, size=30)
+    )
     if name == "purchase100":
         path.write_text(rows(y, x))
     else:
@@ -151,7 +179,9 @@ def original(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
     return name, path
 
 
-def test_an_original_is_added_as_it_is(original: tuple[str, Path], capsys: pytest.CaptureFixture) -> None:
+def test_an_original_is_added_as_it_is(
+    original: tuple[str, Path], capsys: pytest.CaptureFixture
+) -> None:
     name, path = original
     with pytest.raises(BadInput, match=f"{name} is not there; unpack dataset_"):
         readers.load(name)
@@ -169,7 +199,9 @@ def test_another_set_cannot_have_its_name(original: tuple[str, Path], tmp_path: 
     x, y = bits(29, 8, 3)
     other = tmp_path / "other"
     other.write_text(rows(y, x))
-    with pytest.raises(BadInput, match=f"29 samples of .* but {name} has 30 of 8 bits in 3: take dataset_"):
+    with pytest.raises(
+        BadInput, match=f"29 samples of .* but {name} has 30 of 8 bits in 3: take dataset_"
+    ):
         own.add(name, other)
     with pytest.raises(BadInput, match="cannot be read"):
         own.add(name, tmp_path / "nowhere")

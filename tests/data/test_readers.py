@@ -1,4 +1,6 @@
-"""Data sets as arrays: the embedded ones as they are, the fetched ones through small files of the true format."""
+"""Data sets as arrays: the embedded ones as they are, the fetched ones through small files of the
+true format.
+"""
 
 import gzip
 import hashlib
@@ -14,14 +16,14 @@ from pathlib import Path
 import numpy as np
 import pooch
 import pytest
+from bench.vision import torchvision
 from scipy.io import savemat
 
-from bench.vision import torchvision
-from lib import BadInput, registry
-from lib.data import pictures, readers
-from lib.data.__main__ import main
-from lib.recipe import Data
-from lib.registry import File
+from leak_atlas import BadInput
+from leak_atlas.data import pictures, readers
+from leak_atlas.data.__main__ import main
+from leak_atlas.recipe import Data, registry
+from leak_atlas.recipe.registry import File
 
 TRAIN, TEST = 100, 20  # samples of the small files
 
@@ -40,7 +42,9 @@ def no_network(*_: object, **__: object) -> None:
 # ---------------------------------------------------------------- embedded
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in registry.ENTRIES.values() if entry.embedded])
+@pytest.mark.parametrize(
+    "name", [entry.name for entry in registry.ENTRIES.values() if entry.embedded]
+)
 def test_embedded(name: str) -> None:
     entry, samples = registry.find(name), readers.load(name)
     assert len(samples.labels) == entry.size and samples.train == entry.train
@@ -56,7 +60,9 @@ def test_embedded(name: str) -> None:
 
 
 def test_embedded_kinds() -> None:
-    images, bits, text = (readers.load(name) for name in ("fashion-mnist-small", "digits-bits", "wordnet-glosses"))
+    images, bits, text = (
+        readers.load(name) for name in ("fashion-mnist-small", "digits-bits", "wordnet-glosses")
+    )
     assert images.x.dtype == np.uint8 and (np.bincount(images.labels[: images.train]) == 600).all()
     assert bits.x.dtype == np.uint8 and set(np.unique(bits.x)) == {0, 1}
     assert (np.bincount(text.labels[text.train :]) == 300).all()
@@ -66,7 +72,9 @@ def test_embedded_kinds() -> None:
 def test_a_changed_embedded_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "wordnet-glosses.tsv").write_text("train\tact\tgetting something\n")
     monkeypatch.setattr(readers, "EMBEDDED", tmp_path)
-    with pytest.raises(BadInput, match=r"the SHA-256 of wordnet-glosses.tsv is \w+, expected \w+; reinstall"):
+    with pytest.raises(
+        BadInput, match=r"the SHA-256 of wordnet-glosses.tsv is \w+, expected \w+; reinstall"
+    ):
         readers.load("wordnet-glosses")
     with pytest.raises(BadInput, match=r"fashion-mnist-small.npz cannot be read .*; reinstall"):
         readers.load("fashion-mnist-small")
@@ -83,10 +91,19 @@ def test_whole_ratios_are_block_means() -> None:
 
 @pytest.mark.parametrize("side, pixels", [(28, 16), (28, 1), (32, 31), (28, 28), (300, 7)])
 def test_area_average_is_exact(side: int, pixels: int) -> None:
-    """Against the definition: paint each source pixel `pixels` times finer, so that blocks are whole."""
+    """Against the definition: paint each source pixel `pixels` times finer, so that blocks are
+    whole.
+    """
     x = np.random.default_rng(side).integers(0, 256, (2, side, side, 1), np.uint8)
-    fine = x.repeat(pixels, 1).repeat(pixels, 2).reshape(2, pixels, side, pixels, side, 1).sum((2, 4), dtype=np.int64)
-    assert np.array_equal(pictures.resize(x, pixels), ((2 * fine + side**2) // (2 * side**2)).astype(np.uint8))
+    fine = (
+        x.repeat(pixels, 1)
+        .repeat(pixels, 2)
+        .reshape(2, pixels, side, pixels, side, 1)
+        .sum((2, 4), dtype=np.int64)
+    )
+    assert np.array_equal(
+        pictures.resize(x, pixels), ((2 * fine + side**2) // (2 * side**2)).astype(np.uint8)
+    )
 
 
 @pytest.mark.parametrize("value", [0, 1, 127, 255])
@@ -147,14 +164,20 @@ def _mnist(rng: np.random.Generator) -> tuple[dict[str, bytes], np.ndarray, np.n
 
 
 def cifar_files(x: np.ndarray, labels: np.ndarray, train: int, fine: bool) -> dict[str, bytes]:
-    """Images and labels as CIFAR's pickled batches: rows of all red, then all green, then all blue values."""
+    """Images and labels as CIFAR's pickled batches: rows of all red, then all green, then all blue
+    values.
+    """
     key = "fine_labels" if fine else "labels"
     names = ("train",) if fine else tuple(f"data_batch_{i}" for i in range(1, 6))
     parts = [*zip(names, np.split(np.arange(train), len(names)), strict=True)]
     parts.append(("test" if fine else "test_batch", np.arange(train, len(x))))
     files = {
         name: pickle.dumps(
-            {"data": x[rows].transpose(0, 3, 1, 2).reshape(len(rows), -1), key: labels[rows].tolist()}, 2
+            {
+                "data": x[rows].transpose(0, 3, 1, 2).reshape(len(rows), -1),
+                key: labels[rows].tolist(),
+            },
+            2,
         )
         for name, rows in parts
     }
@@ -191,7 +214,9 @@ class Small:
     def __init__(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         rng, self.monkeypatch = np.random.default_rng(0), monkeypatch
         made = _svhn(rng) if name == "svhn" else _mnist(rng)
-        self.files, self.x, self.labels = _cifar(rng, name == "cifar100") if name.startswith("cifar") else made
+        self.files, self.x, self.labels = (
+            _cifar(rng, name == "cifar100") if name.startswith("cifar") else made
+        )
         known = registry.find(name)
         files = tuple(File(file.name, md5(self.files[file.name]), file.url) for file in known.files)
         self.put(replace(known, train=TRAIN, test=TEST, files=files))
@@ -200,7 +225,9 @@ class Small:
         self.entry = entry
         self.monkeypatch.setitem(registry.ENTRIES, entry.name, entry)
 
-    def write(self, into: Path, change: Callable[[bytes], bytes] = lambda data: data, end: str = "") -> None:
+    def write(
+        self, into: Path, change: Callable[[bytes], bytes] = lambda data: data, end: str = ""
+    ) -> None:
         into.mkdir(parents=True, exist_ok=True)
         for name, data in self.files.items():
             (into / f"{name}{end}").write_bytes(change(data))
@@ -219,7 +246,11 @@ class Small:
 
     def check(self) -> None:
         samples = readers.load(self.entry.name)
-        assert isinstance(samples.x, np.memmap) and samples.x.dtype == np.uint8 and samples.train == TRAIN
+        assert (
+            isinstance(samples.x, np.memmap)
+            and samples.x.dtype == np.uint8
+            and samples.train == TRAIN
+        )
         assert np.array_equal(samples.x, self.x) and np.array_equal(samples.labels, self.labels)
         assert samples.labels.dtype == np.int64
 
@@ -246,41 +277,66 @@ def test_files_in_torchvisions_layout(small: Small, folder: Path) -> None:
     assert readers.there(name)
     small.check()
     note = json.loads((folder / name / "prepared" / "meta.json").read_text())
-    assert note["digest"] == small.entry.digest and set(note["sha256"]) == {"images.npy", "labels.npy"}
+    assert note["digest"] == small.entry.digest and set(note["sha256"]) == {
+        "images.npy",
+        "labels.npy",
+    }
     for file, digest in note["sha256"].items():
-        assert hashlib.sha256((folder / name / "prepared" / file).read_bytes()).hexdigest() == digest
+        assert (
+            hashlib.sha256((folder / name / "prepared" / file).read_bytes()).hexdigest() == digest
+        )
     assert readers.prepare(name) == folder / name / "prepared", "a second time it is only checked"
 
 
 @pytest.mark.parametrize("small", FETCHED, indirect=True)
-def test_torchvision_reads_the_same(small: Small, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torchvision_reads_the_same(
+    small: Small, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name, root = small.entry.name, folder / small.entry.name
     small.write(root / small.entry.folders[0])
     readers.prepare(name)
     datasets = torchvision().datasets
-    kinds = (datasets.FashionMNIST, datasets.MNIST, datasets.CIFAR10, datasets.CIFAR100, datasets.SVHN)
+    kinds = (
+        datasets.FashionMNIST,
+        datasets.MNIST,
+        datasets.CIFAR10,
+        datasets.CIFAR100,
+        datasets.SVHN,
+    )
     kind = dict(zip(FETCHED, kinds, strict=True))[name]
     pinned = [[file, md5(data)] for file, data in small.files.items()]
     if name == "svhn":
         monkeypatch.setattr(
-            kind, "split_list", {p: ["", *row] for p, row in zip(("train", "test"), pinned, strict=True)}
+            kind,
+            "split_list",
+            {p: ["", *row] for p, row in zip(("train", "test"), pinned, strict=True)},
         )
     elif name.startswith("cifar"):
         monkeypatch.setattr(kind, "train_list", pinned[:-2])
         monkeypatch.setattr(kind, "test_list", pinned[-2:-1])
-        monkeypatch.setattr(kind, "meta", kind.meta | {"filename": pinned[-1][0], "md5": pinned[-1][1]})
+        monkeypatch.setattr(
+            kind, "meta", kind.meta | {"filename": pinned[-1][0], "md5": pinned[-1][1]}
+        )
     sides = ("train", "test") if name == "svhn" else (True, False)
     parts = [kind(root, side, download=False) for side in sides]
     x = np.concatenate([np.asarray(part.data) for part in parts])
     x = x.transpose(0, 2, 3, 1) if name == "svhn" else x.reshape(small.x.shape)
-    labels = np.concatenate([np.asarray(part.labels if name == "svhn" else part.targets) for part in parts])
-    assert np.array_equal(readers.load(name).x, x) and np.array_equal(readers.load(name).labels, labels)
+    labels = np.concatenate(
+        [np.asarray(part.labels if name == "svhn" else part.targets) for part in parts]
+    )
+    assert np.array_equal(readers.load(name).x, x) and np.array_equal(
+        readers.load(name).labels, labels
+    )
 
 
 @pytest.mark.parametrize("small", ["fashion-mnist", "mnist"], indirect=True)
 @pytest.mark.parametrize("below, packed", [(".", True), (".", False), ("raw", True)])
 def test_flat_idx_files(small: Small, folder: Path, below: str, packed: bool) -> None:
-    small.write(folder / small.entry.name / below, gzip.compress if packed else bytes, ".gz" if packed else "")
+    small.write(
+        folder / small.entry.name / below,
+        gzip.compress if packed else bytes,
+        ".gz" if packed else "",
+    )
     readers.prepare(small.entry.name)
     small.check()
 
@@ -306,7 +362,9 @@ def test_the_archive(small: Small, folder: Path) -> None:
 
 
 def serve(contents: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Answers each url by what is its, through pooch's own checks; returns the urls that were asked for."""
+    """Answers each url by what is its, through pooch's own checks; returns the urls that were asked
+    for.
+    """
     asked: list[str] = []
 
     def download(_: object, url: str, file: str, *__: object) -> None:
@@ -320,19 +378,31 @@ def serve(contents: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> list[s
 
 @pytest.mark.parametrize("small", FETCHED, indirect=True)
 def test_a_download(
-    small: Small, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    small: Small,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
 ) -> None:
     if small.entry.archive:
         contents = {small.entry.archive.url: small.pack(tmp_path / "archive")}
     elif small.entry.downloads:
-        packed = {file.url: gzip.compress(small.files[file.name[:-3]]) for file in small.entry.downloads}
-        downloads = tuple(File(file.name, md5(packed[file.url]), file.url) for file in small.entry.downloads)
+        packed = {
+            file.url: gzip.compress(small.files[file.name[:-3]]) for file in small.entry.downloads
+        }
+        downloads = tuple(
+            File(file.name, md5(packed[file.url]), file.url) for file in small.entry.downloads
+        )
         small.put(replace(small.entry, downloads=downloads))
         contents = packed
     else:
         contents = {file.url: small.files[file.name] for file in small.entry.files}
     asked = serve(contents, monkeypatch)
-    small.put(replace(small.entry, folders=tuple(place for place in small.entry.folders if place[0] != "/")))
+    small.put(
+        replace(
+            small.entry, folders=tuple(place for place in small.entry.folders if place[0] != "/")
+        )
+    )
     assert main(["get", small.entry.name]) == 0
     small.check()
     assert only_prepared(folder) == ["prepared"] and set(asked) == set(contents)
@@ -340,9 +410,13 @@ def test_a_download(
 
 
 @pytest.mark.parametrize("small", ["svhn"], indirect=True)
-def test_a_download_with_another_digest(small: Small, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_with_another_digest(
+    small: Small, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = serve({file.url: b"<html>not here</html>" for file in small.entry.files}, monkeypatch)
-    with pytest.raises(BadInput, match=r"svhn could not be downloaded \(MD5 hash .*; put train_32x32.mat"):
+    with pytest.raises(
+        BadInput, match=r"svhn could not be downloaded \(MD5 hash .*; put train_32x32.mat"
+    ):
         readers.prepare("svhn")
     assert len(asked) == 3, "tried again twice"
     assert only_prepared(folder) == []
@@ -353,13 +427,17 @@ def test_a_download_with_another_digest(small: Small, folder: Path, monkeypatch:
 
 @pytest.mark.parametrize("name", FETCHED)
 def test_a_missing_set_says_how_to_get_it(name: str, folder: Path) -> None:
-    with pytest.raises(BadInput, match=f"{name} is not there; get it with `.*-m lib.data get {name}`") as error:
+    with pytest.raises(
+        BadInput, match=f"{name} is not there; get it with `.*-m leak_atlas.data get {name}`"
+    ) as error:
         readers.load(name)
     assert str(folder / name) in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", FETCHED)
-def test_no_network(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+def test_no_network(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
     monkeypatch.setattr(pooch.HTTPDownloader, "__call__", no_network)
     known = registry.find(name)
     here = tuple(place for place in known.folders if place[0] != "/")
@@ -371,9 +449,13 @@ def test_no_network(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, ca
 
 
 @pytest.mark.parametrize("small", ["mnist", "cifar10"], indirect=True)
-def test_a_wrong_file_is_named_and_never_read(small: Small, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_file_is_named_and_never_read(
+    small: Small, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small.write(folder / small.entry.name / small.entry.folders[0], lambda data: data[:-1] + b"?")
-    monkeypatch.setattr(pickle, "load", lambda *_, **__: pytest.fail("unpickled a file that nobody knows"))
+    monkeypatch.setattr(
+        pickle, "load", lambda *_, **__: pytest.fail("unpickled a file that nobody knows")
+    )
     first, expected, _ = small.entry.files[0]
     with pytest.raises(BadInput, match=rf"the MD5 of {first} is \w{{32}}, expected {expected}"):
         readers.prepare(small.entry.name)
@@ -385,7 +467,10 @@ def test_a_wrong_file_is_named_and_never_read(small: Small, folder: Path, monkey
 def test_a_torn_archive(small: Small, folder: Path, keep: int) -> None:
     path = folder / "cifar10" / small.entry.downloads[0].name
     path.write_bytes(small.pack(path)[:keep])
-    with pytest.raises(BadInput, match=r"the MD5 of cifar-10-python.tar.gz is \w+, expected \w+; remove it and get it"):
+    with pytest.raises(
+        BadInput,
+        match=r"the MD5 of cifar-10-python.tar.gz is \w+, expected \w+; remove it and get it",
+    ):
         readers.prepare("cifar10")
 
 
@@ -442,7 +527,10 @@ def test_the_listing(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPa
 def test_the_command_on_bad_input(capsys: pytest.CaptureFixture) -> None:
     assert main(["get", "fashion-mnist-small"]) == 0
     assert main(["get", "cifar"]) == 2
-    assert capsys.readouterr().err == "leak atlas: there is no data set 'cifar'; did you mean 'cifar10'?\n"
+    assert (
+        capsys.readouterr().err
+        == "leak atlas: there is no data set 'cifar'; did you mean 'cifar10'?\n"
+    )
 
 
 def test_dealt_labels_stay_in_their_part_and_say_nothing() -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from lib.data import readers, resident
-from lib.recipe import Data
+from leak_atlas.data import readers, resident
+from leak_atlas.recipe import Data
 
 
 @pytest.fixture

@@ -8,24 +8,33 @@ import pytest
 import torch
 from torch import nn
 
-from lib import BadInput
-from lib.data import augmentation, readers
-from lib.data.resident import Resident, resident
-from lib.data.words import PADDING, UNKNOWN, encoded, vocabulary
-from lib.models import Net, build
-from lib.recipe import Augment, Data, Model, RandomHalves, Schedule, Signals, Train
-from lib.training import answers
+from leak_atlas import BadInput
+from leak_atlas.data import augmentation, readers
+from leak_atlas.data.resident import Resident, resident
+from leak_atlas.data.words import PADDING, UNKNOWN, encoded, vocabulary
+from leak_atlas.models import Net, build
+from leak_atlas.recipe import Augment, Data, Model, RandomHalves, Schedule, Signals, Train
+from leak_atlas.training import answers
 
-TEXTS = np.array(["A cat; the cat!", "the dog a", "Zebra, the dog", "?!"], dtype=np.dtypes.StringDType())
+TEXTS = np.array(
+    ["A cat; the cat!", "the dog a", "Zebra, the dog", "?!"], dtype=np.dtypes.StringDType()
+)
 GLOSSES = Data("wordnet-glosses", words=500, length=16)
 
 
 def test_words_by_hand() -> None:
-    assert vocabulary(TEXTS, 100) == {"the": 2, "a": 3, "cat": 4, "dog": 5, "zebra": 6}, "equals by the alphabet"
+    assert vocabulary(TEXTS, 100) == {"the": 2, "a": 3, "cat": 4, "dog": 5, "zebra": 6}, (
+        "equals by the alphabet"
+    )
     assert vocabulary(TEXTS, 4) == {"the": 2, "a": 3}
     found = encoded(TEXTS, train=2, words=5, length=3)
     assert found.dtype == np.int32
-    assert found.tolist() == [[2, 3, 4], [4, UNKNOWN, 2], [UNKNOWN, 4, UNKNOWN], [UNKNOWN, PADDING, PADDING]]
+    assert found.tolist() == [
+        [2, 3, 4],
+        [4, UNKNOWN, 2],
+        [UNKNOWN, 4, UNKNOWN],
+        [UNKNOWN, PADDING, PADDING],
+    ]
 
 
 def test_only_the_train_part_makes_the_vocabulary() -> None:
@@ -42,7 +51,11 @@ def test_glosses_are_the_same_everywhere() -> None:
 
 def test_texts_are_resident() -> None:
     data = resident(GLOSSES)
-    assert data.samples.shape == (21_000, 16) and data.samples.dtype == torch.int32 and not data.pictures
+    assert (
+        data.samples.shape == (21_000, 16)
+        and data.samples.dtype == torch.int32
+        and not data.pictures
+    )
     assert int(data.samples.max()) == 499 and (data.samples[:, 0] != PADDING).all()
     ended = data.samples == PADDING
     assert (ended[:, 1:] >= ended[:, :-1]).all(), "no word behind the end"
@@ -65,14 +78,21 @@ def test_what_has_no_pixels_has_one_view() -> None:
     logits, views = answers.logits(net, data, index)
     assert logits.shape == (6, 14) and views.shape == (6, 1)
     torch.testing.assert_close(logits, net(augmentation.plain(data, index)).detach())
-    bits = Resident(torch.zeros(4, 8, dtype=torch.uint8), torch.arange(4), torch.empty(0), torch.empty(0), 4, 4)
+    bits = Resident(
+        torch.zeros(4, 8, dtype=torch.uint8), torch.arange(4), torch.empty(0), torch.empty(0), 4, 4
+    )
     for each, asked in ((data, net), (bits, Net(OrderedDict(head=nn.Linear(8, 4))))):
         with pytest.raises(BadInput, match="only images can be cropped"):
             answers.logits(asked, each, index[:2], views=2)
 
 
 def text_training(**changes: object) -> Train:
-    fields = {"data": GLOSSES, "design": RandomHalves(100), "row": 0, "model": Model("transformer", width=8)}
+    fields = {
+        "data": GLOSSES,
+        "design": RandomHalves(100),
+        "row": 0,
+        "model": Model("transformer", width=8),
+    }
     return Train(**(fields | {"schedule": Schedule(1)} | changes))  # type: ignore[arg-type]
 
 
@@ -84,9 +104,15 @@ def text_training(**changes: object) -> Train:
         (lambda: Data("wordnet-glosses", pixels=8), "leave pixels out"),
         (lambda: Data("wordnet-glosses", words=2), "words takes 3 or more, not 2"),
         (lambda: Data("wordnet-glosses", length=0), "length takes 1 or more, not 0"),
-        (lambda: text_training(model=Model("resnet18")), "a resnet18 reads images, but wordnet-glosses holds text"),
+        (
+            lambda: text_training(model=Model("resnet18")),
+            "a resnet18 reads images, but wordnet-glosses holds text",
+        ),
         (lambda: text_training(data=Data()), "a transformer reads text"),
-        (lambda: text_training(schedule=Schedule(1, augment=Augment())), "only images are augmented"),
+        (
+            lambda: text_training(schedule=Schedule(1, augment=Augment())),
+            "only images are augmented",
+        ),
         (lambda: Signals(text_training(), views=2), "ask for views=1"),
     ],
 )
@@ -97,7 +123,19 @@ def test_recipes_that_cannot_be(make, words: str) -> None:
 
 def test_a_vocabulary_is_in_the_key() -> None:
     assert Data("wordnet-glosses", words=10_000, length=64).key == Data("wordnet-glosses").key
-    assert len({data.key for data in (GLOSSES, Data("wordnet-glosses"), Data("wordnet-glosses", words=500))}) == 3
+    assert (
+        len(
+            {
+                data.key
+                for data in (GLOSSES, Data("wordnet-glosses"), Data("wordnet-glosses", words=500))
+            }
+        )
+        == 3
+    )
     assert (GLOSSES.channels, GLOSSES.size, GLOSSES.classes) == (500, 16, 14)
-    assert (Data("cifar10").channels, Data("cifar10", pixels=16).size, Data("cifar10").size) == (3, 16, 32)
+    assert (Data("cifar10").channels, Data("cifar10", pixels=16).size, Data("cifar10").size) == (
+        3,
+        16,
+        32,
+    )
     assert (Data("digits-bits").channels, Data("digits-bits").size) == (64, 1)

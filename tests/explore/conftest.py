@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from lib import lab, store
-from lib.explore import aside, base, look
+from leak_atlas import lab
+from leak_atlas.engine import store
+from leak_atlas.explore import aside, base, look
 
 
 @pytest.fixture
@@ -46,7 +47,9 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def answered(app: base.Explorer, work: list[str], name: str, value: Any) -> None:
-    """A stored choice is read once and drawn once; when it comes back, its answer is there without either."""
+    """A stored choice is read once and drawn once; when it comes back, its answer is there without
+    either.
+    """
     start, before, drawn = app.state[name], app.picture.value, work.count("draw")
     app.choose(**{name: value})
     after = app.picture.value

@@ -1,6 +1,10 @@
-"""Costs and trainings that are done aside: a kernel answers meanwhile, a training is cancelled, all ends with it."""
+"""Costs and trainings that are done aside: a kernel answers meanwhile, a training is cancelled, all
+ends with it.
+"""
 
 import asyncio
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -9,14 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lib import lab
-from lib.explore import aside, layers
-from lib.explore.setting import Setting
-from lib.explore.shelf import members_found
-from lib.recipe import Data, Halves, Model, Schedule
+from leak_atlas import lab
+from leak_atlas.explore import aside, layers
+from leak_atlas.explore.setting import Setting
+from leak_atlas.explore.shelf import members_found
+from leak_atlas.recipe import Data, Halves, Model, Schedule
 from tests.explore.conftest import text
 
-TINY = Setting(Data(pixels=8), Halves(40, test=20), Model("resnet10", width=2), Schedule(2, 20), models=2)
+TINY = Setting(
+    Data(pixels=8), Halves(40, test=20), Model("resnet10", width=2), Schedule(2, 20), models=2
+)
 
 
 async def until(true: Callable[[], Any]) -> None:
@@ -44,14 +50,18 @@ def test_a_kernel_answers_while_costs_are_counted_and_networks_trained(own_outpu
         watch = asyncio.create_task(longest())
         await until(lambda: app.offer.train.description)
         watch.cancel()
-        assert await watch < 1 and app.offer.train.description.startswith("train 8 networks, about ")
+        assert await watch < 1 and app.offer.train.description.startswith(
+            "train 8 networks, about "
+        )
         app.offer.train.click()
         await until(lambda: "steps" in app.offer.progress.value)
         app.choose(measure="direction")  # other controls are alive
         assert app.offer.train.disabled
         await until(lambda: not app.offer._training)
         assert app.picture.value and "A (stage-4 stride 2), stage4" in text(app.says.value)
-        assert app.offer.train.layout.display == "none" and app.offer._running.layout.display == "none"
+        assert (
+            app.offer.train.layout.display == "none" and app.offer._running.layout.display == "none"
+        )
         app.choose(A_width=4, A_epochs=2000)
         await until(lambda: app.offer.train.layout.display is None)
         app.offer.train.click()
@@ -62,7 +72,9 @@ def test_a_kernel_answers_while_costs_are_counted_and_networks_trained(own_outpu
         await until(lambda: app.offer.train.layout.display is None and not app.offer.train.disabled)
         app.offer.train.click()
         await until(lambda: "steps" in app.offer.progress.value)
-        assert {each.layout.display for each in (app.offer._running, app.offer.bar, app.offer.cancel)} == {None}
+        assert {
+            each.layout.display for each in (app.offer._running, app.offer.bar, app.offer.cancel)
+        } == {None}
         app.offer.cancel.click()
         await until(lambda: not app.offer._training)
 
@@ -81,11 +93,29 @@ def test_a_process_that_dies_is_told(own_outputs: Any) -> None:
     asyncio.run(use())
 
 
+def test_an_interrupt_of_a_cell_ends_no_process_aside(own_outputs: Any) -> None:
+    """JupyterLab sends it to all processes of a kernel, those that start included."""
+
+    async def use() -> None:
+        training = await asyncio.to_thread(aside.Training, [TINY.steps()])
+        counted = asyncio.create_task(aside.count([TINY.steps()]))
+        await until(lambda: aside._counter()._processes)
+        for pid in (training._process.pid, *aside._counter()._processes):
+            os.kill(pid, signal.SIGINT)
+        assert (await counted).offer
+        assert [each.done async for each in training][-1] > 1
+
+    aside._counter.cache_clear()
+    asyncio.run(use())
+
+
 def test_members_are_found_above_nearly_all_others() -> None:
     member = np.arange(200) < 100
     scores = np.where(member, 1.0, 0.0)[None].repeat(2, 0)
     scores[0, 150], scores[1, [150, 160]] = 2.0, 2.0  # at 1 % one of 100 may pass
-    found = members_found({"LiRA": {"scores": scores, "member": member, "index": 1000 + np.arange(200)}})
+    found = members_found(
+        {"LiRA": {"scores": scores, "member": member, "index": 1000 + np.arange(200)}}
+    )
     assert list(found.columns) == ["attack", "target", "index", "score"]
     assert list(found["index"]) == list(range(1000, 1100)) and set(found["target"]) == {0}
 
@@ -95,7 +125,9 @@ def test_the_cell_that_is_exported_shows_the_same(own_outputs: Any) -> None:
     assert app.code == "app.choose()"
     app.choose(measure="direction", A_width=4, B_stage4_stride="1")
     app.export.button.click()
-    assert app.code in text(app.export.links.value).replace("&#39;", "'") and app.code.count("=") == 3
+    assert (
+        app.code in text(app.export.links.value).replace("&#39;", "'") and app.code.count("=") == 3
+    )
     again: dict[str, Any] = {"app": layers.explorer(TINY, TINY)}
     exec(app.code, again)
     assert again["app"].state == app.state and again["app"].settings == app.settings

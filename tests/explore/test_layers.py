@@ -1,4 +1,6 @@
-"""The layer explorer: it shows what is stored, says what the statistics say, and computes on a click alone."""
+"""The layer explorer: it shows what is stored, says what the statistics say, and computes on a
+click alone.
+"""
 
 import base64
 import io
@@ -15,15 +17,25 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lib import BadInput, lab, store
-from lib.data import readers
-from lib.explore import layers
-from lib.explore.layers import Explorer, explorer
-from lib.explore.setting import FACTORS, Setting, choices, differing
-from lib.explore.shelf import Shelf
-from lib.explore.side_by_side import MEASURES, SHOWN, Side, merged
-from lib.localization import disparity
-from lib.recipe import Augment, CrossEntropy, Data, Distance, Halves, Model, RelaxLoss, Schedule
+from leak_atlas import BadInput, lab
+from leak_atlas.data import readers
+from leak_atlas.engine import store
+from leak_atlas.explore import layers
+from leak_atlas.explore.layers import Explorer, explorer
+from leak_atlas.explore.setting import FACTORS, Setting, choices, differing
+from leak_atlas.explore.shelf import Shelf
+from leak_atlas.explore.side_by_side import MEASURES, SHOWN, Side, merged
+from leak_atlas.localization import disparity
+from leak_atlas.recipe import (
+    Augment,
+    CrossEntropy,
+    Data,
+    Distance,
+    Halves,
+    Model,
+    RelaxLoss,
+    Schedule,
+)
 from tests.explore.conftest import answered, text
 
 STAGES = ["stem", "stage1", "stage2", "stage3", "stage4", "head"]
@@ -84,7 +96,9 @@ def put(setting: Setting, start: int, blocks: list[str], shift: float = 1.0) -> 
     member = np.tile(np.arange(N) < N // 2, (len(signals), 1))
     scores = np.random.default_rng(start).normal(size=member.shape) + 2 * member
     index = np.sort(np.random.default_rng(0).permutation(SIZE)[:N])
-    store.write(attack.key, attack.record(), {"scores": scores, "member": member, "index": index}, {})
+    store.write(
+        attack.key, attack.record(), {"scores": scores, "member": member, "index": index}, {}
+    )
     store.write(setting.anatomy().key, setting.anatomy().record(), ANATOMY, {})
 
 
@@ -102,7 +116,9 @@ def app(shelf: None) -> Explorer:
 def shown(app: Explorer, letter: str) -> list[tuple[str, np.ndarray]]:
     """Words and pixels of the images on one side."""
     found = re.findall(r'<img alt="([^"]+)"[^>]*base64,([^"]+)"', app.samples[letter].value)
-    return [(alt, np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))) for alt, data in found]
+    return [
+        (alt, np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))) for alt, data in found
+    ]
 
 
 # --- settings -------------------------------------------------------------------------------------------------------
@@ -111,16 +127,26 @@ def shown(app: Explorer, letter: str) -> list[tuple[str, np.ndarray]]:
 def test_every_architecture_and_image_set_is_offered() -> None:
     names = get_args(get_type_hints(Model)["name"])
     offered = choices({})
-    assert list(offered["architecture"]) == [name for name in names if name not in ("transformer", "fc")]
+    assert list(offered["architecture"]) == [
+        name for name in names if name not in ("transformer", "fc")
+    ]
     assert "cifar100" in offered["data set"] and "digits-bits" not in offered["data set"]
 
 
 def test_a_factor_changes_alone() -> None:
     values = {
-        "architecture": "resnet34", "width": 16, "stage-4 stride": 1, "stage-4 channels": 32, "stage-3 channels": 48,
-        "training": RelaxLoss(1.0), "data set": "mnist", "pixels": 8, "augmentation": Augment(2), "pool": 100,
+        "architecture": "resnet34",
+        "width": 16,
+        "stage-4 stride": 1,
+        "stage-4 channels": 32,
+        "stage-3 channels": 48,
+        "training": RelaxLoss(1.0),
+        "data set": "mnist",
+        "pixels": 8,
+        "augmentation": Augment(2),
+        "pool": 100,
         "epochs": 3,
-    }  # fmt: skip
+    }
     assert set(FACTORS) - set(values) == {"patch"}  # belongs to other architectures
     for factor, value in values.items():
         changed = FIRST.but(factor, value)
@@ -129,18 +155,34 @@ def test_a_factor_changes_alone() -> None:
 
 
 def test_the_whole_image_has_one_key() -> None:
-    assert FIRST.but("pixels", 28).data == Data() == FIRST.but("pixels", 28).but("data set", "fashion-mnist-small").data
+    assert (
+        FIRST.but("pixels", 28).data
+        == Data()
+        == FIRST.but("pixels", 28).but("data set", "fashion-mnist-small").data
+    )
     large = FIRST.but("data set", "cifar10").but("pixels", 30)
     assert large.data.pixels == 30 and large.but("data set", "mnist").data.pixels is None
 
 
-WITHOUT_STAGES = ("wrn16", "wrn28", "cnn2", "cnn4", "cnn6", "densenet121", "vit", "transformer", "fc")
+WITHOUT_STAGES = (
+    "wrn16",
+    "wrn28",
+    "cnn2",
+    "cnn4",
+    "cnn6",
+    "densenet121",
+    "vit",
+    "transformer",
+    "fc",
+)
 
 
 def test_what_an_architecture_does_not_take_goes_back() -> None:
     narrow = FIRST.but("stage-4 stride", 1).but("stage-4 channels", 32)
     for name in get_args(get_type_hints(Model)["name"]):
-        assert narrow.but("architecture", name).model.stage4_channels == (None if name in WITHOUT_STAGES else 32)
+        assert narrow.but("architecture", name).model.stage4_channels == (
+            None if name in WITHOUT_STAGES else 32
+        )
         stride = narrow.but("architecture", name).model.stage4_stride
         assert stride == (1 if name.startswith("resnet") else 2)
 
@@ -161,9 +203,14 @@ def test_the_samples_are_those_of_one_pair_in_order() -> None:
     given["seen_b"][[7, 300]] = [True, False]
     found = Side("A", "", [result(1, STAGES), given], "euclidean").samples("stage2", 1)
     assert list(found.tail(2).itertuples(index=False, name=None)) == [
-        (given["index"][7], 90.0, True), (given["index"][300], 95.0, False)
-    ]  # fmt: skip
-    assert found["index"][0] == given["index"][41] and len(found) == N and found["value"].is_monotonic_increasing
+        (given["index"][7], 90.0, True),
+        (given["index"][300], 95.0, False),
+    ]
+    assert (
+        found["index"][0] == given["index"][41]
+        and len(found) == N
+        and found["value"].is_monotonic_increasing
+    )
 
 
 def test_samples_that_m_all_has_not_seen_are_left_out() -> None:
@@ -176,11 +223,21 @@ def test_samples_that_m_all_has_not_seen_are_left_out() -> None:
 
 
 def test_blocks_find_their_like_on_the_other_side() -> None:
-    sides = [Side(*each, "direction") for each in (("A", "", [result(0, BLOCKS)]), ("B", "", [result(1, DEEPER)]))]  # type: ignore[call-arg]
+    sides = [
+        Side(*each, "direction")
+        for each in (("A", "", [result(0, BLOCKS)]), ("B", "", [result(1, DEEPER)]))
+    ]  # type: ignore[call-arg]
     assert merged(sides) == DEEPER
     assert [sides[0].parts[sides[0].place(part)] for part in DEEPER] == [
-        "stem", "stage1.0", "stage1.0", "stage2.0", "stage3.0", "stage4.0", "stage4.0", "head",
-    ]  # fmt: skip
+        "stem",
+        "stage1.0",
+        "stage1.0",
+        "stage2.0",
+        "stage3.0",
+        "stage4.0",
+        "stage4.0",
+        "head",
+    ]
     assert sides[1].parts[sides[1].place("stage4")] == "stage4.1"
 
 
@@ -190,7 +247,10 @@ def test_it_says_what_is_held(app: Explorer) -> None:
     assert side.held("stage1")["parameters"] == 0.01 and not any(side.held("stem").values())
     assert Side("A", "", [result(0, STAGES)], "euclidean").held("stage4") == {}
     for part, words in (
-        ("stage4", "stage4 freezes 25 % of the parameters, 90 % of the activations and 74 % of the FLOPs."),
+        (
+            "stage4",
+            "stage4 freezes 25 % of the parameters, 90 % of the activations and 74 % of the FLOPs.",
+        ),
         ("stem", "stem freezes nothing: all is trained again."),
     ):
         app.part.value = part
@@ -213,7 +273,9 @@ def test_it_says_what_the_statistics_say(app: Explorer) -> None:
                 assert f"{name}, {part}: AUC {found[STAGES.index(part)]:.3f} over 3 pairs" in said
     app.measure.value = "direction"
     assert "stage4 is the first to tell the halves apart" in text(app.says.value)
-    assert "At stage4, B is" in text(app.says.value) and "closer to 0.5 than A (" in text(app.says.value)
+    assert "At stage4, B is" in text(app.says.value) and "closer to 0.5 than A (" in text(
+        app.says.value
+    )
     app.epoch.value = "epoch 5"
     assert text(app.says.value).count("no part surely tells the halves apart") == 2
 
@@ -238,14 +300,19 @@ def test_a_click_on_a_part_shows_its_samples(app: Explorer, parts: str) -> None:
             assert told in text(app.samples[letter].value)
             for (alt, pixels), i in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(pixels, data.x[given["index"][i], :, :, 0])
-                assert f", {values[i]:.3g}, seen by {'both' if given['seen_b'][i] else 'M_all only'}" in alt
+                assert (
+                    f", {values[i]:.3g}, seen by {'both' if given['seen_b'][i] else 'M_all only'}"
+                    in alt
+                )
 
 
 def test_blocks_are_offered_as_the_deeper_side_has_them(app: Explorer) -> None:
     app.parts.value = "blocks"
     assert list(app.part.options) == DEEPER and app.part.value == "stage4.1"
     app.part.value = "stage1.1"
-    assert "A (resnet10), stage1.0:" in text(app.says.value) and "B (resnet18), stage1.1:" in text(app.says.value)
+    assert "A (resnet10), stage1.0:" in text(app.says.value) and "B (resnet18), stage1.1:" in text(
+        app.says.value
+    )
     app.parts.value = "stages"
     assert list(app.part.options) == STAGES and app.part.value == "stage1"
 
@@ -257,13 +324,22 @@ def test_what_is_there_costs_nothing(app: Explorer) -> None:
 
 def test_looking_never_computes(app: Explorer, asked: list[Any]) -> None:
     for letter in app.settings:
-        for factor, value in (("architecture", "resnet34"), ("width", 4), ("pool", 100), ("augmentation", "crop 2")):
+        for factor, value in (
+            ("architecture", "resnet34"),
+            ("width", 4),
+            ("pool", 100),
+            ("augmentation", "crop 2"),
+        ):
             control = app.controls[letter][factor]
             control.value = (
-                value if value != "crop 2" else next(o for _, o in control.options if o.startswith("crop 2"))
+                value
+                if value != "crop 2"
+                else next(o for _, o in control.options if o.startswith("crop 2"))
             )
     app.epoch.value, app.measure.value, app.parts.value = "epoch 5", "direction", "blocks"
-    assert not asked and not [key for key in store.listing() if store.describe(key)["record"]["kind"] == "Train"]
+    assert not asked and not [
+        key for key in store.listing() if store.describe(key)["record"]["kind"] == "Train"
+    ]
     assert "train 6 networks, about" in app.offer.train.description  # A and B came to be the same
     assert app.offer.train.layout.display is None
 
@@ -282,7 +358,9 @@ def test_a_missing_side_says_so_and_its_cost(app: Explorer, asked: list[Any]) ->
 def test_accuracy_and_leak_stand_beside_each_side(app: Explorer) -> None:
     for letter in "AB":
         assert "M_h1 at the end: test accuracy 0.700 [" in text(app.told[letter].value)
-        assert "attack AUC 0.9" in text(app.told[letter].value) and "at 1 % FPR" in text(app.told[letter].value)
+        assert "attack AUC 0.9" in text(app.told[letter].value) and "at 1 % FPR" in text(
+            app.told[letter].value
+        )
     app.controls["B"]["width"].value = 4
     assert "accuracy and leak are not there yet" in text(app.told["B"].value)
 
@@ -291,18 +369,27 @@ def test_options_say_whether_they_are_stored(app: Explorer) -> None:
     marks = {value: label[0] for label, value in app.controls["A"]["architecture"].options}
     assert marks == {name: "●" if name in ("resnet10", "resnet18") else "○" for name in marks}
     assert all(
-        label.startswith("●") == (label == "● cross-entropy") for label, _ in app.controls["A"]["training"].options
+        label.startswith("●") == (label == "● cross-entropy")
+        for label, _ in app.controls["A"]["training"].options
     )
-    assert [label for label, _ in app.controls["A"]["training"].options] == ["● cross-entropy", "○ RelaxLoss"]
+    assert [label for label, _ in app.controls["A"]["training"].options] == [
+        "● cross-entropy",
+        "○ RelaxLoss",
+    ]
     app.choose(B_width=4, part="stage2")
     assert all(label.startswith("○") for label, _ in app.controls["B"]["training"].options)
 
 
-def test_what_cannot_be_says_why_and_changes_nothing(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_says_why_and_changes_nothing(
+    app: Explorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Setting, "but", refuse)
     before = app.settings["A"]
     app.controls["A"]["pool"].value = 200
-    assert "A: such a pool is not to be had" in text(app.offer.cost.value) and app.settings["A"] == before
+    assert (
+        "A: such a pool is not to be had" in text(app.offer.cost.value)
+        and app.settings["A"] == before
+    )
     assert app.controls["A"]["pool"].value == N and app.offer.train.layout.display == "none"
 
 
@@ -311,9 +398,12 @@ def refuse(*_: Any) -> Setting:
 
 
 @pytest.mark.parametrize(
-    ("factor", "value", "why"), [("pool", 10**6, "does not fit"), ("pool", 3, "even"), ("pixels", 99, "1 to 28")]
+    ("factor", "value", "why"),
+    [("pool", 10**6, "does not fit"), ("pool", 3, "even"), ("pixels", 99, "1 to 28")],
 )
-def test_a_number_that_cannot_be_goes_back(app: Explorer, factor: str, value: int, why: str) -> None:
+def test_a_number_that_cannot_be_goes_back(
+    app: Explorer, factor: str, value: int, why: str
+) -> None:
     before = app.controls["A"][factor].value
     app.controls["A"][factor].value = value
     assert why in text(app.offer.cost.value) and app.controls["A"][factor].value == before
@@ -331,7 +421,9 @@ def test_a_failure_is_told(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_click_trains_what_is_missing(own_outputs: Any) -> None:
-    tiny = Setting(Data(pixels=8), Halves(40, test=20), Model("resnet10", width=2), Schedule(2, 20), models=1)
+    tiny = Setting(
+        Data(pixels=8), Halves(40, test=20), Model("resnet10", width=2), Schedule(2, 20), models=1
+    )
     app = explorer(tiny, tiny.but("stage-4 stride", 1), [1])
     assert (
         app.picture.value == ""
@@ -350,13 +442,19 @@ def test_a_damaged_result_is_missing_until_it_is_asked_for(shelf: None) -> None:
     for step in (FIRST.distances()[0], FIRST.distances(5)[1]):
         (store.folder(step.key) / store.ARRAYS).write_bytes(b"")
     app = explorer(FIRST, SECOND, MOMENTS)
-    assert "A (resnet10) is not stored" in text(app.says.value) and app.offer.train.layout.display is None
+    assert (
+        "A (resnet10) is not stored" in text(app.says.value)
+        and app.offer.train.layout.display is None
+    )
     put(FIRST, 0, BLOCKS)
     (store.folder(step.key) / store.ARRAYS).write_bytes(b"")
     app = explorer(FIRST, SECOND, MOMENTS)
     assert app.offer.train.layout.display == "none"
     app.epoch.value = "epoch 5"
-    assert "A (resnet10) is not stored" in text(app.says.value) and app.offer.train.layout.display is None
+    assert (
+        "A (resnet10) is not stored" in text(app.says.value)
+        and app.offer.train.layout.display is None
+    )
 
 
 def test_floors_and_anatomy_that_came_since_are_shown(shelf: None) -> None:
@@ -366,7 +464,9 @@ def test_floors_and_anatomy_that_came_since_are_shown(shelf: None) -> None:
     without = app.numbers
     put(FIRST, 0, BLOCKS)
     app.computed("")
-    assert app.numbers.equals(explorer(FIRST, SECOND, MOMENTS).numbers) and len(app.numbers) > len(without)
+    assert app.numbers.equals(explorer(FIRST, SECOND, MOMENTS).numbers) and len(app.numbers) > len(
+        without
+    )
 
 
 def test_epochs_are_those_of_both(app: Explorer) -> None:
@@ -402,7 +502,11 @@ def test_every_picture_and_control_is_labelled(app: Explorer) -> None:
         for factor, control in controls.items():
             assert control.description == factor and letter in control.tooltip
     found = re.match(r'<img alt="([^"]+)" src="data:image/png;base64,', app.picture.value)
-    assert found and text(app.says.value).strip().startswith(found[1][:60]) and "B (resnet18), stage4: AUC" in found[1]
+    assert (
+        found
+        and text(app.says.value).strip().startswith(found[1][:60])
+        and "B (resnet18), stage4: AUC" in found[1]
+    )
     assert 'role="status"' in app.says.value and 'role="status"' in app.offer.cost.value
 
 
@@ -448,10 +552,16 @@ def test_the_figure_shows_the_same(app: Explorer) -> None:
     profile, first, second, gap = app.choose(measure="direction", part="stage3").figure.axes
     for name, setting in (("A: resnet10", FIRST), ("B: resnet18", SECOND)):
         line = next(line for line in profile.lines if line.get_label() == name)
-        found = disparity.profile(*disparity.read(Shelf().results(setting.distances()) or [], "direction"))
+        found = disparity.profile(
+            *disparity.read(Shelf().results(setting.distances()) or [], "direction")
+        )
         np.testing.assert_allclose(line.get_ydata(), [each.value for each in found])
-    read = [disparity.read(Shelf().results(s.distances()) or [], "direction") for s in (FIRST, SECOND)]
-    differences = [disparity.versus(read[1], read[0], i).value for i in range(len(STAGES))]
+    read = [
+        disparity.read(Shelf().results(s.distances()) or [], "direction") for s in (FIRST, SECOND)
+    ]
+    differences = [
+        disparity.setting_difference(read[1], read[0], i).value for i in range(len(STAGES))
+    ]
     np.testing.assert_allclose(gap.lines[0].get_ydata(), differences)
     assert [ax.get_title(loc="left")[:9] for ax in (first, second)] == ["A, stage3", "B, stage3"]
     assert len(app.choose(parts="blocks").figure.axes) == 3  # blocks that differ have no difference
@@ -464,14 +574,16 @@ def test_the_gallery_shows_the_same(app: Explorer) -> None:
 
 def test_what_is_not_there_is_named(app: Explorer) -> None:
     app.controls["A"]["architecture"].value = "resnet34"
-    with pytest.raises(BadInput, match=r"A \(resnet34\) is not stored at this choice. Hand .* to lab.realize first"):
+    with pytest.raises(
+        BadInput, match=r"A \(resnet34\) is not stored at this choice. Hand .* to lab.realize first"
+    ):
         _ = app.figure
 
 
 def test_looking_at_what_is_stored_needs_no_torch(shelf: None) -> None:
     code = (
-        "import sys; from lib.explore import layers; from lib.explore.setting import Setting\n"
-        "from lib.recipe import Data, Halves, Model, Schedule\n"
+        "import sys; from leak_atlas.explore import layers; from leak_atlas.explore.setting import Setting\n"
+        "from leak_atlas.recipe import Data, Halves, Model, Schedule\n"
         "first = Setting(Data(pixels=16), Halves(400), Model('resnet10', width=8), Schedule(20), models=3)\n"
         "app = layers.explorer(first, first.but('architecture', 'resnet18'), [5])\n"
         "assert 'AUC' in app.says.value and app.samples['A'].value.count('<img') == 12, app.says.value\n"

@@ -3,12 +3,14 @@
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from lib.explore.look import Frames
-from lib.report.sheet import Sheet
+from leak_atlas.explore.look import Frames
+from leak_atlas.report.sheet import Sheet
 
 
 def drawn(frames: Frames, highest: float, title: str = "one line") -> np.ndarray:
-    """Where the panels of a drawn sheet stand, pixels `(2, 4)`; its labels are as wide as `highest` wants."""
+    """Where the panels of a drawn sheet stand, pixels `(2, 4)`; its labels are as wide as `highest`
+    wants.
+    """
     sheet = Sheet(layout="constrained")
     for ax in sheet.subplots(1, 2):
         ax.plot([0, 1], [0, highest])

@@ -1,4 +1,6 @@
-"""The pruning explorer: what is stored of a pruner, a sparsity, a defence and an attack; a click alone computes."""
+"""The pruning explorer: what is stored of a pruner, a sparsity, a defence and an attack; a click
+alone computes.
+"""
 
 import subprocess
 import sys
@@ -11,11 +13,23 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from lib import BadInput, audit, registry, store
-from lib.data.designs import Role
-from lib.explore.look import percent
-from lib.explore.pruning import GAPS, GONE, GRID, PLANE, Explorer, Measured, Pruning, explorer, gaps, shares
-from lib.recipe import (
+from leak_atlas import BadInput, audit
+from leak_atlas.data.designs import Role
+from leak_atlas.engine import store
+from leak_atlas.explore.look import percent
+from leak_atlas.explore.pruning import (
+    GAPS,
+    GONE,
+    GRID,
+    PLANE,
+    Explorer,
+    Measured,
+    Pruning,
+    explorer,
+    gaps,
+    shares,
+)
+from leak_atlas.recipe import (
     PPB,
     AdversarialRegularization,
     CrossEntropy,
@@ -26,6 +40,7 @@ from lib.recipe import (
     Setup,
     Threshold,
     VictimAttacker,
+    registry,
 )
 from tests.explore.conftest import answered, offered, text
 
@@ -51,8 +66,15 @@ def answers(seed: int, sure: float) -> dict[str, np.ndarray]:
     role = np.repeat([Role.MEMBER, Role.NONMEMBER, Role.DEV], N // 2)[: N + 20]
     labels = np.arange(len(role)) % CLASSES
     logits = rng.normal(size=(len(role), CLASSES))
-    logits[np.arange(len(role)), labels] += sure * (role == Role.MEMBER) * (1 + (labels == CLASSES - 1))
-    return {"logits": logits, "labels": labels, "role": role, "accuracy_test": rng.normal(0.7, 0.02)}
+    logits[np.arange(len(role)), labels] += (
+        sure * (role == Role.MEMBER) * (1 + (labels == CLASSES - 1))
+    )
+    return {
+        "logits": logits,
+        "labels": labels,
+        "role": role,
+        "accuracy_test": rng.normal(0.7, 0.02),
+    }
 
 
 def put(measured: Measured, seed: int, leak: float) -> None:
@@ -67,11 +89,18 @@ def put(measured: Measured, seed: int, leak: float) -> None:
 
 
 def counted(share: float) -> dict[str, np.ndarray]:
-    """Of two convolutions the second loses more, and filters too; a norm, and a linear map that loses nothing."""
+    """Of two convolutions the second loses more, and filters too; a norm, and a linear map that
+    loses nothing.
+    """
     names = "stem.conv.weight\nstem.norm.weight\nstage1.0.conv1.weight\nhead.fc.weight"
     kinds, weights = "conv\nnorm\nconv\nlinear", np.array([100, 10, 200, 50])
-    gone, filters_gone = (np.array([each, 0, whole * share, 0]).astype(int) for each, whole in ((50, 200), (0, 10)))
-    arrays = {"names": np.frombuffer(names.encode(), np.uint8), "kinds": np.frombuffer(kinds.encode(), np.uint8)}
+    gone, filters_gone = (
+        np.array([each, 0, whole * share, 0]).astype(int) for each, whole in ((50, 200), (0, 10))
+    )
+    arrays = {
+        "names": np.frombuffer(names.encode(), np.uint8),
+        "kinds": np.frombuffer(kinds.encode(), np.uint8),
+    }
     arrays |= {"weights": weights, "gone": gone, "filters": np.array([10, 0, 10, 0])}
     return arrays | {
         "filters_gone": filters_gone,
@@ -84,7 +113,11 @@ def counted(share: float) -> dict[str, np.ndarray]:
 def shelf(own_outputs: Any) -> None:
     put(STUDY.measured(STUDY.setup.trained(), "Conf"), 1, 2.0)
     for i, sparsity in enumerate((0.6, 0.9)):
-        put(STUDY.measured(STUDY.pruned("L1 unstructured", sparsity, "Base"), "Conf"), 2 + i, 1.5 - i)
+        put(
+            STUDY.measured(STUDY.pruned("L1 unstructured", sparsity, "Base"), "Conf"),
+            2 + i,
+            1.5 - i,
+        )
         for step in STUDY.gone("L1 unstructured", sparsity):
             store.write(step.key, step.record(), counted(sparsity), {})
     put(STUDY.measured(STUDY.pruned("L1 unstructured", 0.6, "PPB"), "Conf"), 4, 0.3)
@@ -134,7 +167,9 @@ def test_a_gap_is_members_less_non_members_of_a_class() -> None:
 
 def test_a_class_that_a_victim_lacks_is_left_out() -> None:
     first, second = answers(0, 1.0), answers(1, 1.0)
-    first["role"] = np.where((first["labels"] == 2) & (first["role"] == Role.MEMBER), Role.DEV, first["role"])
+    first["role"] = np.where(
+        (first["labels"] == 2) & (first["role"] == Role.MEMBER), Role.DEV, first["role"]
+    )
     both, one = gaps([first, second], CLASSES), gaps([first], CLASSES)
     assert both[2].n == 1 and both[3].n == 2 and np.isnan(one[2].value)
 
@@ -144,7 +179,12 @@ def test_shares_are_means_over_the_victims() -> None:
     assert found["stage1.0.conv1", "conv"].value == pytest.approx(0.75)
     assert found["stage1.0.conv1", "whole filters"].value == pytest.approx(0.75)
     assert found["head.fc", "linear"].value == found["stem.conv", "whole filters"].value == 0
-    assert set(found.index.get_level_values("series")) == {"conv", "norm", "linear", "whole filters"}
+    assert set(found.index.get_level_values("series")) == {
+        "conv",
+        "norm",
+        "linear",
+        "whole filters",
+    }
 
 
 # --- the app --------------------------------------------------------------------------------------------------------
@@ -158,11 +198,20 @@ def test_it_says_what_the_statistics_say(app: Explorer) -> None:
         ("L1 unstructured, PPB at 60 %: ", STUDY.pruned("L1 unstructured", 0.6, "PPB")),
     ):
         signals, attack = STUDY.measured(models, "Conf")
-        accuracy = audit.over([float(store.read(step.key).arrays["accuracy_test"]) for step in signals])
+        accuracy = audit.over(
+            [float(store.read(step.key).arrays["accuracy_test"]) for step in signals]
+        )
         auc = audit.audit(store.read(attack.key).arrays)["auc"]
-        assert f"{start}test accuracy {accuracy:.3f}, AUC of Conf {auc:.3f}; the confidence gap is widest in" in said
+        assert (
+            f"{start}test accuracy {accuracy:.3f}, AUC of Conf {auc:.3f}; the confidence gap is widest in"
+            in said
+        )
     assert "Gone are 56.7 % of the weights of convolutions, 47.2 % of all weights." in said
-    assert f"means over {VICTIMS} victims" in said and text(app.offer.cost.value) == "" and not offered(app)
+    assert (
+        f"means over {VICTIMS} victims" in said
+        and text(app.offer.cost.value) == ""
+        and not offered(app)
+    )
 
 
 def test_the_slider_marks_what_is_trained(app: Explorer) -> None:
@@ -175,9 +224,14 @@ def test_the_slider_marks_what_is_trained(app: Explorer) -> None:
     assert trained() == ["● 60 %", "● 90 %"] and app.sparsity.value == 0.6
 
 
-def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(app: Explorer, asked: list[Any]) -> None:
+def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(
+    app: Explorer, asked: list[Any]
+) -> None:
     app.sparsity.value = 0.9
-    assert "L1 unstructured, PPB: not trained yet" in text(app.says.value) and "train" in app.offer.train.description
+    assert (
+        "L1 unstructured, PPB: not trained yet" in text(app.says.value)
+        and "train" in app.offer.train.description
+    )
     assert "L1 unstructured, Base at 90 %" in text(app.says.value)  # what is there is shown
     assert offered(app) and not asked
     app.offer.train.click()
@@ -204,7 +258,11 @@ def test_members_of_another_choice_are_not_exported(app: Explorer) -> None:
 
 def test_nothing_stored_is_an_offer(own_outputs: Any) -> None:
     app = explorer(STUDY, "slimming", 0.6, "Base", "LiRA")
-    assert app.picture.value == "" and offered(app) and "dense: not trained yet" in text(app.says.value)
+    assert (
+        app.picture.value == ""
+        and offered(app)
+        and "dense: not trained yet" in text(app.says.value)
+    )
 
 
 def test_a_click_trains_what_is_missing(own_outputs: Any) -> None:
@@ -228,12 +286,22 @@ def test_the_figure_shows_the_same(app: Explorer) -> None:
     axes = {ax.get_title(loc="left"): ax for ax in fig.axes}
     assert list(axes) == [PLANE, GAPS, GONE] and fig.finding == text(app.says.value)
     line = next(each for each in axes[PLANE].lines if each.get_label() == "L1 unstructured, Base")
-    attacks = [STUDY.measured(STUDY.pruned("L1 unstructured", s, "Base"), "Conf")[1] for s in (0.6, 0.9)]
-    areas = [audit.auc(*map(store.read(each.key).arrays.get, ("scores", "member"))).mean() for each in attacks]
+    attacks = [
+        STUDY.measured(STUDY.pruned("L1 unstructured", s, "Base"), "Conf")[1] for s in (0.6, 0.9)
+    ]
+    areas = [
+        audit.auc(*map(store.read(each.key).arrays.get, ("scores", "member"))).mean()
+        for each in attacks
+    ]
     np.testing.assert_allclose(line.get_ydata(), areas)
     classes = registry.find(STUDY.setup.data.name).classes
     assert [each.get_text() for each in axes[GAPS].get_xticklabels()] == list(classes)
-    drawn = {x: y for each in axes[GONE].lines if each.get_label() == "conv" for x, y in each.get_xydata()}
+    drawn = {
+        x: y
+        for each in axes[GONE].lines
+        if each.get_label() == "conv"
+        for x, y in each.get_xydata()
+    }
     assert drawn == pytest.approx({0: 0.5, 2: 0.6})
     assert [each.get_text() for each in axes[GONE].get_xticklabels()] == ["stem", "stage1", "head"]
 
@@ -256,7 +324,10 @@ def test_an_answer_that_is_stored_is_read_and_drawn_once(work: list[str], app: E
 def test_every_picture_and_control_is_labelled(app: Explorer) -> None:
     for control in (app.pruner, app.sparsity, app.defence, app.attack):
         assert control.description
-    assert app.picture.value.startswith('<img alt="dense: test accuracy') and 'role="status"' in app.says.value
+    assert (
+        app.picture.value.startswith('<img alt="dense: test accuracy')
+        and 'role="status"' in app.says.value
+    )
 
 
 def test_looking_at_what_is_stored_needs_no_torch(shelf: None) -> None:

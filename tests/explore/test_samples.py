@@ -1,4 +1,6 @@
-"""The explorer of samples: who is in the window, who is exposed, what lies near; a click alone computes."""
+"""The explorer of samples: who is in the window, who is exposed, what lies near; a click alone
+computes.
+"""
 
 import subprocess
 import sys
@@ -12,10 +14,11 @@ import numpy as np
 import pytest
 import torch
 
-from lib import BadInput, audit, store
-from lib.data import designs
-from lib.data.designs import Role
-from lib.explore.samples import (
+from leak_atlas import BadInput, audit
+from leak_atlas.data import designs
+from leak_atlas.data.designs import Role
+from leak_atlas.engine import store
+from leak_atlas.explore.samples import (
     EXPOSED,
     NEIGHBOURS,
     ORDERS,
@@ -32,24 +35,49 @@ from lib.explore.samples import (
     exposure,
     of_sample,
 )
-from lib.explore.shelf import Measured
-from lib.recipe import RMR, Data, LiRA, Model, Schedule, Setup, Threshold, VictimAttacker, Window
-from lib.training.diets import places
+from leak_atlas.explore.shelf import Measured
+from leak_atlas.recipe import (
+    RMR,
+    Data,
+    LiRA,
+    Model,
+    Schedule,
+    Setup,
+    Threshold,
+    VictimAttacker,
+    Window,
+)
+from leak_atlas.training.diets import places
 from tests.explore.conftest import answered, offered, text
 
 VICTIMS, SHADOWS, EPOCHS, SHORT = 3, 2, 2, 6
 ATTACKERS = {"LiRA": LiRA("offline_cdf"), "Conf": Threshold()}
 
 
-def study(data: str, network: Model, pool: int = 400, networks: int = 12, rounds: int = 2) -> Samples:
+def study(
+    data: str, network: Model, pool: int = 400, networks: int = 12, rounds: int = 2
+) -> Samples:
     design = VictimAttacker(pool, dev=20, victims=VICTIMS)
     what = Data(data, 8 if network.name == "resnet10" else None, joined=True)
     setup = Setup(what, design, network, Schedule(EPOCHS, 20), VICTIMS + SHADOWS)
     ranking = setup.memorization(networks, 0.5, Schedule(1, 20))
-    return Samples(setup, Schedule(SHORT, 20), ranking, VICTIMS, ATTACKERS, [6, 3], [1], RMR(share=0.2), rounds=rounds)
+    return Samples(
+        setup,
+        Schedule(SHORT, 20),
+        ranking,
+        VICTIMS,
+        ATTACKERS,
+        [6, 3],
+        [1],
+        RMR(share=0.2),
+        rounds=rounds,
+    )
 
 
-BITS, IMAGES = study("digits-bits", Model("fc", 16)), study("fashion-mnist-small", Model("resnet10", 2))
+BITS, IMAGES = (
+    study("digits-bits", Model("fc", 16)),
+    study("fashion-mnist-small", Model("resnet10", 2)),
+)
 STUDIES = {"bits": BITS, "images": IMAGES}
 WAY = Way("RSW", 3, 1, "low-to-high")
 
@@ -60,7 +88,12 @@ def ranking(of: Samples) -> dict[str, np.ndarray]:
     index = designs.pool(of.setup.design, pool.data.labels, of.setup.data.parts[0])
     rng = np.random.default_rng(1)
     score = rng.normal(0.2, 0.1, len(index)).round(2)
-    return {"index": index, "score": score, "error": np.full(len(index), 0.05), "outside": 1 - score}
+    return {
+        "index": index,
+        "score": score,
+        "error": np.full(len(index), 0.05),
+        "outside": 1 - score,
+    }
 
 
 def attack(of: Samples, leak: float, seed: int = 0) -> dict[str, np.ndarray]:
@@ -71,7 +104,12 @@ def attack(of: Samples, leak: float, seed: int = 0) -> dict[str, np.ndarray]:
     member = np.stack([own[at] == Role.MEMBER for own, at in zip(role, each, strict=True)])
     scores = np.random.default_rng(seed).normal(size=member.shape) + leak * member
     assert len(index) >= member.shape[1]
-    return {"scores": scores, "member": member, "thresholds": np.full(VICTIMS, np.nan), "index": np.stack(each)}
+    return {
+        "scores": scores,
+        "member": member,
+        "thresholds": np.full(VICTIMS, np.nan),
+        "index": np.stack(each),
+    }
 
 
 def put(of: Samples, measured: Measured, leak: float) -> None:
@@ -105,10 +143,16 @@ def test_networks_are_those_of_the_figures() -> None:
     base = dense.iteratively("L1 unstructured", 0.6, BITS.schedule, **rounds)[-1]
     assert BITS.pruned() == base and len(BITS.measured(base, "LiRA")[0]) == VICTIMS
     given = {"diet": Window(3, 1, "low-to-high"), "ranking": BITS.ranking}
-    assert BITS.pruned(WAY) == dense.iteratively("L1 unstructured", 0.6, BITS.schedule, **rounds, **given)[-1]
+    assert (
+        BITS.pruned(WAY)
+        == dense.iteratively("L1 unstructured", 0.6, BITS.schedule, **rounds, **given)[-1]
+    )
     given |= {"diet": Window(6, 2, "high-to-low"), "objective": RMR(share=0.2)}
     other = Way("SWMR", 6, 2, "high-to-low")
-    assert BITS.pruned(other) == dense.iteratively("L1 unstructured", 0.6, BITS.schedule, **rounds, **given)[-1]
+    assert (
+        BITS.pruned(other)
+        == dense.iteratively("L1 unstructured", 0.6, BITS.schedule, **rounds, **given)[-1]
+    )
     shuffled = BITS.pruned(WAY._replace(order=RANDOM))[0].training
     assert shuffled.ranking == BITS.ranking.shuffle() and shuffled.diet == Window(3, 1)
 
@@ -163,7 +207,9 @@ def test_ranks_that_stand_out_are_found() -> None:
     for row, index, frame in zip(found["scores"], found["index"], members, strict=True):
         row[np.searchsorted(index, frame["index"])] += 10 * (frame["rank"] >= 5)
     shown = by_rank(found, members)
-    assert all(one.value == 1 for one in shown[5:]) and all(one.low < 0.5 < one.high for one in shown[:5])
+    assert all(one.value == 1 for one in shown[5:]) and all(
+        one.low < 0.5 < one.high for one in shown[:5]
+    )
     assert len(shown) == min(frame["rank"].max() for frame in members) + 1
 
 
@@ -180,14 +226,22 @@ def test_parts_and_visits_part_the_samples() -> None:
 def test_one_sample_as_those_see_it_that_trained_on_it_and_those_that_did_not() -> None:
     scored = attack(BITS, 0.0)
     at = int(scored["index"][0, 0])
-    mine = {bool(m[i == at]): [] for i, m in zip(scored["index"], scored["member"], strict=True) if at in i}
-    for shown, index, member in zip(exposure(scored), scored["index"], scored["member"], strict=True):
+    mine = {
+        bool(m[i == at]): []
+        for i, m in zip(scored["index"], scored["member"], strict=True)
+        if at in i
+    }
+    for shown, index, member in zip(
+        exposure(scored), scored["index"], scored["member"], strict=True
+    ):
         if at in index:
             mine[bool(member[index == at])].append(shown[index == at])
     found = of_sample(scored, at)
     for side, name in ((True, "trained on it"), (False, "did not")):
         value = found[name]
-        assert (value is None) == (side not in mine) and (value is None or value.value == np.mean(mine[side]))
+        assert (value is None) == (side not in mine) and (
+            value is None or value.value == np.mean(mine[side])
+        )
 
 
 def test_neighbours_are_the_nearest_of_the_pool() -> None:
@@ -221,16 +275,30 @@ def test_it_says_what_the_statistics_say(app: Explorer) -> None:
     for name, leak in (("Base", 1.5), ("RSW, width 3, step 1, low-to-high", 0.5)):
         auc = audit.audit(attack(BITS, leak))["auc"]
         assert f"{name}: test accuracy 0.810 [0.785, 0.835], AUC of LiRA {auc:.3f}." in said
-    assert "In epoch 1 of 6 of a round the window is at ranks 1 to 3 of each class: it holds 30 of the 90" in said
-    assert f"means over {VICTIMS} victims" in said and text(app.offer.cost.value) == "" and not offered(app)
+    assert (
+        "In epoch 1 of 6 of a round the window is at ranks 1 to 3 of each class: it holds 30 of the 90"
+        in said
+    )
+    assert (
+        f"means over {VICTIMS} victims" in said
+        and text(app.offer.cost.value) == ""
+        and not offered(app)
+    )
     app.choose(width=9, step=0)
-    assert "as often as Base does; none of the members" in text(app.says.value) or "% of the members" in app.says.value
+    assert (
+        "as often as Base does; none of the members" in text(app.says.value)
+        or "% of the members" in app.says.value
+    )
 
 
 def test_the_epoch_and_the_rank_move(app: Explorer) -> None:
     before, sample = app.picture.value, app.sample.value
     app.epoch.value = 3
-    assert "ranks 3 to 5" in text(app.says.value) and app.picture.value != before and app.sample.value == sample
+    assert (
+        "ranks 3 to 5" in text(app.says.value)
+        and app.picture.value != before
+        and app.sample.value == sample
+    )
     app.choose(label=4, rank=2)
     members = Pool(BITS).members(0, ranking(BITS), ranking(BITS), "low-to-high")
     at = members[(members["label"] == 4) & (members["rank"] == 1)].iloc[0]
@@ -247,13 +315,17 @@ def test_the_epoch_and_the_rank_move(app: Explorer) -> None:
 
 
 def test_the_sliders_mark_what_is_trained(app: Explorer) -> None:
-    trained = [[label for label, _ in each.options if "●" in label] for each in (app.width, app.step)]
+    trained = [
+        [label for label, _ in each.options if "●" in label] for each in (app.width, app.step)
+    ]
     assert trained == [["● 3"], ["● 1"]]
     app.defence.value = "SWMR"
     assert not any("trained" in label for label, _ in app.width.options) and app.width.value == 3
 
 
-def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(app: Explorer, asked: list[Any]) -> None:
+def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(
+    app: Explorer, asked: list[Any]
+) -> None:
     app.data.value = "images"
     assert "RSW, width 3, step 1, low-to-high: not trained yet" in text(app.says.value)
     assert "Base: test accuracy" in text(app.says.value) and "train" in app.offer.train.description
@@ -265,7 +337,9 @@ def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(app: Explorer, as
 
 
 def test_a_data_set_begins_with_its_own_window(shelf: None) -> None:
-    app = explorer({"bits": BITS, "images": replace(IMAGES, widths=[6, 2])}, "RSW", "low-to-high", "LiRA")
+    app = explorer(
+        {"bits": BITS, "images": replace(IMAGES, widths=[6, 2])}, "RSW", "low-to-high", "LiRA"
+    )
     app.width.value = 6
     app.data.value = "images"
     assert app.width.value == 2
@@ -278,12 +352,21 @@ def test_a_data_set_begins_with_its_own_window(shelf: None) -> None:
     assert set(app.attacks()) == {"Base"} and not app.table.frame.empty
     app.data.value = "bits"
     assert not app.attacks() and app.table.frame.empty  # of this choice, not of the one before
-    assert "scores are not there yet" in text(app.says.value) and app.picture.value == "" and offered(app)
+    assert (
+        "scores are not there yet" in text(app.says.value)
+        and app.picture.value == ""
+        and offered(app)
+    )
 
 
 def test_every_choice_can_be_looked_at(app: Explorer, asked: list[Any]) -> None:
     for data in STUDIES:
-        for name, values in (("defence", ["SWMR"]), ("order", ORDERS), ("attack", ATTACKERS), ("width", [4, 9])):
+        for name, values in (
+            ("defence", ["SWMR"]),
+            ("order", ORDERS),
+            ("attack", ATTACKERS),
+            ("width", [4, 9]),
+        ):
             for value in values:
                 app.choose(data=data, **{name: value})
                 assert app.says.value
@@ -298,7 +381,10 @@ def test_a_click_trains_what_is_missing(own_outputs: Any) -> None:
     )  # scores, dense, two rounds of each
     app.offer.train.click()
     assert text(app.offer.cost.value) == "" and text(app.says.value).count("AUC of Conf") == 2
-    assert app.figure.finding == text(app.says.value) and dict(map(reversed, app.width.options))[3] == "● 3"
+    assert (
+        app.figure.finding == text(app.says.value)
+        and dict(map(reversed, app.width.options))[3] == "● 3"
+    )
     assert "difference" in str(app.table)
 
 
@@ -312,10 +398,16 @@ def test_the_figure_shows_the_same(app: Explorer) -> None:
     heights = [bar.get_height() for bar in visits.containers[0]]
     assert heights == Window(3, 1).visits(len(heights), SHORT)
     moved = [bar.get_height() for bar in visits.containers[-1]]
-    assert moved == Window(3, 1).visits(len(heights), 4) and strip.get_title(loc="left").endswith("low-to-high")
-    members = [Pool(BITS).members(v, ranking(BITS), ranking(BITS), "low-to-high") for v in range(VICTIMS)]
+    assert moved == Window(3, 1).visits(len(heights), 4) and strip.get_title(loc="left").endswith(
+        "low-to-high"
+    )
+    members = [
+        Pool(BITS).members(v, ranking(BITS), ranking(BITS), "low-to-high") for v in range(VICTIMS)
+    ]
     line = next(each for each in exposed.lines if each.get_label() == "Base")
-    np.testing.assert_allclose(line.get_ydata(), [one.value for one in by_rank(attack(BITS, 1.5), members)])
+    np.testing.assert_allclose(
+        line.get_ydata(), [one.value for one in by_rank(attack(BITS, 1.5), members)]
+    )
 
 
 def test_a_move_is_quick_and_leaves_nothing_behind(app: Explorer) -> None:
@@ -333,15 +425,28 @@ def test_an_answer_that_is_stored_is_read_and_drawn_once(work: list[str], app: E
 
 
 def test_every_picture_and_control_is_labelled(app: Explorer) -> None:
-    for control in (app.data, app.defence, app.order, app.attack, app.width, app.step, app.epoch, app.rank, app.label):
+    for control in (
+        app.data,
+        app.defence,
+        app.order,
+        app.attack,
+        app.width,
+        app.step,
+        app.epoch,
+        app.rank,
+        app.label,
+    ):
         assert control.description
-    assert app.picture.value.startswith('<img alt="Base: test accuracy') and 'role="status"' in app.says.value
+    assert (
+        app.picture.value.startswith('<img alt="Base: test accuracy')
+        and 'role="status"' in app.says.value
+    )
     assert app.sample.value.count("alt=") == 1 + NEIGHBOURS
 
 
 def test_looking_at_what_is_stored_needs_no_torch(shelf: None) -> None:
     code = (
-        "import sys; from lib.explore.samples import *; from lib.recipe import *\n"
+        "import sys; from leak_atlas.explore.samples import *; from leak_atlas.recipe import *\n"
         "design = VictimAttacker(400, dev=20, victims=3)\n"
         "setup = Setup(Data('digits-bits', joined=True), design, Model('fc', 16), Schedule(2, 20), 5)\n"
         "of = Samples(setup, Schedule(6, 20), setup.memorization(12, 0.5, Schedule(1, 20)), 3,\n"

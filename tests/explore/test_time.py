@@ -1,4 +1,6 @@
-"""The explorer of training time: where samples are at each epoch, how hard they are; a click alone computes."""
+"""The explorer of training time: where samples are at each epoch, how hard they are; a click alone
+computes.
+"""
 
 import subprocess
 import sys
@@ -11,14 +13,28 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from lib import BadInput, store
-from lib.attacks import signals as scores
-from lib.data import designs, readers
-from lib.data.designs import Role
-from lib.explore.shelf import Shelf
-from lib.explore.time import FINAL, FORMS, LOSS, MOVED, PLANE, RATES, RULES, Explorer, Time, explorer, losses, seen
-from lib.localization import courses, trajectories
-from lib.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup
+from leak_atlas import BadInput
+from leak_atlas.attacks import signals as scores
+from leak_atlas.data import designs, readers
+from leak_atlas.data.designs import Role
+from leak_atlas.engine import store
+from leak_atlas.explore.shelf import Shelf
+from leak_atlas.explore.time import (
+    FINAL,
+    FORMS,
+    LOSS,
+    MOVED,
+    PLANE,
+    RATES,
+    RULES,
+    Explorer,
+    Time,
+    explorer,
+    losses,
+    seen,
+)
+from leak_atlas.localization import courses, trajectories
+from leak_atlas.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup
 from tests.explore.conftest import answered, text
 
 POOL, NETWORKS, JUDGES, EPOCHS = 100, 8, 6, (0, 1, 2, 4)
@@ -26,7 +42,9 @@ ATTACKERS = {"LiRA": LiRA(), "RMIA": RMIA()}
 
 
 def study(data: str = "fashion-mnist-small", **fields: Any) -> Time:
-    network = {"digits-bits": Model("fc", 8), "wordnet-glosses": Model("transformer", 16)}.get(data, Model("cnn2", 2))
+    network = {"digits-bits": Model("fc", 8), "wordnet-glosses": Model("transformer", 16)}.get(
+        data, Model("cnn2", 2)
+    )
     what, design = Data(data, 8 if network.name == "cnn2" else None), RandomHalves(POOL, test=20)
     setup = Setup(what, design, network, Schedule(EPOCHS[-1], 25), NETWORKS)
     return Time(setup, EPOCHS, ATTACKERS, JUDGES, 0.5, **fields)
@@ -45,7 +63,9 @@ def roles(of: Time, row: int, design: Any) -> tuple[np.ndarray, np.ndarray, np.n
 
 
 def put(of: Time, attack: str, leak: float = 3.0) -> None:
-    """Stores what such networks might have said: members are found from the second checkpoint on, hard ones most."""
+    """Stores what such networks might have said: members are found from the second checkpoint on,
+    hard ones most.
+    """
     rng = np.random.default_rng(0)
     hard = np.random.default_rng(1).random(10_000)
     for steps in (of.answers, of.judged):
@@ -53,12 +73,16 @@ def put(of: Time, attack: str, leak: float = 3.0) -> None:
             for signals in each:
                 role, index, labels = roles(of, signals.of.training.row, signals.of.training.design)
                 logits = 0.1 * rng.normal(size=(len(role), 10)).astype(np.float32)
-                logits[np.arange(len(role)), labels] += at * (1 - hard[index] * (role != Role.MEMBER))
+                logits[np.arange(len(role)), labels] += at * (
+                    1 - hard[index] * (role != Role.MEMBER)
+                )
                 arrays = {"logits": logits, "labels": labels, "index": index, "role": role}
                 store.write(signals.key, signals.record(), arrays, {})
     for dealt in (None, 0):
         for at, step in enumerate(of.course(attack, dealt).values()):
-            found = [roles(of, target.training.row, target.training.design) for target in step.targets]
+            found = [
+                roles(of, target.training.row, target.training.design) for target in step.targets
+            ]
             pool = np.isin(found[0][0], (Role.MEMBER, Role.NONMEMBER))
             member = np.stack([role[pool] == Role.MEMBER for role, *_ in found])
             shift = leak * at * hard[found[0][1][pool]] * (dealt is None)
@@ -95,7 +119,9 @@ def test_networks_are_those_of_the_figures() -> None:
 def test_what_is_not_offered_is_named() -> None:
     with pytest.raises(BadInput, match="no attack 'LiR' to look at; did you mean 'LiRA'"):
         explorer(STUDIES, "LiR")
-    with pytest.raises(BadInput, match="no threshold '10 % TPR' to look at; did you mean '10 % FPR'"):
+    with pytest.raises(
+        BadInput, match="no threshold '10 % TPR' to look at; did you mean '10 % FPR'"
+    ):
         explorer(STUDIES, "LiRA", "10 % TPR")
     with pytest.raises(BadInput, match="of which there is no picture"):
         study("wordnet-glosses")
@@ -104,8 +130,13 @@ def test_what_is_not_offered_is_named() -> None:
 # --- the numbers ----------------------------------------------------------------------------------------------------
 
 
-def test_losses_are_means_over_those_who_trained_on_a_sample_and_those_who_did_not(shelf: None) -> None:
-    read = {epoch: [store.read(step.key).arrays for step in each] for epoch, each in IMAGES.answers.items()}
+def test_losses_are_means_over_those_who_trained_on_a_sample_and_those_who_did_not(
+    shelf: None,
+) -> None:
+    read = {
+        epoch: [store.read(step.key).arrays for step in each]
+        for epoch, each in IMAGES.answers.items()
+    }
     index = store.read(IMAGES.course("LiRA")[4].key).arrays["index"]
     found = losses(read, index)
     assert found.shape == (len(EPOCHS), 2, POOL)
@@ -121,7 +152,9 @@ def test_losses_are_means_over_those_who_trained_on_a_sample_and_those_who_did_n
 def test_samples_are_told_apart_as_the_statistics_do(shelf: None) -> None:
     one = seen(IMAGES, Shelf(), "LiRA", "10 % FPR", "counted")
     assert one is not None and one.null is not None
-    course = courses.course({e: store.read(s.key).arrays for e, s in IMAGES.course("LiRA").items()})
+    course = courses.trajectory(
+        {e: store.read(s.key).arrays for e, s in IMAGES.course("LiRA").items()}
+    )
     np.testing.assert_array_equal(one.path, trajectories.plane(course, 0.1))
     assert one.agreement(FINAL, -1) == pytest.approx(1) and one.agreement("memorization", -1) > 0.3
     assert sorted(one.rank(FINAL))[0] >= 0 and one.rank("mean loss").max() <= 1
@@ -140,7 +173,9 @@ def test_it_says_where_samples_are_and_how_far_noise_travels(app: Explorer) -> N
     assert "Epoch 4: LiRA with its threshold at 10 % FPR" in said
     assert f"a mean rate of {one.path[-1, 0].mean():.3f} (FPR)" in said
     assert f"with membership dealt out anew by {trajectories.displacement(one.null):.3f}" in said
-    assert "over the 8 networks" in said and "steps of 0.250, standard errors of up to 0.250" in said
+    assert (
+        "over the 8 networks" in said and "steps of 0.250, standard errors of up to 0.250" in said
+    )
     assert text(app.offer.cost.value) == "" and app.offer.train.layout.display == "none"
     app.choose(colour="mean loss", epoch=0)
     assert "Before training" in text(app.says.value) and "rank by mean loss" in text(app.says.value)
@@ -151,11 +186,15 @@ def test_a_sample_is_chosen_by_its_number_or_from_the_list(app: Explorer) -> Non
     far = [float(label.rpartition(" ")[2]) for label, _ in app.moved.options]
     assert far == sorted(far, reverse=True)
     app.moved.value = app.moved.options[3][1]
-    assert app.sample.value == app.moved.options[3][1] and f"Sample {app.sample.value} of 100" in text(app.card.data)
+    assert app.sample.value == app.moved.options[3][
+        1
+    ] and f"Sample {app.sample.value} of 100" in text(app.card.data)
     before, shown = app.picture.value, {value for _, value in app.moved.options}
     app.sample.value = next(each for each in range(POOL) if each not in shown)
     assert app.moved.value is None and app.picture.value != before
-    assert app.card.data.count("<img") == 1 and app.card.data.count("<tr>") == 1 + len(app.colour.options)
+    assert app.card.data.count("<img") == 1 and app.card.data.count("<tr>") == 1 + len(
+        app.colour.options
+    )
     app.sample.value = 10_000
     assert app.sample.value == POOL - 1
     app.reset.click()
@@ -163,14 +202,20 @@ def test_a_sample_is_chosen_by_its_number_or_from_the_list(app: Explorer) -> Non
 
 
 def test_every_choice_can_be_looked_at(app: Explorer, asked: list[Any]) -> None:
-    for name, values in (("rule", [*RULES][:-3:-1]), ("form", FORMS), ("colour", app.colour.options[::4])):
+    for name, values in (
+        ("rule", [*RULES][:-3:-1]),
+        ("form", FORMS),
+        ("colour", app.colour.options[::4]),
+    ):
         for value in values:
             app.choose(**{name: value})
             assert app.picture.value and app.says.value
     assert not asked
 
 
-def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(app: Explorer, asked: list[Any]) -> None:
+def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(
+    app: Explorer, asked: list[Any]
+) -> None:
     app.attack.value = "RMIA"
     assert "The course of RMIA is not there yet" in text(app.says.value) and app.picture.value == ""
     app.data.value = "bits"
@@ -198,7 +243,9 @@ def test_the_figure_shows_the_same(app: Explorer) -> None:
     assert one is not None
     plane, loss, rates, _ = app.figure.axes
     assert [ax.get_title(loc="left") for ax in (plane, loss, rates)] == [PLANE, LOSS, RATES]
-    np.testing.assert_allclose(np.sort(plane.collections[0].get_offsets()[:, 1]), np.sort((one.path[2] + one.aside)[1]))
+    np.testing.assert_allclose(
+        np.sort(plane.collections[0].get_offsets()[:, 1]), np.sort((one.path[2] + one.aside)[1])
+    )
     np.testing.assert_allclose(loss.lines[-1].get_ydata(), one.loss[:, 1, 5])
     np.testing.assert_allclose(rates.lines[1].get_ydata(), one.path[:, 1].mean(axis=1))
     assert app.figure.finding == text(app.says.value).replace("&#x27;", "'")
@@ -220,23 +267,40 @@ def test_an_answer_that_is_stored_is_read_and_drawn_once(work: list[str], app: E
 
 
 def test_every_picture_and_control_is_labelled(app: Explorer) -> None:
-    for control in (app.data, app.attack, app.rule, app.form, app.colour, app.epoch, app.sample, app.moved):
+    for control in (
+        app.data,
+        app.attack,
+        app.rule,
+        app.form,
+        app.colour,
+        app.epoch,
+        app.sample,
+        app.moved,
+    ):
         assert control.description
-    assert app.picture.value.startswith('<img alt="Epoch 4: LiRA') and 'role="status"' in app.says.value
+    assert (
+        app.picture.value.startswith('<img alt="Epoch 4: LiRA')
+        and 'role="status"' in app.says.value
+    )
 
 
 def test_a_click_trains_what_is_missing(own_outputs: Any) -> None:
     app = explorer({"bits": BITS}, "LiRA")
-    assert f"train {NETWORKS + JUDGES} networks, about" in app.offer.train.description and app.picture.value == ""
+    assert (
+        f"train {NETWORKS + JUDGES} networks, about" in app.offer.train.description
+        and app.picture.value == ""
+    )
     app.offer.train.click()
     assert (
-        text(app.offer.cost.value) == "" and "Epoch 4: LiRA" in text(app.says.value) and "memorization" in app.card.data
+        text(app.offer.cost.value) == ""
+        and "Epoch 4: LiRA" in text(app.says.value)
+        and "memorization" in app.card.data
     )
 
 
 def test_looking_at_what_is_stored_needs_no_torch(shelf: None) -> None:
     code = (
-        "import sys; from lib.explore.time import *; from lib.recipe import *\n"
+        "import sys; from leak_atlas.explore.time import *; from leak_atlas.recipe import *\n"
         "data, design = Data('fashion-mnist-small', 8), RandomHalves(100, test=20)\n"
         "setup = Setup(data, design, Model('cnn2', 2), Schedule(4, 25), 8)\n"
         "app = explorer({'images': Time(setup, (0, 1, 2, 4), {'LiRA': LiRA()}, 6, 0.5)}, 'LiRA')\n"

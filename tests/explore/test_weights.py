@@ -1,4 +1,6 @@
-"""The weight explorer: which weights are selected at any rate, what is stored of it; a click alone computes."""
+"""The weight explorer: which weights are selected at any rate, what is stored of it; a click alone
+computes.
+"""
 
 import base64
 import io
@@ -14,12 +16,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lib import BadInput, audit, lab, selection, store
-from lib.explore.look import percent
-from lib.explore.rewinding import GRID, Ranked, Rewinding, Stored, agree, rows, told
-from lib.explore.weights import NONE, Explorer, explorer, trend
-from lib.localization import score_maps
-from lib.recipe import (
+from leak_atlas import BadInput, audit, lab
+from leak_atlas.engine import selection, store
+from leak_atlas.explore.look import percent
+from leak_atlas.explore.rewinding import GRID, Ranked, Rewinding, Stored, agree, rows, told
+from leak_atlas.explore.weights import NONE, Explorer, explorer, trend
+from leak_atlas.localization import score_maps
+from leak_atlas.recipe import (
     SNIP,
     CrossEntropy,
     Data,
@@ -37,19 +40,35 @@ from lib.recipe import (
 )
 from tests.explore.conftest import answered, offered, text
 
-CRITERIA = {"vulnerability": Vulnerability(), "magnitude": Magnitude(), "SNIP": SNIP(), "chance": Random()}
-SHAPES = {"stem.conv.weight": (8, 1, 3, 3), "stem.norm.weight": (8,), "stage1.0.conv1.weight": (40, 20, 3, 3),
-          "stage1.0.norm1.weight": (40,), "head.fc.weight": (10, 40)}  # fmt: skip
+CRITERIA = {
+    "vulnerability": Vulnerability(),
+    "magnitude": Magnitude(),
+    "SNIP": SNIP(),
+    "chance": Random(),
+}
+SHAPES = {
+    "stem.conv.weight": (8, 1, 3, 3),
+    "stem.norm.weight": (8,),
+    "stage1.0.conv1.weight": (40, 20, 3, 3),
+    "stage1.0.norm1.weight": (40,),
+    "head.fc.weight": (10, 40),
+}
 KINDS = ["conv", "norm", "conv", "norm", "linear"]
 SIZE = sum(int(np.prod(shape)) for shape in SHAPES.values())
-FAVOURITES = {"vulnerability": "head.fc.weight", "magnitude": "stem.norm.weight", "SNIP": "head.fc.weight"}
+FAVOURITES = {
+    "vulnerability": "head.fc.weight",
+    "magnitude": "stem.norm.weight",
+    "SNIP": "head.fc.weight",
+}
 RATES, MODELS, N = [0.001, 0.05], 6, 60
 
 
 def study(models: int = MODELS, **fields: Any) -> Rewinding:
     design = RandomHalves(fields.get("pool", 100), test=20, reference=10)
     network = Model("resnet10", width=fields.get("width", 8))
-    ordinary = Setup(Data(pixels=8), design, network, Schedule(fields.get("epochs", 9), 20), models).trained()
+    ordinary = Setup(
+        Data(pixels=8), design, network, Schedule(fields.get("epochs", 9), 20), models
+    ).trained()
     defences = {"RelaxLoss": RelaxLoss(0.3), "cross-entropy": CrossEntropy()}
     attackers = {"LiRA": LiRA(), "Conf": Threshold()}
     criteria = fields.get("criteria", CRITERIA)
@@ -63,7 +82,10 @@ def maps(seed: int, favourite: str = "") -> dict[str, np.ndarray]:
     """Scores of a model; the favourite tensor's are larger than all others."""
     rng = np.random.default_rng(seed)
     lines = "\n".join(f"{name} {kind}" for name, kind in zip(SHAPES, KINDS, strict=True))
-    found = {name: (rng.random(shape) + (name == favourite)).astype(np.float32) for name, shape in SHAPES.items()}
+    found = {
+        name: (rng.random(shape) + (name == favourite)).astype(np.float32)
+        for name, shape in SHAPES.items()
+    }
     return found | {"scored/kinds": np.frombuffer(lines.encode(), np.uint8)}
 
 
@@ -75,7 +97,10 @@ def put(models: Population, seed: int, leak: float) -> None:
         store.write(step.key, step.record(), {"accuracy_test": rng.normal(0.7, 0.02)}, {})
     member = rng.permuted(np.tile(np.arange(N) < N // 2, (len(models), 1)), axis=1)
     store.write(
-        attack.key, attack.record(), {"scores": rng.normal(size=member.shape) + leak * member, "member": member}, {}
+        attack.key,
+        attack.record(),
+        {"scores": rng.normal(size=member.shape) + leak * member, "member": member},
+        {},
     )
 
 
@@ -104,7 +129,9 @@ def pixels(app: Explorer) -> np.ndarray:
 
 def results(models: Population) -> tuple[list[float], dict[str, np.ndarray]]:
     *signals, attack = STUDY.measured(models)
-    return [float(store.read(s.key).arrays["accuracy_test"]) for s in signals], store.read(attack.key).arrays
+    return [float(store.read(s.key).arrays["accuracy_test"]) for s in signals], store.read(
+        attack.key
+    ).arrays
 
 
 # --- which weights --------------------------------------------------------------------------------------------------
@@ -121,7 +148,10 @@ def test_the_selection_is_that_of_the_training(rate: float) -> None:
 def test_a_favourite_tensor_is_taken_first() -> None:
     own = Ranked(maps(0, "head.fc.weight"))
     assert own.size == SIZE
-    half, whole = own.shares(200 / SIZE), {each.of: each for each in own.shares(800 / SIZE, by_kind=True)}
+    half, whole = (
+        own.shares(200 / SIZE),
+        {each.of: each for each in own.shares(800 / SIZE, by_kind=True)},
+    )
     assert [each.selected for each in half] == [0, 0, 0, 0, 200]
     assert whole["linear"].share == 1 and sum(each.selected for each in whole.values()) == 800
 
@@ -149,7 +179,9 @@ def test_random_scores_stay_within_chance() -> None:
     for seed in range(100):
         own = Ranked(maps(seed))
         low, high = own.chance(0.1)
-        inside += [a <= each.share <= b for a, b, each in zip(low, high, own.shares(0.1), strict=True)]
+        inside += [
+            a <= each.share <= b for a, b, each in zip(low, high, own.shares(0.1), strict=True)
+        ]
     assert 0.94 <= np.mean(inside) < 1
 
 
@@ -160,7 +192,9 @@ def test_the_table_adds_up(shelf: None) -> None:
     for column in ("of all weights, %", "of A's selection, %", "of B's selection, %"):
         assert sum(row[column] for row in found) == pytest.approx(100)
     own = Ranked(maps(1, "head.fc.weight"))
-    assert [row["A selects of it, %"] for row in found] == [100 * each.share for each in own.shares(0.05, by_kind=True)]
+    assert [row["A selects of it, %"] for row in found] == [
+        100 * each.share for each in own.shares(0.05, by_kind=True)
+    ]
 
 
 # --- the app --------------------------------------------------------------------------------------------------------
@@ -177,9 +211,15 @@ def test_it_says_what_the_statistics_say(app: Explorer) -> None:
         accuracy, attack = results(models)
         auc = audit.audit(attack, design_effect=STUDY.attackers["LiRA"].crossing)["auc"]
         assert f"{start}test accuracy {audit.over(accuracy):.3f}, attack AUC {auc:.3f}" in said
-    assert f"Of its {round(0.05 * SIZE)} weights 100 % are linear; it takes the most of head.fc, 96.5 %" in said
+    assert (
+        f"Of its {round(0.05 * SIZE)} weights 100 % are linear; it takes the most of head.fc, 96.5 %"
+        in said
+    )
     given = ((0, "vulnerability"), (10, "magnitude"))
-    one, other = (selection.highest(score_maps.maps(maps(seed, FAVOURITES[name])), 0.05) for seed, name in given)
+    one, other = (
+        selection.highest(score_maps.maps(maps(seed, FAVOURITES[name])), 0.05)
+        for seed, name in given
+    )
     both = sum((one[name] & other[name]).sum() for name in SHAPES) / round(0.05 * SIZE)
     assert f"A and B have {percent(both)} of their weights in common; by chance " in said
 
@@ -189,28 +229,42 @@ def test_the_slider_marks_what_is_trained(app: Explorer) -> None:
     assert [rate for _, rate in app.rate.options] == sorted({*GRID, 0.0123})
     assert [label for label in labels if "●" in label] == ["● 0.1 %", "● 5 %"]
     app.scores["A"].value = "magnitude"
-    assert [label for label, _ in app.rate.options if "●" in label] == ["● 5 %"] and app.rate.value == 0.05
+    assert [label for label, _ in app.rate.options if "●" in label] == [
+        "● 5 %"
+    ] and app.rate.value == 0.05
 
 
 def test_where_the_weights_sit_is_shown_at_every_rate(app: Explorer, asked: list[Any]) -> None:
     for rate in (GRID[0], 0.0123, GRID[-1]):
         app.rate.value = rate
         said = text(app.says.value)
-        assert said.count(f"at {percent(rate)}: what comes of rewinding these weights is not trained yet") == 2
-        assert f"Of its {round(rate * SIZE):,} weights" in said and f"r = {percent(rate)}" in app.cells.value
+        assert (
+            said.count(
+                f"at {percent(rate)}: what comes of rewinding these weights is not trained yet"
+            )
+            == 2
+        )
+        assert (
+            f"Of its {round(rate * SIZE):,} weights" in said
+            and f"r = {percent(rate)}" in app.cells.value
+        )
     assert not asked and not list(store.listing("Train"))
 
 
 def test_every_score_and_model_can_be_looked_at(app: Explorer) -> None:
     seen = set()
-    for name, model in [(name, 0) for name in CRITERIA] + [("chance", model) for model in range(1, MODELS)]:
+    for name, model in [(name, 0) for name in CRITERIA] + [
+        ("chance", model) for model in range(1, MODELS)
+    ]:
         app.scores["A"].value, app.model.value = name, model
         seen.add(app.cells.value)
         assert f"A ({name}) at 5 %" in text(app.says.value)
     assert len(seen) == len(CRITERIA) + MODELS - 1
     app.scores["B"].value = NONE
     assert (
-        "B (" not in text(app.says.value) and "in common" not in app.says.value and "B selects" not in app.cells.value
+        "B (" not in text(app.says.value)
+        and "in common" not in app.says.value
+        and "B selects" not in app.cells.value
     )
 
 
@@ -218,9 +272,12 @@ def test_what_is_there_costs_nothing(app: Explorer) -> None:
     assert text(app.offer.cost.value).strip() == "" and not offered(app)
 
 
-def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(app: Explorer, asked: list[Any]) -> None:
+def test_what_is_missing_says_its_cost_and_a_click_asks_for_it(
+    app: Explorer, asked: list[Any]
+) -> None:
     app.rate.value = 0.02
-    assert "train 18 networks, about" in app.offer.train.description  # nothing of `put` is a training
+    # nothing of `put` is a training
+    assert "train 18 networks, about" in app.offer.train.description
     app.scores["B"].value = NONE
     assert offered(app) and not app.offer.train.disabled
     app.offer.train.click()
@@ -241,7 +298,10 @@ def test_a_damaged_result_is_missing(shelf: None) -> None:
     step = STUDY.measured(STUDY.rewound("vulnerability", 0.05))[1]
     (store.folder(step.key) / store.ARRAYS).write_bytes(b"")
     app = explorer(STUDY, "vulnerability", None, 0.05)
-    assert "A (vulnerability) at 5 %: what comes of rewinding these weights is not trained yet" in text(app.says.value)
+    assert (
+        "A (vulnerability) at 5 %: what comes of rewinding these weights is not trained yet"
+        in text(app.says.value)
+    )
     assert offered(app)
 
 
@@ -265,7 +325,9 @@ def test_a_click_trains_what_is_missing(own_outputs: Any) -> None:
         and not list(store.listing())
     )
     app.offer.train.click()
-    assert text(app.offer.cost.value).strip() == "" and text(app.says.value).count("attack AUC") == 4
+    assert (
+        text(app.offer.cost.value).strip() == "" and text(app.says.value).count("attack AUC") == 4
+    )
     assert "● 10 %" in [label for label, _ in app.rate.options]
     app.rate.value = 0.2
     assert "train 12 networks, about" in app.offer.train.description
@@ -306,14 +368,23 @@ def test_the_figure_shows_the_same(app: Explorer) -> None:
     np.testing.assert_allclose(own.get_ydata(), [np.mean(values) for values, _ in found])
     own = next(line for line in auc.lines if line.get_label() == "A: vulnerability")
     alone = explorer(STUDY, "vulnerability", None, 0.05, RATES).figure.axes[0].lines
-    assert list(next(line for line in alone if line.get_label() == "A: vulnerability").get_xdata()) == RATES
+    assert (
+        list(next(line for line in alone if line.get_label() == "A: vulnerability").get_xdata())
+        == RATES
+    )
     areas = [audit.auc(attack["scores"], attack["member"]).mean() for _, attack in found]
     np.testing.assert_allclose(own.get_ydata(), areas)
     for ax, favourite, seed in ((first, "head.fc.weight", 0), (second, "stem.norm.weight", 10)):
-        shares = {i: each.share for i, each in enumerate(Ranked(maps(seed, favourite)).shares(0.05))}
+        shares = {
+            i: each.share for i, each in enumerate(Ranked(maps(seed, favourite)).shares(0.05))
+        }
         marks = [line for line in ax.lines if not line.get_clip_on()]
-        drawn = {x: y for line in marks for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}
-        assert {x: y for x, y in drawn.items() if y > 1e-3} == {x: y for x, y in shares.items() if y}
+        drawn = {
+            x: y for line in marks for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
+        }
+        assert {x: y for x, y in drawn.items() if y > 1e-3} == {
+            x: y for x, y in shares.items() if y
+        }
         assert len(drawn) == len(SHAPES)
     assert fig.finding == " ".join(text(app.says.value).split())
 
@@ -323,7 +394,9 @@ def test_what_moves_is_laid_over_what_stays(app: Explorer) -> None:
     for rate in (0.02, 0.05):
         app.rate.value = rate
         buffer = io.BytesIO()
-        explorer(STUDY, "vulnerability", "magnitude", rate, [0.0123, 0.05]).figure.savefig(buffer, format="png")
+        explorer(STUDY, "vulnerability", "magnitude", rate, [0.0123, 0.05]).figure.savefig(
+            buffer, format="png"
+        )
         whole = np.asarray(Image.open(buffer).convert("RGB")).astype(int)
         differs = np.abs(pixels(app).astype(int) - whole).max(axis=2) > 40
         assert whole.shape == pixels(app).shape and differs.mean() < 0.002
@@ -334,7 +407,9 @@ def test_the_trend_is_the_mean_over_the_models(shelf: None) -> None:
     assert fig.finding == "At r = 5 %, 2 of 3 scores reach deepest into linear weights"
     linear = fig.axes[[ax.get_title(loc="left") for ax in fig.axes].index("linear")]
     shares = [
-        {e.of: e.share for e in Ranked(maps(j, "head.fc.weight")).shares(0.05, by_kind=True)}["linear"]
+        {e.of: e.share for e in Ranked(maps(j, "head.fc.weight")).shares(0.05, by_kind=True)}[
+            "linear"
+        ]
         for j in range(MODELS)
     ]
     assert any(np.isclose(np.mean(shares), line.get_ydata()[-1]) for line in linear.lines)
@@ -344,7 +419,9 @@ def test_what_is_not_there_is_named(shelf: None) -> None:
     with pytest.raises(BadInput, match="no score 'magnitud' to look at; did you mean 'magnitude'"):
         explorer(STUDY, "magnitud", None, 0.05)
     store.discard(STUDY.scores("SNIP")[0].key)
-    with pytest.raises(BadInput, match=r"B \(SNIP\) is not stored. Hand the explorer's steps to lab.realize first"):
+    with pytest.raises(
+        BadInput, match=r"B \(SNIP\) is not stored. Hand the explorer's steps to lab.realize first"
+    ):
         _ = explorer(STUDY, "magnitude", "SNIP", 0.05).figure
     with pytest.raises(BadInput, match=r"SNIP is not stored: hand"):
         trend(STUDY, 0.05)

@@ -1,10 +1,11 @@
-"""A Dask preload for tests: a disk that takes few entries and no more, and a log of the jobs that were begun."""
+"""A disk that takes few entries and no more, and a log of the jobs that were begun."""
 
 import errno
 import os
+from collections.abc import Callable
 
-from lib import paths, store
-from lib.lab import jobs
+from leak_atlas.engine import paths, store
+from leak_atlas.lab import jobs
 
 ROOM = 4
 sync, run = os.fsync, jobs.run
@@ -23,5 +24,8 @@ def noted(job):
     return run(job)
 
 
-def dask_setup(worker) -> None:
-    os.fsync, jobs.run, store.LONG = fsync, noted, 0.0  # each entry is waited for
+def narrowed(setting: Callable[[object, str, object], None] = setattr) -> None:
+    """Here, or in the process from which workers are forked."""
+    setting(os, "fsync", fsync)
+    setting(jobs, "run", noted)
+    setting(store, "LONG", 0.0)  # each entry is waited for

@@ -1,6 +1,8 @@
-"""What users mistype and what others may have made to do harm: each is one clear line, exit code 2, and leaves nothing.
+"""What users mistype and what others may have made to do harm: each is one clear line, exit code 2,
+and leaves nothing.
 
-A case is a command line in a folder of its own, where some files lie; `{here}` stands for that folder.
+A case is a command line in a folder of its own, where some files lie; `{here}` stands for that
+folder.
 """
 
 import json
@@ -14,28 +16,24 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-import numpy as np
 import pytest
 
-import lib.audit.__main__
-import lib.data.__main__
-import lib.lab.__main__
-import lib.report.__main__
-from lib import LINE, BadInput, batch, files, one_line, paths, store
-from lib.command import UNREAD, command
-from lib.lab import cluster, prices
-from lib.lab.exchange import dump, pack, unpack
-from lib.lab.plans import plan
-from lib.recipe import Augment, Data, Model, RandomHalves, Schedule, Setup, Signals
+import leak_atlas.audit.__main__
+import leak_atlas.data.__main__
+import leak_atlas.report.__main__
+from leak_atlas import LINE, BadInput, one_line
+from leak_atlas.engine import files, paths
+from leak_atlas.engine.command import UNREAD, command
+from leak_atlas.lab import cluster, prices
+from leak_atlas.recipe import Augment, Data, Model, Schedule
+from leak_atlas.report import batch, ledger
 
 MAINS = {
     "batch": batch.main,
-    "lab": lib.lab.__main__.main,
-    "data": lib.data.__main__.main,
-    "report": lib.report.__main__.main,
-    "audit": lib.audit.__main__.main,
+    "data": leak_atlas.data.__main__.main,
+    "report": leak_atlas.report.__main__.main,
+    "audit": leak_atlas.audit.__main__.main,
 }
 OWN01 = "layers/own01_direction_or_length"
 
@@ -54,19 +52,29 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refused(
-    line: str, words: str, capsys: pytest.CaptureFixture[str], here: Path, main: Callable[..., int] | None = None
+    line: str,
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+    here: Path,
+    main: Callable[..., int] | None = None,
 ) -> None:
     """One line with these words, exit code 2, and nothing new on the disk."""
-    name, *arguments = [part.replace("{here}", str(here)).replace("{empty}", "") for part in line.split()]
+    name, *arguments = [
+        part.replace("{here}", str(here)).replace("{empty}", "") for part in line.split()
+    ]
     before = everything(here)
     assert (main or MAINS[name])(arguments) == 2
     said = capsys.readouterr()
     *warnings, error = said.err.strip().splitlines()
     assert error.startswith(("leak atlas: ", "failed: ")) and words in error, error
-    assert len(error) <= LINE + 100 and all(len(each) <= LINE + 100 for each in warnings), "a line is short"
+    assert len(error) <= LINE + 100 and all(len(each) <= LINE + 100 for each in warnings), (
+        "a line is short"
+    )
     assert "Traceback" not in said.err and len(warnings) <= 1
     new = everything(here).keys() - before.keys()
-    assert not {each for each in new if "/runs/" not in each and not each.endswith("index.html")}, "nothing is left"
+    assert not {each for each in new if "/runs/" not in each and not each.endswith("index.html")}, (
+        "nothing is left"
+    )
 
 
 # ---------------------------------------------------------------- command lines
@@ -98,31 +106,11 @@ LINES = [
     ("batch --workers", "expected one argument"),
     ("batch --slurm --pbs", "not allowed with"),
     ("batch --jobs 0 --plan", "--jobs takes at least 1"),
-    ("batch --gpus-per-job -1 --plan", "--gpus-per-job takes at least 0"),
     ("batch -p", "expected one argument"),
     ("batch -p epochs --plan", "-p takes name=value"),
     ("batch -p =3 --plan", "no chosen notebook has a parameter ''"),
     ("batch -p epoch=3 --plan", "did you mean 'epochs'"),
     ("batch -p epochs=1 -p epochs=2 --plan", "-p gives epochs twice"),
-    ("lab", "the following arguments are required"),
-    ("lab nonsense", "invalid choice"),
-    ("lab plan --profile quik", "did you mean 'quick'"),
-    ("lab plan --only {empty}", "an empty pattern"),
-    ("lab plan --only nothing", "no notebook matches"),
-    ("lab plan --only tables/nothing", "no notebook matches"),
-    ("lab run", "the following arguments are required"),
-    ("lab run missing.json", "cannot read missing.json: No such file"),
-    ("lab run {here}", "not a file"),
-    ("lab run /dev/zero", "cannot read /dev/zero: not a file"),
-    ("lab run " + 300 * "long/", "cannot read"),
-    ("lab collect", "the following arguments are required"),
-    ("lab collect missing", "No such file"),
-    ("lab collect /dev/zero", "not a file"),
-    ("lab collect {here}", "there are no parts"),
-    ("lab why", "the following arguments are required"),
-    ("lab why {empty}", "not a file"),
-    ("lab why passwd", "no stored step begins with 'passwd'"),
-    ("lab why " + 64 * "0", "no stored step begins with"),
     ("data nonsense", "invalid choice"),
     ("data get", "the following arguments are required"),
     ("data get cifar11", "did you mean 'cifar10'"),
@@ -138,7 +126,9 @@ LINES = [
 
 
 @pytest.mark.parametrize(("line", "words"), LINES)
-def test_a_command_line_is_answered(line: str, words: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_line_is_answered(
+    line: str, words: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     refused(line, words, capsys, here)
 
 
@@ -158,13 +148,22 @@ def test_a_variable_is_answered(
     variable: str, value: str, words: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setenv(variable, value)
-    line = "data list" if variable.endswith("DATA") else f"batch --profile smoke --plan --only {OWN01}"
+    line = (
+        "data list" if variable.endswith("DATA") else f"batch --profile smoke --plan --only {OWN01}"
+    )
     refused(line, words, capsys, here)
 
 
-def test_a_scheduler_in_the_environment_is_asked(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_a_scheduler_in_the_environment_is_asked(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://nowhere.invalid:1")
-    refused(f"batch --profile smoke --plan --only {OWN01}", "no Dask scheduler answers at tcp://nowhere", capsys, here)
+    refused(
+        f"batch --profile smoke --plan --only {OWN01}",
+        "no Dask scheduler answers at tcp://nowhere",
+        capsys,
+        here,
+    )
 
 
 @pytest.mark.parametrize("variable", ["LEAK_ATLAS_STORE", "LEAK_ATLAS_OUTPUTS"])
@@ -253,8 +252,8 @@ augment = 0
 pairs = 2
 
 # %%
-from lib import lab
-from lib.recipe import Augment, Data, Halves, Model, Schedule, Setup
+from leak_atlas import lab
+from leak_atlas.recipe import Augment, Data, Halves, Model, Schedule, Setup
 
 schedule = Schedule(epochs, batch, lr=lr, augment=Augment(augment) if augment else None)
 lab.realize(Setup(Data(data, pixels), Halves(80, test=40), Model(model, width), schedule, pairs).pairs())
@@ -290,6 +289,7 @@ def test_a_file_of_parameters_is_answered(
         ("lr=1e999", "lr takes float"),
         ("lr=null", "Schedule.lr takes float"),
         ("width=0", "Model.width takes 1 or more"),
+        ("width=100000000", "resnet10 cannot be built with these sizes"),
         ("pixels=29", "Data.pixels cannot be 29"),
         ("model=\x1b[31m", "Model.name"),
         ("data=../../etc/passwd", "data"),
@@ -301,12 +301,16 @@ def test_a_parameter_at_the_shell_is_answered(
     refused(f"batch --profile odd --plan -p {pair}", words, capsys, here)
 
 
-def test_what_a_profile_would_pass_over_is_named(odd: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, words in (("onee.yaml", "did you mean 'odd/one.yaml'"), ("one.yml", "belongs to no notebook")):
+def test_what_a_profile_would_pass_over_is_named(
+    odd: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, words in (
+        ("onee.yaml", "did you mean 'odd/one.yaml'"),
+        ("one.yml", "belongs to no notebook"),
+    ):
         other = odd.with_name(name)
         other.write_text("lr: 1.0")
         refused("batch --profile odd --plan", words, capsys, here)
-        refused("lab plan --profile odd", words, capsys, here)
         other.unlink()
     odd.symlink_to("nowhere")
     refused("batch --profile odd --plan", "a link to a file that is not there", capsys, here)
@@ -322,10 +326,26 @@ NOTEBOOKS = [
     ("# %%\n1", "needs a cell of text"),
     ("# %% [markdown]\n# # T\n\n# %%\n1", "exactly one cell tagged 'parameters'"),
     ('# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = 1\na = 2', "gives a name twice"),
-    ('# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = b', "takes one 'name = literal' a line"),
-    ('# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = = 1', "takes one 'name = literal' a line"),
-    ('# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\nprint(1)', "takes one 'name = literal' a line"),
-    ('# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = 1\n\n# %%\n1 / 0', "ZeroDivisionError"),
+    (
+        '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = b',
+        "takes one 'name = literal' a line",
+    ),
+    (
+        '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = = 1',
+        "takes one 'name = literal' a line",
+    ),
+    (
+        '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\nprint(1)',
+        "takes one 'name = literal' a line",
+    ),
+    (
+        '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = 1\n\n# %%\n1 / 0',
+        "ZeroDivisionError",
+    ),
+    (
+        '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = 1\n\n# %%\nimport sys\nsys.exit(3)',
+        "SystemExit: 3",
+    ),
     (b"# %%\n# \xff", "is not UTF-8"),
 ]
 
@@ -372,84 +392,28 @@ def test_a_recipe_names_the_field_that_cannot_be(make: Callable[[], object], wor
         make()
 
 
-# ---------------------------------------------------------------- plans
+# ---------------------------------------------------------------- where models are trained
 
-CHAIN = Setup(Data(pixels=8), RandomHalves(40, test=20), Model("resnet10", width=2), Schedule(1, 32), 2).trained()
-
-
-def plan_of(**changes: Any) -> str:
-    made = dump(plan([CHAIN.signals()])) | changes
-    return json.dumps({name: value for name, value in made.items() if value is not None})
-
-
-def changed_recipe(**changes: Any) -> str:
-    made = dump(plan([CHAIN.signals()]))
-    made["recipes"][made["wanted"][0]] |= changes
-    return json.dumps(made)
-
-
-PLANS = [
-    ("", "is not JSON"),
-    ("{", "is not JSON"),
-    ("[]", "takes PlanFile"),
-    ("null", "takes PlanFile"),
-    ("{}", "lacks the field 'format'"),
-    (plan_of(format=2), "format takes 1, not '2'"),
-    (plan_of(format="1"), "format takes 1"),
-    (plan_of(format=None), "lacks the field 'format'"),
-    (plan_of(wanted=None), "lacks the field 'wanted'"),
-    (plan_of(wanted="all"), "wanted takes list"),
-    (plan_of(wanted=[1]), "wanted: 0 takes str"),
-    (plan_of(wanted=["passwd"]), "holds a recipe that cannot be read"),
-    (plan_of(recipes=[]), "recipes takes dict"),
-    (plan_of(recipes={}), "holds a recipe that cannot be read"),
-    (plan_of(extra=1), "unknown field 'extra'"),
-    (changed_recipe(kind="Passwd"), "'Passwd' of revision 1 is unknown"),
-    (changed_recipe(kind=None), "'None' of revision 1 is unknown"),
-    (changed_recipe(revision=99), "of revision 99 is unknown"),
-    (changed_recipe(seed=5), "has another key here"),
-    (changed_recipe(nonsense=5), "holds a recipe that cannot be read"),
-    (changed_recipe(row="x"), "Train.row takes int"),
-    (changed_recipe(schedule={"kind": "Schedule", "epochs": -1}), "Schedule.epochs takes 1 or more"),
-    (changed_recipe(parent={"step": dump(plan([CHAIN]))["wanted"][0]}), "cannot be read: RecursionError"),
-    ('{"format": 1, "format": 1}', "'format' stands there twice"),
-    ('{"format": 1, "wanted": ' + 100_000 * "[" + 100_000 * "]" + "}", "nested more than 100 levels deep"),
-    ('{"format": ' + 5000 * "9" + "}", "is not JSON"),
-    (b"\xff\xfe", "is not UTF-8"),
-    (b"PK\x03\x04", "is not JSON"),
-]
-
-
-@pytest.mark.parametrize(("content", "words"), PLANS, ids=lambda case: repr(case)[-40:])
-def test_a_plan_is_answered(content: str | bytes, words: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (here / "plan.json").write_bytes(content if isinstance(content, bytes) else content.encode())
-    for verb in ("run", "why"):
-        refused(f"lab {verb} plan.json", words, capsys, here)
-
-
+PLAN = f"batch --profile smoke --plan --only {OWN01}"
 PLACES = [
-    ("lab run plan.json --part-mb 0", "--part-mb takes more than 0"),
-    ("lab run plan.json --part-mb nan", "--part-mb takes more than 0"),
-    ("lab run plan.json --part-mb inf", "--part-mb takes more than 0"),
-    ("lab run plan.json --part-mb big", "invalid float value"),
-    ("lab run plan.json --pack plan.json", "cannot write to plan.json"),
-    ("lab run plan.json --pack plan.json/below", "cannot write to plan.json/below"),
-    ("lab run plan.json --pack /dev/null", "cannot write to /dev/null"),
-    ("lab run plan.json --scheduler tcp://127.0.0.1:1", "no Dask scheduler answers at tcp://127.0.0.1:1"),
-    ("lab run plan.json --scheduler nonsense://", "no Dask scheduler answers at nonsense://"),
-    ("lab run plan.json --scheduler 127.0.0.1:99999", "no Dask scheduler answers at"),
-    ("lab run plan.json --slurm", "no command 'sbatch' here"),
-    ("lab run plan.json --pbs --jobs 0", "--jobs takes at least 1"),
-    (f"lab plan --profile smoke --only {OWN01} --out plan.json/below", "plan.json"),
-    (f"lab plan --profile smoke --only {OWN01} --out {{here}}", "Is a directory"),
-    (f"lab plan --profile smoke --only {OWN01} --out missing/plan.json", "No such file"),
+    ("--scheduler tcp://127.0.0.1:1", "no Dask scheduler answers at tcp://127.0.0.1:1"),
+    ("--scheduler nonsense://", "no Dask scheduler answers at nonsense://"),
+    ("--scheduler 127.0.0.1:99999", "no Dask scheduler answers at"),
+    ("--pbs --jobs 0", "--jobs takes at least 1"),
 ]
 
 
-@pytest.mark.parametrize(("line", "words"), PLACES)
-def test_a_place_is_answered(line: str, words: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (here / "plan.json").write_text(plan_of())
-    refused(line, words, capsys, here)
+@pytest.mark.parametrize(("options", "words"), PLACES)
+def test_a_place_is_answered(
+    options: str, words: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(f"{PLAN} {options}", words, capsys, here)
+
+
+def test_a_queue_that_is_not_here_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused(
+        f"batch --profile smoke --only {OWN01} --slurm", "no command 'sbatch' here", capsys, here
+    )
 
 
 @pytest.fixture(params=["a web server", "nobody who speaks"])
@@ -469,167 +433,61 @@ def stranger(request: pytest.FixtureRequest) -> Iterator[int]:
             yield server.getsockname()[1]
 
 
-def test_an_address_where_no_scheduler_is_is_named_in_time(stranger: int, here: Path, capsys: Any) -> None:
-    (here / "plan.json").write_text(plan_of())
-    begun = time.monotonic()
-    refused(f"lab run plan.json --scheduler tcp://127.0.0.1:{stranger}", "no Dask scheduler answers", capsys, here)
-    assert time.monotonic() - begun < 15  # twenty times what it is told to wait, on a busy machine
-
-
-# ---------------------------------------------------------------- parts
-
-STEP = Signals(CHAIN[0])
-
-
-@pytest.fixture
-def packed(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A part with one result, packed elsewhere."""
-    with monkeypatch.context() as patch:
-        patch.setenv("LEAK_ATLAS_STORE", str(here / "there"))
-        store.write(STEP.key, STEP.record(), {"x": np.zeros(3)}, {})
-        assert pack([STEP.key], here / "packed", 15) == 1
-    return here / "packed/part-000.zip"
-
-
-def written(path: Path, *members: tuple[ZipInfo | str, bytes], **how: Any) -> None:
-    with ZipFile(path, "w", **how) as part:
-        for info, blob in members:
-            part.writestr(info, blob)
-
-
-def part_with(path: Path, found: dict[str, bytes], key: str = STEP.key) -> None:
-    written(path, *[(f"{key}/{name}", blob) for name, blob in found.items()])
-
-
-def sealed(head: dict[str, Any], arrays: bytes) -> dict[str, bytes]:
-    """An entry as `store.write` makes it, whatever stands in it."""
-    import hashlib
-
-    text = json.dumps(head | {"sha256": hashlib.sha256(arrays).hexdigest(), "seal": store.BLANK})
-    return {
-        store.ARRAYS: arrays,
-        store.ENTRY: text.replace(store.BLANK, hashlib.sha256(text.encode()).hexdigest()).encode(),
-    }
-
-
-def spoil(how: str, path: Path) -> None:
-    """Makes of a good part one that does harm."""
-    key, good = next(unpack(path))
-    head, arrays = json.loads(good[store.ENTRY]), good[store.ARRAYS]
-    bare = {name: head[name] for name in ("key", "record", "meta", "names")}
-    first, whole = f"{key}/{store.ARRAYS}", path.read_bytes()
-    match how:
-        case "not a zip":
-            path.write_bytes(b"PK\x03\x04" + bytes(600))
-        case "empty":
-            path.write_bytes(b"")
-        case "cut":
-            path.write_bytes(whole[:-30])
-        case "compressed":
-            written(path, (first, bytes(2**26)), compression=ZIP_DEFLATED)
-        case "encrypted":
-            place = whole.index(b"PK\x01\x02") + 8
-            path.write_bytes(whole[:place] + b"\x01" + whole[place + 1 :])
-        case "a size that lies" | "a size beyond the limit":
-            place = whole.index(b"PK\x01\x02") + 24
-            size = (2**31 if how.endswith("limit") else len(arrays) + 1).to_bytes(4, "little")
-            path.write_bytes(whole[:place] + size + whole[place + 4 :])
-        case "another byte":
-            path.write_bytes(whole.replace(arrays, arrays[:-1] + b"x"))
-        case "a head of brackets":
-            part_with(path, {store.ARRAYS: arrays, store.ENTRY: 100_000 * b"["})
-        case "more than results":
-            with ZipFile(path, "a") as part:
-                part.writestr("passwd", b"")
-        case "half a result":
-            written(path, (first, arrays))
-        case "a file twice":
-            with ZipFile(path, "a") as part, pytest.warns(UserWarning, match="Duplicate name"):
-                part.writestr(first, arrays)
-        case "a link":
-            info = ZipInfo(first)
-            info.external_attr = 0o120777 << 16
-            written(path, (info, b"/etc/passwd"), (f"{key}/{store.ENTRY}", good[store.ENTRY]))
-        case "a folder":
-            written(path, (f"{key}/", b""))
-        case "a key that is a name" | "a key that is a path":
-            part_with(path, good, "passwd" if how.endswith("name") else "../../x")
-        case "another file":
-            written(path, (f"{key}/passwd", b""))
-        case "another key":
-            part_with(path, sealed(bare | {"key": 64 * "a"}, arrays), 64 * "a")
-        case "another recipe":
-            part_with(path, sealed(bare | {"record": bare["record"] | {"views": 2}}, arrays))
-        case "an unknown kind":
-            part_with(path, sealed(bare | {"record": {"kind": "Passwd"}}, arrays))
-        case "no step":
-            part_with(path, sealed(bare | {"record": {"kind": "Schedule"}}, arrays))
-        case "no kind":
-            part_with(path, sealed(bare | {"record": {}}, arrays))
-        case "another revision":
-            part_with(path, sealed(bare | {"record": bare["record"] | {"revision": 99}}, arrays))
-        case "no seal":
-            unsealed = {name: value for name, value in head.items() if name != "seal"}
-            part_with(path, good | {store.ENTRY: json.dumps(unsealed).encode()})
-        case "a broken seal":
-            part_with(path, good | {store.ENTRY: good[store.ENTRY].replace(b'"meta": {}', b'"meta": {"a": 1}')})
-        case "other arrays":
-            part_with(path, good | {store.ARRAYS: arrays[:-1] + b"x"})
-        case "no arrays":
-            part_with(path, sealed(bare, b"\xff" * 16))
-        case "other names":
-            part_with(path, sealed(bare | {"names": ["passwd"]}, arrays))
-        case "names that are none":
-            part_with(path, sealed(bare | {"names": 5}, arrays))
-        case _:
-            raise AssertionError(how)
-
-
-HARM = [
-    ("not a zip", "cannot take"), ("empty", "cannot take"), ("cut", "cannot take"), ("encrypted", "is encrypted"),
-    ("compressed", "is compressed, or larger than 1024 MB"), ("a size beyond the limit", "or larger than 1024 MB"),
-    ("a size that lies", "is compressed"), ("another byte", "Bad CRC-32"), ("a head of brackets", "nested more than"),
-    ("more than results", "'passwd' is no file of a result"), ("half a result", "is half a result"),
-    ("a file twice", "is no file of a result"), ("a link", "digest mismatch"), ("a folder", "is no file of a result"),
-    ("a key that is a name", "'passwd/arrays.safetensors' is no file of a result"),
-    ("a key that is a path", "'../../x/arrays.safetensors' is no file of a result"),
-    ("another file", "passwd' is no file of a result"), ("another key", "is not the key of its recipe"),
-    ("another recipe", "is not the key of its recipe"), ("an unknown kind", "does not know"),
-    ("no step", "does not know"), ("no kind", "does not know"), ("another revision", "does not know"),
-    ("no seal", "has no seal"), ("a broken seal", "digest mismatch"), ("other arrays", "digest mismatch"),
-    ("no arrays", "is corrupt"), ("other names", "is corrupt"), ("names that are none", "is corrupt"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("how", "words"), HARM)
-def test_a_part_that_does_harm_is_refused_by_name_with_all_that_came_along(
-    how: str, words: str, packed: Path, here: Path, capsys: pytest.CaptureFixture[str]
+def test_an_address_where_no_scheduler_is_is_named_in_time(
+    stranger: int, here: Path, capsys: Any
 ) -> None:
-    good = packed.with_name("a-good-one.zip")
-    good.write_bytes(packed.read_bytes())
-    spoil(how, packed)
-    refused("lab collect packed", words, capsys, here)
-    assert not list(store.listing())
-    packed.unlink()
-    assert MAINS["lab"](["collect", "packed"]) == 0 and store.has(STEP.key)
+    begun = time.monotonic()
+    refused(
+        f"{PLAN} --scheduler tcp://127.0.0.1:{stranger}", "no Dask scheduler answers", capsys, here
+    )
+    assert time.monotonic() - begun < 15  # twenty times what it is told to wait, on a busy machine
 
 
 # ---------------------------------------------------------------- what a run has left
 
 EXECUTED = '{"notebook": "odd/one", "title": "Odd", "status": "executed"}'
+CLAIM = dict.fromkeys(("name", "text", "quantity", "rule", "paper", "control"), "x") | {
+    "verdict": "holds",
+    "n": 3,
+}
+CLAIM |= {"value": 0.5, "low": 0.4, "high": None}
+
+
+def judged(**changes: Any) -> dict[str, str | bytes]:
+    """A run's files, with a claim as another version of the library may have written it."""
+    row = {name: value for name, value in (CLAIM | changes).items() if value != "missing"}
+    return {"one.run.json": EXECUTED, "one.claims.json": json.dumps([row]), "one.ipynb": "{"}
+
+
 RUNS = [
+    (judged(value="missing"), "claim 'x' has no 'value', as another version"),
+    (judged(verdict="maybe"), "verdict takes 'holds' or"),
+    (judged(low="0.4"), "low takes float"),
+    (judged(n=None), "n takes int"),
+    (judged(learnt={"accuracy": 0.5}), "learnt: accuracy takes list"),
+    (judged(inert="words"), "inert takes list"),
+    (judged(), "one.ipynb is not a notebook"),
     ({"one.run.json": ""}, "one.run.json is not JSON"),
     ({"one.run.json": "[]"}, "one.run.json takes Ran"),
     ({"one.run.json": 100_000 * "["}, "nested more than 100 levels deep"),
     ({"one.run.json": b"\xff"}, "one.run.json is not UTF-8"),
     ({"one.run.json": '{"notebook": "odd/one"}'}, "lacks the field"),
     ({"one.run.json": '{"notebook": 1, "title": "", "status": "failed"}'}, "notebook takes str"),
-    ({"one.run.json": EXECUTED.replace("executed", "pwned")}, "status takes 'executed' or 'failed'"),
+    (
+        {"one.run.json": EXECUTED.replace("executed", "pwned")},
+        "status takes 'executed' or 'failed'",
+    ),
     ({"one.run.json": EXECUTED, "one.claims.json": "{"}, "one.claims.json is not JSON"),
     ({"one.run.json": EXECUTED, "one.claims.json": "{}"}, "one.claims.json takes list"),
     ({"one.run.json": EXECUTED, "one.claims.json": "[1]"}, "one.claims.json: 0 takes dict"),
-    ({"one.run.json": EXECUTED, "one.claims.json": "[]", "one.ipynb": "{"}, "one.ipynb is not a notebook"),
-    ({"one.run.json": EXECUTED, "one.claims.json": "[]", "one.ipynb": "[]"}, "one.ipynb is not a notebook"),
+    (
+        {"one.run.json": EXECUTED, "one.claims.json": "[]", "one.ipynb": "{"},
+        "one.ipynb is not a notebook",
+    ),
+    (
+        {"one.run.json": EXECUTED, "one.claims.json": "[]", "one.ipynb": "[]"},
+        "one.ipynb is not a notebook",
+    ),
 ]
 
 
@@ -644,34 +502,78 @@ def test_what_a_run_has_left_is_checked(
     refused("report odd", words, capsys, here)
 
 
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"claims": [CLAIM | {"verdict": "maybe"}]}, "as another version of the library wrote it"),
+        ({"claims": [{"name": "x"}]}, "claim 'x' has no 'text'"),
+        ({"titel": "Odd"}, "unknown field 'titel'"),
+    ],
+)
+def test_published_claims_of_another_version_are_named(
+    entry: dict[str, Any], words: str, here: Path, capsys: Any
+) -> None:
+    place = paths.reports() / "odd"
+    (place / "odd").mkdir(parents=True)
+    (place / "odd/one.ipynb").write_text(
+        '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
+    )
+    known = {
+        "notebook": "odd/one",
+        "title": "Odd",
+        "setting": "",
+        "status": "executed",
+        "claims": [],
+    }
+    (place / "results.json").write_text(json.dumps([known | entry]))
+    refused("report --site", words, capsys, here)
+
+
+def test_a_notebook_that_shows_claims_of_another_version_is_not_published(
+    here: Path, capsys: Any
+) -> None:
+    place = paths.runs("odd") / "odd"
+    place.mkdir(parents=True)
+    (place / "one.run.json").write_text(EXECUTED)
+    shown = {
+        "output_type": "display_data",
+        "metadata": {},
+        "data": {ledger.MIME: [CLAIM | {"verdict": "maybe"}]},
+    }
+    cell = {
+        "cell_type": "code",
+        "id": "a",
+        "metadata": {},
+        "source": "",
+        "execution_count": 1,
+        "outputs": [shown],
+    }
+    (place / "one.ipynb").write_text(
+        json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    )
+    refused("report odd", "as another version of the library wrote it", capsys, here)
+
+
 # ---------------------------------------------------------------- what lies beside the results
 
 
 @pytest.mark.parametrize(
     "content",
     ["", "{", "[]", '{"cpu": 1}', '{"cpu": {"Train": []}}', 100_000 * "[", b"\xff"]
-    + [f'{{"cpu": {{"Train": [{factor}]}}}}' for factor in ('"x"', "NaN", "0", "-1", "1e999")],
+    + [f'{{"cpu": {{"Train": {factor}}}}}' for factor in ('"x"', "NaN", "0", "-1", "1e999")],
     ids=lambda content: repr(content)[:30],
-)  # fmt: skip
+)
 def test_a_bad_file_of_paces_is_forgotten_with_a_warning(content: str | bytes, capsys: Any) -> None:
     paths.store().mkdir(parents=True)
-    (paths.store() / prices.FILE).write_bytes(content if isinstance(content, bytes) else content.encode())
+    (paths.store() / prices.FILE).write_bytes(
+        content if isinstance(content, bytes) else content.encode()
+    )
     assert prices.factors() == {}
     warning = capsys.readouterr().err.strip()
-    assert prices.FILE in warning and warning.endswith("forgotten") and len(warning.splitlines()) == 1
+    assert (
+        prices.FILE in warning and warning.endswith("forgotten") and len(warning.splitlines()) == 1
+    )
     assert prices.factors() == {} and not capsys.readouterr().err
-
-
-def test_a_bad_head_is_forgotten_with_a_warning(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`why` looks at every stored step of a kind."""
-    for state in CHAIN:
-        store.write(Signals(state).key, Signals(state).record(), {"x": np.zeros(3)}, {})
-    (store.folder(STEP.key) / store.ENTRY).write_text(f'{{"kind": "Signals", "x": {100_000 * "["}')
-    (here / "plan.json").write_text(json.dumps(dump(plan([CHAIN.signals(views=2)]))))
-    assert MAINS["lab"](["why", "plan.json"]) == 0
-    said = capsys.readouterr()
-    assert "differs in" in said.out and said.err.count("\n") == 1 and "is corrupt" in said.err
-    assert not store.has(STEP.key) and store.has(Signals(CHAIN[1]).key)
 
 
 # ---------------------------------------------------------------- how a command ends
@@ -688,7 +590,9 @@ def test_a_bad_head_is_forgotten_with_a_warning(here: Path, capsys: pytest.Captu
         (MemoryError(), 2, "out of memory"),
     ],
 )
-def test_what_stops_a_command_is_one_line(error: BaseException, code: int, words: str, capsys: Any) -> None:
+def test_what_stops_a_command_is_one_line(
+    error: BaseException, code: int, words: str, capsys: Any
+) -> None:
     def main(_: list[str] | None) -> int:
         raise error
 
@@ -700,26 +604,49 @@ def test_what_stops_a_command_is_one_line(error: BaseException, code: int, words
 def test_a_line_is_short_and_keeps_both_ends() -> None:
     assert one_line("a\x1b[31m\r\n\tb\u200bc") == "a [31m b c"
     long = one_line("begin " + 10**7 * "x" + " end")
-    assert len(long) == LINE and long.startswith("begin x") and long.endswith("x end") and " ... " in long
+    assert (
+        len(long) == LINE
+        and long.startswith("begin x")
+        and long.endswith("x end")
+        and " ... " in long
+    )
 
 
 def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
     own = os.environ | {"PYTHONPATH": str(paths.ROOT), "PYTHON": sys.executable} | environment
-    return subprocess.run(["bash", "-c", line], env=own, capture_output=True, text=True, timeout=120, cwd=paths.ROOT)
+    return subprocess.run(
+        ["bash", "-c", line], env=own, capture_output=True, text=True, timeout=120, cwd=paths.ROOT
+    )
 
 
 def test_an_ascii_terminal_a_closed_pipe_and_a_full_disk_end_in_a_line() -> None:
     ascii_ = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C.UTF-8"}
-    done = shell('"$PYTHON" -m lib.report "größe"; "$PYTHON" -m lib.data >/dev/full', **ascii_)
-    assert len(done.stderr.splitlines()) == 2 and "gr\\xf6\\xdfe" in done.stderr and "No space left" in done.stderr
-    done = shell('"$PYTHON" -u -m lib.data | (exec <&-; sleep 5); echo ${PIPESTATUS[0]}')
+    done = shell(
+        '"$PYTHON" -m leak_atlas.report "größe"; "$PYTHON" -m leak_atlas.data >/dev/full', **ascii_
+    )
+    assert (
+        len(done.stderr.splitlines()) == 2
+        and "gr\\xf6\\xdfe" in done.stderr
+        and "No space left" in done.stderr
+    )
+    done = shell('"$PYTHON" -u -m leak_atlas.data | (exec <&-; sleep 5); echo ${PIPESTATUS[0]}')
     assert "Traceback" not in done.stderr and done.stdout.strip() == str(UNREAD), done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("target", ["reproduce", "report", "help"])
-@pytest.mark.parametrize("value", ["x;touch {mark}", "$(touch {mark})", "`touch {mark}`", "x' ; touch {mark} ; '",
-                                   "$(shell touch {mark})", 'x" ; touch {mark} ; "', "x\ntouch {mark}"])  # fmt: skip
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x;touch {mark}",
+        "$(touch {mark})",
+        "`touch {mark}`",
+        "x' ; touch {mark} ; '",
+        "$(shell touch {mark})",
+        'x" ; touch {mark} ; "',
+        "x\ntouch {mark}",
+    ],
+)
 def test_make_runs_nothing_that_a_variable_says(target: str, value: str, tmp_path: Path) -> None:
     """With a Python that only notes what it was given."""
     mark, noted = tmp_path / "mark", tmp_path / "noted"
@@ -731,7 +658,13 @@ def test_make_runs_nothing_that_a_variable_says(target: str, value: str, tmp_pat
     for variable in ("PROFILE", "ONLY", "WORKERS"):
         line = ["make", "--no-print-directory", f"VENV={tmp_path}", target, f"{variable}={given}"]
         subprocess.run(line, cwd=paths.ROOT, capture_output=True, timeout=60)
-        subprocess.run(line[:-1], cwd=paths.ROOT, capture_output=True, timeout=60, env=os.environ | {variable: given})
+        subprocess.run(
+            line[:-1],
+            cwd=paths.ROOT,
+            capture_output=True,
+            timeout=60,
+            env=os.environ | {variable: given},
+        )
         assert not mark.exists(), f"{variable}={given}"
     if target == "report":
         assert given in noted.read_text()
@@ -740,7 +673,9 @@ def test_make_runs_nothing_that_a_variable_says(target: str, value: str, tmp_pat
 # ---------------------------------------------------------------- the reader itself
 
 
-def test_files_are_read_in_utf8_and_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_read_in_utf8_and_written_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "x.json"
     files.write(path, '{"ü": 1}')
     assert files.from_json(files.text(path), path, dict[str, int]) == {"ü": 1}

@@ -1,4 +1,6 @@
-"""What can befall an entry of the store: a flipped bit, an interruption at any system call, two writers at once."""
+"""What can befall an entry of the store: a flipped bit, an interruption at any system call, two
+writers at once.
+"""
 
 import json
 import os
@@ -14,7 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lib import lab, paths, store
+from leak_atlas import lab
+from leak_atlas.engine import paths, store
 from tests.faults import tiny
 
 KEY = "cd" + 62 * "1"
@@ -27,7 +30,9 @@ def put() -> None:
 
 
 def whole() -> bool:
-    """True where the entry is there and true, False where it is not there; anything else fails the test."""
+    """True where the entry is there and true, False where it is not there; anything else fails the
+    test.
+    """
     if not store.has(KEY):
         with pytest.raises(KeyError):
             store.read(KEY)
@@ -65,8 +70,14 @@ def test_every_single_bit_of_an_entry_is_under_a_digest() -> None:
     assert whole()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(name=st.sampled_from([store.ARRAYS, store.ENTRY]), cut=st.floats(0, 1, exclude_max=True), tail=st.binary())
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    name=st.sampled_from([store.ARRAYS, store.ENTRY]),
+    cut=st.floats(0, 1, exclude_max=True),
+    tail=st.binary(),
+)
 def test_a_file_that_was_cut_or_overwritten_is_noticed(name: str, cut: float, tail: bytes) -> None:
     put()
     path = store.folder(KEY) / name
@@ -113,7 +124,9 @@ def test_a_flipped_bit_anywhere_in_a_store_is_named_and_computed_again(
     shutil.copytree(paths.store(), kept)
     files = sorted(str(path.relative_to(kept)) for path in kept.glob("??/*/*"))
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
     @given(st.sampled_from(files), st.floats(0, 1, exclude_max=True), st.integers(0, 7))
     def damage(file: str, place: float, bit: int) -> None:
         flip(paths.store() / file, place, bit)
@@ -138,7 +151,9 @@ CALLS = ["mkdir", "rename", "unlink", "rmdir", "fsync"]
 
 
 class Disk:
-    """Lets `allowed` changes of the file system pass and then none: a dead process cleans nothing up either."""
+    """Lets `allowed` changes of the file system pass and then none: a dead process cleans nothing
+    up either.
+    """
 
     def __init__(self, allowed: int, patch: pytest.MonkeyPatch) -> None:
         self.left = allowed
@@ -156,7 +171,8 @@ class Disk:
     def opened(self, path: Any, mode: str = "r", *given: Any, **more: Any) -> Any:
         if mode != "wb":
             return self.open(path, mode, *given, **more)
-        file = self.change(self.open, path, mode, 0)  # without a buffer: each write is a change of its own
+        # without a buffer: each write is a change of its own
+        file = self.change(self.open, path, mode, 0)
         write = file.write
 
         class Torn:
@@ -182,7 +198,9 @@ class Disk:
 
 
 def interrupted(act: Callable[[], None]) -> Iterator[int]:
-    """Does `act`, killed before its 1st, 2nd, ... change of the file system, until it comes to its end."""
+    """Does `act`, killed before its 1st, 2nd, ... change of the file system, until it comes to its
+    end.
+    """
     for allowed in range(1000):
         with pytest.MonkeyPatch.context() as patch:
             Disk(allowed, patch)
@@ -236,7 +254,9 @@ def _writer(place: Path, meet: Barrier, rounds: int) -> None:
 
 def test_two_processes_that_write_one_key_both_succeed_and_one_entry_is_there() -> None:
     meet, rounds = tiny.SERVER.Barrier(2), 100
-    both = [tiny.SERVER.Process(target=_writer, args=(paths.store(), meet, rounds)) for _ in range(2)]
+    both = [
+        tiny.SERVER.Process(target=_writer, args=(paths.store(), meet, rounds)) for _ in range(2)
+    ]
     for process in both:
         process.start()
     for process in both:

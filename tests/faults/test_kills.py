@@ -1,4 +1,5 @@
-"""kill -9 at random moments, each time run again: nothing lost, nothing twice, the same bits at the end.
+"""kill -9 at random moments, each time run again: nothing lost, nothing twice, the same bits at the
+end.
 
 `LEAK_ATLAS_KILLS=50` asks for more moments than the ten of every day.
 """
@@ -16,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from lib import lab, paths, store
+from leak_atlas import lab
+from leak_atlas.engine import paths, store
 from tests.faults import tiny
 
 KILLS = int(os.environ.get("LEAK_ATLAS_KILLS", "10"))
@@ -24,7 +26,7 @@ KILLS = int(os.environ.get("LEAK_ATLAS_KILLS", "10"))
 
 def _life(place: Path, log: Path, ready: Connection) -> None:
     """One run of the experiment in a process group of its own; notes what it starts to compute."""
-    import lib.lab.jobs as jobs
+    import leak_atlas.lab.jobs as jobs
 
     os.setsid()
     os.environ["LEAK_ATLAS_STORE"] = str(place)
@@ -42,7 +44,9 @@ def _life(place: Path, log: Path, ready: Connection) -> None:
 
 
 def entries() -> dict[str, tuple[int, int]]:
-    """Inode and time of change of both files of every entry: a step that is computed again has others."""
+    """Inode and time of change of both files of every entry: a step that is computed again has
+    others.
+    """
     found = {}
     for key in store.listing():
         facts = [(store.folder(key) / name).stat() for name in (store.ARRAYS, store.ENTRY)]
@@ -62,7 +66,8 @@ def test_killed_at_random_moments_nothing_is_lost_or_done_twice(
     dice = random.Random(2026)
     kills = lives = 0
     while kills < KILLS or lab.plans.plan([tiny.asked()]).jobs:
-        if kills == 0 or not lab.plans.plan([tiny.asked()]).jobs:  # done in spite of us: begin a new store
+        # done in spite of us: begin a new store
+        if kills == 0 or not lab.plans.plan([tiny.asked()]).jobs:
             lives += 1
             assert lives < 10 * KILLS, "the moments of killing never fall into a run"
             monkeypatch.setenv("LEAK_ATLAS_STORE", str(tmp_path / f"store-{lives}"))
@@ -96,7 +101,7 @@ POOL = textwrap.dedent("""
     import sys, time
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
-    from lib.batch import end_with_parent
+    from leak_atlas.report.batch import end_with_parent
     if __name__ == "__main__":
         pool = ProcessPoolExecutor(1, get_context("spawn"), end_with_parent)
         pool.submit(print, "ready", flush=True)
@@ -105,12 +110,16 @@ POOL = textwrap.dedent("""
 """)
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in Linux's /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/task").exists(), reason="looks for processes in Linux's /proc"
+)
 def test_what_executes_notebooks_ends_with_the_batch_that_is_killed(tmp_path: Path) -> None:
     script = tmp_path / "pool.py"
     script.write_text(POOL)
     environment = dict(os.environ) | {"PYTHONPATH": str(paths.ROOT)}
-    with subprocess.Popen([sys.executable, script], env=environment, stdout=subprocess.PIPE, text=True) as batch:
+    with subprocess.Popen(
+        [sys.executable, script], env=environment, stdout=subprocess.PIPE, text=True
+    ) as batch:
         assert batch.stdout is not None and batch.stdout.readline() == "ready\n"
         below = _children(batch.pid)
         batch.kill()
@@ -122,11 +131,11 @@ def test_what_executes_notebooks_ends_with_the_batch_that_is_killed(tmp_path: Pa
 
 
 BATCH = textwrap.dedent("""
-    import lib.lab.run
-    from lib import lab
+    import leak_atlas.lab.run
+    from leak_atlas import lab
     from tests.faults import tiny
     if __name__ == "__main__":
-        lib.lab.run.ENOUGH = 0.0
+        leak_atlas.lab.run.ENOUGH = 0.0
         lab.realize(tiny.asked(), workers=2)
 """)
 
@@ -140,9 +149,13 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in Linux's /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/task").exists(), reason="looks for processes in Linux's /proc"
+)
 @pytest.mark.parametrize("whom", ["everyone", "the batch alone", "one process below it"])
-def test_killed_with_workers_the_next_run_goes_on(whom: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_with_workers_the_next_run_goes_on(
+    whom: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lab.realize(tiny.asked())
     undisturbed = tiny.fingerprint()
     monkeypatch.setenv("LEAK_ATLAS_STORE", str(tmp_path / "killed"))
@@ -151,7 +164,11 @@ def test_killed_with_workers_the_next_run_goes_on(whom: str, tmp_path: Path, mon
     environment = dict(os.environ) | {"PYTHONPATH": str(paths.ROOT)}
     with open(tmp_path / "said", "wb") as said:
         batch = subprocess.Popen(
-            [sys.executable, script], env=environment, stdout=said, stderr=said, start_new_session=True
+            [sys.executable, script],
+            env=environment,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
         )
     below: list[int] = []
     try:
@@ -165,7 +182,9 @@ def test_killed_with_workers_the_next_run_goes_on(whom: str, tmp_path: Path, mon
         else:
             os.kill(batch.pid if whom == "the batch alone" else below[-1], signal.SIGKILL)
         batch.wait(60)
-        assert (batch.returncode == 0) == (whom == "one process below it"), (tmp_path / "said").read_text()
+        assert (batch.returncode == 0) == (whom == "one process below it"), (
+            tmp_path / "said"
+        ).read_text()
         assert before.items() <= entries().items()
         assert tiny.fingerprint().items() <= undisturbed.items()
     finally:

@@ -4,23 +4,34 @@ import hashlib
 import multiprocessing
 from typing import Any
 
-from lib import store
-from lib.recipe import Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Setup
+from leak_atlas.engine import store
+from leak_atlas.recipe import Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Setup
 
-# Children start from a process that has torch in memory and no threads: a hundredth of a second instead of three.
+# Children start from a process that has torch in memory and no threads: a hundredth of a second
+# instead of three.
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["torch", "lib.lab.run", "tests.faults.tiny"])
+SERVER.set_forkserver_preload(["torch", "leak_atlas.lab.run", "tests.faults.tiny"])
 
 
 def asked(models: int = 6, epochs: int = 1) -> list[Any]:
-    """Trainings, one of their epochs, a second training on edits of the first, signals and an attack."""
+    """Trainings, one of their epochs, a second training on edits of the first, signals and an
+    attack.
+    """
     schedule = Schedule(epochs, 32)
-    pool = Setup(Data(pixels=8), RandomHalves(40, test=20), Model("resnet10", width=2), schedule, models).trained()
+    pool = Setup(
+        Data(pixels=8), RandomHalves(40, test=20), Model("resnet10", width=2), schedule, models
+    ).trained()
     private = pool.rewind("stage4").hold("stage4").train(Schedule(1, 32), RelaxLoss(0.5))
     attack = private.attack(LiRA())
     return [attack, *attack.parents(), *private, *pool, pool.at("init"), pool.signals()]
 
 
 def fingerprint() -> dict[str, str]:
-    """SHA-256 of the arrays by key: stores that agree in these are the same, whenever they were made."""
-    return {key: hashlib.sha256(store.files(key)[store.ARRAYS]).hexdigest() for key in store.listing()}
+    """SHA-256 of the arrays by key: stores that agree in these are the same, whenever they were
+    made.
+    """
+    found = {}
+    for key in store.listing():
+        store.read(key)
+        found[key] = hashlib.sha256((store.folder(key) / store.ARRAYS).read_bytes()).hexdigest()
+    return found

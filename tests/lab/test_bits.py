@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from lib import lab
-from lib.lab.prices import counted
-from lib.lab.training import prepared
-from lib.recipe import (
+from leak_atlas import lab
+from leak_atlas.lab.prices import counted
+from leak_atlas.lab.training import prepared
+from leak_atlas.recipe import (
     DPSGD,
     Anatomy,
     Data,
@@ -21,7 +21,7 @@ from lib.recipe import (
     VictimAttacker,
     self_audit,
 )
-from lib.training.loop import fit
+from leak_atlas.training.loop import fit
 
 BITS, FC = Data("digits-bits"), Model("fc", width=16)
 ADAM = Schedule(6, 16, "adam", lr=3e-3, decay="constant")
@@ -30,17 +30,27 @@ ADAM = Schedule(6, 16, "adam", lr=3e-3, decay="constant")
 def test_a_chain_is_trained_pruned_attacked_and_looked_into() -> None:
     start = Setup(BITS, RandomHalves(200, test=60), FC, ADAM, 4).trained()
     sparse = start.prune(0.5, scope="layer").train(ADAM)
-    attacks = [sparse.attack(LiRA("offline_cdf", variance="code")), sparse.attack(Threshold("loss"))]
+    attacks = [
+        sparse.attack(LiRA("offline_cdf", variance="code")),
+        sparse.attack(Threshold("loss")),
+    ]
     probe, scores, audit = StageProbe(start[0], 64), start.score(Learnability()), self_audit(start)
     private = Setup(BITS, RandomHalves(200, test=60), FC, ADAM, 1).trained(DPSGD())
     (pair,) = Setup(BITS, Halves(200), FC, ADAM, 1).pairs()
-    results = lab.realize(attacks, audit, probe, scores, list(sparse), start[0], list(private), pair.distance())
+    results = lab.realize(
+        attacks, audit, probe, scores, list(sparse), start[0], list(private), pair.distance()
+    )
     for attack in attacks:
-        assert results[attack]["scores"].shape == (4, 200) and np.isfinite(results[attack]["scores"]).all()
+        assert (
+            results[attack]["scores"].shape == (4, 200)
+            and np.isfinite(results[attack]["scores"]).all()
+        )
     first, last = results[start[0]], results[sparse[0]]
     assert first["history/loss"][-1] < first["history/loss"][0]
     assert (last["stage1.fc.weight"] == 0).mean() == 0.5 == (last["head.fc.weight"] == 0).mean()
-    assert results[probe]["accuracy"].shape == (3,) and results[pair.distance()]["euclidean"].shape == (3, 200)
+    assert results[probe]["accuracy"].shape == (3,) and results[pair.distance()][
+        "euclidean"
+    ].shape == (3, 200)
     assert set(bytes(results[scores[0]]["scored/kinds"]).decode().split()[1::2]) == {"linear"}
     assert results[private[0]]["history/epsilon"][-1] > 0
 

@@ -1,4 +1,6 @@
-"""Jobs beyond this process: Dask workers, running schedulers, a queue, and what may happen to them."""
+"""Jobs beyond this process: worker processes, running schedulers, a queue, and what may happen to
+them.
+"""
 
 import json
 import os
@@ -9,32 +11,35 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
+from multiprocessing import forkserver
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from statistics import median
 
 import dask
+import dask_jobqueue
 import pytest
 from distributed import LocalCluster
 
-from lib import BadInput, batch, lab, paths, store
-from lib.lab import __main__ as cli
-from lib.lab import cluster
-from lib.lab.cluster import Where
-from lib.lab.exchange import dump
-from lib.lab.plans import Job, plan
-from lib.lab.prices import factors, pricing, remember
-from lib.lab.run import Dispatch, Frontier, Outcome, reasons, run, width
-from lib.recipe import Model, RandomHalves, Schedule, Setup, Signals, Step, Train
+from leak_atlas import BadInput
+from leak_atlas.engine import paths, store
+from leak_atlas.lab import cluster
+from leak_atlas.lab.cluster import Where
+from leak_atlas.lab.plans import plan
+from leak_atlas.lab.prices import factors, pricing, remember
+from leak_atlas.lab.run import Outcome, reasons, run, width
+from leak_atlas.recipe import Model, RandomHalves, Schedule, Setup, Signals
+from leak_atlas.report import batch
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool
 
-PRELOAD = {"distributed.worker.preload": ["tests.lab.watched"]}
+SITE = {
+    "distributed.worker.preload": ["tests.lab.watched"],
+    "distributed.scheduler.allowed-failures": 0,
+}
 HERE = {"cwd": paths.ROOT, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 
 
-def until(condition: Callable[[], object], seconds: float = 60) -> None:
+def until(condition: Callable[[], object], seconds: float = 240) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "never happened"
@@ -52,7 +57,55 @@ class Watch:
 
     def trained(self) -> list[tuple[str, int]]:
         """Key and process of each training that was begun."""
-        return [(line.split()[0], int(line.split()[1])) for line in self.log.read_text().splitlines()]
+        return [
+            (line.split()[0], int(line.split()[1])) for line in self.log.read_text().splitlines()
+        ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workers_are_watched() -> Iterator[None]:
+    """Workers of this module are forked from a process that has imported `tests.lab.watched`."""
+    forkserver._forkserver._stop()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster, "PRELOAD", [*cluster.PRELOAD, "tests.lab.watched"])
+        yield
+    forkserver._forkserver._stop()
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However little work there is, workers do it."""
+    monkeypatch.setattr("leak_atlas.lab.run.ENOUGH", 0.0)
+
+
+CLIENT = """
+import sys
+import leak_atlas.lab.run
+from leak_atlas import lab
+from leak_atlas.engine.command import command
+from tests.lab.test_lab import pool
+
+leak_atlas.lab.run.ENOUGH = 0.0
+leak_atlas.lab.cluster.PRELOAD.append("tests.lab.watched")
+
+
+@command
+def main(arguments):
+    lab.realize(pool(4).signals(), workers=2)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main([]))
+"""
+
+
+def client(folder: Path, **environment: str) -> subprocess.Popen[str]:
+    """A process that asks for four models and their signals."""
+    script = folder / "client.py"
+    script.write_text(CLIENT)
+    own = os.environ | {"PYTHONPATH": str(paths.ROOT)} | environment
+    return subprocess.Popen([sys.executable, str(script)], env=own, start_new_session=True, **HERE)
 
 
 @pytest.fixture
@@ -67,21 +120,16 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
 def site(workers: int = 2, threads: int = 1, **options) -> Iterator[LocalCluster]:
     """A running scheduler that somebody else has started."""
     with (
-        dask.config.set(PRELOAD),
+        dask.config.set(SITE),
         LocalCluster(
-            n_workers=workers, threads_per_worker=threads, host="127.0.0.1", dashboard_address="127.0.0.1:0", **options
+            n_workers=workers,
+            threads_per_worker=threads,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            **options,
         ) as found,
     ):
         yield found
-
-
-def plan_file(path: Path, *asked) -> str:
-    path.write_text(json.dumps(dump(plan([asked]))))
-    return str(path)
-
-
-def command(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-m", "lib.lab", "run", *arguments], **HERE)
 
 
 def undisturbed(monkeypatch: pytest.MonkeyPatch, folder: Path, *asked) -> dict[str, str]:
@@ -105,20 +153,12 @@ def cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # ---------------------------------------------------------------- where
 
 
-@pytest.mark.usefixtures("cuda")
-def test_a_queue_goes_before_a_scheduler_and_a_scheduler_before_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not Where().elsewhere and Where(3).local == 3
-    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://127.0.0.1:1")
-    assert Where().scheduler == "tcp://127.0.0.1:1" and Where().elsewhere
-    assert Where(queue="slurm", jobs=4, gpus=2).width() == 8
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
-    assert cluster.gpus() == ["3", "5"] and Where().local == 2
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert cluster.gpus() == []
-
-
-@pytest.mark.parametrize(("build", "found"), [("2.13.0", 2), ("2.13.0+cu130", 2), ("2.13.0+cpu", 0)])
-def test_a_cpu_build_of_torch_has_no_gpus(build: str, found: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("build", "found"), [("2.13.0", 2), ("2.13.0+cu130", 2), ("2.13.0+cpu", 0)]
+)
+def test_a_cpu_build_of_torch_has_no_gpus(
+    build: str, found: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever cards the machine has: all its cores work, and the preview counts them."""
     monkeypatch.setattr(cluster, "version", {"torch": build}.__getitem__)
     monkeypatch.setattr(os, "cpu_count", lambda: 16)
@@ -129,28 +169,35 @@ def test_a_cpu_build_of_torch_has_no_gpus(build: str, found: int, monkeypatch: p
     assert len(cluster.gpus()) == found and width(plan([pool(1)]), Where()) == (4 if found else 1)
 
 
+@pytest.mark.usefixtures("cuda")
+def test_a_queue_goes_before_a_scheduler_and_a_scheduler_before_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert not Where().elsewhere and Where(3).local == 3
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://127.0.0.1:1")
+    assert Where().scheduler == "tcp://127.0.0.1:1" and Where().elsewhere
+    with dask.config.set({"jobqueue.slurm.cores": 2}):
+        assert Where(queue="slurm", jobs=4).width() == 8
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    assert cluster.gpus() == ["3", "5"] and Where().local == 2
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert cluster.gpus() == []
+
+
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("where", "words"),
     [
-        (["--workers", "0"], "--workers takes at least 1"),
-        (["--slurm", "--jobs", "0"], "--jobs takes at least 1"),
-        (["--slurm"], "no command 'sbatch' here"),
-        (["--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler answers at tcp://127.0.0.1:1"),
-        (["--scheduler", "nonsense://"], "no Dask scheduler answers at nonsense://"),
-        (["--part-mb", "0"], "--part-mb takes more than 0"),
+        (Where(queue="slurm"), "no command 'sbatch' here"),
+        (Where(scheduler="tcp://127.0.0.1:1"), "no Dask scheduler answers at tcp://127.0.0.1:1"),
+        (Where(scheduler="nonsense://"), "no Dask scheduler answers at nonsense://"),
     ],
 )
-def test_a_place_that_is_not_there_is_one_line(
-    arguments: list[str],
-    words: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_a_place_that_is_not_there_is_named(
+    where: Where, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "PATIENCE", 0.5)
-    assert cli.main(["run", plan_file(tmp_path / "plan.json", pool(2)), *arguments]) == 2
-    error = capsys.readouterr().err.strip()
-    assert words in error and len(error.splitlines()) == 1 and error.startswith("leak atlas: ")
+    with pytest.raises(BadInput, match=words):
+        run(plan([pool(2)]), where)
 
 
 def test_a_missing_jobqueue_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,34 +207,39 @@ def test_a_missing_jobqueue_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("queue", cluster.QUEUES)
-def test_the_script_of_a_job_is_what_jobqueue_makes_of_the_sites_configuration(queue: str, tmp_path: Path) -> None:
-    import dask_jobqueue
-
-    own = {f"jobqueue.{queue}.cores": 3, f"jobqueue.{queue}.memory": "6GB", f"jobqueue.{queue}.walltime": "02:00"}
-    own |= {f"jobqueue.{queue}.job-script-prologue": ["module load cuda"]}
+def test_a_job_of_a_queue_is_what_the_site_configures_with_our_folders(
+    queue: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kind = getattr(dask_jobqueue, cluster.QUEUES[queue])
-    local = {"host": "127.0.0.1"}
-    with dask.config.set(own | {f"jobqueue.{queue}.scheduler-options": local}):
-        for where, workers in ((Where(queue=queue, jobs=2), 3), (Where(queue=queue, jobs=2, gpus=2), 2)):
-            with kind(**cluster.request(where)) as made:
-                script = made.job_script()
-            assert where.width() == 2 * workers
-            assert (
-                f"--nthreads 1 --memory-limit {6e9 / workers / 2**30:.2f}GiB" in script
-                and f"--nworkers {workers}" in script
-            )
-            assert ("--resources GPU=1 --preload lib.lab.cluster" in script) == bool(where.gpus)
-            assert f"export LEAK_ATLAS_STORE={paths.store()}" in script and "export OMP_NUM_THREADS=1" in script
-            assert "module load cuda" in script and "02:00" in script
-            if queue == "slurm":
-                assert f"--cpus-per-task={workers}" in script
-                assert ("#SBATCH --gres=gpu:2" in script) == bool(where.gpus)
+    own = {"cores": 3, "memory": "6GB", "walltime": "02:00"}
+    own |= {"job-script-prologue": ["module load cuda"], "scheduler-options": {"host": "127.0.0.1"}}
+    scripts: list[str] = []
+    monkeypatch.setattr(kind, "adapt", lambda self, **_: scripts.append(self.job_script()))
+    monkeypatch.setattr(cluster, "which", lambda command: command)
+    with dask.config.set({f"jobqueue.{queue}.{name}": value for name, value in own.items()}):
+        assert Where(queue=queue, jobs=2).width() == 6
+        with cluster.queued(Where(queue=queue)):
+            (script,) = scripts
+    assert "--nthreads 1" in script and "--nworkers 3" in script
+    assert "module load cuda" in script and "02:00" in script
+    assert (
+        f"export LEAK_ATLAS_STORE={paths.store()}" in script
+        and "export OMP_NUM_THREADS=1" in script
+    )
     done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
+def test_a_queue_that_is_not_configured_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "which", lambda command: command)
+    with pytest.raises(
+        BadInput, match=r"lacks cores or memory of jobqueue\.slurm: see docs/cluster.md"
+    ):
+        run(plan([pool(2)]), Where(queue="slurm"))
+
+
 def test_a_queue_starts_workers_and_ends_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A Slurm of two shell scripts."""
     alone = undisturbed(monkeypatch, tmp_path / "alone", pool(4).signals())
@@ -204,10 +256,9 @@ def test_a_queue_starts_workers_and_ends_them(
         (commands / name).write_text(text)
         (commands / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
-    plan_ = plan_file(tmp_path / "plan.json", pool(4).signals())
-    with dask.config.set({"jobqueue.slurm.scheduler-options": {"host": "127.0.0.1"}}):
-        assert cli.main(["run", plan_, "--slurm", "--jobs", "2", "--pack", str(tmp_path / "packed")]) == 0
-    assert "on 2 workers" in capsys.readouterr().out
+    site_ = {"cores": 1, "memory": "4GB", "scheduler-options": {"host": "127.0.0.1"}}
+    with dask.config.set({f"jobqueue.slurm.{name}": value for name, value in site_.items()}):
+        assert not run(plan([pool(4).signals()]), Where(queue="slurm", jobs=2))
     assert fingerprint() == alone
     started = [int(line) for line in jobs.read_text().split()]
     assert len(started) >= 2
@@ -222,48 +273,42 @@ def _alive_group(group: int) -> bool:
     return True
 
 
-# ---------------------------------------------------------------- one scheduler, several plans
+# ---------------------------------------------------------------- workers
 
 
-def test_two_plans_on_one_scheduler_train_a_model_once(
-    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_two_processes_that_ask_for_the_same_both_succeed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    more = [pool(6).signals(), Signals(pool()[0].at(1))]
-    alone = undisturbed(monkeypatch, tmp_path / "alone", more)
-    plans = [plan_file(tmp_path / "a.json", pool(4).signals()), plan_file(tmp_path / "b.json", more)]
-    watch.hold.touch()
-    with site() as found:
-        both = [command(one, "--scheduler", found.scheduler_address, "--pack", f"{one}.packed") for one in plans]
-        until(lambda: sum(bool(one.wants_what) for one in list(found.scheduler.clients.values())) >= 2)
-        watch.hold.unlink()
-        said = [one.communicate(timeout=60) for one in both]
-    assert [one.returncode for one in both] == [0, 0], said
-    assert fingerprint() == alone
-    times = Counter(key for key, _ in watch.trained())
-    again = times.pop(pool()[0].key)  # twice where the plan that does not ask for its epoch came first
-    assert again <= 2 and set(times.values()) == {1} and len(times) == 5
-
-
-def test_two_plans_without_a_common_scheduler_both_succeed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = undisturbed(monkeypatch, tmp_path / "alone", pool().signals())
-    plan_ = plan_file(tmp_path / "plan.json", pool().signals())
-    both = [command(plan_, "--workers", "1", "--pack", str(tmp_path / f"packed{n}")) for n in range(2)]
-    said = [one.communicate(timeout=60) for one in both]
+    alone = undisturbed(monkeypatch, tmp_path / "alone", pool(4).signals())
+    both = [client(tmp_path) for _ in range(2)]
+    said = [one.communicate(timeout=300) for one in both]
     assert [one.returncode for one in both] == [0, 0], said
     assert fingerprint() == alone and not list((paths.store() / ".partial").glob("*"))
+
+
+@pytest.mark.usefixtures("workers")
+def test_two_notebooks_that_ask_for_the_same_model_get_one_training(watch: Watch) -> None:
+    assert not run(plan([pool(4).signals(), [pool(4), Signals(pool()[0].at(1))]]), 2)
+    times = Counter(key for key, _ in watch.trained())
+    assert set(times.values()) == {1} and len(times) == 4
 
 
 def test_workers_that_cannot_do_our_jobs_are_named_before_anything_is_sent(
     watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with site(1, resources={"GPU": 1}) as found:
-        where, todo = Where(scheduler=found.scheduler_address), plan([pool(1)])
-        with pytest.raises(BadInput, match="declares a GPU that torch does not see"):
-            run(todo, where)
-        with monkeypatch.context() as patch, pytest.raises(BadInput, match=r"keeps its results in .*LEAK_ATLAS_STORE"):
+    todo = plan([pool(1)])
+    with site(1) as found:
+        where = Where(scheduler=found.scheduler_address)
+        with (
+            monkeypatch.context() as patch,
+            pytest.raises(BadInput, match=r"keeps its results in .*LEAK_ATLAS_STORE"),
+        ):
             patch.setenv("LEAK_ATLAS_STORE", str(tmp_path / "elsewhere"))
             run(todo, where)
-        with monkeypatch.context() as patch, pytest.raises(BadInput, match="another version of lib"):
+        with (
+            monkeypatch.context() as patch,
+            pytest.raises(BadInput, match="another version of lib"),
+        ):
             patch.setattr(cluster, "revisions", lambda: {})
             run(todo, where)
         found.scale(0)
@@ -276,51 +321,36 @@ def test_workers_that_cannot_do_our_jobs_are_named_before_anything_is_sent(
     assert not watch.trained() and not list(paths.store().glob(".seen*"))
 
 
-@pytest.mark.usefixtures("cuda")
-def test_workers_of_a_machine_with_gpus_have_one_each(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("cuda", "workers")
+def test_workers_of_a_machine_with_gpus_have_one_each(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
-    monkeypatch.setattr("lib.lab.run.ENOUGH", 0.0)
-    before = {name: os.environ.get(name) for name in (*cluster.environment(), "PYTHONHASHSEED")}
-    with dask.config.set(PRELOAD):
-        failed = run(plan([pool(4).signals()]))
-    assert {name: os.environ.get(name) for name in before} == before
-    assert not failed
+    before = dict(os.environ)
+    assert not run(plan([pool(4).signals()]))
+    assert dict(os.environ) == before
     assert {line.split()[2] for line in watch.log.read_text().splitlines()} == {"4", "7"}
 
 
-@pytest.mark.usefixtures("cuda")
-def test_workers_that_readme_starts_have_a_gpu_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two pretended devices."""
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
-    line = next(line for line in (paths.ROOT / "README.md").read_text().splitlines() if "dask worker tcp:" in line)
-    given = line.replace("--nworkers 4", "--nworkers 2").rstrip(" &").split()[3:]
-
-    def chosen(dask_worker: Any) -> str:
-        return os.environ["CUDA_VISIBLE_DEVICES"]
-
-    with site(0) as found, found.get_client() as client:
-        start = [sys.executable, "-m", "dask", "worker", found.scheduler_address, *given]
-        workers = subprocess.Popen(start, cwd=paths.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            client.wait_for_workers(2, timeout=60)
-            assert sorted(client.run(chosen).values()) == ["0", "1"]
-        finally:
-            workers.terminate()
-            workers.wait()
-
-
-@pytest.mark.usefixtures("cuda")
-def test_a_worker_without_a_number_says_that_it_shares_a_gpu(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for devices, says in (("0", ""), ("0,1", "takes the first of 2 GPUs, as all others like it")):
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", devices)
-        cluster.dask_setup(SimpleNamespace(name="tcp://127.0.0.1:41234"))
-        said = capsys.readouterr().err
-        assert says in said and said.count("\n") == bool(says) and os.environ["CUDA_VISIBLE_DEVICES"] == devices
-
-
 # ---------------------------------------------------------------- faults
+
+
+@pytest.mark.usefixtures("workers")
+def test_a_worker_that_is_killed_once_costs_no_result(
+    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The pool breaks; a new one does what was under way, and all that follows."""
+    alone = undisturbed(monkeypatch, tmp_path / "alone", pool(4).signals())
+    watch.hold.touch()
+    asking = client(tmp_path)
+    until(lambda: len(watch.trained()) == 2)
+    os.kill(watch.trained()[0][1], signal.SIGKILL)
+    until(lambda: len(watch.trained()) == 3)
+    watch.hold.unlink()
+    said = asking.communicate(timeout=300)
+    assert asking.returncode == 0 and not said[1], said
+    assert fingerprint() == alone
+    assert Counter(key for key, _ in watch.trained()).most_common()[0][1] == 2
 
 
 def test_a_training_whose_worker_is_killed_is_done_elsewhere(
@@ -329,14 +359,13 @@ def test_a_training_whose_worker_is_killed_is_done_elsewhere(
     alone = undisturbed(monkeypatch, tmp_path / "alone", pool(4).signals())
     watch.hold.touch()
     with site() as found:
-        plan_ = plan_file(tmp_path / "plan.json", pool(4).signals())
-        client = command(plan_, "--scheduler", found.scheduler_address, "--pack", str(tmp_path / "packed"))
+        asking = client(tmp_path, DASK_SCHEDULER_ADDRESS=found.scheduler_address)
         until(lambda: len(watch.trained()) == 2)
         victim, process = watch.trained()[0]
         os.kill(process, signal.SIGKILL)
         watch.hold.unlink()
-        said = client.communicate(timeout=60)
-    assert client.returncode == 0, said
+        said = asking.communicate(timeout=300)
+    assert asking.returncode == 0, said
     assert fingerprint() == alone
     times = Counter(key for key, _ in watch.trained())
     assert times.pop(victim) == 2 and set(times.values()) == {1}
@@ -347,159 +376,90 @@ def test_a_lost_scheduler_is_one_line_and_the_rerun_goes_on(
 ) -> None:
     alone = undisturbed(monkeypatch, tmp_path / "alone", pool(4).signals())
     address = tmp_path / "scheduler.json"
-    options = ["--scheduler-file", str(address), "--no-dashboard"]
-    dask_ = [sys.executable, "-m", "distributed.cli"]
+    options = ["--scheduler-file", str(address), "--host", "127.0.0.1"]
     quiet = {"cwd": paths.ROOT, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    scheduler = subprocess.Popen(
-        [f"{part}{'.dask_scheduler' * (part == 'distributed.cli')}" for part in dask_]
-        + ["--host", "127.0.0.1", "--port", "0", *options],
-        **quiet,
-    )
+    dask_ = [sys.executable, "-m", "dask"]
+    here = [*dask_, "scheduler", "--port", "0", "--no-dashboard", *options]
+    scheduler = subprocess.Popen(here, **quiet)
     worker = None
     try:
-        until(lambda: address.exists() and address.read_text().endswith("}"))  # whole, not only there
-        worker = subprocess.Popen(
-            [f"{part}{'.dask_worker' * (part == 'distributed.cli')}" for part in dask_]
-            + ["--nthreads", "1", "--host", "127.0.0.1", "--death-timeout", "60", "--preload", "tests.lab.watched"]
-            + options,
-            **quiet,
-        )
-        plan_ = plan_file(tmp_path / "plan.json", pool(4).signals())
-        where = json.loads(address.read_text())["address"]
-        client = command(plan_, "--scheduler", where, "--pack", str(tmp_path / "packed"))
+        # whole, not only there
+        until(lambda: address.exists() and address.read_text().endswith("}"))
+        one = ["--nthreads", "1", "--death-timeout", "60", "--preload", "tests.lab.watched"]
+        worker = subprocess.Popen([*dask_, "worker", "--no-dashboard", *one, *options], **quiet)
+        asking = client(tmp_path, DASK_SCHEDULER_ADDRESS=json.loads(address.read_text())["address"])
         until(lambda: len(watch.trained()) > 1)
         watch.hold.touch()
         until(lambda: len(list(store.listing())) > 0)
         scheduler.kill()
-        error = client.communicate(timeout=60)[1].strip()
+        error = asking.communicate(timeout=300)[1].strip()
     finally:
         watch.hold.unlink(missing_ok=True)
         for process in (scheduler, worker):
             if process:
                 process.kill()
                 process.wait()
-    assert client.returncode == 2 and error.startswith("leak atlas: lost the scheduler"), error
+    assert asking.returncode == 2 and error.startswith("leak atlas: lost the scheduler"), error
     assert len(error.splitlines()) == 1
     assert fingerprint().items() <= alone.items()
     run(plan([pool(4).signals()]), 1)
     assert fingerprint() == alone
 
 
+@pytest.mark.parametrize("place", ["this machine", "a scheduler"])
+@pytest.mark.usefixtures("workers")
 def test_a_job_that_kills_its_workers_or_starves_is_named_and_its_siblings_go_on(
-    watch: Watch, monkeypatch: pytest.MonkeyPatch
+    place: str, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lib.lab.run.ENOUGH", 0.0)
     killer, starving, *fine = pool(6)
-    diverging = Setup(DATA, RandomHalves(80, test=40), MODEL, Schedule(2, 32, lr=1e30, weight_decay=1e30), 1).trained()
+    schedule = Schedule(2, 32, lr=1e30, weight_decay=1e30)
+    diverging = Setup(DATA, RandomHalves(80, test=40), MODEL, schedule, 1).trained()
     monkeypatch.setenv("WATCHED_KILL", killer.key)
     monkeypatch.setenv("WATCHED_STARVE", starving.key)
-    with dask.config.set(PRELOAD):
-        failed = run(plan([[Signals(state) for state in (starving, *fine)], diverging.signals()]), 2)
-        assert set(Counter(key for key, _ in watch.trained()).values()) == {1}, "what fails is not tried again"
-        failed |= run(plan([pool(10).signals()]), 2)
-    assert f"Train {killer.key[:12]}" in failed[killer.key].name and "out of memory" in failed[killer.key].error
-    assert "MemoryError" in failed[starving.key].error and "Diverged" in failed[diverging[0].key].error
+    asked = [pool(6).signals(), diverging.signals()]
+    if place == "this machine":
+        failed = run(plan(asked), 2)
+    else:
+        with site() as found:
+            failed = run(plan(asked), Where(scheduler=found.scheduler_address))
+    times = Counter(key for key, _ in watch.trained())
+    assert times[killer.key] == 2, "together with others, and alone"
+    assert times[diverging[0].key] <= 2 and max(times[state.key] for state in fine) <= 2
+    assert (
+        f"Train {killer.key[:12]}" in failed[killer.key].name
+        and "out of memory" in failed[killer.key].error
+    )
+    assert (
+        "MemoryError" in failed[starving.key].error and "Diverged" in failed[diverging[0].key].error
+    )
     for bad in (killer, starving, diverging[0]):
         assert f"its parent Train {bad.key[:12]} failed" in failed[Signals(bad).key].error
         recipe = (paths.store() / "failures" / f"{bad.key[:12]}.txt").read_text()
         assert '"kind": "Train"' in recipe
-    assert all(store.has(Signals(state).key) for state in pool(10) if state not in (killer, starving))
-    assert 1 < Counter(key for key, _ in watch.trained())[killer.key] <= 4
+    assert all(store.has(Signals(state).key) for state in fine)
 
 
-def test_short_jobs_share_a_task_and_a_training_ends_it() -> None:
-    trainings, signals = pool(4), pool(4, Schedule(1, 32)).signals()
-    lab.realize([one.of for one in signals])
-    steps = plan([signals, trainings])
-    assert [type(job.step) for job in steps.jobs.values()] == 4 * [Signals] + 4 * [Train]
-
-    def bundles(workers: int, seconds: float) -> list[int]:
-        for job in steps.jobs.values():
-            job.seconds = seconds
-        frontier, found = Frontier(steps, lambda _: None), []
-        while frontier.ready:
-            found.append(len(frontier.bundle(workers)))
-        return found
-
-    assert bundles(1, 0.01) == [5, 1, 1, 1], "a training is the last of its task"
-    assert bundles(1, 0.2) == [2, 2, 1, 1, 1, 1], "short ones until they are no longer short together"
-    assert bundles(3, 0.01) == [3, 2, 1, 1, 1], "nobody waits while another has many"
-    assert bundles(8, 0.01) == 8 * [1]
-
-
-def test_a_job_of_a_bundle_that_kills_its_workers_is_found_out_and_the_others_are_done(
-    watch: Watch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("lib.lab.run.ENOUGH", 0.0)
-    monkeypatch.setattr("lib.lab.run.BUNDLE", 100.0)
-    signals = pool(8).signals()
-    lab.realize(list(pool(8)))
-    killer = signals[3]
-    monkeypatch.setenv("WATCHED_KILL", killer.key)
-    with dask.config.set(PRELOAD):
-        failed = run(plan([signals]), 2)
-    assert list(failed) == [killer.key] and "out of memory" in failed[killer.key].error
-    assert all(store.has(one.key) for one in signals if one != killer)
-
-
-def test_what_another_plans_task_of_a_key_has_not_done_is_sent_again() -> None:
-    """The task is known by its last job; the answer holds what the other plan had in it."""
-    sent: list[list[str]] = []
-
-    class Foreign:
-        def submit(self, do: object, jobs: list[Job], **given: Any) -> Future[list[Outcome]]:
-            sent.append([job.key for job in jobs])
-            future = Future[list[Outcome]]()
-            future.key, future.status = given["key"], "finished"
-            put(jobs[-1].step)
-            future.set_result([Outcome(jobs[-1].key, "", there=(jobs[-1].key,))])
-            return future
-
-        def nthreads(self) -> dict[str, int]:
-            return {"one": 1}
-
-    def put(step: Step) -> None:
-        store.write(step.key, step.record(), {}, {})
-
-    states = pool(8)
-    for state in states:
-        put(state)
-    told: list[str] = []
-    engine = cluster.Engine(Foreign(), False, "here")
-    Dispatch(Frontier(plan([states.signals()]), lambda outcome: told.append(outcome.key)), engine).run()
-    assert len(sent[0]) > 1 and sorted(told) == sorted(one.key for one in states.signals())
-
-
-def test_a_machine_whose_workers_do_not_come_back_is_given_up(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nobody ever answers; jobs of a queue may yet begin, so they are waited for until the scheduler is lost."""
-
-    class Deserted:
-        def __init__(self, looks: int) -> None:
-            self.looks = looks
-
-        def submit(self, *_: object, **__: object) -> Future[None]:
-            return Future()
-
-        def nthreads(self) -> dict[str, int]:
-            self.looks -= 1
-            if not self.looks:
-                raise CancelledError
-            return {}
-
-    monkeypatch.setattr("lib.lab.run.SILENCE", 0.01)
-    monkeypatch.setattr("lib.lab.run.DESERTED", 0.1)
-    for local, words in ((True, "all workers of here died and none came back"), (False, "lost the scheduler")):
-        engine = cluster.Engine(Deserted(200), False, "here", local)
-        with pytest.raises(BadInput, match=words):
-            Dispatch(Frontier(plan([pool(2)]), lambda _: None), engine).run()
-        assert "waiting: here has no workers left" in capsys.readouterr().err
+@pytest.mark.usefixtures("workers")
+def test_a_job_that_a_worker_cannot_read_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one whose class no worker can import."""
+    good, bad = pool(4), pool(1, Schedule(1, 32))[0]
+    packed = cluster.pickle.dumps
+    torn = {bad.key}
+    monkeypatch.setattr(
+        cluster.pickle,
+        "dumps",
+        lambda job: b"cnowhere\nKind\n." if job.key in torn else packed(job),
+    )
+    failed = run(plan([good, bad]), 2)
+    assert list(failed) == [bad.key] and "ModuleNotFoundError" in failed[bad.key].error
+    assert all(store.has(state.key) for state in good)
 
 
 def test_one_reason_is_told_once_however_many_jobs_it_stops() -> None:
     lacking = [Outcome(f"k{i}", f"Train k{i}", "BadInput: no data") for i in range(3)]
-    orphans = [Outcome("s", "Signals s", "its parent Train k0 failed: BadInput: no data", orphan=True)]
+    orphans = [
+        Outcome("s", "Signals s", "its parent Train k0 failed: BadInput: no data", orphan=True)
+    ]
     alone = Outcome("d", "Train d", "Diverged: loss is nan")
     assert reasons([*lacking, *orphans, alone]) == [
         "Train k0: BadInput: no data (and 2 more)",
@@ -519,8 +479,8 @@ def test_the_report_shows_a_notebook_as_missing_and_why(
     seed = 0  # seed
 
     # %%
-    from lib import lab
-    from lib.recipe import Data, Model, RandomHalves, Schedule, Setup
+    from leak_atlas import lab
+    from leak_atlas.recipe import Data, Model, RandomHalves, Schedule, Setup
     schedule = Schedule(2, 32, lr={lr}, weight_decay={lr})
     design = RandomHalves(80, test=40)
     lab.realize(Setup(Data(pixels=8), design, Model("resnet10", width=2), schedule, 2).trained().signals())
@@ -537,7 +497,9 @@ def test_the_report_shows_a_notebook_as_missing_and_why(
     said = capsys.readouterr()
     assert "1 of 2 notebooks executed" in said.out and "failed: diverges: Train " in said.err
     index = (paths.runs("smoke") / "index.html").read_text()
-    assert "diverges" in index and "Diverged" in index and (paths.runs("smoke") / "fine.html").exists()
+    assert (
+        "diverges" in index and "Diverged" in index and (paths.runs("smoke") / "fine.html").exists()
+    )
 
 
 def test_a_script_without_a_guard_is_told_so_in_one_line(tmp_path: Path) -> None:
@@ -545,41 +507,30 @@ def test_a_script_without_a_guard_is_told_so_in_one_line(tmp_path: Path) -> None
     script = tmp_path / "unguarded.py"
     script.write_text(
         textwrap.dedent("""
-        import lib.lab.run
-        from lib import lab
-        from lib.recipe import Data, Model, RandomHalves, Schedule, Setup
-        lib.lab.run.ENOUGH = 0.0
+        import leak_atlas.lab.run
+        from leak_atlas import lab
+        from leak_atlas.recipe import Data, Model, RandomHalves, Schedule, Setup
+        leak_atlas.lab.run.ENOUGH = 0.0
         subject = Data("fashion-mnist-small", 8), RandomHalves(40), Model("resnet10", 2), Schedule(1, 20)
         lab.realize(Setup(*subject, 2).trained().signals(), workers=2)
         """)
     )
     own = os.environ | {"PYTHONPATH": str(paths.ROOT)}
-    done = subprocess.run([sys.executable, str(script)], env=own, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, str(script)], env=own, capture_output=True, text=True, timeout=120
+    )
     (line,) = done.stderr.splitlines()
     assert done.returncode == 2 and "if __name__ == '__main__':" in line, done.stderr
 
 
 def test_an_interrupt_leaves_no_process_behind(watch: Watch, tmp_path: Path) -> None:
-    script = tmp_path / "interrupted.py"
-    script.write_text(
-        textwrap.dedent("""
-        import sys
-        import lib.lab.run
-        from lib import batch
-        if __name__ == "__main__":
-            lib.lab.run.ENOUGH = 0.0
-            sys.exit(batch.main(["--profile", "smoke", "--only", "layers/*", "--workers", "2"]))
-        """)
-    )
     watch.hold.touch()
-    mark = {"WATCHED_MARK": str(tmp_path), "DASK_DISTRIBUTED__WORKER__PRELOAD": '["tests.lab.watched"]'}
-    own = os.environ | mark | {"PYTHONPATH": str(paths.ROOT)}
-    child = subprocess.Popen([sys.executable, str(script)], env=own, start_new_session=True, **HERE)
+    asking = client(tmp_path, WATCHED_MARK=str(tmp_path))
     until(lambda: len(watch.trained()) == 2)
-    os.killpg(child.pid, signal.SIGINT)  # as a terminal does
-    watch.hold.unlink()
-    error = child.communicate(timeout=60)[1].strip()
-    assert child.returncode == 130 and error.splitlines()[-1].startswith("leak atlas: interrupted"), error
+    os.killpg(asking.pid, signal.SIGINT)  # as a terminal does
+    error = asking.communicate(timeout=300)[1].strip()
+    assert asking.returncode == 130 and error.startswith("leak atlas: interrupted"), error
+    assert len(error.splitlines()) == 1, error
     until(lambda: not _marked(str(tmp_path)))
 
 
@@ -595,13 +546,6 @@ def _marked(mark: str) -> list[int]:
     return found
 
 
-def test_parts_have_the_size_that_was_asked(tmp_path: Path) -> None:
-    plan_ = plan_file(tmp_path / "plan.json", pool(4).signals())
-    for size, parts in (("0.001", 4), ("15", 1)):
-        assert cli.main(["run", plan_, "--workers", "1", "--part-mb", size, "--pack", str(tmp_path / size)]) == 0
-        assert len(list((tmp_path / size).glob("*.zip"))) == parts
-
-
 def test_the_next_preview_knows_how_long_steps_of_a_sort_took_on_this_device() -> None:
     paths.store().mkdir(parents=True)
     train, wider = pool(1)[0], Model("resnet10", width=4)
@@ -611,11 +555,13 @@ def test_the_next_preview_knows_how_long_steps_of_a_sort_took_on_this_device() -
     assert pricing()(train) == cold, "two of a sort say little"
     remember([([train], "cpu", 3 * cold)] * 3 + [([train], "cpu", 90 * cold)])
     assert pricing()(train) == pytest.approx(3 * cold), "the first one loads torch"
-    remember([([train], "cpu", 18 * cold)] * 3)
-    assert pricing()(train) == pytest.approx(3 * cold), "a run on a busy machine"
-    assert pricing()(other) == pytest.approx(3 * cold_other), "what was never seen errs as the others do"
+    assert pricing()(other) == pytest.approx(3 * cold_other), (
+        "what was never seen errs as the others do"
+    )
     remember([([other], "cpu", cold_other)] * 3 + [([train], "NVIDIA H200", 1e-3)] * 3)
-    assert pricing()(train) == pytest.approx(3 * cold) and pricing()(other) == pytest.approx(cold_other)
+    assert pricing()(train) == pytest.approx(3 * cold) and pricing()(other) == pytest.approx(
+        cold_other
+    )
     assert set(factors()) == {"cpu", "NVIDIA H200"}
     assert width(plan([pool(2)]), Where(8)) == 1, "so little work stays in this process"
 
@@ -629,7 +575,7 @@ def test_a_run_tells_how_long_its_jobs_took_with_what_is_read_off_them() -> None
     store.discard(jobs[0].key)
     store.discard(jobs[0].read[0].key)
     (again,) = plan([jobs[0].yields]).jobs.values()
-    assert again.seconds == pytest.approx(sorted(spent)[1]) and again.seconds != cold
+    assert again.seconds == pytest.approx(median(spent)) and again.seconds != cold
 
 
 def test_a_preview_says_what_a_busy_machine_makes_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

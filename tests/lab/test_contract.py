@@ -1,12 +1,16 @@
-"""What a training takes and gives, and who is attacked with what: the promises that whole chains rest on."""
+"""What a training takes and gives, and who is attacked with what: the promises that whole chains
+rest on.
+"""
 
 import numpy as np
 import pytest
 
-from lib import BadInput, lab, store
-from lib.data.designs import Role
-from lib.lab.plans import plan
-from lib.recipe import (
+from leak_atlas import BadInput, lab
+from leak_atlas.data.designs import Role
+from leak_atlas.engine import store
+from leak_atlas.lab.plans import plan
+from leak_atlas.models.subject import Subject, weights
+from leak_atlas.recipe import (
     BASE,
     RMIA,
     RMR,
@@ -30,7 +34,6 @@ from lib.recipe import (
     VictimAttacker,
     Window,
 )
-from lib.subject import Subject, weights
 
 DATA, MODEL, SHORT = Data(pixels=8), Model("resnet10", width=2), Schedule(2, 32)
 DESIGN = RandomHalves(80, test=40)
@@ -42,8 +45,14 @@ def pool(models: int = 4, design=DESIGN, schedule: Schedule = SHORT):
 
 def sparsity(state: State) -> float:
     """Zeros among the weights of convolutions and linear maps."""
-    values = [value for name, value in weights(state).values.items() if name.endswith("weight") and value.dim() > 1]
-    return sum(float((value == 0).sum()) for value in values) / sum(value.numel() for value in values)
+    values = [
+        value
+        for name, value in weights(state).values.items()
+        if name.endswith("weight") and value.dim() > 1
+    ]
+    return sum(float((value == 0).sum()) for value in values) / sum(
+        value.numel() for value in values
+    )
 
 
 # --- what is pruned stays pruned ------------------------------------------------------------------------------------
@@ -57,7 +66,16 @@ def sparsity(state: State) -> float:
         (lambda dense: dense.prune(0.2).train(SHORT).rewind("stage4").train(SHORT), 0.2),
         (lambda dense: dense.prune(0.2).train(SHORT).rewind("stem", fresh=True), 0.2),
         (lambda dense: dense.prune(0.2).train(SHORT).prune(0.4).train(SHORT).train(SHORT), 0.4),
-        (lambda dense: dense.prune(0.3, scope="layer").hold("stage2").train(SHORT).hold("stage3").train(SHORT), 0.3),
+        (
+            lambda dense: (
+                dense.prune(0.3, scope="layer")
+                .hold("stage2")
+                .train(SHORT)
+                .hold("stage3")
+                .train(SHORT)
+            ),
+            0.3,
+        ),
     ],
     ids=["train train", "epoch", "rewind", "fresh", "again", "by layer and held"],
 )
@@ -70,7 +88,8 @@ def test_what_is_pruned_stays_pruned_down_the_whole_chain(chain, expected: float
 def test_prunings_nest_and_count_what_is_gone_even_where_a_score_would_choose_it_last() -> None:
     (dense,) = pool(1)
     first = dense.prune(0.3).train(SHORT)
-    by = dense.score(Learnability(2, 16))  # of the dense network: it thinks much of some weights that are gone
+    # of the dense network: it thinks much of some weights that are gone
+    by = dense.score(Learnability(2, 16))
     lab.realize(first, by)
     before, after = weights(first).gone, weights(first.prune(0.6, by))
     assert all((after.gone[name] | ~mask).all() for name, mask in before.items())
@@ -88,7 +107,9 @@ def test_rewinding_a_pruned_network_gives_its_survivors_their_initial_values() -
     init, (values, held, gone) = weights(dense.at("init")).values, weights(rewound)
     assert gone and not held
     for name, value in values.items():
-        assert value.equal(init[name].masked_fill(gone[name], 0) if name in gone else init[name]), name
+        assert value.equal(init[name].masked_fill(gone[name], 0) if name in gone else init[name]), (
+            name
+        )
 
 
 def test_masks_are_stored_packed_and_the_key_of_an_unpruned_chain_is_what_it_was() -> None:
@@ -97,7 +118,9 @@ def test_masks_are_stored_packed_and_the_key_of_an_unpruned_chain_is_what_it_was
     lab.realize(pruned, pruned.at(1))
     for state in (pruned, pruned.at(1)):
         arrays = store.read(state.key).arrays
-        assert arrays["gone/stage4.0.conv1.weight"].size == -(-arrays["stage4.0.conv1.weight"].size // 8)
+        assert arrays["gone/stage4.0.conv1.weight"].size == -(
+            -arrays["stage4.0.conv1.weight"].size // 8
+        )
     assert "gone" in pruned.record() and "gone" not in dense.train(SHORT).record()
     assert pruned.record()["parent"] == {"step": dense.prune(0.5).key}
 
@@ -115,7 +138,10 @@ def test_signals_of_epochs_are_read_off_the_network_and_no_weights_are_kept() ->
         store.discard(step.key)
     lab.realize(models[0].at(1), models[0].at("init"))
     again = lab.realize(epochs)
-    assert all(np.array_equal(again[step]["logits"], before) for step, before in zip(epochs, read, strict=True))
+    assert all(
+        np.array_equal(again[step]["logits"], before)
+        for step, before in zip(epochs, read, strict=True)
+    )
     assert not np.array_equal(*read)
 
 
@@ -125,7 +151,8 @@ def test_a_coarser_grid_is_looked_up_and_a_finer_one_trains_again() -> None:
 
     def trained(*epochs: int) -> int:
         return sum(
-            isinstance(job.step, Train) for job in plan([[models.at(e).signals() for e in epochs]]).jobs.values()
+            isinstance(job.step, Train)
+            for job in plan([[models.at(e).signals() for e in epochs]]).jobs.values()
         )
 
     assert trained(1, 2) == 1
@@ -144,17 +171,26 @@ def test_an_attack_at_an_epoch_needs_no_weights() -> None:
 # --- who is attacked with what --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("attacker", [LiRA(), LiRA("offline_cdf"), RMIA(), BASE()], ids=lambda a: type(a).__name__)
+@pytest.mark.parametrize(
+    "attacker", [LiRA(), LiRA("offline_cdf"), RMIA(), BASE()], ids=lambda a: type(a).__name__
+)
 def test_shadows_that_know_other_samples_are_refused_where_samples_are_compared(attacker) -> None:
     other = pool(4, RandomHalves(80, test=40, seed=1))
-    with pytest.raises(BadInput, match=r"designs draw others.*seed=1.*give both one pool") as caught:
+    with pytest.raises(
+        BadInput, match=r"designs draw others.*seed=1.*give both one pool"
+    ) as caught:
         pool().attack(attacker, targets=1, shadows=other)
     assert "\n" not in str(caught.value)
 
 
-def test_attackers_that_learn_across_samples_take_shadows_of_another_draw_sample_by_sample() -> None:
+def test_attackers_that_learn_across_samples_take_shadows_of_another_draw_sample_by_sample() -> (
+    None
+):
     mine, other = pool(1), pool(4, RandomHalves(80, test=40, seed=1))
-    attacks = [mine.attack(a, 1, other) for a in (Threshold("loss", by_class=False), Network(hidden=(8,), epochs=1))]
+    attacks = [
+        mine.attack(a, 1, other)
+        for a in (Threshold("loss", by_class=False), Network(hidden=(8,), epochs=1))
+    ]
     results = lab.realize(attacks, mine.signals(), other.signals())
     own = results[mine.signals()[0]]
     chosen = np.isin(own["role"], (Role.MEMBER, Role.NONMEMBER))
@@ -164,8 +200,8 @@ def test_attackers_that_learn_across_samples_take_shadows_of_another_draw_sample
     loss = np.log(np.exp(z).sum(axis=1)) - z[np.arange(80), own["labels"][chosen]]
     np.testing.assert_allclose(found["scores"][0], -loss, rtol=1e-9)
     # The threshold is the one of the shadows' own samples, each against its own membership.
-    from lib.attacks import signals
-    from lib.attacks.threshold import threshold
+    from leak_atlas.attacks import signals
+    from leak_atlas.attacks.threshold import threshold
 
     shown, inside = [], []
     for one in other.signals():
@@ -173,7 +209,9 @@ def test_attackers_that_learn_across_samples_take_shadows_of_another_draw_sample
         own_pool = np.isin(arrays["role"], (Role.MEMBER, Role.NONMEMBER))
         shown.append(signals.score("loss", arrays["logits"][own_pool], arrays["labels"][own_pool]))
         inside.append(arrays["role"][own_pool] == Role.MEMBER)
-    expected = threshold(found["scores"][0], 0, np.stack(shown), 0, np.stack(inside), attacks[0].attacker).threshold
+    expected = threshold(
+        found["scores"][0], 0, np.stack(shown), 0, np.stack(inside), attacks[0].attacker
+    ).threshold
     assert found["thresholds"][0] == pytest.approx(expected)
 
 
@@ -181,8 +219,14 @@ def test_each_victim_is_judged_on_its_own_pool() -> None:
     halves = pool(5, VictimAttacker(400, test=40, dev=20))
     attack = halves.attack(Threshold("loss"), targets=3, shadows=halves)
     found = lab.realize(attack)[attack]
-    assert found["member"].sum(axis=1).tolist() == [90, 90, 90] and found["scores"].shape == (3, 180)
-    assert found["index"].shape == (3, 180) and len(set(found["index"][0]) & set(found["index"][1])) == 0
+    assert found["member"].sum(axis=1).tolist() == [90, 90, 90] and found["scores"].shape == (
+        3,
+        180,
+    )
+    assert (
+        found["index"].shape == (3, 180)
+        and len(set(found["index"][0]) & set(found["index"][1])) == 0
+    )
 
 
 def test_victims_never_help_each_other() -> None:
@@ -194,14 +238,23 @@ def test_victims_never_help_each_other() -> None:
 
 
 def test_what_is_learnt_from_undefended_shadows_serves_all_victims_and_defences() -> None:
-    """Sensitivities of each row's own half, aligned with signals of all samples; the victim is no shadow."""
+    """Sensitivities of each row's own half, aligned with signals of all samples; the victim is no
+    shadow.
+    """
     design = VictimAttacker(400, test=40, dev=20, victims=2)
     plain = pool(5, design)
     defences = plain, plain.prune(0.5, scope="layer").train(SHORT)
-    for attacker in (SAMIA(epochs=1), Network("posterior_sensitivity_label", hidden=(8,), epochs=1)):
+    for attacker in (
+        SAMIA(epochs=1),
+        Network("posterior_sensitivity_label", hidden=(8,), epochs=1),
+    ):
         attacks = [models.attack(attacker, targets=2, shadows=plain) for models in defences]
-        learnt = {step for attack in attacks for step in attack.parents() if isinstance(step, Learnt)}
-        assert [one.shadows for one in learnt] == [plain.states[2:]] and not any(one.crossed for one in attacks)
+        learnt = {
+            step for attack in attacks for step in attack.parents() if isinstance(step, Learnt)
+        }
+        assert [one.shadows for one in learnt] == [plain.states[2:]] and not any(
+            one.crossed for one in attacks
+        )
         results = lab.realize(attacks, plain.sensitivity())
         for attack in attacks:
             found = results[attack]
@@ -216,7 +269,9 @@ def test_an_attack_that_cannot_be_done_is_refused_before_anything_is_trained() -
         (lambda: halves.attack(LiRA(), 1, halves), "offline mode"),
         (lambda: pool(2).attack(LiRA()), "ask for more models"),
         (
-            lambda: pool(4).attack(Threshold(), 1, Setup(Data(pixels=10), DESIGN, MODEL, SHORT, 4).trained()),
+            lambda: pool(4).attack(
+                Threshold(), 1, Setup(Data(pixels=10), DESIGN, MODEL, SHORT, 4).trained()
+            ),
             "same data",
         ),
         (lambda: pool(4, RandomHalves(12_000)), "does not fit the 6,000 train samples"),
@@ -240,10 +295,14 @@ def test_memorization_is_what_the_models_with_a_sample_know_more_than_those_with
         hits = {True: [], False: []}
         for arrays in read:
             at = int(np.flatnonzero(arrays["index"] == sample)[0])
-            hits[arrays["role"][at] == Role.MEMBER].append(arrays["logits"][at].argmax() == arrays["labels"][at])
+            hits[arrays["role"][at] == Role.MEMBER].append(
+                arrays["logits"][at].argmax() == arrays["labels"][at]
+            )
         if hits[True] and hits[False]:
             known.append(place)
-            assert found["score"][place] == pytest.approx(np.mean(hits[True]) - np.mean(hits[False]))
+            assert found["score"][place] == pytest.approx(
+                np.mean(hits[True]) - np.mean(hits[False])
+            )
         if min(map(len, hits.values())) > 1:
             error = np.sqrt(sum(np.var(one, ddof=1) / len(one) for one in hits.values()))
             assert found["error"][place] == pytest.approx(error)
@@ -265,26 +324,38 @@ def test_of_scores_by_folds_each_sample_has_one_network_that_saw_it() -> None:
 
 
 def test_a_training_may_follow_a_ranking_of_the_samples() -> None:
-    """A window over the first ranks of each class, by two rankings; and one over all, which changes nothing."""
+    """A window over the first ranks of each class, by two rankings; and one over all, which changes
+    nothing.
+    """
     models = pool(6, Subsets(80, test=40, share=0.5))
     ranking = Memorization(models.states, "confidence")
     window = Window(width=2, step=0, order="high-to-low")
-    asked = {by: models[0].train(SHORT, diet=window, ranking=by) for by in (ranking, ranking.shuffle())}
+    asked = {
+        by: models[0].train(SHORT, diet=window, ranking=by) for by in (ranking, ranking.shuffle())
+    }
     plain = models[0].train(SHORT)
     lab.realize(plain, asked)
     trained, dealt, all_of_them = (store.read(one.key).arrays for one in (*asked.values(), plain))
-    assert not np.array_equal(trained["head.fc.weight"], dealt["head.fc.weight"]), "another ranking, other samples"
+    assert not np.array_equal(trained["head.fc.weight"], dealt["head.fc.weight"]), (
+        "another ranking, other samples"
+    )
     assert not np.array_equal(trained["head.fc.weight"], all_of_them["head.fc.weight"])
     assert "diet" not in plain.record()
     every = models[0].train(SHORT, diet=Window(width=80, step=0), ranking=ranking)
     lab.realize(every)
-    assert np.array_equal(store.read(every.key).arrays["head.fc.weight"], all_of_them["head.fc.weight"])
+    assert np.array_equal(
+        store.read(every.key).arrays["head.fc.weight"], all_of_them["head.fc.weight"]
+    )
 
 
 def test_a_ranking_of_other_samples_is_told() -> None:
     models, others = pool(4, Subsets(80, test=40)), pool(4, Subsets(80, test=40, seed=1))
     with pytest.raises(lab.Failed, match=r"the ranking says nothing of [0-9]+ members"):
         lab.realize(models[0].train(SHORT, diet=Window(), ranking=Memorization(others.states)))
-    for lacking in ({"diet": Window()}, {"objective": RMR()}, {"ranking": Memorization(models.states)}):
+    for lacking in (
+        {"diet": Window()},
+        {"objective": RMR()},
+        {"ranking": Memorization(models.states)},
+    ):
         with pytest.raises(BadInput, match="a ranking comes with"):
             models[0].train(SHORT, **lacking)

@@ -1,7 +1,6 @@
 """Plans, runs and results, on trainings of a fraction of a second."""
 
 import hashlib
-import json
 import os
 import signal
 import subprocess
@@ -14,12 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lib import BadInput, lab, paths, store
-from lib.lab import __main__ as cli
-from lib.lab.exchange import dump, undump
-from lib.lab.plans import plan
-from lib.lab.run import run
-from lib.recipe import (
+from leak_atlas import BadInput, lab
+from leak_atlas.engine import paths, store
+from leak_atlas.lab.plans import plan
+from leak_atlas.lab.run import run
+from leak_atlas.recipe import (
     BASE,
     PAST,
     RMIA,
@@ -60,7 +58,10 @@ def pool(models: int = 6, schedule: Schedule = SHORT):
 
 def fingerprint() -> dict[str, str]:
     """SHA-256 of the arrays of every entry: two stores are the same if these are."""
-    return {key: hashlib.sha256((store.folder(key) / store.ARRAYS).read_bytes()).hexdigest() for key in store.listing()}
+    return {
+        key: hashlib.sha256((store.folder(key) / store.ARRAYS).read_bytes()).hexdigest()
+        for key in store.listing()
+    }
 
 
 def test_a_model_that_two_notebooks_share_is_trained_once() -> None:
@@ -88,7 +89,7 @@ def test_realize_trains_once_and_then_looks_up(monkeypatch: pytest.MonkeyPatch) 
     assert results[attack]["scores"].shape == results[attack]["member"].shape == (6, 80)
     assert (results[attack]["member"].sum(axis=1) == 40).all()
     before = fingerprint()
-    monkeypatch.setattr("lib.lab.training.train", lambda *_: pytest.fail("trained twice"))
+    monkeypatch.setattr("leak_atlas.lab.training.train", lambda *_: pytest.fail("trained twice"))
     again = lab.realize(signals, attack)
     assert np.array_equal(again[attack]["scores"], results[attack]["scores"])
     assert fingerprint() == before
@@ -100,20 +101,26 @@ def test_a_late_request_reruns_the_same_trajectory() -> None:
     end = store.read(train.key).arrays
     lab.realize(train.at(1))
     assert store.has(At(train, 1).key)
-    assert all(np.array_equal(store.read(train.key).arrays[name], array) for name, array in end.items())
+    assert all(
+        np.array_equal(store.read(train.key).arrays[name], array) for name, array in end.items()
+    )
     fresh = pool(schedule=Schedule(2, 32))[0]
     assert fresh.key == train.key
 
 
 def test_rewinding_gives_the_initialisation_and_holding_keeps_bits() -> None:
     train = pool()[0]
-    private = train.rewind("stage3").hold("stage3").train(Schedule(1, 32, optimizer="adam", lr=0.01), RelaxLoss(0.5))
+    private = (
+        train.rewind("stage3")
+        .hold("stage3")
+        .train(Schedule(1, 32, optimizer="adam", lr=0.01), RelaxLoss(0.5))
+    )
     lab.realize(private, train.at("init"))
     trained, end = store.read(train.key).arrays, store.read(private.key).arrays
     safe = [name for name in end if name.startswith(("stem", "stage1", "stage2"))]
     assert safe and all(np.array_equal(end[name], trained[name]) for name in safe)
     assert not np.array_equal(end["stage4.0.conv1.weight"], trained["stage4.0.conv1.weight"])
-    from lib.subject import weights
+    from leak_atlas.models.subject import weights
 
     rewound, held, _ = weights(train.rewind("stem"))
     init = store.read(At(train, "init").key).arrays
@@ -123,12 +130,14 @@ def test_rewinding_gives_the_initialisation_and_holding_keeps_bits() -> None:
 def test_a_fresh_rewind_keeps_the_front_and_repeats_nothing_of_the_initialisation() -> None:
     import torch
 
-    from lib.subject import weights
+    from leak_atlas.models.subject import weights
 
     train = pool()[0]
     lab.realize(train, train.at("init"))
     anew = train.rewind("stage4", fresh=True)
-    fresh, again, trained, first = (weights(state)[0] for state in (anew, anew, train, train.at("init")))
+    fresh, again, trained, first = (
+        weights(state)[0] for state in (anew, anew, train, train.at("init"))
+    )
     name = "stage4.0.conv1.weight"
     assert torch.equal(fresh[name], again[name])
     assert not torch.equal(fresh[name], first[name]) and not torch.equal(fresh[name], trained[name])
@@ -140,7 +149,10 @@ def test_states_whose_designs_use_other_samples_are_compared_sample_by_sample() 
     """The second one's design has a reference set too, which shifts the places of its samples."""
     pair = Setup(DATA, Halves(80, test=40), MODEL, SHORT, 1).pairs()[0]
     tuned = pair.half.train(SHORT, PAST(), reference=16)
-    asked = {kind: [kind(pair.whole, other) for other in (pair.half, tuned)] for kind in (Distance, Similarity)}
+    asked = {
+        kind: [kind(pair.whole, other) for other in (pair.half, tuned)]
+        for kind in (Distance, Similarity)
+    }
     results = lab.realize(asked)
     for each in asked.values():
         plain, other = (results[step] for step in each)
@@ -171,25 +183,42 @@ def test_states_whose_designs_use_other_samples_are_compared_sample_by_sample() 
 
 def test_every_kind_of_step_computes() -> None:
     pair = Setup(DATA, Halves(80, test=40), MODEL, SHORT, 1).pairs()[0]
-    steps = [pair.distance(), pair.distance("blocks"), StageProbe(pair.whole, 16), Anatomy(DATA, MODEL)]
+    steps = [
+        pair.distance(),
+        pair.distance("blocks"),
+        StageProbe(pair.whole, 16),
+        Anatomy(DATA, MODEL),
+    ]
     steps += [self_audit(pool()), Attack(Threshold("loss"), pool().states)]
     steps += [pair.similarity(), StageMembership(pair.half), Cost((pair.whole, pair.half), 3, 2)]
     results = lab.realize(steps)
     distance = results[steps[0]]
-    assert distance.parts[:2] == ["stem", "stage1"] and distance["euclidean"].shape == (len(distance.parts), 80)
+    assert distance.parts[:2] == ["stem", "stage1"] and distance["euclidean"].shape == (
+        len(distance.parts),
+        80,
+    )
     assert distance["seen_a"].all() and distance["seen_b"].sum() == 40
     assert len(results[steps[2]]["accuracy"]) == len(results[steps[2]].parts)
     assert results[steps[3]]["parameters"].sum() > 0
     blind = results[steps[4]]
-    assert isinstance(steps[4], SelfAudit) and blind["duplicates"].shape == (6,) and blind["blind"].shape == (3,)
+    assert (
+        isinstance(steps[4], SelfAudit)
+        and blind["duplicates"].shape == (6,)
+        and blind["blind"].shape == (3,)
+    )
     assert np.isfinite(results[steps[5]]["thresholds"]).all()
     alike, told, cost = (results[step] for step in steps[6:])
     assert alike["aligned"].shape == (6, 40) and set(alike["index"]) < set(distance["index"])
     assert told["scores"].shape == (6, 40) and told["member"].sum() == 20
-    np.testing.assert_array_equal(told["member"], distance["seen_b"][np.isin(distance["index"], told["index"])])
+    np.testing.assert_array_equal(
+        told["member"], distance["seen_b"][np.isin(distance["index"], told["index"])]
+    )
     assert all(cost[name].shape == (3, 2) for name in ("seconds", "first_seconds", "peak_bytes"))
-    assert all((cost[name] > 0).all() for name in ("seconds", "first_seconds", "saved_bytes", "flops"))
-    assert cost["epochs"].tolist() == [2, 2] and cost["flops"][0] == 2 * cost["flops"][1]  # twice the members
+    assert all(
+        (cost[name] > 0).all() for name in ("seconds", "first_seconds", "saved_bytes", "flops")
+    )
+    # twice the members
+    assert cost["epochs"].tolist() == [2, 2] and cost["flops"][0] == 2 * cost["flops"][1]
 
 
 def test_a_target_never_has_a_shadow_of_its_own_pair() -> None:
@@ -197,20 +226,27 @@ def test_a_target_never_has_a_shadow_of_its_own_pair() -> None:
         pool(2).attack(LiRA())
 
 
-def test_workers_and_one_process_give_the_same_bits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked = [pool().attack(LiRA()), pool().rewind("stage4").hold("stage4").train(Schedule(1, 32)).signals()]
+def test_workers_and_one_process_give_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = [
+        pool().attack(LiRA()),
+        pool().rewind("stage4").hold("stage4").train(Schedule(1, 32)).signals(),
+    ]
     lab.realize(asked)
     alone = fingerprint()
     monkeypatch.setenv("LEAK_ATLAS_STORE", str(tmp_path / "other"))
-    monkeypatch.setattr("lib.lab.run.ENOUGH", 0.0)
+    monkeypatch.setattr("leak_atlas.lab.run.ENOUGH", 0.0)
     lab.realize(asked, workers=2)
     assert fingerprint() == alone
 
 
 @pytest.fixture
 def streams(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """As on a GPU, several jobs take turns in this process; who was under way is noted at each turn."""
-    from lib.training import loop
+    """As on a GPU, several jobs take turns in this process; who was under way is noted at each
+    turn.
+    """
+    from leak_atlas.training import loop
 
     under_way: set[int] = set()
     most = [0]
@@ -231,17 +267,22 @@ def streams(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return most
 
 
-def test_company_on_a_gpu_changes_no_bit(streams: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked = [pool().attack(LiRA()), pool().rewind("stage4").hold("stage4").train(Schedule(1, 32)).signals()]
+def test_company_on_a_gpu_changes_no_bit(
+    streams: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = [
+        pool().attack(LiRA()),
+        pool().rewind("stage4").hold("stage4").train(Schedule(1, 32)).signals(),
+    ]
     asked.append(Signals(pool()[3].at(1)))
     with monkeypatch.context() as patch:
-        patch.setattr("lib.lab.run.STREAMS", 1)
+        patch.setattr("leak_atlas.lab.run.STREAMS", 1)
         lab.realize(asked)
     assert streams == [1]
     alone = fingerprint()
     for count in (3, 50):
         monkeypatch.setenv("LEAK_ATLAS_STORE", str(tmp_path / str(count)))
-        monkeypatch.setattr("lib.lab.run.STREAMS", count)
+        monkeypatch.setattr("leak_atlas.lab.run.STREAMS", count)
         lab.realize(asked)
         assert fingerprint() == alone
         assert min(count, 6) <= streams[0] <= count
@@ -279,7 +320,8 @@ def test_a_corrupt_entry_is_named_and_computed_again(capfd: pytest.CaptureFixtur
     assert results[signals[0]]["logits"].shape == (120, 10)
     assert f"{signals[0].key[:12]} is corrupt" in capfd.readouterr().err
     attack = pool().attack(LiRA())
-    store.discard(signals[1].key)  # its model is corrupt: that shows when the signals are made again
+    # its model is corrupt: that shows when the signals are made again
+    store.discard(signals[1].key)
     lab.realize(attack)
     assert {key: value for key, value in fingerprint().items() if key != attack.key} == before
 
@@ -291,7 +333,9 @@ def tear(*steps: Step) -> None:
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def test_however_many_inputs_are_torn_one_call_computes_them_again(capfd: pytest.CaptureFixture[str]) -> None:
+def test_however_many_inputs_are_torn_one_call_computes_them_again(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     """A job meets one at a time; what two jobs read, one of them finds gone."""
     signals, attacks = pool().signals(), [pool().attack(LiRA()), pool().attack(Threshold())]
     lab.realize(signals)
@@ -306,7 +350,9 @@ def test_however_many_inputs_are_torn_one_call_computes_them_again(capfd: pytest
     assert all(said.err.count(f"{step.key[:12]} is corrupt") == 1 for step in signals[:4])
 
 
-def test_a_disk_that_tears_an_entry_again_gets_no_third_try(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_tears_an_entry_again_gets_no_third_try(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     signals, attack, read, tries = pool().signals(), pool().attack(LiRA()), store.read, list[str]()
     lab.realize(signals)
 
@@ -317,12 +363,16 @@ def test_a_disk_that_tears_an_entry_again_gets_no_third_try(monkeypatch: pytest.
         raise store.Corrupt(key, "torn")
 
     monkeypatch.setattr(store, "read", torn)
-    with pytest.raises(lab.Failed, match=f"{signals[0].key[:12]} is corrupt .torn.; to be computed again"):
+    with pytest.raises(
+        lab.Failed, match=f"{signals[0].key[:12]} is corrupt .torn.; to be computed again"
+    ):
         lab.realize(attack)
     assert len(tries) == 2
 
 
-def test_a_torn_head_is_forgotten_where_it_is_only_told_of(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_torn_head_is_forgotten_where_it_is_only_told_of(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     """A training whose signals are there is read by nobody but a report's provenance."""
     training, signals = pool(1)[0].training, pool(1).signals()
     results = lab.realize(signals)
@@ -332,7 +382,11 @@ def test_a_torn_head_is_forgotten_where_it_is_only_told_of(capfd: pytest.Capture
     capfd.readouterr()
     assert results.meta(training) == {} and not store.has(training.key)
     said = capfd.readouterr().err
-    assert f"{training.key[:12]} is corrupt" in said and said.endswith(": forgotten\n") and said.count("\n") == 1
+    assert (
+        f"{training.key[:12]} is corrupt" in said
+        and said.endswith(": forgotten\n")
+        and said.count("\n") == 1
+    )
     assert results.meta(training) == {}
 
 
@@ -348,7 +402,9 @@ def test_realize_says_what_it_takes() -> None:
         lab.realize("fig01")
 
 
-def test_a_killed_run_goes_on_and_ends_with_the_same_bits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_and_ends_with_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     asked = pool(8).attack(LiRA())
     lab.realize(asked)
     undisturbed = fingerprint()
@@ -358,7 +414,9 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bits(monkeypatch: pytest.Mo
         lab.realize(pool(8).attack(LiRA()))
     """)
     for _ in range(3):
-        child = subprocess.Popen([sys.executable, "-c", script], cwd=paths.ROOT, stdout=subprocess.DEVNULL)
+        child = subprocess.Popen(
+            [sys.executable, "-c", script], cwd=paths.ROOT, stdout=subprocess.DEVNULL
+        )
         had = len(list(store.listing()))
         while child.poll() is None and len(list(store.listing())) < had + 2:
             time.sleep(0.01)
@@ -370,64 +428,13 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bits(monkeypatch: pytest.Mo
     assert fingerprint() == undisturbed
 
 
-def test_a_plan_travels_and_its_results_come_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    attack = pool().attack(LiRA())
-    text = json.dumps(dump(plan([[attack]])))
-    assert {step.key for step in undump(text)} == {s.key for s in attack.targets} | {s.key for s in attack.parents()}
-    (tmp_path / "plan.json").write_text(text)
-
-    monkeypatch.setenv("LEAK_ATLAS_STORE", str(tmp_path / "there"))
-    assert cli.main(["run", str(tmp_path / "plan.json"), "--workers", "1", "--pack", str(tmp_path / "packed")]) == 0
-    monkeypatch.setenv("LEAK_ATLAS_STORE", str(tmp_path / "home"))
-    assert cli.main(["collect", str(tmp_path / "packed")]) == 0
-    assert all(store.has(step.key) for step in attack.parents())
-    assert not any(store.has(state.key) for state in attack.targets), "weights stay there"
-    monkeypatch.setattr("lib.lab.training.train", lambda *_: pytest.fail("trained again"))
-    assert lab.realize(attack)[attack]["scores"].shape == (6, 80)
-
-
-def test_a_torn_result_is_not_packed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It is forgotten in one line, with all others that are torn; older parts stay, and a second run has it again."""
-    signals, packed = pool(3).signals(), tmp_path / "packed"
-    (tmp_path / "plan.json").write_text(json.dumps(dump(plan([signals]))))
-    command = ["run", str(tmp_path / "plan.json"), "--workers", "1", "--pack", str(packed)]
-    assert cli.main(command) == 0
-    before = {part.name: part.read_bytes() for part in packed.iterdir()}
-    tear(signals[0])
-    (store.folder(signals[1].key) / store.ARRAYS).unlink()
-    capsys.readouterr()
-    assert cli.main(command) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1 and said.endswith(" and 1 more: forgotten; run the same command again\n")
-    assert f"{signals[0].key[:12]} is corrupt" in said
-    assert {part.name: part.read_bytes() for part in packed.iterdir()} == before
-    assert cli.main(command) == 0 and all(store.has(each.key) for each in signals)
-
-
-def test_a_plan_runs_where_there_is_torch_and_little_else(tmp_path: Path) -> None:
-    pair = Setup(DATA, Halves(80, test=40), MODEL, SHORT, 1).pairs()[0]
-    found = plan([[pair.distance(), Anatomy(DATA, MODEL), pool().attack(LiRA()), self_audit(pool())]])
-    (tmp_path / "plan.json").write_text(json.dumps(dump(found)))
-    script = textwrap.dedent("""
-        import sys
-        for name in ("scipy sklearn pandas distributed dask jupytext papermill IPython matplotlib torchvision tqdm "
-                     "yaml nbformat opacus seaborn ipykernel").split():
-            sys.modules[name] = None  # as if it were not installed
-        from lib.lab.__main__ import main
-        sys.exit(main(["run", *sys.argv[1:]]))
-    """)
-    command = [sys.executable, "-c", script, str(tmp_path / "plan.json"), "--pack", str(tmp_path / "packed")]
-    done = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, timeout=120, env=dict(os.environ))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert store.has(pair.distance().key) and list((tmp_path / "packed").glob("*.zip"))
-
-
 def test_an_attacker_need_not_know_the_defence() -> None:
     plain = pool()
     private = plain.rewind("stage4").hold("stage4").train(Schedule(1, 32), RelaxLoss(0.5))
-    naive, adaptive = private.attack(LiRA(), targets=2, shadows=plain), private.attack(LiRA(), targets=2)
+    naive, adaptive = (
+        private.attack(LiRA(), targets=2, shadows=plain),
+        private.attack(LiRA(), targets=2),
+    )
     results = lab.realize(naive, adaptive)
     assert {s.of for s in naive.parents()} == {*private[:2], *plain}
     assert results[naive]["scores"].shape == results[adaptive]["scores"].shape == (2, 80)
@@ -435,12 +442,19 @@ def test_an_attacker_need_not_know_the_defence() -> None:
 
 
 def test_a_victim_is_attacked_by_shadows_of_the_other_half() -> None:
-    """Thresholds are learnt on samples that the victim never met; offline attacks need no shadow that met them."""
+    """Thresholds are learnt on samples that the victim never met; offline attacks need no shadow
+    that met them.
+    """
     design = VictimAttacker(400, test=40, dev=20)
     halves = Setup(DATA, design, MODEL, Schedule(2, 32, patience=1), 4).trained()
     attacks = {
         attacker: halves.attack(attacker, targets=1, shadows=halves)
-        for attacker in (Threshold("loss"), Threshold("loss", by_class=False), LiRA("offline_cdf"), RMIA("offline"))
+        for attacker in (
+            Threshold("loss"),
+            Threshold("loss", by_class=False),
+            LiRA("offline_cdf"),
+            RMIA("offline"),
+        )
     }
     results = lab.realize(attacks)
     for attack in attacks.values():
@@ -449,46 +463,42 @@ def test_a_victim_is_attacked_by_shadows_of_the_other_half() -> None:
         halves.attack(LiRA(), targets=1, shadows=halves)
 
 
-@pytest.mark.parametrize("attacker", [LiRA(variance="code", centre="median", views=2), RMIA(views=2), BASE()], ids=str)
+@pytest.mark.parametrize(
+    "attacker", [LiRA(variance="code", centre="median", views=2), RMIA(views=2), BASE()], ids=str
+)
 def test_every_attacker_scores(attacker) -> None:
     attack = pool().attack(attacker)
     scores = lab.realize(attack)[attack]["scores"]
     assert scores.shape == (6, 80) and np.isfinite(scores).all()
 
 
-def test_what_an_attacker_learns_is_stored_and_shared_by_all_targets_with_the_same_shadows() -> None:
+def test_what_an_attacker_learns_is_stored_and_shared_by_all_targets_with_the_same_shadows() -> (
+    None
+):
     states, dense = pool(8), pool(8, Schedule(1, 32))
     quick = Network("posterior_label", hidden=(16,), epochs=2)
     attack, fewer = states.attack(quick), states.attack(quick, targets=2)
     learnt = {step for step in attack.parents() if isinstance(step, Learnt)}
     assert len(learnt) == 4, "the two rows of a pair have the same shadows"
-    assert plan([[attack]]).jobs[next(iter(learnt)).key].seconds > plan([[states.signals()[0]]]).seconds / 100
+    assert (
+        plan([[attack]]).jobs[next(iter(learnt)).key].seconds
+        > plan([[states.signals()[0]]]).seconds / 100
+    )
     results = lab.realize(attack, fewer)
     found = results[attack]
     assert found["scores"].shape == (8, 80) and not found["thresholds"].any()
-    assert np.array_equal(results[fewer]["scores"], found["scores"][:2]), "a net does not depend on its neighbours"
+    assert np.array_equal(results[fewer]["scores"], found["scores"][:2]), (
+        "a net does not depend on its neighbours"
+    )
     nets = [results[one]["0.weight"] for one in learnt]
     assert nets[0].shape == (16, 20) and not np.array_equal(*nets[:2])
     assert results[next(iter(learnt))].meta["device"] == "cpu"
-    cross = [target.attack(quick, 1, shadows) for target in (states, dense) for shadows in (states, dense)]
+    cross = [
+        target.attack(quick, 1, shadows)
+        for target in (states, dense)
+        for shadows in (states, dense)
+    ]
     steps = plan([cross]).jobs.values()
-    assert sum(isinstance(job.step, Learnt) for job in steps) == 1, "a matrix of 2 x 2 learns 2 nets, one is there"
-
-
-def test_a_damaged_part_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "part-000.zip").write_bytes(b"not a zip")
-    assert cli.main(["collect", str(tmp_path)]) == 2
-    assert cli.main(["collect", str(tmp_path / "nothing")]) == 2
-    assert cli.main(["run", str(tmp_path / "part-000.zip")]) == 2
-    assert len(capsys.readouterr().err.strip().splitlines()) == 3
-
-
-def test_why_explains_a_miss_field_by_field(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lab.realize(pool(1))
-    other = pool(1, Schedule(2, 32, lr=0.05))
-    (tmp_path / "plan.json").write_text(json.dumps(dump(plan([[other]]))))
-    assert cli.main(["why", str(tmp_path / "plan.json")]) == 0
-    assert 'schedule.lr: asked 0.05, stored "default"' in capsys.readouterr().out
-    assert cli.main(["why", pool(1)[0].key[:8]]) == 0
-    assert "is in the store" in capsys.readouterr().out
-    assert cli.main(["why", "ffff"]) == 2
+    assert sum(isinstance(job.step, Learnt) for job in steps) == 1, (
+        "a matrix of 2 x 2 learns 2 nets, one is there"
+    )

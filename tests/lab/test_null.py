@@ -1,4 +1,6 @@
-"""Every attacker against nothing, under every design: whole attacks on signals that know nothing of membership."""
+"""Every attacker against nothing, under every design: whole attacks on signals that know nothing of
+membership.
+"""
 
 import zlib
 from dataclasses import replace
@@ -6,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lib import BadInput, audit, lab, store
-from lib.data import readers
-from lib.data.designs import Role
-from lib.recipe import (
+from leak_atlas import BadInput, audit, lab
+from leak_atlas.data import readers
+from leak_atlas.data.designs import Role
+from leak_atlas.engine import store
+from leak_atlas.models.subject import roles
+from leak_atlas.recipe import (
     KINDS,
     RMIA,
     Attacker,
@@ -33,12 +37,13 @@ from lib.recipe import (
     Threshold,
     VictimAttacker,
 )
-from lib.subject import roles
 
 DATA = Data(pixels=8)
-DESIGNS: dict[type[Design], tuple[Design, int, int]] = {  # with how many models, and how often: to a narrow interval
+# with how many models, and how often: to a narrow interval
+DESIGNS: dict[type[Design], tuple[Design, int, int]] = {
     RandomHalves: (RandomHalves(2000, test=200), 12, 10),
-    Subsets: (Subsets(2000, test=200, share=0.5), 24, 10),  # so many that no sample lacks a shadow on a side
+    # so many that no sample lacks a shadow on a side
+    Subsets: (Subsets(2000, test=200, share=0.5), 24, 10),
     Folds: (Folds(2000, test=200, folds=2), 12, 7),
     VictimAttacker: (VictimAttacker(4000, test=200), 6, 20),
     GivenSplit: (GivenSplit(900, test=1000, population=100), 13, 8),
@@ -49,12 +54,15 @@ OPTIONS: dict[str, list[Attacker]] = {
     "RMIA": [RMIA(), RMIA("offline")],
     "Threshold": [Threshold(), Threshold("correctness", by_class=False, sign="shadows")],
     "Network": [Network(hidden=(8,), epochs=2)],
-    "SAMIA": [],  # ten minutes here; it learns as Network does, and tests/attacks/test_samia.py has its null
+    # ten minutes here; it learns as Network does, and tests/attacks/test_samia.py has its null
+    "SAMIA": [],
 }
 ATTACKERS = [
     attacker
     for name, kind in sorted(KINDS.items())
-    if issubclass(kind, Attacker) and kind not in (Attacker, Learner) and kind.__module__.startswith("lib.")
+    if issubclass(kind, Attacker)
+    and kind not in (Attacker, Learner)
+    and kind.__module__.startswith("leak_atlas.")
     for attacker in OPTIONS.get(name, [kind()])  # a new attacker is tested as it stands
 ]
 
@@ -64,11 +72,23 @@ def knowing_nothing(models: Population, draw: int) -> None:
     for state in models:
         role, index, labels = roles(DATA, state.training.design, (state.training.row,))
         rng = np.random.default_rng([zlib.crc32(state.key.encode()), draw])
-        logits = rng.normal(size=(len(index), DATA.classes)).astype(np.float32) + 2 * np.eye(DATA.classes)[labels]
+        logits = (
+            rng.normal(size=(len(index), DATA.classes)).astype(np.float32)
+            + 2 * np.eye(DATA.classes)[labels]
+        )
         own = logits[np.arange(len(index)), labels]
         rest = np.log(np.exp(logits).sum(axis=1) - np.exp(own))
-        arrays = {"logits": logits, "views": (own - rest)[:, None], "labels": labels, "index": index, "role": role[0]}
-        made = {"generated": rng.normal(size=(20, DATA.classes)), "generated_labels": rng.integers(10, size=20)}
+        arrays = {
+            "logits": logits,
+            "views": (own - rest)[:, None],
+            "labels": labels,
+            "index": index,
+            "role": role[0],
+        }
+        made = {
+            "generated": rng.normal(size=(20, DATA.classes)),
+            "generated_labels": rng.integers(10, size=20),
+        }
         for step, found in ((Signals(state), arrays), (Generated(state), made)):
             store.write(step.key, step.record(), found, {})
 
@@ -88,7 +108,9 @@ def test_no_attacker_finds_what_is_not_there(kind: type[Design]) -> None:
                 assert isinstance(attacker, LiRA) and attacker.mode == "online" and not design.meets
                 continue
             found = lab.realize(attack, workers=1)[attack]
-            units.setdefault(attacker, []).append(float(np.mean(audit.auc(found["scores"], found["member"]))))
+            units.setdefault(attacker, []).append(
+                float(np.mean(audit.auc(found["scores"], found["member"])))
+            )
     assert len(units) >= len(ATTACKERS) - 1
     for attacker, areas in units.items():
         # All intervals of all designs hold together at 95 %.
@@ -99,29 +121,40 @@ def test_no_attacker_finds_what_is_not_there(kind: type[Design]) -> None:
 
 def test_every_design_has_its_null_test_or_a_reason() -> None:
     others = {Halves: "its rows have no non-members, or a whole pool", Design: "draws nothing"}
-    known = {kind.__name__ for kind in (*DESIGNS, *others)} | {"LeftOut"}  # attacked as its base's rows are
-    ours = {name: kind for name, kind in KINDS.items() if kind.__module__.startswith("lib.")}
+    # attacked as its base's rows are
+    known = {kind.__name__ for kind in (*DESIGNS, *others)} | {"LeftOut"}
+    ours = {name: kind for name, kind in KINDS.items() if kind.__module__.startswith("leak_atlas.")}
     assert {name for name, kind in ours.items() if issubclass(kind, Design)} <= known
     assert readers.load(DATA.name, DATA.pixels).train == DATA.parts[0]
 
 
-@pytest.mark.parametrize("attacker", [LiRA(), RMIA(), Threshold(), Network(hidden=(8,), epochs=4)], ids=repr)
+@pytest.mark.parametrize(
+    "attacker", [LiRA(), RMIA(), Threshold(), Network(hidden=(8,), epochs=4)], ids=repr
+)
 def test_membership_dealt_out_anew_leaves_nothing_to_find(attacker: Attacker) -> None:
-    """Signals that tell their members plainly: the attack finds them, its null does not, with as many members."""
-    models = Setup(DATA, RandomHalves(600, test=60), Model("resnet10", width=2), Schedule(1), 8).trained()
+    """Signals that tell their members plainly: the attack finds them, its null does not, with as
+    many members.
+    """
+    models = Setup(
+        DATA, RandomHalves(600, test=60), Model("resnet10", width=2), Schedule(1), 8
+    ).trained()
     knowing_nothing(models, 0)
     for state in models:
         signals = Signals(state)
         arrays = dict(store.read(signals.key).arrays)
         member = (arrays["role"] == Role.MEMBER)[:, None]
         arrays["views"] = arrays["views"] + 3 * member
-        arrays["logits"] = arrays["logits"] + 3 * member * np.eye(DATA.classes, dtype=np.float32)[arrays["labels"]]
+        arrays["logits"] = (
+            arrays["logits"] + 3 * member * np.eye(DATA.classes, dtype=np.float32)[arrays["labels"]]
+        )
         store.discard(signals.key)
         store.write(signals.key, signals.record(), arrays, {})
     true, *nulls = (models.attack(attacker, dealt=dealt) for dealt in (None, *range(8)))
     results = lab.realize(true, nulls)
     assert audit.audit(results[true], ())["auc"].low > 0.6
-    found = audit.over([float(np.mean(audit.auc(results[n]["scores"], results[n]["member"]))) for n in nulls])
+    found = audit.over(
+        [float(np.mean(audit.auc(results[n]["scores"], results[n]["member"]))) for n in nulls]
+    )
     assert found.low < 0.5 < found.high and found.high - found.low < 0.06, found
     pairs = results[nulls[0]]["member"]
     assert (pairs[::2] != pairs[1::2]).all() and not np.array_equal(pairs, results[true]["member"])

@@ -1,4 +1,4 @@
-"""A Dask preload for tests: trainings of a worker are logged, held, killed or starved as the environment says."""
+"""Imported by workers of tests: jobs are logged, held, killed or starved as the environment says."""
 
 import os
 import resource
@@ -6,21 +6,25 @@ import signal
 import time
 from pathlib import Path
 
-from lib.lab import jobs, training
-from lib.recipe import Train
+from leak_atlas.lab import jobs
+from leak_atlas.recipe import Train
 
-train, run = training.train, jobs.run
+run = jobs.run
 
 
-def watched(step, asked, read):
-    with open(os.environ["WATCHED_LOG"], "a") as log:
-        log.write(f"{step.key} {os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES', '')}\n")
-    while (hold := os.environ.get("WATCHED_HOLD")) and Path(hold).exists():
-        time.sleep(0.01)
-    if step.key == os.environ.get("WATCHED_KILL"):
+def watched(job):
+    """Does the job, unless the environment has other plans for it."""
+    if "WATCHED_LOG" not in os.environ:
+        return run(job)
+    if isinstance(job.step, Train):
+        with open(os.environ["WATCHED_LOG"], "a") as log:
+            log.write(f"{job.key} {os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES', '')}\n")
+        while (hold := os.environ.get("WATCHED_HOLD")) and Path(hold).exists():
+            time.sleep(0.01)
+    if job.key == os.environ.get("WATCHED_KILL"):
         os.kill(os.getpid(), signal.SIGKILL)
-    if step.key != os.environ.get("WATCHED_STARVE"):
-        return train(step, asked, read)
+    if job.key != os.environ.get("WATCHED_STARVE"):
+        return run(job)
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (1, before[1]))
     try:
@@ -29,13 +33,8 @@ def watched(step, asked, read):
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def killed(job):
-    """Kills its worker under what is no training."""
-    if job.key == os.environ.get("WATCHED_KILL") and not isinstance(job.step, Train):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return run(job)
+jobs.run = watched
 
 
 def dask_setup(worker) -> None:
-    jobs.run = killed
-    training.train = watched
+    """Dask wants a preload to have one."""

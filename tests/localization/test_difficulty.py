@@ -2,15 +2,17 @@
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import special
 
-from lib.data.designs import Role
-from lib.localization.difficulty import averaged, difficulty, follows, within
+from leak_atlas.data.designs import Role
+from leak_atlas.localization.difficulty import difficulty, mean_over_members, ranks_within_class
 
 EPOCHS = (0, 1, 2, 4)
 
 
-def answers(posteriors: dict[int, np.ndarray], role: np.ndarray) -> dict[int, list[dict[str, np.ndarray]]]:
+def answers(
+    posteriors: dict[int, np.ndarray], role: np.ndarray
+) -> dict[int, list[dict[str, np.ndarray]]]:
     """Networks whose posteriors of class 0, the right one of two, are `(K, n)` at each epoch."""
     n = role.shape[1]
     return {
@@ -28,7 +30,7 @@ def answers(posteriors: dict[int, np.ndarray], role: np.ndarray) -> dict[int, li
 
 
 def test_measures_by_hand() -> None:
-    """Two networks, four samples, of which the last is no sample of the pool; each trained on the first two."""
+    """Two networks trained on the first two of four samples; the last is not in the pool."""
     role = np.array([[Role.MEMBER, Role.MEMBER, Role.NONMEMBER, Role.TEST]] * 2)
     easy, hard, out = [0.5, 0.9, 0.9, 0.9], [0.5, 0.6, 0.4, 0.8], [0.5, 0.4, 0.4, 0.2]
     each = {e: np.array([[easy[k], hard[k], out[k], 0.5]] * 2) for k, e in enumerate(EPOCHS)}
@@ -43,7 +45,9 @@ def test_measures_by_hand() -> None:
     assert found["margin"][:2] == pytest.approx(-special.logit(p).mean(axis=1), rel=1e-5)
     assert found["aleatoric"][:2] == pytest.approx((p * (1 - p)).mean(axis=1), rel=1e-5)
     assert found["epistemic"][:2] == pytest.approx(p.var(axis=1), rel=1e-4, abs=1e-9)
-    assert found["inconsistency"][2] == 1 and found["ensemble variance"][2] == pytest.approx(0, abs=1e-12)
+    assert found["inconsistency"][2] == 1 and found["ensemble variance"][2] == pytest.approx(
+        0, abs=1e-12
+    )
 
 
 def test_what_was_never_learned_and_who_was_never_in() -> None:
@@ -52,28 +56,21 @@ def test_what_was_never_learned_and_who_was_never_in() -> None:
     found = difficulty(answers(each, role), early=4)
     assert found["iteration learned"].tolist() == [1, 8], "never right: double the last checkpoint"
     assert found["memorization"][0] == pytest.approx(0.6, rel=1e-5)
-    assert found["inconsistency"].tolist() == [1, 1], "the second one takes the median of the others"
+    assert found["inconsistency"].tolist() == [1, 1], (
+        "the second one takes the median of the others"
+    )
 
 
 def test_a_reading_is_averaged_over_networks_that_trained_on_a_sample() -> None:
-    role = np.array([[Role.MEMBER, Role.MEMBER, Role.NONMEMBER, Role.TEST], [Role.MEMBER, Role.NONMEMBER] * 2])
+    role = np.array(
+        [[Role.MEMBER, Role.MEMBER, Role.NONMEMBER, Role.TEST], [Role.MEMBER, Role.NONMEMBER] * 2]
+    )
     role[1, 3] = Role.TEST
     read = [{"norm": np.array([1, 2, 3])}, {"norm": np.array([5, 6, 7])}]
-    assert averaged(read, "norm", [{"role": own} for own in role]).tolist() == [3, 2, 7]
-
-
-def test_what_follows_risk_and_what_is_left_of_it() -> None:
-    rng = np.random.default_rng(0)
-    risk, cause = rng.normal(size=(2, 5000)) + (common := rng.normal(size=5000))
-    measures = np.stack([cause, np.exp(cause), -cause, rng.normal(size=5000), np.full(5000, 2.0)])
-    plain = follows(measures, risk)
-    assert plain[0] == pytest.approx(stats.spearmanr(cause, risk).statistic) == pytest.approx(plain[1])
-    assert plain[2] == pytest.approx(-plain[0]) and abs(plain[3]) < 0.04 and plain[4] == 0
-    left = follows(measures, risk, given=common)
-    assert abs(left[0]) < 0.05 < 0.4 < plain[0] and follows(measures, risk, given=cause)[0] == 0
+    assert mean_over_members(read, "norm", [{"role": own} for own in role]).tolist() == [3, 2, 7]
 
 
 def test_within_a_class_what_it_has_in_common_is_gone() -> None:
     label = np.array([0, 0, 1, 1])
-    found = within(np.array([[1.0, 2.0, 20.0, 10.0], [4.0, 3.0, 2.0, 1.0]]), label)
+    found = ranks_within_class(np.array([[1.0, 2.0, 20.0, 10.0], [4.0, 3.0, 2.0, 1.0]]), label)
     assert found.tolist() == [[0.25, 0.75, 0.75, 0.25], [0.75, 0.25, 0.75, 0.25]]

@@ -1,24 +1,37 @@
-"""Gradients of single samples and prediction depth: by hand, against loops, and what they find in small networks."""
+"""Gradients of single samples and prediction depth: by hand, against loops, in small networks."""
 
 from collections import OrderedDict
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
-from lib import BadInput, lab
-from lib.data import augmentation
-from lib.data.designs import Role
-from lib.data.resident import Resident
-from lib.localization.hardness import depths, gradient_norms, pooled, votes
-from lib.models import Net, build
-from lib.recipe import Data, GradientNorm, Model, PredictionDepth, RandomHalves, Schedule, Setup, Signals
+from leak_atlas import BadInput, lab
+from leak_atlas.data import augmentation
+from leak_atlas.data.designs import Role
+from leak_atlas.data.resident import Resident
+from leak_atlas.localization.difficulty import settled
+from leak_atlas.localization.hardness import gradient_norms, neighbour_votes, pooled_maps
+from leak_atlas.models import Net, build
+from leak_atlas.recipe import (
+    Data,
+    GradientNorm,
+    Model,
+    PredictionDepth,
+    RandomHalves,
+    Schedule,
+    Setup,
+    Signals,
+)
 
-NETS = [Model(name, width) for name, width in (("resnet10", 4), ("vgg11", 4), ("cnn4", 4), ("wrn16", 4), ("vit", 2))]
+NETS = [
+    Model(name, width)
+    for name, width in (("resnet10", 4), ("vgg11", 4), ("cnn4", 4), ("wrn16", 4), ("vit", 2))
+]
 
 
 def images(n: int, pixels: int = 8) -> Resident:
@@ -42,10 +55,16 @@ def test_a_gradient_is_that_of_the_sample_alone(model: Model) -> None:
     found, expected = gradient_norms(net, data, index), []
     for i in index:
         net.zero_grad()
-        functional.cross_entropy(net(augmentation.plain(data, i[None])), data.labels[i][None]).backward()
-        expected.append(torch.cat([p.grad.flatten() for p in net.parameters() if p.grad is not None]).norm())
+        functional.cross_entropy(
+            net(augmentation.plain(data, i[None])), data.labels[i][None]
+        ).backward()
+        expected.append(
+            torch.cat([p.grad.flatten() for p in net.parameters() if p.grad is not None]).norm()
+        )
     np.testing.assert_allclose(found, torch.stack(expected), rtol=1e-5)
-    assert found.dtype == np.float64 and all(torch.equal(before[n], v) for n, v in net.state_dict().items())
+    assert found.dtype == np.float64 and all(
+        torch.equal(before[n], v) for n, v in net.state_dict().items()
+    )
 
 
 def test_of_a_linear_map_it_is_the_error_times_the_input() -> None:
@@ -57,30 +76,45 @@ def test_of_a_linear_map_it_is_the_error_times_the_input() -> None:
     np.testing.assert_allclose(gradient_norms(net, data, torch.arange(30)), expected, rtol=1e-5)
 
 
+@settings(deadline=None)  # the first call imports scikit-learn
 @given(st.integers(0, 2**16), st.integers(1, 6))
 def test_votes_are_those_of_the_nearest(seed: int, neighbours: int) -> None:
     rng = np.random.default_rng(seed)
-    rows, labels, voters = rng.normal(size=(20, 3)) + 50, rng.integers(3, size=20), rng.permutation(20)[:10]
+    rows, labels, voters = (
+        rng.normal(size=(20, 3)) + 50,
+        rng.integers(3, size=20),
+        rng.permutation(20)[:10],
+    )
     expected = []
     for i, row in enumerate(rows):
-        near = sorted((np.linalg.norm(rows[j] - row), labels[j]) for j in voters if j != i)[:neighbours]
+        near = sorted((np.linalg.norm(rows[j] - row), labels[j]) for j in voters if j != i)[
+            :neighbours
+        ]
         own = {c: [d for d, label in near if label == c] for c in range(3)}
         expected.append(max(own, key=lambda c: (len(own[c]), -sum(own[c]))))
-    assert votes(rows, voters, labels, 3, neighbours).tolist() == expected
+    assert neighbour_votes(rows, voters, labels, neighbours).tolist() == expected
 
 
 def test_of_equally_many_votes_the_nearer_count_and_then_the_first_class() -> None:
-    rows = np.array([[0.0], [1.0], [-1.5], [2.5], [-2.5]])
-    for labels, expected in (([0, 2, 1, 1, 2], 2), ([0, 1, 2, 2, 1], 1), ([0, 2, 1, 1, 1], 1)):
-        assert votes(rows, np.arange(1, 5), np.array(labels), 3, 4)[0] == expected
-    alike = np.array([[0.0], [1.0], [-1.0]])
-    assert votes(alike, np.array([1, 2]), np.array([0, 2, 1]), 3, 2)[0] == 1
-    assert votes(np.zeros((3, 1)), np.array([1, 2]), np.array([0, 2, 2]), 3, 1).tolist() == [2, 2, 2]
+    rows = np.array([[0.0], [1.0], [-1.5], [2.5], [-2.5], [99.0]])
+    for labels, expected in (
+        ([0, 2, 1, 1, 2, 0], 2),
+        ([0, 1, 2, 2, 1, 0], 1),
+        ([0, 2, 1, 1, 1, 0], 1),
+    ):
+        assert neighbour_votes(rows, np.arange(1, 6), np.array(labels), 4)[0] == expected
+    alike = np.array([[0.0], [1.0], [-1.0], [9.0]])
+    assert neighbour_votes(alike, np.array([1, 2, 3]), np.array([0, 2, 1, 0]), 2)[0] == 1
+    assert neighbour_votes(np.zeros((3, 1)), np.array([1, 2]), np.array([0, 2, 2]), 1).tolist() == [
+        2,
+        2,
+        2,
+    ]
 
 
 def test_depth_by_hand() -> None:
     said = np.array([[1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 1, 0]])
-    assert depths(said, np.array([1, 1, 1, 1])).tolist() == [0, 2, 2, 3]
+    assert settled(said == 1).tolist() == [0, 2, 2, 3]
 
 
 def test_planted_features_decide_where_classes_part() -> None:
@@ -89,32 +123,41 @@ def test_planted_features_decide_where_classes_part() -> None:
     late, voters = np.arange(200) < 20, np.arange(20, 200)
     parted = [np.zeros(200), np.where(late, 1 - labels, labels), labels]
     rows = [10 * side[:, None] + rng.normal(size=(200, 4)) for side in parted]
-    said = np.stack([votes(each, voters, labels, 2, 30) for each in rows])
-    found = depths(said, labels)
-    assert (found[late] == 2).all() and set(found[~late]) <= {0, 1} and 0.3 < found[~late].mean() < 0.7
+    said = np.stack([neighbour_votes(each, voters, labels, 30) for each in rows])
+    found = settled(said == labels)
+    assert (
+        (found[late] == 2).all() and set(found[~late]) <= {0, 1} and 0.3 < found[~late].mean() < 0.7
+    )
 
 
 def test_features_that_know_nothing_vote_by_chance() -> None:
     rng, n, parts = np.random.default_rng(0), 2000, 3
     labels, final = rng.integers(4, size=(2, n))
-    said = np.stack([votes(rng.normal(size=(n, 5)), np.arange(0, n, 2), labels, 4, 7) for _ in range(parts)])
+    said = np.stack(
+        [
+            neighbour_votes(rng.normal(size=(n, 5)), np.arange(0, n, 2), labels, 7)
+            for _ in range(parts)
+        ]
+    )
     assert abs((said == labels).mean() - 0.25) < 4 * (3 / 16 / (parts * n)) ** 0.5
-    never = (depths(said, final) == parts).mean()
+    never = (settled(said == final) == parts).mean()
     assert abs(never - 0.75) < 4 * (3 / 16 / n) ** 0.5
 
 
 def test_large_maps_are_averaged_over_places() -> None:
     maps = torch.randn(2, 3, 8, 8)
-    assert torch.allclose(pooled("", maps).view(2, 3, 4, 4)[:, :, 0, 1], maps[:, :, :2, 2:4].mean(dim=(2, 3)))
-    assert torch.equal(pooled("", maps[:, :, :4, :2]), maps[:, :, :4, :2].flatten(1))
-    assert torch.equal(pooled("", maps[:, :, 0]), maps[:, :, 0].mean(dim=1)) and pooled("", maps[:, 0, 0]).shape == (
-        2,
-        8,
+    assert torch.allclose(
+        pooled_maps("", maps).view(2, 3, 4, 4)[:, :, 0, 1], maps[:, :, :2, 2:4].mean(dim=(2, 3))
     )
+    assert torch.equal(pooled_maps("", maps[:, :, :4, :2]), maps[:, :, :4, :2].flatten(1))
+    assert torch.equal(pooled_maps("", maps[:, :, 0]), maps[:, :, 0].mean(dim=1))
+    assert pooled_maps("", maps[:, 0, 0]).shape == (2, 8)
 
 
 def test_both_are_read_off_a_network_that_has_learnt_its_members() -> None:
-    one = Setup(Data(pixels=8), RandomHalves(120), Model("resnet10", 4), Schedule(20, 16, lr=0.05), 1).trained()[0]
+    one = Setup(
+        Data(pixels=8), RandomHalves(120), Model("resnet10", 4), Schedule(20, 16, lr=0.05), 1
+    ).trained()[0]
     steps = GradientNorm(one), PredictionDepth(one, 5), Signals(one)
     results = lab.realize(*steps)
     norm, depth, signals = (results[step] for step in steps)
@@ -125,10 +168,12 @@ def test_both_are_read_off_a_network_that_has_learnt_its_members() -> None:
         np.testing.assert_array_equal(found["index"], signals["index"][pool])
     assert np.median(norm["norm"][member]) < 0.5 * np.median(norm["norm"][~member])
     assert norm["norm"][right].mean() < norm["norm"][~right].mean()
-    assert depth.parts == ["stem", "stage1", "stage2", "stage3", "stage4", "head"] and depth["votes"].shape == (6, 120)
+    assert depth.parts == ["stem", "stage1", "stage2", "stage3", "stage4", "head"] and depth[
+        "votes"
+    ].shape == (6, 120)
     final = signals["logits"][pool].argmax(axis=1)
     agreed = (depth["votes"] == final).mean(axis=1)
     assert agreed[0] < 0.8 and agreed[-1] > 0.85 and agreed[-1] > agreed[0] + 0.1
-    np.testing.assert_array_equal(depth["depth"], depths(depth["votes"], final))
+    np.testing.assert_array_equal(depth["depth"], settled(depth["votes"] == final))
     with pytest.raises(BadInput, match="neighbours cannot be 60: a row has 60 members"):
         PredictionDepth(one, 60)

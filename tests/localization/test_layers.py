@@ -1,4 +1,6 @@
-"""Streamed feature distances against closed forms and against an implementation that stores every map."""
+"""Streamed feature distances against closed forms and against an implementation that stores every
+map.
+"""
 
 import logging
 from functools import partial
@@ -9,14 +11,14 @@ import torch
 from sklearn import svm
 from torch import nn
 
-from lib import BadInput
-from lib.data import augmentation
-from lib.data.resident import Resident
-from lib.localization import layers
-from lib.localization.layers import distances, mixing, part_names, probe
-from lib.models import Net, build
-from lib.recipe import Model
-from lib.training.answers import scoring
+from leak_atlas import BadInput
+from leak_atlas.data import augmentation
+from leak_atlas.data.resident import Resident
+from leak_atlas.localization import layers
+from leak_atlas.localization.layers import distances, probe, random_projection
+from leak_atlas.models import Net, build
+from leak_atlas.recipe import Model
+from leak_atlas.training.answers import scoring
 
 SMALL = Model("resnet18", width=4)
 
@@ -37,7 +39,9 @@ def used(seed: int) -> Net:
     return net
 
 
-def stored(net: Net, data: Resident, index: torch.Tensor, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+def stored(
+    net: Net, data: Resident, index: torch.Tensor, names: tuple[str, ...]
+) -> dict[str, np.ndarray]:
     """All maps at once, by hooks, in float64: what the streaming code must agree with."""
     found: dict[str, np.ndarray] = {}
     modules = dict(net.named_modules())
@@ -55,11 +59,14 @@ def stored(net: Net, data: Resident, index: torch.Tensor, names: tuple[str, ...]
 
 @pytest.mark.parametrize("parts", ["stages", "blocks"])
 @pytest.mark.parametrize("chunk", [2**16, 100])
-def test_streaming_equals_storing(parts: layers.Parts, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streaming_equals_storing(
+    parts: layers.Parts, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(layers.CHUNK, "cpu", chunk)
     a, b, data, index = used(0), used(1), images(), torch.arange(29, 2, -1)
-    names = part_names(a, parts)
-    found = distances(a, b, data, index, parts, batch=10)
+    names = a.names(parts)
+    monkeypatch.setattr(layers, "BATCH", 10)
+    found = distances(a, b, data, index, parts)
     maps_a, maps_b = stored(a, data, index, names), stored(b, data, index, names)
     for i, name in enumerate(names):
         p, q = maps_a[name], maps_b[name]
@@ -73,14 +80,16 @@ def test_streaming_equals_storing(parts: layers.Parts, chunk: int, monkeypatch: 
         assert list(found) == list(expected)
         for measure, values in expected.items():
             assert found[measure].dtype == np.float32 and found[measure].shape == (len(names), 27)
-            np.testing.assert_allclose(found[measure][i], values, rtol=1e-6, atol=1e-6, err_msg=f"{name} {measure}")
+            np.testing.assert_allclose(
+                found[measure][i], values, rtol=1e-6, atol=1e-6, err_msg=f"{name} {measure}"
+            )
 
 
 def test_parts_are_those_of_the_network() -> None:
     net = build(SMALL, 3, 3, 0)
-    assert part_names(net) == ("stem", "stage1", "stage2", "stage3", "stage4", "head")
-    assert part_names(net, "blocks")[:3] == ("stem", "stage1.0", "stage1.1")
-    assert len(part_names(net, "blocks")) == 10
+    assert net.names() == ("stem", "stage1", "stage2", "stage3", "stage4", "head")
+    assert net.names("blocks")[:3] == ("stem", "stage1.0", "stage1.1")
+    assert len(net.names("blocks")) == 10
 
 
 def test_a_network_is_at_no_distance_from_itself() -> None:
@@ -103,9 +112,9 @@ def test_scaled_weights_change_the_length_and_not_the_direction() -> None:
 
 def test_dead_features_have_a_direction_only_against_live_ones() -> None:
     zero, one = torch.zeros(2, 4), torch.ones(2, 4)
-    assert layers._compare(zero, zero)[1].tolist() == [0, 0]
-    assert layers._compare(zero, one).tolist() == [[1, 1], [1, 1], [0, 0], [1, 1]]
-    assert layers._compare(-one, one)[1].tolist() == [2, 2]
+    assert layers.compare_maps(zero, zero)[1].tolist() == [0, 0]
+    assert layers.compare_maps(zero, one).tolist() == [[1, 1], [1, 1], [0, 0], [1, 1]]
+    assert layers.compare_maps(-one, one)[1].tolist() == [2, 2]
 
 
 def test_looking_leaves_the_networks_as_they_were() -> None:
@@ -119,7 +128,9 @@ def test_looking_leaves_the_networks_as_they_were() -> None:
 
 def test_different_networks_cannot_be_compared() -> None:
     with pytest.raises(BadInput, match="same parts"):
-        distances(used(0), build(Model("resnet10", width=4), 3, 3, 0), images(), torch.arange(4), "blocks")
+        distances(
+            used(0), build(Model("resnet10", width=4), 3, 3, 0), images(), torch.arange(4), "blocks"
+        )
     with pytest.raises(BadInput, match="one shape"):
         distances(used(0), build(Model("resnet18", width=8), 3, 3, 0), images(), torch.arange(4))
 
@@ -136,7 +147,9 @@ class Reader(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         shade = x[:, 0, 0, 0]
-        hot = torch.stack([(shade - value).abs() < 0.3 for value in (-2.0, 0.0, 2.0)], dim=1).float()
+        hot = torch.stack(
+            [(shade - value).abs() < 0.3 for value in (-2.0, 0.0, 2.0)], dim=1
+        ).float()
         return torch.cat([hot, x[:, 0, 1]], dim=1) if self.sharp else torch.zeros_like(hot)
 
 
@@ -148,7 +161,11 @@ def written(n: int = 240) -> Resident:
 
 def test_probe_reads_what_is_there_and_nothing_else() -> None:
     net = Net()
-    for name, part in (("stem", nn.Identity()), ("stage1", Reader(True)), ("head", nn.Linear(11, 3))):
+    for name, part in (
+        ("stem", nn.Identity()),
+        ("stage1", Reader(True)),
+        ("head", nn.Linear(11, 3)),
+    ):
         net.add_module(name, part)
     nn.init.zeros_(net.head.weight)
     found = probe(net, written(), torch.arange(0, 180), torch.arange(180, 240))
@@ -178,7 +195,7 @@ def test_an_svm_that_does_not_converge_is_told(
 def test_mixing_keeps_inner_products_in_the_mean() -> None:
     generator = torch.Generator().manual_seed(0)
     x, y = torch.randn(2, 1000, generator=generator).relu()
-    mixed = [mixing(64, seed)("stem", torch.stack([x, y])) for seed in range(400)]
+    mixed = [random_projection(64, seed)("stem", torch.stack([x, y])) for seed in range(400)]
     assert mixed[0].shape == (2, 64)
     products = torch.stack([m[0] @ m[1] for m in mixed]).double()
     error = float(products.std() / 20)
@@ -190,4 +207,4 @@ def test_mixing_keeps_inner_products_in_the_mean() -> None:
 
 def test_narrow_features_are_not_mixed() -> None:
     x = torch.randn(3, 2, 2, 2)
-    assert torch.equal(mixing(8, 0)("stem", x), x.flatten(1))
+    assert torch.equal(random_projection(8, 0)("stem", x), x.flatten(1))

@@ -1,4 +1,6 @@
-"""The membership classifier on features: what it sees, what it must not see, and its numbers by hand."""
+"""The membership classifier on features: what it sees, what it must not see, and its numbers by
+hand.
+"""
 
 import numpy as np
 import pytest
@@ -6,12 +8,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib import BadInput, audit
-from lib.data.resident import Resident
-from lib.localization.membership import classified, geometry, membership
-from lib.models import build
-from lib.recipe import CrossEntropy, Model, Schedule
-from lib.training.loop import fit
+from leak_atlas import BadInput, audit
+from leak_atlas.data.resident import Resident
+from leak_atlas.localization.membership import geometry, log_odds, membership_scores
+from leak_atlas.models import build
+from leak_atlas.recipe import CrossEntropy, Model, Schedule
+from leak_atlas.training.loop import fit
 
 
 def images(n: int, seed: int = 0) -> Resident:
@@ -29,7 +31,7 @@ def halves(n: int, seed: int) -> np.ndarray:
 def test_a_network_trained_on_other_samples_tells_nothing() -> None:
     n, net, data = 9000, build(Model("resnet10", width=2), 1, 4, 0), images(9000)
     member, known = halves(n, 1), halves(n, 2)
-    scores = membership(net, data, torch.arange(n), member, known)
+    scores = membership_scores(net, data, torch.arange(n), member, known)
     assert scores.shape == (6, (~known).sum())
     found = [audit.auc_interval(part, member[~known], 0.99) for part in scores]
     assert all(each.low < 0.5 < each.high for each in found)
@@ -42,8 +44,15 @@ def test_a_network_trained_on_other_samples_tells_nothing() -> None:
 def test_an_overfitted_network_tells_at_its_end_and_not_at_its_stem() -> None:
     n, net, data = 600, build(Model("resnet10", width=4), 1, 4, 0), images(600)
     member, known = halves(n, 1), halves(n, 2)
-    fit(net, data, torch.as_tensor(np.flatnonzero(member)), Schedule(25, 32, lr=0.1), CrossEntropy(), seed=0)
-    scores = membership(net, data, torch.arange(n), member, known)
+    fit(
+        net,
+        data,
+        torch.as_tensor(np.flatnonzero(member)),
+        Schedule(25, 32, lr=0.1),
+        CrossEntropy(),
+        seed=0,
+    )
+    scores = membership_scores(net, data, torch.arange(n), member, known)
     stem, *_, last, head = (audit.auc_interval(part, member[~known]) for part in scores)
     assert last.low > 0.6 and head.low > 0.6 and stem.low < 0.5
 
@@ -52,7 +61,10 @@ def test_what_the_attacker_is_not_told_changes_nothing() -> None:
     n, net, data = 200, build(Model("resnet10", width=2), 1, 4, 0), images(200)
     member, known = halves(n, 1), halves(n, 2)
     swapped = np.where(known, member, ~member)
-    first, second = (membership(net, data, torch.arange(n), each, known, dimensions=50) for each in (member, swapped))
+    first, second = (
+        membership_scores(net, data, torch.arange(n), each, known, dimensions=50)
+        for each in (member, swapped)
+    )
     np.testing.assert_array_equal(first, second)
 
 
@@ -66,8 +78,11 @@ def test_geometry_by_hand() -> None:
     # Of sample 0 the rest of its class is (1, 0), and the other class (0, 2).
     expected = [np.log(5), np.log(np.hypot(2, 4)), np.log(np.hypot(3, 2)), 3 / 5, 4 / 5]
     np.testing.assert_allclose(found[0], expected, rtol=1e-9)
-    # Sample 2 is the only known one of its class, so the mean of all stands for it; sample 3 has sample 2.
-    np.testing.assert_allclose(found[2, 1], np.log(np.linalg.norm(x[2] - x[:3].mean(axis=0))), rtol=1e-9)
+    # Sample 2 is the only known one of its class, so the mean of all stands for it; sample 3 has
+    # sample 2.
+    np.testing.assert_allclose(
+        found[2, 1], np.log(np.linalg.norm(x[2] - x[:3].mean(axis=0))), rtol=1e-9
+    )
     np.testing.assert_allclose(found[3, [1, 3]], [np.log(2), 1], rtol=1e-9)
 
 
@@ -76,10 +91,12 @@ def test_geometry_does_not_know_how_units_are_numbered_or_turned(seed: int) -> N
     rng = np.random.default_rng(seed)
     x, labels, known = rng.normal(size=(40, 6)), rng.integers(0, 3, 40), rng.random(40) < 0.6
     turn = np.linalg.qr(rng.normal(size=(6, 6)))[0]
-    np.testing.assert_allclose(geometry(x @ turn, labels, known), geometry(x, labels, known), atol=1e-8)
+    np.testing.assert_allclose(
+        geometry(x @ turn, labels, known), geometry(x, labels, known), atol=1e-8
+    )
 
 
 def test_both_kinds_must_be_known() -> None:
     member = np.array([True, True, False, False])
     with pytest.raises(BadInput, match="members and non-members"):
-        classified(np.zeros((4, 2)), member, member)
+        log_odds(np.zeros((4, 2)), member, member)

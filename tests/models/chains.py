@@ -1,16 +1,18 @@
-"""What every architecture must take: rewinding and holding in a training, and a walk beside another net."""
+"""What every architecture must take: rewinding and holding in a training, and a walk beside another
+net.
+"""
 
 import numpy as np
 import pytest
 import torch
 
-from lib.data.resident import Resident
-from lib.localization.layers import distances, part_names
-from lib.models import build
-from lib.recipe import Model, Schedule
-from lib.rewinding import hold, places, rewind
-from lib.training import update
-from lib.training.loop import fit
+from leak_atlas.data.resident import Resident
+from leak_atlas.localization.layers import distances
+from leak_atlas.models import build
+from leak_atlas.recipe import Model, Schedule
+from leak_atlas.rewinding import freeze, places, rewind
+from leak_atlas.training import update
+from leak_atlas.training.loop import fit
 
 
 def images(n: int = 24, pixels: int = 16) -> Resident:
@@ -20,11 +22,17 @@ def images(n: int = 24, pixels: int = 16) -> Resident:
 
 
 def assert_front_is_held(model: Model, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trained, rewound from `place` on, trained again with the front held: once with its features kept, once not."""
-    data, members, schedule = images(), torch.arange(24), Schedule(2, batch=8, lr=0.02, weight_decay=0.1)
+    """Trained, rewound from `place` on, trained again with the front held: once with its features
+    kept, once not.
+    """
+    data, members, schedule = (
+        images(),
+        torch.arange(24),
+        Schedule(2, batch=8, lr=0.02, weight_decay=0.1),
+    )
     first = fit(build(model, 1, 3, 0, 16), data, members, schedule, seed=0, wanted=("init",)).states
     start, ends = rewind(first["last"], first["init"], place), []
-    held = hold(start, place)
+    held = freeze(start, place)
     for cache in (update.CACHE, 0):
         monkeypatch.setattr(update, "CACHE", cache)
         net = build(model, 1, 3, 1, 16)
@@ -46,10 +54,12 @@ def assert_front_is_held(model: Model, place: str, monkeypatch: pytest.MonkeyPat
 
 
 def assert_no_distance_before(model: Model, block: str, data: Resident) -> None:
-    """Two nets that share all weights before `block` are at no distance there, and at some from it on."""
+    """Two nets that share all weights before `block` are at no distance there, and at some from it
+    on.
+    """
     a, b = build(model, 1, 3, 0, 16), build(model, 1, 3, 0, 16)
     b.load_state_dict(rewind(a.state_dict(), build(model, 1, 3, 1, 16).state_dict(), block))
-    names = part_names(a, "blocks")
+    names = a.names("blocks")
     found = distances(a, b, data, torch.arange(24), "blocks")["euclidean"]
     first = names.index(block)
     assert not found[:first].any() and np.all(found[first:].mean(axis=1) > 0)

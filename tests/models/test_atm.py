@@ -7,11 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib import BadInput
-from lib.models import Net, build, skeleton
-from lib.models.atm import SHARES, VARIANTS, Mixer, grid, runs, sample
-from lib.recipe import Model
-from lib.training.cost import anatomy
+from leak_atlas import BadInput
+from leak_atlas.models import Net, build, skeleton
+from leak_atlas.models.atm import SHARES, VARIANTS, Mixer, grid, runs, sample
+from leak_atlas.recipe import Model
+from leak_atlas.training.cost import anatomy
 from tests.models.chains import assert_front_is_held, assert_no_distance_before, images
 
 COUNTS = {  # at width 64 for 1,000 classes; published as 15, 27, 39 and 52 million
@@ -74,7 +74,9 @@ def test_a_constant_map_looks_the_same_from_inside() -> None:
 
 @given(st.integers(0, 2**16), st.sampled_from([1, 2]), st.integers(1, 6), st.integers(1, 6))
 def test_looking_is_linear_interpolation(seed: int, axis: int, height: int, width: int) -> None:
-    """Against hat functions: the weight of pixel j, seen from position p, is 1 - |p - j| where that is positive."""
+    """Against hat functions: the weight of pixel j, seen from position p, is 1 - |p - j| where that
+    is positive.
+    """
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(2, height, width, 6, generator=generator, requires_grad=True)
     offsets = (3 * torch.randn(2, height, width, 3, generator=generator)).requires_grad_()
@@ -85,7 +87,10 @@ def test_looking_is_linear_interpolation(seed: int, axis: int, height: int, widt
     found = sample(x, grid(offsets, axis))
     torch.testing.assert_close(found, expected, atol=2e-5, rtol=1e-4)
     weights = torch.randn(found.shape, generator=generator)
-    for a, b in zip(*(torch.autograd.grad((y * weights).sum(), (x, offsets)) for y in (found, expected)), strict=True):
+    for a, b in zip(
+        *(torch.autograd.grad((y * weights).sum(), (x, offsets)) for y in (found, expected)),
+        strict=True,
+    ):
         torch.testing.assert_close(a, b, atol=2e-4, rtol=1e-3)
 
 
@@ -140,7 +145,9 @@ def test_map_sizes(patch: int, pixels: int, sizes: tuple[int, ...]) -> None:
         (27, 6, [6] * 4 + [3]),
     ],
 )
-def test_offsets_are_learnt_anew_but_not_for_a_last_layer_alone(depth: int, run: int, expected: list[int]) -> None:
+def test_offsets_are_learnt_anew_but_not_for_a_last_layer_alone(
+    depth: int, run: int, expected: list[int]
+) -> None:
     assert runs(depth, run) == expected
     assert runs(7, 6) == [7] and runs(1, 2) == [1]
 
@@ -185,7 +192,9 @@ def test_a_map_of_one_pixel_is_convolved_like_any_other() -> None:
     down = build(SMALL, 3, 10, seed=0).stage4[0].down
     for size in (1, 2, 5):
         x = torch.randn(2, 40, size, size)
-        torch.testing.assert_close(down(x), torch.nn.functional.conv2d(x, down.weight, down.bias, 2, 1))
+        torch.testing.assert_close(
+            down(x), torch.nn.functional.conv2d(x, down.weight, down.bias, 2, 1)
+        )
 
 
 def test_initialisation() -> None:
@@ -194,7 +203,10 @@ def test_initialisation() -> None:
     assert not torch.equal(first["stem.conv.weight"], other["stem.conv.weight"])
     net = build(Model("atm-xt", width=16), 3, 10, seed=0)
     linear, conv, peg = net.stage4[0].layers[0].mlp.fc1, net.stage4[0].down, net.stage4[0].peg
-    assert float(linear.weight.detach().std()) == pytest.approx(0.02, rel=0.02) and not linear.bias.any()
+    assert (
+        float(linear.weight.detach().std()) == pytest.approx(0.02, rel=0.02)
+        and not linear.bias.any()
+    )
     assert float(conv.weight.detach().std()) == pytest.approx((2 / (9 * 128)) ** 0.5, rel=0.02)
     assert float(peg.weight.detach().std()) == pytest.approx((2 / 9) ** 0.5, rel=0.1)
 
@@ -217,13 +229,23 @@ def test_distances_begin_where_two_nets_part(block: str) -> None:
 
 def test_counts_by_hand() -> None:
     counts = anatomy(SMALL, 1, 10, 16)
-    assert counts["parts"].tolist() == ["stem", "stage1.0", "stage2.0", "stage3.0", "stage3.1", "stage4.0", "head"]
+    assert counts["parts"].tolist() == [
+        "stem",
+        "stage1.0",
+        "stage2.0",
+        "stage3.0",
+        "stage3.1",
+        "stage4.0",
+        "head",
+    ]
     assert counts["flops"][0] == 2 * 49 * 8 * 16
     c, tokens = 8, 16
     layer = tokens * (4 * c * c + 2 * 4 * c * c) + c * (c // 4) * 4
     assert counts["flops"][1] == 2 * (9 * c * tokens + tokens * c * 2 * c // SHARES[0] + 2 * layer)
     net = build(SMALL, 1, 10, seed=0)
-    assert counts["parameters"].tolist() == [sum(p.numel() for p in block.parameters()) for _, block in net.blocks()]
+    assert counts["parameters"].tolist() == [
+        sum(p.numel() for p in block.parameters()) for _, block in net.blocks()
+    ]
 
 
 @pytest.mark.parametrize(

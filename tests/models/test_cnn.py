@@ -1,19 +1,23 @@
-"""Plain convolutional networks: counts and maps by hand, depth alone between them, a training that holds a front."""
+"""Plain convolutional networks: counts and maps by hand, depth alone between them, a training that
+holds a front.
+"""
 
 import pytest
 import torch
 
-from lib import BadInput
-from lib.models import build, skeleton
-from lib.recipe import Model, Slimming
-from lib.recipe.steps import filtered
+from leak_atlas import BadInput
+from leak_atlas.models import build, skeleton
+from leak_atlas.recipe import Model, Slimming
+from leak_atlas.recipe.steps import filtered
 from tests.models.chains import assert_front_is_held, assert_no_distance_before, images
 
 NAMES = ("cnn2", "cnn4", "cnn6")
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("pixels", "sides"), [(32, (16, 8)), (28, (14, 7)), (3, (1, 1)), (1, (1, 1))])
+@pytest.mark.parametrize(
+    ("pixels", "sides"), [(32, (16, 8)), (28, (14, 7)), (3, (1, 1)), (1, (1, 1))]
+)
 def test_counts_and_maps_by_hand(name: str, pixels: int, sides: tuple[int, ...]) -> None:
     net, each = skeleton(Model(name, width=8), 3, 10, pixels), int(name[3:]) // 2
     inner = [(3, 8), *[(8, 8)] * (each - 1), (8, 16), *[(16, 16)] * (each - 1)]
@@ -46,11 +50,18 @@ def test_it_needs_a_size_and_has_no_norms() -> None:
     assert not Model("cnn2").shares_statistics
     with pytest.raises(BadInput, match="unlike a cnn2: take a resnet"):
         filtered(Model("cnn2"), Slimming.__name__)
-    for fields in ({"norm": "group"}, {"stage3_channels": 8}, {"stem": "conv3-pool"}, {"dropout": 0.3}):
+    for fields in (
+        {"norm": "group"},
+        {"stage3_channels": 8},
+        {"stem": "conv3-pool"},
+        {"dropout": 0.3},
+    ):
         with pytest.raises(BadInput, match=f"{next(iter(fields))} belongs to the"):
             Model("cnn2", **fields)
 
 
-def test_the_front_is_held_and_distances_begin_where_nets_part(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_front_is_held_and_distances_begin_where_nets_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert_front_is_held(Model("cnn4", width=4), "stage2", monkeypatch)
     assert_no_distance_before(Model("cnn4", width=4), "stage2.1", images())

@@ -3,16 +3,18 @@
 import pytest
 import torch
 
-from lib import BadInput
-from lib.models import Net, build, skeleton
-from lib.models.densenet import DEPTHS
-from lib.recipe import Model
+from leak_atlas import BadInput
+from leak_atlas.models import Net, build, skeleton
+from leak_atlas.models.densenet import DEPTHS
+from leak_atlas.recipe import Model
 from tests.models.chains import assert_front_is_held, assert_no_distance_before, images
 
 NAME = "densenet121"
 
 
-@pytest.mark.parametrize(("classes", "count"), [(10, 6_956_426), (100, 7_048_676), (200, 7_151_176)])
+@pytest.mark.parametrize(
+    ("classes", "count"), [(10, 6_956_426), (100, 7_048_676), (200, 7_151_176)]
+)
 def test_full_width_is_the_papers_net(classes: int, count: int) -> None:
     assert sum(p.numel() for p in skeleton(Model(NAME), 3, classes).parameters()) == count
 
@@ -53,7 +55,9 @@ def test_a_layer_hands_on_what_came_in() -> None:
     assert torch.equal(y[:, :4], x) and y.shape[1] == 8
     last = stage[-1]
     half = last.conv(last.norm(z := torch.randn(2, 16, 4, 4)).relu())
-    torch.testing.assert_close(last(z), half.unflatten(3, (2, 2)).unflatten(2, (2, 2)).mean(dim=(3, 5)))
+    torch.testing.assert_close(
+        last(z), half.unflatten(3, (2, 2)).unflatten(2, (2, 2)).mean(dim=(3, 5))
+    )
 
 
 @pytest.mark.parametrize("place", ["stage2", "stage2.5"])

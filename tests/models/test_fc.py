@@ -3,18 +3,21 @@
 import pytest
 import torch
 
-from lib import BadInput
-from lib.models import build, skeleton
-from lib.recipe import Data, Model, RandomHalves, Schedule, Setup
+from leak_atlas import BadInput
+from leak_atlas.models import build, skeleton
+from leak_atlas.recipe import Data, Model, RandomHalves, Schedule, Setup
 
 
 @pytest.mark.parametrize(
-    ("features", "classes", "count"), [(446, 30, 151_198), (600, 100, 199_652), (6169, 100, 1_625_316)]
+    ("features", "classes", "count"),
+    [(446, 30, 151_198), (600, 100, 199_652), (6169, 100, 1_625_316)],
 )
 def test_at_width_256_it_is_the_papers_net(features: int, classes: int, count: int) -> None:
     net = skeleton(Model("fc", width=256), features, classes)
     assert sum(p.numel() for p in net.parameters()) == count
-    assert net.parts() == ("stage1", "stage2", "head") and [name for name, _ in net.blocks()] == [*net.parts()]
+    assert net.parts() == ("stage1", "stage2", "head") and [name for name, _ in net.blocks()] == [
+        *net.parts()
+    ]
     shares = [module.p for module in net.modules() if isinstance(module, torch.nn.Dropout)]
     assert shares == [0.1, 0.1]
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from lib import BadInput
-from lib.models import build, skeleton
-from lib.models.net import Dropout
-from lib.recipe import Model
+from leak_atlas import BadInput
+from leak_atlas.models import build, skeleton
+from leak_atlas.models.net import Dropout
+from leak_atlas.recipe import Model
 
 
 def dropout(share: float, seed: int = 0) -> Dropout:
@@ -20,7 +20,11 @@ def dropout(share: float, seed: int = 0) -> Dropout:
 def test_dropout_leaves_out_its_share_independently(share: float) -> None:
     layer, x = dropout(share), torch.ones(400, 500)
     first, second = layer(x), layer(x)
-    gone = torch.stack([first == 0, second == 0, (first == 0).roll(1, 0), (first == 0).roll(1, 1)]).flatten(1).float()
+    gone = (
+        torch.stack([first == 0, second == 0, (first == 0).roll(1, 0), (first == 0).roll(1, 1)])
+        .flatten(1)
+        .float()
+    )
     spread = (share * (1 - share) / x.numel()) ** 0.5
     assert abs(gone.mean(dim=1) - share).max() < 4.5 * spread
     together = torch.cov(gone)[0, 1:] / (share * (1 - share))
@@ -51,16 +55,22 @@ def test_dropout_has_the_gradient_of_what_it_keeps() -> None:
 def test_groupnorm_takes_the_place_of_each_batchnorm(name: str) -> None:
     own, group = (skeleton(Model(name, width=12, norm=norm), 3, 10) for norm in ("batch", "group"))
     before, after = (
-        {n: m for n, m in net.named_modules() if isinstance(m, nn.BatchNorm2d | nn.GroupNorm)} for net in (own, group)
+        {n: m for n, m in net.named_modules() if isinstance(m, nn.BatchNorm2d | nn.GroupNorm)}
+        for net in (own, group)
     )
-    assert before.keys() == after.keys() and all(isinstance(module, nn.GroupNorm) for module in after.values())
+    assert before.keys() == after.keys() and all(
+        isinstance(module, nn.GroupNorm) for module in after.values()
+    )
     for module in after.values():
         assert module.num_groups <= 32 and module.num_channels % module.num_groups == 0
     assert [p.shape for p in own.parameters()] == [p.shape for p in group.parameters()]
 
 
 def test_under_groupnorm_no_samples_meet() -> None:
-    net, x = build(Model("resnet10", width=8, norm="group"), 3, 10, seed=0), torch.randn(4, 3, 16, 16)
+    net, x = (
+        build(Model("resnet10", width=8, norm="group"), 3, 10, seed=0),
+        torch.randn(4, 3, 16, 16),
+    )
     torch.testing.assert_close(net(x)[:2], net(x[:2]))
     assert not Model(norm="group").shares_statistics and Model("densenet121").shares_statistics
     with pytest.raises(BadInput, match="norm belongs to the resnet and vgg and densenet"):
@@ -69,14 +79,20 @@ def test_under_groupnorm_no_samples_meet() -> None:
 
 @pytest.mark.parametrize("name", ["resnet10", "vgg11", "densenet121", "wrn16", "cnn4", "fc", "vit"])
 def test_xavier_normal_has_its_variance_and_no_biases(name: str) -> None:
-    net = build(Model(name, width=32, init="xavier"), 64 if name == "fc" else 3, 10, seed=0, size=16)
+    net = build(
+        Model(name, width=32, init="xavier"), 64 if name == "fc" else 3, 10, seed=0, size=16
+    )
     for module in net.modules():
         if isinstance(module, nn.Conv2d | nn.Linear):
             weight = module.weight
             around = weight[0, 0].numel()
             scale = ((weight.shape[0] + weight.shape[1]) * around / 2) ** 0.5
-            assert abs((weight.detach() * scale).square().mean() - 1) < 6 * (2 / weight.numel()) ** 0.5
+            assert (
+                abs((weight.detach() * scale).square().mean() - 1) < 6 * (2 / weight.numel()) ** 0.5
+            )
             assert module.bias is None or not module.bias.any()
         if isinstance(module, nn.BatchNorm2d | nn.LayerNorm):
             assert (module.weight == 1).all()
-    assert torch.isfinite(net(torch.randn(2, 64) if name == "fc" else torch.randn(2, 3, 16, 16))).all()
+    assert torch.isfinite(
+        net(torch.randn(2, 64) if name == "fc" else torch.randn(2, 3, 16, 16))
+    ).all()

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from lib import BadInput
-from lib.models import Net, build, skeleton
-from lib.models.resnet import DEPTHS
-from lib.recipe import Model
+from leak_atlas import BadInput
+from leak_atlas.models import Net, build, skeleton
+from leak_atlas.models.resnet import DEPTHS
+from leak_atlas.recipe import Model
 
 COUNTS = {  # at width 64 for 10, 100 and 200 classes
     "resnet18": (11_173_962, 11_220_132, 11_271_432),
@@ -19,7 +19,10 @@ COUNTS = {  # at width 64 for 10, 100 and 200 classes
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_full_width_is_the_papers_net(name: str) -> None:
-    found = tuple(sum(p.numel() for p in skeleton(Model(name), 3, classes).parameters()) for classes in (10, 100, 200))
+    found = tuple(
+        sum(p.numel() for p in skeleton(Model(name), 3, classes).parameters())
+        for classes in (10, 100, 200)
+    )
     assert found == COUNTS[name]
 
 
@@ -70,7 +73,12 @@ def test_parts_and_blocks(name: str) -> None:
 
 def test_names() -> None:
     names = set(dict(skeleton(Model("resnet10", width=4), 1, 10).named_parameters()))
-    assert {"stem.conv.weight", "stage1.0.conv1.weight", "stage2.0.shortcut.conv.weight", "head.fc.weight"} <= names
+    assert {
+        "stem.conv.weight",
+        "stage1.0.conv1.weight",
+        "stage2.0.shortcut.conv.weight",
+        "head.fc.weight",
+    } <= names
 
 
 @pytest.mark.parametrize("channels", [16, 128])

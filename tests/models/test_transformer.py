@@ -1,4 +1,6 @@
-"""The text transformer: padding says nothing, and Opacus sees every sample's gradient of both transformers."""
+"""The text transformer: padding says nothing, and Opacus sees every sample's gradient of both
+transformers.
+"""
 
 import warnings
 
@@ -8,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from lib import BadInput
-from lib.localization.layers import pixels, walk
-from lib.models import Net, build, skeleton
-from lib.models.transformer import Attention
-from lib.recipe import Model
-from lib.training.cost import anatomy
+from leak_atlas import BadInput
+from leak_atlas.localization.layers import pixels, walk
+from leak_atlas.models import Net, build, skeleton
+from leak_atlas.models.transformer import Attention
+from leak_atlas.recipe import Model
+from leak_atlas.training.cost import anatomy
 
 SMALL = Model("transformer", width=8)
 
@@ -73,7 +75,10 @@ def test_counts_by_hand() -> None:
     d, words, length, classes = 64, 10_000, 64, 14
     block = 2 * 2 * d + 3 * d * d + (d * d + d) + (4 * d * d + 4 * d) + (4 * d * d + d)
     expected = words * d + length * d + 2 * block + 2 * d + classes * (d + 1)
-    assert sum(p.numel() for p in skeleton(Model("transformer"), words, classes, length).parameters()) == expected
+    assert (
+        sum(p.numel() for p in skeleton(Model("transformer"), words, classes, length).parameters())
+        == expected
+    )
     counts = anatomy(Model("transformer"), words, classes, length)
     assert counts["parts"].tolist() == ["stem", "stage1", "stage2", "head"]
     layer = 2 * length * 12 * d * d + 4 * length * length * d
@@ -92,11 +97,18 @@ def test_backward_is_finite(precision: torch.dtype) -> None:
 @pytest.mark.parametrize(
     ("model", "channels", "size", "x"),
     [
-        (Model("vit", width=2), 1, 8, torch.randn(4, 1, 8, 8, generator=torch.Generator().manual_seed(0))),
+        (
+            Model("vit", width=2),
+            1,
+            8,
+            torch.randn(4, 1, 8, 8, generator=torch.Generator().manual_seed(0)),
+        ),
         (SMALL, 50, 12, texts(4, 12, 1, 7)),
     ],
 )
-def test_opacus_sees_each_samples_gradient(model: Model, channels: int, size: int, x: torch.Tensor) -> None:
+def test_opacus_sees_each_samples_gradient(
+    model: Model, channels: int, size: int, x: torch.Tensor
+) -> None:
     from opacus.grad_sample import GradSampleModule
     from opacus.validators import ModuleValidator
 
@@ -104,7 +116,8 @@ def test_opacus_sees_each_samples_gradient(model: Model, channels: int, size: in
     assert not ModuleValidator.validate(net, strict=False)
     sampled = GradSampleModule(build(model, channels, 3, 0, size), loss_reduction="sum")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of its hooks, about inputs without a gradient and autocast
+        # of its hooks, about inputs without a gradient and autocast
+        warnings.simplefilter("ignore", UserWarning)
         functional.cross_entropy(sampled(x), labels, reduction="sum").backward()
     for i in range(4):
         net.zero_grad()
@@ -113,7 +126,9 @@ def test_opacus_sees_each_samples_gradient(model: Model, channels: int, size: in
             torch.testing.assert_close(own.grad, theirs.grad_sample[i])  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("width", "size", "words"), [(6, 12, "multiple of its 4 heads"), (8, None, "say its size")])
+@pytest.mark.parametrize(
+    ("width", "size", "words"), [(6, 12, "multiple of its 4 heads"), (8, None, "say its size")]
+)
 def test_impossible_networks_are_refused(width: int, size: int | None, words: str) -> None:
     with pytest.raises(BadInput, match=words):
         build(Model("transformer", width=width), 50, 3, 0, size)

@@ -1,12 +1,14 @@
-"""VGG against the papers' parameter counts and map sizes, and through a training that holds its front."""
+"""VGG against the papers' parameter counts and map sizes, and through a training that holds its
+front.
+"""
 
 import pytest
 import torch
 
-from lib import BadInput
-from lib.models import build, skeleton
-from lib.models.vgg import DEPTHS
-from lib.recipe import Model
+from leak_atlas import BadInput
+from leak_atlas.models import build, skeleton
+from leak_atlas.models.vgg import DEPTHS
+from leak_atlas.recipe import Model
 from tests.models.chains import assert_front_is_held, assert_no_distance_before, images
 
 FEATURES = {"vgg11": 9_225_984, "vgg13": 9_410_880, "vgg16": 14_723_136, "vgg19": 20_035_392}
@@ -34,7 +36,8 @@ def test_parts_and_blocks(name: str) -> None:
     net = skeleton(Model(name, width=4), 1, 10)
     assert net.parts() == ("stage1", "stage2", "stage3", "stage4", "stage5", "head")
     names = [block for block, _ in net.blocks()]
-    assert len(names) == int(name[3:]) - 2  # the three fully connected layers of the number are one here
+    # the three fully connected layers of the number are one here
+    assert len(names) == int(name[3:]) - 2
     assert names[0] == "stage1.0" and names[-1] == "head"
     in_blocks = {f"{block}.{own}" for block, module in net.blocks() for own in module.state_dict()}
     assert in_blocks == set(net.state_dict())
@@ -42,7 +45,12 @@ def test_parts_and_blocks(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("pixels", "sizes"),
-    [(64, (32, 16, 8, 4, 2)), (32, (16, 8, 4, 2, 1)), (28, (14, 7, 3, 1, 1)), (16, (8, 4, 2, 1, 1))],
+    [
+        (64, (32, 16, 8, 4, 2)),
+        (32, (16, 8, 4, 2, 1)),
+        (28, (14, 7, 3, 1, 1)),
+        (16, (8, 4, 2, 1, 1)),
+    ],
 )
 @pytest.mark.parametrize("name", ["vgg11", "vgg19"])
 def test_map_sizes(name: str, pixels: int, sizes: tuple[int, ...]) -> None:
@@ -73,7 +81,9 @@ def test_forward_and_backward_are_finite(pixels: int) -> None:
 
 
 def test_initialisation_depends_on_the_seed_alone() -> None:
-    first, again, other = (build(Model("vgg11", width=4), 3, 10, seed).state_dict() for seed in (5, 5, 6))
+    first, again, other = (
+        build(Model("vgg11", width=4), 3, 10, seed).state_dict() for seed in (5, 5, 6)
+    )
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert not torch.equal(first["stage1.0.conv.weight"], other["stage1.0.conv.weight"])
 

@@ -6,16 +6,16 @@ import pytest
 import torch
 from torch import nn
 
-from lib import BadInput
-from lib.data import augmentation
-from lib.data.resident import Resident
-from lib.localization.layers import walk
-from lib.models import Net, build, skeleton
-from lib.models.transformer import Attention
-from lib.recipe import Model, Schedule
-from lib.rewinding import hold, places
-from lib.training.cost import anatomy
-from lib.training.loop import fit
+from leak_atlas import BadInput
+from leak_atlas.data import augmentation
+from leak_atlas.data.resident import Resident
+from leak_atlas.localization.layers import walk
+from leak_atlas.models import Net, build, skeleton
+from leak_atlas.models.transformer import Attention
+from leak_atlas.recipe import Model, Schedule
+from leak_atlas.rewinding import freeze, places
+from leak_atlas.training.cost import anatomy
+from leak_atlas.training.loop import fit
 
 SMALL = Model("vit", width=2)
 
@@ -25,7 +25,9 @@ def small(seed: int = 0) -> Net:
 
 
 def shares(net: Net) -> dict[str, float]:
-    """Percent of the weights that Table 1 seems to count: matrices of the blocks, the last linear layer, all norms."""
+    """Percent of the weights that Table 1 seems to count: matrices of the blocks, the last linear
+    layer, all norms.
+    """
     counts = {"main": 0, "linear": 0, "norm": 0}
     for name, module in net.named_modules():
         if isinstance(module, nn.LayerNorm):
@@ -38,7 +40,11 @@ def shares(net: Net) -> dict[str, float]:
 def test_full_width_has_the_shares_of_table_1() -> None:
     found = shares(skeleton(Model("vit"), 3, 100, 32))
     assert round(found["linear"], 4) == 0.5392 and round(found["norm"], 4) == 0.0701
-    assert {kind: round(share, 2) for kind, share in found.items()} == {"main": 99.39, "linear": 0.54, "norm": 0.07}
+    assert {kind: round(share, 2) for kind, share in found.items()} == {
+        "main": 99.39,
+        "linear": 0.54,
+        "norm": 0.07,
+    }
 
 
 def test_count_by_hand() -> None:
@@ -46,10 +52,16 @@ def test_count_by_hand() -> None:
     block = 2 * 2 * d + 3 * d * d + (d * d + d) + 2 * (d * d + d)
     stem = (3 * 16 + 1) * d + d + 65 * d
     expected = stem + 6 * block + 2 * d + 10 * (d + 1)
-    assert expected == sum(p.numel() for p in skeleton(Model("vit"), 3, 10, 32).parameters()) == 9_523_722
+    assert (
+        expected
+        == sum(p.numel() for p in skeleton(Model("vit"), 3, 10, 32).parameters())
+        == 9_523_722
+    )
 
 
-@pytest.mark.parametrize(("pixels", "patch", "tokens"), [(32, 4, 65), (28, 4, 50), (64, 4, 257), (32, 8, 17)])
+@pytest.mark.parametrize(
+    ("pixels", "patch", "tokens"), [(32, 4, 65), (28, 4, 50), (64, 4, 257), (32, 8, 17)]
+)
 def test_tokens(pixels: int, patch: int, tokens: int) -> None:
     net = skeleton(Model("vit", width=2, patch=patch), 3, 10, pixels)
     x = torch.empty(2, 3, pixels, pixels, device="meta")
@@ -78,7 +90,10 @@ def test_forward_and_backward_are_finite(precision: torch.dtype) -> None:
         out = net(torch.randn(4, 3, 16, 16))
     assert out.dtype is precision
     out.float().square().mean().backward()
-    assert all(p.grad is not None and torch.isfinite(p.grad).all() and p.grad.any() for p in net.parameters())
+    assert all(
+        p.grad is not None and torch.isfinite(p.grad).all() and p.grad.any()
+        for p in net.parameters()
+    )
 
 
 def test_initialisation_is_the_seeds() -> None:
@@ -96,20 +111,31 @@ def test_initialisation_is_the_seeds() -> None:
 def test_the_front_is_held_and_the_rest_learns(data: Resident, place: str) -> None:
     net = small()
     before = {name: value.clone() for name, value in net.state_dict().items()}
-    held = hold(before, place)
+    held = freeze(before, place)
     schedule = Schedule(2, batch=24, optimizer="adam", lr=1e-3, weight_decay=0.1)
     after = fit(net, data, torch.arange(72), schedule, seed=0, held=held).states["last"]
     known = places(before)
     for position, name in enumerate(before):
-        assert (name in held) == (position < known[place]) == torch.equal(after[name], before[name]), name
+        assert (
+            (name in held) == (position < known[place]) == torch.equal(after[name], before[name])
+        ), name
 
 
 def test_single_weights_are_held(data: Resident) -> None:
     net = small()
     before = {name: value.clone() for name, value in net.state_dict().items()}
     generator = torch.Generator().manual_seed(0)
-    held = {name: torch.rand(value.shape, generator=generator) < 0.3 for name, value in before.items()}
-    after = fit(net, data, torch.arange(72), Schedule(2, batch=24, optimizer="adam", lr=1e-3), seed=0, held=held)
+    held = {
+        name: torch.rand(value.shape, generator=generator) < 0.3 for name, value in before.items()
+    }
+    after = fit(
+        net,
+        data,
+        torch.arange(72),
+        Schedule(2, batch=24, optimizer="adam", lr=1e-3),
+        seed=0,
+        held=held,
+    )
     for name, mask in held.items():
         same = after.states["last"][name] == before[name]
         assert same[mask].all() and not same[~mask].any(), name
@@ -118,7 +144,10 @@ def test_single_weights_are_held(data: Resident) -> None:
 def test_two_trainings_are_one_and_learn(data: Resident) -> None:
     schedule = Schedule(15, batch=24, optimizer="adam", lr=2e-3, weight_decay=0.0)
     ends = [fit(small(), data, torch.arange(72), schedule, seed=4) for _ in range(2)]
-    assert all(torch.equal(value, ends[1].states["last"][name]) for name, value in ends[0].states["last"].items())
+    assert all(
+        torch.equal(value, ends[1].states["last"][name])
+        for name, value in ends[0].states["last"].items()
+    )
     assert ends[0].history["accuracy"][-1] > 0.9 > 0.6 > ends[0].history["accuracy"][0]
 
 
@@ -134,9 +163,13 @@ def test_counts_block_by_block() -> None:
     t, d = 5, 16
     assert counts["parts"].tolist() == list(small().parts())
     assert counts["flops"][0] == 2 * 4 * 16 * d
-    assert set(counts["flops"][1:7]) == {2 * t * (3 * d * d + d * d + 2 * d * d) + 2 * 2 * t * t * d}
+    assert set(counts["flops"][1:7]) == {
+        2 * t * (3 * d * d + d * d + 2 * d * d) + 2 * 2 * t * t * d
+    }
     assert counts["activations"].tolist() == [t * d] * 7 + [3]
-    assert counts["parameters"].tolist() == [sum(p.numel() for p in part.parameters()) for part in small()]
+    assert counts["parameters"].tolist() == [
+        sum(p.numel() for p in part.parameters()) for part in small()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +184,9 @@ def test_impossible_networks_are_refused(model: Model, size: int | None, words: 
         build(model, 3, 10, 0, size)
 
 
-@pytest.mark.parametrize("fields", [{"stem": "conv3-pool"}, {"stage4_stride": 1}, {"stage3_channels": 8}])
+@pytest.mark.parametrize(
+    "fields", [{"stem": "conv3-pool"}, {"stage4_stride": 1}, {"stage3_channels": 8}]
+)
 def test_fields_of_others_are_refused(fields: dict[str, object]) -> None:
     with pytest.raises(BadInput, match="leave it out of a vit"):
         Model("vit", **fields)  # type: ignore[arg-type]

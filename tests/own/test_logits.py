@@ -1,4 +1,6 @@
-"""A user's own logits: what the library's attacks say of them, what is wrong told in one line, the report."""
+"""A user's own logits: what the library's attacks say of them, what is wrong told in one line, the
+report.
+"""
 
 import subprocess
 import sys
@@ -11,16 +13,32 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import BadInput, audit, lab, paths
-from lib.audit.__main__ import HELP, main
-from lib.lab.declare import Notebook, notebooks
-from lib.own import findings, logits
-from lib.recipe import BASE, RMIA, Data, LiRA, Model, Network, RandomHalves, Schedule, Setup, Threshold
-from lib.report.__main__ import main as publish
+from leak_atlas import BadInput, audit, lab
+from leak_atlas.audit.__main__ import HELP, main
+from leak_atlas.engine import paths
+from leak_atlas.lab.declare import Notebook, notebooks
+from leak_atlas.own import findings, logits
+from leak_atlas.recipe import (
+    BASE,
+    RMIA,
+    Data,
+    LiRA,
+    Model,
+    Network,
+    RandomHalves,
+    Schedule,
+    Setup,
+    Threshold,
+)
+from leak_atlas.report.__main__ import main as publish
 
 
-def simulated(leak: float, n: int = 600, models: int = 16, queries: int = 0, seed: int = 0) -> dict[str, Any]:
-    """Logits of five classes; who trained on a sample has its label's logit larger by `leak`. A file's arrays."""
+def simulated(
+    leak: float, n: int = 600, models: int = 16, queries: int = 0, seed: int = 0
+) -> dict[str, Any]:
+    """Logits of five classes; who trained on a sample has its label's logit larger by `leak`. A
+    file's arrays.
+    """
     rng = np.random.default_rng(seed)
     labels, other = rng.integers(5, size=n), rng.integers(5, size=200)
     hardness, own = rng.normal(2, 2, n), rng.normal(2, 2, 200)
@@ -33,11 +51,15 @@ def simulated(leak: float, n: int = 600, models: int = 16, queries: int = 0, see
 
     member, seen = rng.random(n) < 0.5, rng.random((models, n)) < 0.5
     return {
-        "target": answered(labels, hardness + leak * member), "labels": labels, "member": member,
-        "shadows": np.stack([answered(labels, hardness + leak * each) for each in seen]), "in_shadow": seen,
-        "population": answered(other, own), "population_labels": other,
+        "target": answered(labels, hardness + leak * member),
+        "labels": labels,
+        "member": member,
+        "shadows": np.stack([answered(labels, hardness + leak * each) for each in seen]),
+        "in_shadow": seen,
+        "population": answered(other, own),
+        "population_labels": other,
         "population_shadows": np.stack([answered(other, own) for _ in range(models)]),
-    }  # fmt: skip
+    }
 
 
 def written(path: Path, arrays: dict[str, Any], **changed: Any) -> Path:
@@ -49,26 +71,44 @@ def written(path: Path, arrays: dict[str, Any], **changed: Any) -> Path:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the attack that learns, which takes seconds."""
     every = findings.attackers
-    monkeypatch.setattr(findings, "attackers", lambda n: {k: v for k, v in every(n).items() if not v[0].learns})
+    monkeypatch.setattr(
+        findings, "attackers", lambda n: {k: v for k, v in every(n).items() if not v[0].learns}
+    )
 
 
 def test_arrays_out_of_the_store_give_what_the_recipes_attack_gives() -> None:
-    what = Data("fashion-mnist-small", 8), RandomHalves(200, test=100), Model("cnn2", 4), Schedule(4, 50, lr=0.05)
+    what = (
+        Data("fashion-mnist-small", 8),
+        RandomHalves(200, test=100),
+        Model("cnn2", 4),
+        Schedule(4, 50, lr=0.05),
+    )
     trained = Setup(*what, models=10).trained()
     attackers = {
-        "loss": Threshold("loss", by_class=False), "modified entropy": Threshold("modified_entropy", by_class=False),
-        "loss by class": Threshold("loss"), "LiRA online": LiRA(), "LiRA offline": LiRA("offline_cdf"),
-        "BASE": BASE(), "RMIA online": RMIA(), "RMIA offline": RMIA("offline"),
+        "loss": Threshold("loss", by_class=False),
+        "modified entropy": Threshold("modified_entropy", by_class=False),
+        "loss by class": Threshold("loss"),
+        "LiRA online": LiRA(),
+        "LiRA offline": LiRA("offline_cdf"),
+        "BASE": BASE(),
+        "RMIA online": RMIA(ties="share"),
+        "RMIA offline": RMIA("offline", ties="share"),
         "attack network": Network(inputs="posterior_label"),
-    }  # fmt: skip
-    attacks = {name: trained.attack(attacker, targets=1, shadows=trained) for name, attacker in attackers.items()}
+    }
+    attacks = {
+        name: trained.attack(attacker, targets=1, shadows=trained)
+        for name, attacker in attackers.items()
+    }
     signals = trained.signals()
     results = lab.realize(attacks, signals)
-    own = logits.brought(results[signals[0]], [results[step] for step in signals[2:]])  # less its pair
+    # less its pair
+    own = logits.brought(results[signals[0]], [results[step] for step in signals[2:]])
     found = findings.attack(own)
     for name, attack in attacks.items():
         np.testing.assert_array_equal(own.member, results[attack]["member"][0])
-        np.testing.assert_allclose(found.scores[name], results[attack]["scores"][0], rtol=1e-9, err_msg=name)
+        np.testing.assert_allclose(
+            found.scores[name], results[attack]["scores"][0], rtol=1e-9, err_msg=name
+        )
 
 
 def test_a_leak_that_is_there_is_found_and_where_membership_says_nothing_none_is() -> None:
@@ -91,7 +131,9 @@ def test_who_is_found_is_what_the_rates_count(quick: None, tmp_path: Path) -> No
         assert exposed.sum() == round(rate.value * found.arrays.member.sum()), name
         assert not (exposed & ~found.arrays.member).any()
     best = found.strongest(0.05)
-    assert [int(one) for one in found.listed(0.05).split()] == np.flatnonzero(found.exposed(best, 0.05)).tolist()
+    assert [int(one) for one in found.listed(0.05).split()] == np.flatnonzero(
+        found.exposed(best, 0.05)
+    ).tolist()
     first = np.nanargmax(np.where(found.arrays.member, found.scores[best], np.nan))
     assert found.most(0.05)[0]["index"] == str(first)
     places = 3 * np.arange(len(found.arrays.labels)) + 7  # of a data set
@@ -100,30 +142,54 @@ def test_who_is_found_is_what_the_rates_count(quick: None, tmp_path: Path) -> No
     assert pd.read_csv(found.save(tmp_path / "a.csv", 0.05))["index"].tolist() == places.tolist()
 
 
-def test_one_curve_stands_for_two_attacks_only_where_they_score_the_same_samples(quick: None) -> None:
-    found = findings.attack(logits.Logits(**simulated(1.5)))
-    assert "BASE, RMIA online" in found.roc()
-    fewer = found.scores["RMIA online"].copy()
-    fewer[:20] = np.nan
-    assert "BASE, RMIA online" not in replace(found, scores=found.scores | {"RMIA online": fewer}).roc()
+def test_rmia_is_the_papers_share_whose_order_base_refines(quick: None) -> None:
+    """Online and for one query; where ties are ordered by the ratio the two orders are one."""
+    arrays = logits.Logits(**simulated(1.5))
+    found = findings.attack(arrays)
+    shares, ratios = found.scores["RMIA online"], found.scores["BASE"]
+    assert set(np.round(shares * 200, 9)) <= {*range(201)}, (
+        "a share of the 200 samples of the population"
+    )
+    in_order = shares[np.argsort(ratios, kind="stable")]
+    assert (np.diff(in_order) >= 0).all() and len(np.unique(shares)) < len(np.unique(ratios))
+    assert found.auc["RMIA online"].value != found.auc["BASE"].value
+    by_ratio = findings.scored(RMIA(), arrays, np.ones(600, bool))
+    np.testing.assert_array_equal(
+        np.argsort(by_ratio, kind="stable"), np.argsort(ratios, kind="stable")
+    )
+    assert "RMIA online" not in found.roc() and "BASE" in found.roc(), (
+        "many samples have one share: a step, no curve"
+    )
+
+
+def test_who_has_no_population_is_told_which_attack_orders_as_rmia_does(quick: None) -> None:
+    arrays = {
+        name: each for name, each in simulated(1.5).items() if not name.startswith("population")
+    }
+    (note,) = [
+        note for note in findings.attack(logits.Logits(**arrays)).notes if "RMIA online" in note
+    ]
+    assert "a population" in note and "BASE" in note
 
 
 def test_few_members_are_told_by_chance_alone(quick: None) -> None:
     arrays = simulated(1.5, n=80)
     found = findings.attack(logits.Logits(**arrays))
-    assert "non-members are too few to see whom it finds at 1 % FPR" in found.verdict(0.01)
+    assert "non-members are too few to measure TPR at 1 % FPR" in found.verdict(0.01)
     assert not found.tpr(0.01)["loss"].resolved
     alone = {name: simulated(0.5, n=4000)[name] for name in logits.NEEDED}
-    assert "At 0.1 % FPR no attack is seen to find more" in findings.attack(logits.Logits(**alone)).verdict(0.001)
+    assert "At 0.1 % FPR no attack finds significantly more" in findings.attack(
+        logits.Logits(**alone)
+    ).verdict(0.001)
 
 
 def test_luck_is_as_likely_as_it_says(quick: None) -> None:
     draws, member = np.random.default_rng(0), np.arange(200) < 80
     arrays = logits.Logits(np.zeros((200, 5)) + np.arange(5), np.zeros(200, int), member)
-    lucky = [findings.Found(arrays, {"any": draws.random(200)}, ()).luck(0.05) for _ in range(400)]
+    lucky = [findings.Result(arrays, {"any": draws.random(200)}, ()).luck(0.05) for _ in range(400)]
     assert all(np.mean(np.array(lucky) <= level) <= level + 0.03 for level in (0.05, 0.2, 0.5))
     assert np.mean(np.array(lucky) <= 0.5) > 0.25
-    assert findings.Found(arrays, {"any": member.astype(float)}, ()).luck(0.05) < 1e-9
+    assert findings.Result(arrays, {"any": member.astype(float)}, ()).luck(0.05) < 1e-9
 
 
 def test_several_queries_and_many_shadows_are_used(quick: None) -> None:
@@ -138,28 +204,45 @@ def test_what_few_shadows_do_not_allow_is_told(quick: None) -> None:
     arrays = simulated(1.5)
     alone = {name: arrays[name] for name in logits.NEEDED}
     found = findings.attack(logits.Logits(**alone))
-    assert found.scores.keys() == findings.THRESHOLDS.keys() and "Shadow models would add LiRA" in found.notes[0]
-    few = arrays | {name: arrays[name][:3] for name in ("shadows", "in_shadow", "population_shadows")}
+    assert (
+        found.scores.keys() == findings.THRESHOLDS.keys()
+        and "Shadow models would add LiRA" in found.notes[0]
+    )
+    few = arrays | {
+        name: arrays[name][:3] for name in ("shadows", "in_shadow", "population_shadows")
+    }
     found = findings.attack(logits.Logits(**few))
     out = int((np.isin(few["in_shadow"].sum(axis=0), (0, 3))).sum())
-    assert any(f": {out}, by" in note and "LiRA online" in note for note in found.notes)
+    assert any(f" {out} of the samples" in note and "LiRA online" in note for note in found.notes)
     assert np.isnan(found.scores["LiRA online"]).sum() == out
-    assert {row["attack"]: row["samples"] for row in found.rows([0.01])}["LiRA online"] == 600 - out
+    assert {row["attack"]: row["samples scored"] for row in found.rows([0.01])}[
+        "LiRA online"
+    ] == 600 - out
     offline = few | {"in_shadow": np.zeros((3, 600), bool)}
     found = findings.attack(logits.Logits(**offline))
     assert {"LiRA offline", "RMIA offline", "BASE"} <= found.scores.keys()
     assert not {"LiRA online", "RMIA online", "attack network"} & found.scores.keys()
-    no_population = {name: each for name, each in arrays.items() if not name.startswith("population")}
+    no_population = {
+        name: each for name, each in arrays.items() if not name.startswith("population")
+    }
     found = findings.attack(logits.Logits(**no_population))
-    assert any(note.startswith("Not done: RMIA online, RMIA offline. Needed: a population") for note in found.notes)
+    assert any(
+        note.startswith("Not run: RMIA online, RMIA offline. Needed: a population")
+        for note in found.notes
+    )
 
 
 def test_a_shadow_that_saw_all_and_a_count_that_tells_members_are_told(quick: None) -> None:
     arrays = simulated(1.5)
     arrays["in_shadow"][2] = True
-    assert "Shadows [2] trained on all of the samples." in findings.attack(logits.Logits(**arrays)).notes
-    arrays["in_shadow"][:, arrays["member"]] &= np.random.default_rng(0).random(arrays["member"].sum()) < 0.7
-    assert "number of shadows" in findings.attack(logits.Logits(**arrays)).notes[0]
+    assert (
+        "Shadow models [2] trained on all of the samples."
+        in findings.attack(logits.Logits(**arrays)).notes
+    )
+    arrays["in_shadow"][:, arrays["member"]] &= (
+        np.random.default_rng(0).random(arrays["member"].sum()) < 0.7
+    )
+    assert "number of shadow models" in findings.attack(logits.Logits(**arrays)).notes[0]
 
 
 ARRAYS = simulated(1.0, n=40, models=4)
@@ -176,7 +259,10 @@ WRONG = [
     ({"target": np.full((40, 5), 0.2)}, "target holds probabilities"),
     ({"labels": ARRAYS["labels"] + 1}, "labels reach from 1 to 5; the logits have classes 0 to 4"),
     ({"labels": ARRAYS["labels"][:9]}, "labels holds int64 of shape (9,); 40 whole numbers"),
-    ({"labels": ARRAYS["labels"].astype(object)}, "labels holds Python objects, which are never unpickled"),
+    (
+        {"labels": ARRAYS["labels"].astype(object)},
+        "labels holds Python objects, which are never unpickled",
+    ),
     ({"member": ARRAYS["member"].astype(int)}, "member.astype(bool)"),
     ({"member": np.zeros(40, bool)}, "member has no members"),
     ({"member": np.ones(40, bool)}, "member has no non-members"),
@@ -190,7 +276,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("changed", "words"), WRONG, ids=[words[:40] for _, words in WRONG])
-def test_what_is_wrong_is_one_line_that_names_the_array(tmp_path: Path, changed: dict[str, Any], words: str) -> None:
+def test_what_is_wrong_is_one_line_that_names_the_array(
+    tmp_path: Path, changed: dict[str, Any], words: str
+) -> None:
     with pytest.raises(BadInput) as error:
         logits.read(written(tmp_path / "mine.npz", ARRAYS, **changed))
     assert words in str(error.value) and str(error.value).startswith(f"{tmp_path / 'mine.npz'}: ")
@@ -235,10 +323,11 @@ NOTEBOOK = Notebook("audit_my_logits", paths.NOTEBOOKS / "own" / "audit_my_logit
 def test_names_and_shapes_are_the_same_wherever_they_are_told() -> None:
     readme = (paths.ROOT / "README.md").read_text().split("## My own")[1].split("\n## ")[0]
     for name, (shape, _) in logits.ARRAYS.items():
-        assert f"`{name}` {shape}" in NOTEBOOK.text.cells[0].source, name
         assert f"`{name}` {shape}" in readme, name
         assert name in HELP and shape in HELP, name
-    assert [*logits.Logits.__dataclass_fields__] == [*logits.ARRAYS, "index"]  # which only a set of ours gives
+    assert "logits.rows(arrays)" in NOTEBOOK.text.cells[-1].source, "the page ends with them"
+    # which only a set of ours gives
+    assert [*logits.Logits.__dataclass_fields__] == [*logits.ARRAYS, "index"]
 
 
 def test_audits_of_ones_own_are_in_no_profile(capsys) -> None:
@@ -247,7 +336,9 @@ def test_audits_of_ones_own_are_in_no_profile(capsys) -> None:
     assert NOTEBOOK.defaults["file"] == "" and NOTEBOOK.title.endswith("?")
 
 
-def test_a_wrong_file_is_one_line_and_exit_code_2_and_leaves_nothing(tmp_path: Path, own_outputs: Path, capsys) -> None:
+def test_a_wrong_file_is_one_line_and_exit_code_2_and_leaves_nothing(
+    tmp_path: Path, own_outputs: Path, capsys
+) -> None:
     assert main([str(written(tmp_path / "bad.npz", ARRAYS, member=None))]) == 2
     out, err = capsys.readouterr()
     assert not out and err.count("\n") == 1 and "member is missing" in err
@@ -257,19 +348,24 @@ def test_a_wrong_file_is_one_line_and_exit_code_2_and_leaves_nothing(tmp_path: P
 
 
 def told(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "lib.audit", *arguments]
+    line = [sys.executable, "-m", "leak_atlas.audit", *arguments]
     return subprocess.run(line, cwd=cwd, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.notebook
-def test_a_user_in_an_empty_folder_gets_page_notebook_and_scores(tmp_path: Path, own_outputs: Path) -> None:
+def test_a_user_in_an_empty_folder_gets_page_notebook_and_scores(
+    tmp_path: Path, own_outputs: Path
+) -> None:
     written(tmp_path / "mine.npz", simulated(1.5, n=300))
     done = told("mine.npz", "--name", "first try", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "The target leaks: " in done.stdout
     at = own_outputs / "runs" / "own"
     assert all(f"{at / 'first try'}.{suffix}" in done.stdout for suffix in ("html", "ipynb", "csv"))
-    assert "Who is found" in (at / "first try.html").read_text() and "mine.npz" in (at / "index.html").read_text()
+    assert (
+        "Which members are found" in (at / "first try.html").read_text()
+        and "mine.npz" in (at / "index.html").read_text()
+    )
     scores = pd.read_csv(at / "first try.csv", index_col="index")
     direct = findings.attack(logits.read(tmp_path / "mine.npz"))
     assert [*scores] == ["label", "member", "found_by", *direct.scores]

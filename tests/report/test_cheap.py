@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from lib import report
-from lib.report import contents, figures, ledger, lineage, motion, render, tables
+from leak_atlas import report
+from leak_atlas.report import contents, figures, ledger, lineage, motion, render, tables
 
 
 def test_claims_load_nothing_heavy():
     code = (
-        "import sys; from lib import report; report.claims(report.Claim('a', 't', 'q', above=0.0));"
+        "import sys; from leak_atlas import report; report.claims(report.Claim('a', 't', 'q', above=0.0));"
         "heavy = {'torch', 'matplotlib', 'seaborn', 'pandas', 'nbconvert', 'nbformat', 'scipy'} & set(sys.modules);"
         "print(sorted(heavy))"
     )

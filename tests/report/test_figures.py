@@ -10,14 +10,13 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from lib import BadInput, audit, paths, report
-from lib.audit import Estimate
-from lib.report import sheet
+from leak_atlas import BadInput, audit, report
+from leak_atlas.audit import Estimate
+from leak_atlas.engine import paths
+from leak_atlas.report import sheet
 
 STAGES = ["stem", "stage1", "stage2", "stage3", "stage4"]
-TITLE = (
-    "Disparity begins in stage 4, and this title is long enough that it has to be wrapped over a second line of text"
-)
+TITLE = "Disparity begins in stage 4, and this title is long enough that it has to be wrapped over a second line of text"
 
 
 def near(value: float) -> Estimate:
@@ -54,7 +53,12 @@ def scattered(points: int) -> tuple[np.ndarray, np.ndarray]:
 
 def tradeoffs(attacks: list[str], strengths: int = 1) -> list[dict[str, object]]:
     return [
-        {"variant": v, "attack": a, "accuracy": near(0.7 + 0.01 * i + 0.02 * s), "auc": near(0.7 - 0.02 * i + 0.02 * s)}
+        {
+            "variant": v,
+            "attack": a,
+            "accuracy": near(0.7 + 0.01 * i + 0.02 * s),
+            "auc": near(0.7 - 0.02 * i + 0.02 * s),
+        }
         for a in attacks
         for i, v in enumerate(("ordinary", "scratch", "risky stages"))
         for s in range(strengths)
@@ -66,71 +70,116 @@ def bands(*names: str, targets: int = 4, samples: int = 400) -> dict[str, audit.
     for i, name in enumerate(names):
         member = rng.permuted(np.tile(np.arange(samples) < samples // 2, (targets, 1)), axis=1)
         scores = rng.normal(size=member.shape) + (1.2 - 0.4 * i) * member
-        found[name] = audit.roc_band(scores, member) if targets > 1 else audit.roc_band(scores[0], member[0])
+        found[name] = (
+            audit.roc_band(scores, member) if targets > 1 else audit.roc_band(scores[0], member[0])
+        )
     return found
 
 
 FIGURES = {
-    "histograms": lambda: report.histograms({s: two_distributions() for s in STAGES[1:]}, title=TITLE),
+    "histograms": lambda: report.histograms(
+        {s: two_distributions() for s in STAGES[1:]}, title=TITLE
+    ),
     "histograms, noted grid": lambda: report.histograms(
         {(a, s): two_distributions() for a in ("plain", "augmented") for s in STAGES[1:]},
         title=TITLE,
         notes={("plain", "stage4"): "AUC 0.60 [0.58, 0.62]"},
     ),
-    "histograms, one row of a grid": lambda: report.histograms({("plain", s): two_distributions() for s in STAGES}),
+    "histograms, one row of a grid": lambda: report.histograms(
+        {("plain", s): two_distributions() for s in STAGES}
+    ),
     "histograms, logarithmic": lambda: report.histograms(
-        {s: two_distributions() for s in STAGES[1:]}, ("members", "non-members"), log=True, means=True, title=TITLE
+        {s: two_distributions() for s in STAGES[1:]},
+        ("members", "non-members"),
+        log=True,
+        means=True,
+        title=TITLE,
     ),
     "histograms, constant": lambda: report.histograms({"stem": (np.zeros(9), np.zeros(9))}),
     "profile": lambda: report.profile(series(), title=TITLE),
     "profile, everything": lambda: report.profile(
-        series(measure="direction", depth="resnet10") + series(measure="Euclidean", depth="resnet10"),
+        series(measure="direction", depth="resnet10")
+        + series(measure="Euclidean", depth="resnet10"),
         hue="measure",
         facet="depth",
         floor=series(depth="resnet10"),
         title=TITLE,
     ),
     "profile, blocks": lambda: report.profile(
-        report.rows(["stem", "stage1.0", "stage1.1", "stage2.0"], map(near, (0.5, 0.5, 0.6, 0.6))), begins="stage2"
+        report.rows(["stem", "stage1.0", "stage1.1", "stage2.0"], map(near, (0.5, 0.5, 0.6, 0.6))),
+        begins="stage2",
     ),
     "profile, facets": lambda: report.profile(
-        series(depth="a", width=8) + series(depth="b", width=16), hue="width", facet="depth", null=None
+        series(depth="a", width=8) + series(depth="b", width=16),
+        hue="width",
+        facet="depth",
+        null=None,
     ),
     "profile, one pair and two": lambda: report.profile(
         report.rows(
-            STAGES[:3], [Estimate(0.6, -np.inf, np.inf, 1, False), Estimate(0.5, -1, 2, 2), Estimate(*[np.nan] * 3)]
+            STAGES[:3],
+            [
+                Estimate(0.6, -np.inf, np.inf, 1, False),
+                Estimate(0.5, -1, 2, 2),
+                Estimate(*[np.nan] * 3),
+            ],
         )
     ),
     "tradeoff, one model": lambda: report.tradeoff(
-        [{"variant": "a", "accuracy": Estimate(0.7, -np.inf, np.inf, 1, False), "auc": Estimate(0.7, 0.2, 1.2, 2)}]
+        [
+            {
+                "variant": "a",
+                "accuracy": Estimate(0.7, -np.inf, np.inf, 1, False),
+                "auc": Estimate(0.7, 0.2, 1.2, 2),
+            }
+        ]
     ),
     "tradeoff": lambda: report.tradeoff(tradeoffs(["LiRA"], strengths=3), title=TITLE),
     "tradeoff, facets": lambda: report.tradeoff(tradeoffs(["LiRA", "RMIA"]), title=TITLE),
     "tradeoff, chosen": lambda: report.tradeoff(
-        [row | {"chosen on dev": i % 3 == 2} for i, row in enumerate(tradeoffs(["LiRA", "RMIA"], strengths=3))],
+        [
+            row | {"chosen on dev": i % 3 == 2}
+            for i, row in enumerate(tradeoffs(["LiRA", "RMIA"], strengths=3))
+        ],
         chosen="chosen on dev",
     ),
     "against paper": lambda: report.against_paper(
-        [{"setting": s, "value": near(0.7), "paper": p} for s, p in (("2×2", 0.52), ("4×4", None))], source="paper (X)"
+        [{"setting": s, "value": near(0.7), "paper": p} for s, p in (("2×2", 0.52), ("4×4", None))],
+        source="paper (X)",
     ),
     "against paper, hue": lambda: report.against_paper(
-        [{"setting": s, "value": near(0.7), "part": h} for s in ("2×2", "4×4") for h in ("train", "test")], hue="part"
+        [
+            {"setting": s, "value": near(0.7), "part": h}
+            for s in ("2×2", "4×4")
+            for h in ("train", "test")
+        ],
+        hue="part",
     ),
     "curves": lambda: report.curves(
-        [{"epoch": e, "value": 0.5 + e / 100, "attack": a} for a in ("loss", "LiRA") for e in range(9)],
+        [
+            {"epoch": e, "value": 0.5 + e / 100, "attack": a}
+            for a in ("loss", "LiRA")
+            for e in range(9)
+        ],
         "epoch",
         hue="attack",
         null=0.5,
     ),
     "curves, ROC": lambda: report.curves(
-        pd.DataFrame({"fpr": np.logspace(-3, 0, 9), "value": np.logspace(-2, 0, 9), "attack": ["loss"] * 9}),
+        pd.DataFrame(
+            {"fpr": np.logspace(-3, 0, 9), "value": np.logspace(-2, 0, 9), "attack": ["loss"] * 9}
+        ),
         "fpr",
         facet="attack",
         log="xy",
         diagonal=True,
     ),
     "density": lambda: report.density(
-        {(net, kind): scattered(n) for net in ("ResNet", "ViT") for kind, n in (("all", 9000), ("norm", 60))},
+        {
+            (net, kind): scattered(n)
+            for net in ("ResNet", "ViT")
+            for kind, n in (("all", 9000), ("norm", 60))
+        },
         title=TITLE,
         notes={("ResNet", "all"): "r = 0.95"},
     ),
@@ -138,7 +187,11 @@ FIGURES = {
     "roc": lambda: report.roc(bands("CE", "RelaxLoss", "RelaxLoss in PPTP"), title=TITLE),
     "roc, one target": lambda: report.roc(bands("CE", targets=1)),
     "roc, rows": lambda: report.roc(
-        {(attack, name): band for attack in ("loss", "LiRA") for name, band in bands("CE", "RelaxLoss").items()}
+        {
+            (attack, name): band
+            for attack in ("loss", "LiRA")
+            for name, band in bands("CE", "RelaxLoss").items()
+        }
     ),
 }
 
@@ -177,7 +230,11 @@ def test_profile_names_series_null_and_floor():
 
 def test_facets_may_have_different_parts():
     four, five = ([f"stage{i}" for i in range(1, n + 1)] for n in (4, 5))  # a ResNet's and a VGG's
-    rows = [{"part": p, "value": near(0.6), "network": n} for n, ps in (("resnet", four), ("vgg", five)) for p in ps]
+    rows = [
+        {"part": p, "value": near(0.6), "network": n}
+        for n, ps in (("resnet", four), ("vgg", five))
+        for p in ps
+    ]
     fig = report.profile(rows, facet="network", null=None)
     drawn = [ax.lines[0].get_xdata() for ax in fig.axes]
     assert [list(map(round, x)) for x in drawn] == [[0, 1, 2, 3], [0, 1, 2, 3, 4]]
@@ -185,8 +242,12 @@ def test_facets_may_have_different_parts():
 
 
 def test_series_and_facets_stand_in_the_order_of_the_rows():
-    late = [row | {"variant": "late", "net": "a"} for row in series()[2:]]  # has not the first parts
-    rows = [row | {"value": 0.5, "low": 0.5, "high": 0.5} for row in late + series(variant="early", net="b")]
+    # has not the first parts
+    late = [row | {"variant": "late", "net": "a"} for row in series()[2:]]
+    rows = [
+        row | {"value": 0.5, "low": 0.5, "high": 0.5}
+        for row in late + series(variant="early", net="b")
+    ]
     fig = report.profile(rows, hue="variant", facet="net", null=None)
     assert [ax.get_title(loc="left") for ax in fig.axes] == ["a", "b"]
     assert [text.get_text() for text in fig.legends[0].get_texts()] == ["late", "early"]
@@ -218,18 +279,26 @@ def test_roc_stops_at_the_resolution_and_says_so():
         drawn, diagonal = ax.lines[:-1], ax.lines[-1]
         assert [min(line.get_xdata()) for line in drawn] == [start] * 2
         assert np.array_equal(*diagonal.get_data())
-        assert len({line.get_linestyle() for line in drawn}) == len({line.get_color() for line in drawn}) == 2
+        assert (
+            len({line.get_linestyle() for line in drawn})
+            == len({line.get_color() for line in drawn})
+            == 2
+        )
     assert log.get_xlim()[0] < 1 / 200
     assert [ax.get_title(loc="left") for ax in report.roc({("loss", "CE"): found["CE"]}).axes] == [
-        "loss, linear axes", "loss, logarithmic axes"
-    ]  # fmt: skip
+        "loss, linear axes",
+        "loss, logarithmic axes",
+    ]
 
 
 def test_density_counts_every_point_once():
     x, y = scattered(9000)
     x[:40] = 0  # has no logarithm: on the border
     fig = report.density(
-        {("ResNet", "all"): (x, y), ("ResNet", "norm"): (x[:60], y[:60])}, counted="weights", xlabel="a", ylabel="b"
+        {("ResNet", "all"): (x, y), ("ResNet", "norm"): (x[:60], y[:60])},
+        counted="weights",
+        xlabel="a",
+        ylabel="b",
     )
     many, few, bar = fig.axes
     for ax, points in ((many, 9000), (few, 60)):
@@ -249,14 +318,19 @@ def test_density_takes_no_negative_numbers():
 def test_a_curve_of_one_number_can_be_seen():
     fig = report.curves([{"x": 0.6, "value": Estimate(0.8, 0.7, 0.9)}], "x")
     drawn = [
-        line for line in fig.axes[0].lines if list(line.get_xdata()) == [0.6] and line.get_marker() not in ("", "None")
+        line
+        for line in fig.axes[0].lines
+        if list(line.get_xdata()) == [0.6] and line.get_marker() not in ("", "None")
     ]
     assert drawn
 
 
 def test_a_rows_name_stands_left_of_its_axis():
     rows = [
-        {"x": i, "value": i / 9, "panel": (net, what)} for net in ("ResNet", "ViT") for what in "ab" for i in (0, 9)
+        {"x": i, "value": i / 9, "panel": (net, what)}
+        for net in ("ResNet", "ViT")
+        for what in "ab"
+        for i in (0, 9)
     ]
     fig = report.curves(rows, "x", facet="panel")
     fig.draw_without_rendering()
@@ -264,26 +338,40 @@ def test_a_rows_name_stands_left_of_its_axis():
     assert [ax.get_ylabel() for ax in fig.axes] == ["ResNet", "", "ViT", ""]
     low, high = first.get_ylim()
     ticks = [label for label in first.get_yticklabels() if low <= label.get_position()[1] <= high]
-    assert ticks and first.yaxis.label.get_window_extent().x1 <= min(tick.get_window_extent().x0 for tick in ticks)
-    named = report.histograms({(net, what): two_distributions() for net in ("ResNet", "ViT") for what in "ab"})
+    assert ticks and first.yaxis.label.get_window_extent().x1 <= min(
+        tick.get_window_extent().x0 for tick in ticks
+    )
+    named = report.histograms(
+        {(net, what): two_distributions() for net in ("ResNet", "ViT") for what in "ab"}
+    )
     assert [ax.get_ylabel() for ax in named.axes] == ["ResNet", "", "ViT", ""]
 
 
 def test_logarithmic_histograms_share_an_axis_and_show_their_means():
     rare = (np.repeat([0.0, 1.0], [999, 1]), np.repeat([0.0, 1.0], [500, 500]))
-    fig = report.histograms({"rare": rare, "even": rare[::-1]}, ("members", "others"), log=True, means=True)
+    fig = report.histograms(
+        {"rare": rare, "even": rare[::-1]}, ("members", "others"), log=True, means=True
+    )
     assert {ax.get_yscale() for ax in fig.axes} == {"log"}
     ((low, high),) = {ax.get_ylim() for ax in fig.axes}
     assert 0 < low < 0.001 and high > 0.999, "every share that is not zero lies within"
     assert [line.get_xdata()[0] for line in fig.axes[0].lines] == pytest.approx([0.001, 0.5])
-    assert {"members", "others", "mean of members", "mean of others"} <= set(texts(fig).splitlines())
+    assert {"members", "others", "mean of members", "mean of others"} <= set(
+        texts(fig).splitlines()
+    )
 
 
 def test_rows_of_histograms_that_are_compared_share_their_range():
     near, far = (tuple(np.linspace(0, end, 50) for _ in range(2)) for end in (1, 9))
-    fig = report.histograms({("a", "x"): near, ("b", "x"): far, ("a", "y"): near, ("b", "y"): near}, columns=True)
+    fig = report.histograms(
+        {("a", "x"): near, ("b", "x"): far, ("a", "y"): near, ("b", "y"): near}, columns=True
+    )
     first, second, third, fourth = (ax.get_xlim() for ax in fig.axes)
-    assert first == pytest.approx(third) and second == pytest.approx(fourth) and first[1] > 8 > 2 > second[1]
+    assert (
+        first == pytest.approx(third)
+        and second == pytest.approx(fourth)
+        and first[1] > 8 > 2 > second[1]
+    )
 
 
 def test_a_plane_in_which_no_side_is_better_says_so():
@@ -292,7 +380,9 @@ def test_a_plane_in_which_no_side_is_better_says_so():
 
 
 def test_series_differ_in_more_than_colour():
-    fig = report.profile([row for name in "abcdefg" for row in series(variant=name)], hue="variant", null=None)
+    fig = report.profile(
+        [row for name in "abcdefg" for row in series(variant=name)], hue="variant", null=None
+    )
     looks = [(line.get_marker(), str(line.get_linestyle())) for line in fig.axes[0].lines]
     assert len(looks) == 7 and len({marker for marker, _ in looks}) == 7
 
@@ -301,17 +391,23 @@ def test_every_dot_keeps_its_colour():
     """The picture has few colours: those of a lone point are not to be mixed with others."""
     from PIL import Image
 
-    rows = [{"part": "z", "value": near(0.5 + 0.01 * i), "kind": k} for i, k in enumerate("abcdefg")]
+    rows = [
+        {"part": "z", "value": near(0.5 + 0.01 * i), "kind": k} for i, k in enumerate("abcdefg")
+    ]
     fig = report.profile([*rows, {"part": "y", "value": near(0.5), "kind": "a"}], hue="kind")
     fig.savefig(whole := io.BytesIO(), format="png", dpi=2 * fig.dpi)
-    pictures = (Image.open(each).convert("RGB") for each in (whole, io.BytesIO(base64.b64decode(fig.png()))))
+    pictures = (
+        Image.open(each).convert("RGB") for each in (whole, io.BytesIO(base64.b64decode(fig.png())))
+    )
     before, after = (np.array(each, int) for each in pictures)
     assert np.abs(before - after).max() < 20
 
 
 def test_quantities_go_from_light_to_dark():
     fig = report.profile(
-        [row for count in (256, 512, 1024) for row in series(channels=count)], hue="channels", null=None
+        [row for count in (256, 512, 1024) for row in series(channels=count)],
+        hue="channels",
+        null=None,
     )
     from matplotlib.colors import to_rgb
 
@@ -325,33 +421,49 @@ def test_order_of_parts_is_that_of_the_rows():
 
 
 def test_a_name_with_a_number_stays_whole():
-    named = report.profile(report.rows(["0.1 %", "alpha 0.3", "stage2.block1"], map(near, (0.5, 0.5, 0.6)))).axes[0]
+    named = report.profile(
+        report.rows(["0.1 %", "alpha 0.3", "stage2.block1"], map(near, (0.5, 0.5, 0.6)))
+    ).axes[0]
     assert [label.get_text() for label in named.get_xticklabels()] == ["0.1 %", "alpha 0.3", "1"]
-    assert [text.get_text() for text in named.texts if text.get_text() in ("0", "alpha 0", "stage2")] == ["stage2"]
+    assert [
+        text.get_text() for text in named.texts if text.get_text() in ("0", "alpha 0", "stage2")
+    ] == ["stage2"]
 
 
 CROWDED = [
-    {"variant": f"defence {i} at strength {i / 7:.2f}", "accuracy": near(0.75 + 0.004 * np.sin(5 * i)),
-     "auc": near(0.8 + 0.02 * np.cos(3 * i))}
+    {
+        "variant": f"defence {i} at strength {i / 7:.2f}",
+        "accuracy": near(0.75 + 0.004 * np.sin(5 * i)),
+        "auc": near(0.8 + 0.02 * np.cos(3 * i)),
+    }
     for i in range(12)
-]  # fmt: skip
+]
 LABELLED = {
     "points": lambda: report.tradeoff(CROWDED, title=TITLE),
     "ends": lambda: report.profile(
-        [row for i in range(7) for row in series(variant=f"series {i}, all of which end alike")], hue="variant"
+        [row for i in range(7) for row in series(variant=f"series {i}, all of which end alike")],
+        hue="variant",
     ),
     "two ends": lambda: report.profile(
-        series(measure="direction") + series(measure="Euclidean"), hue="measure", title=TITLE, xlabel="part"
+        series(measure="direction") + series(measure="Euclidean"),
+        hue="measure",
+        title=TITLE,
+        xlabel="part",
     ),
     "rows": lambda: report.histograms(
-        {(row, s): two_distributions() for row in ("without augmentation", "with augmentation") for s in STAGES[1:]},
+        {
+            (row, s): two_distributions()
+            for row in ("without augmentation", "with augmentation")
+            for s in STAGES[1:]
+        },
         title="One long finding without a comma or a full stop " * 3,
     ),
     "key": lambda: report.tradeoff(
         [row | {"attack": attack} for row in CROWDED for attack in ("LiRA", "RMIA")],
-        xlabel="accuracy on test samples " * 5, ylabel="area under the curve of the attack " * 3,
+        xlabel="accuracy on test samples " * 5,
+        ylabel="area under the curve of the attack " * 3,
     ),
-}  # fmt: skip
+}
 
 
 LONG = "retrained from the initialisation with RelaxLoss at strength"
@@ -361,38 +473,68 @@ HARD = {
     ),
     "profile of many in four panels": lambda: report.profile(
         [
-            {"part": f"window of width {i % 4}, step {i // 4}", "value": near(0.5), "panel": f"{LONG} {k}"}
-            for k in range(4) for i in range(16)
+            {
+                "part": f"window of width {i % 4}, step {i // 4}",
+                "value": near(0.5),
+                "panel": f"{LONG} {k}",
+            }
+            for k in range(4)
+            for i in range(16)
         ],
         facet="panel",
     ),
     "against paper": lambda: report.against_paper(
         [
             {"setting": f"{LONG} {i}", "value": near(0.7), "paper": 0.6, "panel": f"{LONG} {k}"}
-            for i in range(9) for k in range(3)
+            for i in range(9)
+            for k in range(3)
         ],
-        facet="panel", source=LONG, title=LONG * 3,
+        facet="panel",
+        source=LONG,
+        title=LONG * 3,
     ),
     "tradeoff": lambda: report.tradeoff(
-        [row | {"attack": f"{LONG} {attack}", "variant": f"{LONG} {row['variant']}"}
-         for row in CROWDED for attack in "abc"], title=LONG * 3, level="the dense network, trained on",
+        [
+            row | {"attack": f"{LONG} {attack}", "variant": f"{LONG} {row['variant']}"}
+            for row in CROWDED
+            for attack in "abc"
+        ],
+        title=LONG * 3,
+        level="the dense network, trained on",
     ),
     "curves that end alike": lambda: report.curves(
-        [{"epoch": e, "value": 0.5 + e / 100 + i / 1e4, "who": f"{LONG} {i}"} for i in range(8) for e in (0, 9)],
-        "epoch", hue="who", null=0.5,
+        [
+            {"epoch": e, "value": 0.5 + e / 100 + i / 1e4, "who": f"{LONG} {i}"}
+            for i in range(8)
+            for e in (0, 9)
+        ],
+        "epoch",
+        hue="who",
+        null=0.5,
     ),
     "curves of large numbers": lambda: report.curves(
-        [{"epoch": 1e5 * e, "value": 1e4 * e, "who": f"{LONG} {i}"} for i in range(5) for e in range(9)], "epoch",
+        [
+            {"epoch": 1e5 * e, "value": 1e4 * e, "who": f"{LONG} {i}"}
+            for i in range(5)
+            for e in range(9)
+        ],
+        "epoch",
         facet="who",
     ),
     "histograms": lambda: report.histograms(
-        {(LONG, f"{LONG} {i}"): two_distributions() for i in range(4)}, (LONG, f"{LONG} 2"),
-        {(LONG, f"{LONG} {i}"): "AUC 0.60 [0.58, 0.62] over 12 pairs of networks" for i in range(4)},
+        {(LONG, f"{LONG} {i}"): two_distributions() for i in range(4)},
+        (LONG, f"{LONG} 2"),
+        {
+            (LONG, f"{LONG} {i}"): "AUC 0.60 [0.58, 0.62] over 12 pairs of networks"
+            for i in range(4)
+        },
     ),
     "density": lambda: report.density(
-        {(f"row {i}", f"{LONG} {k}"): scattered(500) for i in range(3) for k in range(3)}, counted=LONG, title=LONG * 3
+        {(f"row {i}", f"{LONG} {k}"): scattered(500) for i in range(3) for k in range(3)},
+        counted=LONG,
+        title=LONG * 3,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", [*LABELLED, *HARD])
@@ -415,33 +557,52 @@ def test_words_that_meet_or_leave_the_canvas_are_told():
 def test_a_batch_keeps_figures_beside_their_page(tmp_path, monkeypatch):
     monkeypatch.setenv("LEAK_ATLAS_FIGURES", f"{tmp_path / 'fig01'}")
     monkeypatch.setattr(sheet, "COUNTED", itertools.count(1))
-    shown = [report.profile(series(measure="a"), hue="measure")._repr_mimebundle_()[1]["image/png"] for _ in range(2)]
+    shown = [
+        report.profile(series(measure="a"), hue="measure")._repr_mimebundle_()[1]["image/png"]
+        for _ in range(2)
+    ]
     assert [about["figure"] for about in shown] == ["fig01.fig1", "fig01.fig2"]
     assert not any(about["overlaps"] for about in shown)
     for kind in ("svg", "pdf", "csv"):
         one, two = ((tmp_path / f"fig01.fig{i}.{kind}").read_bytes() for i in (1, 2))
         assert one == two and one
     drawn = pd.read_csv(tmp_path / "fig01.fig1.csv")
-    assert list(drawn["part"]) == STAGES and drawn["y_low"].tolist() == pytest.approx([0.48, 0.48, 0.47, 0.5, 0.58])
+    assert list(drawn["part"]) == STAGES and drawn["y_low"].tolist() == pytest.approx(
+        [0.48, 0.48, 0.47, 0.5, 0.58]
+    )
 
 
 @pytest.mark.parametrize("count", [2, 5, 9])
 @pytest.mark.parametrize("parts", [2, 5])
 def test_no_point_moves_nearer_to_another_tick(count, parts):
-    rows = [row for i in range(count) for row in series(variant=f"v{i}") if row["part"] in STAGES[:parts]]
-    lines = [line for line in report.profile(rows, hue="variant").axes[0].lines if len(line.get_xdata()) == parts]
+    rows = [
+        row
+        for i in range(count)
+        for row in series(variant=f"v{i}")
+        if row["part"] in STAGES[:parts]
+    ]
+    lines = [
+        line
+        for line in report.profile(rows, hue="variant").axes[0].lines
+        if len(line.get_xdata()) == parts
+    ]
     places = np.array([line.get_xdata() for line in lines[:count]])
     assert np.abs(places - np.arange(parts)).max() < 0.5 and np.diff(places, axis=0).min() > 0
 
 
 def test_points_without_intervals_stay_at_their_tick():
-    rows = [row | {"value": 0.5, "low": 0.5, "high": 0.5} for i in "abc" for row in series(variant=i)]
+    rows = [
+        row | {"value": 0.5, "low": 0.5, "high": 0.5} for i in "abc" for row in series(variant=i)
+    ]
     for line in report.profile(rows, hue="variant", null=None).axes[0].lines:
         assert list(line.get_xdata()) == list(range(len(STAGES)))
 
 
 def test_a_far_null_is_named_and_does_not_squeeze_the_points():
-    rows = [{"variant": v, "accuracy": near(0.7), "auc": near(auc)} for v, auc in (("a", 0.9), ("b", 0.93))]
+    rows = [
+        {"variant": v, "accuracy": near(0.7), "auc": near(auc)}
+        for v, auc in (("a", 0.9), ("b", 0.93))
+    ]
     fig = report.tradeoff(rows, facet=None)
     assert fig.axes[0].get_ylim()[0] > 0.7 and "↓ no difference: 0.5" in texts(fig)
     assert "no difference: " not in texts(report.tradeoff(tradeoffs(["LiRA"]), null=0.6))
@@ -463,13 +624,19 @@ def test_a_series_whose_only_point_is_chosen_is_named(attacks):
 
 def test_points_that_coincide_are_all_seen():
     rows = [{"variant": v, "accuracy": near(0.7), "auc": near(0.8)} for v in "abc"]
-    sizes = [line.get_markersize() for line in report.tradeoff(rows).axes[0].lines if line.get_label() in set("abc")]
+    sizes = [
+        line.get_markersize()
+        for line in report.tradeoff(rows).axes[0].lines
+        if line.get_label() in set("abc")
+    ]
     assert sizes == sorted(set(sizes), reverse=True)
 
 
 def test_figure_stays_within_the_page_whatever_the_number_of_panels():
     for count in (1, 2, 3, 5, 8):
-        wide, tall = size(report.histograms({f"stage{i}": two_distributions() for i in range(count)}))
+        wide, tall = size(
+            report.histograms({f"stage{i}": two_distributions() for i in range(count)})
+        )
         assert wide <= 1848 and tall <= 1600
 
 
@@ -477,7 +644,12 @@ def test_no_words_meet_or_are_cut_in_published_figures():
     """A batch measures every figure that it draws, and what it found stands beside the picture."""
     reports = sorted((paths.ROOT / "outputs" / "reports" / "quick").rglob("*.ipynb"))
     cells = [cell for path in reports for cell in json.loads(path.read_text())["cells"]]
-    outputs = [output for cell in cells for output in cell.get("outputs", ()) if "image/png" in output.get("data", {})]
+    outputs = [
+        output
+        for cell in cells
+        for output in cell.get("outputs", ())
+        if "image/png" in output.get("data", {})
+    ]
     shown = [output["metadata"]["image/png"] for output in outputs]
     assert len(shown) > len(reports) > 0, "most reports have more than one figure"
     assert not {about["figure"]: about["overlaps"] for about in shown if about["overlaps"]}

@@ -9,11 +9,13 @@ import nbformat
 import pytest
 from scipy import stats
 
-from lib import BadInput, report
-from lib.audit import Estimate
-from lib.report.ledger import MIME, POPULATIONS, verdict
+from leak_atlas import BadInput, report
+from leak_atlas.audit import Estimate
+from leak_atlas.report.ledger import MIME, POPULATIONS, verdict
 
-ABOVE = report.Claim("onset", "Stage 4 is loudest", "contrast", above=0.1, paper="Fig. 1", control="two seeds")
+ABOVE = report.Claim(
+    "onset", "Stage 4 is loudest", "contrast", above=0.1, paper="Fig. 1", control="two seeds"
+)
 BELOW = report.Claim("silent", "Early stages are silent", "strength", below=0.1)
 
 RIGHT_OF_BORDER = Estimate(0.3, 0.2, 0.4, 9)
@@ -49,7 +51,8 @@ SAME = report.Claim("same", "Both are alike", "difference", within=0.02)
         (Estimate(0.05, 0.03, 0.07, 9), "fails"),
         (Estimate(-0.05, -0.07, -0.03, 9), "fails"),
         (Estimate(0.015, 0.005, 0.025, 9), "undecided"),
-        (Estimate(0.0, -0.03, 0.03, 9), "below resolution"),  # so wide an interval never fits inside
+        # so wide an interval never fits inside
+        (Estimate(0.0, -0.03, 0.03, 9), "below resolution"),
         (Estimate(0.0, -0.02, 0.01, 9), "undecided"),  # touching is not enough
     ],
 )
@@ -62,9 +65,13 @@ def test_what_cannot_be_decided_by_design_is_below_resolution():
     small = report.Claim("x", "t", "q", above=0.0, margin=0.02)
     assert verdict(small, Estimate(0.01, -0.005, 0.025, 9)) == "undecided"
     assert verdict(small, Estimate(0.01, -0.02, 0.04, 9)) == "below resolution"
-    assert verdict(small, Estimate(0.1, 0.05, 0.15, 9)) == "holds", "a large effect is decided all the same"
+    assert verdict(small, Estimate(0.1, 0.05, 0.15, 9)) == "holds", (
+        "a large effect is decided all the same"
+    )
     judged = report.judge(report.claims(small), x=Estimate(0.01, -0.02, 0.04, 9))
-    assert judged.rows[0]["power"] == pytest.approx(1.5) and "half-width 1.5 of the margin" in str(judged)
+    assert judged.rows[0]["power"] == pytest.approx(1.5) and "half-width 1.5 of the margin" in str(
+        judged
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,7 +85,9 @@ def test_what_cannot_be_decided_by_design_is_below_resolution():
     ],
 )
 def test_a_treatment_that_did_nothing_makes_its_claim_inert(check, found):
-    judged = report.judge(report.claims(ABOVE), checks={"onset": {"alpha acts": check}}, onset=RIGHT_OF_BORDER)
+    judged = report.judge(
+        report.claims(ABOVE), checks={"onset": {"alpha acts": check}}, onset=RIGHT_OF_BORDER
+    )
     assert judged["onset"] == found
     assert (
         ("no effect: alpha acts" in judged._repr_mimebundle_()["text/html"])
@@ -98,7 +107,9 @@ def test_a_verdict_outside_its_regime_says_so():
     for learnt, said in ((Estimate(0.8, 0.7, 0.9, 9), True), (0.97, False), (math.nan, True)):
         judged = report.judge(claims, regime={"member accuracy": learnt}, onset=RIGHT_OF_BORDER)
         assert judged["onset"] == "holds"
-        assert ("outside the regime: member accuracy" in judged._repr_mimebundle_()["text/html"]) == said
+        assert (
+            "outside the regime: member accuracy" in judged._repr_mimebundle_()["text/html"]
+        ) == said
     with pytest.raises(BadInput, match="not judged: member accuracy"):
         report.judge(claims, onset=RIGHT_OF_BORDER)
     with pytest.raises(BadInput, match="no declared regime 'member acuracy'; did you mean"):
@@ -106,7 +117,10 @@ def test_a_verdict_outside_its_regime_says_so():
     bits = replace(ABOVE, name="bits", needs=("bits fit",))
     claims = report.claims(ABOVE, bits, regime={"bits fit": 0.9, "images fit": 0.9})
     judged = report.judge(
-        claims, regime={"bits fit": 1.0, "images fit": 0.5}, onset=RIGHT_OF_BORDER, bits=RIGHT_OF_BORDER
+        claims,
+        regime={"bits fit": 1.0, "images fit": 0.5},
+        onset=RIGHT_OF_BORDER,
+        bits=RIGHT_OF_BORDER,
     )
     assert [row["outside"] for row in judged] == [["images fit 0.500, not 0.9"], []]
     with pytest.raises(BadInput, match="needs 'bits fits', which no regime declares; did you mean"):
@@ -126,7 +140,12 @@ def test_an_interval_upside_down_is_an_error():
 
 
 def test_a_claim_has_one_border_and_a_name():
-    for wrong in ({}, {"above": 0.0, "below": 1.0}, {"below": 0.0, "within": 1.0}, {"above": math.nan}):
+    for wrong in (
+        {},
+        {"above": 0.0, "below": 1.0},
+        {"below": 0.0, "within": 1.0},
+        {"above": math.nan},
+    ):
         with pytest.raises(BadInput, match="border"):
             report.Claim("x", "t", "q", **wrong)
     for wrong in ({"within": 0.0}, {"above": 0.0, "margin": -1.0}):
@@ -140,7 +159,10 @@ def test_a_claim_has_one_border_and_a_name():
 
 
 def test_rule_keeps_the_hyphens_of_its_quantity():
-    assert report.Claim("x", "t", "loss of stages 1-3", below=-0.5).rule == "loss of stages 1-3 <\u00a0−0.5"
+    assert (
+        report.Claim("x", "t", "loss of stages 1-3", below=-0.5).rule
+        == "loss of stages 1-3 <\u00a0−0.5"
+    )
 
 
 def test_every_claim_is_judged_and_nothing_else():
@@ -157,26 +179,37 @@ def test_judgement_shows_words_beside_icons_and_escapes():
     claim = report.Claim("sly", "a < b & <script>", "a − b", above=0.0, control="c")
 
     def show(estimate: Estimate) -> dict[str, Any]:
-        return report.judge(report.claims(claim), {"sly": "because <i>"}, sly=estimate)._repr_mimebundle_()
+        return report.judge(
+            report.claims(claim), {"sly": "because <i>"}, sly=estimate
+        )._repr_mimebundle_()
 
     shown = show(RIGHT_OF_BORDER)
     assert "✓&nbsp;<b>holds</b>" in shown["text/html"] and "<script>" not in shown["text/html"]
     assert "because" not in shown["text/html"], "why a claim does not hold, where it does"
     assert "because &lt;i&gt;" in show(Estimate(0.0, -0.1, 0.1, 9))["text/html"]
-    assert "✓ HOLDS: a < b & <script>" in shown["text/plain"] and "0.300 [0.200, 0.400]" in shown["text/plain"]
+    assert (
+        "✓ HOLDS: a < b & <script>" in shown["text/plain"]
+        and "0.300 [0.200, 0.400]" in shown["text/plain"]
+    )
     json.dumps(shown[MIME], allow_nan=False)
 
 
 def test_claims_come_back_from_a_notebook():
     claims = report.claims(ABOVE, BELOW)
-    judged = report.judge(claims, {"silent": "why"}, onset=RIGHT_OF_BORDER, silent=Estimate(math.nan, math.nan, 1.0))
+    judged = report.judge(
+        claims, {"silent": "why"}, onset=RIGHT_OF_BORDER, silent=Estimate(math.nan, math.nan, 1.0)
+    )
     cells = [
         nbformat.v4.new_markdown_cell("# x"),
         nbformat.v4.new_code_cell(
             "claims", outputs=[nbformat.v4.new_output("display_data", claims._repr_mimebundle_())]
         ),
-        nbformat.v4.new_code_cell("j", outputs=[nbformat.v4.new_output("execute_result", judged._repr_mimebundle_())]),
-        nbformat.v4.new_code_cell("p", outputs=[nbformat.v4.new_output("execute_result", {POPULATIONS: ["b", "a"]})]),
+        nbformat.v4.new_code_cell(
+            "j", outputs=[nbformat.v4.new_output("execute_result", judged._repr_mimebundle_())]
+        ),
+        nbformat.v4.new_code_cell(
+            "p", outputs=[nbformat.v4.new_output("execute_result", {POPULATIONS: ["b", "a"]})]
+        ),
     ]
     node = nbformat.reads(nbformat.writes(nbformat.v4.new_notebook(cells=cells)), as_version=4)
     rows = report.claims_of(node)
@@ -202,5 +235,9 @@ def test_claims_come_back_from_a_notebook():
         "control": "two seeds",
         "note": "",
     }
-    assert rows[1]["verdict"] == "below resolution" and rows[1]["value"] is None and rows[1]["note"] == "why"
+    assert (
+        rows[1]["verdict"] == "below resolution"
+        and rows[1]["value"] is None
+        and rows[1]["note"] == "why"
+    )
     assert judged["onset"] == "holds"

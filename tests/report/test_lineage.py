@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib import report
-from lib.audit import Estimate
-from lib.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup
-from lib.report.ledger import POPULATIONS
+from leak_atlas import report
+from leak_atlas.audit import Estimate
+from leak_atlas.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup
+from leak_atlas.report.ledger import POPULATIONS
 
 
 @dataclass(frozen=True)
@@ -54,24 +54,35 @@ META = {
 
 def test_provenance_lines():
     honest = {"duplicates": np.zeros(2), "blind": np.array([0.5, 0.45, 0.55])}
-    results = Results(Train("a" * 64), Train("b" * 64, seed=10000), SelfAudit("c" * 64), arrays=honest, meta=META)
+    results = Results(
+        Train("a" * 64), Train("b" * 64, seed=10000), SelfAudit("c" * 64), arrays=honest, meta=META
+    )
     shown = report.provenance(results, **{"test accuracy, M_all": Estimate(0.7, 0.6, 0.8)})
     lines = dict(shown.lines)
     assert lines["Steps behind this page"] == "3: 2 Train, 1 SelfAudit"
     assert lines["Seeds"] == "0, 4, 10000"
-    assert lines["Precision"] == "fp32" and lines["Device"] == "cpu" and lines["Computed"] == "2026-11-21"
+    assert (
+        lines["Precision"] == "fp32"
+        and lines["Device"] == "cpu"
+        and lines["Computed"] == "2026-11-21"
+    )
     assert lines["Training time"] == "2.0 minutes in 2 trainings"
     assert lines["Versions"] == "numpy 2.4.6, torch 2.13.0"
     assert lines["Revisions"] == "SelfAudit 2"
     assert lines["Test accuracy, M_all"] == "0.700 [0.600, 0.800]"
-    assert "✓ no duplicate" in lines["Self-audit of digits"] and "cannot tell" in lines["Self-audit of digits"]
+    assert (
+        "✓ no duplicate" in lines["Self-audit of digits"]
+        and "cannot tell" in lines["Self-audit of digits"]
+    )
     assert "aaaaaaaaaa" in shown._repr_mimebundle_()["text/html"] and "aaaaaaaaaa" in str(shown)
     assert "secret" not in str(shown._repr_mimebundle_())
 
 
 def test_a_dishonest_population_is_named():
     caught = {"duplicates": np.array([0, 3]), "blind": np.array([0.7, 0.65, 0.75])}
-    line = dict(report.provenance(Results(SelfAudit("c"), arrays=caught, meta={})).lines)["Self-audit of digits"]
+    line = dict(report.provenance(Results(SelfAudit("c"), arrays=caught, meta={})).lines)[
+        "Self-audit of digits"
+    ]
     assert "✗ 3 duplicates" in line and "✗ a blind classifier on the inputs can tell" in line
 
 
@@ -82,7 +93,9 @@ def test_nothing_known_is_nothing_said():
 
 def test_a_blind_classifier_below_one_half_tells_nothing():
     unlucky = {"blind": np.array([0.4, 0.35, 0.45])}
-    line = dict(report.provenance(Results(SelfAudit("c"), arrays=unlucky, meta={})).lines)["Self-audit of digits"]
+    line = dict(report.provenance(Results(SelfAudit("c"), arrays=unlucky, meta={})).lines)[
+        "Self-audit of digits"
+    ]
     assert "✓ a blind classifier on the inputs cannot tell" in line
 
 
@@ -95,7 +108,9 @@ def test_populations_are_data_members_and_architecture():
             "design": RandomHalves(40),
         }
         given |= changed
-        first = Setup(given["data"], given["design"], given["model"], given["schedule"], 4).trained()
+        first = Setup(
+            given["data"], given["design"], given["model"], given["schedule"], 4
+        ).trained()
         results = Results(*first.train(Schedule(1, 8, lr=0.2)), *first, meta={})
         return report.provenance(results)._repr_mimebundle_()[POPULATIONS]
 
@@ -106,7 +121,9 @@ def test_populations_are_data_members_and_architecture():
 
 
 def test_a_widening_is_told():
-    chain = Setup(Data("fashion-mnist-small", 16), RandomHalves(40), Model("atm-t", 4), Schedule(1, 8), 6).trained()
+    chain = Setup(
+        Data("fashion-mnist-small", 16), RandomHalves(40), Model("atm-t", 4), Schedule(1, 8), 6
+    ).trained()
     arrays = {"scores": np.arange(12.0).reshape(6, 2)}
     said = {
         name: dict(report.provenance(Results(chain.attack(attacker), arrays=arrays, meta={})).lines)

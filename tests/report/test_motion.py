@@ -1,4 +1,6 @@
-"""The plane over epochs: every sample counted in its cell, bytes that a script can read, nothing asked of anybody."""
+"""The plane over epochs: every sample counted in its cell, bytes that a script can read, nothing
+asked of anybody.
+"""
 
 import base64
 import re
@@ -8,8 +10,8 @@ import nbformat
 import numpy as np
 import pytest
 
-from lib import BadInput, report
-from lib.report import motion, render
+from leak_atlas import BadInput, report
+from leak_atlas.report import motion, render
 
 EPOCHS = [0, 1, 2, 5, 10, 20, 40]
 TITLE = "Mass leaves the diagonal"
@@ -40,9 +42,17 @@ def test_each_course_is_a_row_and_each_epoch_a_column() -> None:
     fig = report.planes({"digits": course(), "CIFAR-10": course(seed=1)}, EPOCHS, title=TITLE)
     panels = [ax for ax in fig.axes if ax.get_aspect() == 1]
     assert [ax.get_title(loc="left") for ax in panels[:5]] == [
-        "before training", "epoch 2", "epoch 5", "epoch 10", "epoch 40"
-    ]  # fmt: skip
-    assert len(panels) == 10 and panels[0].get_ylabel() == "digits" and panels[5].get_ylabel() == "CIFAR-10"
+        "before training",
+        "epoch 2",
+        "epoch 5",
+        "epoch 10",
+        "epoch 40",
+    ]
+    assert (
+        len(panels) == 10
+        and panels[0].get_ylabel() == "digits"
+        and panels[5].get_ylabel() == "CIFAR-10"
+    )
     for ax, at in zip(panels, (0, 2, 3, 4, 6), strict=False):
         (mesh,) = ax.collections
         assert np.nansum(mesh.get_array()) == 300
@@ -72,7 +82,9 @@ def test_rates_that_are_not_counted_are_told_from_those_that_are() -> None:
 def test_one_course_has_its_name_at_the_axis_and_one_epoch_a_panel_for_each_course() -> None:
     from matplotlib.text import Text
 
-    fig = report.planes({"digits": course()}, EPOCHS, shown=[0, 40], notes={("digits", 40): "path .12"})
+    fig = report.planes(
+        {"digits": course()}, EPOCHS, shown=[0, 40], notes={("digits", 40): "path .12"}
+    )
     words = "\n".join(each.get_text() for each in fig.findobj(Text))
     assert "path .12" in words and f"digits: {motion.TPR}" in words and motion.FPR in words
     fig = report.planes({"a": course(), "b": course()}, EPOCHS, shown=[40])
@@ -103,7 +115,9 @@ def test_what_is_no_course_is_refused(given: dict[str, object], said: str) -> No
 def test_what_moves_is_where_the_samples_are() -> None:
     rates = course()
     (found,) = dots(report.moving({"a": rates}, EPOCHS, TITLE))
-    back = (np.stack([found[:, 0], 255.0 - found[:, 1]], axis=1) / 255) * (1 + 2 * motion.MARGIN) - motion.MARGIN
+    back = (np.stack([found[:, 0], 255.0 - found[:, 1]], axis=1) / 255) * (
+        1 + 2 * motion.MARGIN
+    ) - motion.MARGIN
     order = np.argsort(np.digitize(rates[-1, 1] - rates[-1, 0], motion.LEVELS), kind="stable")
     np.testing.assert_allclose(back, rates[..., order], atol=0.6 / 255 * (1 + 2 * motion.MARGIN))
 
@@ -120,13 +134,18 @@ def test_counted_rates_are_shaken_within_their_step_and_alike_in_all_epochs() ->
 
 def test_it_stays_small_however_many_samples_there_are() -> None:
     courses = {
-        name: course(20_000, networks, seed) for seed, (name, networks) in enumerate((("a", 0), ("b", 16), ("c", 64)))
+        name: course(20_000, networks, seed)
+        for seed, (name, networks) in enumerate((("a", 0), ("b", 16), ("c", 64)))
     }
     shown = report.moving(courses, EPOCHS, TITLE)
-    assert [each.shape[2] for each in dots(shown)] == [600] * 3 and "Of each course 600 samples" in shown.html
+    assert [each.shape[2] for each in dots(shown)] == [
+        600
+    ] * 3 and "Of each course 600 samples" in shown.html
     assert len(shown.html) * 12 / len(EPOCHS) < 150_000
     mean = courses["c"][-1].mean(axis=1)
-    assert f"mean FPR {mean[0]:.3f}, TPR {mean[1]:.3f}" in shown.html, "the centre is that of all samples"
+    assert f"mean FPR {mean[0]:.3f}, TPR {mean[1]:.3f}" in shown.html, (
+        "the centre is that of all samples"
+    )
 
 
 VOID = ("img", "input", "meta", "link", "br")
@@ -141,7 +160,11 @@ class Tags(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.asked += [value or "" for name, value in attrs if name in ("src", "href", "srcset", "action", "data")]
+        self.asked += [
+            value or ""
+            for name, value in attrs
+            if name in ("src", "href", "srcset", "action", "data")
+        ]
         self.scripts += tag == "script"
         if tag not in VOID:
             self.open.append(tag)
@@ -153,23 +176,41 @@ class Tags(HTMLParser):
 def test_it_is_one_element_with_a_script_of_its_own_that_asks_nobody() -> None:
     shown = report.moving({"a < b & <script>": course()}, EPOCHS, f"{TITLE} by -0.2")
     tags = Tags(shown.html)
-    assert tags.scripts == 1 and not tags.open and all(each.startswith("data:image/svg") for each in tags.asked)
-    assert not re.search(r"https?:|fetch|XMLHttp|import\(|eval|url\(", re.sub(r'"[^"]{500,}"', "", shown.html))
+    assert (
+        tags.scripts == 1
+        and not tags.open
+        and all(each.startswith("data:image/svg") for each in tags.asked)
+    )
+    assert not re.search(
+        r"https?:|fetch|XMLHttp|import\(|eval|url\(", re.sub(r'"[^"]{500,}"', "", shown.html)
+    )
     assert "a &lt; b &amp; &lt;script&gt;" in shown.html and "by −0.2" in shown.html
-    assert shown.html == report.moving({"a < b & <script>": course()}, EPOCHS, f"{TITLE} by -0.2").html
+    assert (
+        shown.html == report.moving({"a < b & <script>": course()}, EPOCHS, f"{TITLE} by -0.2").html
+    )
     pictures = [base64.b64decode(each.partition(",")[2]).decode() for each in tags.asked]
     assert all(each.count("h0") == 300 and motion.TPR in each for each in pictures)
 
 
 def test_a_page_and_a_published_notebook_keep_it() -> None:
-    v4, shown = nbformat.v4, [report.moving({"a": course(seed=i)}, EPOCHS, f"{TITLE} {i}") for i in range(2)]
+    v4, shown = (
+        nbformat.v4,
+        [report.moving({"a": course(seed=i)}, EPOCHS, f"{TITLE} {i}") for i in range(2)],
+    )
     outputs = [v4.new_output("display_data", each._repr_mimebundle_()) for each in shown]
     node = v4.new_notebook(cells=[v4.new_code_cell("", outputs=outputs)])
     kept = render.clean(node).cells[0].outputs
     assert [each.data["text/html"] for each in kept] == [each.html for each in shown]
     page = render.html(node, "Planes")
     for each in shown:
-        data, script = re.findall(r'data-rates="[^"]+"', each.html)[0], each.html.partition("<script>")[2]
+        data, script = (
+            re.findall(r'data-rates="[^"]+"', each.html)[0],
+            each.html.partition("<script>")[2],
+        )
         assert data in page and script.partition("</script>")[0] in page
     outside = [each for each in Tags(page).asked if not each.startswith(("data:", "../"))]
-    assert not outside and page.count("<script") == 2 and not re.search("<link|@import|cdnjs|unpkg|mathjax", page)
+    assert (
+        not outside
+        and page.count("<script") == 2
+        and not re.search("<link|@import|cdnjs|unpkg|mathjax", page)
+    )

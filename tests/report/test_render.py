@@ -1,4 +1,6 @@
-"""Pages read offline, published notebooks hold nothing of the machine, the index tells every verdict."""
+"""Pages read offline, published notebooks hold nothing of the machine, the index tells every
+verdict.
+"""
 
 import json
 import re
@@ -10,16 +12,21 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lib import BadInput, paths, report
-from lib.audit import Estimate
-from lib.report import __main__, contents, render
-from lib.report.markup import drawn
-from lib.report.papers import ARXIV, PAPERS
+from leak_atlas import BadInput, report
+from leak_atlas.audit import Estimate
+from leak_atlas.engine import paths
+from leak_atlas.report import __main__, contents, render
+from leak_atlas.report.markup import drawn
+from leak_atlas.report.papers import ARXIV, PAPERS
 
-LOADS = re.compile(r"<link|@import|<script src|(?<!<a )(src|href)=.?(http|//)|url\(.?http", re.IGNORECASE)
+LOADS = re.compile(
+    r"<link|@import|<script src|(?<!<a )(src|href)=.?(http|//)|url\(.?http", re.IGNORECASE
+)
 VIEW = "application/vnd.jupyter.widget-view+json"
 CLAIMS = report.claims(
-    report.Claim("a", "Stage 4 is loudest", "contrast", above=0.0, paper="Fig. 1", control="two seeds"),
+    report.Claim(
+        "a", "Stage 4 is loudest", "contrast", above=0.0, paper="Fig. 1", control="two seeds"
+    ),
     report.Claim("b", "Early stages are | silent", "strength", below=0.1, paper="Fig. 1"),
     report.Claim("c", "It grows", "slope", above=0.0, paper="Tab. 2"),
     report.Claim("d", "At low FPR", "ratio", above=2.0),
@@ -37,20 +44,34 @@ JUDGED = report.judge(
 def executed(clock: str = "04:00", where: str = "/home/someone/atlas") -> nbformat.NotebookNode:
     """What papermill leaves behind, with all that must not be published."""
     v4 = nbformat.v4
-    fig = report.profile(report.rows(["stem", "head"], [Estimate(0.5, 0.4, 0.6)] * 2), title="Nothing to see")
+    fig = report.profile(
+        report.rows(["stem", "head"], [Estimate(0.5, 0.4, 0.6)] * 2), title="Nothing to see"
+    )
     data, about = fig._repr_mimebundle_()
-    slider = {VIEW: {"model_id": clock}, "text/plain": "IntSlider(value=3)", "text/html": "<i>x</i>"}
+    slider = {
+        VIEW: {"model_id": clock},
+        "text/plain": "IntSlider(value=3)",
+        "text/html": "<i>x</i>",
+    }
     outputs = [
         v4.new_output("stream", name="stderr", text=f"50 % {clock}"),
-        v4.new_output("stream", name="stdout", text=f"1 %\r100 %\nwrote {where}/a.parquet and {paths.ROOT}/lib/x.py\n"),
+        v4.new_output(
+            "stream",
+            name="stdout",
+            text=f"1 %\r100 %\nwrote {where}/a.parquet and {paths.ROOT}/lib/x.py\n",
+        ),
         v4.new_output("display_data", slider),
         v4.new_output("display_data", data, metadata=about),
         v4.new_output("execute_result", JUDGED._repr_mimebundle_(), execution_count=7),
     ]
     cells = [
         v4.new_markdown_cell("# Which stage?\n\n*Profile quick: thin*\n\nThe *paper* says so."),
-        v4.new_code_cell("claims", outputs=[v4.new_output("execute_result", CLAIMS._repr_mimebundle_())]),
-        v4.new_code_cell("epochs = 3", metadata={"tags": ["parameters"], "papermill": {"start_time": clock}}),
+        v4.new_code_cell(
+            "claims", outputs=[v4.new_output("execute_result", CLAIMS._repr_mimebundle_())]
+        ),
+        v4.new_code_cell(
+            "epochs = 3", metadata={"tags": ["parameters"], "papermill": {"start_time": clock}}
+        ),
         v4.new_code_cell(f"folder = '{where}/data'", execution_count=7, outputs=outputs),
     ]
     for cell in cells[2:]:
@@ -71,7 +92,11 @@ def executed(clock: str = "04:00", where: str = "/home/someone/atlas") -> nbform
 def run(own_outputs: Path) -> Path:
     """A run of two executed notebooks and a failed one."""
     folder = paths.runs("quick")
-    for name, error in (("time/plane", ""), ("layers/fig01", ""), ("weights/fig03", "Failed: too few samples")):
+    for name, error in (
+        ("time/plane", ""),
+        ("layers/fig01", ""),
+        ("weights/fig03", "Failed: too few samples"),
+    ):
         page = folder / f"{name}.ipynb"
         page.parent.mkdir(parents=True, exist_ok=True)
         status = "failed" if error else "executed"
@@ -94,7 +119,9 @@ def run(own_outputs: Path) -> Path:
 
 
 def test_clean_leaves_the_same_for_two_runs():
-    one, two = (nbformat.writes(render.clean(executed(*how))) for how in ((), ("05:00", "/Users/other/x")))
+    one, two = (
+        nbformat.writes(render.clean(executed(*how))) for how in ((), ("05:00", "/Users/other/x"))
+    )
     assert one == two
     assert nbformat.writes(render.clean(render.clean(executed()))) == one
 
@@ -133,7 +160,11 @@ def test_paths_lose_their_folders(text, left):
 
 def test_page_asks_nobody_and_folds_code():
     page = render.html(executed(), "Which <stage>?")
-    assert not re.search(r"<script|<link|@import|src=\"http|url\(http|cdnjs|unpkg|mathjax|require", page, re.IGNORECASE)
+    assert not re.search(
+        r"<script|<link|@import|src=\"http|url\(http|cdnjs|unpkg|mathjax|require",
+        page,
+        re.IGNORECASE,
+    )
     assert "<title>Which &lt;stage&gt;? · Leak Atlas</title>" in page
     assert page.count('<details class="code">') == 3 and "<summary>parameters</summary>" in page
     assert 'href="../index.html"' in page and 'alt="Nothing to see"' in page
@@ -143,8 +174,14 @@ def test_page_asks_nobody_and_folds_code():
 
 def test_a_report_says_in_short_what_it_found_and_has_one_table_of_claims():
     node = render.clean(executed())
-    title, profile, *short = (line for line in node.cells[0].source.splitlines() if line.strip("> "))
-    assert title == "# Which stage?" and profile == "*Profile quick: thin*" and short.pop() == "The *paper* says so."
+    title, profile, *short = (
+        line for line in node.cells[0].source.splitlines() if line.strip("> ")
+    )
+    assert (
+        title == "# Which stage?"
+        and profile == "*Profile quick: thin*"
+        and short.pop() == "The *paper* says so."
+    )
     assert short == [
         "> **In short.** Of 4 claims 1 holds, 1 fails, 1 is undecided and 1 is below resolution. "
         "Networks: no regime is declared.",
@@ -155,7 +192,10 @@ def test_a_report_says_in_short_what_it_found_and_has_one_table_of_claims():
     ]
     page = render.html(executed(), "Which stage?")
     assert page.count("<th ") == 5 and page.count("Counts as holding if</th>") == 1
-    assert '4 rules were written here, before the results; each stands beside its <a href="#verdicts">' in page
+    assert (
+        '4 rules were written here, before the results; each stands beside its <a href="#verdicts">'
+        in page
+    )
     assert '<div id="verdicts">' in page
 
 
@@ -167,10 +207,22 @@ def test_a_page_has_its_figures_its_paper_and_the_way_to_others(run):
     contents.index(run)
     contents.link_pages(run)
     page, last = ((run / f"{name}.html").read_text() for name in ("layers/fig01", "time/plane"))
-    assert '<a href="fig01.fig1.svg" title="full size">' in page and '<a href="fig01.fig1.csv">CSV</a>' in page
-    assert '<a href="plane.fig1.png" title="full size">' in last and (run / "time/plane.fig1.png").exists()
-    assert '<a href="https://arxiv.org/abs/2602.02296">Read the paper</a>' in page and not LOADS.search(page)
-    assert "make reproduce PROFILE=quick ONLY=layers/fig01<" in page and '<a href="fig01.ipynb">' in page
+    assert (
+        '<a href="fig01.fig1.svg" title="full size">' in page
+        and '<a href="fig01.fig1.csv">CSV</a>' in page
+    )
+    assert (
+        '<a href="plane.fig1.png" title="full size">' in last
+        and (run / "time/plane.fig1.png").exists()
+    )
+    assert (
+        '<a href="https://arxiv.org/abs/2602.02296">Read the paper</a>' in page
+        and not LOADS.search(page)
+    )
+    assert (
+        "make reproduce PROFILE=quick ONLY=layers/fig01<" in page
+        and '<a href="fig01.ipynb">' in page
+    )
     assert page.count('rel="next" href="../time/plane.html" title="Is &lt;time/plane&gt; it?"') == 2
     assert 'rel="prev"' not in page and last.count('rel="prev" href="../layers/fig01.html"') == 2
     assert page.count('class="home" href="../index.html"') == 2
@@ -195,7 +247,9 @@ def test_the_source_lies_beside_its_page(run):
     shutil.copytree(run / "time", run / "layers", dirs_exist_ok=True)
     (run / "layers/plane.ipynb").rename(run / "layers/fig09_vgg_depth.ipynb")
     render.write_page(run, "layers/fig09_vgg_depth", "Deeper?")
-    assert '<a href="fig09_vgg_depth.py">.py</a>' in (run / "layers/fig09_vgg_depth.html").read_text()
+    assert (
+        '<a href="fig09_vgg_depth.py">.py</a>' in (run / "layers/fig09_vgg_depth.html").read_text()
+    )
     assert (run / "layers/fig09_vgg_depth.py").read_text() == (
         paths.NOTEBOOKS / "layers/fig09_vgg_depth.py"
     ).read_text()
@@ -204,19 +258,27 @@ def test_the_source_lies_beside_its_page(run):
 def test_papers_are_those_of_the_citation_file():
     import yaml
 
-    cited = {each["title"]: each for each in yaml.safe_load((paths.ROOT / "CITATION.cff").read_text())["references"]}
+    cited = {
+        each["title"]: each
+        for each in yaml.safe_load((paths.ROOT / "CITATION.cff").read_text())["references"]
+    }
     assert cited.keys() == {paper.title for paper in PAPERS.values()}
     for paper in PAPERS.values():
         known = [each["value"] for each in cited[paper.title].get("identifiers", ())]
         assert [f"arXiv:{paper.link.removeprefix(ARXIV)}"] * bool(paper.link) == known
-        assert all(one in paper.venue for one in known) and (paths.NOTEBOOKS / f"{paper.shown}.py").exists()
+        assert (
+            all(one in paper.venue for one in known)
+            and (paths.NOTEBOOKS / f"{paper.shown}.py").exists()
+        )
 
 
 def test_index_tells_every_verdict_and_every_failure(run):
     contents.index(run)
     page = (run / "index.html").read_text()
     assert not LOADS.search(page)
-    assert "2 notebooks, 8 claims; at most 0.2 wrong signs expected by chance; 4 stand alone" in page
+    assert (
+        "2 notebooks, 8 claims; at most 0.2 wrong signs expected by chance; 4 stand alone" in page
+    )
     for word in ("<b>2</b> <span>✓ holds", "<b>2</b> <span>✗ fails", "<b>2</b> <span>◐ undecided"):
         assert word in page
     assert "<b>weights/fig03</b>: Failed: too few samples" in page
@@ -247,7 +309,9 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
     reports = paths.reports()
     assert contents.publish(run, reports) == ["layers/fig01", "time/plane"]
     node = nbformat.read(reports / "quick/layers/fig01.ipynb", as_version=4)
-    assert "papermill" not in node.metadata and [row | {"populations": []} for row in JUDGED] == report.claims_of(node)
+    assert "papermill" not in node.metadata and [
+        row | {"populations": []} for row in JUDGED
+    ] == report.claims_of(node)
     assert sorted(p.name for p in reports.rglob("*") if p.is_file()) == [
         "fig01.ipynb",
         "index.md",
@@ -260,7 +324,11 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
     table = contents.results_table(reports)
     asked = "| In which layers? [PPTP](outputs/reports/quick/layers/fig01.ipynb) | quick |"
     row = "Stage 4 is loudest (Fig. 1) | 0.300 [0.200, 0.400] | ✓\u00a0holds | no regime is declared |"
-    assert f"{asked} {row}" in table and table.count("\n| ") == 5 and "of 8 claims 2 hold, 2 fail" in table
+    assert (
+        f"{asked} {row}" in table
+        and table.count("\n| ") == 5
+        and "of 8 claims 2 hold, 2 fail" in table
+    )
 
 
 def test_five_answers_make_one_picture(run):
@@ -273,7 +341,9 @@ def test_five_answers_make_one_picture(run):
         contents.publish(run, paths.reports())
     drawn = np.array(Image.open(place / contents.OVERVIEW).convert("L"))
     assert drawn.shape == (1365, 1560)
-    assert [part.min() < 100 for row in np.split(drawn, 3) for part in np.split(row, 2, axis=1)] == [True] * 5 + [False]
+    assert [
+        part.min() < 100 for row in np.split(drawn, 3) for part in np.split(row, 2, axis=1)
+    ] == [True] * 5 + [False]
     first = (place / contents.OVERVIEW).read_bytes()
     assert contents._overview(place) == first
 
@@ -284,7 +354,10 @@ def test_publishing_a_part_keeps_the_rest(run):
     for path in (run / "time").iterdir():
         path.unlink()
     assert contents.publish(run, reports) == ["layers/fig01"]
-    assert [entry["notebook"] for entry in contents.published(reports)] == ["layers/fig01", "time/plane"]
+    assert [entry["notebook"] for entry in contents.published(reports)] == [
+        "layers/fig01",
+        "time/plane",
+    ]
     (reports / "quick/time/plane.ipynb").unlink()
     assert "time/plane" not in contents.results_table(reports)
 
@@ -294,7 +367,9 @@ def test_profiles_are_published_side_by_side(run):
     shutil.copytree(run, run.with_name("desk"))
     contents.publish(run.with_name("desk"), paths.reports())
     found = [(entry["notebook"], entry["profile"]) for entry in contents.published(paths.reports())]
-    assert found == [(name, profile) for name in ("layers/fig01", "time/plane") for profile in ("quick", "desk")]
+    assert found == [
+        (name, profile) for name in ("layers/fig01", "time/plane") for profile in ("quick", "desk")
+    ]
     assert "outputs/reports/desk/index.md" in contents.results_table(paths.reports())
     assert "*thin*" in (paths.reports() / "desk" / "index.md").read_text()
 
@@ -302,7 +377,9 @@ def test_profiles_are_published_side_by_side(run):
 def test_too_large_a_notebook_is_named_and_nothing_is_written(run):
     path = run / "time/plane.ipynb"
     node = nbformat.read(path, as_version=4)
-    node.cells[3].outputs.append(nbformat.v4.new_output("display_data", {"text/plain": "x" * 1_100_000}))
+    node.cells[3].outputs.append(
+        nbformat.v4.new_output("display_data", {"text/plain": "x" * 1_100_000})
+    )
     nbformat.write(node, path)
     with pytest.raises(BadInput, match=r"time/plane would be 1\.\d MB"):
         contents.publish(run, paths.reports())
@@ -329,7 +406,9 @@ def test_readme_changes_between_its_marks_only(tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text(f"above\n{contents.MARKS[0]}\nold\n{contents.MARKS[1]}\nbelow\n")
     assert contents.refresh_readme(readme, "| new |")
-    assert readme.read_text() == f"above\n{contents.MARKS[0]}\n| new |\n{contents.MARKS[1]}\nbelow\n"
+    assert (
+        readme.read_text() == f"above\n{contents.MARKS[0]}\n| new |\n{contents.MARKS[1]}\nbelow\n"
+    )
     assert not contents.refresh_readme(readme, "| new |")
     readme.write_text("nothing")
     with pytest.raises(BadInput, match="no place for the results"):
@@ -361,7 +440,10 @@ def test_the_site_has_all_profiles_and_asks_nobody(run):
     }
     text = {page: (place / page).read_text() for page in pages}
     assert not any(LOADS.search(each) for each in text.values())
-    assert "2 profiles: quick, desk" in text["index.html"] and text["index.html"].count("<article") == 4
+    assert (
+        "2 profiles: quick, desk" in text["index.html"]
+        and text["index.html"].count("<article") == 4
+    )
     assert 'href="../../quick/time/plane.html"' in text["desk/layers/fig01.html"]
     assert (
         'href="fig01.fig1.svg"' in text["quick/layers/fig01.html"]
@@ -373,14 +455,18 @@ def test_the_site_has_all_profiles_and_asks_nobody(run):
 
 
 def test_no_site_without_reports_and_no_command_without_a_profile(own_outputs, capsys):
-    assert __main__.main(["--site"]) == 2 and "no report is published yet" in capsys.readouterr().err
-    assert __main__.main([]) == 2 and "name the profile of a run, or --site" in capsys.readouterr().err
+    assert (
+        __main__.main(["--site"]) == 2 and "no report is published yet" in capsys.readouterr().err
+    )
+    assert (
+        __main__.main([]) == 2 and "name the profile of a run, or --site" in capsys.readouterr().err
+    )
     assert not (own_outputs / "site").exists()
 
 
 def test_command_without_any_run(own_outputs, capsys):
     assert __main__.main(["quick"]) == 2
-    assert "lib.batch` makes one" in capsys.readouterr().err
+    assert "leak_atlas.report.batch` makes one" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- many claims
@@ -394,7 +480,11 @@ def test_q_is_that_of_all_claims_of_a_profile():
 
 def test_the_index_counts_what_findings_rest_on():
     row = {"verdict": "holds", "p": 0.01, "q": 0.02, "populations": ["a"], "outside": []}
-    rows = [row, row | {"populations": ["a", "b"], "q": 0.2}, row | {"verdict": "undecided", "outside": ["x"]}]
+    rows = [
+        row,
+        row | {"populations": ["a", "b"], "q": 0.2},
+        row | {"verdict": "undecided", "outside": ["x"]},
+    ]
     said = drawn("counts.txt", claims=rows)
     assert said.startswith("3 claims; at most 0.1 wrong signs expected by chance; 1 stands alone")
     assert "2 distinct populations" in said and "1 outside their regime" in said
@@ -403,7 +493,10 @@ def test_the_index_counts_what_findings_rest_on():
 
 def test_notebooks_of_one_folder_stand_together():
     names = ("zeta", "layers/z", "other/x", "alpha", "other/w", "layers/sub/y", "layers/a")
-    found = sorted(({"notebook": name, "status": "executed", "claims": []} for name in names), key=contents._order)
+    found = sorted(
+        ({"notebook": name, "status": "executed", "claims": []} for name in names),
+        key=contents._order,
+    )
     text = contents._contents(found, "quick", "md")
     assert text.count("\n## other") == 1 == text.count(f"\n## {contents.GROUPS['layers']}")
     assert text.count(f"\n## {contents.GROUPS['']}") == 1

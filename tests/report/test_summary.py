@@ -2,14 +2,16 @@
 
 import pytest
 
-from lib import report
-from lib.audit import Estimate
-from lib.report import summary
+from leak_atlas import report
+from leak_atlas.audit import Estimate
+from leak_atlas.report import summary
 
 RIGHT, WRONG = Estimate(0.3, 0.2, 0.4, 5), Estimate(-0.3, -0.4, -0.2, 5)
 
 
-def judged(*found: Estimate, regime: dict[str, float] | None = None, **learnt: float) -> list[dict[str, object]]:
+def judged(
+    *found: Estimate, regime: dict[str, float] | None = None, **learnt: float
+) -> list[dict[str, object]]:
     claims = [report.Claim(f"c{i}", f"Claim {i}.", "slope", above=0.0) for i in range(len(found))]
     told = report.claims(*claims, regime=regime)
     return list(report.judge(told, regime=learnt, **{f"c{i}": one for i, one in enumerate(found)}))
@@ -33,12 +35,20 @@ def test_networks_stand_with_their_regime():
     assert summary.networks([row for row in judged(RIGHT) if row.pop("learnt") == {}]) == "", (
         "judged before it was kept"
     )
-    assert summary.networks(judged(RIGHT, regime={"fit": 0.9}, fit=0.95)) == "fit 0.950: within the regime"
+    assert (
+        summary.networks(judged(RIGHT, regime={"fit": 0.9}, fit=0.95))
+        == "fit 0.950: within the regime"
+    )
     assert summary.networks(judged(RIGHT, regime={"fit": 0.9}, fit=0.5)) == (
         "fit 0.500: outside the regime (fit 0.500, not 0.9)"
     )
-    many = summary.networks(judged(RIGHT, regime=dict.fromkeys("abcd", 0.5), a=0.9, b=0.6, c=0.8, d=0.7))
-    assert many == "b 0.600 (at least 0.5), and 3 more accuracies, farther from their least: within the regime"
+    many = summary.networks(
+        judged(RIGHT, regime=dict.fromkeys("abcd", 0.5), a=0.9, b=0.6, c=0.8, d=0.7)
+    )
+    assert (
+        many
+        == "b 0.600 (at least 0.5), and 3 more accuracies, farther from their least: within the regime"
+    )
 
 
 def test_two_claims_of_a_verdict_are_told_and_the_rest_is_counted():
@@ -51,8 +61,17 @@ def test_two_claims_of_a_verdict_are_told_and_the_rest_is_counted():
 
 
 def test_the_surest_are_the_papers_own_in_their_order():
-    rows = [{"verdict": v, "p": p, "paper": paper, "text": str(i)} for i, (v, p, paper) in enumerate([
-        ("holds", 0.02, "Fig. 1"), ("holds", 1e-9, "ours"), ("undecided", 0.5, "Fig. 1"),
-        ("holds", 1e-3, "Fig. 1, four networks"), ("holds", 0.04, "Fig. 1"), ("fails", 0.01, "ours"),
-    ])]  # fmt: skip
+    rows = [
+        {"verdict": v, "p": p, "paper": paper, "text": str(i)}
+        for i, (v, p, paper) in enumerate(
+            [
+                ("holds", 0.02, "Fig. 1"),
+                ("holds", 1e-9, "ours"),
+                ("undecided", 0.5, "Fig. 1"),
+                ("holds", 1e-3, "Fig. 1, four networks"),
+                ("holds", 0.04, "Fig. 1"),
+                ("fails", 0.01, "ours"),
+            ]
+        )
+    ]
     assert [row["text"] for row in summary.surest(rows)] == ["0", "3", "5"]

@@ -1,27 +1,50 @@
-"""Tables: intervals beside estimates, the paper's digits as printed, three faces with the same words."""
+"""Tables: intervals beside estimates, the paper's digits as printed, three faces with the same
+words.
+"""
 
 import math
 
 import numpy as np
 import pandas as pd
 
-from lib import report
-from lib.audit import Estimate
+from leak_atlas import report
+from leak_atlas.audit import Estimate
 
 ROWS = [
-    {"part": "stage<1>", "AUC": Estimate(0.5, 0.48, 0.52, 5), "n": 12000, "KS": 0.1, "paper": 54.58},
-    {"part": "stage4", "AUC": Estimate(-0.1, -0.2, 0.0, 1, resolved=False), "n": 3, "KS": math.nan, "paper": None},
+    {
+        "part": "stage<1>",
+        "AUC": Estimate(0.5, 0.48, 0.52, 5),
+        "n": 12000,
+        "KS": 0.1,
+        "paper": 54.58,
+    },
+    {
+        "part": "stage4",
+        "AUC": Estimate(-0.1, -0.2, 0.0, 1, resolved=False),
+        "n": 3,
+        "KS": math.nan,
+        "paper": None,
+    },
 ]
 
 
 def test_three_faces_say_the_same():
     shown = report.table(ROWS, paper="Tab. 1", caption="Over 5 pairs.")._repr_mimebundle_()
-    assert "stage&lt;1&gt;" in shown["text/html"] and "0.500 <small>[0.480,\u00a00.520]</small>" in shown["text/html"]
+    assert (
+        "stage&lt;1&gt;" in shown["text/html"]
+        and "0.500 <small>[0.480,\u00a00.520]</small>" in shown["text/html"]
+    )
     for face in ("text/markdown", "text/plain"):
-        assert "0.500 [0.480, 0.520]" in shown[face] and "−0.100 [−0.200, 0.000] (below resolution)" in shown[face]
+        assert (
+            "0.500 [0.480, 0.520]" in shown[face]
+            and "−0.100 [−0.200, 0.000] (below resolution)" in shown[face]
+        )
     for text in shown.values():
         assert "12 000" in text and "54.58" in text and "54.580" not in text and "–" in text
-        assert "Over 5 pairs. Paper: Tab. 1. [ ]: 95 % interval. Below resolution: too few points" in text
+        assert (
+            "Over 5 pairs. Paper: Tab. 1. [ ]: 95 % interval. Below resolution: too few points"
+            in text
+        )
 
 
 def test_an_endless_interval_is_shown_as_such():
@@ -45,5 +68,14 @@ def test_rows_name_parts_and_series():
 
 
 def test_every_number_has_a_face():
-    numbers = [{"a": math.inf, "b": -math.inf, "c": np.float32(0.5), "d": np.int64(-12345), "e": True, "f": None}]
+    numbers = [
+        {
+            "a": math.inf,
+            "b": -math.inf,
+            "c": np.float32(0.5),
+            "d": np.int64(-12345),
+            "e": True,
+            "f": None,
+        }
+    ]
     assert str(report.table(numbers)).split()[6:] == ["∞", "−∞", "0.500", "−12", "345", "yes", "–"]

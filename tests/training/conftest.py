@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from lib.data.resident import Resident
-from lib.models import Net, build
-from lib.recipe import Model
+from leak_atlas.data.resident import Resident
+from leak_atlas.models import Net, build
+from leak_atlas.recipe import Model
 
 MODEL = Model("resnet10", width=2)
 

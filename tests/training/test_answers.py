@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import nn
 
-from lib import BadInput, lab
-from lib.data import augmentation
-from lib.data.resident import Resident
-from lib.models import Net
-from lib.recipe import Data, Model, RandomHalves, Schedule, Setup, VictimAttacker
-from lib.training import answers
+from leak_atlas import BadInput, lab
+from leak_atlas.data import augmentation
+from leak_atlas.data.resident import Resident
+from leak_atlas.models import Net
+from leak_atlas.recipe import Data, Model, RandomHalves, Schedule, Setup, VictimAttacker
+from leak_atlas.training import answers
 
 
 def test_scaled_confidence_closed_forms() -> None:
@@ -22,8 +22,12 @@ def test_scaled_confidence_closed_forms() -> None:
     labels = torch.arange(5) % 4
     p = z.double().softmax(1).gather(1, labels[:, None])[:, 0]
     torch.testing.assert_close(answers.scaled_confidence(z, labels), torch.log(p / (1 - p)))
-    torch.testing.assert_close(answers.scaled_confidence(z + 7, labels), torch.log(p / (1 - p)), atol=1e-5, rtol=0)
-    assert torch.isfinite(answers.scaled_confidence(torch.tensor([[1e4, 0.0]]), torch.tensor([0]))).all()
+    torch.testing.assert_close(
+        answers.scaled_confidence(z + 7, labels), torch.log(p / (1 - p)), atol=1e-5, rtol=0
+    )
+    assert torch.isfinite(
+        answers.scaled_confidence(torch.tensor([[1e4, 0.0]]), torch.tensor([0]))
+    ).all()
 
 
 @pytest.mark.parametrize("views", [1, 2, 18])
@@ -37,7 +41,9 @@ def test_shapes_types_and_the_plain_view(net: Net, data: Resident, views: int) -
 
 
 def test_mirrored_view_is_the_mirrored_image(net: Net, data: Resident) -> None:
-    mirrored = Resident(data.samples.flip(2), data.labels, data.mean, data.std, data.train, data.classes)
+    mirrored = Resident(
+        data.samples.flip(2), data.labels, data.mean, data.std, data.train, data.classes
+    )
     index = torch.arange(20)
     a, b = answers.logits(net, data, index, 2)[1], answers.logits(net, mirrored, index, 2)[1]
     torch.testing.assert_close(a, b.flip(1))
@@ -53,7 +59,9 @@ def test_a_score_does_not_depend_on_who_is_asked_beside(net: Net, data: Resident
 def test_accuracy(net: Net, data: Resident) -> None:
     index = torch.arange(30)
     z, _ = answers.logits(net, data, index)
-    assert answers.accuracy(net, data, index) == float((z.argmax(1) == data.labels[:30]).double().mean())
+    assert answers.accuracy(net, data, index) == float(
+        (z.argmax(1) == data.labels[:30]).double().mean()
+    )
 
 
 def linear(data: Resident, scale: float) -> Net:
@@ -76,11 +84,15 @@ def test_sensitivity_of_a_softmax_regression_is_its_jacobian(data: Resident) -> 
     torch.testing.assert_close(found, (2 / torch.pi) ** 0.5 * rows.norm(dim=2), rtol=0.1, atol=0)
 
 
-def test_sensitivity_of_a_sample_does_not_depend_on_who_is_asked_beside(net: Net, data: Resident) -> None:
+def test_sensitivity_of_a_sample_does_not_depend_on_who_is_asked_beside(
+    net: Net, data: Resident
+) -> None:
     every = answers.sensitivity(net, data, torch.arange(96).repeat(3), queries=2)
     some = answers.sensitivity(net, data, torch.tensor([95, 3, 50]), queries=2)
     assert torch.equal(every[[95, 3, 50]], some) and torch.equal(every[:96], every[192:])
-    assert not torch.equal(answers.sensitivity(net, data, torch.tensor([95, 3, 50]), 2, seed=1), some)
+    assert not torch.equal(
+        answers.sensitivity(net, data, torch.tensor([95, 3, 50]), 2, seed=1), some
+    )
     assert net.training  # as it was before
 
 
@@ -92,7 +104,13 @@ def test_bits_and_numbers_have_a_sensitivity_too(data: Resident, numbers: bool) 
 
 
 def test_sensitivity_is_read_for_the_samples_of_a_rows_own_pool() -> None:
-    setup = Setup(Data(pixels=8), VictimAttacker(400, test=40, dev=20), Model("resnet10", width=2), Schedule(1, 32), 2)
+    setup = Setup(
+        Data(pixels=8),
+        VictimAttacker(400, test=40, dev=20),
+        Model("resnet10", width=2),
+        Schedule(1, 32),
+        2,
+    )
     models = setup.trained()
     results = lab.realize(models.sensitivity(queries=2), models.signals())
     for found, signals in zip(models.sensitivity(queries=2), models.signals(), strict=True):
@@ -105,8 +123,12 @@ def test_sensitivity_is_read_for_the_samples_of_a_rows_own_pool() -> None:
 
 
 def test_what_has_no_sensitivity_is_told() -> None:
-    words = Setup(Data("wordnet-glosses"), RandomHalves(100), Model("transformer", width=8), Schedule(1), 1).trained()
+    words = Setup(
+        Data("wordnet-glosses"), RandomHalves(100), Model("transformer", width=8), Schedule(1), 1
+    ).trained()
     with pytest.raises(BadInput, match="images, bits or numbers"):
         words.sensitivity()
     with pytest.raises(BadInput, match="eps cannot be"):
-        Setup(Data(), RandomHalves(100), Model("resnet10"), Schedule(1), 1).trained().sensitivity(eps=0)
+        Setup(Data(), RandomHalves(100), Model("resnet10"), Schedule(1), 1).trained().sensitivity(
+            eps=0
+        )

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from lib import BadInput, lab
-from lib.lab.prices import work
-from lib.models import Net
-from lib.pruning import prune, prune_filters, units
-from lib.recipe import Compacted, Data, Model, RandomHalves, Schedule, Setup, State
-from lib.training.compact import compacted
-from lib.training.cost import anatomy
+from leak_atlas import BadInput, lab
+from leak_atlas.lab.prices import work
+from leak_atlas.models import Net
+from leak_atlas.pruning import prune, prune_filters, units
+from leak_atlas.recipe import Compacted, Data, Model, RandomHalves, Schedule, Setup, State
+from leak_atlas.training.compact import compacted
+from leak_atlas.training.cost import anatomy
 from tests.test_pruning import PreActivation, trained
 
 X = torch.rand(20, 1, 16, 16, generator=torch.Generator().manual_seed(2))
@@ -40,7 +40,9 @@ def test_outputs_stay_and_parameters_go(name: str, by: str) -> None:
     before = {name: value.clone() for name, value in net.state_dict().items()}
     small = compacted(net.eval(), X[:1])
     assert numbers(small) < 0.75 * numbers(net) and same(net, small)
-    assert all(value.equal(before[name]) for name, value in net.state_dict().items()), "it is a copy that shrinks"
+    assert all(value.equal(before[name]) for name, value in net.state_dict().items()), (
+        "it is a copy that shrinks"
+    )
 
 
 def test_a_vgg_keeps_just_the_filters_that_are_left() -> None:
@@ -64,7 +66,9 @@ def test_a_sum_loses_a_channel_when_all_its_terms_have_lost_it() -> None:
             if name in net.state_dict():
                 net.state_dict()[name][channels] = 0
     small = compacted(net.eval(), X[:1])
-    assert [small.get_submodule(name).out_channels for name in ends] == [3, 3, 3] and same(net, small)
+    assert [small.get_submodule(name).out_channels for name in ends] == [3, 3, 3] and same(
+        net, small
+    )
 
 
 def test_a_layer_that_lost_everything_keeps_a_channel() -> None:
@@ -88,7 +92,11 @@ class Pool(nn.Module):
 
 def test_joined_maps_keep_what_a_norm_behind_them_makes_of_zeros() -> None:
     torch.manual_seed(0)
-    net = Net(OrderedDict(stem=nn.Conv2d(1, 2, 3), stage1=PreActivation(), tail=nn.BatchNorm2d(4), head=Pool())).eval()
+    net = Net(
+        OrderedDict(
+            stem=nn.Conv2d(1, 2, 3), stage1=PreActivation(), tail=nn.BatchNorm2d(4), head=Pool()
+        )
+    ).eval()
     for tensor in (net.tail.weight, net.tail.bias, net.tail.running_mean):
         tensor.data.copy_(torch.rand(4) + 0.5)
     with torch.no_grad():
@@ -97,11 +105,17 @@ def test_joined_maps_keep_what_a_norm_behind_them_makes_of_zeros() -> None:
         for module in (net.stage1.conv1, net.stage1.norm2):
             module.weight[2], module.bias[2] = 0, 0
     small = compacted(net, X[:1])
-    assert small.stage1.conv1.out_channels == 3 and small.stage1.conv2.out_channels == 2 and same(net, small)
+    assert (
+        small.stage1.conv1.out_channels == 3
+        and small.stage1.conv2.out_channels == 2
+        and same(net, small)
+    )
     with torch.no_grad():
         net.tail.weight[3], net.tail.bias[3] = 0, 0
     small = compacted(net, X[:1])
-    assert small.stage1.conv2.out_channels == 1 and small.head.fc.in_features == 3 and same(net, small)
+    assert (
+        small.stage1.conv2.out_channels == 1 and small.head.fc.in_features == 3 and same(net, small)
+    )
 
 
 def test_what_has_no_dead_filters_stays_as_it_is() -> None:
@@ -125,11 +139,20 @@ def test_what_cannot_be_followed_is_told_in_a_line() -> None:
 
 def test_a_compacted_state_is_measured_beside_what_it_was() -> None:
     schedule = Schedule(2, 32)
-    pool = Setup(Data(pixels=8), RandomHalves(80, test=40), Model("resnet10", width=4), schedule, 1).trained()
-    states: tuple[State, ...] = (pool[0].prune_filters(0.5).train(schedule), pool[0].prune(0.5), pool[0])
+    pool = Setup(
+        Data(pixels=8), RandomHalves(80, test=40), Model("resnet10", width=4), schedule, 1
+    ).trained()
+    states: tuple[State, ...] = (
+        pool[0].prune_filters(0.5).train(schedule),
+        pool[0].prune(0.5),
+        pool[0],
+    )
     found = lab.realize([Compacted(state) for state in states])
     less, *equal = [found[Compacted(state)] for state in states]
-    assert less["parameters"][1] < 0.6 * less["parameters"][0] and less["flops"][1] < 0.6 * less["flops"][0]
+    assert (
+        less["parameters"][1] < 0.6 * less["parameters"][0]
+        and less["flops"][1] < 0.6 * less["flops"][0]
+    )
     assert all(each[what][0] == each[what][1] for each in equal for what in ("parameters", "flops"))
     for each in (less, *equal):
         assert each["difference"] < 1e-5 and each["accuracy"][0] == each["accuracy"][1] > 0
@@ -137,4 +160,6 @@ def test_a_compacted_state_is_measured_beside_what_it_was() -> None:
         assert each["flops"][0] == anatomy(Model("resnet10", width=4), 1, 10, 8)["flops"].sum()
     assert work(Compacted(pool[0])) > 0
     with pytest.raises(BadInput, match="Compacted needs convolutions"):
-        Compacted(Setup(Data(pixels=8), RandomHalves(80), Model("vit", width=1), schedule, 1).trained()[0])
+        Compacted(
+            Setup(Data(pixels=8), RandomHalves(80), Model("vit", width=1), schedule, 1).trained()[0]
+        )

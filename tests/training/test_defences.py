@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from lib import BadInput
-from lib.data import augmentation
-from lib.data.resident import Resident
-from lib.models import Net, build
-from lib.models.inference import InferenceNet
-from lib.recipe import (
+from leak_atlas import BadInput
+from leak_atlas.data import augmentation
+from leak_atlas.data.resident import Resident
+from leak_atlas.models import Net, build
+from leak_atlas.models.inference import InferenceNet
+from leak_atlas.recipe import (
     CSKD,
     PAST,
     PPB,
@@ -31,11 +31,18 @@ from lib.recipe import (
     Schedule,
     Slimming,
 )
-from lib.training import graph, loop
-from lib.training.defences import Adversarial, ClassWise, Sparsity, sensitivity, soft_labels, update_for
-from lib.training.held import holding
-from lib.training.loop import Diverged
-from lib.training.update import Task
+from leak_atlas.training import graph, loop
+from leak_atlas.training.defences import (
+    Adversarial,
+    ClassWise,
+    Sparsity,
+    sensitivity,
+    soft_labels,
+    update_for,
+)
+from leak_atlas.training.held import holding
+from leak_atlas.training.loop import Diverged
+from leak_atlas.training.update import Task
 from tests.training.test_plans import rehearsing, same
 from tests.training.test_update import MEMBERS, OTHERS, RANKING, REFERENCE, masks
 
@@ -56,7 +63,9 @@ defences = pytest.mark.parametrize("objective", DEFENCES.values(), ids=DEFENCES)
 fit = partial(loop.fit, samples=OTHERS, soft=SOFT, ranking=RANKING)
 
 
-def adversarial(net: Net, data: Resident, objective: AdversarialRegularization, schedule: Schedule) -> Adversarial:
+def adversarial(
+    net: Net, data: Resident, objective: AdversarialRegularization, schedule: Schedule
+) -> Adversarial:
     with holding(net, {}) as hold:
         step = update_for(objective, Task(net, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
     assert isinstance(step, Adversarial)
@@ -72,7 +81,9 @@ def test_the_same_seed_gives_the_same_bits(
     net: Net, data: Resident, objective: Objective, augment: Augment | None
 ) -> None:
     schedule = Schedule(2, batch=16, lr=0.05, augment=augment)
-    first, second, other = (fit(copy.deepcopy(net), data, MEMBERS, schedule, objective, seed=s) for s in (1, 1, 2))
+    first, second, other = (
+        fit(copy.deepcopy(net), data, MEMBERS, schedule, objective, seed=s) for s in (1, 1, 2)
+    )
     assert same(first, second) and not same(first, other)
     assert not same(first, fit(net, data, MEMBERS, schedule, CrossEntropy(), seed=1))
 
@@ -84,7 +95,10 @@ def test_a_recording_changes_nothing(
 ) -> None:
     monkeypatch.setattr(graph, "record", rehearsing)
     options = {"held": masks(net, held), "seed": 3, "wanted": ("init", 1)}
-    found = [fit(copy.deepcopy(net), data, MEMBERS, SHORT, objective, plan=p, **options) for p in ("eager", "graph")]
+    found = [
+        fit(copy.deepcopy(net), data, MEMBERS, SHORT, objective, plan=p, **options)
+        for p in ("eager", "graph")
+    ]
     assert same(*found)
 
 
@@ -94,11 +108,17 @@ def test_a_recording_changes_nothing(
 def test_what_is_held_keeps_its_bits(
     net: Net, data: Resident, objective: Objective, held: str, augment: Augment | None
 ) -> None:
-    fit(net, data, MEMBERS, SHORT, seed=0)  # so that weights and statistics are not those of a fresh net
-    mask, before = masks(net, held), {name: value.clone() for name, value in net.state_dict().items()}
+    # so that weights and statistics are not those of a fresh net
+    fit(net, data, MEMBERS, SHORT, seed=0)
+    mask, before = (
+        masks(net, held),
+        {name: value.clone() for name, value in net.state_dict().items()},
+    )
     schedule = Schedule(3, batch=16, lr=0.05, augment=augment)
     after = fit(net, data, MEMBERS, schedule, objective, seed=1, held=mask).states["last"]
-    assert mask and all(torch.equal(before[name][keep], after[name][keep]) for name, keep in mask.items())
+    assert mask and all(
+        torch.equal(before[name][keep], after[name][keep]) for name, keep in mask.items()
+    )
     assert not torch.equal(before["head.fc.weight"], after["head.fc.weight"])
 
 
@@ -108,7 +128,7 @@ def test_kept_features_are_the_eager_path(
 ) -> None:
     other, held = copy.deepcopy(net), masks(net, "parts")
     kept = fit(net, data, MEMBERS, SHORT, objective, seed=1, held=held).states["last"]
-    monkeypatch.setattr("lib.training.update.CACHE", 0)
+    monkeypatch.setattr("leak_atlas.training.update.CACHE", 0)
     eager = fit(other, data, MEMBERS, SHORT, objective, seed=1, held=held).states["last"]
     assert max(float((kept[name] - value).abs().max()) for name, value in eager.items()) < 1e-4
 
@@ -133,22 +153,34 @@ def test_what_is_lacking_is_named(net: Net, data: Resident) -> None:
 
 def test_its_outsiders_may_be_dev_samples(net: Net, data: Resident) -> None:
     own = {"dev": OTHERS["reference"]}
-    asked = [(AdversarialRegularization(width=32), OTHERS), (AdversarialRegularization(width=32, outsiders="dev"), own)]
-    one, other = (loop.fit(copy.deepcopy(net), data, MEMBERS, SHORT, o, seed=0, samples=s) for o, s in asked)
+    asked = [
+        (AdversarialRegularization(width=32), OTHERS),
+        (AdversarialRegularization(width=32, outsiders="dev"), own),
+    ]
+    one, other = (
+        loop.fit(copy.deepcopy(net), data, MEMBERS, SHORT, o, seed=0, samples=s) for o, s in asked
+    )
     assert same(one, other)
     with pytest.raises(BadInput, match="dev samples"):
         fit(net, data, MEMBERS, SHORT, AdversarialRegularization(outsiders="dev"), seed=0)
 
 
 @pytest.mark.parametrize("augment", [None, Augment(1)], ids=["plain", "augmented"])
-def test_without_weight_it_is_cross_entropy_bit_for_bit(net: Net, data: Resident, augment: Augment | None) -> None:
+def test_without_weight_it_is_cross_entropy_bit_for_bit(
+    net: Net, data: Resident, augment: Augment | None
+) -> None:
     schedule = Schedule(3, batch=16, lr=0.05, augment=augment)
     plain = fit(copy.deepcopy(net), data, MEMBERS, schedule, CrossEntropy(), seed=1)
-    assert same(plain, fit(net, data, MEMBERS, schedule, AdversarialRegularization(alpha=0, width=32), seed=1))
+    assert same(
+        plain,
+        fit(net, data, MEMBERS, schedule, AdversarialRegularization(alpha=0, width=32), seed=1),
+    )
 
 
 def test_a_constant_h_adds_no_gradient(net: Net, data: Resident) -> None:
-    """A last layer of zeros says one half of everything: the loss and the weights' gradient are cross-entropy's."""
+    """A last layer of zeros says one half of everything: the loss and the weights' gradient are
+    cross-entropy's.
+    """
     gradients = []
     for objective in (CrossEntropy(), AdversarialRegularization(alpha=50, width=32)):
         own = copy.deepcopy(net)
@@ -184,18 +216,24 @@ def test_the_classifier_learns_to_look_like_no_member(net: Net, data: Resident) 
 
 
 def test_h_learns_who_is_a_member(data: Resident, net: Net) -> None:
-    """Labels drawn at random can only be learnt by heart: members are then told from reference samples by posterior."""
+    """Labels drawn at random can only be learnt by heart: members are then told from reference
+    samples by posterior.
+    """
     noise = torch.Generator().manual_seed(1)
     data = copy.deepcopy(data)
     data.labels = torch.randint(3, (96,), generator=noise)
     loop.fit(net, data, MEMBERS, Schedule(60, batch=28, lr=0.1), seed=0)
-    step = adversarial(net, data, AdversarialRegularization(alpha=0.0, width=256), Schedule(1, batch=28))
+    step = adversarial(
+        net, data, AdversarialRegularization(alpha=0.0, width=256), Schedule(1, batch=28)
+    )
 
     def told() -> float:
         with torch.no_grad():
             index = torch.cat([MEMBERS, REFERENCE])
             posterior = net.eval()(augmentation.plain(data, index)).softmax(1)
-            says = step.h(posterior, torch.nn.functional.one_hot(data.labels[index], 3).float()) > 0.5
+            says = (
+                step.h(posterior, torch.nn.functional.one_hot(data.labels[index], 3).float()) > 0.5
+            )
         return (float(says[:56].float().mean()) + float((~says[56:]).float().mean())) / 2
 
     for epoch in range(40):
@@ -213,10 +251,14 @@ def test_what_h_looks_at(net: Net, data: Resident) -> None:
     members, others = first.perm[56 : 4 * 56].view(3, 56), first.perm[4 * 56 :]
     assert torch.equal(members.sort(dim=1).values, torch.arange(56).expand(3, 56))
     counts = (others - 56).bincount(minlength=16)
-    assert len(counts) == 16 and counts.max() - counts.min() <= 1, "each reference sample as often as any other"
+    assert len(counts) == 16 and counts.max() - counts.min() <= 1, (
+        "each reference sample as often as any other"
+    )
     assert not torch.equal(first.perm[56:], later.perm[56:])
     plain = augmentation.tables(5, 0, 56, None)
-    assert torch.equal(first.perm[:56], plain.perm), "the classifier's order is that of any other objective"
+    assert torch.equal(first.perm[:56], plain.perm), (
+        "the classifier's order is that of any other objective"
+    )
     step.begin(0, 0.0, first)
     assert torch.equal(step.beside(16)[0], first.perm[56:].view(6, 56)[:, :16])
 
@@ -237,36 +279,65 @@ def test_one_step_is_a_single_classifier_step_an_epoch(net: Net, data: Resident)
     assert found.history["loss"].shape == (3,) and found.history["accuracy"].max() <= 1
 
 
-def test_the_pruning_codes_attacker_descends_alpha_times_the_cross_entropy(net: Net, data: Resident) -> None:
+def test_the_pruning_codes_attacker_descends_alpha_times_the_cross_entropy(
+    net: Net, data: Resident
+) -> None:
     objective = AdversarialRegularization(2.0, steps=7, width=32, form="code")
     step = adversarial(net, data, objective, SHORT)
     says, member = torch.tensor([0.2, 0.9]), torch.tensor([0.0, 1.0])
     assert float(step.error(says, member)) == pytest.approx(-math.log(0.8) - math.log(0.9))
     assert [step.batches(epoch) for epoch in range(3)] == [[(16, "")]] * 3
-    assert objective.looks == 14 and same(*(fit(copy.deepcopy(net), data, MEMBERS, SHORT, objective, seed=0),) * 2)
+    assert objective.looks == 14 and same(
+        *(fit(copy.deepcopy(net), data, MEMBERS, SHORT, objective, seed=0),) * 2
+    )
 
 
 def test_the_inference_net_is_the_published_one() -> None:
-    assert AdversarialRegularization().units(100) == ((100, 1024, 512, 64), (100, 128, 64), (128, 512, 256, 128, 64))
+    assert AdversarialRegularization().units(100) == (
+        (100, 1024, 512, 64),
+        (100, 128, 64),
+        (128, 512, 256, 128, 64),
+    )
     net = InferenceNet(100, seed=0)
     posterior, label = torch.full((2, 100), 0.01), torch.eye(100)[:2]
-    assert net(posterior, label).shape == (2,) and ((net(posterior, label) > 0) & (net(posterior, label) < 1)).all()
-    weights = sum(value.numel() for name, value in net.named_parameters() if name.endswith("weight"))
-    assert weights == sum(a * b for units in AdversarialRegularization().units(100) for a, b in pairwise(units)) + 64
+    assert (
+        net(posterior, label).shape == (2,)
+        and ((net(posterior, label) > 0) & (net(posterior, label) < 1)).all()
+    )
+    weights = sum(
+        value.numel() for name, value in net.named_parameters() if name.endswith("weight")
+    )
+    assert (
+        weights
+        == sum(
+            a * b for units in AdversarialRegularization().units(100) for a, b in pairwise(units)
+        )
+        + 64
+    )
 
 
 # ---------------------------------------------------------------- sparse scales
 
 
 def test_the_penalty_on_scales_is_the_sum_of_their_sizes(net: Net, data: Resident) -> None:
-    scales = {name: value for name, value in net.named_parameters() if "norm" in name and name.endswith("weight")}
+    scales = {
+        name: value
+        for name, value in net.named_parameters()
+        if "norm" in name and name.endswith("weight")
+    }
     with torch.no_grad():
         for value in scales.values():
             value.copy_(torch.linspace(-1, 1, len(value)))
             value[0] = 0
-    plain, total = copy.deepcopy(net), sum(float(value.detach().abs().sum()) for value in scales.values())
+    plain, total = (
+        copy.deepcopy(net),
+        sum(float(value.detach().abs().sum()) for value in scales.values()),
+    )
     schedule = Schedule(1, batch=56, lr=0.1, momentum=0.0, weight_decay=0.0)
-    ends = [fit(n, data, MEMBERS, schedule, o, seed=0) for n, o in ((net, Slimming(0.5)), (plain, CrossEntropy()))]
+    ends = [
+        fit(n, data, MEMBERS, schedule, o, seed=0)
+        for n, o in ((net, Slimming(0.5)), (plain, CrossEntropy()))
+    ]
     penalised, without = (end.states["last"] for end in ends)
     assert torch.equal(penalised["stem.conv.weight"], without["stem.conv.weight"])
     for name in scales:
@@ -279,8 +350,12 @@ def test_the_penalty_on_scales_is_the_sum_of_their_sizes(net: Net, data: Residen
 
 def test_slimming_makes_scales_small_and_needs_some(net: Net, data: Resident) -> None:
     def scales(objective: Objective) -> float:
-        found = fit(copy.deepcopy(net), data, MEMBERS, Schedule(10, 16, lr=0.05), objective, seed=0).states["last"]
-        return sum(float(v.abs().sum()) for n, v in found.items() if "norm" in n and n.endswith("weight"))
+        found = fit(
+            copy.deepcopy(net), data, MEMBERS, Schedule(10, 16, lr=0.05), objective, seed=0
+        ).states["last"]
+        return sum(
+            float(v.abs().sum()) for n, v in found.items() if "norm" in n and n.endswith("weight")
+        )
 
     assert scales(Slimming(0.05)) < 0.8 * scales(Slimming(0.0)) == 0.8 * scales(CrossEntropy())
     with pytest.raises(BadInput, match="needs a network with BatchNorm"):
@@ -290,7 +365,9 @@ def test_slimming_makes_scales_small_and_needs_some(net: Net, data: Resident) ->
 # ---------------------------------------------------------------- privacy-aware sparsity
 
 
-def sparse(net: Net, data: Resident, objective: PAST, schedule: Schedule = SHORT, held: str = "nothing") -> Sparsity:
+def sparse(
+    net: Net, data: Resident, objective: PAST, schedule: Schedule = SHORT, held: str = "nothing"
+) -> Sparsity:
     with holding(net, masks(net, held)) as hold:
         step = update_for(objective, Task(net, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
     assert isinstance(step, Sparsity)
@@ -308,27 +385,42 @@ def test_a_penalty_without_weight_is_cross_entropy_bit_for_bit(
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_where_there_is_no_gap_nothing_shrinks(net: Net, data: Resident, optimizer: str) -> None:
-    """Reference samples that are the members of the batch: both losses are one, and so are their gradients."""
+    """Reference samples that are the members of the batch: both losses are one, and so are their
+    gradients.
+    """
     schedule = Schedule(2, batch=28, lr=0.01, optimizer=optimizer)
     plain, heavy = copy.deepcopy(net), net
     for own, objective in ((plain, CrossEntropy()), (heavy, PAST(1e3))):
         with holding(own, {}) as hold:
-            step = update_for(objective, Task(own, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
+            step = update_for(
+                objective, Task(own, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS)
+            )
             tables = augmentation.tables(0, 0, 56, None)
-            twice = augmentation.Tables(*(torch.cat([column] * (1 + objective.looks)) for column in tables))
+            twice = augmentation.Tables(
+                *(torch.cat([column] * (1 + objective.looks)) for column in tables)
+            )
             step.begin(0, 0.01, twice)
             step(28)
             step(28)
-    assert all(torch.equal(value, heavy.state_dict()[name]) for name, value in plain.state_dict().items())
+    assert all(
+        torch.equal(value, heavy.state_dict()[name]) for name, value in plain.state_dict().items()
+    )
 
 
-def test_an_even_gap_is_the_plain_l1_penalty(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_even_gap_is_the_plain_l1_penalty(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All sensitivities are one: each weight comes rate * lambda nearer to zero, and stays there."""
-    monkeypatch.setattr("lib.training.defences.sensitivity", lambda gap, free: sensitivity(torch.ones_like(gap), free))
+    monkeypatch.setattr(
+        "leak_atlas.training.defences.sensitivity",
+        lambda gap, free: sensitivity(torch.ones_like(gap), free),
+    )
     plain, schedule = copy.deepcopy(net), Schedule(1, batch=16, lr=0.05, optimizer="adam")
     for own, objective in ((plain, CrossEntropy()), (net, PAST(0.4))):
         with holding(own, {}) as hold:
-            step = update_for(objective, Task(own, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
+            step = update_for(
+                objective, Task(own, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS)
+            )
             step.begin(0, 0.05, step.tables(0, 0))
             step(16)
     shrunk = 0
@@ -342,17 +434,31 @@ def test_an_even_gap_is_the_plain_l1_penalty(net: Net, data: Resident, monkeypat
 
 
 def test_sensitivity_is_the_gradient_of_the_gap(net: Net, data: Resident) -> None:
-    """Of mean one over the weights that may move, larger where the losses of members and others part."""
-    step = sparse(net, data, PAST(0.5), Schedule(1, batch=16, lr=1.0, momentum=0.0, weight_decay=0.0), held="half")
+    """Of mean one over the weights that may move, larger where the losses of members and others
+    part.
+    """
+    step = sparse(
+        net,
+        data,
+        PAST(0.5),
+        Schedule(1, batch=16, lr=1.0, momentum=0.0, weight_decay=0.0),
+        held="half",
+    )
     own = copy.deepcopy(net)
     step.begin(0, 1.0, step.tables(2, 0))
     members, others = step.order[0, :, :16]
     losses = []
     for place in (members, others):
         index = step.samples[place]
-        losses.append(torch.nn.functional.cross_entropy(own(augmentation.plain(data, index)), data.labels[index]))
+        losses.append(
+            torch.nn.functional.cross_entropy(
+                own(augmentation.plain(data, index)), data.labels[index]
+            )
+        )
     weights = dict(own.named_parameters())
-    gap = torch.autograd.grad((losses[0] - losses[1]).abs(), list(weights.values()), retain_graph=True)
+    gap = torch.autograd.grad(
+        (losses[0] - losses[1]).abs(), list(weights.values()), retain_graph=True
+    )
     descent = torch.autograd.grad(losses[0], list(weights.values()))
     step(16)
     held = masks(net, "half")
@@ -367,18 +473,29 @@ def test_sensitivity_is_the_gradient_of_the_gap(net: Net, data: Resident) -> Non
 
 
 def test_sensitivity_of_what_does_not_matter_is_zero() -> None:
-    gap, free = torch.tensor([[2.0, -4.0], [0.0, 100.0]]), torch.tensor([[True, True], [True, False]])
+    gap, free = (
+        torch.tensor([[2.0, -4.0], [0.0, 100.0]]),
+        torch.tensor([[True, True], [True, False]]),
+    )
     torch.testing.assert_close(sensitivity(gap, free), torch.tensor([[1.0, 2.0], [0.0, 0.0]]))
     assert not sensitivity(torch.zeros(2, 2), free).any()
-    torch.testing.assert_close(sensitivity(torch.full((3,), -7.0), torch.ones(3).bool()), torch.ones(3))
+    torch.testing.assert_close(
+        sensitivity(torch.full((3,), -7.0), torch.ones(3).bool()), torch.ones(3)
+    )
 
 
 def test_a_heavier_penalty_leaves_fewer_weights(net: Net, data: Resident) -> None:
     def zeros(weight: float) -> float:
         last = fit(copy.deepcopy(net), data, MEMBERS, SHORT, PAST(weight), seed=1).states["last"]
-        return float(torch.cat([value.flatten() for value in last.values() if value.dim() > 1]).eq(0).float().mean())
+        return float(
+            torch.cat([value.flatten() for value in last.values() if value.dim() > 1])
+            .eq(0)
+            .float()
+            .mean()
+        )
 
-    # Corners of a 3x3 kernel on a map of one pixel meet padding alone: no gap depends on them, and they stay.
+    # Corners of a 3x3 kernel on a map of one pixel meet padding alone: no gap depends on them, and
+    # they stay.
     assert zeros(0) == 0 and 0.01 < zeros(0.1) < zeros(1)
 
 
@@ -390,7 +507,9 @@ def test_reference_samples_leave_no_trace_in_the_statistics(net: Net, data: Resi
     assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
     assert all(m.track_running_stats for m in net.modules() if isinstance(m, torch.nn.BatchNorm2d))
     step(16)
-    assert not torch.equal(before["stem.norm.running_mean"], net.state_dict()["stem.norm.running_mean"])
+    assert not torch.equal(
+        before["stem.norm.running_mean"], net.state_dict()["stem.norm.running_mean"]
+    )
 
 
 def test_all_reference_samples_are_asked_alike(net: Net, data: Resident) -> None:
@@ -398,7 +517,9 @@ def test_all_reference_samples_are_asked_alike(net: Net, data: Resident) -> None
     first, later = step.tables(5, 0), step.tables(5, 1)
     counts = (first.perm[56:] - 56).bincount(minlength=16)
     assert len(counts) == 16 and counts.max() - counts.min() <= 1
-    assert not torch.equal(first.perm[56:], later.perm[56:]) and not torch.equal(first.dy[:56], first.dy[56:])
+    assert not torch.equal(first.perm[56:], later.perm[56:]) and not torch.equal(
+        first.dy[:56], first.dy[56:]
+    )
     own = augmentation.tables(5, 0, 56, Augment(1))
     assert all(torch.equal(a[:56], b) for a, b in zip(first, own, strict=True))
 
@@ -407,7 +528,9 @@ def test_all_reference_samples_are_asked_alike(net: Net, data: Resident) -> None
 
 
 @pytest.mark.parametrize("sizes", [(20, 30, 6), (1, 54, 1)])
-def test_partners_are_other_members_of_the_class(net: Net, data: Resident, sizes: tuple[int, ...]) -> None:
+def test_partners_are_other_members_of_the_class(
+    net: Net, data: Resident, sizes: tuple[int, ...]
+) -> None:
     data = copy.deepcopy(data)
     shuffled = torch.randperm(56, generator=torch.Generator().manual_seed(0))
     data.labels[shuffled] = torch.arange(3).repeat_interleave(torch.tensor(sizes))
@@ -423,7 +546,9 @@ def test_partners_are_other_members_of_the_class(net: Net, data: Resident, sizes
         for a, b in zip(place.tolist(), partner.tolist(), strict=True):
             met[a].add(b)
     others = [max(sizes[label] - 1, 1) for label in data.labels[MEMBERS].tolist()]
-    assert all(0.9 * n <= len(partners) <= n for n, partners in zip(others, met, strict=True)), "each has a chance"
+    assert all(0.9 * n <= len(partners) <= n for n, partners in zip(others, met, strict=True)), (
+        "each has a chance"
+    )
 
 
 def test_a_partner_that_is_the_sample_itself_adds_nothing(net: Net, data: Resident) -> None:
@@ -435,7 +560,9 @@ def test_a_partner_that_is_the_sample_itself_adds_nothing(net: Net, data: Reside
         loss = float(step.loss) / 16
         with torch.no_grad():
             logits = net(augmentation.plain(data, own.perm[:16]))
-    assert loss == pytest.approx(float(torch.nn.functional.cross_entropy(logits, data.labels[own.perm[:16]])), rel=1e-5)
+    assert loss == pytest.approx(
+        float(torch.nn.functional.cross_entropy(logits, data.labels[own.perm[:16]])), rel=1e-5
+    )
 
 
 def test_both_passes_are_in_training_mode(net: Net, data: Resident) -> None:
@@ -461,7 +588,9 @@ def test_one_hot_teachers_are_labels(net: Net, data: Resident) -> None:
 
 def test_soft_labels_are_of_those_who_never_saw_the_sample() -> None:
     posteriors = torch.rand(4, 6, 3, generator=torch.Generator().manual_seed(0)).softmax(2)
-    seen = torch.tensor([[1, 0, 0, 1, 0, 1], [1, 1, 0, 0, 0, 1], [0, 1, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0]]).bool()
+    seen = torch.tensor(
+        [[1, 0, 0, 1, 0, 1], [1, 1, 0, 0, 0, 1], [0, 1, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0]]
+    ).bool()
     posteriors[seen] = torch.nan  # what a teacher says of its own samples is not even looked at
     found = soft_labels(posteriors, seen)
     for i in range(6):
@@ -480,14 +609,21 @@ def test_other_objectives_ignore_what_they_do_not_need(net: Net, data: Resident)
 
 
 @pytest.mark.parametrize("form", ["paper", "code"])
-@pytest.mark.parametrize("by", [{"share": 1.0}, {"tau": -1.0}, {"share": 0.0}, {"tau": 2.0}], ids=str)
+@pytest.mark.parametrize(
+    "by", [{"share": 1.0}, {"tau": -1.0}, {"share": 0.0}, {"tau": 2.0}], ids=str
+)
 def test_members_that_are_all_alike_have_the_weight_decay_of_all(
     net: Net, data: Resident, by: dict[str, float], form: Literal["paper", "code"]
 ) -> None:
     decay = 0.3 if by in ({"share": 1.0}, {"tau": -1.0}) else 0.02
-    plain, schedule = copy.deepcopy(net), dataclasses.replace(SHORT, optimizer="adam", lr=0.003, weight_decay=decay)
-    ends = [fit(n, data, MEMBERS, schedule, o, seed=0).states["last"] for n, o in (
-        (plain, CrossEntropy()), (net, RMR(0.3, 0.02, form=form, **by)))]  # fmt: skip
+    plain, schedule = (
+        copy.deepcopy(net),
+        dataclasses.replace(SHORT, optimizer="adam", lr=0.003, weight_decay=decay),
+    )
+    ends = [
+        fit(n, data, MEMBERS, schedule, o, seed=0).states["last"]
+        for n, o in ((plain, CrossEntropy()), (net, RMR(0.3, 0.02, form=form, **by)))
+    ]
     for name, value in ends[0].items():
         torch.testing.assert_close(ends[1][name], value, atol=1e-4, rtol=1e-3, msg=name)
 
@@ -497,8 +633,10 @@ def test_a_batch_decays_by_the_mean_of_its_members(net: Net, data: Resident) -> 
     schedule = Schedule(1, batch=56, lr=0.1, momentum=0.0, weight_decay=0.0)
     before = {name: value.clone() for name, value in net.named_parameters()}
     plain = fit(copy.deepcopy(net), data, MEMBERS, schedule, CrossEntropy(), seed=0).states["last"]
-    ends = [fit(copy.deepcopy(net), data, MEMBERS, schedule, o, seed=0).states["last"] for o in (
-        RMR(2.0, 0.5, share=0.25), RMR(2.0, 0.5, tau=float(RANKING.sort().values[42])))]  # fmt: skip
+    ends = [
+        fit(copy.deepcopy(net), data, MEMBERS, schedule, o, seed=0).states["last"]
+        for o in (RMR(2.0, 0.5, share=0.25), RMR(2.0, 0.5, tau=float(RANKING.sort().values[42])))
+    ]
     for end in ends:
         for name, value in before.items():
             expected = plain[name] - 0.1 * (0.25 * 2.0 + 0.75 * 0.5) * value.detach()

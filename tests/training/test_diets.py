@@ -1,4 +1,6 @@
-"""Whom an epoch visits: WeMem's window against its formula, and trainings whose epochs differ in length."""
+"""Whom an epoch visits: WeMem's window against its formula, and trainings whose epochs differ in
+length.
+"""
 
 import copy
 import math
@@ -11,16 +13,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lib import BadInput
-from lib.data.resident import Resident
-from lib.models import Net
-from lib.recipe import CSKD, DPSGD, PAST, RMR, AdversarialRegularization, Augment, CrossEntropy, Objective, Schedule
-from lib.recipe.diets import Diet, Window
-from lib.training import graph, loop
-from lib.training.defences import update_for
-from lib.training.diets import places
-from lib.training.held import holding
-from lib.training.update import Task, Update
+from leak_atlas import BadInput
+from leak_atlas.data.resident import Resident
+from leak_atlas.models import Net
+from leak_atlas.recipe import (
+    CSKD,
+    DPSGD,
+    PAST,
+    RMR,
+    AdversarialRegularization,
+    Augment,
+    CrossEntropy,
+    Objective,
+    Schedule,
+)
+from leak_atlas.recipe.core import digest
+from leak_atlas.recipe.diets import Diet, Window
+from leak_atlas.training import graph, loop
+from leak_atlas.training.defences import update_for
+from leak_atlas.training.diets import places
+from leak_atlas.training.held import holding
+from leak_atlas.training.update import Task, Update
 from tests.training.test_plans import rehearsing, same
 from tests.training.test_update import MEMBERS, OTHERS, RANKING, SOFT, masks
 
@@ -28,7 +41,9 @@ EPOCHS = 21  # of a training in the published code
 
 
 def visits(counts: list[int], diet: Window, epochs: int = EPOCHS) -> list[list[Tensor]]:
-    """By epoch and class: the ranks that are visited, where the first member of a class is first in its order."""
+    """By epoch and class: the ranks that are visited, where the first member of a class is first in
+    its order.
+    """
     labels = torch.cat([torch.full((n,), label) for label, n in enumerate(counts)])
     rank = torch.cat([torch.arange(n) for n in counts])
     ranking = (-rank if diet.order == "high-to-low" else rank).double()
@@ -36,7 +51,9 @@ def visits(counts: list[int], diet: Window, epochs: int = EPOCHS) -> list[list[T
     found = []
     for epoch in range(epochs):
         place = shuffled[places(diet, ranking[shuffled], labels[shuffled], epoch)]
-        found.append([rank[place[labels[place] == label]].sort().values for label in range(len(counts))])
+        found.append(
+            [rank[place[labels[place] == label]].sort().values for label in range(len(counts))]
+        )
     return found
 
 
@@ -44,16 +61,23 @@ def times(found: list[list[Tensor]], label: int, n: int) -> Tensor:
     return torch.stack([epoch[label].bincount(minlength=n) for epoch in found]).sum(0)
 
 
-@given(st.integers(1, 40), st.integers(1, 60), st.integers(1, 12), st.sampled_from(["high-to-low", "low-to-high"]))
-def test_each_rank_is_visited_as_often_as_the_formula_says(n: int, width: int, step: int, order: str) -> None:
+@given(
+    st.integers(1, 40),
+    st.integers(1, 60),
+    st.integers(1, 12),
+    st.sampled_from(["high-to-low", "low-to-high"]),
+)
+def test_each_rank_is_visited_as_often_as_the_formula_says(
+    n: int, width: int, step: int, order: str
+) -> None:
     found = times(visits([n, 7], Window(width, step, order), 9), 0, n)
     assert found.tolist() == Window(width, step, order).visits(n, 9)
     for i in range(n):
         assert found[i] == max(0, min(i // step, 8) - max(0, math.ceil((i - width + 1) / step)) + 1)
 
 
-# Members of a class, width and step; in per cent the data of an epoch and the ranks ever visited, rounded to the last
-# digit that is given; visits of the first, the middle and the last rank.
+# Members of a class, width and step; in per cent the data of an epoch and the ranks ever visited,
+# rounded to the last digit that is given; visits of the first, the middle and the last rank.
 COVERAGE = [
     (2250, 1500, 50, 65, 100, (1, 21, 6)),
     (2250, 1500, 100, 49, 100, (1, 12, 13)),
@@ -79,21 +103,76 @@ def test_the_papers_windows_cover_what_they_cover(
     assert (found[0], found[n // 2], found[-1]) == of
 
 
+def published(
+    counts: list[int], width: int, step: int, epochs: int = EPOCHS
+) -> list[list[list[int]]]:
+    """By epoch and class: the ranks that WeMem's published sampler takes, written out as one loop
+    over the classes.
+
+    One end serves all classes of an epoch. A class that has nothing at the window's beginning is
+    passed over; of any other a shorter length becomes the end, and stays the end for the classes
+    after it.
+    """
+    found = []
+    for epoch in range(epochs):
+        start = step * epoch
+        end = start + width
+        ranks: list[list[int]] = []
+        for count in counts:
+            if start >= count:
+                ranks.append([])
+                continue
+            end = min(end, count)
+            ranks.append(list(range(start, end)))
+        found.append(ranks)
+    return found
+
+
 def test_the_code_cuts_larger_classes_at_the_end_of_a_smaller_one_before_them() -> None:
     paper, code = (visits([8, 5, 9], Window(4, 2, form=form), 5) for form in ("paper", "code"))
-    assert [[ranks.tolist() for ranks in epoch] for epoch in code] == [
-        [[0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3]],
-        [[2, 3, 4, 5], [2, 3, 4], [2, 3, 4]],
-        [[4, 5, 6, 7], [4], [4]],
-        [[6, 7], [], []],
-        [[], [], []],
+    assert [[ranks.tolist() for ranks in epoch] for epoch in code] == published([8, 5, 9], 4, 2, 5)
+    assert [epoch[2].tolist() for epoch in paper] == [
+        [0, 1, 2, 3],
+        [2, 3, 4, 5],
+        [4, 5, 6, 7],
+        [6, 7, 8],
+        [8],
     ]
-    assert [epoch[2].tolist() for epoch in paper] == [[0, 1, 2, 3], [2, 3, 4, 5], [4, 5, 6, 7], [6, 7, 8], [8]]
+
+
+def test_the_code_skips_a_class_that_the_window_has_left_behind() -> None:
+    """In the fourth epoch the window begins beyond the second class, in the fifth beyond the first
+    as well.
+    """
+    code = visits([8, 5, 9], Window(4, 2, form="code"), 5)
+    assert [ranks.tolist() for ranks in code[3]] == [[6, 7], [], [6, 7]]
+    assert [ranks.tolist() for ranks in code[4]] == [[], [], [8]]
+    assert published([8, 5, 9], 4, 2, 5)[3:] == [[[6, 7], [], [6, 7]], [[], [], [8]]]
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=6), st.integers(1, 40), st.integers(0, 12))
+def test_the_codes_form_is_the_published_sampler(counts: list[int], width: int, step: int) -> None:
+    found = visits(counts, Window(width, step, form="code"), 6)
+    assert [[ranks.tolist() for ranks in epoch] for epoch in found] == published(
+        counts, width, step, 6
+    )
+
+
+def test_the_codes_form_alone_has_a_new_key() -> None:
+    """Older results of the code's form visited other members; those of the slides' form stand."""
+    assert "skipped" not in Window(4, 2).record()
+    old = {"kind": "Window", "width": 4, "step": 2, "form": "code"}
+    assert Window(4, 2, form="code").key != digest(old)
+    assert Window(4, 2).key == digest(
+        {name: value for name, value in old.items() if name != "form"}
+    )
 
 
 def test_of_equal_scores_the_first_member_is_first() -> None:
     for order in ("high-to-low", "low-to-high"):
-        assert places(Window(2, 0, order), torch.zeros(6), torch.tensor([0, 1] * 3), 0).tolist() == [0, 2, 1, 3]
+        assert places(
+            Window(2, 0, order), torch.zeros(6), torch.tensor([0, 1] * 3), 0
+        ).tolist() == [0, 2, 1, 3]
 
 
 @pytest.mark.parametrize("wrong", [{"width": 0}, {"step": -1}, {"order": "up"}, {"form": "bug"}])
@@ -138,7 +217,9 @@ def task(net: Net, data: Resident, diet: Diet | None) -> Task:
 
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
 @pytest.mark.parametrize("augment", [None, Augment(1)], ids=["plain", "augmented"])
-def test_a_diet_of_everyone_is_no_diet(net: Net, data: Resident, objective: Objective, augment: Augment | None) -> None:
+def test_a_diet_of_everyone_is_no_diet(
+    net: Net, data: Resident, objective: Objective, augment: Augment | None
+) -> None:
     schedule = Schedule(2, batch=16, lr=0.05, augment=augment)
     plain = fit(copy.deepcopy(net), data, MEMBERS, schedule, objective, seed=1)
     assert same(plain, fit(net, data, MEMBERS, schedule, objective, seed=1, diet=Window(19, 0)))
@@ -151,13 +232,18 @@ def test_a_recording_of_a_diet_changes_nothing(
 ) -> None:
     monkeypatch.setattr(graph, "record", rehearsing)
     options = {"held": masks(net, held), "seed": 3, "diet": SLIDING, "wanted": (5,)}
-    found = [fit(copy.deepcopy(net), data, MEMBERS, LONG, objective, plan=p, **options) for p in ("eager", "graph")]
+    found = [
+        fit(copy.deepcopy(net), data, MEMBERS, LONG, objective, plan=p, **options)
+        for p in ("eager", "graph")
+    ]
     assert same(*found)
     assert not same(found[0], fit(net, data, MEMBERS, LONG, objective, **options | {"diet": None}))
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
-def test_every_look_of_a_short_epoch_is_its_own(net: Net, data: Resident, objective: Objective) -> None:
+def test_every_look_of_a_short_epoch_is_its_own(
+    net: Net, data: Resident, objective: Objective
+) -> None:
     """Members learnt from and looked at are those of the epoch, each as often as it has to be."""
     step = update_for(objective, task(net, data, SLIDING))
     assert step.order.shape == (4, 1 + objective.looks, 24)
@@ -166,7 +252,9 @@ def test_every_look_of_a_short_epoch_is_its_own(net: Net, data: Resident, object
         step.begin(epoch, 0.0, step.tables(7, epoch))
         own, *looks = step.order[0, :, :count]
         assert torch.equal(own.sort().values, visited)
-        assert sum(batch.size for batch in step.batches(epoch)) == (min(16, count) if objective.batches else count)
+        assert sum(batch.size for batch in step.batches(epoch)) == (
+            min(16, count) if objective.batches else count
+        )
         if isinstance(objective, AdversarialRegularization):
             assert all(torch.equal(look.sort().values, visited) for look in looks[:2])
             assert (torch.cat(looks[2:]) - 56).bincount(minlength=16).diff().abs().max() <= 1
@@ -177,12 +265,17 @@ def test_every_look_of_a_short_epoch_is_its_own(net: Net, data: Resident, object
             assert (looks[0] >= 56).all()
 
 
-def test_members_may_be_visited_twice(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An epoch may be longer than the members are many: loss and hits are means over what was visited."""
+def test_members_may_be_visited_twice(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An epoch may be longer than the members are many: loss and hits are means over what was
+    visited.
+    """
     monkeypatch.setattr(graph, "record", rehearsing)
     monkeypatch.setattr(loop, "update_for", Twice)
     found = [
-        fit(copy.deepcopy(net), data, MEMBERS, LONG, CrossEntropy(), seed=2, plan=plan) for plan in ("eager", "graph")
+        fit(copy.deepcopy(net), data, MEMBERS, LONG, CrossEntropy(), seed=2, plan=plan)
+        for plan in ("eager", "graph")
     ]
     assert same(*found)
     hits = found[0].history["accuracy"] * np.tile([56, 84], 3)
@@ -214,6 +307,8 @@ def test_kept_features_and_augmented_images_follow_the_diet(
         ({"objective": DPSGD()}, "without a diet"),
     ],
 )
-def test_what_cannot_be_fed_is_refused(net: Net, data: Resident, more: dict[str, object], why: str) -> None:
+def test_what_cannot_be_fed_is_refused(
+    net: Net, data: Resident, more: dict[str, object], why: str
+) -> None:
     with pytest.raises(BadInput, match=why):
         fit(net, data, MEMBERS, LONG, seed=0, **{"diet": SLIDING} | more)

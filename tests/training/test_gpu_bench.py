@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-
 from bench import equivalence as module
 from bench import gpu
-from lib.recipe import Model, Schedule
+
+from leak_atlas.recipe import Model, Schedule
 
 CPU = torch.device("cpu")
 TINY = gpu.Size(
@@ -30,7 +30,13 @@ TINY = gpu.Size(
 def test_every_section_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = gpu.measure(CPU, TINY, tmp_path / "gpu.json", strict=True)
     assert not report["missing"]
-    assert {"usual loop", "eager bf16", "host, eager", "resnet18, 64 px", "width 2, 2 models"} <= set(report["rows"])
+    assert {
+        "usual loop",
+        "eager bf16",
+        "host, eager",
+        "resnet18, 64 px",
+        "width 2, 2 models",
+    } <= set(report["rows"])
     assert report["rows"]["largest difference to eager"] == {"weight": 0.0, "with_any_kernel": 0.0}
     assert all(np.isfinite(value) for row in report["rows"].values() for value in row.values())
     assert json.loads((tmp_path / "gpu.json").read_text())["rows"].keys() == report["rows"].keys()
@@ -53,13 +59,22 @@ def test_the_graph_sections_are_there_on_cuda(monkeypatch: pytest.MonkeyPatch) -
     for section in gpu.sections(Device(), gpu.Size(), report).values():  # type: ignore[arg-type]
         section()
     ratios = report["ratios"]
-    assert ratios["usual loop over graph"] == {"ratio": 5.0, "low": 4.0, "high": 6.0, "required": 3.0}
+    assert ratios["usual loop over graph"] == {
+        "ratio": 5.0,
+        "low": 4.0,
+        "high": 6.0,
+        "required": 3.0,
+    }
     assert ratios["usual loop over graph, 100 epochs"]["ratio"] == pytest.approx(250 / 53)
     assert ratios["floor over graph with streams"]["ratio"] == pytest.approx(0.21 / 0.5)
-    assert ratios["MFU, graph alone"]["ratio"] == pytest.approx(3.33e9 * 25_000 / 0.5 / 790e12, rel=0.01)
+    assert ratios["MFU, graph alone"]["ratio"] == pytest.approx(
+        3.33e9 * 25_000 / 0.5 / 790e12, rel=0.01
+    )
     assert ratios["host: 0.3 ms over graph"]["ratio"] == pytest.approx(3.0)
     assert report["rows"]["width 16, 4 models"]["gain"] == pytest.approx(0.5 / 50 * 1e3)
-    assert {"graph bf16, 2 streams", "graph bf16, 4 streams", "graph bf16, compiled"} <= set(report["rows"])
+    assert {"graph bf16, 2 streams", "graph bf16, 4 streams", "graph bf16, compiled"} <= set(
+        report["rows"]
+    )
 
 
 def test_a_failure_is_noted_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +87,9 @@ def test_a_failure_is_noted_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch
     assert set(gpu.measure(CPU, TINY, None)["missing"].values()) == {"no time left"}
 
 
-def test_without_cuda_nothing_is_measured(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_cuda_nothing_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert gpu.main() == {}
     assert capsys.readouterr().out == "no CUDA device: nothing measured\n"
@@ -83,7 +100,9 @@ def test_equivalence_runs_and_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     table = module.equivalence(CPU, seeds=2, schedule=schedule, model=model)
     assert set(table) == set(module.MARGINS)
     made = iter([(0.5, 0.1, 0.6)] * 4 + [(0.5, 0.2, 0.7), (0.5, 0.2, 0.5)] * 2)
-    monkeypatch.setattr(module, "fit_many", lambda jobs, _: ((seed, None) for seed, _ in enumerate(jobs)))
+    monkeypatch.setattr(
+        module, "fit_many", lambda jobs, _: ((seed, None) for seed, _ in enumerate(jobs))
+    )
     monkeypatch.setattr(module, "quantities", lambda *_: next(made))
     table = module.equivalence(CPU, seeds=4, schedule=schedule, model=model)
     assert [row["verdict"] for row in table.values()] == ["equivalent", "different", "undecided"]

@@ -8,19 +8,20 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lib import BadInput
-from lib.data import augmentation
-from lib.data.resident import Resident
-from lib.models import Net, build
-from lib.recipe import Augment, CrossEntropy, Model, RelaxLoss, Schedule
-from lib.training import answers, update
-from lib.training.held import holding
-from lib.training.loop import Diverged, fit
-from lib.training.schedule import rate
-from lib.training.update import Task, Update, sizes
+from leak_atlas import BadInput
+from leak_atlas.data import augmentation
+from leak_atlas.data.resident import Resident
+from leak_atlas.models import Net, build
+from leak_atlas.recipe import Augment, CrossEntropy, Model, RelaxLoss, Schedule
+from leak_atlas.training import answers, update
+from leak_atlas.training.held import holding
+from leak_atlas.training.loop import Diverged, fit
+from leak_atlas.training.schedule import rate
+from leak_atlas.training.update import Task, Update, sizes
 from tests.training.test_plans import same
 
-MEMBERS = torch.arange(56)  # with batches of 16 a tail of 8: in one of 2, BatchNorm makes signs of rounding errors
+# with batches of 16 a tail of 8: in one of 2, BatchNorm makes signs of rounding errors
+MEMBERS = torch.arange(56)
 DEV = {"dev": torch.arange(72, 96)}
 SHORT = Schedule(3, batch=16, lr=0.05)
 
@@ -36,8 +37,14 @@ def difference(a: dict[str, Tensor], b: dict[str, Tensor]) -> float:
 def plain_loop(net: Net, data: Resident, schedule: Schedule, seed: int) -> None:
     """What `fit` must equal, written in the most obvious way: contiguous, unfused, image by image."""
     kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[schedule.optimizer]
-    more = {"momentum": schedule.momentum, "nesterov": schedule.nesterov} if schedule.optimizer == "sgd" else {}
-    steps = kind(net.parameters(), lr=schedule.lr, weight_decay=schedule.weight_decay, foreach=False, **more)
+    more = (
+        {"momentum": schedule.momentum, "nesterov": schedule.nesterov}
+        if schedule.optimizer == "sgd"
+        else {}
+    )
+    steps = kind(
+        net.parameters(), lr=schedule.lr, weight_decay=schedule.weight_decay, foreach=False, **more
+    )
     height, width, _ = data.shape
     for epoch in range(schedule.epochs):
         steps.param_groups[0]["lr"] = rate(schedule, epoch)
@@ -72,13 +79,18 @@ def test_the_loop_is_the_plain_loop(net: Net, data: Resident, schedule: Schedule
     plain = copy.deepcopy(net).to(memory_format=torch.contiguous_format)
     fit(net, data, MEMBERS, schedule, seed=3)
     plain_loop(plain, data, schedule, seed=3)
-    # Adam divides by the root of a squared gradient: where that is nearly zero, rounding decides the sign of a step.
-    assert difference(net.state_dict(), plain.state_dict()) < (2e-3 if schedule.optimizer == "adam" else 1e-4)
+    # Adam divides by the root of a squared gradient: where that is nearly zero, rounding decides
+    # the sign of a step.
+    assert difference(net.state_dict(), plain.state_dict()) < (
+        2e-3 if schedule.optimizer == "adam" else 1e-4
+    )
 
 
 def test_it_learns(net: Net, data: Resident) -> None:
     calls: list[int] = []
-    found = fit(net, data, torch.arange(72), Schedule(8, batch=16, lr=0.1), seed=0, on_epoch=calls.append)
+    found = fit(
+        net, data, torch.arange(72), Schedule(8, batch=16, lr=0.1), seed=0, on_epoch=calls.append
+    )
     assert calls == list(range(1, 9))
     assert found.history["loss"][-1] < found.history["loss"][0] / 2
     assert found.history["accuracy"][-1] > 0.9
@@ -96,7 +108,9 @@ def test_same_call_same_bits_whatever_was_drawn_before(data: Resident) -> None:
         torch.rand(noise)
         ends.append(fit(own, data, MEMBERS, schedule, seed=7).states["last"])
     assert equal(*ends)
-    other = fit(build(Model("resnet10", width=2), 1, 3, seed=0), data, MEMBERS, schedule, seed=8).states["last"]
+    other = fit(
+        build(Model("resnet10", width=2), 1, 3, seed=0), data, MEMBERS, schedule, seed=8
+    ).states["last"]
     assert not equal(ends[0], other)
 
 
@@ -126,7 +140,9 @@ def test_at_the_end_of_an_epoch_the_live_net_may_be_read(net: Net, data: Residen
 
     start = copy.deepcopy(net)
     found = fit(net, data, MEMBERS, SHORT, seed=1, held=held, wanted=(1, 2, 3), on_epoch=reading)
-    assert same(found, fit(copy.deepcopy(start), data, MEMBERS, SHORT, seed=1, held=held, wanted=(1, 2, 3)))
+    assert same(
+        found, fit(copy.deepcopy(start), data, MEMBERS, SHORT, seed=1, held=held, wanted=(1, 2, 3))
+    )
     assert sorted(live) == [1, 2, 3]
     for epoch, state in live.items():
         assert equal(state, found.states[epoch])
@@ -173,8 +189,11 @@ OPTIMIZERS = [
 
 @pytest.mark.parametrize("schedule", OPTIMIZERS, ids=["momentum", "sgd", "adam", "augmented"])
 @pytest.mark.parametrize("start", [1, 4, 5])
-def test_held_parts_keep_their_bits(net: Net, data: Resident, schedule: Schedule, start: int) -> None:
-    fit(net, data, MEMBERS, SHORT, seed=0)  # so that weights, statistics and counters are not those of a fresh net
+def test_held_parts_keep_their_bits(
+    net: Net, data: Resident, schedule: Schedule, start: int
+) -> None:
+    # so that weights, statistics and counters are not those of a fresh net
+    fit(net, data, MEMBERS, SHORT, seed=0)
     held = masks(net, start)
     before = {name: value.clone() for name, value in net.state_dict().items()}
     after = fit(net, data, MEMBERS, schedule, RelaxLoss(0.5), seed=1, held=held).states["last"]
@@ -198,12 +217,18 @@ def test_partly_held_tensors_keep_those_bits(net: Net, data: Resident, schedule:
     after = fit(net, data, MEMBERS, schedule, seed=1, held=held).states["last"]
     for name, mask in held.items():
         assert torch.equal(before[name][mask], after[name][mask]), name
-    moved = [float((before[name] != after[name])[~mask].float().mean()) for name, mask in held.items() if (~mask).any()]
+    moved = [
+        float((before[name] != after[name])[~mask].float().mean())
+        for name, mask in held.items()
+        if (~mask).any()
+    ]
     assert np.mean(moved) > 0.9
 
 
 def test_held_weights_with_free_statistics(net: Net, data: Resident) -> None:
-    held = {name: mask for name, mask in masks(net, 4).items() if name in dict(net.named_parameters())}
+    held = {
+        name: mask for name, mask in masks(net, 4).items() if name in dict(net.named_parameters())
+    }
     before = {name: value.clone() for name, value in net.state_dict().items()}
     after = fit(net, data, MEMBERS, SHORT, seed=1, held=held).states["last"]
     assert all(torch.equal(before[name], after[name]) for name in held)
@@ -211,11 +236,16 @@ def test_held_weights_with_free_statistics(net: Net, data: Resident) -> None:
 
 
 def test_held_statistics_are_what_training_normalises_with(net: Net, data: Resident) -> None:
-    """One batch that is the whole data set: with held statistics the features must be those of evaluation mode."""
+    """One batch that is the whole data set: with held statistics the features must be those of
+    evaluation mode.
+    """
     held = masks(net, 5)
     features = {}
-    handle = net.stage4.register_forward_hook(lambda _, __, output: features.setdefault("training", output.detach()))
-    schedule = Schedule(1, batch=56, lr=0.0, augment=Augment(0, flip=False))  # an augmentation that does nothing
+    handle = net.stage4.register_forward_hook(
+        lambda _, __, output: features.setdefault("training", output.detach())
+    )
+    # an augmentation that does nothing
+    schedule = Schedule(1, batch=56, lr=0.0, augment=Augment(0, flip=False))
     fit(net, data, MEMBERS, schedule, seed=1, held=held)
     handle.remove()
     with torch.no_grad():
@@ -248,7 +278,9 @@ def test_what_cannot_be_held_is_refused(net: Net, data: Resident) -> None:
 # ---------------------------------------------------------------- ends
 
 
-def test_early_stopping_keeps_the_best_on_dev(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_early_stopping_keeps_the_best_on_dev(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
+) -> None:
     accuracies = iter([0.2, 0.5, 0.4, 0.5, 0.3, 0.9])
     monkeypatch.setattr(answers, "accuracy", lambda *_: next(accuracies))
     schedule = Schedule(10, batch=16, patience=2)
@@ -260,8 +292,12 @@ def test_early_stopping_keeps_the_best_on_dev(net: Net, data: Resident, monkeypa
     assert equal(dict(net.state_dict()), found.states[2])
 
 
-def test_nobody_looks_at_dev_without_a_patience(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "accuracy", lambda *_: pytest.fail("an evaluation that nobody asked for"))
+def test_nobody_looks_at_dev_without_a_patience(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        answers, "accuracy", lambda *_: pytest.fail("an evaluation that nobody asked for")
+    )
     found = fit(copy.deepcopy(net), data, MEMBERS, SHORT, seed=0, samples=DEV)
     assert "dev_accuracy" not in found.history
     assert equal(found.states["last"], fit(net, data, MEMBERS, SHORT, seed=0).states["last"])
@@ -277,7 +313,9 @@ def test_divergence_names_its_epoch(net: Net, data: Resident) -> None:
     ("members", "schedule"),
     [(torch.arange(1), SHORT), (MEMBERS, Schedule(1, patience=1))],
 )
-def test_contradictions_are_refused(net: Net, data: Resident, members: Tensor, schedule: Schedule) -> None:
+def test_contradictions_are_refused(
+    net: Net, data: Resident, members: Tensor, schedule: Schedule
+) -> None:
     with pytest.raises(BadInput):
         fit(net, data, members, schedule, seed=0)
 
@@ -288,10 +326,14 @@ def test_a_common_order_is_that_of_the_pool_without_the_others(net: Net, data: R
     half = pool[torch.randperm(60, generator=torch.Generator().manual_seed(1))[:30]].sort().values
     with holding(net, {}) as hold:
         whole = Update(CrossEntropy(), Task(net, hold, data, pool, schedule, "fp32", 5))
-        one = Update(CrossEntropy(), Task(net, hold, data, half, schedule, "fp32", 5, {"pool": pool}))
+        one = Update(
+            CrossEntropy(), Task(net, hold, data, half, schedule, "fp32", 5, {"pool": pool})
+        )
         alone = Update(CrossEntropy(), Task(net, hold, data, half, schedule, "fp32", 5))
     for epoch in range(2):
         drawn, skipped, own = (each.tables(5, epoch) for each in (whole, one, alone))
         known = torch.isin(pool[drawn.perm], half)
-        assert torch.equal(half[skipped.perm], pool[drawn.perm][known]) and not torch.equal(own.perm, skipped.perm)
+        assert torch.equal(half[skipped.perm], pool[drawn.perm][known]) and not torch.equal(
+            own.perm, skipped.perm
+        )
         assert all(torch.equal(a, b[known]) for a, b in zip(skipped[1:], drawn[1:], strict=True))

@@ -10,8 +10,17 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
-from lib.recipe import CCL, CSKD, HAMP, PPB, AdversarialRegularization, CrossEntropy, Objective, RelaxLoss
-from lib.training import objectives
+from leak_atlas.recipe import (
+    CCL,
+    CSKD,
+    HAMP,
+    PPB,
+    AdversarialRegularization,
+    CrossEntropy,
+    Objective,
+    RelaxLoss,
+)
+from leak_atlas.training import objectives
 
 LABELS = torch.tensor([0, 1, 2, 0])
 
@@ -27,7 +36,9 @@ def gradient(objective: Objective, logits: Tensor, labels: Tensor, epoch: int) -
 
 
 def at_loss(value: float, n: int = 4, classes: int = 3) -> tuple[Tensor, Tensor]:
-    """Logits whose cross-entropy is `value` for every sample: the true logit stands out from equal others."""
+    """Logits whose cross-entropy is `value` for every sample: the true logit stands out from equal
+    others.
+    """
     p = math.exp(-value)
     logits = torch.zeros(n, classes)
     labels = torch.arange(n) % classes
@@ -45,7 +56,9 @@ def test_cross_entropy_and_smoothing() -> None:
 
 @pytest.mark.parametrize("form", ["paper", "code"])
 @pytest.mark.parametrize(("level", "sign"), [(2.0, 1.0), (0.5, -1.0)])
-def test_even_epochs_descend_above_alpha_and_ascend_below(form: str, level: float, sign: float) -> None:
+def test_even_epochs_descend_above_alpha_and_ascend_below(
+    form: str, level: float, sign: float
+) -> None:
     logits, labels = at_loss(level)
     found = gradient(RelaxLoss(1.0, form=form), logits, labels, 0)
     torch.testing.assert_close(found, sign * gradient(CrossEntropy(), logits, labels, 0))
@@ -118,10 +131,15 @@ def test_extreme_logits_stay_finite() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "classes", "grid"), [(0.95, 10, 26), (0.5, 100, 64), (0.8, 100, 33), (0.6, 100, 54), (0.5, 30, 68)]
+    ("share", "classes", "grid"),
+    [(0.95, 10, 26), (0.5, 100, 64), (0.8, 100, 33), (0.6, 100, 54), (0.5, 30, 68)],
 )
-def test_a_soft_label_has_the_entropy_that_is_asked_for(share: float, classes: int, grid: int) -> None:
-    """Published strengths: CIFAR-10, CIFAR-100, Purchase, Texas, Location, and what the codes' grid makes of them."""
+def test_a_soft_label_has_the_entropy_that_is_asked_for(
+    share: float, classes: int, grid: int
+) -> None:
+    """Published strengths: CIFAR-10, CIFAR-100, Purchase, Texas, Location, and what the codes' grid
+    makes of them.
+    """
     p = objectives.soft_label(share, classes)
     assert math.floor(100 * p) == grid
     entropy = -p * math.log(p) - (1 - p) * math.log((1 - p) / (classes - 1))
@@ -143,7 +161,9 @@ def test_the_softest_and_the_hardest_label() -> None:
     torch.testing.assert_close(hard, functional.cross_entropy(logits, LABELS))
     even = loss(HAMP(1, weight=0), logits, LABELS, 0)
     torch.testing.assert_close(even, -(logits.log_softmax(1) + math.log(3)).mean(1).mean())
-    assert float(loss(HAMP(1, weight=0), torch.zeros(4, 3), LABELS, 0)) == pytest.approx(0, abs=1e-6)
+    assert float(loss(HAMP(1, weight=0), torch.zeros(4, 3), LABELS, 0)) == pytest.approx(
+        0, abs=1e-6
+    )
 
 
 def test_the_output_is_rewarded_for_its_entropy() -> None:
@@ -170,11 +190,18 @@ def test_the_published_code_is_a_c_times_smaller_loss() -> None:
 
 
 @pytest.mark.parametrize("form", ["exponential", "quadratic"])
-@given(alpha=st.floats(0, 1), beta=st.floats(0.01, 10), scale=st.floats(0, 20), seed=st.integers(0, 100))
+@given(
+    alpha=st.floats(0, 1),
+    beta=st.floats(0.01, 10),
+    scale=st.floats(0, 20),
+    seed=st.integers(0, 100),
+)
 def test_its_gradient_is_cross_entropys_times_a_weight_of_the_confidence(
     form: str, alpha: float, beta: float, scale: float, seed: int
 ) -> None:
-    logits = scale * torch.randn(4, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    logits = scale * torch.randn(
+        4, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
     leaf = logits.clone().requires_grad_()
     loss(CCL(alpha, beta, form), leaf, LABELS, 0).backward()
     p = logits.softmax(1)
@@ -194,14 +221,18 @@ def test_a_sure_sample_has_the_lowest_loss() -> None:
     logits = torch.tensor([[80.0, 0.0, 0.0]])
     label = torch.tensor([0])
     assert float(loss(CCL(0.5, 0.05), logits, label, 0)) == pytest.approx(-0.05 * 0.5 * math.e)
-    assert float(loss(CCL(0.5, 0.05, "quadratic"), logits, label, 0)) == pytest.approx(-0.05 * 0.5 * 1.5)
+    assert float(loss(CCL(0.5, 0.05, "quadratic"), logits, label, 0)) == pytest.approx(
+        -0.05 * 0.5 * 1.5
+    )
 
 
 def test_adam_does_not_see_beta() -> None:
     """Without weight decay: a factor of the loss is one of both of Adam's moments."""
     weights = []
     for beta in (1.0, 0.05):
-        leaf = torch.randn(4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+        leaf = torch.randn(
+            4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+        ).requires_grad_()
         optimizer = torch.optim.Adam([leaf], 0.01, eps=0.0)
         for _ in range(20):
             optimizer.zero_grad()
@@ -222,7 +253,9 @@ def test_an_unknown_objective_is_an_error() -> None:
 def test_distillation_is_cross_entropy_for_one_hot_teachers_and_entropy_at_the_teacher() -> None:
     logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
     hot = functional.one_hot(LABELS, 3).float()
-    torch.testing.assert_close(objectives.distillation(logits, hot), functional.cross_entropy(logits, LABELS))
+    torch.testing.assert_close(
+        objectives.distillation(logits, hot), functional.cross_entropy(logits, LABELS)
+    )
     p = logits.softmax(1)
     leaf = logits.clone().requires_grad_()
     value = objectives.distillation(leaf, p)
@@ -233,7 +266,9 @@ def test_distillation_is_cross_entropy_for_one_hot_teachers_and_entropy_at_the_t
 
 @pytest.mark.parametrize("gap", [120.0, 1e4])
 def test_distillation_survives_any_gap(gap: float) -> None:
-    """The published form, the logarithm of a softmax, is infinite here and its gradient is no number."""
+    """The published form, the logarithm of a softmax, is infinite here and its gradient is no
+    number.
+    """
     soft = torch.tensor([[0.25, 0.5, 0.25]])
     leaf = torch.tensor([[gap, 0.0, 0.0]]).requires_grad_()
     published = -(soft * leaf.softmax(1).log()).sum()
@@ -250,11 +285,17 @@ def test_class_wise_is_cross_entropy_and_a_divergence() -> None:
     generator = torch.Generator().manual_seed(0)
     student, teacher = torch.randn(2, 4, 3, generator=generator)
     plain = functional.cross_entropy(student, LABELS)
-    torch.testing.assert_close(objectives.class_wise(CSKD(weight=7), student, student, LABELS), plain)
-    torch.testing.assert_close(objectives.class_wise(CSKD(weight=0), student, teacher, LABELS), plain)
+    torch.testing.assert_close(
+        objectives.class_wise(CSKD(weight=7), student, student, LABELS), plain
+    )
+    torch.testing.assert_close(
+        objectives.class_wise(CSKD(weight=0), student, teacher, LABELS), plain
+    )
     q, p = (teacher / 2).softmax(1), (student / 2).softmax(1)
     expected = plain + 3 * 4 * (q * (q / p).log()).sum(1).mean()
-    torch.testing.assert_close(objectives.class_wise(CSKD(2.0, 3.0), student, teacher, LABELS), expected)
+    torch.testing.assert_close(
+        objectives.class_wise(CSKD(2.0, 3.0), student, teacher, LABELS), expected
+    )
 
 
 def test_class_wise_sends_no_gradient_to_the_teacher() -> None:
@@ -270,11 +311,15 @@ def test_the_gain_is_the_mean_membership_less_a_half() -> None:
     says = torch.tensor([0.9, 0.7, 0.8, 1.0])
 
     def value(alpha: float, says: Tensor, form: Any = "epoch") -> Tensor:
-        return objectives.adversarial(AdversarialRegularization(alpha, form=form), logits, LABELS, says)
+        return objectives.adversarial(
+            AdversarialRegularization(alpha, form=form), logits, LABELS, says
+        )
 
     torch.testing.assert_close(value(2.0, says), plain + 2 * 0.35)
     assert value(0.0, says) == plain == value(0.0, says, "code")
-    assert value(9.0, torch.full((4,), 0.5)) == plain == value(9.0, torch.full((4,), 0.5), "one_step")
+    assert (
+        value(9.0, torch.full((4,), 0.5)) == plain == value(9.0, torch.full((4,), 0.5), "one_step")
+    )
     torch.testing.assert_close(value(2.0, says, "code"), plain + 2 * says.log().mean())
     assert value(2.0, torch.full((4,), 1e-6), "code") < plain - 27, "without a bound"
 
@@ -301,7 +346,15 @@ def test_two_classes_by_hand() -> None:
 def test_both_sides_of_a_pair_are_moved_and_a_single_sample_is_in_none() -> None:
     logits = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
     labels = torch.tensor([0, 1, 2, 0, 1])
-    moved = (gradient(PPB(), logits, labels, 0) - gradient(CrossEntropy(), logits, labels, 0)).abs().amax(dim=1)
+    moved = (
+        (gradient(PPB(), logits, labels, 0) - gradient(CrossEntropy(), logits, labels, 0))
+        .abs()
+        .amax(dim=1)
+    )
     assert (moved[:4] > 1e-3).all() and moved[4] == 0
-    assert loss(PPB(), logits[:1], labels[:1], 0) == functional.cross_entropy(logits[:1], labels[:1])
-    assert torch.equal(gradient(PPB(0.0), logits, labels, 0), gradient(CrossEntropy(), logits, labels, 0))
+    assert loss(PPB(), logits[:1], labels[:1], 0) == functional.cross_entropy(
+        logits[:1], labels[:1]
+    )
+    assert torch.equal(
+        gradient(PPB(0.0), logits, labels, 0), gradient(CrossEntropy(), logits, labels, 0)
+    )

@@ -12,17 +12,17 @@ from opacus.accountants import RDPAccountant
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lib import BadInput
-from lib.data import augmentation
-from lib.data.resident import Resident
-from lib.models import Net, build
-from lib.recipe import DPSGD, Augment, CrossEntropy, Model, Schedule
-from lib.training import private
-from lib.training.defences import update_for
-from lib.training.held import holding
-from lib.training.loop import fit
-from lib.training.private import Private
-from lib.training.update import Task
+from leak_atlas import BadInput
+from leak_atlas.data import augmentation
+from leak_atlas.data.resident import Resident
+from leak_atlas.models import Net, build
+from leak_atlas.recipe import DPSGD, Augment, CrossEntropy, Model, Schedule
+from leak_atlas.training import private
+from leak_atlas.training.defences import update_for
+from leak_atlas.training.held import holding
+from leak_atlas.training.loop import fit
+from leak_atlas.training.private import Private
+from leak_atlas.training.update import Task
 from tests.training.test_plans import same
 from tests.training.test_update import MEMBERS, masks
 
@@ -43,7 +43,9 @@ def linear() -> Net:
     return Net(OrderedDict(stem=nn.Identity(), head=head))
 
 
-def private_step(net: Net, data: Resident, objective: DPSGD, schedule: Schedule = PLAIN, seed: int = 0) -> Private:
+def private_step(
+    net: Net, data: Resident, objective: DPSGD, schedule: Schedule = PLAIN, seed: int = 0
+) -> Private:
     with holding(net, {}) as hold:
         step = update_for(objective, Task(net, hold, data, MEMBERS, schedule, "fp32", seed))
     assert isinstance(step, Private)
@@ -53,7 +55,11 @@ def private_step(net: Net, data: Resident, objective: DPSGD, schedule: Schedule 
 def take(step: Private, rows: list[int], rate: float = 0.1) -> None:
     """One step on just these members."""
     still = torch.zeros(len(rows), dtype=torch.int64)
-    step.begin(0, rate, augmentation.Tables(torch.tensor(rows, dtype=torch.int64), still, still, still.bool()))
+    step.begin(
+        0,
+        rate,
+        augmentation.Tables(torch.tensor(rows, dtype=torch.int64), still, still, still.bool()),
+    )
     step(*step.batches(0)[0])
 
 
@@ -65,7 +71,9 @@ def drawn_by(step: Private) -> tuple[Tensor, ...]:
 def clipped(net: Net, data: Resident, row: int, clip: float) -> list[Tensor]:
     """One sample's gradient, scaled to a norm of at most `clip`."""
     logits = net(augmentation.plain(data, torch.tensor([row])))
-    gradients = torch.autograd.grad(functional.cross_entropy(logits, data.labels[[row]]), list(net.parameters()))
+    gradients = torch.autograd.grad(
+        functional.cross_entropy(logits, data.labels[[row]]), list(net.parameters())
+    )
     norm = math.sqrt(sum(float(gradient.square().sum()) for gradient in gradients))
     return [gradient * min(1.0, clip / norm) for gradient in gradients]
 
@@ -80,27 +88,39 @@ def test_a_step_follows_the_sum_of_clipped_gradients(
 ) -> None:
     own = {"vit": net, "linear": linear}.get(name) or build(Model(name, width=4), 1, 3, seed=0)
     rows = [3, 1, 40, 17, 5]
-    total = [sum(parts) for parts in zip(*(clipped(own, data, row, clip) for row in rows), strict=True)]
+    total = [
+        sum(parts) for parts in zip(*(clipped(own, data, row, clip) for row in rows), strict=True)
+    ]
     before = [parameter.detach().clone() for parameter in own.parameters()]
     step = private_step(own, data, DPSGD(noise=0, clip=clip))
     take(step, rows)
     for parameter, start, gradient in zip(own.parameters(), before, total, strict=True):
-        torch.testing.assert_close(parameter.detach(), start - 0.1 * gradient / (56 / 4), atol=2e-7, rtol=1e-4)
+        torch.testing.assert_close(
+            parameter.detach(), start - 0.1 * gradient / (56 / 4), atol=2e-7, rtol=1e-4
+        )
     assert int(step.position) == 5
 
 
 def test_text_has_gradients_of_its_own_too() -> None:
-    """Words that are looked up and positions that are added: each sample's gradient, and nobody's padding."""
+    """Words that are looked up and positions that are added: each sample's gradient, and nobody's
+    padding.
+    """
     net = build(Model("transformer", width=8), 20, 3, seed=0, size=6)
-    assert_gradients_of_their_own(net, torch.tensor([[3, 4, 5, 3, 0, 0], [7, 2, 0, 0, 0, 0], [1, 1, 1, 9, 9, 19]]))
+    assert_gradients_of_their_own(
+        net, torch.tensor([[3, 4, 5, 3, 0, 0], [7, 2, 0, 0, 0, 0], [1, 1, 1, 9, 9, 19]])
+    )
 
 
 @pytest.mark.parametrize("name", ["resnet10", "vgg11", "densenet121", "wrn16"])
 def test_networks_with_groupnorm_have_them_too(name: str) -> None:
-    """In float64: two channels of a group on a map of one pixel are their signs, whose float32 gradients are noise."""
+    """In float64: two channels of a group on a map of one pixel are their signs, whose float32
+    gradients are noise.
+    """
     net = build(Model(name, width=4, norm="group"), 1, 3, seed=0)
     net.to(torch.float64, memory_format=torch.contiguous_format)
-    assert_gradients_of_their_own(net, torch.randn(3, 1, 8, 8, generator=torch.Generator().manual_seed(0)).double())
+    assert_gradients_of_their_own(
+        net, torch.randn(3, 1, 8, 8, generator=torch.Generator().manual_seed(0)).double()
+    )
 
 
 def assert_gradients_of_their_own(net: Net, x: Tensor) -> None:
@@ -118,8 +138,12 @@ def assert_gradients_of_their_own(net: Net, x: Tensor) -> None:
             torch.testing.assert_close(found[name][row], gradient, atol=1e-6, rtol=1e-4)
 
 
-def test_groups_are_averaged_before_they_are_clipped(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seven members in groups of three, the last alone, whether the batch is worked off at once or in parts."""
+def test_groups_are_averaged_before_they_are_clipped(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seven members in groups of three, the last alone, whether the batch is worked off at once or
+    in parts.
+    """
     rows, clip, before = [3, 1, 40, 17, 5, 8, 22], 0.5, copy.deepcopy(net)
     expected = [torch.zeros_like(parameter) for parameter in net.parameters()]
     for start in range(0, 7, 3):
@@ -128,12 +152,17 @@ def test_groups_are_averaged_before_they_are_clipped(net: Net, data: Resident, m
         norm = math.sqrt(sum(float(part.square().sum()) for part in mean))
         for total, part in zip(expected, mean, strict=True):
             total += part * min(1.0, clip / norm)
-    for room in (private.ROOM, 4 * sum(parameter.numel() for parameter in net.parameters()) * 4):  # one group
+    # one group
+    for room in (private.ROOM, 4 * sum(parameter.numel() for parameter in net.parameters()) * 4):
         monkeypatch.setattr(private, "ROOM", room)
         own = copy.deepcopy(before)
         take(private_step(own, data, DPSGD(noise=0, clip=clip, group=3)), rows)
-        for found, start, total in zip(own.parameters(), before.parameters(), expected, strict=True):
-            torch.testing.assert_close(found.detach(), start - 0.1 * total / (56 / 4 / 3), atol=2e-7, rtol=1e-4)
+        for found, start, total in zip(
+            own.parameters(), before.parameters(), expected, strict=True
+        ):
+            torch.testing.assert_close(
+                found.detach(), start - 0.1 * total / (56 / 4 / 3), atol=2e-7, rtol=1e-4
+            )
     noisy = copy.deepcopy(before)
     take(private_step(noisy, data, DPSGD(noise=2.0, clip=0.5, group=7)), [], rate=1.0)
     pairs = zip(noisy.parameters(), before.parameters(), strict=True)
@@ -153,7 +182,9 @@ def test_one_large_gradient_moves_by_rate_times_clip_over_batch(net: Net, data: 
     assert moved == pytest.approx(0.5 * 0.01 / (56 / 4), rel=1e-3)
 
 
-def test_large_batches_are_worked_off_in_parts(net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_batches_are_worked_off_in_parts(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = fit(copy.deepcopy(net), data, MEMBERS, SHORT, DPSGD(noise=0.1), seed=1)
     numbers = sum(parameter.numel() for parameter in net.parameters())
     monkeypatch.setattr(private, "ROOM", 4 * numbers * 3)  # three samples
@@ -222,19 +253,28 @@ def test_a_seed_is_a_training(net: Net, data: Resident, optimizer: str) -> None:
     first = fit(copy.deepcopy(net), data, MEMBERS, schedule, DPSGD(), seed=1)
     torch.manual_seed(2)
     second = fit(copy.deepcopy(net), data, MEMBERS, schedule, DPSGD(), seed=1, wanted=("init", 1))
-    assert all(torch.equal(first.states["last"][name], value) for name, value in second.states["last"].items())
+    assert all(
+        torch.equal(first.states["last"][name], value)
+        for name, value in second.states["last"].items()
+    )
     assert not same(first, fit(copy.deepcopy(net), data, MEMBERS, schedule, DPSGD(), seed=2))
     assert not same(first, fit(net, data, MEMBERS, schedule, DPSGD(noise=0), seed=1))
 
 
 def test_it_learns_and_leaves_nothing_behind(net: Net, data: Resident) -> None:
     names = set(vars(net.head.fc.weight)) | set(vars(net))
-    found = fit(net, data, MEMBERS, Schedule(25, batch=14, lr=0.01, optimizer="adam"), DPSGD(0.3), seed=0)
+    found = fit(
+        net, data, MEMBERS, Schedule(25, batch=14, lr=0.01, optimizer="adam"), DPSGD(0.3), seed=0
+    )
     assert found.history["accuracy"][-1] > 0.8 > 0.6 > found.history["accuracy"][0]
     assert set(found.history) == {"loss", "accuracy", "rate", "epsilon"}
-    assert set(found.states["last"]) == set(net.state_dict()) and not any("_module" in n for n in net.state_dict())
+    assert set(found.states["last"]) == set(net.state_dict()) and not any(
+        "_module" in n for n in net.state_dict()
+    )
     assert not any(m._forward_hooks or m._backward_hooks for m in net.modules())
-    assert not hasattr(net.head.fc.weight, "grad_sample") and names <= set(vars(net.head.fc.weight)) | set(vars(net))
+    assert not hasattr(net.head.fc.weight, "grad_sample") and names <= set(
+        vars(net.head.fc.weight)
+    ) | set(vars(net))
 
 
 def test_bf16_stays_near(net: Net, data: Resident) -> None:
@@ -254,22 +294,37 @@ def test_bf16_stays_near(net: Net, data: Resident) -> None:
 def test_held_weights_keep_their_bits_under_noise(
     net: Net, data: Resident, held: str, optimizer: str, augment: Augment | None
 ) -> None:
-    mask, before = masks(net, held), {name: value.clone() for name, value in net.state_dict().items()}
-    schedule = Schedule(2, batch=16, lr=0.05, weight_decay=0.01, optimizer=optimizer, augment=augment)
+    mask, before = (
+        masks(net, held),
+        {name: value.clone() for name, value in net.state_dict().items()},
+    )
+    schedule = Schedule(
+        2, batch=16, lr=0.05, weight_decay=0.01, optimizer=optimizer, augment=augment
+    )
     after = fit(net, data, MEMBERS, schedule, DPSGD(noise=3), seed=1, held=mask).states["last"]
-    assert mask and all(torch.equal(before[name][keep], after[name][keep]) for name, keep in mask.items())
-    moved = [(before[n] != v)[~mask[n] if n in mask else ...].float().mean() for n, v in after.items()]
+    assert mask and all(
+        torch.equal(before[name][keep], after[name][keep]) for name, keep in mask.items()
+    )
+    moved = [
+        (before[n] != v)[~mask[n] if n in mask else ...].float().mean() for n, v in after.items()
+    ]
     assert np.nanmean(moved) > 0.95
 
 
 def test_held_weights_are_out_of_what_is_clipped(net: Net, data: Resident) -> None:
-    """The norm counts what may move alone: a sample's gradient there has the whole `clip` to itself."""
+    """The norm counts what may move alone: a sample's gradient there has the whole `clip` to
+    itself.
+    """
     mask = {"head.fc.weight": torch.ones(3, 8, dtype=torch.bool)}
     mask["head.fc.weight"][0] = False
-    mask |= {name: torch.ones_like(value, dtype=torch.bool) for name, value in net.state_dict().items()} | mask
+    mask |= {
+        name: torch.ones_like(value, dtype=torch.bool) for name, value in net.state_dict().items()
+    } | mask
     before = net.head.fc.weight.detach().clone()
     with holding(net, mask) as hold:
-        step = update_for(DPSGD(noise=0, clip=1e-3), Task(net, hold, data, MEMBERS, PLAIN, "fp32", 0))
+        step = update_for(
+            DPSGD(noise=0, clip=1e-3), Task(net, hold, data, MEMBERS, PLAIN, "fp32", 0)
+        )
         assert isinstance(step, Private)
         take(step, [7], rate=1.0)
     moved = net.head.fc.weight.detach() - before
@@ -282,7 +337,9 @@ def test_held_weights_are_out_of_what_is_clipped(net: Net, data: Resident) -> No
 
 @pytest.mark.parametrize("noise", [0.5, 1.0, 4.0])
 def test_epsilon_is_opacus_own(net: Net, data: Resident, noise: float) -> None:
-    found = fit(net, data, MEMBERS, SHORT, DPSGD(noise=noise, delta=1e-3), seed=0).history["epsilon"]
+    found = fit(net, data, MEMBERS, SHORT, DPSGD(noise=noise, delta=1e-3), seed=0).history[
+        "epsilon"
+    ]
     accountant = RDPAccountant()
     expected = []
     for _ in range(3):
@@ -306,7 +363,14 @@ def test_batchnorm_is_refused(data: Resident) -> None:
 
 
 def test_groupnorm_is_taken(data: Resident) -> None:
-    found = fit(build(Model("resnet10", width=4, norm="group"), 1, 3, seed=0), data, MEMBERS, SHORT, DPSGD(), seed=0)
+    found = fit(
+        build(Model("resnet10", width=4, norm="group"), 1, 3, seed=0),
+        data,
+        MEMBERS,
+        SHORT,
+        DPSGD(),
+        seed=0,
+    )
     assert all(torch.isfinite(value).all() for value in found.states["last"].values())
     assert found.history["epsilon"][-1] > 0
 
@@ -314,4 +378,9 @@ def test_groupnorm_is_taken(data: Resident) -> None:
 def test_it_is_not_recorded(net: Net, data: Resident) -> None:
     with pytest.raises(BadInput, match="one by one"):
         fit(net, data, MEMBERS, SHORT, DPSGD(), seed=0, plan="graph")
-    assert not same(*(fit(copy.deepcopy(net), data, MEMBERS, SHORT, o, seed=0) for o in (DPSGD(), CrossEntropy())))
+    assert not same(
+        *(
+            fit(copy.deepcopy(net), data, MEMBERS, SHORT, o, seed=0)
+            for o in (DPSGD(), CrossEntropy())
+        )
+    )

@@ -8,8 +8,8 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lib.recipe import Schedule
-from lib.training.schedule import optimizer, rate
+from leak_atlas.recipe import Schedule
+from leak_atlas.training.schedule import optimizer, rate
 
 
 def rates(schedule: Schedule) -> list[float]:
@@ -56,7 +56,8 @@ def test_adam_couples_the_weight_decay() -> None:
     steps = optimizer(Schedule(optimizer="adam", lr=0.1, weight_decay=0.5), [weight])
     weight.grad = torch.zeros(2)
     steps.step()
-    # A zero gradient with an L2 decay is a gradient like any other: Adam's first step is lr times its sign.
+    # A zero gradient with an L2 decay is a gradient like any other: Adam's first step is lr times
+    # its sign.
     torch.testing.assert_close(weight.detach(), torch.tensor([0.9, -1.9]), atol=1e-6, rtol=0)
 
 
@@ -66,13 +67,17 @@ def test_nesterov_needs_a_momentum() -> None:
 
 
 class Fused(TorchDispatchMode):
-    """Notes calls of fused kernels and does not make them: for tensors without values there are none."""
+    """Notes calls of fused kernels and does not make them: for tensors without values there are
+    none.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.calls: list[tuple[str, Tensor]] = []
 
-    def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, operator: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         if "_fused_" not in str(operator):
             return operator(*args, **(kwargs or {}))
         self.calls.append((str(operator), kwargs["lr"]))

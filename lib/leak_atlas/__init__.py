@@ -1,0 +1,98 @@
+"""Leak Atlas: where does membership leak?
+
+Rooms, in the order in which they may know each other, are listed in ARCHITECTURE.md.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+# torch's bundled OpenMP spins at its barriers unless told otherwise: beside any other busy process
+# a training with two threads then runs up to twenty times slower. It has to be said before torch is
+# first imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+LINE = 300  # characters of the longest message
+
+
+class BadInput(ValueError):
+    """What a user asked for cannot be done. The message is one line that says what is wrong and
+    what to do.
+
+    Every command of Leak Atlas answers it with that line and exit code 2.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(one_line(message))
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a traceback, which would hide the line below pages of our
+        own code.
+        """
+        return [told_in_a_cell(self)]
+
+
+def told_in_a_cell(error: Exception) -> str:
+    """An error as one line, with the line of the notebook's cell that asked for it."""
+    places, trace = [], error.__traceback__
+    while trace:
+        if (
+            "ipykernel" in trace.tb_frame.f_code.co_filename
+            and trace.tb_frame.f_code.co_name == "<module>"
+        ):
+            places.append(f" (line {trace.tb_lineno} of this cell)")
+        trace = trace.tb_next
+    return f"leak atlas: {one_line(error)}{places[0] if places else ''}"
+
+
+def one_line(message: object) -> str:
+    """A message as one line of at most `LINE` characters: what cannot be printed is a space, a long
+    middle is "...".
+    """
+    text = str(message)
+    if len(text) > 8 * LINE:  # it may be as large as a file
+        text = f"{text[: 4 * LINE]} {text[-4 * LINE :]}"
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    return line if len(line) <= LINE else f"{line[: LINE // 2]} ... {line[5 - LINE // 2 :]}"
+
+
+def nearest(word: str, known: "list[str] | tuple[str, ...] | set[str]") -> str:
+    """`"; did you mean 'x'?"`, or the list of what there is, to end the sentence of a BadInput."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word[:LINE], sorted(known), n=1)
+    return f"; did you mean '{close[0]}'?" if close else f"; there is: {', '.join(sorted(known))}"
+
+
+def typed(line: str) -> str:
+    """`leak_atlas.data get cifar10` as it is typed at a shell in this folder, with the Python that
+    runs this.
+    """
+    from shlex import quote
+    from shutil import which
+
+    own, here = Path(sys.executable), Path.cwd()
+    if (found := which("python")) and Path(found).parent == own.parent:
+        return f"python -m {line}"
+    return f"{quote(str(own.relative_to(here) if own.is_relative_to(here) else own))} -m {line}"
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that people use, with two significant digits: `12 s`, `3.5 minutes`, `2.1
+    days`.
+    """
+    units = (
+        (1.0, "s"),
+        (60.0, "minutes"),
+        (3600.0, "hours"),
+        (86400.0, "days"),
+        (365 * 86400.0, "years"),
+    )
+    size, unit = next((each for each in reversed(units) if seconds >= 1.5 * each[0]), units[0])
+    number = float(f"{seconds / size:.2g}")
+    return f"{number:,.0f} {unit}" if number >= 10 or unit == "s" else f"{number:.1f} {unit}"
+
+
+def reason(error: BaseException) -> str:
+    """What an error says, on one line of at most 200 characters, or its kind where it says nothing."""
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,148 @@
+"""Signals: from a model's logits to one number per sample.
+
+``logits (..., C)``; ``labels`` broadcast against ``(...)`` by numpy's rules, so logits ``(M, N, A,
+C)`` want ``labels[:, None]``. All in float64 and from logits: a probability that was rounded to 1
+has lost what separates the most confident members. Natural logarithms. `score` gives each signal
+the orientation "larger = more likely member".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from leak_atlas.audit import FloatArray
+
+# log(p) is never taken below this probability in the (modified) entropy, as in Song & Mittal's own
+# evaluation.
+LOG_FLOOR = float(np.log(1e-30))
+
+
+def _logsumexp(values: FloatArray) -> FloatArray:
+    top = values.max(axis=-1, keepdims=True)
+    return np.asarray(np.log(np.exp(values - top).sum(axis=-1)) + top[..., 0])
+
+
+def _checked(logits: ArrayLike) -> FloatArray:
+    z = np.asarray(logits, dtype=np.float64)
+    if z.ndim == 0 or z.shape[-1] < 2:
+        raise ValueError(f"logits need at least two classes on the last axis, got shape {z.shape}")
+    return z
+
+
+def _columns(z: FloatArray, labels: ArrayLike) -> np.ndarray:
+    y = np.asarray(labels)
+    if (
+        not np.issubdtype(y.dtype, np.integer)
+        or y.min(initial=0) < 0
+        or y.max(initial=0) >= z.shape[-1]
+    ):
+        raise ValueError(f"labels must be integers in 0..{z.shape[-1] - 1}")
+    return np.broadcast_to(y, z.shape[:-1])[..., None]
+
+
+def _margin(z: FloatArray, columns: np.ndarray) -> FloatArray:
+    """log p_c - log(1 - p_c) for the given column c of each row."""
+    others = z.copy()
+    np.put_along_axis(others, columns, -np.inf, axis=-1)
+    return np.take_along_axis(z, columns, axis=-1)[..., 0] - _logsumexp(others)
+
+
+def scaled_confidence(logits: ArrayLike, labels: ArrayLike, temperature: float = 1.0) -> FloatArray:
+    """log p_y - log(1 - p_y) = z_y - logsumexp of the other logits (Carlini et al. 2022, section
+    VI).
+
+    Close to normal over models; unbounded. Larger = more likely member. ValueError on fewer than
+    two classes or labels out of range.
+    """
+    z = _checked(logits)
+    return _margin(z / temperature, _columns(z, labels))
+
+
+def loss(logits: ArrayLike, labels: ArrayLike, temperature: float = 1.0) -> FloatArray:
+    """Cross entropy -log p_y in nats, exact down to 1e-300. Smaller = more likely member."""
+    return np.logaddexp(0.0, -scaled_confidence(logits, labels, temperature))
+
+
+def log_confidence(logits: ArrayLike, labels: ArrayLike, temperature: float = 1.0) -> FloatArray:
+    """log p_y, what `rmia` and `base` take. Larger = more likely member."""
+    return -loss(logits, labels, temperature)
+
+
+def confidence(logits: ArrayLike, labels: ArrayLike, temperature: float = 1.0) -> FloatArray:
+    """p_y. Larger = more likely member. Rounds to 1 above a margin of 37: rank by
+    `scaled_confidence` instead.
+    """
+    return np.asarray(special.expit(scaled_confidence(logits, labels, temperature)))
+
+
+def _log_posteriors(z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """log p and log(1 - p) of every class ``(..., C)``, with all their digits."""
+    log_p = z - _logsumexp(z)[..., None]
+    log_rest = np.log1p(-np.minimum(np.exp(log_p), 0.75))
+    # Only the top class can come close to 1, where both of these have lost their digits.
+    top = z.argmax(axis=-1)[..., None]
+    margin = _margin(z, top)[..., None]
+    np.put_along_axis(log_p, top, -np.logaddexp(0.0, -margin), axis=-1)
+    np.put_along_axis(log_rest, top, -np.logaddexp(0.0, margin), axis=-1)
+    return log_p, log_rest
+
+
+def entropy(logits: ArrayLike) -> FloatArray:
+    """-sum p log p (Song & Mittal 2021) in nats. Smaller = more likely member."""
+    log_p, _ = _log_posteriors(_checked(logits))
+    return np.asarray(-np.sum(np.exp(log_p) * np.maximum(log_p, LOG_FLOOR), axis=-1)) + 0.0
+
+
+def modified_entropy(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
+    """-(1 - p_y) log p_y - sum over the others of p_i log(1 - p_i) (Song & Mittal 2021). Smaller =
+    more likely member.
+
+    Logarithms have a floor at 1e-30, so that a certain mistake costs 2 ln 1e30 = 138.155.
+    """
+    z = _checked(logits)
+    columns = _columns(z, labels)
+    log_p, log_rest = _log_posteriors(z)
+    terms = np.exp(log_p) * np.maximum(log_rest, LOG_FLOOR)
+    rest_y, log_y = (
+        np.take_along_axis(part, columns, axis=-1) for part in (np.exp(log_rest), log_p)
+    )
+    np.put_along_axis(terms, columns, rest_y * np.maximum(log_y, LOG_FLOOR), axis=-1)
+    return -terms.sum(axis=-1) + 0.0
+
+
+def correctness(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
+    """1 where the first largest logit is the label's, else 0 (Yeom et al. 2018). Larger = more
+    likely member.
+    """
+    z = _checked(logits)
+    return (z.argmax(axis=-1) == _columns(z, labels)[..., 0]).astype(np.float64)
+
+
+def top_confidence(logits: ArrayLike) -> FloatArray:
+    """max p, whatever the label. Larger = more likely member."""
+    z = _checked(logits)
+    return confidence(z, z.argmax(axis=-1))
+
+
+SCORES: dict[str, Callable[[ArrayLike, ArrayLike], FloatArray]] = {
+    "scaled_confidence": scaled_confidence,
+    "confidence": confidence,
+    "loss": log_confidence,
+    "entropy": lambda logits, labels: -entropy(logits),
+    "modified_entropy": lambda logits, labels: -modified_entropy(logits, labels),
+    "correctness": correctness,
+    "top1": lambda logits, labels: top_confidence(logits),
+}
+
+
+def score(name: str, logits: ArrayLike, labels: ArrayLike) -> FloatArray:
+    """The named signal turned so that larger = more likely member; ValueError lists the names when
+    it is unknown.
+    """
+    if name not in SCORES:
+        raise ValueError(f"unknown signal {name!r}; known: {', '.join(sorted(SCORES))}")
+    return SCORES[name](logits, labels)

@@ -1,0 +1,54 @@
+"""Whole ROC curves, with a band."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from leak_atlas.audit.rates import FloatArray, checked, resolution, single
+from leak_atlas.audit.samples import tpr_of_sorted
+from leak_atlas.audit.targets import tpr_over
+
+__all__ = ["Roc", "roc_band"]
+
+POINTS = 60  # places on either scale
+
+
+class Roc(NamedTuple):
+    """An ROC curve at the places ``fpr (G,)``, rising from 0 to 1, each with the ends of its
+    pointwise 95 % interval.
+
+    ``resolution`` is the smallest FPR above zero that every target's non-members can show.
+    """
+
+    fpr: FloatArray
+    tpr: FloatArray
+    low: FloatArray
+    high: FloatArray
+    resolution: float
+
+
+def roc_band(scores: ArrayLike, member: ArrayLike) -> Roc:
+    """The ROC curve of one target ``(N,)``, or the mean over targets ``(T, N)`` at each FPR, with
+    pointwise intervals.
+
+    Of one target, each point is `tpr_at_fpr`: the interval is over samples, and counts the error of
+    the threshold. Of several, `tpr_over`: every target has its own threshold for an FPR, and the
+    interval is over targets. Places are even on the linear scale and, from the resolution up, on
+    the logarithmic one. Shapes and errors as `auc`.
+    """
+    rows, inside, lead = checked(scores, member)
+    if len(lead) > 1:
+        raise ValueError(f"roc_band takes scores (T, N) or (N,), not {np.shape(scores)}")
+    finest = resolution(int(np.min(rows.shape[1] - inside.sum(axis=-1))))
+    places = np.unique(np.concatenate([np.linspace(0, 1, POINTS), np.geomspace(finest, 1, POINTS)]))
+    if lead:
+        all_targets = [{"scores": rows, "member": inside}]
+        found = [tpr_over(all_targets, f) for f in places]
+    else:
+        ordered = single(scores, member)
+        found = [tpr_of_sorted(*ordered, f) for f in places]
+    value, low, high = np.array([[one.value, one.low, one.high] for one in found]).T
+    return Roc(places, value, low, high, finest)

@@ -1,0 +1,186 @@
+"""A number with its interval, and what one says of several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = ["Estimate", "largest", "least", "moderate"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its 95 % interval: what tables and claims are made of.
+
+    ``n`` counts the independent units behind the interval (models, samples); ``resolved`` is False
+    where there are too few of them for the question (one model, or an FPR below one non-member).
+    ``error`` is the standard error (NaN where the interval has none, as that of a binomial rate),
+    ``df`` its degrees of freedom (infinite: a normal law). ``moderated`` says that the error
+    borrows from a family of comparisons, see `moderate`. ``bounds`` is where the quantity lies by
+    its nature; ``parts`` are the estimates of which this is the `least`, or the `largest`.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int = 0
+    resolved: bool = True
+    error: float = math.nan
+    df: float = math.inf
+    moderated: bool = False
+    bounds: tuple[float, float] = field(default=(-math.inf, math.inf), repr=False, compare=False)
+    parts: tuple[Estimate, ...] = field(default=(), repr=False)
+    smallest: bool = True  # of them
+
+    def __format__(self, spec: str) -> str:
+        spec = spec or ".3f"
+        return f"{self.value:{spec}} [{self.low:{spec}}, {self.high:{spec}}]"
+
+    def __str__(self) -> str:
+        return format(self)
+
+    def __neg__(self) -> Estimate:
+        low, high = self.bounds
+        parts = tuple(-part for part in self.parts)
+        turned = replace(
+            self, bounds=(-high, -low), parts=parts, smallest=not (self.parts and self.smallest)
+        )
+        return replace(turned, value=-self.value, low=-self.high, high=-self.low)
+
+    def widened(self, low: float, high: float) -> Estimate:
+        """With an interval that reaches as far as a second one: of the normal law from then on, and
+        without error.
+        """
+        if self.low <= low and high <= self.high:
+            return self
+        return replace(
+            self, low=min(self.low, low), high=max(self.high, high), error=math.nan, df=math.inf
+        )
+
+    def at(self, level: float) -> Estimate:
+        """The interval at another level: each end moves as Student's would with these degrees of
+        freedom.
+
+        Exact where the interval is Student's or normal. Clopper-Pearson's, DeLong's on the logit
+        scale and joined ends move by the same factor, of the normal law: for a level above 95 % it
+        is a little too far for a skewed end that meets the range of the quantity, and right to
+        first order elsewhere.
+        """
+        from scipy import special
+
+        stretch = float(special.stdtrit(self.df, (1 + level) / 2) / special.stdtrit(self.df, 0.975))
+        low, high = (
+            self.value - (self.value - self.low) * stretch,
+            self.value + (self.high - self.value) * stretch,
+        )
+        return replace(self, low=max(low, self.bounds[0]), high=min(high, self.bounds[1]), parts=())
+
+    def p(self, border: float) -> float:
+        """Two-sided p of "the truth lies at the border"; below .05 exactly where the interval
+        leaves the border out.
+
+        Read from the end that faces the border, with `df`: Student's p where the interval is
+        Student's. Of several (`least`) the largest p, where the border lies below all of them, or
+        else Bonferroni's. NaN where nothing is resolved.
+        """
+        from scipy import special
+
+        if not self.smallest:
+            return (-self).p(-border)
+        if self.parts and self.resolved:
+            if border < self.value:
+                return max(part.p(border) for part in self.parts)
+            return min(
+                1.0,
+                len(self.parts)
+                * min((e.p(border) for e in self.parts if e.value < border), default=1.0),
+            )
+        reach = self.high - self.value if border > self.value else self.value - self.low
+        if not self.resolved or math.isnan(reach) or math.isnan(self.value):
+            return math.nan
+        away = abs(border - self.value)
+        if reach == 0 or away == 0:
+            return float(away == 0)
+        return float(2 * special.stdtr(self.df, -away / reach * special.stdtrit(self.df, 0.975)))
+
+
+def least(estimates: Iterable[Estimate]) -> Estimate:
+    """The smallest of several quantities, for claims that have to hold of all: "each is above the
+    border".
+
+    The lower end is the smallest of the lower ends, so "low > border" has at most the error of one
+    comparison (intersection-union). The upper end is the smallest upper end of intervals at 1 - .05
+    / k: "high < border", that at least one of the k lies below, would else have the error of k
+    comparisons. Raises ValueError on none.
+    """
+    every = list(estimates)
+    if not every:
+        raise ValueError("need at least one estimate")
+    lowest = min(every, key=lambda e: e.low)
+    return replace(
+        lowest,
+        value=min(e.value for e in every),
+        high=min(e.at(1 - 0.05 / len(every)).high for e in every)
+        if len(every) > 1
+        else lowest.high,
+        n=min(e.n for e in every),
+        resolved=all(e.resolved for e in every),
+        error=lowest.error if len(every) == 1 else math.nan,
+        parts=tuple(every) if len(every) > 1 else (),
+        moderated=any(e.moderated for e in every),
+    )
+
+
+def largest(estimates: Iterable[Estimate]) -> Estimate:
+    """The mirror image of `least`, for "each is below the border", and for "some is above it" by
+    its lower end.
+    """
+    return -least(-e for e in estimates)
+
+
+def moderate(family: Sequence[Estimate], expected: ArrayLike) -> list[Estimate]:
+    """The same estimates with variances that borrow from each other (Smyth 2004, as in limma).
+
+    ``family`` holds comparisons that were declared together, with standard errors from few units
+    each; ``expected`` ``(k,)`` what their squared standard errors would be from samples alone. A
+    prior of ``d0`` degrees of freedom at ``c`` times the expected is fitted to log(error^2 /
+    expected) by its first two moments, and joined with each own:
+
+        error~^2 = (d0 c expected + df error^2) / (d0 + df),    with d0 + df degrees of freedom.
+
+    Over a family 95 % of the intervals hold the truth; of the tenth whose units truly differ most,
+    83 to 90 %. Estimates without an error of their own stay as they are. ValueError where fewer
+    than three have one.
+    """
+    from scipy import optimize, special
+
+    error, df = (np.array([getattr(e, name) for e in family]) for name in ("error", "df"))
+    prior = np.asarray(expected, np.float64)
+    used = np.array([e.resolved for e in family]) & (error > 0) & (prior > 0) & np.isfinite(df)
+    if used.sum() < 3:
+        raise ValueError(
+            f"a family needs at least three comparisons with an error each, not {used.sum()}"
+        )
+    own = df[used] / 2
+    excess = np.log(error[used] ** 2 / prior[used]) - special.digamma(own) + np.log(own)
+    spread = excess.var(ddof=1) - special.polygamma(1, own).mean()
+    most = float(df[used].sum())  # the family tells no more than all its units
+    half = most / 2
+    if spread > special.polygamma(1, half):
+        half = optimize.brentq(lambda d: special.polygamma(1, d) - spread, 1e-3, half)
+    scale = np.exp(excess.mean() + special.digamma(half) - np.log(half))
+    fitted = np.sqrt((2 * half * scale * prior + df * error**2) / (2 * half + df))
+    total = np.minimum(2 * half + df, most)
+    reach = special.stdtrit(total, 0.975) * fitted
+
+    each = zip(family, used, reach.tolist(), fitted.tolist(), total.tolist(), strict=True)
+    return [
+        replace(e, low=e.value - r, high=e.value + r, error=error, df=df, moderated=True)
+        if fits
+        else e
+        for e, fits, r, error, df in each
+    ]

@@ -1,0 +1,133 @@
+"""Pictures as pixels: decoding of files, and exact reduction."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leak_atlas import BadInput, reason
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+__all__ = ["area_weights", "cropped", "fill", "fill_cropped", "opened", "resize"]
+
+BATCH = 2048  # images that are resized at once
+
+
+@contextlib.contextmanager
+def opened(file: Path) -> Iterator[Image.Image]:
+    """A picture file, of which only the head is read; BadInput with its name where it cannot be
+    read, now or later.
+
+    A picture beyond Pillow's limit of pixels is refused: it may be small as a file and fill the
+    memory when decoded.
+    """
+    from PIL import Image
+
+    try:
+        bomb = warnings.catch_warnings(action="error", category=Image.DecompressionBombWarning)
+        with bomb, Image.open(file) as image:
+            yield image
+    except BadInput:
+        raise
+    except Exception as error:  # a damaged file makes Pillow's decoders fail in many ways
+        raise BadInput(f"{file} is missing, damaged or no picture ({reason(error)})") from error
+
+
+def fill(x: np.ndarray, files: Iterable[Path]) -> None:
+    """Decodes as many pictures as `x (N, H, W, C)` holds; greyscale ones have equal channels, or C
+    is 1.
+
+    One at a time is in memory. BadInput for a picture that is missing, damaged, or of another size.
+    """
+    for place, file in enumerate(files):
+        with opened(file) as image:
+            if image.size[::-1] != x.shape[1:3]:
+                raise BadInput(
+                    f"{file} has {image.height} x {image.width} pixels, not {x.shape[1]} x {x.shape[2]}"
+                )
+            if image.mode[0] in "IF":  # Pillow would cut them off at 255
+                raise BadInput(f"{file} has pixels of more than 8 bits; convert it")
+            x[place] = np.asarray(image.convert("L" if x.shape[3] == 1 else "RGB")).reshape(
+                x.shape[1:]
+            )
+
+
+def fill_cropped(x: np.ndarray, images: Iterable[Path] | np.ndarray) -> None:
+    """Fills `x (N, S, S, C)` with picture files, or with images (N, H, W) or (N, H, W, C) uint8,
+    each `cropped` to S.
+
+    BadInput for a picture that is missing or damaged.
+    """
+    from PIL import Image
+
+    mode = "L" if x.shape[3] == 1 else "RGB"
+    for place, each in enumerate(images):
+        if isinstance(each, np.ndarray):
+            whole = Image.fromarray(each.squeeze(2) if each.shape[2:] == (1,) else each)
+        else:
+            with opened(each) as image:
+                whole = image.convert(mode)
+        x[place] = np.asarray(cropped(whole, x.shape[1])).reshape(x.shape[1:])
+
+
+def cropped(image: Image.Image, side: int) -> Image.Image:
+    """The picture with its shorter side resized to `side` (bilinear), and of that the middle,
+    `side` x `side`.
+
+    As torchvision's `Resize(side)` and `CenterCrop(side)` on Pillow's images, which evaluate most
+    models. BadInput for a picture so long that its resized form exceeds Pillow's limit of pixels.
+    """
+    from PIL import Image
+
+    shorter = min(image.size)
+    wide, tall = (int(side * each / shorter) for each in image.size)
+    if wide * tall > (Image.MAX_IMAGE_PIXELS or math.inf):
+        raise BadInput(
+            f"a picture of {image.height} x {image.width} pixels is too long to be resized to {side}"
+        )
+    left, top = round((wide - side) / 2), round((tall - side) / 2)
+    resized = image.resize((wide, tall), Image.Resampling.BILINEAR)
+    return resized.crop((left, top, left + side, top + side))
+
+
+def area_weights(side: int, pixels: int) -> np.ndarray:
+    """(pixels, side) float32 whole numbers: how much of each source pixel lies in each target
+    pixel, in 1 / pixels.
+
+    Every row sums to `side`, every column to `pixels`.
+    """
+    target, source = np.arange(pixels)[:, None] * side, np.arange(side)[None, :] * pixels
+    overlap = np.minimum(target + side, source + pixels) - np.maximum(target, source)
+    return np.clip(overlap, 0, None).astype(np.float32)
+
+
+def resize(x: np.ndarray, pixels: int) -> np.ndarray:
+    """Area average of square images (N, H, H, C) uint8 to (N, pixels, pixels, C) uint8, half
+    rounded up.
+
+    Each target pixel is the mean of the source under it, partly covered pixels counting by their
+    share. The weights are whole numbers and every sum stays below 2^24, so float32 products are
+    exact and the bytes are the same on every machine; wider images go through float64.
+    """
+    n, side, _, channels = x.shape
+    kind: Any = np.float32 if 255 * side * side < 2**24 else np.float64
+    weights = area_weights(side, pixels).astype(kind)
+    out = np.empty((n, pixels, pixels, channels), np.uint8)
+    for start in range(0, n, BATCH):
+        part = x[start : start + BATCH].transpose(0, 3, 1, 2)  # n c h w
+        wide = part.reshape(-1, side).astype(kind) @ weights.T  # n c h, w'
+        # n c w', h'
+        tall = wide.reshape(-1, side, pixels).swapaxes(1, 2).reshape(-1, side) @ weights.T
+        total = tall.reshape(len(part), channels, pixels, pixels).astype(np.int64)
+        out[start : start + BATCH] = ((2 * total + side * side) // (2 * side * side)).transpose(
+            0, 3, 2, 1
+        )
+    return out

@@ -1,0 +1,3 @@
+"""What every room stands on: paths, files, the store, digests of code, and the table of what
+computes each kind.
+"""

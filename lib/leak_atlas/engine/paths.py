@@ -1,0 +1,57 @@
+"""The only place that knows where things lie."""
+
+import os
+from pathlib import Path
+
+from leak_atlas import BadInput
+
+ROOT = Path(__file__).resolve().parents[3]
+
+NOTEBOOKS = ROOT / "notebooks"
+PARAMS = ROOT / "params"
+
+
+def outputs() -> Path:
+    """Everything that is computed lies below this folder; `LEAK_ATLAS_OUTPUTS` moves it."""
+    return _folder("LEAK_ATLAS_OUTPUTS", f"{ROOT / 'outputs'}")
+
+
+def store() -> Path:
+    """Results by content key, shared by all profiles; `LEAK_ATLAS_STORE` moves it (to a shared
+    disk, say).
+    """
+    # asked several times a step: each look at the disk counts
+    moved = "LEAK_ATLAS_STORE" in os.environ
+    return _folder("LEAK_ATLAS_STORE", "") if moved else outputs() / "store"
+
+
+def runs(profile: str) -> Path:
+    """Executed notebooks and pages of one profile."""
+    return outputs() / "runs" / profile
+
+
+def reports() -> Path:
+    """Cleaned, committed reports, a folder for each published profile."""
+    return outputs() / "reports"
+
+
+def data() -> Path:
+    """Data sets that a user brings or downloads; `LEAK_ATLAS_DATA` moves it."""
+    return _folder("LEAK_ATLAS_DATA", "~/.cache/leak-atlas")
+
+
+def told(path: Path) -> str:
+    """A path as it is typed here: from the working directory on where it lies below it."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _folder(variable: str, usual: str) -> Path:
+    """The folder that a variable names. BadInput where it is empty or cannot be a folder's name."""
+    given = os.environ.get(variable, usual)
+    if not given.strip():
+        raise BadInput(f"{variable} is set but empty: let it name a folder, or unset it")
+    try:
+        return Path(given).expanduser().resolve()
+    except (OSError, RuntimeError) as error:  # nobody's home, a circle of links
+        raise BadInput(f"{variable} cannot be '{given}': {error}") from error

@@ -1,0 +1,267 @@
+"""Content-addressed results: one folder a key, whole or absent, checked by digest when read.
+
+    <store>/<key[:2]>/<key>/arrays.safetensors    the arrays
+                           /entry.json            recipe, meta, digest of the arrays, own digest
+
+An entry is written beside its place and moved there in one rename, and leaves it in one rename, so
+that existence means completeness whatever is killed when. Two processes that compute the same key
+do the same work; the second result is thrown away whole. Every bit of both files is under a digest;
+entries that were written before there were seals are read as they are, with their arrays checked.
+What took long is on the disk before it moves. What took seconds need not be: a machine that loses
+its power may tear it, which its digests tell when it is read, and it is computed again.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from leak_atlas import BadInput, one_line
+from leak_atlas.engine import paths
+from leak_atlas.engine.files import from_json
+
+ARRAYS, ENTRY = "arrays.safetensors", "entry.json"
+START = 256  # bytes of a head that hold the key and the kind of its step
+BLANK = 64 * "0"  # stands for the seal while the seal is computed
+LONG = 30.0  # seconds of computing from which an entry is waited for until the disk has it
+TORN = (
+    FileNotFoundError,
+    IsADirectoryError,
+    NotADirectoryError,
+)  # what tells of the entry, and not of the machine
+WEEK = 7 * 86400.0  # seconds after which no other machine is still writing an entry
+
+
+class Corrupt(Exception):
+    """A stored entry does not match its digest, or cannot be read."""
+
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(one_line(f"store entry {key[:12]} is corrupt ({why})"))
+        self.key = key
+
+
+class Gone(KeyError):
+    """There is no entry of this key, or no longer: who found it corrupt has forgotten it."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+    def __str__(self) -> str:
+        return f"store entry {self.key[:12]} is gone"
+
+
+class Refused(BadInput):
+    """The disk does not take what is to be written to the store: it is full, read-only, or not
+    ours."""
+
+
+def _refused(error: OSError) -> Refused:
+    return Refused(f"cannot write to the store {paths.store()}: {error.strerror or error}")
+
+
+@dataclass(frozen=True)
+class Head:
+    """What stands in the JSON file of an entry."""
+
+    key: str
+    record: dict[str, Any]
+    meta: dict[str, Any]
+    names: list[str]  # of the arrays, in their order
+    sha256: str  # of the arrays' file
+    seal: str = ""  # SHA-256 of this text with zeros in its place
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is stored under a key."""
+
+    key: str
+    record: dict[str, Any]
+    meta: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+
+def folder(key: str) -> Path:
+    return paths.store() / key[:2] / key
+
+
+def has(key: str) -> bool:
+    return os.path.exists(f"{paths.store()}/{key[:2]}/{key}/{ENTRY}")
+
+
+def write(
+    key: str, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]
+) -> None:
+    """Stores an entry whole, or leaves nothing; what is there already stays.
+
+    Raises Refused where the store cannot be written (read-only, full).
+    """
+    if has(key):
+        return
+    blob = save({name: np.asarray(array, order="C") for name, array in arrays.items()})
+    head = {"key": key, "record": record, "meta": meta, "names": list(arrays)}
+    head |= {"sha256": hashlib.sha256(blob).hexdigest(), "seal": BLANK}
+    unsealed = json.dumps(head, indent=1)
+    seal = hashlib.sha256(unsealed.encode()).hexdigest()
+    sealed = seal.join(unsealed.rsplit(BLANK, 1)).encode()
+    _place(key, {ARRAYS: blob, ENTRY: sealed}, safe=meta.get("seconds", LONG) >= LONG)
+
+
+def _place(key: str, files: Mapping[str, bytes], safe: bool) -> None:
+    """Moves the files of an entry to their place in one rename; `safe`: they are on the disk by
+    then."""
+    partial = _aside(key)
+    try:
+        partial.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            with open(partial / name, "wb") as file:
+                file.write(content)
+                if safe:
+                    file.flush()
+                    os.fsync(file.fileno())
+        folder(key).parent.mkdir(parents=True, exist_ok=True)
+        for _ in range(2):
+            if _move(partial, folder(key)) or has(key):
+                return
+            discard(key)  # what something outside this room has left of an entry
+        raise OSError(f"{folder(key)} is in the way")
+    except OSError as error:
+        raise _refused(error) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _aside(key: str) -> Path:
+    """Where this thread, and nobody else, keeps an entry that is on its way in or out."""
+    return (
+        paths.store()
+        / ".partial"
+        / f"{key}.{socket.gethostname()}.{os.getpid()}-{threading.get_ident()}"
+    )
+
+
+def _move(source: Path, to: Path) -> bool:
+    """Whether `source` is now at `to`; False where something is there already."""
+    try:
+        source.rename(to)
+    except OSError:
+        if not to.exists():
+            raise
+        return False
+    return True
+
+
+def read(key: str) -> Entry:
+    """The entry of a key.
+
+    Raises Gone where there is none and Corrupt where it does not match its digests.
+    """
+    blob = _bytes(key, ARRAYS)
+    head = _head(key, _bytes(key, ENTRY))
+    if head.sha256 != hashlib.sha256(blob).hexdigest():
+        raise Corrupt(key, f"digest mismatch in {folder(key)}")
+    try:
+        arrays = load(blob)  # sorted by name and type; a state dict's order is that of its layers
+        ordered = {name: arrays[name] for name in head.names}
+    except (SafetensorError, KeyError) as error:
+        raise Corrupt(key, f"{error} in {folder(key)}") from error
+    return Entry(key, head.record, head.meta, ordered)
+
+
+def describe(key: str) -> dict[str, Any]:
+    """Recipe and meta without the arrays; errors as `read`."""
+    return vars(_head(key, _bytes(key, ENTRY)))
+
+
+def _bytes(key: str, name: str) -> bytes:
+    try:
+        return (folder(key) / name).read_bytes()
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and not has(
+            key
+        ):  # nor need it have been there when we first looked
+            raise Gone(key) from None
+        if isinstance(error, TORN) or error.errno == errno.EIO:
+            raise Corrupt(key, f"{type(error).__name__} in {folder(key)}") from error
+        # Too many open files, no memory, a share that is away: the entry is not to blame.
+        raise BadInput(
+            f"cannot read the store {paths.store()}: {error.strerror or error}"
+        ) from error
+
+
+def _head(key: str, text: bytes) -> Head:
+    try:
+        head: Head = from_json(text, ENTRY, Head)
+    except BadInput as error:
+        raise Corrupt(key, f"{error} in {folder(key)}") from error
+    unsealed = (
+        BLANK.encode().join(text.rsplit(head.seal.encode(errors="replace"), 1))
+        if head.seal
+        else text
+    )
+    if head.key != key or (head.seal and hashlib.sha256(unsealed).hexdigest() != head.seal):
+        raise Corrupt(key, f"digest mismatch in {folder(key) / ENTRY}")
+    return head
+
+
+def discard(key: str) -> None:
+    """Removes an entry, whole: it leaves its place in one rename. BadInput where the store cannot
+    be written."""
+    out = _aside(f"{key}-out")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        folder(key).rename(out)
+    except FileNotFoundError:
+        return
+    except OSError:  # no room for a name aside: its head goes first, so that it is never half there
+        try:
+            (folder(key) / ENTRY).unlink(missing_ok=True)
+        except OSError as error:
+            raise _refused(error) from error
+        shutil.rmtree(folder(key), ignore_errors=True)
+    shutil.rmtree(out, ignore_errors=True)
+
+
+def listing(kind: str = "") -> Iterator[str]:
+    """All keys in the store, sorted; or those of one kind of step, as the first bytes of their
+    heads say, unchecked."""
+    mark = f'"kind": {json.dumps(kind)}'.encode()
+    for head in sorted(glob(f"??/*/{ENTRY}", root_dir=paths.store())):
+        if not kind or mark in _start(head):
+            yield head.split(os.sep)[1]
+
+
+def _start(head: str) -> bytes:
+    with (
+        suppress(OSError),
+        open(paths.store() / head, "rb") as file,
+    ):  # it may be gone since we looked
+        return file.read(START)
+    return b""
+
+
+def sweep() -> None:
+    """Removes what was left unfinished: by processes of this machine that no longer live, by others
+    long ago."""
+    for place in (paths.store() / ".partial").glob("*.*.*"):
+        host, process = place.name.split(".", 1)[1].rsplit(".", 1)
+        seen = host == socket.gethostname() and Path("/proc/self").exists()
+        with suppress(OSError):  # its writer has just moved it
+            old = time.time() - place.stat().st_mtime > WEEK
+            if not Path(f"/proc/{process.split('-')[0]}").exists() if seen else old:
+                shutil.rmtree(place, ignore_errors=True)

@@ -1,0 +1,133 @@
+"""The click that trains: what is missing, what it would cost, and how it gets on, until it is done
+or cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import ipywidgets as widgets
+
+from leak_atlas import BadInput, duration, lab
+from leak_atlas.engine import digests as code
+from leak_atlas.engine import store
+from leak_atlas.explore import aside
+from leak_atlas.explore.look import AUTO, WRAP, status
+from leak_atlas.lab.plans import kinds, steps_of
+
+
+def begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+    """Does some work while a kernel answers; None where there is none, and the work was not begun."""
+    try:
+        return asyncio.get_running_loop().create_task(work)
+    except RuntimeError:
+        work.close()
+        return None
+
+
+class Offer(widgets.VBox):
+    """Says what is missing and what it would cost, and computes it on a click, aside, until it is
+    cancelled.
+
+    `steps` are all that is looked at now, one list for each asker; `done` is called after a click,
+    with what went wrong or with nothing. Where there is no kernel, all is done at once.
+    """
+
+    def __init__(self, steps: Callable[[], list[list[Any]]], done: Callable[[str], None]) -> None:
+        self._steps, self._done = steps, done
+        self._counting: asyncio.Task[None] | None = None
+        self._training: asyncio.Task[None] | None = None
+        self._aside: aside.Training | None = None
+        self.cost = widgets.HTML().add_class("leak-atlas-cost")
+        self.train = widgets.Button(button_style="primary", icon="play", layout=AUTO).add_class(
+            "leak-atlas-train"
+        )
+        self.train.on_click(self._compute)
+        self.bar = widgets.FloatProgress(max=1.0, layout={"width": "180px"})
+        self.progress = widgets.HTML().add_class("leak-atlas-progress")
+        self.cancel = widgets.Button(description="cancel", icon="stop", layout=AUTO).add_class(
+            "leak-atlas-cancel"
+        )
+        self.cancel.on_click(lambda _: self._aside and self._aside.cancel())
+        self._running = widgets.HBox([self.bar, self.progress, self.cancel], layout=WRAP)
+        self._running.layout.display = self.train.layout.display = "none"
+        super().__init__([widgets.HBox([self.train, self.cost], layout=WRAP), self._running])
+
+    def tell(self, wrong: str = "") -> None:
+        """Counts what is missing now; `wrong` says why that cannot be."""
+        if self._counting:
+            self._counting.cancel()  # what the last choice would have cost
+        self._say(aside.Cost("", wrong))
+        asked = self._steps()
+        if wrong or all(step.stored and store.has(step.key) for step in steps_of(asked)):
+            return
+        self.cost.value = status("counting what it costs ...")
+        self._counting = begin(self._count(asked))
+        if not self._counting:
+            try:
+                self._say(aside.cost(asked))
+            except BadInput as error:
+                self._say(aside.Cost("", str(error)))
+
+    async def _count(self, asked: list[list[Any]]) -> None:
+        try:
+            self._say(await aside.count(asked))
+        except BadInput as error:
+            self._say(aside.Cost("", str(error)))
+
+    def _say(self, cost: aside.Cost) -> None:
+        self.train.description, self.cost.value = cost.offer, status(cost.unless)
+        self.train.layout.display = None if cost.offer else "none"
+        self.train.disabled = bool(self._training)
+
+    def _compute(self, _: Any) -> None:
+        if self._training or self.train.disabled:
+            return
+        self.train.disabled = True
+        wrong, asked = "", self._steps()
+        try:
+            used = list(kinds(steps_of(asked)))
+            code.check_files(used)  # or the other process would read another source
+            self._training = (
+                None
+                if code.kind_in_cell(used)
+                else begin(self._follow(asked, self.train.description))
+            )
+            if self._training:
+                return
+            lab.realize(*asked)
+        except (BadInput, lab.Failed) as error:
+            wrong = str(error)
+        self._done(wrong)
+
+    async def _follow(self, asked: list[list[Any]], what: str) -> None:
+        """Shows how a training gets on; other controls can be moved meanwhile."""
+        wrong, start = "", (began := time.monotonic())
+        self.bar.value, self.cancel.disabled = 0.0, True
+        for each in (self._running, self.bar, self.cancel):
+            each.layout.display = None
+        self.progress.value = status(f"{what}: starting ...")
+        try:
+            self._aside = await asyncio.to_thread(aside.Training, asked)
+            self.cancel.disabled = False
+            async for share, done, steps in self._aside:
+                now = time.monotonic()
+                began = now if done == 0 else began  # torch is loaded before that
+                spent, pace = now - start, (now - began) / max(share, 1e-9)
+                left = f", about {duration(pace * (1 - share))} left" if 0.02 < share < 1 else ""
+                self.bar.value = share
+                self.progress.value = status(
+                    f"{what}: {done} of {steps} steps, {duration(spent)} so far{left}"
+                )
+        except lab.Failed as error:
+            wrong = str(error)
+        ended = (
+            "cancelled; what is finished is kept" if self._aside and self._aside.cancelled else ""
+        )
+        self.bar.layout.display = self.cancel.layout.display = "none"
+        self.progress.value, self._running.layout.display = status(ended), None if ended else "none"
+        self._training = self._aside = None
+        self._done(wrong)

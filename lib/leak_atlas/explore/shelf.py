@@ -1,0 +1,98 @@
+"""What is stored, as explorers read it: results, what came of an attack, the members that it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from leak_atlas import BadInput, audit, nearest
+from leak_atlas.audit import Estimate
+from leak_atlas.engine import store
+from leak_atlas.localization.disparity import Arrays
+from leak_atlas.recipe import Attack, Attacker, Population, Signals, Step
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# over the models: "accuracy" on test samples, and all of `audit.audit`
+Outcome: TypeAlias = Mapping[str, Estimate]
+Measured: TypeAlias = tuple[tuple[Signals, ...], Attack]
+LOW = (0.01, 0.001)  # false positive rates at which true positives are counted
+SURE = 0.01  # false positive rate at which members count as found
+
+
+def measured(
+    models: Population, attackers: Mapping[str, Attacker], attack: str, victims: int
+) -> Measured:
+    """The signals of the first models, and how these are attacked by the others. BadInput on an
+    unknown attack.
+    """
+    if attack not in attackers:
+        raise BadInput(
+            f"there is no attack '{attack}' to look at{nearest(attack, list(attackers))}"
+        )
+    return models.signals()[:victims], models.attack(attackers[attack], targets=victims)
+
+
+class Shelf:
+    """Stored results, each read and counted once. Nothing is computed: what is missing or damaged
+    is not there.
+    """
+
+    def __init__(self) -> None:
+        self._read, self._outcomes = dict[str, Arrays](), dict[tuple[str, ...], Outcome]()
+
+    def results(self, steps: Sequence[Step]) -> list[Arrays] | None:
+        """The arrays of each step; None where one is not there."""
+        for step in steps:
+            if step.key not in self._read:
+                if not store.has(step.key):
+                    return None
+                try:
+                    self._read[step.key] = store.read(step.key).arrays
+                except store.Corrupt:
+                    store.discard(step.key)  # so that it is computed again when it is asked for
+                    return None
+        return [self._read[step.key] for step in steps]
+
+    def outcome(self, signals: Sequence[Step], attack: Attack) -> Outcome | None:
+        """What came of the models with these `signals`; None where that is not there."""
+        key = tuple(step.key for step in (*signals, attack))
+        if key not in self._outcomes and (found := self.results([*signals, attack])):
+            accuracy = audit.over(
+                [float(each["accuracy_test"]) for each in found[:-1]], bounds=(0, 1)
+            )
+            self._outcomes[key] = audit.audit(found[-1], LOW, attack.design_effect) | {
+                "accuracy": accuracy
+            }
+        return self._outcomes.get(key)
+
+
+def members_found(attacks: Mapping[str, Arrays], fpr: float = SURE) -> pd.DataFrame:
+    """The members that each attack finds while at most a share `fpr` of a target's non-members
+    passes for one.
+
+    A row a member and target, the surest first: `attack`, `target` (its place), `index` in the data
+    set, `score`.
+    """
+    import pandas as pd
+
+    made = []
+    for name, found in attacks.items():
+        scores = np.atleast_2d(found["scores"])
+        index, member = (np.broadcast_to(found[each], scores.shape) for each in ("index", "member"))
+        for target, (own, inside, at) in enumerate(zip(scores, member, index, strict=True)):
+            hit = np.flatnonzero(inside & (own > audit.cutoff_at_fpr(own[~inside], fpr)))
+            hit = hit[np.argsort(-own[hit], kind="stable")]
+            made.append(
+                pd.DataFrame(
+                    {"attack": name, "target": target, "index": at[hit], "score": own[hit]}
+                )
+            )
+    return (
+        pd.concat(made, ignore_index=True)
+        if made
+        else pd.DataFrame(columns=["attack", "target", "index", "score"])
+    )

@@ -1,0 +1,221 @@
+"""From recipes to jobs: what is asked for, what is there, what has to be done and how long it
+takes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain
+from operator import methodcaller
+from typing import Any
+
+from leak_atlas import BadInput, duration
+from leak_atlas.engine import store
+from leak_atlas.engine.command import uninterrupted
+from leak_atlas.lab.prices import on_a_gpu, pricing, training
+from leak_atlas.recipe import At, Edit, Pair, Population, Signals, Step, Train
+
+DAY = 86_400.0  # seconds from which a preview tells what a GPU would make of it
+BUSY = 1.5  # processes for each core of this machine from which a preview says what they make of it
+
+
+def steps_of(asked: Any) -> list[Step]:
+    """All steps in nested dicts, lists, populations and pairs, each once, in order."""
+    found: dict[str, Step] = {}
+
+    def walk(item: Any) -> None:
+        if isinstance(item, Step):
+            found.setdefault(item.key, item)
+        elif isinstance(item, Mapping):
+            walk(list(item.values()))
+        elif isinstance(item, Pair):
+            walk([item.whole, item.half])
+        elif isinstance(item, list | tuple | set | Population):
+            for part in item:
+                walk(part)
+        else:
+            raise BadInput(
+                f"realize takes steps, populations and collections of them, not {item!r}"
+            )
+
+    walk(asked)
+    return list(found.values())
+
+
+def behind(
+    steps: Iterable[Step], parents: Callable[[Step], Iterable[Step]] = methodcaller("parents")
+) -> list[Step]:
+    """Some steps and all that they rest on, each once, parents first."""
+    found: dict[str, Step] = {}
+
+    def walk(step: Step) -> None:
+        if step.key not in found:
+            for parent in parents(step):
+                walk(parent)
+            found[step.key] = step
+
+    for step in steps:
+        walk(step)
+    return list(found.values())
+
+
+def kinds(steps: Iterable[Step]) -> Iterator[type]:
+    """The kinds of recipe in some steps and in all that they rest on; looked for when the first is
+    asked for."""
+    for step in behind(steps):
+        yield from map(type, step.within())
+
+
+def trainings(steps: Iterable[Step]) -> list[Train]:
+    """All trainings behind some steps, parents first."""
+    return [step for step in behind(steps) if isinstance(step, Train)]
+
+
+@dataclass
+class Job:
+    """One unit of work: a step, and for a training what is asked of its epochs."""
+
+    step: Step
+    asked: list[At] = field(default_factory=list)  # epochs whose weights are kept
+    read: list[Signals] = field(
+        default_factory=list
+    )  # read off the network as it trains; no weights are kept
+    needs: list[str] = field(default_factory=list)  # keys of jobs that come first
+    seconds: float = 0.0  # expected, on one core
+
+    @property
+    def key(self) -> str:
+        return self.step.key
+
+    @property
+    def computed(self) -> list[Step]:
+        """What takes time: an epoch's weights are there anyway."""
+        return [self.step, *self.read]
+
+    @property
+    def yields(self) -> list[Step]:
+        return [self.step, *self.asked, *self.read]
+
+
+@dataclass
+class Plan:
+    """Jobs in an order in which they can be done, and what the preview says."""
+
+    jobs: dict[str, Job]
+    models_asked: int
+    models_distinct: int
+    models_there: int
+
+    @property
+    def seconds(self) -> float:
+        """Expected core-seconds."""
+        return sum(job.seconds for job in self.jobs.values())
+
+    @property
+    def trainings(self) -> int:
+        """How many networks are to be trained."""
+        return sum(isinstance(job.step, Train) for job in self.jobs.values())
+
+    def offer(self, workers: int) -> str:
+        """What a click would do and how long it takes, in a few words; "" where nothing is
+        missing."""
+        if not self.jobs:
+            return ""
+        count, verb, noun = len(self.jobs), "compute", "step"
+        if self.trainings:
+            count, verb, noun = self.trainings, "train", "network"
+        seconds = self.seconds / max(workers, 1)
+        return f"{verb} {count:,} {noun}{'s' * (count != 1)}, about {duration(seconds)}"
+
+    def unless(self, workers: int, beside: float = 0.0) -> str:
+        """What that becomes while others keep this machine busy, or on a GPU where it takes days;
+        "" where neither."""
+        seconds = (self.seconds + beside) / max(workers, 1)
+        if seconds > DAY:  # who would wait for that, and by then others are done
+            computed = (step for job in self.jobs.values() for step in job.computed)
+            hours = max(on_a_gpu(computed) / 3600, 0.1)
+            return f"perhaps {float(f'{hours:.2g}'):,g} GPU hours (never timed)"
+        crowd = (os.getloadavg()[0] + workers) / (os.cpu_count() or 1)  # who wants each core
+        if crowd <= BUSY:
+            return ""
+        return f"{duration(seconds * crowd)} if this machine stays as busy as it is"
+
+    def preview(self, workers: int, beside: float = 0.0) -> str:
+        """What would be trained and how long it takes; `beside`: core-seconds of other work."""
+        models = (
+            f"models: {self.models_asked} asked for, {self.models_distinct} distinct, "
+            f"{self.models_there} already there"
+        )
+        seconds = (self.seconds + beside) / max(workers, 1)
+        if not self.jobs:
+            execute = f"; about {duration(seconds)} to execute" if beside else ""
+            return f"{models}, nothing to compute{execute}"
+        steps = f"{self.trainings} to train; with all that follows {len(self.jobs)} steps"
+        where = f"{workers} worker{'s' * (workers != 1)}"
+        unless = self.unless(workers, beside)
+        if unless:
+            unless = f"{'; ' if seconds > DAY else ', '}{unless}"
+        return f"{models}, {steps}, about {duration(seconds)} on {where}{unless}"
+
+
+def plan(asked: Iterable[Any]) -> Plan:
+    """The union of everything asked for, less what the store has. `asked`: one collection of steps
+    for each asker."""
+    wanted = [steps_of(each) for each in asked]
+    jobs: dict[str, Job] = {}  # a job comes after those that it needs
+
+    @cache
+    def is_there(step: Step) -> bool:
+        return step.stored and store.has(step.key)
+
+    def job(step: Step) -> Job:
+        if step.key not in jobs:
+            needs = list(dict.fromkeys(key for parent in step.parents() for key in visit(parent)))
+            jobs[step.key] = Job(step, needs=needs)
+        return jobs[step.key]
+
+    def visit(step: Step) -> list[str]:
+        """Keys of the jobs that `step` waits for, itself included."""
+        if is_there(step):
+            return []
+        if isinstance(step, Edit):
+            return [key for parent in step.parents() for key in visit(parent)]
+        if isinstance(step, At):
+            made = job(step.of)
+            made.asked += [step] if step not in made.asked else []
+        elif isinstance(step, Signals) and isinstance(step.of, At) and not is_there(step.of):
+            made = job(step.of.of)
+            made.read += [step] if step not in made.read else []
+        else:
+            made = job(step)
+        return [made.key]
+
+    for step in chain(*wanted):
+        visit(step)
+    price = pricing()
+    with uninterrupted():  # the first price imports torch
+        for one in jobs.values():
+            one.seconds = sum(map(price, one.computed))
+    models = [{step.key for step in trainings(each)} for each in wanted]
+    distinct = set().union(*models)
+    return Plan(
+        jobs=jobs,
+        models_asked=sum(map(len, models)),
+        models_distinct=len(distinct),
+        models_there=sum(key not in jobs for key in distinct),
+    )
+
+
+def absent(jobs: Iterable[Job]) -> dict[str, str]:
+    """Keys of those jobs whose data set is not on this machine, each with why and how to get it."""
+    from leak_atlas.data import readers
+
+    why = cache(readers.absent)
+    network = {
+        job.key: getattr(training(job.step) or job.step, "data", None)
+        for job in jobs
+        if job.step.place == "device"
+    }
+    return {key: why(data.name) for key, data in network.items() if data and why(data.name)}

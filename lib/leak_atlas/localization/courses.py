@@ -1,0 +1,281 @@
+"""The scores of an attack at each checkpoint of training, and jackknife intervals of measures.
+
+A `Trajectory` has the scores; `leak_atlas.localization.trajectories` measures it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leak_atlas.audit import BoolArray, Estimate, FloatArray, IntArray
+from leak_atlas.audit.targets import Scored
+from leak_atlas.recipe import Attack, Population
+
+SPLITS = 20  # random halvings of samples and networks, whose differences give an interval
+TRIES = 1000  # halvings of networks that are drawn before a single group is left out
+LEAST = 2  # groups of networks without which the scores of a sample have no spread
+ALL = slice(None)
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """The scores of an attack on n samples by J networks of one pool at E checkpoints.
+
+    `epochs (E,)`, 0 for the initialisation; `scores (E, J, n)`; `member (J, n)`; `index (n,)`, the
+    samples. `group (J,)` numbers what is independent: a complement pair, or a network alone.
+    """
+
+    epochs: IntArray
+    scores: FloatArray
+    member: BoolArray
+    index: IntArray
+    group: IntArray
+
+    def part(
+        self,
+        networks: NDArray | slice = ALL,
+        samples: NDArray | slice = ALL,
+    ) -> Trajectory:
+        """The trajectory of some networks and some samples only."""
+        return Trajectory(
+            self.epochs,
+            self.scores[:, networks][:, :, samples],
+            self.member[networks][:, samples],
+            self.index[samples],
+            self.group[networks],
+        )
+
+
+def trajectory(scored: Mapping[int, Scored], group: Sequence[int] | None = None) -> Trajectory:
+    """The trajectory of what an `Attack` has stored at each checkpoint, by epoch.
+
+    `group (J,)` numbers what is independent; without it each network is a group. Raises ValueError
+    where the checkpoints judge different samples.
+    """
+    epochs = sorted(scored)
+    first = scored[epochs[0]]
+    for one in scored.values():
+        for name in ("member", "index"):
+            if not np.array_equal(one[name], first[name]):
+                raise ValueError("checkpoints must judge the same samples of the same networks")
+    scores = np.stack([scored[epoch]["scores"] for epoch in epochs])
+    networks = range(scores.shape[1])
+    member = np.broadcast_to(first["member"], scores.shape[1:])
+    groups = np.array(networks if group is None else group)
+    return Trajectory(np.array(epochs), scores, member, first["index"], groups)
+
+
+def read(results: Any, attacks: Mapping[int, Attack]) -> Trajectory:
+    """The trajectory that `Population.course` asked for, from what `lab.realize` gave.
+
+    Groups are the pairs of the design, so that trajectories of one population's halves number them
+    alike, as `across_halves` needs it.
+    """
+    scored = {epoch: results[attack] for epoch, attack in attacks.items()}
+    targets = next(iter(attacks.values())).targets
+    return trajectory(scored, Population(targets).pairs)
+
+
+def joined_by_rank(*trajectories: Trajectory) -> Trajectory:
+    """One trajectory of the networks of several, where each network is judged at its own rates.
+
+    At each checkpoint a score becomes the share of that network's non-members with lower scores
+    (equal ones count half). So attacks are compared whose scores have different scales in each
+    network: RMIA's, and those of learned attacks, of which each trajectory may have one. Each AUC
+    is kept. Raises ValueError where epochs or samples differ.
+    """
+    first = trajectories[0]
+    scores, groups, used = [], [], 0
+    for one in trajectories:
+        alike = np.array_equal(one.epochs, first.epochs), np.array_equal(one.index, first.index)
+        if not all(alike):
+            raise ValueError("trajectories are joined at the same checkpoints, on the same samples")
+        _, group = np.unique(one.group, return_inverse=True)
+        groups.append(used + group)
+        used += group.max() + 1
+        scores.append(_shares_below(one))
+    return Trajectory(
+        first.epochs,
+        np.concatenate(scores, axis=1),
+        np.concatenate([one.member for one in trajectories]),
+        first.index,
+        np.concatenate(groups),
+    )
+
+
+def _shares_below(one: Trajectory) -> FloatArray:
+    """`(E, J, n)`."""
+    shares = np.empty(one.scores.shape)
+    for epoch, network in np.ndindex(shares.shape[:2]):
+        scores = one.scores[epoch, network]
+        outside = np.sort(scores[~one.member[network]])
+        below = np.searchsorted(outside, scores, "left")
+        not_above = np.searchsorted(outside, scores, "right")
+        shares[epoch, network] = (below + not_above) / (2 * len(outside))
+    return shares
+
+
+def permuted_membership(one: Trajectory, seed: int = 0) -> Trajectory:
+    """A permutation null: each sample has another one's membership, the same one in all networks.
+
+    For attacks that do not know who trained on the sample that they judge. What a learned attack
+    learns from permuted membership (`Attack.dealt`) is no such null.
+    """
+    order = np.random.default_rng(seed).permutation(len(one.index))
+    return replace(one, member=one.member[:, order])
+
+
+def exchanged_scores(one: Trajectory, seed: int = 0) -> Trajectory:
+    """The trajectory as if no sample differed from another: each network's scores are permuted.
+
+    Members' scores among its members and others' among the others, at all checkpoints alike, so
+    that the centre of mass and how long decisions last are kept.
+    """
+    rng = np.random.default_rng(seed)
+    # Orders of each network's samples `(J, n)`: non-members first, each side at random.
+    first, second = rng.random((2, *one.member.shape))
+    new = np.argsort(one.member + 0.5 * first, axis=1)
+    old = np.argsort(one.member + 0.5 * second, axis=1)
+    scores = np.empty_like(one.scores)
+    for network in range(len(one.member)):
+        given = one.scores[:, network, old[network]]
+        scores[:, network, new[network]] = given
+    return replace(one, scores=scores)
+
+
+def mean_scores(one: Trajectory) -> FloatArray:
+    """The mean score of members, and of non-members, at each checkpoint, `(2, E)`.
+
+    With `Threshold("correctness", by_class=False)`, whose scores are 1 where a network is right,
+    these are accuracies.
+    """
+    sides = one.member, ~one.member
+    return np.array([one.scores[:, side].mean(axis=1) for side in sides])
+
+
+def generalisation_gaps(right: Trajectory) -> FloatArray:
+    """Mean score of members minus that of non-members, `(E,)`; see `mean_scores`."""
+    inside, outside = mean_scores(right)
+    return inside - outside
+
+
+def generalisation_gaps_by_network(right: Trajectory) -> dict[int, FloatArray]:
+    """The `generalisation_gaps` of each network, `(J,)` by epoch."""
+    networks = range(len(right.group))
+    gaps = [generalisation_gaps(right.part(np.array([network]))) for network in networks]
+    return dict(zip(right.epochs.tolist(), np.transpose(gaps), strict=True))
+
+
+# --- intervals ----------------------------------------------------------------------------------
+
+
+@overload
+def jackknife(measure: Callable[..., float], *trajectories: Trajectory) -> Estimate: ...
+
+
+@overload
+def jackknife(measure: Callable[..., FloatArray], *trajectories: Trajectory) -> list[Estimate]: ...
+
+
+def jackknife(
+    measure: Callable[..., Any],
+    *trajectories: Trajectory,
+) -> Estimate | list[Estimate]:
+    """`measure(*trajectories)`, a number or several `(k,)`, with Student's intervals (`interval`).
+
+    Attacks are not computed again without a group. The trajectories may be of one population or of
+    independent ones. Raises ValueError where they have different numbers of groups, or a single
+    one.
+    """
+    numbers = [np.unique(one.group, return_inverse=True)[1] for one in trajectories]
+    counts = {int(number.max()) + 1 for number in numbers}
+    if len(counts) != 1 or counts == {1}:
+        raise ValueError("a jackknife needs two groups of networks or more, as many in each course")
+
+    def measured(left_out: IntArray, half: Half | None) -> Any:
+        parts = []
+        for one, number in zip(trajectories, numbers, strict=True):
+            parts.append(one.part(~np.isin(number, left_out), samples_of(half, one)))
+        return measure(*parts)
+
+    return interval(measured, [np.arange(counts.pop())])
+
+
+Half = tuple[int, int]  # the number of a halving of the samples, and which of its two halves
+
+
+def samples_of(half: Half | None, one: Trajectory) -> BoolArray:
+    """The samples `(n,)` of a trajectory that lie in a random half; None: all of them."""
+    n = len(one.index)
+    if half is None:
+        return np.ones(n, bool)
+    halving, side = half
+    first = np.random.default_rng(halving).permutation(n) < n // 2
+    return ~first if side else first
+
+
+def halves_of_networks(sets: Sequence[IntArray], halving: int) -> tuple[IntArray, IntArray]:
+    """Two random halves of the groups of networks, each to be left out in its turn.
+
+    At most one group is in neither. `sets` are the groups that are measured together. Two of each
+    set stay; where that is impossible, a single group is left out.
+    """
+    groups = len(np.unique(np.concatenate(sets)))
+    rng = np.random.default_rng(halving)
+    for _ in range(TRIES):
+        order = rng.permutation(groups)
+        both = order[: groups // 2], order[-(groups // 2) :]
+        staying = [(~np.isin(own, left_out)).sum() for own in sets for left_out in both]
+        if min(staying) >= LEAST:
+            return both
+    return order[:1], order[1:2]
+
+
+def interval(measured: Callable[[IntArray, Half | None], Any], sets: Sequence[IntArray]) -> Any:
+    """Estimates of a number, or of several `(k,)`, over other networks and other samples.
+
+    `measured(left_out, half)` measures without some groups of networks, on a half of the samples;
+    None: on all. `sets` are the groups that it measures together, numbered from 0.
+
+    Networks and samples are crossed: each network answers about each sample. Given the networks,
+    samples are independent. So the difference between two halves of the samples has the error of
+    other samples, and of what a network has with a sample. What is missing is what networks do to
+    all samples alike. By that alone, one half of the networks differs from the other in both halves
+    of the samples: the covariance of these two differences is the variance of the networks, and is
+    at least 0. Two errors by leaving out a little would count twice what networks and samples
+    share. Where a sample is flagged or not, a single group less also flips more samples, for its
+    size, than other networks would.
+    """
+    from scipy import special
+
+    groups = len(np.unique(np.concatenate(sets)))
+    nobody = np.arange(0)
+    whole = measured(nobody, None)
+    squares, products = [], []
+    for halving in range(SPLITS):
+        halves: tuple[Half, Half] = (halving, 0), (halving, 1)
+        one, other = (np.asarray(measured(nobody, half), float) for half in halves)
+        squares.append((one - other) ** 2 / 4)
+        first, second = halves_of_networks(sets, halving)
+        moved = [np.subtract(measured(first, half), measured(second, half)) for half in halves]
+        size = len(first)
+        products.append(moved[0] * moved[1] * (groups - size) ** 2 / (2 * size * groups))
+    by_samples = np.atleast_1d(np.mean(squares, axis=0))
+    by_networks = np.atleast_1d(np.maximum(np.mean(products, axis=0), 0))
+
+    variance = by_samples + by_networks
+    with np.errstate(invalid="ignore", divide="ignore"):
+        df = variance**2 / (by_samples**2 / SPLITS + by_networks**2 / (groups - 1))
+    df = np.where(variance > 0, df, groups - 1)
+    error = np.sqrt(variance)
+    reach = special.stdtrit(df, 0.975) * error
+    rows = zip(
+        np.atleast_1d(whole).tolist(), reach.tolist(), error.tolist(), df.tolist(), strict=True
+    )
+    estimates = [Estimate(v, v - r, v + r, groups, error=e, df=d) for v, r, e, d in rows]
+    return estimates if np.ndim(whole) else estimates[0]

@@ -1,0 +1,396 @@
+"""Which stage's feature distances tell D_h2 from D_h1: two-sided statistics with their intervals.
+
+PPTP's probe (section 3.2) compares M_all, trained on the whole pool, with M_h1, trained on a half
+of it. ``seen (n,)`` is True on D_h1 (seen by both models) and False on D_h2 (seen by M_all only); a
+``distance (P, n)`` holds one value for each of P parts of the network and each sample. Everywhere
+
+    AUC = P(distance of a D_h2 sample > distance of a D_h1 sample),
+
+0.5 where the part does not distinguish the halves. Either side of 0.5 is disparity: features of
+unseen samples have another direction (which increases the distance) *and* are shorter (which
+decreases it), so the paper's Euclidean distance may go either way, or cancel.
+
+The independent unit is the pair of models: each has its own seed and its own half of the pool.
+Intervals are about new seeds and new halves of this pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from leak_atlas import BadInput, audit, nearest
+from leak_atlas.audit import BoolArray, Estimate, FloatArray
+from leak_atlas.localization import Arrays
+
+Values = Sequence[NDArray]  # an array for each pair of models
+Halved = tuple[Values, Values]  # distances and seen of each pair: what `read` returns
+
+MEASURES = "euclidean", "direction", "length", "length difference", "aligned"
+
+
+def measured(results: Sequence[Arrays], measure: str = "euclidean") -> list[NDArray]:
+    """The values `(P, n)` of a measure in each result of a `Distance` step, for samples that a saw.
+
+    `measure` is one of `MEASURES`. "length" is the feature norm in M_h1, "length difference" the
+    norm in M_all minus that in M_h1; "aligned" is of a `Similarity` step. Raises BadInput on an
+    unknown measure.
+    """
+    if measure not in MEASURES:
+        raise BadInput(f"no measure '{measure}'{nearest(measure, list(MEASURES))}")
+    return [_values(result, measure)[:, result["seen_a"]] for result in results]
+
+
+def _values(result: Arrays, measure: str) -> NDArray:
+    if measure == "length":
+        return result["length_b"]
+    if measure == "length difference":
+        return result["length_a"].astype(np.float64) - result["length_b"]
+    return result[measure]
+
+
+def read(
+    results: Sequence[Arrays], measure: str = "euclidean"
+) -> tuple[list[NDArray], list[BoolArray]]:
+    """Distances and halves, as `profile` takes them, from one result for each pair of models.
+
+    See `measured`. Raises BadInput where all samples or none were seen by both models.
+    """
+    halves = [result["seen_b"][result["seen_a"]] for result in results]
+    for seen in halves:
+        if seen.all() or not seen.any():
+            raise BadInput(
+                "a disparity needs samples that both models saw "
+                "and samples that only the first one saw"
+            )
+    return measured(results, measure), halves
+
+
+# --- AUC of each part ---------------------------------------------------------------------------
+
+
+def areas(distances: Values, seen: Values) -> FloatArray:
+    """AUC of every pair and part, ``(pairs, P)``."""
+    return _each_pair(audit.auc, distances, seen)
+
+
+def _covariance(distances: Values, seen: Values) -> FloatArray:
+    """DeLong's covariance over samples of the parts' AUCs, in every pair: ``(pairs, P, P)``."""
+    return _each_pair(audit.delong, distances, seen)
+
+
+def _each_pair(
+    statistic: Callable[..., FloatArray],
+    distances: Values,
+    seen: Values,
+) -> FloatArray:
+    """A statistic of each pair's distances ``(P, n)``, where D_h2 are the positives."""
+    pairs = zip(distances, seen, strict=True)
+    return np.stack([statistic(distance, ~half) for distance, half in pairs])
+
+
+def _variances(distances: Values, seen: Values) -> FloatArray:
+    """The diagonals of `_covariance`, ``(pairs, P)``."""
+    return np.diagonal(_covariance(distances, seen), axis1=1, axis2=2)
+
+
+def _estimate(
+    units: FloatArray,
+    variances: FloatArray,
+    bounds: tuple[float, float],
+    level: float = 0.95,
+) -> Estimate:
+    """Mean of units ``(m,)`` with the wider of two intervals.
+
+    Student's over the units is right when the units are many. With three, their spread is sometimes
+    far too small by chance; but it cannot truly be smaller than what the finite samples in each
+    unit cause, ``variances (m,)``. So the interval is never narrower than the mean of m such units
+    can be.
+    """
+    over_units = audit.over(units, level, bounds)
+    error = float(np.sqrt(np.mean(variances) / len(units)))
+    reach = float(special.ndtri((1 + level) / 2)) * error
+    if over_units.n > 1:
+        reach_over_units = special.stdtrit(over_units.df, (1 + level) / 2) * over_units.error
+        if reach_over_units >= reach:
+            return over_units
+    low = max(over_units.value - reach, bounds[0])
+    high = min(over_units.value + reach, bounds[1])
+    return replace(over_units, low=low, high=high, error=error, df=np.inf)
+
+
+def _auc_estimates(aucs: FloatArray, variances: FloatArray) -> list[Estimate]:
+    """Of each part, from AUCs and their variances over samples, both ``(units, P)``."""
+    parts = zip(aucs.T, variances.T, strict=True)
+    return [_estimate(auc, variance, (0.0, 1.0)) for auc, variance in parts]
+
+
+def profile(distances: Values, seen: Values) -> list[Estimate]:
+    """AUC of each part over several pairs of models.
+
+    ``distances`` holds one ``(P, n)`` for each pair, ``seen`` its Boolean ``(n,)``; see `read`.
+    Each interval is the wider of Student's over the pairs and DeLong's over the samples divided by
+    the root of the number of pairs: it covers 0.5 in at least 95 % of all nulls, however few the
+    pairs (tested by simulation). ``n`` counts pairs. A single pair has the interval over samples,
+    which does not cover what another seed would give, and is not ``resolved``.
+    """
+    return _auc_estimates(areas(distances, seen), _variances(distances, seen))
+
+
+def floor(distances: Values, halves: Values) -> list[Estimate]:
+    """The control of `profile`: AUC between the halves of distances between two seeds on equal
+    data.
+
+    ``distances`` holds one ``(P, n)`` for each couple of seeds, ``halves`` one ``(n,)`` for each
+    half of the probe. No model here saw any of the halves alone, so every true AUC is 0.5. Each
+    half is compared on every couple. The halves are drawn independently, the couples share models
+    and hard samples: so the halves are the units (``n``), and the couples of one half count as one.
+    """
+    aucs, variances = [], []
+    for half in halves:
+        seen = [half] * len(distances)
+        errors = np.sqrt(_variances(distances, seen))
+        aucs.append(areas(distances, seen).mean(axis=0))
+        variances.append(errors.mean(axis=0) ** 2)
+    return _auc_estimates(np.stack(aucs), np.stack(variances))
+
+
+# --- comparison of parts and of settings --------------------------------------------------------
+
+
+def strength(auc: Estimate) -> Estimate:
+    """How far an AUC is from 0.5, on either side; its interval contains 0 where the AUC's has 0.5.
+
+    The value is a little above the truth where the truth is 0, since it cannot be negative.
+    """
+    ends = abs(auc.low - 0.5), abs(auc.high - 0.5)
+    low, high = min(ends), max(ends)
+    if auc.low <= 0.5 <= auc.high:
+        low = 0.0
+    value = abs(auc.value - 0.5)
+    return replace(auc, value=value, low=low, high=high, error=np.nan, bounds=(0.0, 0.5))
+
+
+def _strengths(distances: Values, seen: Values) -> tuple[FloatArray, FloatArray]:
+    """Strength of every pair and part, `(pairs, P)`, and the sign of each part's AUC minus 0.5.
+
+    The sign, `(P,)`, is that of the part's mean AUC, so a part whose AUC scatters around 0.5 gets
+    no strength from the scatter of single pairs.
+    """
+    excess = areas(distances, seen) - 0.5
+    signs = np.where(excess.mean(axis=0) < 0, -1.0, 1.0)
+    return excess * signs, signs
+
+
+def contrast(
+    distances: Values,
+    seen: Values,
+    target: int,
+    others: Sequence[int],
+) -> Estimate:
+    """Strength of part `target` minus the largest strength among `others`, paired over pairs.
+
+    Parts are positions in ``P``. The largest of several
+    strengths is compared by an intersection-union test: the target is compared with *each* other
+    part, and the lowest of the lower ends is given, so "low > 0" has at most the error of a single
+    comparison, whatever the number of others. The upper end is valid for the largest part whichever
+    it is, hence its correction for their number. Raises ValueError without others.
+    """
+    if not others:
+        raise ValueError("a contrast needs at least one other part")
+    strengths, signs = _strengths(distances, seen)
+    covariance = _covariance(distances, seen) * np.outer(signs, signs)
+    variance = np.diagonal(covariance, axis1=1, axis2=2)
+    comparisons, upper_ends = [], []
+    for other in others:
+        gap = strengths[:, target] - strengths[:, other]
+        both = variance[:, target] + variance[:, other]
+        variances = both - 2 * covariance[:, target, other]
+        comparisons.append(_estimate(gap, variances, (-0.5, 0.5)))
+        level = 1 - 0.05 / len(others)
+        corrected = _estimate(gap, variances, (-0.5, 0.5), level)
+        upper_ends.append(corrected.high)
+    return replace(audit.least(comparisons), high=min(upper_ends))
+
+
+def setting_difference(
+    first: Halved,
+    second: Halved,
+    part: int,
+) -> Estimate:
+    """Strength of one part in the first setting minus that in the second, paired over the pairs.
+
+    A setting is what `read` returns: the same pairs under another measure, or pairs with the same
+    seeds and halves trained in another way. Where both have the same halves, they are paired over
+    the samples too. Raises ValueError where the numbers of pairs differ.
+    """
+    one, one_signs = _strengths(*first)
+    two, two_signs = _strengths(*second)
+    if len(one) != len(two):
+        raise ValueError(
+            f"settings are compared pair by pair, and there are {len(one)} and {len(two)}"
+        )
+    variances = []
+    for a, seen_a, b, seen_b in zip(*first, *second, strict=True):
+        signed_a = one_signs[part] * a[part]
+        signed_b = two_signs[part] * b[part]
+        variances.append(audit.delong_difference(signed_a, signed_b, ~seen_a, ~seen_b))
+    gap = one[:, part] - two[:, part]
+    return _estimate(gap, np.array(variances), (-0.5, 0.5))
+
+
+def onset(
+    aucs: Sequence[Estimate],
+    control: Sequence[Estimate] | None,
+    parts: Sequence[str],
+    margin: float = 0.02,
+) -> str | None:
+    """The first stage or block, in order of depth, that distinguishes the halves; None: none does.
+
+    The rule: the interval of its AUC lies wholly above 0.5 + margin or wholly below 0.5 - margin,
+    and does not meet the interval of the same part in `control` (the `floor`; None: no control was
+    run). `aucs`, `control` and `parts` (their names) have the same order; stem and head are never
+    an onset.
+    """
+    for i, (name, auc) in enumerate(zip(parts, aucs, strict=True)):
+        apart = auc.low > 0.5 + margin or auc.high < 0.5 - margin
+        beyond = control is None or not _meet(auc, control[i])
+        if name.startswith("stage") and apart and beyond:
+            return name
+    return None
+
+
+def _meet(one: Estimate, other: Estimate) -> bool:
+    """Whether two intervals have a number in common."""
+    return one.low <= other.high and other.low <= one.high
+
+
+def survey(
+    results: Any,
+    distances: Mapping[Any, Sequence[Any]],
+    floors: Mapping[Any, Sequence[Any]],
+    measures: Iterable[str],
+    parts: Sequence[str],
+    margin: float = 0.02,
+) -> tuple[dict, dict, dict, dict]:
+    """`read`, `profile`, `floor` and `onset` of each setting by each measure.
+
+    `distances` and `floors` hold each setting's `Distance` steps, one for each pair, of which
+    `results[step]` has the arrays; `parts` are their parts' names. Returns four dicts keyed
+    (setting, measure); an onset is "none" where no part distinguishes the halves.
+    """
+    halved, profiles, controls, onsets = {}, {}, {}, {}
+    for setting, measure in product(distances, measures):
+        key = setting, measure
+        halved[key] = read([results[step] for step in distances[setting]], measure)
+        couples = measured([results[step] for step in floors[setting]], measure)
+        profiles[key] = profile(*halved[key])
+        controls[key] = floor(couples, halved[key][1])
+        first = onset(profiles[key], controls[key], parts, margin)
+        onsets[key] = first or "none"
+    return halved, profiles, controls, onsets
+
+
+# --- up to a rotation ---------------------------------------------------------------------------
+
+
+def cka(result: Arrays, seen: bool = True) -> list[Estimate]:
+    """Debiased linear CKA of each part, from one result of a `Similarity` step.
+
+    Over the samples that both models saw, or (`seen` False) those that only the first one saw. 1
+    for features that are equal up to a rotation and a scale, 0 in the mean for unrelated ones, so
+    that it may be negative. The estimate is a ratio of sums of unbiased HSIC over blocks of
+    samples; its interval is Student's over the delete-one jackknife of the blocks (``n``): what
+    other samples would have given for these two models. Raises BadInput where no sample is of that
+    group, or a part's features are constant.
+    """
+    terms = result["hsic"][:, result["block_seen"] == seen]  # (P, blocks, 3), float64
+    blocks = terms.shape[1]
+    if not blocks:
+        raise BadInput(
+            f"no sample was {'seen by both models' if seen else 'seen by the first model only'}"
+        )
+    total = terms.sum(axis=1, keepdims=True)
+    if (total[..., 1:] <= 0).any():
+        raise BadInput("features of a part do not vary over the samples: they have no CKA")
+    values = _cka_ratio(total)
+    # Pseudo-values give the interval its width; their mean would remove a bias of order 1 / blocks
+    # at the price of noise.
+    pseudo = blocks * values - (blocks - 1) * _cka_ratio(total - terms)  # (P, blocks)
+    estimates = []
+    for value, pseudo_values in zip(values[:, 0].tolist(), pseudo, strict=True):
+        spread = audit.over(pseudo_values)
+        reach = (spread.high - spread.low) / 2
+        high = min(1.0, value + reach)
+        estimates.append(replace(spread, value=value, low=value - reach, high=high))
+    return estimates
+
+
+def _cka_ratio(sums: FloatArray) -> FloatArray:
+    """CKA from sums ``(..., 3)`` of HSIC between the two models and of each with itself."""
+    product = sums[..., 1] * sums[..., 2]
+    positive = np.maximum(product, np.finfo(float).tiny)
+    return sums[..., 0] / np.sqrt(positive)
+
+
+# --- direction or length ------------------------------------------------------------------------
+
+
+def gap_shares(
+    direction: NDArray,
+    length_a: NDArray,
+    length_b: NDArray,
+    seen: BoolArray,
+) -> dict[str, FloatArray]:
+    """Which effect causes the gap in mean squared distance between D_h2 and D_h1: four shares
+    ``(P,)``.
+
+    By the law of cosines, with lengths and distance over root d and direction = 1 - cosine, of
+    every sample ``euclidean**2 == (length_a - length_b)**2 + 2 * length_a * length_b * direction``.
+    All shares are relative to the mean squared distance of the whole pool, and sum to the relative
+    gap:
+
+    - ``length``: the lengths in the two models differ more on D_h2;
+    - ``scale``: features on D_h2 are shorter or longer, so the same angle spans more or less;
+    - ``direction``: the angle itself is wider;
+    - ``joint``: angle and scale are more correlated in one half than in the other.
+
+    The last three split the gap of the second term, scale times angle, at the mean of both halves
+    (Kitagawa 1955), so no order of the effects has to be chosen.
+    """
+    arrays = direction, length_a, length_b
+    angle, a, b = (array.astype(np.float64) for array in arrays)  # (P, n) each
+    scale = 2 * a * b
+    length_term = (a - b) ** 2
+    angle_term = scale * angle
+
+    def means(term: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Over D_h2 and over D_h1, `(P,)` each."""
+        return term[:, ~seen].mean(axis=1), term[:, seen].mean(axis=1)
+
+    def gap(term: FloatArray) -> FloatArray:
+        new, old = means(term)
+        return new - old
+
+    def middle(term: FloatArray) -> FloatArray:
+        new, old = means(term)
+        return (new + old) / 2
+
+    by_scale = gap(scale) * middle(angle)
+    by_direction = gap(angle) * middle(scale)
+    gaps = {
+        "length": gap(length_term),
+        "scale": by_scale,
+        "direction": by_direction,
+        "joint": gap(angle_term) - by_scale - by_direction,
+    }
+    whole = (length_term + angle_term).mean(axis=1)
+    # Where no part of the pool is at any distance, all shares are 0.
+    whole = np.where(whole > 0, whole, np.inf)
+    return {name: value / whole for name, value in gaps.items()}

@@ -1,0 +1,105 @@
+"""How differently a network behaves on members and on non-members (SAMIA, section 4.1).
+
+Reads stored results.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from leak_atlas.attacks.signals import confidence, correctness
+from leak_atlas.audit import FloatArray, IntArray
+from leak_atlas.data.designs import Role
+from leak_atlas.localization import Arrays
+
+GAPS = ("confidence", "sensitivity", "generalisation")
+
+
+def behaviour(signals: Arrays, sensitivity: Arrays) -> dict[str, FloatArray]:
+    """Read off how a state behaves on its n members and non-members.
+
+    `signals` and `sensitivity` are what `Signals` and `Sensitivity` of the state have stored; the
+    two steps need not know the same other samples.
+
+    Returns arrays `(n,)`: `confidence` and `sensitivity` of the true class, `generalisation` (1
+    where the network is right), `member` and `label`.
+    """
+    pool = np.isin(signals["role"], (Role.MEMBER, Role.NONMEMBER))
+    logits = signals["logits"][pool]
+    label = signals["labels"][pool]
+    place = np.searchsorted(sensitivity["index"], signals["index"][pool])
+    return {
+        "confidence": confidence(logits, label),
+        "sensitivity": sensitivity["sensitivity"][place, label].astype(np.float64),
+        "generalisation": correctness(logits, label),
+        "member": signals["role"][pool] == Role.MEMBER,
+        "label": label,
+    }
+
+
+def gap(values: ArrayLike, member: ArrayLike) -> float:
+    """Mean of `values (n,)` over members minus mean over non-members (eq. 3, 4).
+
+    NaN where there are no members or no non-members.
+    """
+    numbers = np.asarray(values, np.float64)
+    inside = np.asarray(member, bool)
+    if inside.all() or not inside.any():
+        return float("nan")
+    return float(numbers[inside].mean() - numbers[~inside].mean())
+
+
+def gap_at_accuracy(
+    values: ArrayLike,
+    member: ArrayLike,
+    right: ArrayLike,
+    accuracy: float,
+) -> float:
+    """The `gap` that a network would have at another test accuracy (ours).
+
+    Non-members are weighted so that a share `accuracy` of them is `right (n,)`. The plain `gap`
+    where all or none of them are right.
+    """
+    numbers = np.asarray(values, np.float64)
+    inside = np.asarray(member, bool)
+    outside_right = np.asarray(right, bool)[~inside]
+    if inside.all() or not inside.any() or outside_right.all() or not outside_right.any():
+        return gap(numbers, inside)
+    share = outside_right.mean()
+    weights = np.where(outside_right, accuracy / share, (1 - accuracy) / (1 - share))
+    mean_outside = np.average(numbers[~inside], weights=weights)
+    return float(numbers[inside].mean() - mean_outside)
+
+
+def gap_by_class(
+    values: ArrayLike,
+    member: ArrayLike,
+    label: ArrayLike,
+    classes: int,
+) -> FloatArray:
+    """The `gap` within each class, `(classes,)`."""
+    numbers = np.asarray(values)
+    inside = np.asarray(member)
+    labels = np.asarray(label)
+    gaps = np.empty(classes)
+    for number in range(classes):
+        own = labels == number
+        gaps[number] = gap(numbers[own], inside[own])
+    return gaps
+
+
+def permuted_labels(
+    label: ArrayLike,
+    member: ArrayLike,
+    rng: np.random.Generator,
+) -> IntArray:
+    """Class labels `(n,)`, permuted among members and among non-members.
+
+    The chance level of `gap_by_class`: each side keeps its numbers of samples of each class.
+    """
+    permuted = np.array(label)
+    inside = np.asarray(member, bool)
+    for side in (inside, ~inside):
+        permuted[side] = rng.permutation(permuted[side])
+    return permuted

@@ -1,0 +1,130 @@
+"""How hard a sample is to one network: how far it would move the weights, and how deep it is
+decided.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.func import functional_call, grad, vmap
+from torch.nn import functional
+
+from leak_atlas.audit import FloatArray, IntArray
+from leak_atlas.data import augmentation
+from leak_atlas.data.designs import Role
+from leak_atlas.data.resident import Resident
+from leak_atlas.engine.compute import Arrays, Of, compute, text
+from leak_atlas.localization.difficulty import settled
+from leak_atlas.localization.layers import features
+from leak_atlas.models import Net, Own
+from leak_atlas.recipe import GradientNorm, PredictionDepth
+from leak_atlas.training.update import float32
+
+SAMPLES = 32  # whose gradients are in memory at once, at most
+NUMBERS = 2**26  # of which these gradients have, at most
+PLACES = 4  # of a map, in height and in width, that features keep
+
+
+def gradient_norms(
+    net: Net,
+    data: Resident,
+    index: Tensor,
+) -> FloatArray:
+    """Norm of the gradient of each sample's cross-entropy with respect to all parameters, `(n,)`.
+
+    Of plain images `index (n,)`, with the network in evaluation mode (see `GradientNorm`).
+    Gradients are float32, the sum of their squares float64.
+    """
+    parameters = {name: value.detach() for name, value in net.named_parameters()}
+    buffers = dict(net.named_buffers())
+    # functional_call looks modules up as attributes: of a user's network it has to ask the user's
+    # own module.
+    called = net.module if isinstance(net, Own) else net
+
+    def loss(parameters: dict[str, Tensor], image: Tensor, label: Tensor) -> Tensor:
+        one = image[None]
+        if isinstance(net, Own):
+            one = one.clone(memory_format=torch.contiguous_format)
+        logits = functional_call(called, (parameters, buffers), (one,))
+        return functional.cross_entropy(logits, label[None])
+
+    def norm(image: Tensor, label: Tensor) -> Tensor:
+        gradients = grad(loss)(parameters, image, label).values()
+        squares = [gradient.square().sum(dtype=torch.float64) for gradient in gradients]
+        return torch.stack(squares).sum().sqrt()
+
+    size = sum(value.numel() for value in parameters.values())
+    chunk = max(1, min(SAMPLES, NUMBERS // size))
+    norms = []
+    with float32():
+        for rows in index.to(data.device).split(chunk):
+            images = augmentation.plain(data, rows)
+            norms.append(vmap(norm)(images, data.labels[rows]))
+    return torch.cat(norms).cpu().numpy()
+
+
+@compute.register(GradientNorm)
+def _(step: GradientNorm, of: Of) -> Arrays:
+    subject = of(step.of)
+    index = subject.index[subject.pool]
+    norms = gradient_norms(subject.net, subject.data, torch.as_tensor(index))
+    return {"norm": norms, "index": index}
+
+
+def pooled_maps(name: str, maps: Tensor) -> Tensor:
+    """Maps `(b, ...)` as rows: means of images over at most 4 x 4 places, of tokens over all of
+    them.
+    """
+    if maps.ndim == 4:
+        height, width = (min(PLACES, side) for side in maps.shape[2:])
+        return functional.adaptive_avg_pool2d(maps, (height, width)).flatten(1)
+    return maps.mean(dim=1) if maps.ndim == 3 else maps
+
+
+def neighbour_votes(
+    rows: NDArray,
+    voters: IntArray,
+    labels: IntArray,
+    neighbours: int,
+) -> IntArray:
+    """The class that most of a row's nearest voters have, `(n,)`, for each of `rows (n, d)`.
+
+    `voters (m,)` are the rows that vote, `labels (n,)` the classes of all rows. No row votes for
+    itself. Of classes with equally many votes the one whose voters are nearer wins, by the sum of
+    their distances, and then the first. Distances are Euclidean, in float64.
+    """
+    from sklearn.neighbors import KNeighborsClassifier
+
+    centred = rows.astype(np.float64)
+    centred -= centred.mean(axis=0)  # distances lose less to rounding
+    machine = KNeighborsClassifier(neighbours, weights=_nearer_first, algorithm="brute")
+    machine.fit(centred[voters], labels[voters])
+    votes = machine.predict(centred)
+    votes[voters] = machine.predict(None)  # as fitted, without themselves
+    return votes
+
+
+def _nearer_first(distances: FloatArray) -> FloatArray:
+    """Weights of votes `(n, neighbours)`: 1 minus parts of a half, which only decide between equal
+    counts.
+    """
+    total = distances.sum(axis=1, keepdims=True)
+    divisor = 2 * np.maximum(total, np.finfo(np.float64).tiny)  # all may be 0
+    return 1 - distances / divisor
+
+
+@compute.register(PredictionDepth)
+def _(step: PredictionDepth, of: Of) -> Arrays:
+    subject = of(step.of)
+    index, labels = subject.index[subject.pool], subject.labels[subject.pool]
+    members = np.flatnonzero(subject.role[subject.pool] == Role.MEMBER)
+    rows = features(subject.net, subject.data, torch.as_tensor(index), pooled_maps)
+    parts = subject.net.names()
+    votes = np.stack(
+        [neighbour_votes(rows[name], members, labels, step.neighbours) for name in parts]
+    )
+    prediction = rows[parts[-1]].argmax(axis=1)
+    depth = settled(votes == prediction)
+    return {"depth": depth, "votes": votes, "parts": text(parts), "index": index}

@@ -1,0 +1,365 @@
+"""Which samples a network memorizes, and what an attack infers about each part of a ranking.
+
+A *ranking* is what a step that scores samples stores: `score (n,)` of the samples `index (n,)`,
+which ascend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leak_atlas.audit import (
+    BoolArray,
+    Estimate,
+    FloatArray,
+    IntArray,
+    auc,
+    cutoff_at_fpr,
+    own_rates,
+    paired_difference,
+    rank_correlation,
+    rank_correlation_interval,
+)
+from leak_atlas.audit.targets import Scored, units
+from leak_atlas.data.designs import Role
+from leak_atlas.engine import store
+from leak_atlas.engine.compute import Of, compute
+from leak_atlas.localization import Arrays
+from leak_atlas.recipe import Memorization, ShuffledRanking, Window
+
+Targets = list[
+    dict[str, NDArray]
+]  # what an attack says of a subset of samples, a `Scored` a target
+
+
+# --- memorization -------------------------------------------------------------------------------
+
+
+def members_of(networks: Sequence[Arrays]) -> tuple[BoolArray, BoolArray]:
+    """Which of N samples are in the pool of all K networks, and which of these n each trained on.
+
+    `networks` are what `Signals` of each network have stored. Returns `(N,)` and `(K, n)`.
+    """
+    roles = np.stack([signals["role"] for signals in networks])
+    in_pool = np.isin(roles, (Role.MEMBER, Role.NONMEMBER))
+    pool: BoolArray = np.all(in_pool, axis=0)
+    return pool, roles[:, pool] == Role.MEMBER
+
+
+def memorization(right: FloatArray, member: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Memorization score of each sample, its standard error, and the mean over OUT models.
+
+    Arrays `(n,)`. The score is the mean of `right (M, n)` over the models that trained on the
+    sample (IN) minus that over the others (OUT); `member (M, n)` says which did (Feldman & Zhang
+    2020, eq. 1). NaN where a side has no models. A side with one model makes the error infinite.
+    """
+    mean_in, variance_in = _mean_and_variance(right, member)
+    mean_out, variance_out = _mean_and_variance(right, ~member)
+    return mean_in - mean_out, np.sqrt(variance_in + variance_out), mean_out
+
+
+@np.errstate(invalid="ignore", divide="ignore")
+def _mean_and_variance(values: FloatArray, side: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Mean of `values (M, n)` over the models of a side, and the variance of this mean, `(n,)`."""
+    number = side.sum(axis=0)
+    mean = values.sum(axis=0, where=side) / number
+    squares = np.square(values - mean).sum(axis=0, where=side)
+    variance = squares / (number - 1) / number
+    return mean, np.where(number > 1, variance, np.inf)
+
+
+@compute.register(Memorization)
+def _(step: Memorization, of: Of) -> Arrays:
+    networks = [store.read(signals.key).arrays for signals in step.parents()]
+    pool, member = members_of(networks)
+    right = np.stack([_rightness(signals, step.measure)[pool] for signals in networks])
+    score, error, outside = memorization(right, member)
+    return {
+        "score": _filled(score),
+        "error": error,
+        "outside": _filled(outside),
+        "index": networks[0]["index"][pool],
+    }
+
+
+def _rightness(signals: Arrays, measure: str) -> FloatArray:
+    """Whether a network is right (`accuracy`), or its probability of the true class, `(N,)`."""
+    if measure == "accuracy":
+        right = signals["logits"].argmax(axis=1) == signals["labels"]
+        return right.astype(float)
+    scaled = signals["views"][:, 0]  # log(p / (1 - p)) of the true class
+    return np.exp(-np.logaddexp(0, -scaled))
+
+
+def _filled(values: FloatArray) -> FloatArray:
+    """The median of the others in place of NaN."""
+    return np.where(np.isnan(values), np.nanmedian(values), values)
+
+
+@compute.register(ShuffledRanking)
+def _(step: ShuffledRanking, of: Of) -> Arrays:
+    arrays = dict(store.read(step.of.key).arrays)
+    order = np.random.default_rng(step.seed).permutation(len(arrays["score"]))
+    for name in ("score", "error", "outside"):
+        arrays[name] = arrays[name][order]
+    return arrays
+
+
+# --- agreement of rankings ----------------------------------------------------------------------
+
+
+def agreement(one: Arrays, other: Arrays) -> Estimate:
+    """Spearman's correlation of two rankings over the samples that both score.
+
+    Samples without a score (NaN) are left out. The interval is over samples, see
+    `audit.rank_correlation_interval`.
+    """
+    import pandas as pd
+
+    series = [pd.Series(ranking["score"], ranking["index"]) for ranking in (one, other)]
+    common = pd.concat(series, axis=1, join="inner").dropna().to_numpy()
+    return rank_correlation_interval(common[:, 0], common[:, 1])
+
+
+def agreement_difference(
+    one: Arrays,
+    other: Arrays,
+    base: Arrays,
+    resamples: int = 400,
+) -> Estimate:
+    """The `agreement` of one ranking with a base minus that of another with it.
+
+    The interval is that of a bootstrap over samples (percentiles). Raises ValueError where the
+    rankings are of different samples.
+    """
+    from scipy.stats import bootstrap
+
+    for ranking in (one, other):
+        if not np.array_equal(ranking["index"], base["index"]):
+            raise ValueError("the rankings are of other samples")
+
+    def difference(
+        first: FloatArray,
+        second: FloatArray,
+        third: FloatArray,
+        axis: int = -1,
+    ) -> FloatArray:
+        return rank_correlation(first, third) - rank_correlation(second, third)
+
+    scores = one["score"], other["score"], base["score"]
+    drawn = bootstrap(
+        scores,
+        difference,
+        paired=True,
+        vectorized=True,
+        n_resamples=resamples,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    )
+    low, high = drawn.confidence_interval
+    value = float(difference(*scores))
+    error = float(drawn.standard_error)
+    return Estimate(value, float(low), float(high), len(scores[0]), error=error)
+
+
+def reliability(one: Arrays, other: Arrays) -> Estimate:
+    """The `agreement` to expect between scores of all networks, from scores of their two halves.
+
+    Spearman and Brown's 2 r / (1 + r), of the correlation and of both ends of its interval.
+    """
+    half = agreement(one, other)
+    correlations = half.value, half.low, half.high
+    value, low, high = (2 * r / (1 + r) for r in correlations)
+    return replace(half, value=value, low=low, high=high)
+
+
+# --- what an attack infers of some samples ------------------------------------------------------
+
+
+def _by_target(scored: Scored, name: str) -> NDArray:
+    """`member` or `index` of what an attack stores, as `(T, n)` for all its T targets."""
+    return np.broadcast_to(scored[name], np.shape(scored["scores"]))
+
+
+def exposure(scored: Scored, least: int = 1) -> dict[str, NDArray]:
+    """How much an attack's score of each sample depends on its membership, as a ranking.
+
+    The mean score over targets that trained on the sample minus the mean over the others. Samples
+    that fewer than `least` targets have on a side are left out.
+    """
+    import pandas as pd
+
+    table = pd.DataFrame(
+        {
+            "index": _by_target(scored, "index").ravel(),
+            "member": _by_target(scored, "member").ravel(),
+            "score": np.ravel(scored["scores"]),
+        }
+    )
+    scores = table.groupby(["index", "member"])["score"]
+    means = scores.mean().unstack()
+    targets = scores.size().unstack(fill_value=0)
+    known = targets.min(axis=1) >= max(1, least)
+    difference = (means[True] - means[False])[known]
+    return {"score": difference.to_numpy(), "index": difference.index.to_numpy()}
+
+
+def split_by_ranking(
+    scored: Scored,
+    ranking: Arrays,
+    parts: int,
+) -> list[Targets]:
+    """What an attack says of the samples in each part of a ranking, from the lowest scores up.
+
+    The parts have the same number of ranked samples, members or not; of equal scores the first is
+    in the lower part. A list a part, see `split_by_group`. Raises ValueError where the attack
+    judges a sample that is not ranked.
+    """
+    from scipy.stats import rankdata
+
+    rank = rankdata(ranking["score"], method="ordinal").astype(int) - 1
+    part = rank * parts // len(rank)
+    return split_by_group(scored, part[_places(ranking, _by_target(scored, "index"))], parts)
+
+
+def split_by_group(
+    scored: Scored,
+    group: IntArray,
+    groups: int,
+) -> list[Targets]:
+    """What an attack says of the samples in each of several groups.
+
+    `group (T, n)` numbers the groups of each target's samples from 0. For each group a list of one
+    `Scored` a target, since targets have different numbers of members in it.
+    """
+    return [_restricted(scored, group == number) for number in range(groups)]
+
+
+def _restricted(scored: Scored, chosen: BoolArray) -> Targets:
+    """What an attack says of the samples `chosen (T, n)`, a `Scored` a target."""
+    columns = scored["scores"], _by_target(scored, "member"), scored["thresholds"], chosen
+    return [
+        {
+            "scores": scores[None, own],
+            "member": member[None, own],
+            "thresholds": threshold[None],
+        }
+        for scores, member, threshold, own in zip(*columns, strict=True)
+    ]
+
+
+def auc_by_part(
+    scored: Scored,
+    ranking: Arrays,
+    parts: int,
+) -> FloatArray:
+    """AUC within each part of a ranking (see `split_by_ranking`), of each target: `(parts, T)`."""
+    return np.array([units(part, auc) for part in split_by_ranking(scored, ranking, parts)])
+
+
+def rates_by_part(
+    scored: Scored,
+    ranking: Arrays,
+    parts: int,
+    fpr: float | None = None,
+) -> FloatArray:
+    """TPR and FPR within each part of a ranking, of each target: `(parts, 2, T)`.
+
+    At the attacker's own thresholds; with an `fpr`, at the threshold that this share of the
+    target's non-members in all parts exceeds, which an attack without a threshold needs.
+    """
+    if fpr is not None:
+        targets = zip(scored["scores"], _by_target(scored, "member"), strict=True)
+        cutoffs = [cutoff_at_fpr(scores[~member], fpr) for scores, member in targets]
+        # A threshold is reached, a cutoff is exceeded.
+        scored = {**scored, "thresholds": np.nextafter(cutoffs, np.inf)}
+    return np.array([own_rates(part) for part in split_by_ranking(scored, ranking, parts)])
+
+
+def rise(values: FloatArray) -> Estimate:
+    """The highest part minus the mean of the others, of `values (parts, T)` paired over targets."""
+    return paired_difference(values[-1], values[:-1].mean(axis=0))
+
+
+# --- what a window visits -----------------------------------------------------------------------
+
+
+def window_visits(
+    scored: Scored,
+    ranking: Arrays,
+    labelled: Arrays,
+    window: Window,
+    epochs: int,
+) -> IntArray:
+    """How often a training with a window visits each sample that an attack judges, `(T, n)`.
+
+    A non-member, which no training visits, has the number of the member whose rank in its class it
+    would take, so that members of each number are compared with non-members of similar scores.
+    `labelled` has `labels (n,)` of the samples `index (n,)`. Raises ValueError where the attack
+    judges a sample that is not ranked or not labelled.
+    """
+    index = _by_target(scored, "index")
+    member = _by_target(scored, "member")
+    label = labelled["labels"][_places(labelled, index)]
+    score = ranking["score"][_places(ranking, index)]
+    if window.order == "high-to-low":
+        score = -score
+    visits = np.zeros(index.shape, np.int_)
+    for target, inside in enumerate(member):
+        for number in np.unique(label[target, inside]):
+            own = label[target] == number
+            scores = score[target, own]
+            visits[target, own] = _visits_in_class(scores, inside[own], window, epochs)
+    return visits
+
+
+def _visits_in_class(
+    score: FloatArray,
+    member: BoolArray,
+    window: Window,
+    epochs: int,
+) -> IntArray:
+    """The visits `(n,)` of one class; the window goes by rising score."""
+    members = np.sort(score[member])
+    visits = np.array(window.visits(len(members), epochs))
+    rank = np.searchsorted(members, score)
+    return visits[np.minimum(rank, len(members) - 1)]
+
+
+def member_visits(
+    signals: Arrays,
+    ranking: Arrays,
+    window: Window,
+    epochs: int,
+) -> tuple[IntArray, FloatArray]:
+    """How often a training with a window visits each of a network's m members, and their scores.
+
+    Arrays `(m,)`. `signals` is what `Signals` of the network have stored. Visits are counted with
+    the training's own sampler, so the published code's differences (`Window.form`) are included.
+    Raises ValueError where a member is not ranked.
+    """
+    import torch
+
+    from leak_atlas.training.diets import places
+
+    inside = signals["role"] == Role.MEMBER
+    score = ranking["score"][_places(ranking, signals["index"][inside])]
+    label = signals["labels"][inside].astype(np.int64)
+    visits = np.zeros(len(score), np.int_)
+    for epoch in range(epochs):
+        chosen = places(window, torch.as_tensor(score), torch.as_tensor(label), epoch)
+        visits += np.bincount(chosen.numpy(), minlength=len(score))
+    return visits, score
+
+
+def _places(table: Arrays, index: ArrayLike) -> IntArray:
+    """Positions of the samples `index` in a table whose own `index` ascends."""
+    last = len(table["index"]) - 1
+    place = np.minimum(np.searchsorted(table["index"], index), last)
+    if not np.array_equal(table["index"][place], index):
+        raise ValueError("the attack judges samples that the ranking does not know")
+    return place

@@ -1,0 +1,113 @@
+"""Transformers (Vaswani et al. 2017) with LayerNorm before each layer: for texts here, for images
+in `vit`.
+
+Maps are `(B, tokens, channels)`. Where texts differ in length, the places after a text's end are
+zero in every map, and no token attends to them. So the map itself tells how long each text is, and
+parts pass nothing else on.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from leak_atlas import BadInput
+from leak_atlas.models.atm import MLP
+from leak_atlas.models.net import Net, assembled
+from leak_atlas.recipe import Model
+
+LAYERS, HEADS, RATIO = 2, 4, 4
+
+
+def here(x: Tensor) -> Tensor:
+    """True where a text `(B, tokens, channels)` has not ended: `(B, tokens)`."""
+    return (x != 0).any(dim=-1)
+
+
+class Attention(nn.Module):
+    """Self-attention in several heads; `mask (B, tokens)` is true for the tokens that may be
+    attended to.
+
+    Written out: torch's fused kernels add in no fixed order on CUDA and their operations are not
+    counted, and its plain one is slower than these lines at few tokens.
+    """
+
+    def __init__(self, channels: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(channels, 3 * channels, bias=False)
+        self.project = nn.Linear(channels, channels)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind()
+        match = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
+        if mask is not None:
+            # Finite: a text without a word has no token to attend to, and -inf would give it no
+            # number.
+            match = match.masked_fill(~mask[:, None, None], torch.finfo(match.dtype).min)
+        return self.project((match.softmax(dim=-1) @ v).transpose(1, 2).flatten(2))
+
+
+class Block(nn.Module):
+    """Attention over the tokens, then an MLP over the channels, each after a LayerNorm and with a
+    shortcut.
+
+    `ragged`: whether texts may end before the last token.
+    """
+
+    def __init__(self, channels: int, heads: int, inner: int, ragged: bool = False) -> None:
+        super().__init__()
+        self.ragged = ragged
+        self.norm1 = nn.LayerNorm(channels)
+        self.attention = Attention(channels, heads)
+        self.norm2 = nn.LayerNorm(channels)
+        self.mlp = MLP(channels, inner, channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        mask = here(x) if self.ragged else None
+        x = x + self.attention(self.norm1(x), mask)
+        x = x + self.mlp(self.norm2(x))
+        return x if mask is None else x * mask[..., None]
+
+
+class Stem(nn.Module):
+    """Words `(B, tokens)` as vectors, with a learnt vector of each place added; 0 is no word."""
+
+    def __init__(self, words: int, length: int, channels: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(words, channels)
+        self.positions = nn.Parameter(torch.empty(length, channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (self.embedding(x) + self.positions[: x.shape[1]]) * (x != 0)[..., None]
+
+
+class Head(nn.Module):
+    """LayerNorm, mean over a text's words and a linear layer."""
+
+    def __init__(self, channels: int, classes: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(channels)
+        self.fc = nn.Linear(channels, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        mask = here(x)[..., None]
+        return self.fc((self.norm(x) * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1))
+
+
+def transformer(model: Model, words: int, classes: int, length: int) -> Net:
+    """Stem, two stages of a block each with 4 heads and an MLP of four times the width, head; no
+    dropout.
+
+    For a vocabulary of `words` and texts of at most `length`. The papers give no sizes of their
+    text transformer; these are ours. Embeddings and positions are normal with 0.02, the rest is the
+    default of torch. Raises BadInput where the heads do not divide the width.
+    """
+    if model.width % HEADS:
+        raise BadInput(
+            f"a transformer's width is a multiple of its {HEADS} heads, not {model.width}"
+        )
+    stem = Stem(words, length, model.width)
+    stages = [Block(model.width, HEADS, RATIO * model.width, ragged=True) for _ in range(LAYERS)]
+    net = assembled(stem, stages, Head(model.width, classes))
+    for tensor in stem.parameters():
+        nn.init.normal_(tensor, std=0.02)
+    return net

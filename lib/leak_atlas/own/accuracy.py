@@ -1,0 +1,188 @@
+"""Is the audited model the one that the user knows, and are the shadow models like it?
+
+Both are answered by accuracies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leak_atlas import BadInput, audit
+from leak_atlas.data.designs import Role
+from leak_atlas.engine.compute import Arrays
+from leak_atlas.recipe import Brought
+
+if TYPE_CHECKING:
+    from leak_atlas.recipe import Schedule
+
+LEVEL = 0.99  # of the interval beyond which a known accuracy is another one
+ROUNDED = 0.005  # difference between two accuracies of the same samples that rounding explains
+# Largest difference between the member accuracies of target and shadow models without a warning. In
+# the example page's setting RMIA loses .015 of AUC at .024, and .034 at .05, in either direction.
+ALIKE = 0.03
+ALIKE_OUTSIDE = 0.1  # the same of non-members; LiRA's AUC was .35 where shadows had .72 for .97
+SIDES = {"members": Role.MEMBER, "non-members": Role.NONMEMBER, "population": Role.TEST}
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How many of some samples a network classifies correctly."""
+
+    right: int
+    samples: int
+
+    @property
+    def value(self) -> float:
+        return self.right / self.samples
+
+    def interval(self, level: float = LEVEL) -> tuple[float, float]:
+        """Clopper and Pearson's: what other samples of the same population would have given."""
+        low, high = audit.clopper_pearson(self.right, self.samples, level)
+        return float(low), float(high)
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.right:,} of {self.samples:,})"
+
+
+def side_accuracy(signals: Arrays, *roles: Role) -> Accuracy:
+    """The accuracy on the samples of these roles, from what `Signals` gives.
+
+    ValueError where there are none.
+    """
+    chosen = np.isin(signals["role"], roles)
+    if not chosen.any():
+        raise ValueError(f"no sample has one of the roles {roles}")
+    right = signals["logits"].argmax(axis=1) == signals["labels"]
+    return Accuracy(int(right[chosen].sum()), int(chosen.sum()))
+
+
+def measured_accuracy(target: Brought) -> Accuracy:
+    """The accuracy of imported weights on the whole test part of their data set, computed now."""
+    import torch
+
+    from leak_atlas.data.resident import resident
+    from leak_atlas.models.subject import device
+    from leak_atlas.training import answers, brought
+
+    data = resident(target.data, device())
+    rows = torch.arange(data.train, len(data.labels))
+    logits, _ = answers.logits(brought.network(target).to(device()), data, rows)
+    right = logits.argmax(dim=1) == data.labels[rows.to(data.device)].cpu()
+    return Accuracy(int(right.sum()), len(rows))
+
+
+def refuse_another_accuracy(target: Brought, known: float | None) -> None:
+    """BadInput where the target's test accuracy is not the `known` one, or that one is no share.
+
+    The known accuracy may be of other test samples, and rounded: it is another one where it is
+    outside the measured one's binomial interval at `LEVEL`. None: nothing is measured.
+    """
+    if known is None:
+        return
+    if not isinstance(known, int | float) or not 0 <= known <= 1:
+        raise BadInput(f"known_accuracy is a share of the test samples: 0.87, not {known!r}")
+    measured = measured_accuracy(target)
+    low, high = measured.interval()
+    if not low <= known <= high:
+        raise BadInput(
+            f"the model's test accuracy is {measured} here, but known_accuracy is {known:g}: it "
+            "reads other inputs here than in your training. Check mean and std of "
+            f"{target.data.name}, the order of its classes, the size of its images, and that its "
+            "test part is yours"
+        )
+
+
+def known_or_asked(signals: Arrays, known: float | None) -> str:
+    """A sentence on the measured test accuracy: it is the known one, or the user is asked."""
+    measured = side_accuracy(signals, Role.NONMEMBER, Role.TEST)
+    start = f"Test accuracy of the model, measured here: {measured}."
+    if known is None:
+        return (
+            f"{start} **Is this the test accuracy that you know?** If not, the model reads other "
+            "inputs here than in your training (mean and std, order of classes, size of the "
+            "images), and all numbers on this page are wrong. Write the accuracy that you know as "
+            "`known_accuracy`: then the audit stops if it measures another one."
+        )
+    if abs(measured.value - known) <= ROUNDED:
+        return f"{start} It agrees with the {known:g} that you know."
+    return (
+        f"{start} You know {known:g}. Chance explains the difference only if you measured it on "
+        "other test samples. If yours were the same, the model reads other inputs here: check mean "
+        "and std."
+    )
+
+
+def accuracy_rows(target: Arrays, shadows: Sequence[Arrays]) -> list[dict[str, Any]]:
+    """A table: the accuracies of the target and, as means, of its shadow models on each side."""
+    present = {name: role for name, role in SIDES.items() if (target["role"] == role).any()}
+    own: dict[str, Any] = {"accuracy": "my model"}
+    mean: dict[str, Any] = {"accuracy": f"{len(shadows)} shadow models, mean"}
+    for name, role in present.items():
+        own[name] = side_accuracy(target, role).value
+        if shadows:
+            mean[name] = audit.over([side_accuracy(each, role).value for each in shadows])
+    return [own, mean] if shadows else [own]
+
+
+def unlike_shadows(target: Arrays, shadows: Sequence[Arrays], recipe: Schedule) -> list[str]:
+    """A warning where the shadow models' accuracy on members or non-members is not the target's.
+
+    Attacks compare a sample's loss in the target with its losses in the shadow models. The more the
+    trainings differ, the less that comparison says of membership.
+    """
+    if not shadows:
+        return []
+    if members := _difference(target, shadows, Role.MEMBER, ALIKE):
+        more = members[0] > members[1]
+        cause = f"{'more' if more else 'fewer'} epochs, another lr, augmentation or weight decay"
+        change = "raise" if more else "lower"
+        return [
+            f"{_unlike('members', *members)} The likely cause: your training had {cause} than the "
+            "parameters of this page say. Write your own values there. If you do not know them, "
+            f"{change} `epochs` (now {recipe.epochs}) or try another `lr` (now {recipe.lr:g}) "
+            "until both accuracies agree."
+        ]
+    if outside := _difference(target, shadows, Role.NONMEMBER, ALIKE_OUTSIDE):
+        own, each = _members(target), _members(shadows[0])
+        return [
+            f"{_unlike('non-members', *outside)} The likely cause: your model trained on {own:,} "
+            f"samples, and each shadow model on {each:,}; or your training had other values than "
+            "the parameters of this page say. Add samples to the test part until it has as many as "
+            "the train part, and write your own values into the parameters."
+        ]
+    return []
+
+
+def _difference(
+    target: Arrays,
+    shadows: Sequence[Arrays],
+    side: Role,
+    largest: float,
+) -> tuple[float, float] | None:
+    """The target's accuracy and the shadow models' mean, where they differ by more than `largest`.
+
+    None too where some shadow models are better than the target and some are worse.
+    """
+    own = side_accuracy(target, side).value
+    each = [side_accuracy(one, side).value for one in shadows]
+    mean = float(np.mean(each))
+    if abs(own - mean) <= largest or min(each) <= own <= max(each):
+        return None
+    return own, mean
+
+
+def _members(signals: Arrays) -> int:
+    """How many samples a network trained on."""
+    return int((signals["role"] == Role.MEMBER).sum())
+
+
+def _unlike(side: str, own: float, mean: float) -> str:
+    return (
+        f"The shadow models are unlike your model: accuracy on {side} is {own:.2f} in your model "
+        f"and {mean:.2f} in the shadow models. So attacks by shadow models are weaker than they "
+        "could be."
+    )

@@ -1,0 +1,272 @@
+"""Pruning, by weight or by filter: an exact number of zeros, which all later steps keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from leak_atlas.engine import selection, store
+from leak_atlas.engine.compute import Arrays, Of, Weights, compute, edit, text, weights_of
+from leak_atlas.models import blank, skeleton
+from leak_atlas.recipe import Architecture, Prune, PruneFilters, Sparsity
+from leak_atlas.rewinding import Masks, State, either
+
+Scores = Mapping[str, NDArray]  # by state-dict name, of each tensor's shape
+Units = Sequence[tuple[str, ...]]  # names of modules whose channels are pruned together
+Pruned = tuple[dict[str, Tensor], dict[str, Tensor]]  # values, and masks of what is pruned
+
+
+# --- single weights -----------------------------------------------------------------------------
+
+
+def magnitudes(state: State) -> dict[str, NDArray]:
+    """|w| of every weight with two dimensions or more: no norms and no biases."""
+    return {
+        name: value.detach().abs().cpu().numpy()
+        for name, value in state.items()
+        if name.endswith("weight") and value.dim() > 1
+    }
+
+
+def prune(
+    state: State,
+    sparsity: float,
+    scores: Scores | None = None,
+    scope: Literal["global", "layer"] = "global",
+    largest: bool = False,
+    before: Masks | None = None,
+    part: Literal["all", "norms", "others"] = "all",
+) -> Pruned:
+    """The state with zeros for the weights with the smallest scores, and masks of the zeros.
+
+    Of `scores`, or of magnitudes. Exactly round(sparsity n) weights: of all n scored ones together,
+    or of each tensor's (`layer`). `largest` removes those with the largest scores instead. What was
+    pruned `before` is counted, and stays. `part` limits the removal to some of the weights so
+    chosen: those of norms, which have one dimension, or all others. Untouched tensors are not
+    copied. Raises BadInput as `leak_atlas.engine.selection.highest`.
+    """
+    importance = dict(magnitudes(state) if scores is None else scores)
+    if before:
+        _put_first(importance, before, largest)
+    layers = [{name: values} for name, values in importance.items()]
+    groups = [importance] if scope == "global" else layers
+    choose = selection.highest if largest else selection.lowest
+    pruned = {}
+    for group in groups:
+        for name, mask in choose(group, sparsity).items():
+            if part == "all" or (mask.ndim == 1) == (part == "norms"):
+                pruned[name] = torch.from_numpy(mask)
+    return _zeroed(state, pruned), pruned
+
+
+def _put_first(
+    importance: dict[str, NDArray],
+    pruned: Masks,
+    largest: bool,
+) -> None:
+    """Give what is pruned already a score by which it is chosen before all else."""
+    arrays = [scores for scores in importance.values() if scores.size]
+    ends = [scores.max() if largest else scores.min() for scores in arrays]
+    first = max(ends) + 1 if largest else min(ends) - 1
+    for name, mask in pruned.items():
+        if name in importance:
+            importance[name] = np.where(mask.numpy(), first, importance[name])
+
+
+def _zeroed(state: State, pruned: Masks) -> dict[str, Tensor]:
+    zeroed = {name: state[name].masked_fill(mask, 0) for name, mask in pruned.items()}
+    return {**state, **zeroed}
+
+
+@edit.register(Prune)
+def _(
+    state: Prune,
+    before: Weights,
+    of: Of,
+) -> Weights:
+    by = state.by and store.read(state.by.key).arrays
+    scores = weights_of(by) if by else magnitudes(before.values)
+    importance = {
+        name: score
+        for name, score in scores.items()
+        if (state.norms or score.ndim > 1) and (state.head or not name.startswith("head."))
+    }
+    values, pruned = prune(
+        before.values,
+        state.sparsity,
+        importance,
+        state.scope,
+        state.largest,
+        before.gone,
+        state.part,
+    )
+    return Weights(values, before.held, either(before.gone, pruned))
+
+
+# --- filters ------------------------------------------------------------------------------------
+
+
+@cache
+def units(
+    model: Architecture,
+    channels: int,
+    classes: int,
+    size: int,
+) -> Units:
+    """The modules whose channels are pruned together, in the order of the forward pass.
+
+    Of each convolution its name, followed by that of the norm that reads its output, if one does;
+    of a norm that reads something else, as joined maps, its name alone. They are read off a forward
+    pass of the network, without memory (see `leak_atlas.models`).
+    """
+    net = skeleton(model, channels, classes, size).eval()
+    names = {module: name for name, module in net.named_modules()}
+    unit_of: dict[int, tuple[str, ...]] = {}  # by the address of a unit's output
+    kept: list[Tensor] = []  # outputs, which would share addresses if they were freed
+
+    def look(
+        module: nn.Module,
+        inputs: tuple[Tensor, ...],
+        output: Tensor,
+    ) -> None:
+        kept.append(output)
+        before = id(inputs[0])
+        if isinstance(module, nn.Conv2d) or before not in unit_of:
+            unit_of[id(output)] = (names[module],)
+        else:
+            unit_of[before] = (*unit_of[before], names[module])
+
+    for module in net.modules():
+        if isinstance(module, nn.Conv2d | nn.BatchNorm2d | nn.GroupNorm):
+            module.register_forward_hook(look)
+    with torch.no_grad():
+        net(blank(model, channels, size))
+    return tuple(unit_of.values())
+
+
+def prune_filters(
+    state: State,
+    units: Units,
+    sparsity: float,
+    by: Literal["l1", "l2", "scale", "random"] = "l1",
+    seed: int = 0,
+    before: Masks | None = None,
+) -> Pruned:
+    """The state with zeros for whole filters, and masks of the zeros, as `PruneFilters` describes.
+
+    `units` are what the function of this name gives; `seed` is that of `random`; filters that were
+    pruned `before` are counted. By `scale` the filters of all layers are ranked together, by the
+    other criteria those of each layer.
+    """
+    unit_of = dict(_judged(state, units, by))
+    draws = np.random.default_rng(seed)
+    importance = {}
+    for name in unit_of:
+        filters = state[name].double().reshape(len(state[name]), -1)
+        worth = draws.random(len(filters)) if by == "random" else _norms(filters, by)
+        if before and name in before:
+            pruned_before = before[name].reshape(filters.shape).all(dim=1).numpy()
+            worth = np.where(pruned_before, -1.0, worth)  # chosen before all else
+        importance[name] = worth
+    if by == "scale":
+        chosen = selection.lowest(importance, sparsity)
+    else:
+        layers = [selection.lowest({name: worth}, sparsity) for name, worth in importance.items()]
+        chosen = {name: mask for layer in layers for name, mask in layer.items()}
+    pruned = {}
+    for name, mask in chosen.items():
+        for module in unit_of[name]:
+            for tensor in (f"{module}.weight", f"{module}.bias"):
+                if tensor in state:
+                    pruned[tensor] = _whole_filters(mask, state[tensor])
+    return _zeroed(state, pruned), pruned
+
+
+def _judged(
+    state: State,
+    units: Units,
+    by: str,
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The tensor by which a unit's filters are judged, with the unit; without one it is skipped.
+
+    A norm's scales by `scale`, a convolution's weights by the other criteria.
+    """
+    for unit in units:
+        module = unit[-1] if by == "scale" else unit[0]
+        name = f"{module}.weight"
+        if (state[name].dim() == 1) == (by == "scale"):
+            yield name, unit
+
+
+def _norms(filters: Tensor, by: str) -> NDArray:
+    """L2 or L1 norms of filters `(n, k)`, `(n,)`."""
+    return filters.norm(2 if by == "l2" else 1, dim=1).cpu().numpy()
+
+
+def _whole_filters(mask: NDArray, like: Tensor) -> Tensor:
+    """A mask of filters `(n,)` as one of a tensor `(n, ...)`."""
+    further = [1] * (like.dim() - 1)
+    column = torch.from_numpy(mask).view(-1, *further)
+    return column.expand(like.shape).clone()
+
+
+@edit.register(PruneFilters)
+def _(
+    state: PruneFilters,
+    before: Weights,
+    of: Of,
+) -> Weights:
+    training, data = state.training, state.training.data
+    together = units(training.model, data.channels, data.classes, data.size)
+    values, pruned = prune_filters(
+        before.values,
+        together,
+        state.sparsity,
+        state.by,
+        training.seed,
+        before.gone,
+    )
+    return Weights(values, before.held, either(before.gone, pruned))
+
+
+# --- what is pruned -----------------------------------------------------------------------------
+
+
+@compute.register(Sparsity)
+def _(step: Sparsity, of: Of) -> Arrays:
+    weights = of(step.of).weights
+    kinds, sizes, removed, filters, filters_removed = [], [], [], [], []
+    whole: Arrays = {}
+    names = [name for name in weights.values if name.endswith("weight")]
+    for name in names:
+        value = weights.values[name]
+        mask = weights.gone.get(name, torch.zeros_like(value, dtype=torch.bool))
+        kinds.append({1: "norm", 2: "linear"}.get(value.dim(), "conv"))
+        sizes.append(value.numel())
+        removed.append(int(mask.sum()))
+        channels = np.zeros(0, bool)
+        if kinds[-1] == "conv":
+            channels = mask.flatten(1).all(dim=1).numpy()
+            whole[f"filter/{name}"] = channels
+        filters.append(channels.size)
+        filters_removed.append(int(channels.sum()))
+    is_conv = np.array(kinds) == "conv"
+    conv = np.array(sizes)[is_conv].sum()
+    gone = np.array(removed)
+    return {
+        "names": text(names),
+        "kinds": text(kinds),
+        "weights": np.array(sizes),
+        "gone": gone,
+        "filters": np.array(filters),
+        "filters_gone": np.array(filters_removed),
+        "convolutions": np.asarray(gone[is_conv].sum() / max(1, conv)),
+        "network": np.asarray(gone.sum() / sum(sizes)),
+        **whole,
+    }

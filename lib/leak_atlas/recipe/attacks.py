@@ -1,0 +1,422 @@
+"""How membership is inferred from signals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import ClassVar, Literal
+
+from leak_atlas import BadInput
+from leak_atlas.recipe.core import Amount, Count, Positive, Recipe, Share, Step, Whole
+from leak_atlas.recipe.readings import Generated, Sensitivity
+from leak_atlas.recipe.steps import Signals, State, mixed
+
+__all__ = [
+    "BASE",
+    "PRUNING_NET",
+    "RMIA",
+    "SAMIA",
+    "Attack",
+    "Attacker",
+    "BlindMI",
+    "Learner",
+    "Learnt",
+    "LiRA",
+    "Network",
+    "Threshold",
+]
+
+
+class Attacker(Recipe):
+    """How a score is made from what states answer; larger = more likely member.
+
+    A kind says here what it asks and needs; `leak_atlas.attacks` has its function.
+    """
+
+    shadowed: ClassVar[bool] = True  # whether it needs shadows
+    # whether it compares a sample with the same sample in the shadows
+    by_sample: ClassVar[bool] = True
+    # whether it needs a population that nobody trained on: test or dev samples
+    compares: ClassVar[bool] = False
+    # whether it learns something from shadows that serves every target (`Learnt`)
+    learns: ClassVar[bool] = False
+    place: ClassVar[Literal["device", "host"]] = "host"  # where it learns
+    meets: ClassVar[bool] = False  # whether it needs shadows that trained on the target's samples
+    # design effect of the AUC over targets that are each other's shadows, at most
+    crossing: ClassVar[float] = 1.0
+
+    def least(self, meets: bool) -> int:
+        """Shadows that it needs; `meets` says whether half of them trained on a sample, or none
+        (`Design.meets`).
+        """
+        return 1
+
+    def asks(self, state: State) -> tuple[Step, ...]:
+        """What it has to know of a state, target or shadow."""
+        return (Signals(state, getattr(self, "views", 1)),)
+
+    def operations(self, count: Count, samples: float, classes: int) -> float:
+        """What it costs to learn from so many samples."""
+        return 0.0
+
+
+class Threshold(Attacker):
+    """Song & Mittal's threshold attacks (and Yeom's gap, `correctness`), thresholds chosen on the
+    shadows.
+
+    What the pruning papers print: "Conf" is `confidence`, the true class' posterior, "Mentr" is
+    `modified_entropy`, and "Xent" is `entropy`, the prediction's. "Top1-Conf" is in their text the
+    largest posterior, `top1`; their code has `Threshold("confidence", by_class=False)` under that
+    name.
+    """
+
+    by_sample: ClassVar = False
+
+    signal: Literal["correctness", "confidence", "loss", "entropy", "modified_entropy", "top1"] = (
+        "confidence"
+    )
+    by_class: bool = True
+    # `shadows`: they say whether members have the larger loss
+    sign: Literal["fixed", "shadows"] = "fixed"
+
+
+class LiRA(Attacker):
+    """Carlini et al. 2022. The paper's offline test is one-sided (`offline_cdf`), its code's
+    two-sided (`offline_pdf`); the code's fixed variance is `code`, and its centre the median."""
+
+    mode: Literal["online", "offline_cdf", "offline_pdf"] = "online"
+    variance: Literal["pooled", "per_sample", "shrunk", "code"] = "pooled"
+    centre: Literal["mean", "median"] = "mean"
+    views: int = 1
+
+    @property
+    def meets(self) -> bool:  # type: ignore[override]
+        return self.mode == "online"
+
+    def least(self, meets: bool) -> int:
+        """A mean on each side, and a second shadow for a variance around it."""
+        return (1 + meets) * (1 if self.variance == "code" else 2)
+
+    @property
+    def crossing(self) -> float:  # type: ignore[override]  # measured: 1.2 to 2.3 online, .35 to 1.2 offline
+        return 2.3 if self.mode == "online" else 1.2
+
+
+class RMIA(Attacker):
+    """Zarifzadeh et al. 2024, with a held-out population.
+
+    The paper's score is the share of the population that a sample beats. `ties` says what orders
+    samples of one share: the ratio (online, and for one query, the order is then exactly that of
+    `BASE`), or nothing, as in the paper.
+    """
+
+    compares: ClassVar = True
+
+    mode: Literal["online", "offline"] = "online"
+    gamma: float = 2.0
+    a: float = 0.3  # of the offline mode
+    temperature: float = 1.0
+    views: int = 1
+    # `share`: the paper's plain share, at most Z + 1 levels
+    ties: Literal["ratio", "share"] = "ratio"
+
+    def least(self, meets: bool) -> int:
+        """Offline one that did not train on the sample: of two that are each other's complement,
+        one did not.
+        """
+        return 2 if meets and self.mode == "offline" else 1
+
+    def verify(self) -> None:
+        if not self.gamma > 0:
+            raise BadInput(f"RMIA.gamma cannot be {self.gamma}: give a positive one")
+        if self.views > 1 and self.temperature != 1:
+            raise BadInput(
+                "RMIA over several views is stored for temperature 1 alone; set views=1 or temperature=1.0"
+            )
+
+
+class BASE(Attacker):
+    """Lassila et al. 2025: the log ratio of the target's confidence and the shadows' mean."""
+
+
+class Learner(Attacker):
+    """A net trained on what the shadows answer about their own samples; one for all classes.
+
+    `inputs` names what it sees of a sample, in this order: its posterior (or the three largest
+    ones, falling, 0 where there are fewer: ML-Leaks), its sensitivity (`Sensitivity`), its label's
+    one-hot. "adam" has torch's moments, "sgd" a momentum of .9. Rates fall to a tenth after each
+    share of the epochs in `milestones`.
+    """
+
+    by_sample: ClassVar = False
+    learns: ClassVar = True
+
+    inputs: Literal[
+        "posterior",
+        "posterior_label",
+        "top3",
+        "posterior_sensitivity",
+        "posterior_sensitivity_label",
+    ] = "posterior"
+    epochs: Positive = 20
+    batch: Positive = 256
+    lr: float = 1e-3
+    seed: int = 0
+    optimizer: Literal["adam", "sgd"] = "adam"
+    weight_decay: Amount = 0.0
+    milestones: tuple[Share, ...] = ()
+    # `xavier`: normal weights of linear maps, zero biases; `own`: torch's
+    init: Literal["own", "xavier"] = "own"
+    # both sides weigh the same in its loss; False: all samples do, as published
+    balanced: bool = True
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """Names of the blocks of the input; each but `top3` has a number for each class."""
+        return tuple(self.inputs.split("_"))
+
+    def asks(self, state: State) -> tuple[Step, ...]:
+        return (Signals(state), *((Sensitivity(state),) if "sensitivity" in self.blocks else ()))
+
+
+class Network(Learner):
+    """A net of linear maps and ReLU: Shokri et al. 2017 on posteriors, Nasr et al. 2018 on label
+    and posterior.
+
+    PPTP names both and prints nothing of the net: widths and dropout are those of its authors'
+    earlier code, Adam at 1e-3 is Nasr's, batch and epochs are ours: a second on one core for eight
+    shadows of 1,000 samples, and on made-up shadows twice the epochs score no better. What the
+    pruning papers print is `PRUNING_NET`. Where the sensitivity is among the inputs a BatchNorm
+    goes before the net, as in SAMIA: sensitivities have a heavy tail.
+    """
+
+    revision: ClassVar = 2  # targets with the same shadows share a net
+
+    hidden: tuple[Positive, ...] = (128, 64, 64)
+    dropout: float | tuple[float, ...] = 0.2  # after each hidden layer; several: one for each
+
+    def verify(self) -> None:
+        if isinstance(self.dropout, tuple) and len(self.dropout) != len(self.hidden):
+            raise BadInput(
+                f"Network.dropout: {len(self.dropout)} of them for {len(self.hidden)} hidden layers"
+            )
+
+    def operations(self, count: Count, samples: float, classes: int) -> float:
+        units = (3 if self.inputs == "top3" else classes * len(self.blocks), *self.hidden, 1)
+        # half a millisecond of small kernels
+        step = 6.0 * sum(a * b for a, b in pairwise(units)) * self.batch + 2e7
+        return step * samples / self.batch * self.epochs
+
+
+# The net of SAMIA's and WeMem's NN (posterior), Top3-NN (top3) and NNCls (posterior_label):
+# `replace(PRUNING_NET, inputs=...)`. The rate is the paper's, that of the code .001. One logit,
+# where theirs has two.
+PRUNING_NET = Network(
+    hidden=(512, 256, 128),
+    dropout=(0.2, 0.2, 0.0),
+    epochs=100,
+    batch=128,
+    lr=0.01,
+    optimizer="sgd",
+    weight_decay=5e-4,
+    milestones=(0.5, 0.75),
+    init="xavier",
+)
+
+
+class SAMIA(Learner):
+    """Yuan & Zhang 2022: self-attention over the classes, each a token of posterior, sensitivity
+    and 1 for the label.
+
+    BatchNorm of all inputs, a linear map to 64 channels and GELU, three encoder layers with
+    LayerNorm after each half (4 heads, 128 inner channels, GELU, dropout .2), all tokens in a row
+    through 64 units with ReLU to two logits. So the published code has it; the paper's text leaves
+    open how inputs become tokens, and is taken for the rate (.001 in the code). Fewer `inputs` are
+    its ablations; `PRUNING_NET` on the same inputs is the one without attention. On five made-up
+    shadows of 500 samples, trained once each, its accuracy is .655 after 10 epochs and .651 after
+    100; that of `PRUNING_NET` on posterior and label is .598 after 20 and .622 after 100, so fewer
+    epochs handicap that one.
+    """
+
+    revision: ClassVar = 2  # the maps of its attention are initialised as in the published code
+    place: ClassVar = "device"  # with 100 classes it is no small net
+
+    WIDTH: ClassVar = 64
+    INNER: ClassVar = 128
+    LAYERS: ClassVar = 3
+
+    inputs: Literal[
+        "posterior", "posterior_label", "posterior_sensitivity", "posterior_sensitivity_label"
+    ] = "posterior_sensitivity_label"
+    epochs: Positive = 100
+    batch: Positive = 128
+    lr: float = 0.01
+    optimizer: Literal["adam", "sgd"] = "sgd"
+    weight_decay: Amount = 5e-4
+    milestones: tuple[Share, ...] = (0.5, 0.75)
+    init: Literal["own", "xavier"] = "xavier"
+
+    def operations(self, count: Count, samples: float, classes: int) -> float:
+        """26 ms a batch of 128 with 10 classes, 73 with 30, 365 with 100, as measured on one core."""
+        layer = 4 * self.WIDTH**2 + 2 * self.WIDTH * self.INNER + 2 * classes * self.WIDTH
+        each = len(self.blocks) * self.WIDTH + self.LAYERS * layer + self.WIDTH**2
+        return 6.5 * each * classes * samples * self.epochs
+
+
+class BlindMI(Attacker):
+    """Hui et al. 2021, differential comparison with generated non-members; it needs no shadows.
+
+    Targets go in batches of 20 beside `count` non-members that it makes itself (`Generated`). A
+    target that makes the two sets differ more (MMD) when it changes sides is a non-member and
+    leaves; until none leaves. The decision is the attack (a threshold of 0). It has no score of its
+    own: ours is by how much the change brings the sets together. Both depend on who shares a batch,
+    which `seed` decides.
+    """
+
+    shadowed: ClassVar = False
+    by_sample: ClassVar = False
+
+    count: Positive = 20
+    batch: Positive = 20
+    seed: Whole = 0
+
+    def asks(self, state: State) -> tuple[Step, ...]:
+        return Signals(state), Generated(state, self.count, self.seed)
+
+
+class Learnt(Step):
+    """What an attacker has learnt from shadows, for any number of targets. Result: its tensors, by
+    name.
+    """
+
+    attacker: Attacker
+    shadows: tuple[State, ...]
+    dealt: Whole | None = None  # membership dealt out anew, see `Attack`
+
+    @property
+    def place(self) -> Literal["device", "host"]:  # type: ignore[override]
+        return self.attacker.place
+
+    def parents(self) -> Iterator[Step]:
+        for shadow in self.shadows:
+            yield from self.attacker.asks(shadow)
+
+    def operations(self, count: Count) -> float:
+        samples = sum(
+            2 * shadow.training.design.members(shadow.training.row) for shadow in self.shadows
+        )
+        return self.attacker.operations(count, samples, self.shadows[0].training.data.classes)
+
+
+class Attack(Step):
+    """Scores of every target by shadows; a shadow that shares the target's complement pair never
+    helps.
+
+    Each target is judged on the members and non-members of its own row. Signals are aligned by
+    sample, not by place.
+
+    With a number `dealt` it is the null: each sample of the pool gets the membership of another
+    one, the same in every network, targets and shadows, so that numbers of members and complement
+    pairs stay and nothing is left to find.
+
+    Result: `scores (T, n)`, `member (T, n)`, `thresholds (T,)` (NaN where the attack names none),
+    and `index`, which samples: `(n,)`, or `(T, n)` where targets have pools of their own.
+    """
+
+    place: ClassVar = "host"
+
+    attacker: Attacker
+    targets: tuple[State, ...]
+    # empty: the targets are each other's shadows (an adaptive attacker)
+    shadows: tuple[State, ...] = ()
+    dealt: Whole | None = None  # the draw of a null
+
+    def verify(self) -> None:
+        if not self.targets:
+            raise BadInput("an attack needs a target or more")
+        name, own = type(self.attacker).__name__, self.targets[0].training
+        for state in (*self.targets, *self.shadows):
+            if state.training.data != own.data:
+                raise BadInput(f"{name}: targets and shadows need the same data")
+            if self.attacker.by_sample and _samples(state) != _samples(self.targets[0]):
+                raise BadInput(
+                    f"{name} asks shadows about the target's own samples, but designs draw others "
+                    f"({own.design} and {state.training.design}): give both one pool, test and seed"
+                )
+        for target in self.targets:
+            mixed(target, name)
+        if self.attacker.meets and not own.design.meets:
+            raise BadInput(
+                f"{name} online needs shadows that trained on the target's samples, and a "
+                f"{type(own.design).__name__} has none: take an offline mode"
+            )
+        if self.attacker.compares and not (own.design.dev or own.design.tests(own.data.parts[1])):
+            raise BadInput(
+                f"{name} needs a population that nobody trained on: give the design test or dev samples"
+            )
+        if self.attacker.shadowed:
+            pairs, needed = (
+                Counter(map(_pair, self.shadows or self.targets)),
+                self.attacker.least(own.design.meets),
+            )
+            for target in self.targets:
+                found = pairs.total() - pairs[_pair(target)]
+                if found < needed:
+                    raise BadInput(
+                        f"{name}: row {target.training.row} has {found} shadows outside its own pair, "
+                        f"and needs {needed}: ask for more models"
+                    )
+
+    def helpers(self, target: State) -> tuple[State, ...]:
+        """The shadows of a target."""
+        mine = _pair(target)
+        return tuple(
+            s for s in self.shadows or self.targets if s.key != target.key and _pair(s) != mine
+        )
+
+    @property
+    def asked(self) -> tuple[State, ...]:
+        """The states that the attack itself looks at; what a net has to know of shadows it has
+        learnt.
+        """
+        alone = self.attacker.learns or not self.attacker.shadowed
+        return self.targets if alone else (*self.targets, *self.shadows)
+
+    @property
+    def crossed(self) -> bool:
+        """Whether some targets are each other's shadows, so that their scores are not independent."""
+        mine = {*self.targets}
+        return self.attacker.shadowed and any(
+            helper in mine for one in self.targets for helper in self.helpers(one)
+        )
+
+    @property
+    def design_effect(self) -> float:
+        """Variance of the mean AUC over these targets, relative to independent targets, at most
+        (`Attacker.crossing`).
+
+        Only the AUC's: a TPR's is 1.
+        """
+        return self.attacker.crossing if self.crossed else 1.0
+
+    def learnt(self, target: State) -> Learnt:
+        """What the attacker has learnt from a target's shadows."""
+        return Learnt(self.attacker, self.helpers(target), self.dealt)
+
+    def parents(self) -> Iterator[Step]:
+        learnt = [self.learnt(target) for target in self.targets] if self.attacker.learns else []
+        yield from dict.fromkeys(
+            (*(step for state in self.asked for step in self.attacker.asks(state)), *learnt)
+        )
+
+
+def _samples(state: State) -> tuple[int, int | None, int]:
+    """What decides which samples a design speaks of: its pool, its test part and the draw."""
+    design = state.training.design.drawn
+    return design.pool, design.test, design.seed
+
+
+def _pair(state: State) -> tuple[object, int]:
+    design = state.training.design
+    return (type(design.drawn), *_samples(state)), design.pair(state.training.row)

@@ -1,0 +1,44 @@
+"""What a training sees of its members in each epoch."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from leak_atlas.recipe.core import Positive, Recipe, Whole
+
+__all__ = ["Diet", "Window"]
+
+
+class Diet(Recipe):
+    """Which members an epoch visits, and how often, by a ranking: a score of each member."""
+
+    def visits(self, members: int, epochs: int) -> list[int]:
+        """How often each of a class' `members`, in their order, is visited in a training."""
+        return [epochs] * members
+
+
+class Window(Diet):
+    """WeMem's sliding window (Shang et al., NDSS 2025) over the members of each class, ordered by
+    their scores.
+
+    Epoch e, counted from 0 in each training, visits the ranks `step` * e to `step` * e + `width` -
+    1 of each class that has them. `code`: the published code's bug. Where the window ends beyond a
+    class, the classes after it (by number) lose what lies beyond that same end, although they may
+    be larger. A class that ends before the window begins is skipped and shortens none.
+    """
+
+    width: Positive = 500  # w, members of a class; published: 2/3, 4/9 or 2/9 of them
+    step: Whole = 50  # s, ranks by which the window moves in an epoch; 0 keeps it where it is
+    order: Literal["high-to-low", "low-to-high"] = "low-to-high"  # of the scores
+    form: Literal["paper", "code"] = "paper"
+
+    def record(self) -> dict[str, Any]:
+        """Older versions of the code's form cut classes after one that the window had left behind."""
+        return super().record() | ({"skipped": "cut none"} if self.form == "code" else {})
+
+    def visits(self, members: int, epochs: int) -> list[int]:
+        def last(rank: int) -> int:
+            """Of the epochs, from -1, the last one whose window begins at the rank or before."""
+            return min(rank // self.step if self.step else epochs, epochs - 1) if rank >= 0 else -1
+
+        return [last(rank) - last(rank - self.width) for rank in range(members)]

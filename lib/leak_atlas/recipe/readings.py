@@ -1,0 +1,376 @@
+"""What is read off models, architectures and designs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from leak_atlas import BadInput
+from leak_atlas.recipe.core import Count, Positive, Step, Whole
+from leak_atlas.recipe.designs import Design
+from leak_atlas.recipe.steps import Signals, State, Train, filtered, mixed, readable
+from leak_atlas.recipe.subjects import Architecture, Data
+
+__all__ = [
+    "Anatomy",
+    "Compacted",
+    "Cost",
+    "Distance",
+    "Generated",
+    "GradientNorm",
+    "Memorization",
+    "PredictionDepth",
+    "SelfAudit",
+    "Sensitivity",
+    "ShuffledRanking",
+    "Similarity",
+    "Sparsity",
+    "StageMembership",
+    "StageProbe",
+]
+
+
+class Compared(Step):
+    """What is read off two states part by part, over the pool."""
+
+    revision: ClassVar = 2  # whom b has seen goes by sample, whatever else its design uses
+
+    a: State
+    b: State
+    parts: Literal["stages", "blocks"] = "stages"
+
+    def verify(self) -> None:
+        if self.a.training.data != self.b.training.data:
+            raise BadInput(
+                f"{type(self).__name__} compares two networks on the same data: give both the same"
+            )
+
+    def operations(self, count: Count) -> float:
+        return _walk(self.a, count) * 2
+
+
+class Distance(Compared):
+    """Per-sample feature distances between two states, part by part, over the pool (PPTP, section
+    3.2).
+
+    Result, each `(parts, n)`: `euclidean`, `direction` (1 - cosine), `length_a`, `length_b` (norms
+    over root d).
+    """
+
+
+class Similarity(Compared):
+    """How alike two states' features are up to a rotation of channels: the control of `Distance`.
+
+    A random half of the pool (the design's seed draws it) fits the rotations, the other half, m
+    samples, is judged. Result: `aligned (parts, m)`, the distance that the best rotation leaves;
+    `hsic (parts, blocks, 3)` and `block_seen (blocks,)`, of which
+    `leak_atlas.localization.disparity.cka` makes debiased CKA; `seen_a`, `seen_b` and `index`
+    `(m,)`.
+    """
+
+
+class StageProbe(Step):
+    """Test accuracy of a linear SVM on each stage's features (PPTP, Fig. 8)."""
+
+    of: State
+    dimensions: int = 4096  # wider features are projected at random to this many
+
+    def verify(self) -> None:
+        if not self.of.training.design.tests(self.of.training.data.parts[1]):
+            raise BadInput("StageProbe is judged on test samples: give the design some")
+
+    def operations(self, count: Count) -> float:
+        """To fit the machines of all stages, as measured: half a millisecond a sample, two at 4,096
+        dimensions.
+        """
+        return (1.5e7 + 1.3e4 * self.dimensions) * self.of.training.design.members(
+            self.of.training.row
+        )
+
+
+class StageMembership(Step):
+    """Does a stage's feature tell members? An attack on each part by one who knows a random half of
+    the pool.
+
+    The pool is that of the state's own row, which needs non-members too (any row of RandomHalves,
+    an odd one of Halves). Result: log-odds `scores (parts, m)` of the other half, and their
+    `member` and `index` `(m,)`.
+    """
+
+    of: State
+    dimensions: int = 4096  # wider features are mixed down to this many
+
+    def verify(self) -> None:
+        mixed(self.of, "StageMembership")
+
+    def operations(self, count: Count) -> float:
+        # to fit and ask the attacks, as measured
+        return _walk(self.of, count) + 9e6 * self.of.training.design.pool
+
+
+class Anatomy(Step):
+    """Parameters, activations and forward FLOPs of each part of an architecture on one sample of a
+    data set.
+    """
+
+    place: ClassVar = "host"
+
+    data: Data
+    model: Architecture
+
+    def verify(self) -> None:
+        readable(self.data, self.model)
+
+
+class Cost(Step):
+    """Time, memory and operations of trainings from where they start (PPTP, Fig. 16), measured in
+    one run.
+
+    A round measures each training once. In time they take turns by the epoch, in one fresh process,
+    and on the CPU its processor time counts: what else runs on the machine strikes them alike, so
+    that ratios inside a round say more than numbers do. Memory is measured in a fresh process each.
+    Numbers belong to the machine that made them (`meta` names the device). Of what goes before a
+    training nothing is in here: a chain costs the sum over its trainings.
+
+    Result, measured, each `(rounds, k)`: `seconds` of an epoch, the mean after the first;
+    `first_seconds` of that with what goes before it; `peak_bytes` beyond weights and data. Counted,
+    each `(k,)`: `saved_bytes` for the backward pass of a step; `flops` of an epoch, and
+    `flops_once` of what only the first one does; `epochs` it has.
+    """
+
+    revision: ClassVar = 3  # processor time, in turns of an epoch
+
+    of: tuple[Train, ...]
+    rounds: Positive = 5
+    epochs: int = 4  # that are timed in a round, the first of which warms up
+
+    def verify(self) -> None:
+        if not self.of:
+            raise BadInput("Cost takes one training or more")
+        if min(self.epochs, *(one.schedule.epochs for one in self.of)) < 2:
+            raise BadInput("a cost needs two epochs or more: the first only warms up")
+
+    def parents(self) -> Iterator[Step]:
+        for one in self.of:
+            yield from one.parents()  # not the training's end: it is run anew
+
+    def operations(self, count: Count) -> float:
+        """Each round's epochs, two for memory and one to warm up; two that are counted; three
+        seconds to load torch.
+        """
+        looked = self.rounds * (self.epochs + 3) + 2
+        return 1e11 + looked * sum(one.operations(count) / one.schedule.epochs for one in self.of)
+
+
+class SelfAudit(Step):
+    """Is the tool itself honest? Duplicates across the split, and a blind classifier on the inputs
+    (AUC .5).
+    """
+
+    revision: ClassVar[int] = 2  # the blind classifier's halves are cut within class and side
+    place: ClassVar = "host"
+
+    data: Data
+    design: Design
+    rows: tuple[int, ...]
+
+
+class Memorization(Step):
+    """How far a sample's own presence in training makes its prediction right (Feldman & Zhang 2020,
+    eq. 1, estimated).
+
+    Mean over the models that trained on the sample minus mean over those that did not, of being
+    right (`accuracy`) or of the probability of the true class (`confidence`, which resolves more
+    with few models). All models share one pool.
+
+    Result over the pool's samples: `score (n,)`, its standard error `error (n,)` (infinite with one
+    model on a side), `outside (n,)`, the mean over those that did not train on it (how easy it is),
+    `index (n,)`. A sample that all models trained on, or none, takes the medians of the others.
+    """
+
+    revision: ClassVar = 2  # `outside`
+
+    place: ClassVar = "host"
+
+    models: tuple[State, ...]
+    measure: Literal["accuracy", "confidence"] = "accuracy"
+
+    def verify(self) -> None:
+        if len({(model.training.data, model.training.design) for model in self.models}) != 1:
+            raise BadInput(
+                "Memorization compares models of one pool: give a population of one data set and design"
+            )
+
+    def parents(self) -> Iterator[Step]:
+        yield from (Signals(model) for model in self.models)
+
+    def shuffle(self, seed: int = 0) -> ShuffledRanking:
+        return ShuffledRanking(self, seed)
+
+
+class ShuffledRanking(Step):
+    """The same scores, dealt out anew among the samples: the control of everything that goes by a
+    ranking.
+    """
+
+    place: ClassVar = "host"
+
+    of: Memorization
+    seed: int = 0
+
+
+class Sensitivity(Step):
+    """How much noise on its input moves a state's posterior: SAMIA's PS(x) = mean |f(x + eps d) -
+    f(x)| / eps.
+
+    Over `queries` draws d ~ N(0, I), which a sample has in common to all states, and only for the
+    samples on which the state's own row is attacked: the other half of a VictimAttacker's pool is
+    left out. The paper tells the number of queries, its code eps and that the noise is added to the
+    normalised input.
+
+    Result: `sensitivity (n, C)`, and of these n samples `labels`, `role` and `index`, ascending.
+    """
+
+    of: State
+    queries: Positive = 10
+    eps: float = 1e-3
+    seed: Whole = 0
+
+    def verify(self) -> None:
+        if not self.eps > 0:
+            raise BadInput(f"Sensitivity.eps cannot be {self.eps}: give a positive one")
+        if self.of.training.data.kind == "text":
+            raise BadInput(
+                "Sensitivity adds noise to numbers, and a text holds words: take images, bits or numbers"
+            )
+
+    def operations(self, count: Count) -> float:
+        """A number of noise costs 7 ns, a sample's generator 45 microseconds, as measured."""
+        own = self.of.training
+        samples = min(own.design.pool, 2 * own.design.members(own.row))
+        noise = 1.6e6 + 250.0 * self.queries * own.data.channels * own.data.size**2
+        return samples * ((1 + self.queries) * count("flops", own.data, own.model) + noise)
+
+
+class Sparsity(Step):
+    """What is pruned, tensor by tensor: weights of convolutions, linear maps (embeddings too) and
+    norms, no biases.
+
+    Result: `names` (text) and `kinds` (text: conv, linear, norm) of the L tensors; `weights (L,)`
+    and, of them, `gone (L,)`; `filters (L,)` and those of which no weight is left, `filters_gone
+    (L,)`, both 0 where there are none. The shares gone of all convolutions' weights, `convolutions
+    ()`, which is what the paper's structured sparsity counts (Yuan & Zhang 2022, footnote 4), and
+    of all these weights, `network ()`. `filter/NAME (filters,)` tells which filters of a
+    convolution are gone.
+    """
+
+    place: ClassVar = "host"
+
+    of: State
+
+
+class Compacted(Step):
+    """A network without its filters that are gone: how much smaller and faster, and is it the same
+    function?
+
+    A channel goes if it is zero wherever it is made, shortcuts' partners included, so that nothing
+    changes; a layer keeps one channel. Single zeros stay: where nothing was pruned, or weight by
+    weight, both networks are the same.
+
+    Result, before and after: `parameters (2,)`; `flops (2,)` of the forward pass of a sample;
+    `seconds (2,)` of that of 250 samples, medians of alternated runs, which belong to the machine
+    that made them; `accuracy (2,)` on test samples (non-members where a design has none).
+    `difference ()`: largest one between logits, on the pool's first 250 samples.
+    """
+
+    runs: ClassVar = 5  # of each network
+
+    of: State
+
+    def verify(self) -> None:
+        filtered(self.of.training.model, "Compacted")
+
+    def operations(self, count: Count) -> float:
+        own = self.of.training
+        asked = own.design.tests(own.data.parts[1]) or own.design.pool // 2
+        # the second is smaller
+        return count("flops", own.data, own.model) * 1.75 * (asked + 250 * (self.runs + 2))
+
+
+class Generated(Step):
+    """What a state answers to inputs that nobody trained on: BlindMI's non-members, which an
+    attacker makes itself.
+
+    They stand for `count` random samples of the row's own pool, whose labels they keep: images are
+    those samples behind a Sobel filter, as published; bits are coins and numbers normal, as a
+    filter would make no sense of them.
+
+    Result: `generated (count, C)`, their logits, and `generated_labels (count,)`.
+    """
+
+    of: State
+    count: Positive = 20
+    seed: Whole = 0
+
+    def verify(self) -> None:
+        if self.of.training.data.kind == "text":
+            raise BadInput(
+                "Generated makes images, bits or numbers, and no words: take another data set or attack"
+            )
+
+    def operations(self, count: Count) -> float:
+        return count("flops", self.of.training.data, self.of.training.model) * self.count
+
+
+class GradientNorm(Step):
+    """GraNd: how far a sample would move the weights, the norm of its cross-entropy's gradient
+    (Paul et al. 2021).
+
+    Of each plain sample of the pool alone, by all trainable parameters, biases and norms included,
+    in float32 whatever the training's precision and in evaluation mode, where no other samples
+    enter. The paper takes the mean over initialisations, at an early epoch: this is one network's,
+    so average those of several.
+
+    Result: `norm (n,)`, `index (n,)`.
+    """
+
+    of: State
+
+    def operations(self, count: Count) -> float:
+        """A single sample's gradient takes as long as 5 to 22 samples' forward passes, as measured."""
+        return 16 * _walk(self.of, count)
+
+
+class PredictionDepth(Step):
+    """After which part a sample's prediction no longer changes (Baldock et al. 2021, section 2).
+
+    At each part (stem, stages, head) the nearest members in feature space vote with their labels; a
+    sample has no vote of its own, and of equally many votes the nearer ones count. Its depth is the
+    first part from which on all votes are what the network predicts, counted from 0; the number of
+    parts where the last vote is another one. The paper looks after each layer and at the input too.
+    Where it is silent: distances are Euclidean, maps of images are averaged over at most 4 x 4
+    places, those of tokens over all; the head's features are its logits.
+
+    Result: `depth (n,)`, `votes (parts, n)` (classes), `parts` (text), `index (n,)`.
+    """
+
+    of: State
+    neighbours: Positive = 30
+
+    def verify(self) -> None:
+        members = self.of.training.design.members(self.of.training.row)
+        if self.neighbours >= members:
+            raise BadInput(
+                f"PredictionDepth.neighbours cannot be {self.neighbours}: a row has {members} members"
+            )
+
+    def operations(self, count: Count) -> float:
+        """A quarter of a microsecond a pair of samples, all parts together, as measured."""
+        own = self.of.training
+        return _walk(self.of, count) + 8e3 * own.design.pool * own.design.members(own.row)
+
+
+def _walk(state: State, count: Count) -> float:
+    """The pool's way through the network."""
+    own = state.training
+    return count("flops", own.data, own.model) * own.design.pool

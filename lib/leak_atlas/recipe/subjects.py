@@ -1,0 +1,208 @@
+"""What an experiment is about: data, model, schedule."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from leak_atlas import BadInput
+from leak_atlas.recipe import registry
+from leak_atlas.recipe.core import Amount, Positive, Recipe, Share, Whole, Within
+
+__all__ = ["Architecture", "Augment", "Data", "Model", "Schedule"]
+
+NORMED = ("resnet", "vgg", "densenet", "wrn")  # architectures of convolutions with norms
+
+
+class Data(Recipe):
+    """A data set by name; its pinned digest enters the key."""
+
+    name: str = "fashion-mnist-small"
+    pixels: Positive | None = None  # side of the image after area resize; None leaves it as it is
+    # of text: the vocabulary, padding (0) and unknown ones (1) included
+    words: Annotated[int, Within(3)] = 10_000
+    length: Positive = 64  # of text: words kept of each sample
+    joined: bool = False  # train and test part are one pool, as SAMIA has it; no test part is left
+    # each part's labels dealt out anew among its samples: nothing can be learnt but by heart
+    dealt: bool = False
+
+    def verify(self) -> None:
+        kind = registry.find(self.name).kind
+        for own, owner, usual in (
+            ("pixels", "images", None),
+            ("words", "text", 10_000),
+            ("length", "text", 64),
+        ):
+            if kind != owner and getattr(self, own) != usual:
+                raise BadInput(f"{self.name} holds {kind}, not {owner}: leave {own} out")
+        if self.pixels and self.pixels > (side := registry.find(self.name).shape[0]):
+            raise BadInput(
+                f"Data.pixels cannot be {self.pixels}: images of {self.name} can be reduced to 1 to {side}"
+            )
+
+    @property
+    def kind(self) -> registry.Kind:
+        return registry.find(self.name).kind
+
+    @property
+    def classes(self) -> int:
+        return len(registry.find(self.name).classes)
+
+    @property
+    def channels(self) -> int:
+        """Channels of an image, bits of a sample, words of the vocabulary."""
+        return self.words if self.kind == "text" else registry.find(self.name).shape[-1]
+
+    @property
+    def size(self) -> int:
+        """Side of an image in pixels, words of a text; bits have one place."""
+        if self.kind == "text":
+            return self.length
+        return (self.pixels or registry.find(self.name).shape[0]) if self.kind == "images" else 1
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """Samples of the train part, of which designs draw pools, and of the test part."""
+        entry = registry.find(self.name)
+        return (entry.size, 0) if self.joined else (entry.train, entry.test)
+
+    def record(self) -> dict[str, Any]:
+        return super().record() | {"name": self.name, "digest": registry.find(self.name).digest}
+
+
+class Architecture(Recipe):
+    """A network by what builds it: one of the library's (`Model`), or a user's own kind.
+
+    A user's kind is a class with its sizes as fields, and a function registered for it that makes
+    the module, any `torch.nn.Module` from samples to logits (`leak_atlas.models.network`). `stages`
+    names modules in it, in the order of the forward pass: features are read of what they put out.
+    """
+
+    stages: ClassVar[tuple[str, ...]] = ()  # names as in `named_modules()`
+    # whether samples of a batch meet, as in BatchNorm: no DP-SGD then;
+    shares_statistics: ClassVar[bool] = True
+    # which takes no forward that writes into what a module puts out, either
+    # kinds of data: or ("numbers",), ("bits",), ("text",)
+    reads: ClassVar[tuple[registry.Kind, ...]] = ("images",)
+
+    @property
+    def told(self) -> str:
+        """The architecture in a word."""
+        return type(self).__name__
+
+
+class Model(Architecture):
+    """An architecture of the library at a width; the papers' nets are the defaults at width 64."""
+
+    name: Literal[
+        "resnet10", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
+        "vgg11", "vgg13", "vgg16", "vgg19",
+        "densenet121",
+        "wrn16", "wrn28",
+        "cnn2", "cnn4", "cnn6",
+        "atm-xt", "atm-t", "atm-s", "atm-b",
+        "vit", "transformer", "fc",
+    ] = "resnet18"  # fmt: skip  # ATM: Active Token Mixer; transformer: reads text; fc, fully connected: bits, numbers
+    # channels of stage 1 (WRN: 16 k), DenseNet: of the stem; ViT: of a head; fc: units of layer 1
+    width: Positive = 64
+    # ResNet, DenseNet: 3x3 convolution, without or with 3x3/2 max-pool
+    stem: Literal["conv3", "conv3-pool"] = "conv3"
+    # ResNet; 1, 2, 4: the stage-4 map is as wide as stage 3's, half, a quarter
+    stage4_stride: Positive = 2
+    # output channels of stage 4; None: eight (bottlenecks: 32) times the width
+    stage4_channels: Positive | None = None
+    # output channels of stage 3; None: four (16; ATM: five) times
+    stage3_channels: Positive | None = None
+    # ViT: side of its patches, pixels; ATM, 1, 2, 4: stride of the 7x7 patch embedding
+    patch: Positive = 4
+    # all with BatchNorm: under GroupNorm no samples meet, as DP-SGD needs
+    norm: Literal["batch", "group"] = "batch"
+    # Xavier normal, biases zero: PPB's published code, of every architecture
+    init: Literal["own", "xavier"] = "own"
+    # VGG: units of two further layers before the last (PPB's VGG16: 4096); None: none
+    hidden: Positive | None = None
+    dropout: Share = 0.0  # WRN: between the two convolutions of a block; the paper has 0 and .3
+
+    def verify(self) -> None:
+        staged = ("resnet", "vgg", "atm")
+        for own, families, usual in (
+            ("stem", ("resnet", "densenet"), "conv3"),
+            ("stage4_stride", ("resnet",), 2),
+            ("stage4_channels", staged, None),
+            ("stage3_channels", staged, None),
+            ("patch", ("atm", "vit"), 4),
+            ("norm", NORMED, "batch"),
+            ("hidden", ("vgg",), None),
+            ("dropout", ("wrn",), 0.0),
+        ):
+            if not self.name.startswith(families) and getattr(self, own) != usual:
+                owners = " and ".join(families)
+                raise BadInput(
+                    f"{own} belongs to the {owners} architectures: leave it out of a {self.name}"
+                )
+        if self.dropout == 1:
+            raise BadInput("Model.dropout cannot be 1, which leaves nothing: give less")
+        if self.name in ("densenet121", "fc") and self.width % 2:
+            raise BadInput(
+                f"layers of a {self.name} have half its width: give an even one, not {self.width}"
+            )
+
+    def record(self) -> dict[str, Any]:
+        """Attention was torch's own kernel in older versions, which rounds differently."""
+        return super().record() | (
+            {"attention": "written out"} if self.name in ("vit", "transformer") else {}
+        )
+
+    @property
+    def told(self) -> str:
+        return self.name
+
+    @property
+    def shares_statistics(self) -> bool:  # type: ignore[override]
+        """Whether samples of a batch meet in BatchNorm."""
+        return self.norm == "batch" and self.name.startswith(NORMED)
+
+    @property
+    def reads(self) -> tuple[registry.Kind, ...]:  # type: ignore[override]
+        """The kinds of data that the architecture takes."""
+        if self.name == "fc":
+            return "bits", "numbers"
+        return ("text",) if self.name == "transformer" else ("images",)
+
+
+class Augment(Recipe):
+    """Random crop after zero padding, random horizontal flip."""
+
+    crop: Whole = 4  # padding, pixels
+    flip: bool = True
+
+
+class Schedule(Recipe):
+    """Epochs, optimizer and learning rate."""
+
+    epochs: Positive = 100
+    batch: Annotated[int, Within(2)] = 128
+    optimizer: Literal["sgd", "adam"] = "sgd"
+    lr: Amount = 0.1
+    momentum: Amount = 0.9  # of SGD
+    nesterov: bool = False
+    weight_decay: Amount = 5e-4  # added to the gradient (L2), under Adam too
+    decay: Literal["constant", "cosine", "steps"] = "cosine"  # by the epoch
+    milestones: tuple[Positive, ...] = ()  # epochs at which `steps` multiplies the rate by `factor`
+    factor: Amount = 0.1
+    warmup: Whole = 0  # first epochs at `factor` times the rate
+    augment: Augment | None = None
+    # stop after more than this many epochs without a better dev accuracy; keep the best
+    patience: Whole | None = None
+    # SAM's rho (Foret et al. 2021): gradients are taken so far uphill; .05 is usual
+    sharpness: Amount = 0.0
+
+    def record(self) -> dict[str, Any]:
+        """Adam has no momentum of SGD's kind: what is said of it makes no other training."""
+        ours = {"momentum", "nesterov"} if self.optimizer == "adam" else set[str]()
+        return {name: value for name, value in super().record().items() if name not in ours}
+
+    def verify(self) -> None:
+        if bool(self.milestones) != (self.decay == "steps"):
+            raise BadInput("Schedule.milestones belong to decay='steps': give both, or neither")
+        if self.momentum >= 1:
+            raise BadInput(f"Schedule.momentum cannot be {self.momentum}: give 0 or more, below 1")

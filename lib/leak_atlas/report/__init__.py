@@ -1,0 +1,36 @@
+"""What a reader sees: claims judged by rules written before the results, figures, tables,
+provenance, pages.
+
+Figures load when the first is asked for, so that declaring an experiment stays cheap:
+
+    from leak_atlas import report
+    claims = report.claims(report.Claim("onset", "...", quantity="...", above=0.0))
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from leak_atlas.report.contents import *
+from leak_atlas.report.ledger import *
+from leak_atlas.report.lineage import *
+from leak_atlas.report.render import *
+from leak_atlas.report.tables import *
+
+if TYPE_CHECKING:
+    from leak_atlas.report.figures import *
+    from leak_atlas.report.motion import *
+
+FIGURES = dict.fromkeys(
+    ("against_paper", "curves", "density", "histograms", "profile", "roc", "tradeoff"), "figures"
+)
+FIGURES |= dict.fromkeys(("Moving", "moving", "planes"), "motion")
+
+
+def __getattr__(name: str) -> Any:
+    if name in FIGURES:
+        return getattr(import_module(f"leak_atlas.report.{FIGURES[name]}"), name)
+    raise AttributeError(f"module 'leak_atlas.report' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *FIGURES]

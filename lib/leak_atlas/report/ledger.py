@@ -1,0 +1,379 @@
+"""Claims: a rule written before the results are known, and one function that judges it afterwards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from leak_atlas import BadInput, nearest
+from leak_atlas.engine import files
+from leak_atlas.report.markup import drawn, table
+from leak_atlas.report.tables import MODERATED
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+    from leak_atlas.audit import Estimate
+
+__all__ = ["Claim", "Claims", "Judgement", "claims", "claims_of", "judge", "verdict"]
+
+Verdict = Literal["holds", "fails", "undecided", "below resolution", "inert"]
+ICONS: dict[Verdict, str] = {
+    "holds": "✓",
+    "fails": "✗",
+    "undecided": "◐",
+    "below resolution": "○",
+    "inert": "∅",
+}
+MEANING: dict[Verdict, str] = {
+    "holds": "the whole 95 % interval is on the claimed side of the border",
+    "fails": "the whole 95 % interval is on the other side",
+    "undecided": "the 95 % interval spans the border",
+    "below resolution": "too few points to measure this quantity, or an interval wider than the claim's margin",
+    "inert": "what was varied did nothing: a check of the treatment failed",
+}
+MIME = "application/vnd.leakatlas.claims+json"
+POPULATIONS = "application/vnd.leakatlas.populations+json"  # of `provenance`
+ANOTHER = "as another version of the library wrote it: execute the notebook again"
+RESERVED = ("claims", "notes", "checks", "regime")  # arguments of `judge`
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, what is measured, and on which side of which border the measurement must
+    lie.
+    """
+
+    name: str  # an identifier: `judge` takes its estimate by this name
+    text: str  # what the paper says, as one sentence that could be wrong
+    quantity: str  # what is measured
+    above: float | None = None  # holds where the quantity is larger than this ...
+    below: float | None = None  # ... or smaller than this ...
+    # ... or, for "no difference", nearer to zero than this; exactly one of the three
+    within: float | None = None
+    paper: str = ""  # locator: figure, table, section
+    control: str = ""  # what could explain the finding away, and is measured beside it
+    margin: float | None = None  # the smallest effect worth having; `within` is its own margin
+    # what of the page's regime it is meant in, by name; empty: all of it
+    needs: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier() or self.name in RESERVED:
+            raise BadInput(
+                f"a claim is named by an identifier other than {', '.join(RESERVED)}, not '{self.name}'"
+            )
+        if sum(side is not None for side in (self.above, self.below, self.within)) != 1:
+            raise BadInput(
+                f"claim '{self.name}' needs exactly one border: above=, below= or within="
+            )
+        if not math.isfinite(self.border):
+            raise BadInput(f"claim '{self.name}' needs a finite border, not {self.border}")
+        for size in (self.within, self.margin):
+            if size is not None and not 0 < size < math.inf:
+                raise BadInput(f"claim '{self.name}' needs a margin above 0, not {size}")
+
+    @property
+    def border(self) -> float:
+        return float(
+            next(side for side in (self.above, self.below, self.within) if side is not None)
+        )
+
+    @property
+    def rule(self) -> str:
+        """The rule as one line: `AUC of stage 4 > 0.5`."""
+        border = f"{self.border:g}".replace("-", "−")
+        quantity = self.quantity if self.within is None else f"|{self.quantity}|"
+        return f"{quantity} {'>' if self.above is not None else '<'}\u00a0{border}"
+
+    def p(self, estimate: Estimate) -> float:
+        """Two-sided p of "the truth lies at the border" (`Estimate.p`), of a `within` at the harder
+        of its two.
+        """
+        borders = (self.border,) if self.within is None else (-self.border, self.border)
+        return max(estimate.p(border) for border in borders)
+
+    def power(self, estimate: Estimate) -> float:
+        """Half the width of the interval over the margin: above 1 the claim cannot be decided by
+        design. NaN: none.
+        """
+        margin = self.margin if self.within is None else self.within
+        return math.nan if margin is None else (estimate.high - estimate.low) / 2 / margin
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The claims of one notebook, in order; `regime` has the least value of what the networks must
+    have learnt.
+    """
+
+    items: tuple[Claim, ...]
+    regime: Mapping[str, float] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Claim]:
+        return iter(self.items)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        head = ("Claim", RULE, "Paper", "Control")
+        rows = [(item.text, item.rule, item.paper, item.control) for item in self.items]
+        least = " and ".join(f"{name} at least {value:g}" for name, value in self.regime.items())
+        caption = f"Regime in which they are meant: {least}" if least else ""
+        return {
+            f"text/{name}": table(kind, head, rows, caption)
+            for name, kind in (("html", "html"), ("plain", "txt"))
+        }
+
+
+def claims(*items: Claim, regime: Mapping[str, float] | None = None) -> Claims:
+    """The claims of a notebook; stands with the parameters, before anything is computed.
+
+    `regime`: what the networks must have learnt for the claims to be about what they say, as least
+    values by name (`{"member accuracy": 0.95}`); `judge` takes what was measured.
+    """
+    names, regime = [item.name for item in items], dict(regime or {})
+    if strange := [name for item in items for name in item.needs if name not in regime]:
+        raise BadInput(
+            f"a claim needs '{strange[0]}', which no regime declares{nearest(strange[0], list(regime))}"
+        )
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise BadInput(f"two claims are named '{twice[0]}'")
+    return Claims(tuple(items), regime)
+
+
+def verdict(claim: Claim, estimate: Estimate, checks: Iterable[Estimate | bool] = ()) -> Verdict:
+    """Where the 95 % interval of the measured quantity lies. Touching the border is not enough.
+
+    `checks` that the treatment did something: True, or an estimate whose whole interval lies above
+    0.
+    """
+    numbers = (estimate.value, estimate.low, estimate.high)
+    if not estimate.resolved or any(math.isnan(number) for number in numbers):
+        return "below resolution"
+    if estimate.low > estimate.high:
+        raise ValueError(
+            f"claim '{claim.name}': the interval [{estimate.low}, {estimate.high}] is upside down"
+        )
+    if not all(map(_passes, checks)):
+        return "inert"
+    border = claim.border
+    over, under = estimate.low > border, estimate.high < border
+    if claim.within is not None:
+        holds, fails = under and estimate.low > -border, over or estimate.high < -border
+    else:
+        holds, fails = (over, under) if claim.above is not None else (under, over)
+    if holds or fails:
+        return "holds" if holds else "fails"
+    return "below resolution" if claim.power(estimate) > 1 else "undecided"
+
+
+def _passes(check: Estimate | bool) -> bool:
+    return check if isinstance(check, bool) else check.resolved and check.low > 0
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Claims with their verdicts; `rows` is what `claims.json` holds."""
+
+    rows: tuple[dict[str, Any], ...]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def __getitem__(self, name: str) -> Verdict:
+        return next(row["verdict"] for row in self.rows if row["name"] == name)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {
+            "text/html": page_of_claims(self.rows),
+            "text/plain": str(self),
+            MIME: [dict(row) for row in self.rows],
+        }
+
+    def __str__(self) -> str:
+        return drawn_claims("txt", self.rows)
+
+    __repr__ = __str__
+
+
+RULE = "Counts as holding if"
+HEAD = ("Verdict", "Claim", "Measured", RULE, "Control")
+
+
+def outside(row: Mapping[str, Any]) -> list[str]:
+    """What qualifies a verdict: checks of the treatment that fail, a regime that is not met, q
+    below .05.
+    """
+    told = [f"no effect: {check}" for check in row.get("inert", ())]
+    told += [f"outside the regime: {what}" for what in row.get("outside", ())]
+    q = row.get("q")
+    alone = q is not None and q < 0.05 and row["verdict"] in ("holds", "fails")
+    return [*told, "stands alone"] if alone else told
+
+
+def weight(row: Mapping[str, Any]) -> str:
+    """Units, half-width over margin, p and (in an index) q: `n = 10, half-width 0.6 of the margin,
+    p = 0.004`.
+    """
+    told = [f"n = {row['n']:,}".replace(",", " ")] if row["n"] else []
+    if row.get("power") is not None:
+        told.append(f"half-width {row['power']:.2g} of the margin")
+    told += [f"{name} = {row[name]:.2g}" for name in ("p", "q") if row.get(name) is not None]
+    return ", ".join([*told, "moderated variance"] if row.get("moderated") else told)
+
+
+def measured(row: Mapping[str, Any]) -> str:
+    """`0.703 [0.690, 0.716]`, and from how many points."""
+    numbers = [row[key] for key in ("value", "low", "high")]
+    value, low, high = (
+        "–" if number is None else f"{number:.3f}".replace("-", "−") for number in numbers
+    )
+    return f"{value} [{low}, {high}]"
+
+
+def page_of_claims(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A notebook's judged claims as HTML, to which its page has a link."""
+    least = {
+        name: f"{name} {value:.3f} (at least {least:g})"
+        for row in rows
+        for name, (value, least) in row.get("learnt", {}).items()
+        if value is not None
+    }
+    told = [f"Regime: {', '.join(least.values())}"] if least else []
+    told += [MODERATED] if any(row.get("moderated") for row in rows) else []
+    caption = "".join(f"{line}. " for line in told).rstrip()
+    return f'<div id="verdicts">{drawn_claims("html", rows, caption)}</div>'
+
+
+def drawn_claims(kind: str, rows: Sequence[Mapping[str, Any]], caption: str = "") -> str:
+    """Judged claims as "html", as "md" or as "txt"."""
+    words = {
+        "icons": ICONS,
+        "meaning": MEANING,
+        "outside": outside,
+        "weight": weight,
+        "measured": measured,
+    }
+    return drawn(f"claims.{kind}", claims=rows, head=HEAD, numeric=(), caption=caption, **words)
+
+
+def judge(
+    claims: Claims,
+    /,
+    notes: Mapping[str, str] | None = None,
+    checks: Mapping[str, Mapping[str, Estimate | bool]] | None = None,
+    regime: Mapping[str, Estimate | float] | None = None,
+    **estimates: Estimate,
+) -> Judgement:
+    """Every claim with its verdict. Each claim needs its estimate, and what its regime names.
+
+    `notes` say why we think a claim does not hold, and are left out where it does, as it may in
+    another profile. `checks` tell by claim, in words, what its treatment must have done (see
+    `verdict`): where one fails the claim is inert. `regime` has what the networks learnt; below
+    what the claims declare, verdicts are outside the regime.
+    """
+    notes, checks, regime = notes or {}, checks or {}, regime or {}
+    names = tuple(claim.name for claim in claims)
+    given = {
+        "claim": estimates,
+        "claim to note on": notes,
+        "claim to check": checks,
+        "declared regime": regime,
+    }
+    for what, named in given.items():
+        known = tuple(claims.regime) if named is regime else names
+        for name in named:
+            if name not in known:
+                raise BadInput(f"there is no {what} '{name}'{nearest(name, known)}")
+    missing = [
+        name for name in (*names, *claims.regime) if name not in estimates and name not in regime
+    ]
+    if missing:
+        raise BadInput(
+            f"not judged: {', '.join(missing)}; every claim needs its estimate, every regime its value"
+        )
+    learnt = {
+        name: float(value if isinstance(value, int | float) else value.value)
+        for name, value in regime.items()
+    }
+    short = [(name, least) for name, least in claims.regime.items() if not learnt[name] >= least]
+    beyond = {name: f"{name} {learnt[name]:.3f}, not {least:g}" for name, least in short}
+    reached = {
+        name: [learnt[name] if math.isfinite(learnt[name]) else None, least]
+        for name, least in claims.regime.items()
+    }
+    rows = []
+    for claim in claims:
+        estimate, of_it = estimates[claim.name], checks.get(claim.name, {})
+        found = verdict(claim, estimate, of_it.values())
+        numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+        numbers |= {"p": claim.p(estimate), "power": claim.power(estimate)}
+        rows.append(
+            {
+                name: getattr(claim, name)
+                for name in ("name", "text", "quantity", "rule", "paper", "control")
+            }
+            | {"verdict": found, "n": int(estimate.n), "moderated": estimate.moderated}
+            | {
+                "outside": [
+                    words
+                    for name, words in beyond.items()
+                    if not claim.needs or name in claim.needs
+                ]
+            }
+            | {
+                "learnt": {
+                    name: pair
+                    for name, pair in reached.items()
+                    if not claim.needs or name in claim.needs
+                }
+            }
+            | {
+                name: float(number) if math.isfinite(number) else None
+                for name, number in numbers.items()
+            }
+            | {"inert": [words for words, check in of_it.items() if not _passes(check)]}
+            | {"note": notes.get(claim.name, "") if found != "holds" else ""}
+        )
+    return Judgement(tuple(rows))
+
+
+def claims_of(notebook: NotebookNode) -> list[dict[str, Any]]:
+    """The judged claims that an executed notebook shows, in order, each with the populations behind
+    the notebook.
+
+    Raises BadInput where another version of the library has judged them.
+    """
+    outputs = [
+        output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", ())
+    ]
+    behind = {
+        "populations": sorted({name for data in outputs for name in data.get(POPULATIONS, ())})
+    }
+    rows = [dict(row) | behind for data in outputs for row in data.get(MIME, ())]
+    return checked(rows, "an executed notebook")
+
+
+# What pages and indexes read of a judged claim, and what they can do without.
+FIELDS: dict[str, Any] = dict.fromkeys(
+    ("name", "text", "quantity", "rule", "paper", "control"), str
+)
+FIELDS |= {"verdict": Verdict, "n": int} | dict.fromkeys(("value", "low", "high"), float | None)
+OPTIONAL: dict[str, Any] = dict.fromkeys(("p", "power", "q"), float | None) | {"note": str}
+OPTIONAL |= {"inert": list[str], "outside": list[str], "learnt": dict[str, list[float | None]]}
+
+
+def checked(rows: list[dict[str, Any]], source: object) -> list[dict[str, Any]]:
+    """Judged claims as they were read from `source`; BadInput where another version of the library
+    wrote them.
+    """
+    for row in rows:
+        where = f"{source}: claim '{row.get('name', '')}'"
+        if missing := [name for name in FIELDS if name not in row]:
+            raise BadInput(f"{where} has no '{missing[0]}', {ANOTHER}")
+        for name, shape in (FIELDS | OPTIONAL).items():
+            try:
+                files.shaped(row.get(name), shape if name in row else Any, name)
+            except BadInput as error:
+                raise BadInput(f"{where}: {error}, {ANOTHER}") from error
+    return rows

@@ -1,0 +1,252 @@
+"""The one training loop."""
+
+import itertools
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from leak_atlas import BadInput
+from leak_atlas.data.resident import Resident
+from leak_atlas.models import Net
+from leak_atlas.recipe import CrossEntropy, Objective, Schedule
+from leak_atlas.recipe.diets import Diet
+from leak_atlas.training import answers
+from leak_atlas.training.defences import update_for
+from leak_atlas.training.graph import recorded
+from leak_atlas.training.held import holding
+from leak_atlas.training.schedule import rate
+from leak_atlas.training.update import Task, Update
+
+Tensors = dict[str, Tensor]
+Mode = Literal["eager", "graph"]
+Lane = torch.cuda.Stream | None
+T = TypeVar("T")
+
+
+class Diverged(RuntimeError):
+    """The loss or a weight is no longer a finite number. To train again would give the same."""
+
+    def __init__(self, epoch: int) -> None:
+        super().__init__(
+            f"training diverged in epoch {epoch}: its loss or a weight is not a finite number"
+        )
+        self.epoch = epoch
+
+
+class Trajectory(NamedTuple):
+    """What a training returns.
+
+    `states`: by "init", epoch number (from 1) or "last", whatever was wanted and "last" always;
+    contiguous CPU tensors by state-dict name. With a patience "last" is the best epoch on dev, and
+    epochs that were not reached are missing. `history`: `(epochs,)` arrays `loss` (the objective's
+    mean over the samples), `accuracy` (on the training batches as they came), `rate` (learning
+    rate), with a patience `dev_accuracy`, and of a DPSGD `epsilon`: what its steps have spent, a
+    guarantee only if the weights that they began with and the masks owe nothing to the members.
+    """
+
+    states: dict[int | str, Tensors]
+    history: dict[str, np.ndarray]
+
+
+# A running training: each `next` takes a step, and the last one returns the trajectory.
+Training = Generator[None, None, Trajectory]
+
+
+def training(
+    net: Net,
+    data: Resident,
+    members: Tensor,
+    schedule: Schedule,
+    objective: Objective | None = None,
+    *,
+    seed: int,
+    held: Mapping[str, Tensor] | None = None,
+    samples: Mapping[str, Tensor] | None = None,
+    soft: Tensor | None = None,
+    diet: Diet | None = None,
+    ranking: Tensor | None = None,
+    precision: str = "fp32",
+    wanted: Collection[int | str] = (),
+    on_epoch: Callable[[int], None] | None = None,
+    plan: Mode | None = None,
+) -> Training:
+    """Trains `net` on samples `members (n,)` of `data`, which lies on the net's device; for `fit`
+    or `fit_many`.
+
+    `held` maps state-dict names to Boolean masks of the tensor's shape; what is True there has the
+    same bits after every step. `samples` are further ones by their role: on "dev" a schedule with a
+    patience looks, "reference" are the non-members of adversarial regularization and PAST. `soft
+    (n, C)` are the members' labels of a distillation. A `diet` says which members each epoch
+    visits, by `ranking (n,)`, a score of each; without one each epoch visits all of them once.
+    `precision="bf16"` computes the network under autocast; weights and losses stay float32. Order
+    and augmentation depend on `seed` and on whom the epoch visits. `plan` is how steps are run: one
+    by one ("eager", the reference) or from a recording ("graph", for CUDA, where it is the
+    default).
+
+    `on_epoch` is called with the number of each finished epoch, from 1. At that moment all its
+    steps are done, on CUDA too, and the training's stream is the current one. The live `net` has
+    the weights and statistics of the epoch's end. It may be read, by `net.state_dict()` or
+    `leak_atlas.training.answers`, but not written.
+
+    The last, smaller batch of an epoch is kept; a single left-over sample joins the batch before
+    it, because BatchNorm has no variance of one. The net ends in its last state, in evaluation mode
+    and without gradients.
+
+    Pauses after each step. Raises Diverged, and BadInput where the arguments contradict each other.
+    """
+    objective, samples = objective or CrossEntropy(), samples or {}
+    dev = samples["dev"].to(data.device) if "dev" in samples else None
+    if len(members) < 2 or schedule.batch < 2:
+        raise BadInput(
+            f"a training needs two samples and a batch of two, not {len(members)} and {schedule.batch}"
+        )
+    if schedule.patience is not None and dev is None:
+        raise BadInput("a schedule with a patience needs a design with a dev set")
+    states: dict[int | str, Tensors] = {"init": _copy(net)} if "init" in wanted else {}
+    rows: list[dict[str, float]] = []
+    best: Tensors | None = None
+
+    with holding(net, held or {}) as hold:
+        task = Task(
+            net,
+            hold,
+            data,
+            members.to(data.device),
+            schedule,
+            precision,
+            seed,
+            samples,
+            soft,
+            diet,
+            ranking,
+        )
+        step = update_for(objective, task)
+        tables = step.tables(seed, 0)
+        step.begin(0, rate(schedule, 0), tables)
+        take = _taker(step, plan, schedule.epochs)
+        for epoch in range(schedule.epochs):
+            step.begin(epoch, rate(schedule, epoch), tables)
+            for batch in step.batches(epoch):
+                take(*batch)
+                yield
+            if epoch + 1 < schedule.epochs:
+                tables = step.tables(seed, epoch + 1)  # while the device works
+            while data.device.type == "cuda" and not torch.cuda.current_stream(data.device).query():
+                yield
+            rows.append(_row(step, epoch, rate(schedule, epoch)))
+            if epoch + 1 in wanted:
+                states[epoch + 1] = _copy(net)
+            if on_epoch:
+                on_epoch(epoch + 1)
+            if schedule.patience is not None and dev is not None:
+                rows[-1]["dev_accuracy"] = answers.accuracy(net, data, dev)
+                # the first of several best
+                since = epoch - int(np.argmax([row["dev_accuracy"] for row in rows]))
+                if since > schedule.patience:
+                    break
+                best = best if since else _copy(net)
+        net.zero_grad(set_to_none=True)
+
+    if best is not None:
+        net.load_state_dict(best)
+    states["last"] = _copy(net)
+    if not all(torch.isfinite(value).all() for value in states["last"].values()):
+        raise Diverged(len(rows))
+    net.eval()
+    return Trajectory(
+        states, {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+    )
+
+
+def _taker(step: Update, plan: Mode | None, epochs: int) -> Callable[[int, str], None]:
+    """What takes a step under the plan: the step itself, or recordings of all kinds of batches of
+    all epochs.
+    """
+    if plan == "graph" and not step.recordable:
+        raise BadInput(
+            f"the steps of {type(step.objective).__name__} differ in size: run them one by one (eager)"
+        )
+    if plan is None:
+        plan = "graph" if step.recordable and step.data.device.type == "cuda" else "eager"
+    if plan == "eager":
+        return step
+    return recorded(
+        step, dict.fromkeys(batch for epoch in range(epochs) for batch in step.batches(epoch))
+    )
+
+
+def _row(step: Update, epoch: int, learning_rate: float) -> dict[str, float]:
+    """The history of the epoch that has just ended."""
+    seen = max(1, int(step.position))  # a Poisson sample may be empty
+    row = {
+        "loss": float(step.loss) / seen,
+        "accuracy": int(step.right) / seen,
+        "rate": learning_rate,
+    }
+    if not np.isfinite(row["loss"]):
+        raise Diverged(epoch + 1)
+    return row | step.measures()
+
+
+def fit(*args: Any, **options: Any) -> Trajectory:
+    """Trains from the start to the end; arguments and errors are those of `training`."""
+    ((_, outcome),) = fit_many([training(*args, **options)])
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+def fit_many(
+    trainings: Iterable[Generator[None, None, T]], streams: int = 1
+) -> Iterator[tuple[int, T | Exception]]:
+    """Number in the given order and outcome of each training, as they end; an error ends none but
+    its own.
+
+    On CUDA `streams` of them run at a time, each on a stream of its own; elsewhere one after the
+    other. A training is taken from `trainings` when a stream is free, and its network may be made
+    then. The result of a training does not depend on the others. Any generator that pauses as a
+    `Training` does may be given.
+    """
+    lanes: list[Lane] = (
+        [torch.cuda.Stream() for _ in range(streams)] if torch.cuda.is_available() else [None]
+    )
+    return _in_turn(enumerate(trainings), lanes)
+
+
+def _in_turn(
+    waiting: Iterator[tuple[int, Generator[None, None, T]]], lanes: list[Lane]
+) -> Iterator[tuple[int, T | Exception]]:
+    """Takes a step of each running training in turn, so that every stream always has work."""
+    free, under_way = list(lanes), list[tuple[int, Generator[None, None, T], Lane]]()
+    while True:
+        for number, one in itertools.islice(waiting, len(free)):
+            lane = free.pop()
+            if lane is not None:
+                lane.wait_stream(torch.cuda.current_stream())  # which made the network
+            under_way.append((number, one, lane))
+        if not under_way:
+            return
+        for entry in list(under_way):
+            number, one, lane = entry
+            outcome: T | Exception
+            try:
+                with torch.cuda.stream(lane):
+                    next(one)
+                continue
+            except StopIteration as end:
+                outcome = end.value
+            except Exception as error:
+                outcome = error
+            under_way.remove(entry)
+            free.append(lane)
+            yield number, outcome
+
+
+def _copy(net: nn.Module) -> Tensors:
+    return {
+        name: value.detach().to("cpu", copy=True, memory_format=torch.contiguous_format)
+        for name, value in net.state_dict().items()
+    }

@@ -1,1 +1,0 @@
-"""Where leakage sits: in which layers. `disparity` reads results with numpy alone; the others compute with torch."""

@@ -1,1 +1,0 @@
-"""What users bring of their own, put through the library's attacks."""

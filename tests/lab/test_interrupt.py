@@ -1,0 +1,168 @@
+"""A cell that trains says at once what it costs, and is interrupted in one line; what is finished
+is kept.
+"""
+
+import os
+import re
+import signal
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager, start_new_kernel
+
+from leak_atlas.engine import paths, store
+from leak_atlas.engine.command import uninterrupted
+from leak_atlas.recipe import Data, Model, RandomHalves, Schedule, Setup
+from tests.test_kernels import PROC, below
+
+pytestmark = pytest.mark.notebook
+
+
+class Kernel:
+    """A kernel of JupyterLab's kind, and what its cells put out."""
+
+    def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
+        self.client, self.pid = client, manager.provisioner.pid
+
+    def run(self, code: str, interrupt_at: str = "", after: float = 0.0) -> "Cell":
+        """Runs a cell, and interrupts it once, so many seconds after its progress is as that
+        pattern.
+        """
+        cell, asked = Cell(), self.client.execute(textwrap.dedent(code))
+        # as JupyterLab's button
+        interrupt = threading.Timer(after, os.killpg, (self.pid, signal.SIGINT))
+        while True:
+            message = self.client.get_iopub_msg(timeout=120)
+            if message["parent_header"].get("msg_id") == asked:
+                if message["content"].get("execution_state") == "idle":
+                    return cell
+                cell.take(message["msg_type"], message["content"])
+            now = cell.progress[-1].strip() if cell.progress else ""
+            if interrupt_at and re.match(interrupt_at, now) and interrupt.ident is None:
+                interrupt.start()
+
+
+class Cell:
+    """What a cell puts out: what it prints, what its bars say, lines of its error."""
+
+    def __init__(self) -> None:
+        self.printed, self.error = "", list[str]()
+        self.progress = list[str]()
+
+    def take(self, kind: str, content: dict[str, Any]) -> None:
+        if kind == "stream":
+            self.printed += content["text"]
+        elif kind == "error":
+            self.error += "\n".join(content["traceback"]).splitlines()
+        elif kind == "display_data":
+            self.progress.append(content["data"]["text/plain"])
+        elif kind == "comm_msg" and isinstance(
+            said := content["data"].get("state", {}).get("value"), str
+        ):
+            self.progress.append(said.replace("\u2007", " "))
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernel]:
+    monkeypatch.setenv("PYTHONPATH", str(paths.ROOT))
+    manager, client = start_new_kernel()
+    yield Kernel(manager, client)
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+TRAINED = """
+    import leak_atlas.lab.run
+    from leak_atlas import lab
+    from leak_atlas.recipe import Data, Model, RandomHalves, Schedule, Setup
+
+    leak_atlas.lab.run.ENOUGH = {enough}  # seconds of work from which Dask's workers do it
+    design = RandomHalves({pool}, test=20)
+    setup = Setup(Data("fashion-mnist-small", 8), design, Model("resnet10", 4), Schedule({epochs}, 20), {networks})
+    results = lab.realize(setup.trained(), workers={workers})
+"""
+
+
+SOME, NONE = r"[1-9]\d* of \d+ s of work", r".*\b0 of \d+ s of work"  # are done
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupted_cell_says_in_one_line_what_is_kept(workers: int, kernel: Kernel) -> None:
+    code = TRAINED.format(pool=400, epochs=20, networks=12, workers=workers, enough=0)
+    cell = kernel.run(code, SOME)
+    first = next(shown for shown in cell.progress if "s of work" in shown)
+    assert re.search(r"0 of \d+ s of work \[00:00, about \d+ s left\]", first), "it costs something"
+    (line,) = cell.error
+    found = re.search(r"stopped; (\d+) of (\d+) s kept", line)
+    assert found and "run again to go on" in line
+    design, schedule = RandomHalves(400, test=20), Schedule(20, 20)
+    trained = Setup(
+        Data("fashion-mnist-small", 8), design, Model("resnet10", 4), schedule, 12
+    ).trained()
+    done, (kept, total) = sum(store.has(each.key) for each in trained), map(int, found.groups())
+    assert 0 < done < 12 and abs(kept / total - done / 12) < 0.5 / total + 0.01
+    assert not cell.printed
+
+
+@PROC
+@pytest.mark.parametrize("seconds", [1, 3])
+def test_an_interrupt_while_workers_start_prints_nothing_and_leaves_none(
+    seconds: int, kernel: Kernel
+) -> None:
+    code = TRAINED.format(pool=400, epochs=20, networks=12, workers=2, enough=0)
+    cell = kernel.run(code, NONE, after=seconds)
+    (line,) = cell.error
+    assert "stopped; 0 of " in line and not cell.printed
+    deadline = time.monotonic() + 30
+    while b"spawn_main" in b"".join(
+        Path(f"/proc/{pid}/cmdline").read_bytes() for pid in below(kernel.pid)
+    ):
+        assert time.monotonic() < deadline, "a worker lives on"
+        time.sleep(0.1)
+
+
+def test_an_interrupt_while_torch_is_imported_breaks_nothing(kernel: Kernel) -> None:
+    kernel.run("""
+        import os, signal, sys
+
+        class Interrupt:
+            def find_spec(self, name, *_):
+                if name == "torch.nn.functional":
+                    sys.meta_path.remove(self)
+                    os.kill(os.getpid(), signal.SIGINT)
+
+        sys.meta_path.insert(0, Interrupt())
+    """)
+    code = TRAINED.format(pool=40, epochs=1, networks=2, workers=1, enough=30)
+    stopped, again = kernel.run(code), kernel.run(code)
+    assert [line[:20] for line in stopped.error] == ["leak atlas: stopped "]
+    assert not again.error
+
+
+def test_a_cell_says_at_once_that_costs_are_counted(kernel: Kernel) -> None:
+    cell = kernel.run(TRAINED.format(pool=40, epochs=1, networks=2, workers=1, enough=30))
+    assert "counting what it costs" in cell.progress[0] and not cell.error
+    again = kernel.run(TRAINED.format(pool=40, epochs=1, networks=2, workers=1, enough=30))
+    assert not again.progress, "nothing is missing"
+
+
+def test_an_interrupt_waits_for_what_must_not_be_cut(tmp_path: Path) -> None:
+    before, done = signal.signal(signal.SIGINT, signal.default_int_handler), []
+    with pytest.raises(KeyboardInterrupt), uninterrupted():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        done.append("imported")
+    assert done and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with uninterrupted():
+        done.append("nothing came")
+    # where signals cannot be handled
+    aside = threading.Thread(target=lambda: uninterrupted().__enter__())
+    aside.start()
+    aside.join()
+    signal.signal(signal.SIGINT, before)

@@ -1,0 +1,108 @@
+"""From Python: a few functions on plain arrays, and the lines of the README as they are printed."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leak_atlas import BadInput, audit, own
+from leak_atlas.engine import paths
+from leak_atlas.own import findings, logits
+from tests.own.test_logits import simulated
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the attack that learns, which takes seconds."""
+    every = findings.attackers
+    monkeypatch.setattr(
+        findings, "attackers", lambda n: {k: v for k, v in every(n).items() if not v[0].learns}
+    )
+
+
+def test_the_lines_of_the_readme_run_as_they_are_printed(tmp_path: Path) -> None:
+    section = (paths.ROOT / "README.md").read_text().split("## My own")[1].split("\n## ")[0]
+    (printed,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    assert len(printed.split("\n\n")) <= 2 and len(list(filter(None, printed.splitlines()))) == 4
+    arrays = logits.Logits(**simulated(1.5, n=200))
+    logits.save(tmp_path / "mine.npz", arrays)
+    more = "\nprint(scores.shape)"
+    line = [sys.executable, "-c", printed + more]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    verdict, auc, tpr, shape = done.stdout.splitlines()
+    direct = own.audit(arrays)
+    assert (
+        verdict == direct.verdict()
+        and verdict.startswith("The target leaks: ")
+        and shape == "(200,)"
+    )
+    assert auc == str(direct.auc["LiRA online"]) and tpr == str(direct.tpr(0.01)["LiRA online"])
+
+
+def test_what_an_audit_gives(quick: None) -> None:
+    arrays = simulated(1.5)
+    result = own.audit(
+        {name: each.tolist() if name == "labels" else each for name, each in arrays.items()}
+    )
+    assert result.scores.keys() == result.auc.keys() == result.tpr(0.05).keys()
+    known = result.scores["LiRA online"]
+    assert (
+        known.shape == (600,)
+        and audit.auc(known, arrays["member"]) == result.auc["LiRA online"].value
+    )
+    with pytest.raises(BadInput, match="unknown array 'shadow'; did you mean 'shadows'"):
+        own.audit(arrays | {"shadow": arrays["shadows"]})
+    with pytest.raises(BadInput, match="member is missing"):
+        own.audit({name: arrays[name] for name in ("target", "labels")})
+    with pytest.raises(BadInput, match="member has no members"):
+        own.audit(arrays | {"member": np.zeros(600, bool)})
+
+
+@pytest.mark.parametrize("queries", [0, 3])
+def test_attacks_on_plain_arrays_are_those_of_the_audit(quick: None, queries: int) -> None:
+    arrays = simulated(1.5, n=300, models=70, queries=queries)
+    expected = own.audit(arrays).scores
+    four = [arrays[name] for name in ("target", "labels", "shadows", "in_shadow")]
+    others = [arrays[name] for name in ("population", "population_labels", "population_shadows")]
+    found = {
+        "LiRA online": own.lira(*four),
+        "LiRA online (own variance)": own.lira(*four, variance="per_sample"),
+        "LiRA offline": own.lira(*four, mode="offline"),
+        "LiRA offline (own variance)": own.lira(*four, mode="offline", variance="per_sample"),
+        "BASE": own.base(*four),
+        "RMIA online": own.rmia(*four, *others),
+        "RMIA offline": own.rmia(*four, *others, mode="offline"),
+    }
+    for name, scores in found.items():
+        np.testing.assert_array_equal(scores, expected[name], err_msg=name)
+    if not queries:
+        ordered = own.rmia(*four, *others, ties="ratio")
+        np.testing.assert_array_equal(np.argsort(ordered), np.argsort(found["BASE"]))
+
+
+def test_samples_without_shadow_models_have_no_score_and_wrong_arrays_are_named() -> None:
+    arrays = simulated(1.5, n=100, models=4)
+    arrays["in_shadow"][:, 7], arrays["in_shadow"][:, 8] = True, False
+    four = [arrays[name] for name in ("target", "labels", "shadows", "in_shadow")]
+    online, offline = np.isnan(own.lira(*four)), np.isnan(own.lira(*four, mode="offline"))
+    assert online[7] and online[8] and offline[7] and not offline[8] and not online.all()
+    assert np.isnan(own.base(*four))[7] and not np.isnan(own.base(*four))[8]
+    one = [four[0][:1], four[1][:1], four[2][:, :1], np.array([[True], [False]] * 2)]
+    assert np.isfinite(own.lira(*one)).all(), "a single sample"
+    for place, wrong, words in (
+        (0, np.full((100, 5), 0.2), "target holds probabilities"),
+        (1, arrays["labels"][:9], "labels holds"),
+        (2, arrays["shadows"][:, :9], "shadows has shape"),
+        (3, arrays["in_shadow"].astype(int), "in_shadow holds int64; it takes Booleans"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            own.base(*four[:place], wrong, *four[place + 1 :])
+
+
+def test_every_public_function_is_documented() -> None:
+    for name in own.__all__:
+        assert getattr(own, name).__doc__, name

@@ -1,0 +1,179 @@
+"""Inputs that were swapped give a warning that names the mistake, and no verdict; honest ones give
+none.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leak_atlas import own
+from leak_atlas.own import checks, findings, logits
+from tests.own.test_logits import simulated
+
+Arrays = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the attack that learns, which takes seconds and has no orientation of its own."""
+    every = findings.attackers
+    monkeypatch.setattr(
+        findings, "attackers", lambda n: {k: v for k, v in every(n).items() if not v[0].learns}
+    )
+
+
+def members(arrays: Arrays) -> Arrays:
+    return {"member": ~arrays["member"]}
+
+
+def shadow_models(arrays: Arrays) -> Arrays:
+    return {"in_shadow": ~arrays["in_shadow"]}
+
+
+def both(arrays: Arrays) -> Arrays:
+    return members(arrays) | shadow_models(arrays)
+
+
+def classes(arrays: Arrays) -> Arrays:
+    return {"labels": (arrays["labels"] + 1) % 5}
+
+
+def places_of_labels(arrays: Arrays) -> Arrays:
+    return {"labels": np.roll(arrays["labels"], 1)}
+
+
+def places_of_shadows(arrays: Arrays) -> Arrays:
+    return {"shadows": np.roll(arrays["shadows"], 1, axis=1)}
+
+
+def population(arrays: Arrays) -> Arrays:
+    return {"population_labels": (arrays["population_labels"] + 1) % 5}
+
+
+SWAPPED = [
+    (members, ["`member` looks inverted"]),
+    (shadow_models, ["`in_shadow` looks inverted"]),
+    (both, ["`in_shadow` looks inverted", "`member` looks inverted"]),
+    (classes, ["`labels` look shifted", "labels - 1 it is"]),
+    (places_of_labels, ["`labels` look shifted", "in another order"]),
+    (places_of_shadows, ["`shadows` is in another order"]),
+    (population, ["`population_labels` look shifted", "population_labels - 1 it is"]),
+]
+
+
+@pytest.mark.parametrize(("swap", "words"), SWAPPED, ids=[swap.__name__ for swap, _ in SWAPPED])
+@pytest.mark.parametrize("queries", [0, 2])
+def test_what_is_swapped_is_named_and_gives_no_verdict(
+    swap: Callable[[Arrays], Arrays], words: list[str], queries: int
+) -> None:
+    arrays = simulated(1.0, queries=queries)
+    result = own.audit(arrays | swap(arrays))
+    assert all(word in " ".join(result.warnings) for word in words)
+    assert result.verdict().startswith("No verdict") and words[0] in result.verdict()
+    top = str(result.said()).split("\n")
+    assert top[0].startswith("No verdict") and words[0] in top[1], "the warning stands at the top"
+    assert result.summary()["verdict"] is None and result.summary()["warnings"] == list(
+        result.warnings
+    )
+    assert not any("train these as the target" in note for note in result.notes), (
+        "the swap explains it"
+    )
+    right = own.audit(arrays)
+    assert not right.warnings and right.verdict().startswith("The target leaks: ")
+
+
+def test_a_row_of_in_shadow_that_belongs_to_another_model_is_named() -> None:
+    """Complement pairs in each other's place: LiRA looks at the wrong sides, the target's own loss
+    does not.
+    """
+    arrays = simulated(1.0, models=2)
+    seen = np.concatenate([arrays["in_shadow"][:1], ~arrays["in_shadow"][:1]] * 4)
+    assert own.audit(simulated(1.0, models=8)).warnings == ()
+    rng = np.random.default_rng(0)
+    towards = 3 + 1.0 * seen + rng.normal(0, 0.5, seen.shape)
+    z = np.zeros((8, 600, 5), np.float32)
+    np.put_along_axis(
+        z, np.broadcast_to(arrays["labels"], seen.shape)[..., None], towards[..., None], axis=2
+    )
+    paired = {name: arrays[name] for name in logits.NEEDED} | {"shadows": z}
+    assert not own.audit(paired | {"in_shadow": seen}).warnings
+    (line,) = own.audit(paired | {"in_shadow": np.roll(seen, 1, axis=0)}).warnings
+    assert "`in_shadow`" in line
+
+
+@pytest.mark.parametrize("swap", [members, classes])
+def test_without_shadow_models_too(swap: Callable[[Arrays], Arrays]) -> None:
+    alone = {name: simulated(1.5)[name] for name in logits.NEEDED}
+    assert not own.audit(alone).warnings
+    assert own.audit(alone | swap(alone)).verdict().startswith("No verdict")
+
+
+def test_an_audit_without_a_leak_is_warned_of_once_in_a_hundred_at_most() -> None:
+    warned = [
+        bool(own.audit(simulated(0.0, n=60, models=4, seed=seed)).warnings) for seed in range(300)
+    ]
+    assert np.mean(warned) <= 0.01
+
+
+def test_a_leak_is_not_warned_of_whatever_its_size() -> None:
+    for leak in (0.1, 0.5, 3.0):
+        for seed in range(12):
+            assert not own.audit(simulated(leak, n=200, models=8, seed=seed)).warnings
+
+
+def test_attacks_without_orientation_may_lie_below_one_half() -> None:
+    """Members are right and unsure, most non-members wrong and sure: by entropy these look like
+    members.
+    """
+    n, rng = 400, np.random.default_rng(0)
+    labels, member = rng.integers(5, size=n), rng.random(n) < 0.5
+    z = rng.normal(0, 0.1, (n, 5))
+    moved = (labels + (rng.random(n) < 0.8)) % 5
+    z[np.arange(n), np.where(member, labels, moved)] += np.where(member, 1.5, 6)
+    result = own.audit({"target": z, "labels": labels, "member": member})
+    assert result.auc["entropy"].high < 0.5 < result.auc["loss"].low
+    assert not result.warnings and result.verdict().startswith("The target leaks: ")
+
+
+def test_a_model_of_rare_classes_may_be_worse_than_the_largest_class() -> None:
+    n, rng = 2000, np.random.default_rng(0)
+    labels = (rng.random(n) < 0.1).astype(int)
+    # weighted by class: .85, the largest class has .9
+    guesses = np.where(rng.random(n) < 0.85, labels, 1 - labels)
+    z = rng.normal(0, 0.3, (n, 2)) + 2 * np.eye(2)[guesses]
+    arrays = {"target": z, "labels": labels, "member": rng.random(n) < 0.5}
+    assert np.mean(z.argmax(1) == labels) < np.mean(labels == 0)
+    assert not own.audit(arrays).warnings
+    assert "`labels`" in own.audit(arrays | {"labels": 1 - labels}).warnings[0]
+
+
+def test_accuracies_are_those_of_each_models_own_members_and_stand_on_the_page() -> None:
+    arrays = simulated(1.5, models=3)
+    arrays["in_shadow"][2] = False
+    result = own.audit(arrays)
+    found = checks.accuracies(result.arrays)
+    right = arrays["target"].argmax(1) == arrays["labels"]
+    assert found["target"] == (right[arrays["member"]].mean(), right[~arrays["member"]].mean())
+    others = arrays["shadows"].argmax(2) == arrays["labels"]
+    assert found["shadow models"].members == others[arrays["in_shadow"]].mean()
+    lines = [line for line in result.said().split("\n") if "Accuracy: " in line]
+    assert len(lines) == 1 and all(
+        f"{100 * share:.1f} %" in lines[0] for each in found.values() for share in each
+    )
+    outside = own.audit(arrays | {"in_shadow": np.zeros((3, 600), bool)})
+    assert "3 shadow models" in outside.accuracy() and "nan" not in outside.accuracy()
+    assert outside.summary()["accuracy"]["shadow models"]["members"] is None
+
+
+def test_shadow_models_that_fit_less_than_the_target_are_noted() -> None:
+    arrays = simulated(1.0)
+    weak = np.where(
+        np.arange(5) == arrays["labels"][None, :, None], arrays["shadows"] - 2, arrays["shadows"]
+    )
+    (note,) = [
+        note for note in own.audit(arrays | {"shadows": weak}).notes if "the target " in note
+    ]
+    assert "train these as the target was trained" in note
+    assert not any("the target " in note for note in own.audit(arrays).notes)
