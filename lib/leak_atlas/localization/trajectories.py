@@ -458,16 +458,17 @@ def highest(values: FloatArray, share: float = 0.1) -> BoolArray:
 def early_detection(flagged: BoolArray, vulnerable: BoolArray) -> dict[str, FloatArray]:
     """How many of the samples `vulnerable (n,)` in the end are `flagged (E, n)` before.
 
-    Arrays `(E,)`: `share` of the vulnerable that are flagged; `precision`, the share of the flagged
-    that are vulnerable (NaN where none is flagged); `chance`, the share that the same number of
-    random flags would find.
+    Arrays `(E,)`: `share` of the vulnerable that are flagged (NaN where none is vulnerable);
+    `precision`, the share of the flagged that are vulnerable (NaN where none is flagged);
+    `chance`, the share that the same number of random flags would find.
     """
     both = (flagged & vulnerable).sum(axis=1)
     number = flagged.sum(axis=1)
     with np.errstate(invalid="ignore"):
+        share = both / vulnerable.sum()
         precision = both / number
     return {
-        "share": both / vulnerable.sum(),
+        "share": share,
         "precision": precision,
         "chance": number / len(vulnerable),
     }
