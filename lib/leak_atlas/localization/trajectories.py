@@ -350,8 +350,8 @@ def entropy(path: FloatArray, grid: int | Sequence[int] = 10) -> FloatArray:
     if not isinstance(grid, int):
         return np.mean([entropy(path, cells) for cells in grid], axis=0)
     fpr, tpr = np.moveaxis(_cell(path, grid), 1, 0)
-    counts = [np.bincount(own) for own in fpr * grid + tpr]
-    return np.array([stats.entropy(count) for count in counts])
+    counts = [np.bincount(cells) for cells in fpr * grid + tpr]
+    return np.array([special.entr(count / count.sum()).sum() for count in counts])
 
 
 def _cell(rate: FloatArray, grid: int) -> IntArray:
@@ -369,30 +369,38 @@ def entropy_of_equal_samples(
     The rates are those of the centre of mass; decisions of different networks are assumed
     independent, and each side to have its mean number of networks. Exact for finite samples.
     """
-    if not isinstance(grid, int):
-        each = [entropy_of_equal_samples(trajectory, rule, cells) for cells in grid]
-        return np.mean(each, axis=0)
     inside = round(trajectory.member.sum(axis=0).mean())
     outside = round((~trajectory.member).sum(axis=0).mean())
     terms = _entropy_terms(len(trajectory.index))
+    grids = [grid] if isinstance(grid, int) else grid
     expected = []
     for fpr, tpr in centre_of_mass(plane(trajectory, rule)):
-        columns = _cell_shares(outside, fpr, grid)
-        rows = _cell_shares(inside, tpr, grid)
-        likely = np.outer(columns, rows)  # the probability of each cell
-        expected.append(np.interp(likely, *terms).sum())
+        flagged_outside = _binomial(outside, fpr)
+        flagged_inside = _binomial(inside, tpr)
+        entropies = []
+        for cells in grids:
+            columns = _cell_shares(flagged_outside, cells)
+            rows = _cell_shares(flagged_inside, cells)
+            likely = np.outer(columns, rows)  # the probability of each cell
+            entropies.append(np.interp(likely, *terms).sum())
+        expected.append(np.mean(entropies))
     return np.array(expected)
 
 
-def _cell_shares(
-    networks: int,
-    rate: float,
-    grid: int,
-) -> FloatArray:
-    """The probability of each row or column `(grid,)` for a rate counted over some networks."""
-    counts = np.arange(networks + 1)
-    likely = stats.binom.pmf(counts, networks, rate)
-    cells = _cell(counts / networks, grid)
+def _binomial(number: int, rate: float) -> FloatArray:
+    """The probability of each count `(number + 1,)` of a binomial distribution.
+
+    `scipy.stats.binom.pmf` checks its arguments for as long as this takes a hundred times.
+    """
+    counts = np.arange(number + 1)
+    ways = -special.betaln(1 + number - counts, 1 + counts) - np.log1p(number)
+    return np.exp(ways + special.xlogy(counts, rate) + special.xlog1py(number - counts, -rate))
+
+
+def _cell_shares(likely: FloatArray, grid: int) -> FloatArray:
+    """The probability of each row or column `(grid,)`, from that of each count of networks."""
+    networks = len(likely) - 1
+    cells = _cell(np.arange(networks + 1) / networks, grid)
     shares = np.bincount(cells, weights=likely, minlength=grid)
     return shares.astype(float)
 
