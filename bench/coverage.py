@@ -17,7 +17,7 @@ from leak_atlas.attacks.lira import lira
 from leak_atlas.attacks.rmia import rmia
 from leak_atlas.data import designs, honesty, readers
 from leak_atlas.data.designs import Role
-from leak_atlas.localization import disparity
+from leak_atlas.localization import courses, disparity, samples, trajectories
 from leak_atlas.recipe import RMIA, Halves, LiRA, RandomHalves
 
 Row = tuple[str, float | np.floating, str]
@@ -165,6 +165,99 @@ def of_distances(rng: np.random.Generator) -> Iterator[Row]:
     yield "one stage in two settings, 4 pairs", np.mean(apart), ""
 
 
+def of_ranks(rng: np.random.Generator) -> Iterator[Row]:
+    """Spearman's correlation of normal variables, and the difference of two such correlations."""
+    for rho in (0.0, 0.5, 0.9):
+        truth = 6 / np.pi * np.arcsin(rho / 2)
+        inside = []
+        for _ in range(2000):
+            x, y = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], 200).T
+            inside.append(held(audit.rank_correlation_interval(x, y), truth))
+        yield f"rank correlation {rho:g}, 200 samples", np.mean(inside), ""
+    inside = []
+    for _ in range(300):
+        base = rng.normal(size=200)
+        near, far = (
+            {"score": base + noise, "index": np.arange(200)} for noise in rng.normal(size=(2, 200))
+        )
+        difference = samples.agreement_difference(
+            near, far, {"score": base, "index": np.arange(200)}
+        )
+        inside.append(held(difference, 0))
+    yield "difference of two rank correlations, 200 samples", np.mean(inside), ""
+
+
+def learning(rng: np.random.Generator, unlike: float) -> courses.Trajectory:
+    """Scores of 24 networks in complement pairs on 240 samples, at three checkpoints.
+
+    Samples differ in what they leak. Half of the noise stays from one checkpoint to the next.
+    `unlike`: how much networks differ in what they leak of all their members.
+    """
+    networks, n, epochs = 24, 240, [0, 10, 20]
+    halves = rng.permuted(np.tile(np.arange(n) < n // 2, (networks // 2, 1)), axis=1)
+    member = np.stack([halves, ~halves], axis=1).reshape(networks, n)
+    leak = 2 * rng.gamma(1.5, 1 / 1.5, size=n)
+    strength = np.repeat(1 + unlike * rng.normal(size=networks // 2), 2)[:, None]
+    lasting = rng.normal(size=member.shape)
+    scores = []
+    for share in (0.0, 0.7, 1.0):
+        noise = np.sqrt(0.5) * (lasting + rng.normal(size=member.shape))
+        scores.append(noise + share * leak * strength * member)
+    pairs = np.arange(networks) // 2
+    return courses.Trajectory(np.array(epochs), np.stack(scores), member, np.arange(n), pairs)
+
+
+def exposure(one: courses.Trajectory) -> list[float]:
+    """The mean advantage at the end, the share of exposed samples, and the rank correlation of the
+    advantages at two checkpoints.
+    """
+    path = trajectories.plane(one, 0.1, "fitted")
+    gain = trajectories.advantage(path)
+    exposed = trajectories.states(path)[-1] == trajectories.HIGH
+    return [
+        float(gain[-1].mean()),
+        float(exposed.mean()),
+        float(audit.rank_correlation(gain[1], gain[-1])),
+    ]
+
+
+def flagged_early(one: np.ndarray, other: np.ndarray, index: np.ndarray) -> list[float]:
+    """Of the tenth flagged at the end, the share that is flagged before, in the same half of the
+    networks and in the other half.
+    """
+    flagged = trajectories.highest(one)
+    ends = flagged[-1], trajectories.highest(other)[-1]
+    return [float(trajectories.early_detection(flagged, end)["share"][1]) for end in ends]
+
+
+def of_trajectories(rng: np.random.Generator, runs: int = 500) -> Iterator[Row]:
+    """Other networks and other samples; the truth is the mean over all runs."""
+    for unlike, word in ((0.0, "alike"), (0.4, "unlike")):
+        whole, parts = [], []
+        for seed in range(runs):
+            one = learning(rng, unlike)
+            whole.append(courses.jackknife(exposure, one))
+            first = np.random.default_rng(seed).permutation(12)[:6]
+            side = np.isin(one.group, first)
+            halves = one.part(np.flatnonzero(side)), one.part(np.flatnonzero(~side))
+            parts.append(trajectories.across_halves(flagged_early, [halves]))
+        names = [
+            "mean advantage",
+            "share of exposed samples",
+            "rank correlation of two checkpoints",
+            "share flagged early, same networks",
+            "share flagged early, other networks",
+        ]
+        estimates = [[*of_all, *of_halves] for of_all, of_halves in zip(whole, parts, strict=True)]
+        for name, runs_of_one in zip(names, zip(*estimates, strict=True), strict=True):
+            values = np.array([one.value for one in runs_of_one])
+            truth = float(values.mean())
+            errors = np.array([one.error for one in runs_of_one])
+            ratio = np.sqrt(np.square(errors).mean()) / values.std(ddof=1)
+            inside = np.mean([held(one, truth) for one in runs_of_one])
+            yield f"{name}, networks {word}", inside, f"error {ratio:.2f} of the deviation"
+
+
 def of_inputs(rng: np.random.Generator) -> Iterator[Row]:
     samples = readers.load("fashion-mnist-small", 14)
     for kind in (RandomHalves, Halves):
@@ -186,6 +279,8 @@ EVERY: tuple[Callable[[np.random.Generator], Iterator[Row]], ...] = (
     over_few,
     over_targets,
     of_distances,
+    of_ranks,
+    of_trajectories,
     of_inputs,
 )
 BELOW = {"LiRA.* effect 1": 0.0, "tenth": 0.8}  # ends of rows that cover less, as the documents say

@@ -169,7 +169,7 @@ def test_every_claim_can_hold_and_can_fail(one, monkeypatch: pytest.MonkeyPatch)
     claims both ways.
     """
     unreachable = {name.split()[1] for name in UNDECIDABLE if name.startswith(f"{one.name} ")}
-    found = planting.reached(cells_of(one), 92, unreachable, monkeypatch)
+    found = planting.reached(cells_of(one), 105, unreachable, monkeypatch)
     assert found and unreachable <= found.keys()
     assert {name for name, each in found.items() if not {"holds", "fails"} <= each} <= unreachable
 

@@ -95,7 +95,7 @@ def training(step: Step) -> Train | None:
 def _sort(step: Step) -> str:
     """Steps of one sort err alike: of one kind, on one network, in one precision, and trainings
     with one size of batch."""
-    words = [type(step).__name__]
+    words = [step.recorded]
     of = training(step)
     if of:
         width = f"-{of.model.width}" if isinstance(of.model, Model) else ""

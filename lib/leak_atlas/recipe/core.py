@@ -11,7 +11,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, dataclass_transform
 
 from leak_atlas import BadInput, nearest
@@ -70,6 +70,13 @@ def _fields(cls: type[Recipe]) -> list[tuple[str, Any, Any]]:
     return _FIELDS[cls]
 
 
+@cache
+def _recorded_names(cls: type[Recipe]) -> dict[str, str]:
+    """The name of each field in records."""
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    return {field.name: field.metadata.get("recorded", field.name) for field in fields}
+
+
 def _fit(owner: str, name: str, value: Any, kind: Any) -> Any:
     """The value as its declared type, so that 1 and 1.0 have one key; BadInput where it does not
     fit.
@@ -120,19 +127,24 @@ def _fit(owner: str, name: str, value: Any, kind: Any) -> Any:
 class Recipe:
     """Plain data with a content key; see the module's text. Every kind is a frozen dataclass,
     without saying so.
+
+    A kind or a field that has been renamed keeps its first name in records, so that keys stay:
+    `class Freeze(Edit, recorded="Hold")`, `field(metadata={"recorded": "first name"})`.
     """
 
     revision: ClassVar[int] = 1  # raised when the code of this kind changes what it computes
+    recorded: ClassVar[str]  # the kind's name in records
 
-    def __init_subclass__(cls) -> None:
-        taken = KINDS.get(cls.__name__)
+    def __init_subclass__(cls, recorded: str | None = None) -> None:
+        cls.recorded = recorded or cls.__name__
+        taken = KINDS.get(cls.recorded)
         if taken and code.in_library(taken.__module__) and not code.in_library(cls.__module__):
             raise BadInput(
                 f"{cls.__name__} is the name of a kind of the library: give yours another name"
             )
         code.record_class(cls)
         dataclasses.dataclass(frozen=True, eq=False)(cls)
-        KINDS[cls.__name__] = cls
+        KINDS[cls.recorded] = cls
 
     def __post_init__(self) -> None:
         for name, kind, _ in _fields(type(self)):
@@ -148,13 +160,14 @@ class Recipe:
 
     def record(self) -> dict[str, Any]:
         """Kind, revision and the fields that differ from their defaults; steps stand as their keys."""
-        out: dict[str, Any] = {"kind": type(self).__name__}
+        out: dict[str, Any] = {"kind": self.recorded}
         if self.revision != 1:
             out["revision"] = self.revision
+        names = _recorded_names(type(self))
         for name, _, default in _fields(type(self)):
             value = getattr(self, name)
             if value is not default and (default is dataclasses.MISSING or value != default):
-                out[name] = _plain(value)
+                out[names[name]] = _plain(value)
         if own := code.source_digest(type(self)):
             out[CODE] = own
         return out
@@ -243,9 +256,9 @@ def load(record: dict[str, Any], step: Callable[[str], Step]) -> Recipe:
         )
     if kind is None or record.get("revision", 1) != kind.revision:
         raise BadInput(
-            f"'{record['kind']}' of revision {record.get('revision', 1)} is unknown to this version of lib"
+            f"'{record['kind']}' of revision {record.get('revision', 1)} is unknown to this version of the library"
         )
     # A field of a user's may have the name of what records add.
-    own = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    added = {"kind", "revision", "digest", "gone", "attention", "skipped", CODE} - own
-    return kind(**{k: value(v) for k, v in record.items() if k not in added})
+    fields = {recorded: name for name, recorded in _recorded_names(kind).items()}
+    added = {"kind", "revision", "digest", "gone", "attention", "skipped", CODE} - fields.keys()
+    return kind(**{fields.get(k, k): value(v) for k, v in record.items() if k not in added})
