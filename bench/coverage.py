@@ -207,27 +207,25 @@ def learning(rng: np.random.Generator, unlike: float) -> courses.Trajectory:
     return courses.Trajectory(np.array(epochs), np.stack(scores), member, np.arange(n), pairs)
 
 
-def exposure(one: courses.Trajectory) -> list[float]:
+def exposure(one: courses.Trajectory) -> np.ndarray:
     """The mean advantage at the end, the share of exposed samples, and the rank correlation of the
     advantages at two checkpoints.
     """
     path = trajectories.plane(one, 0.1, "fitted")
     gain = trajectories.advantage(path)
     exposed = trajectories.states(path)[-1] == trajectories.HIGH
-    return [
-        float(gain[-1].mean()),
-        float(exposed.mean()),
-        float(audit.rank_correlation(gain[1], gain[-1])),
-    ]
+    agreement = audit.rank_correlation(gain[1], gain[-1])
+    return np.array([gain[-1].mean(), exposed.mean(), agreement])
 
 
-def flagged_early(one: np.ndarray, other: np.ndarray, index: np.ndarray) -> list[float]:
+def flagged_early(one: np.ndarray, other: np.ndarray, index: np.ndarray) -> np.ndarray:
     """Of the tenth flagged at the end, the share that is flagged before, in the same half of the
     networks and in the other half.
     """
     flagged = trajectories.highest(one)
     ends = flagged[-1], trajectories.highest(other)[-1]
-    return [float(trajectories.early_detection(flagged, end)["share"][1]) for end in ends]
+    shares = [trajectories.early_detection(flagged, end)["share"][1] for end in ends]
+    return np.array(shares)
 
 
 def of_trajectories(rng: np.random.Generator, runs: int = 500) -> Iterator[Row]:
@@ -283,7 +281,11 @@ EVERY: tuple[Callable[[np.random.Generator], Iterator[Row]], ...] = (
     of_trajectories,
     of_inputs,
 )
-BELOW = {"LiRA.* effect 1": 0.0, "tenth": 0.8}  # ends of rows that cover less, as the documents say
+BELOW = {
+    "LiRA.* effect 1": 0.0,
+    "tenth": 0.8,
+    "exposed samples, networks unlike": 0.88,
+}  # ends of rows that cover less, as the documents say
 
 
 def required(row: str) -> float:

@@ -71,7 +71,7 @@ def _fields(cls: type[Recipe]) -> list[tuple[str, Any, Any]]:
 
 
 @cache
-def _recorded_names(cls: type[Recipe]) -> dict[str, str]:
+def recorded_names(cls: type) -> dict[str, str]:
     """The name of each field in records."""
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     return {field.name: field.metadata.get("recorded", field.name) for field in fields}
@@ -163,7 +163,7 @@ class Recipe:
         out: dict[str, Any] = {"kind": self.recorded}
         if self.revision != 1:
             out["revision"] = self.revision
-        names = _recorded_names(type(self))
+        names = recorded_names(type(self))
         for name, _, default in _fields(type(self)):
             value = getattr(self, name)
             if value is not default and (default is dataclasses.MISSING or value != default):
@@ -259,6 +259,6 @@ def load(record: dict[str, Any], step: Callable[[str], Step]) -> Recipe:
             f"'{record['kind']}' of revision {record.get('revision', 1)} is unknown to this version of the library"
         )
     # A field of a user's may have the name of what records add.
-    fields = {recorded: name for name, recorded in _recorded_names(kind).items()}
+    fields = {recorded: name for name, recorded in recorded_names(kind).items()}
     added = {"kind", "revision", "digest", "gone", "attention", "skipped", CODE} - fields.keys()
     return kind(**{fields.get(k, k): value(v) for k, v in record.items() if k not in added})
