@@ -11,7 +11,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, dataclass_transform
 
 from leak_atlas import BadInput, nearest
@@ -54,6 +54,7 @@ Amount = Annotated[float, Within(0)]
 Share = Annotated[float, Within(0, 1)]
 
 _FIELDS: dict[type, list[tuple[str, Any, Any]]] = {}
+_RECORDED: dict[type, dict[str, str]] = {}
 
 
 def _fields(cls: type[Recipe]) -> list[tuple[str, Any, Any]]:
@@ -70,11 +71,14 @@ def _fields(cls: type[Recipe]) -> list[tuple[str, Any, Any]]:
     return _FIELDS[cls]
 
 
-@cache
-def recorded_names(cls: type) -> dict[str, str]:
+def recorded_names(cls: type[Recipe]) -> dict[str, str]:
     """The name of each field in records."""
-    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
-    return {field.name: field.metadata.get("recorded", field.name) for field in fields}
+    if cls not in _RECORDED:
+        fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+        _RECORDED[cls] = {
+            field.name: field.metadata.get("recorded", field.name) for field in fields
+        }
+    return _RECORDED[cls]
 
 
 def _fit(owner: str, name: str, value: Any, kind: Any) -> Any:
