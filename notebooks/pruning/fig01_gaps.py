@@ -133,13 +133,13 @@ report.histograms(panels, ("members", "non-members"), notes, log=True, means=Tru
 # Gaps, their change since the dense network, and how well each measure alone ranks members before non-members.
 
 # %%
-accuracy = {(way, part): audit.over([results[one][f"accuracy_{part}"] for one in signals[way]]) for way in ways for part in ("member", "test")}
+accuracy = {(way, part): audit.mean_ci([results[one][f"accuracy_{part}"] for one in signals[way]]) for way in ways for part in ("member", "test")}
 gone = {way: min(float(results[one]["network"]) for one in each) for way, each in removed.items()}
 rows = [
     {"network": way, "weights gone": f"{gone.get(way, 0):.1%}", "member accuracy": accuracy[way, "member"], "test accuracy": accuracy[way, "test"]}
-    | {f"gap of {kind}": audit.over(gaps[kind, way]) for kind in signs}
-    | {f"{kind}, members": audit.over([one[kind][one["member"]].mean() for one in known[way]]) for kind in signs}
-    | {f"AUC, {kind}": audit.over(area[way][kind]) for kind in signs}
+    | {f"gap of {kind}": audit.mean_ci(gaps[kind, way]) for kind in signs}
+    | {f"{kind}, members": audit.mean_ci([one[kind][one["member"]].mean() for one in known[way]]) for kind in signs}
+    | {f"AUC, {kind}": audit.mean_ci(area[way][kind]) for kind in signs}
     for way in ways
 ]
 report.table(rows, caption=f"Mean over {victims} victims. Low sensitivity counts as member. Gaps of sensitivity: non-members minus members")
@@ -152,7 +152,7 @@ def news(one):
     return audit.correlation(low, one["member"], np.eye(20)[np.ceil(20 * sure).astype(int) - 1])
 
 
-beside = {way: audit.over([news(one) for one in known[way]]) for way in ways}
+beside = {way: audit.mean_ci([news(one) for one in known[way]]) for way in ways}
 changes = [
     {"network": way, "sensitivity given confidence, r": beside[way]}
     | {f"{kind}, minus dense{', relative' * (kind == 'sensitivity')}": wider(kind, way, "dense") for kind in drifts[way][0] if way != "dense"}

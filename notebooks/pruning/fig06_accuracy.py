@@ -107,7 +107,7 @@ report.curves(
 )
 
 # %%
-members = {way: audit.over([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
+members = {way: audit.mean_ci([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
 gone = {way: [results[one] for one in each] for way, each in removed.items()}  # of each victim
 rows = [
     {"network": way if isinstance(way, str) else f"{way[0]}, {way[1]:.0%}", "member accuracy": members[way], "test accuracy": found.accuracy(way)}

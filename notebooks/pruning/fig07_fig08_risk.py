@@ -105,7 +105,7 @@ found = audit.Comparison.of(results, signals, attacks)
 
 # %%
 points = [{"pruner": p, "part": f"{s:.0%}", "value": found.leak((p, s), "SAMIA")["accuracy"]} for p in pruners for s in sparsities]
-gains = {pruner: found.more_right(((pruner, low), "SAMIA"), ("dense", "SAMIA")) for pruner in pruners}
+gains = {pruner: found.accuracy_difference(((pruner, low), "SAMIA"), ("dense", "SAMIA")) for pruner in pruners}
 sure = [sum(each.low > 0 for each in gains.values()), sum(each.high < 0 for each in gains.values())]
 title = f"At {low:.0%} SAMIA is surely more often right than on the dense network for {sure[0]} of {len(pruners)} pruners, less often for {sure[1]}"
 level = found.leak("dense", "SAMIA")["accuracy"].value
@@ -117,14 +117,14 @@ report.profile(points, hue="pruner", null=level, level="dense", title=title, xla
 # broken and left out; the table has them.
 
 # %%
-members = {way: audit.over([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
+members = {way: audit.mean_ci([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
 line = [*(("epochs", e) for e in course), "dense, trained on"]
 series = {p: [(p, s) for s in sparsities] for p in pruners} | {"dense, by epoch": line, control: [(control, low)]}
 plane = [
     {"variant": name, "attack": attack, "accuracy": found.accuracy(way), "auc": found.leak(way, attack)["auc"]}
     for attack, (name, each) in product(("LiRA", "Conf"), series.items()) for way in each if each is line or members[way].value > 0.5
 ]  # fmt: skip
-beside = {p: found.beside_line((p, low), line, "LiRA") for p in (*pruners, control)}
+beside = {p: found.at_matched_auc((p, low), line, "LiRA") for p in (*pruners, control)}
 behind = [p for p in pruners if beside[p].resolved and beside[p].high < 0]
 share = f"{len(behind)} of {len(pruners)} pruners"
 title = f"With {low:.0%} removed, the network is surely less accurate than an epoch of the dense one that leaks as much for {share}"
@@ -148,11 +148,11 @@ left = {way: float(max((r["weights"] - r["gone"]).sum() for r in each) / full) f
 mildest, rest = (pruners[0], low), {name: name for name in ("dense, trained on", "small and dense")} | {control: (control, low)}
 rows = [
     {"network": f"{p}, {low:.0%}", "weights left, at most": f"{left[p, low]:.1%}"}
-    | {f"accuracy, minus {name} on dense": found.more_right(((p, low), "SAMIA"), ("dense", name)) for name in ("Conf", "SAMIA")}
-    | {f"AUC, minus {name}": found.more_leaky((p, low), way, "SAMIA") for name, way in rest.items() if p in mildest or name == "dense, trained on"}
+    | {f"accuracy, minus {name} on dense": found.accuracy_difference(((p, low), "SAMIA"), ("dense", name)) for name in ("Conf", "SAMIA")}
+    | {f"AUC, minus {name}": found.auc_difference((p, low), way, "SAMIA") for name, way in rest.items() if p in mildest or name == "dense, trained on"}
     | {"test accuracy, minus dense": found.more_accurate((p, low), "dense"), "at equal leak": beside[p]}
     for p in beside
-] + [{"network": "small and dense", "at equal leak": found.beside_line("small and dense", line, "LiRA")}]  # fmt: skip
+] + [{"network": "small and dense", "at equal leak": found.at_matched_auc("small and dense", line, "LiRA")}]  # fmt: skip
 report.table(rows, caption=f"Of SAMIA; equal leak by LiRA. The small network has {few / full:.1%} of the dense one's weights")
 
 # %% [markdown]
@@ -167,11 +167,11 @@ every = {what: done for p in pruners for what, done in acts[p].items()}
 size = {"the small network has as many weights": bool(abs(few / full - left[mildest]) < 0.04)}
 report.judge(
     claims,
-    as_published=audit.least(found.more_right(((p, low), "SAMIA"), ("dense", "Conf")) for p in pruners),
+    as_published=audit.least(found.accuracy_difference(((p, low), "SAMIA"), ("dense", "Conf")) for p in pruners),
     same_attack=audit.least(gains.values()),
-    masks_not_epochs=found.more_leaky(mildest, "dense, trained on", "SAMIA"),
-    small_not_random=found.more_leaky(mildest, (control, low), "SAMIA"),
-    size_alone=found.more_leaky(mildest, "small and dense", "SAMIA"),
+    masks_not_epochs=found.auc_difference(mildest, "dense, trained on", "SAMIA"),
+    small_not_random=found.auc_difference(mildest, (control, low), "SAMIA"),
+    size_alone=found.auc_difference(mildest, "small and dense", "SAMIA"),
     at_equal_leak=beside[pruners[0]],
     checks={claim.name: acts[pruners[0]] for claim in claims}
     | {"as_published": every, "same_attack": every, "small_not_random": acts[pruners[0]] | acts[control], "size_alone": acts[pruners[0]] | size},

@@ -103,7 +103,7 @@ removed = {way: [Sparsity(state) for state in each.states[:victims]] for way, ea
 
 results = lab.realize(attacks, signals, removed)
 found = audit.Comparison.of(results, signals, attacks)
-members = {way: audit.over([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
+members = {way: audit.mean_ci([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
 able = [way for way in cells if members[way].value >= knows] or list(cells)  # none: outside the regime
 
 # %% [markdown]
@@ -123,7 +123,7 @@ report.profile(points, hue="attack", facet="pruner", null=0.5, level="guess", ti
 # %%
 theirs = {name: [(way, name) for way in able] for name in attackers}
 lead = {name: found.stronger(theirs["SAMIA"], each) for name, each in theirs.items() if name not in ("LiRA", "RMIA")}
-level = {name: audit.over(found.reached(*theirs[name])) for name in lead}
+level = {name: audit.mean_ci(found.reached(*theirs[name])) for name in lead}
 ours = {name: found.stronger([((p, low), "SAMIA") for p in pruners], [((p, low), name) for p in pruners]) for name in (*lead, *ablations)}
 by = {name: {p: found.stronger([((p, low), "SAMIA")], [((p, low), name)]) for p in pruners} for name in ours if name != "SAMIA"}
 rows = [
@@ -135,7 +135,7 @@ rows = [
 report.table(rows, caption=f"Attack accuracy, {victims} victims, {shadows} shadows; {len(able)} of {len(cells)} ways have learnt. A guess: .500")
 
 # %%
-areas = {name: audit.over(found.reached(*theirs[name], number="auc")) for name in ("SAMIA", "Conf", "NNCls", "LiRA", "RMIA")}
+areas = {name: audit.mean_ci(found.reached(*theirs[name], number="auc")) for name in ("SAMIA", "Conf", "NNCls", "LiRA", "RMIA")}
 rate = audit.tpr_label(0.01, (pool // 2 - dev) // 2)
 strong = [
     {"attack": name, "AUC on dense": found.leak("dense", name)["auc"], "AUC on pruned, learnt": area}
@@ -163,7 +163,7 @@ report.table(learnt, caption=f"Mean over {victims} victims. Removed: of all weig
 acts = {f"{low:.0%} of the weights are gone": gone["L1 unstructured", low] > low - 0.03}
 acts |= {"SAMIA beats a guess on the dense network": found.leak("dense", "SAMIA")["accuracy"].low > 0.5}
 acts |= {"filter pruners remove half of what is asked, or more": min(gone[p, low] for p in pruners[1:]) > low / 2}
-taught = {"the plain network beats a guess": audit.over(found.reached(*(((p, low), mlp) for p in pruners))).low > 0.5}
+taught = {"the plain network beats a guess": audit.mean_ci(found.reached(*(((p, low), mlp) for p in pruners))).low > 0.5}
 ahead = audit.least(lead[name] for name in printed if name != "SAMIA")
 report.judge(
     claims, highest=ahead, by_a_point=ahead,

@@ -126,8 +126,8 @@ points += [{"data": panel, "attack": "dense, Conf", "sparsity": s, "value": leve
 report.curves(points, "sparsity", hue="attack", facet="data", null=0.5, level="guess", title=title, xlabel="share removed", ylabel="attack accuracy")
 
 # %%
-members, shadow = ({w: audit.over([results[s]["accuracy_member"] for s in each[w]], bounds=(0, 1)) for w in ways} for each in (signals, theirs))
-gain = {at: found.more_right((at, "SAMIA"), ((at[0], "dense"), "SAMIA")) for at in ways if (at, "SAMIA") in attacks and at[1] != "dense"}
+members, shadow = ({w: audit.mean_ci([results[s]["accuracy_member"] for s in each[w]], bounds=(0, 1)) for w in ways} for each in (signals, theirs))
+gain = {at: found.accuracy_difference((at, "SAMIA"), ((at[0], "dense"), "SAMIA")) for at in ways if (at, "SAMIA") in attacks and at[1] != "dense"}
 rows = [
     {"data": d, "network": way if isinstance(way, str) else f"{way:.0%} pruned"}
     | {"member accuracy": members[d, way], "shadows' member accuracy": shadow[d, way], "test accuracy": found.accuracy((d, way))}
@@ -160,9 +160,9 @@ for d in data:
     mild = [s for s in samia_at if s <= 0.6] or [low]
     estimates |= {
         **dict.fromkeys((f"{names[d]}_highest", f"{names[d]}_by_a_point"), audit.least(lead[d].values())),
-        f"{names[d]}_as_published": audit.least(found.more_right(((d, s), "SAMIA"), ((d, "dense"), "Conf")) for s in mild),
-        f"{names[d]}_same_attack": audit.least(found.more_right(((d, s), "SAMIA"), ((d, "dense"), "SAMIA")) for s in mild),
-        f"{names[d]}_masks_not_epochs": found.more_leaky((d, low), (d, "dense, trained on"), "SAMIA"),
+        f"{names[d]}_as_published": audit.least(found.accuracy_difference(((d, s), "SAMIA"), ((d, "dense"), "Conf")) for s in mild),
+        f"{names[d]}_same_attack": audit.least(found.accuracy_difference(((d, s), "SAMIA"), ((d, "dense"), "SAMIA")) for s in mild),
+        f"{names[d]}_masks_not_epochs": found.auc_difference((d, low), (d, "dense, trained on"), "SAMIA"),
         f"{names[d]}_reference": audit.least(found.stronger([((d, s), "SAMIA")], [((d, s), "LiRA")], "auc") for s in samia_at),
     }
     gone = min(float(results[step]["network"]) for step in removed[d])

@@ -138,9 +138,9 @@ report.histograms(panels, ("members", "non-members"), notes, log=True, means=Tru
 
 # %%
 by_class = {way: np.array([gap_by_class(one["confidence"], one["member"], one["label"], setup.data.classes) for one in known[way]]) for way in ways}
-smaller = audit.over((by_class[ppb] < by_class["Base"]).mean(axis=1), bounds=(0, 1))
+smaller = audit.mean_ci((by_class[ppb] < by_class["Base"]).mean(axis=1), bounds=(0, 1))
 order = np.argsort(-by_class["Base"].mean(axis=0))
-points = [{"class": str(c), "network": way, "value": audit.over(by_class[way][:, c])} for way in ("dense", "Base", ppb) for c in order]
+points = [{"class": str(c), "network": way, "value": audit.mean_ci(by_class[way][:, c])} for way in ("dense", "Base", ppb) for c in order]
 title = f"PPB's gap of confidence is smaller than Base's in {smaller:.0%} of the classes"
 report.profile(points, "class", hue="network", null=None, title=title, xlabel="class, largest gap of Base first", ylabel="gap of confidence")
 
@@ -149,7 +149,7 @@ report.profile(points, "class", hue="network", null=None, title=title, xlabel="c
 
 # %%
 each = {"{} accuracy": accuracy, "gap of {}": gaps, "AUC, {}": areas}
-rows = [{"network": way} | {said.format(of): audit.over(by[of, w]) for said, by in each.items() for of, w in by if w == way} for way in ways]
+rows = [{"network": way} | {said.format(of): audit.mean_ci(by[of, w]) for said, by in each.items() for of, w in by if w == way} for way in ways]
 last = {said.format(of): at_equal_accuracy(by, of) for said, by in each.items() for of, w in by if w == ppb}
 rows.append({"network": f"{ppb}, minus the dense course at equal accuracy"} | last)
 report.table(rows, caption=f"Mean over {victims} victims; {sparsity:.0%} of the weights are gone but in the dense ones")
@@ -175,7 +175,7 @@ report.judge(
     checks={claim.name: acts for claim in claims}
     | {f"{kind}_as_dense": acts | {f"Base's gap of {kind} is above the dense one's": wider(kind, "Base", "dense")} for kind in kinds}
     | dict.fromkeys(("as_earlier_stop", "order_beyond_accuracy"), reached),
-    regime={f"dense {part} accuracy": audit.over(accuracy[part, "dense"]) for part in ("member", "test")}
+    regime={f"dense {part} accuracy": audit.mean_ci(accuracy[part, "dense"]) for part in ("member", "test")}
     | {"member accuracy of the least victim, dense or Base": min(accuracy["member", way].min() for way in ("dense", "Base"))},
     notes={name: "It lies below the dense one's" for name, one in as_dense.items() if one.high < 0},
 )

@@ -117,7 +117,7 @@ found = audit.Comparison.of(results, signals, attacks)
 names = ("earlier epochs", "weight decay", "ADV", "PPB", "Base")
 lines = {where: {name: [way for way in ways if way[0] == where and way[1] in (name, "Base")] for name in names} for where in pruned}
 base, ppb_way, bits_base, bits_ppb = ("images", "Base", 0.0), ("images", "PPB", middle), ("bits", "Base", 0.0), ("bits", "PPB", middle)
-gain = {attack: found.more_right((ppb_way, attack), (base, attack)) for attack in ("non-adaptive", "adaptive")}
+gain = {attack: found.accuracy_difference((ppb_way, attack), (base, attack)) for attack in ("non-adaptive", "adaptive")}
 kinds = {"images": ("ADV", "PPB", "Base"), "bits": ("PPB", "Base")}
 shown = [(where, a, {name: lines[where][name] for name in each}) for where, each in kinds.items() for a in gain]
 plane = [row for where, a, each in shown for row in found.plane(each, a, "accuracy", f"{where}, {a}")]
@@ -132,14 +132,14 @@ report.tradeoff(plane, xlabel="test accuracy", ylabel="attack accuracy of SAMIA"
 
 # %%
 series, adv_way = {name: lines["images"][name] for name in names[:-1]}, ("images", "ADV", adv[-1])
-beside = {name: found.beside_line(ppb_way, series[name], "LiRA") for name in ("earlier epochs", "weight decay")}
+beside = {name: found.at_matched_auc(ppb_way, series[name], "LiRA") for name in ("earlier epochs", "weight decay")}
 said = f"is {'not surely ' * (beside['earlier epochs'].low <= 0)}more accurate than" if beside["earlier epochs"].resolved else "cannot be read beside"
 rows = found.plane(series, "LiRA") + found.plane(series, "Conf")
 report.tradeoff(rows, xlabel="test accuracy", ylabel="AUC", level="guessing", title=f"At equal leak {named} {said} early stopping")
 
 # %%
 inside = {way: [float(results[step]["accuracy_member"]) for step in each] for way, each in signals.items()}
-members = {way: audit.over(each) for way, each in inside.items()}
+members = {way: audit.mean_ci(each) for way, each in inside.items()}
 rows = [{"network": f"{where}, dense", "member accuracy": members[where], "test accuracy": found.accuracy(where)} for where in dense]
 rows += [
     {"network": f"{way[0]}: {way[1]}{f' {way[2]:g}' if way[2] else ''}", "member accuracy": members[way], "test accuracy": found.accuracy(way)}
@@ -159,20 +159,20 @@ acts = {
     for way, own in ((ppb_way, base), (adv_way, base), (bits_ppb, bits_base))
 }
 reach = {  # at most a third of the margin of AUC above the defence
-    (way, name): acts[way] | {f"the line of {name} reaches down to the defence": found.more_leaky(series[name][-1], way, "LiRA").value < 0.01}
+    (way, name): acts[way] | {f"the line of {name} reaches down to the defence": found.auc_difference(series[name][-1], way, "LiRA").value < 0.01}
     for way in (ppb_way, adv_way)
     for name in beside
 }
 report.judge(
     claims,
     ppb_below_base=gain["adaptive"],
-    adv_below_base=found.more_right((adv_way, "adaptive"), (base, "adaptive")),
-    bits_below_base=found.more_right((bits_ppb, "adaptive"), (bits_base, "adaptive")),
-    knowing_helps=found.more_right((ppb_way, "adaptive"), (ppb_way, "non-adaptive")),
-    lira_below_base=found.more_leaky(ppb_way, base, "LiRA"),
+    adv_below_base=found.accuracy_difference((adv_way, "adaptive"), (base, "adaptive")),
+    bits_below_base=found.accuracy_difference((bits_ppb, "adaptive"), (bits_base, "adaptive")),
+    knowing_helps=found.accuracy_difference((ppb_way, "adaptive"), (ppb_way, "non-adaptive")),
+    lira_below_base=found.auc_difference(ppb_way, base, "LiRA"),
     as_early_stopping=beside["earlier epochs"],
     as_weight_decay=beside["weight decay"],
-    adv_as_early_stopping=found.beside_line(adv_way, series["earlier epochs"], "LiRA"),
+    adv_as_early_stopping=found.at_matched_auc(adv_way, series["earlier epochs"], "LiRA"),
     checks=dict.fromkeys(("ppb_below_base", "knowing_helps", "lira_below_base"), acts[ppb_way])
     | {"adv_below_base": acts[adv_way], "adv_as_early_stopping": reach[adv_way, "earlier epochs"], "bits_below_base": acts[bits_ppb]}
     | {"as_early_stopping": reach[ppb_way, "earlier epochs"], "as_weight_decay": reach[ppb_way, "weight decay"]},

@@ -111,16 +111,16 @@ joined = [row | {"variant": name} for a in attackers for d in losses for name, k
 report.tradeoff(joined, null=None, xlabel="test accuracy", ylabel="AUC", title=f"The least leaky of the paper's points is {news}")
 
 # %%
-beside = {way: found.beside_line(way, line, "LiRA") for way in ways if way[0] in losses}
+beside = {way: found.at_matched_auc(way, line, "LiRA") for way in ways if way[0] in losses}
 report.table(
     [
-        {"defence": way[0], "way": way[1], "member": audit.over(inner[way]), "test": found.accuracy(way)}
+        {"defence": way[0], "way": way[1], "member": audit.mean_ci(inner[way]), "test": found.accuracy(way)}
         | {f"{a}, AUC": found.leak(way, a)["auc"] for a in attackers}
         | {f"{a}, {audit.tpr_label(0.01, pool // 2)}": found.leak(way, a)["tpr_at_1%"] for a in attackers}
         | {"test, minus earlier epochs' at equal LiRA": beside.get(way, "–")}
         for way in ways
     ],
-    caption=f"Mean over {shadows} targets. Right after the rewind members are {audit.over(inner['rewound'])}",
+    caption=f"Mean over {shadows} targets. Right after the rewind members are {audit.mean_ci(inner['rewound'])}",
 )
 
 # %% [markdown]
@@ -129,19 +129,21 @@ report.table(
 # %%
 tested = {d: ((d, inside), (d, scratch)) for d in losses}
 rewound = {"accuracy on members falls right after the rewind": audit.paired_difference(inner[plain], inner["rewound"])}
-acts = {d: rewound | {f"{d} lowers an AUC from scratch": audit.largest(found.more_leaky(plain, (d, scratch), a) for a in attackers)} for d in losses}
+acts = {
+    d: rewound | {f"{d} lowers an AUC from scratch": audit.largest(found.auc_difference(plain, (d, scratch), a) for a in attackers)} for d in losses
+}
 mean = [[((d, way), "LiRA") for d in losses] for way in (tuned, inside)]
 report.judge(
     claims,
     hamp_accuracy=found.more_accurate(("HAMP", inside), plain),
     relaxloss_accuracy=found.more_accurate(*tested["RelaxLoss"]),
     relaxloss_leak=found.stronger(*([(way, a) for a in attackers] for way in tested["RelaxLoss"]), number="auc"),
-    ccl_lira=found.more_leaky(*tested["CCL"], "LiRA"),
-    ccl_rmia=found.more_leaky(*tested["CCL"], "RMIA"),
+    ccl_lira=found.auc_difference(*tested["CCL"], "LiRA"),
+    ccl_rmia=found.auc_difference(*tested["CCL"], "RMIA"),
     rewinding=found.stronger(*mean, number="auc"),
     checks={f"relaxloss_{what}": acts["RelaxLoss"] for what in ("accuracy", "leak")}
     | {f"ccl_{a.lower()}": acts["CCL"] for a in attackers} | dict.fromkeys(("hamp_accuracy", "rewinding"), rewound),
-    regime={"undefended member accuracy": audit.over(inner[plain]), "undefended test accuracy": found.accuracy(plain)},
+    regime={"undefended member accuracy": audit.mean_ci(inner[plain]), "undefended test accuracy": found.accuracy(plain)},
 )  # fmt: skip
 
 # %% [markdown]

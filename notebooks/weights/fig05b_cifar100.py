@@ -116,7 +116,7 @@ def sureness(way):
 # %%
 plain = "no defence", scratch
 low = min((d for d in defences if d.startswith("HAMP")), key=lambda d: test_of[d, scratch].mean())
-rows = [{"defence": d, "way": way, "value": audit.over(test_of[d, way])} for d in defences for way in (scratch, tuned, inside) if (d, way) in ways]
+rows = [{"defence": d, "way": way, "value": audit.mean_ci(test_of[d, way])} for d in defences for way in (scratch, tuned, inside) if (d, way) in ways]
 share = 100 * test_of[low, scratch].mean() / test_of[plain].mean()
 strong_loses = audit.paired_difference(test_of["HAMP, strong", inside], test_of["HAMP, strong", scratch])
 points = f"{'gains' if strong_loses.value > 0 else 'loses'} {abs(100 * strong_loses.value):.0f} points"
@@ -127,7 +127,7 @@ report.against_paper(rows, "defence", hue="way", xlabel="test accuracy", title=t
 vary = {way: np.mean([100 * test_of[d, way].std(ddof=1) for d in defences]) for way in (scratch, inside)}
 report.table(
     [
-        {"trained with": d, "way": way, "member": audit.over(inner[d, way]), "test": audit.over(each)}
+        {"trained with": d, "way": way, "member": audit.mean_ci(inner[d, way]), "test": audit.mean_ci(each)}
         | {"deviation of runs, points": f"{100 * each.std(ddof=1):.2f}"}
         | ({"LiRA, AUC": found.leak((d, way), "LiRA")["auc"]} if ((d, way), "LiRA") in attacks else {})
         for (d, way), each in test_of.items()
@@ -150,13 +150,13 @@ acts = {"accuracy on members falls right after the rewind": audit.paired_differe
 report.judge(
     claims,
     hamp_alone=audit.least(audit.paired_difference(test_of[d, scratch], border) for d in hamps),
-    hamp_gains=audit.over(gain),
+    hamp_gains=audit.mean_ci(gain),
     strong_keeps=strong_loses,
     hamp_form=audit.paired_difference(test_of["HAMP, code", scratch], test_of["HAMP", scratch]),
     ccl_form=audit.paired_difference(*by_form, design_effect=effect),
     checks={"hamp_alone": softer["HAMP"] | softer["HAMP, code"] | softer["HAMP, strong"], "hamp_form": softer["HAMP"] | softer["HAMP, code"]}
     | {"hamp_gains": acts, "strong_keeps": acts, "ccl_form": acts | lower["CCL"] | lower["CCL, code"]},
-    regime={"undefended member accuracy": audit.over(inner[plain]), "undefended test accuracy": audit.over(test_of[plain])},
+    regime={"undefended member accuracy": audit.mean_ci(inner[plain]), "undefended test accuracy": audit.mean_ci(test_of[plain])},
 )
 
 # %% [markdown]

@@ -116,12 +116,12 @@ report.profile(rows, "shadows", hue="loss", null=0.0, level="no change", xlabel=
 # %%
 report.table(
     [
-        {"trained with": d, "way": way, "member": audit.over(inner[d, way]), "test": audit.over(accuracy[d, way])}
-        | {f"AUC, {c}": audit.over(areas[(d, way), c], design_effect=effect) for c in counts}
+        {"trained with": d, "way": way, "member": audit.mean_ci(inner[d, way]), "test": audit.mean_ci(accuracy[d, way])}
+        | {f"AUC, {c}": audit.mean_ci(areas[(d, way), c], design_effect=effect) for c in counts}
         | {f"{many} minus {few}": differ(areas[(d, way), many], areas[(d, way), few])}
         for d, way in ways
     ],
-    caption=f"Mean over the same {groups[-1]} targets. Right after the rewind members are {audit.over(inner['rewound'])}",
+    caption=f"Mean over the same {groups[-1]} targets. Right after the rewind members are {audit.mean_ci(inner['rewound'])}",
 )
 
 # %% [markdown]
@@ -138,7 +138,7 @@ report.judge(
     defended_more=differ(np.mean([gains[d, scratch] for d in defences], axis=0), gains[plain]),
     **{f"{d.lower()}_alike": shift[d] for d in defences},
     checks={f"{d.lower()}_alike": rewound | acts[d] for d in defences} | {"defended_more": acts["RelaxLoss"] | acts["CCL"]},
-    regime={"undefended member accuracy": audit.over(inner[plain]), "undefended test accuracy": audit.over(accuracy[plain])},
+    regime={"undefended member accuracy": audit.mean_ci(inner[plain]), "undefended test accuracy": audit.mean_ci(accuracy[plain])},
 )
 
 # %% [markdown]

@@ -129,14 +129,14 @@ plane = [
     for d in defences
     for row in found.plane({"cross-entropy, by epochs": early} | {w: curve(d, w) for w in (scratch, tuned, inside)}, "LiRA", panel=d)
 ]
-off = {way: found.beside_line(way, early, "LiRA") for way in ways if way not in early}
+off = {way: found.at_matched_auc(way, early, "LiRA") for way in ways if way not in early}
 winners = [d for d in defences if any(off[key].low > 0 and off[key].resolved for key in curve(d, inside)[1:])]
 title = f"Inside CWRF {' and '.join(winners) or 'no defence'} surely beats stopping earlier"
 report.tradeoff(plane, null=None, xlabel="test accuracy", ylabel="AUC of LiRA", title=title)
 
 # %%
 shown = {scratch: (first, scratch), tuned: (first, tuned)} | {f"r = {100 * share:g} %": way for share, way in zip(rates, by_rate, strict=True)}
-rise = found.more_leaky(by_rate[-1], by_rate[0], "LiRA")
+rise = found.auc_difference(by_rate[-1], by_rate[0], "LiRA")
 title = f"From r = {few} to {most} RelaxLoss's AUC of LiRA {'rises' if rise.value > 0 else 'changes'} by {rise.value:.3f}".replace("-", "−")
 rows = [{"way": name, "value": found.leak(way, "LiRA")["auc"]} for name, way in shown.items()]
 report.against_paper(rows, "way", xlabel=f"AUC of LiRA, RelaxLoss {first[1]}", title=title)
@@ -144,14 +144,14 @@ report.against_paper(rows, "way", xlabel=f"AUC of LiRA, RelaxLoss {first[1]}", t
 # %%
 report.table(
     [
-        {"network": f"{d} {strength}, {way}", "member": audit.over(inner[(d, strength), way]), "test": found.accuracy(((d, strength), way))}
+        {"network": f"{d} {strength}, {way}", "member": audit.mean_ci(inner[(d, strength), way]), "test": found.accuracy(((d, strength), way))}
         | {f"{a}, AUC": found.leak(((d, strength), way), a)["auc"] for a in attackers}
         | {f"LiRA, {audit.tpr_label(0.01, pool // 2)}": found.leak(((d, strength), way), "LiRA")["tpr_at_1%"]}
         | {"test, minus earlier epochs' at equal LiRA": off.get(((d, strength), way), "–")}
         for (d, strength), way in ways
     ],
     caption=f"Mean over {shadows} targets. Members right after the rewind: "
-    + "; ".join(f"{way}: {audit.over(inner[way])}" for way in inner if isinstance(way, str)),
+    + "; ".join(f"{way}: {audit.mean_ci(inner[way])}" for way in inner if isinstance(way, str)),
 )
 
 # %% [markdown]
@@ -169,11 +169,11 @@ judged = {way: [key for d in defences for key in curve(d, way)[1 if d != "HAMP" 
 report.judge(
     claims,
     **{d.lower(): audit.least(better(d, a) for a in attackers) for d in defences},
-    same_curve=found.beside_line(judged[inside], early, "RMIA", other=judged[tuned]),
-    stopping=found.beside_line(judged[inside], early, "RMIA"),
+    same_curve=found.at_matched_auc(judged[inside], early, "RMIA", other=judged[tuned]),
+    stopping=found.at_matched_auc(judged[inside], early, "RMIA"),
     rate=rise,
     checks={d.lower(): each for d, each in acted.items()} | {"same_curve": acts, "stopping": acts, "rate": acts},
-    regime={"undefended member accuracy": audit.over(inner[plain]), "undefended test accuracy": found.accuracy(plain)},
+    regime={"undefended member accuracy": audit.mean_ci(inner[plain]), "undefended test accuracy": found.accuracy(plain)},
 )
 
 # %% [markdown]
