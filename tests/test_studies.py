@@ -57,7 +57,10 @@ def test_each_stop_ends_its_own_decay(decay: str, ends: tuple[int, int]) -> None
 
 
 def test_a_rewind_study_by_hand() -> None:
-    schedule, score = Schedule(4, 16, "adam", lr=0.005), Vulnerability(0.5, 3, 16)
+    schedule, score = (
+        Schedule(4, 16, "adam", lr=0.005),
+        Vulnerability(weight=0.5, steps=3, batch=16),
+    )
     sizes = {"pool": 80, "test": 20, "dev": 10, "reference": 12, "seed": 3}
     study = RewindStudy(DATA, MODEL, schedule, 2, score, models=4, **sizes)
     design = RandomHalves(80, test=20, seed=3, dev=10, reference=12)

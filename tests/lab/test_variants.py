@@ -81,6 +81,7 @@ def test_checkpoints_are_variants_of_earlier_epochs() -> None:
     assert whole == asked(both, ATTACKERS, 4) | keys(early.signals()[:4], attacks)
     assert asked(both, ATTACKERS, 4, checkpoints={"dense": {1: early}}) == whole
     assert str(Checkpoint("dense", 1)) == "dense, epoch 1"
+    assert str(Checkpoint(("CE", "0"), 1)) == "CE, 0, epoch 1"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from leak_atlas.audit.targets import (
     units,
 )
 
-__all__ = ["Comparison"]
+__all__ = ["Comparison", "described"]
 
 Pair = tuple[Hashable, Hashable]
 NETWORK = {"test accuracy": "test", "member accuracy": "member"}  # metrics that need no attacker

@@ -6,7 +6,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from leak_atlas import BadInput, lab, nearest
-from leak_atlas.audit import Comparison
+from leak_atlas.audit import Comparison, described
 from leak_atlas.recipe import Attack, Attacker, Population
 
 __all__ = ["Checkpoint", "compare"]
@@ -21,7 +21,7 @@ class Checkpoint(NamedTuple):
     epoch: int
 
     def __str__(self) -> str:
-        return f"{self.variant}, epoch {self.epoch}"
+        return f"{described(self.variant)}, epoch {self.epoch}"
 
 
 def compare(
