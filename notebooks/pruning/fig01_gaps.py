@@ -44,7 +44,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization.divergence import behaviour, gap, gap_at_accuracy
-from leak_atlas.recipe import Data, Model, Schedule, Setup, Sparsity, VictimAttacker
+from leak_atlas.recipe import Data, Model, PruningStudy, Schedule
 from scipy.stats import rankdata
 
 cut, of_all = f"{sparsity:.0%} pruned minus dense", "over the dense networks' mean gap"
@@ -76,16 +76,23 @@ claims
 # Sensitivity is the mean change of the posterior per unit of noise, over noise of size 0.001 on the normalised input: the same noise for all networks.
 
 # %%
-design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-long, short = (Schedule(n, batch, "adam", lr, decay=decay, patience=patience) for n in (epochs, retrain_epochs))
-subject = Data(data, pixels, joined=True), design, Model(model, width, stem), long
-dense = Setup(*subject, victims, seed, precision).trained()
+study = PruningStudy(
+    Data(data, pixels, joined=True),
+    Model(model, width, stem),
+    Schedule(epochs, batch, "adam", lr, decay=decay, patience=patience),
+    fine_tuning=retrain_epochs,
+    pool=pool,
+    dev=dev,
+    targets=victims,
+    seed=seed,
+    precision=precision,
+)
 
-pruned = {name: dense.pruned(name, sparsity).train(short) for name in ("L1 unstructured", "random weights")}
-ways = {"dense": dense, "dense, trained on": dense.train(short)} | pruned
+pruned = {name: study.pruned(name, sparsity) for name in ("L1 unstructured", "random weights")}
+ways = {"dense": study.dense, "dense, trained on": study.tuned()} | pruned
 signals = {way: each.signals() for way, each in ways.items()}
 sensitivity = {way: each.sensitivity(queries) for way, each in ways.items()}
-removed = {way: [Sparsity(state) for state in each] for way, each in pruned.items()}
+removed = {way: study.removed(each) for way, each in pruned.items()}
 
 results = lab.realize(signals, sensitivity, removed)
 

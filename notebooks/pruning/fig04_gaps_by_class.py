@@ -43,7 +43,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization.divergence import behaviour, gap_by_class, permuted_labels
-from leak_atlas.recipe import Data, Model, Schedule, Setup, Sparsity, VictimAttacker
+from leak_atlas.recipe import Data, Model, PruningStudy, Schedule
 
 cut, epochs_alone = f"{sparsity:.0%} pruned than dense", {"paper": "our control", "control": "the same schedule, nothing removed"}
 most, share = {"above": 0.5, "margin": 1 / 6}, "share of classes whose gap of"  # "most" is two classes of three
@@ -72,15 +72,22 @@ claims = report.claims(
 claims
 
 # %%
-design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-long, short = (Schedule(n, batch, "adam", lr, decay=decay, patience=patience) for n in (epochs, retrain_epochs))
-subject = Data(data, pixels, joined=True), design, Model(model, width, stem), long
-dense = Setup(*subject, victims, seed, precision).trained()
+study = PruningStudy(
+    Data(data, pixels, joined=True),
+    Model(model, width, stem),
+    Schedule(epochs, batch, "adam", lr, decay=decay, patience=patience),
+    fine_tuning=retrain_epochs,
+    pool=pool,
+    dev=dev,
+    targets=victims,
+    seed=seed,
+    precision=precision,
+)
 
-pruned = dense.pruned("L1 unstructured", sparsity).train(short)
-ways = {"dense": dense, "dense, trained on": dense.train(short), "pruned": pruned}
+pruned = study.pruned("L1 unstructured", sparsity)
+ways = {"dense": study.dense, "dense, trained on": study.tuned(), "pruned": pruned}
 signals, sensitivity = {w: each.signals() for w, each in ways.items()}, {w: each.sensitivity(queries) for w, each in ways.items()}
-removed = [Sparsity(state) for state in pruned]
+removed = study.removed(pruned)
 
 results = lab.realize(signals, sensitivity, removed)
 
@@ -91,7 +98,7 @@ results = lab.realize(signals, sensitivity, removed)
 # %%
 known = {way: [behaviour(results[a], results[b]) for a, b in zip(signals[way], sensitivity[way], strict=True)] for way in ways}
 known = {way: [one | {"sensitivity": -one["sensitivity"]} for one in each] for way, each in known.items()}  # more is more of a member
-kinds, classes = ("confidence", "sensitivity"), subject[0].classes
+kinds, classes = ("confidence", "sensitivity"), study.data.classes
 gaps = {(k, way): np.array([gap_by_class(one[k], one["member"], one["label"], classes) for one in known[way]]) for k in kinds for way in ways}
 parts = {way: [[{name: each[one["label"] == c] for name, each in one.items()} for c in range(classes)] for one in known[way]] for way in ways}
 areas = {(kind, way): np.array([[audit.auc(c[kind], c["member"]) for c in one] for one in parts[way]]) for kind in kinds for way in ways}

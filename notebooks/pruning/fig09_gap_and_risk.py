@@ -48,7 +48,7 @@ import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.audit import mean_ci
 from leak_atlas.localization.divergence import GAPS, behaviour, gap
-from leak_atlas.recipe import SAMIA, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas.recipe import PRUNERS, SAMIA, Data, LiRA, Model, PruningStudy, Schedule, Threshold
 
 claims = report.claims(
     report.Claim("gaps_grow", f"Pruning, with {retrain_epochs} epochs of retraining, increases each gap in most settings",
@@ -80,16 +80,25 @@ claims = report.claims(
 claims
 
 # %%
-design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-long, short = (Schedule(n, batch, "adam", lr, decay="constant", patience=patience) for n in (epochs, retrain_epochs))
-dense = Setup(Data(data, pixels, joined=True), design, Model(model, width, stem), long, victims + shadows, seed, precision).trained()
-pruners = ("L1 unstructured", "L1 structured", "L2 structured", "slimming")
-ways = {"dense": dense} | {(pruner, s): dense.pruned(pruner, s).train(short) for pruner in pruners for s in sparsities}
+study = PruningStudy(
+    Data(data, pixels, joined=True),
+    Model(model, width, stem),
+    Schedule(epochs, batch, "adam", lr, decay="constant", patience=patience),
+    fine_tuning=retrain_epochs,
+    pool=pool,
+    dev=dev,
+    targets=victims,
+    shadows=shadows,
+    seed=seed,
+    precision=precision,
+)
+pruners = PRUNERS
+ways = {"dense": study.dense} | {(pruner, s): study.pruned(pruner, s) for pruner in pruners for s in sparsities}
 attackers = {"SAMIA": SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer), "Conf": Threshold(), "LiRA": LiRA("offline_cdf")}
 attacks = {(way, name): each.attack(attacker, targets=victims) for way, each in ways.items() for name, attacker in attackers.items()}
 signals = {way: each.signals()[:victims] for way, each in ways.items()}
 sensitivity = {way: each.sensitivity(queries)[:victims] for way, each in ways.items()}
-removed = {way: [Sparsity(state) for state in each.states[:victims]] for way, each in ways.items()}
+removed = {way: study.removed(each) for way, each in ways.items()}
 results = lab.realize(attacks, signals, sensitivity, removed)
 found = audit.Comparison.of(results, signals, attacks)
 

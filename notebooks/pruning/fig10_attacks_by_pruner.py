@@ -49,7 +49,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 from leak_atlas import audit, lab, report
-from leak_atlas.recipe import PRUNING_NET, RMIA, SAMIA, BlindMI, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas.recipe import PRUNERS, PRUNING_NET, RMIA, SAMIA, BlindMI, Data, LiRA, Model, PruningStudy, Schedule, Threshold
 
 low, printed = min(sparsities), ("Conf", "Mentr", "NNCls", "BlindMI", "SAMIA")
 mlp, blind = "same inputs, no attention", "SAMIA without sensitivity"
@@ -80,14 +80,22 @@ claims
 # Shadows walk their victim's whole chain. Thresholds are chosen on the shadows, by class except for the code's Top1; BlindMI needs no shadows.
 
 # %%
-design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-given = {"batch": batch, "optimizer": "adam", "lr": lr, "decay": decay, "patience": patience}
-long, short = (Schedule(n, **given) for n in (epochs, retrain_epochs))
-dense = Setup(Data(data, pixels, joined=True), design, Model(model, width, stem), long, victims + shadows, seed, precision).trained()
+study = PruningStudy(
+    Data(data, pixels, joined=True),
+    Model(model, width, stem),
+    Schedule(epochs, batch, "adam", lr, decay=decay, patience=patience),
+    fine_tuning=retrain_epochs,
+    pool=pool,
+    dev=dev,
+    targets=victims,
+    shadows=shadows,
+    seed=seed,
+    precision=precision,
+)
 
-pruners = ("L1 unstructured", "L1 structured", "L2 structured", "slimming")
-cells = {(pruner, s): dense.pruned(pruner, s).train(short) for pruner in pruners for s in sparsities}
-ways = {"dense": dense} | cells
+pruners = PRUNERS
+cells = {(pruner, s): study.pruned(pruner, s) for pruner in pruners for s in sparsities}
+ways = {"dense": study.dense} | cells
 
 net = replace(PRUNING_NET, epochs=net_epochs, optimizer=attack_optimizer, lr=attack_lr)
 samia = SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer)
@@ -99,7 +107,7 @@ ablations = {mlp: alike, longer: replace(alike, epochs=2 * net_epochs), blind: r
 attacks = {(way, name): each.attack(attacker, targets=victims) for way, each in ways.items() for name, attacker in attackers.items()}
 attacks |= {((p, low), name): cells[p, low].attack(attacker, targets=victims) for p in pruners for name, attacker in ablations.items()}
 signals = {way: each.signals()[:victims] for way, each in ways.items()}
-removed = {way: [Sparsity(state) for state in each.states[:victims]] for way, each in cells.items()}
+removed = {way: study.removed(each) for way, each in cells.items()}
 
 results = lab.realize(attacks, signals, removed)
 found = audit.Comparison.of(results, signals, attacks)

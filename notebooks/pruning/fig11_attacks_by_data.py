@@ -47,7 +47,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 from leak_atlas import audit, lab, report
-from leak_atlas.recipe import PRUNING_NET, SAMIA, BlindMI, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas.recipe import PRUNING_NET, SAMIA, BlindMI, Data, LiRA, Model, PruningStudy, Schedule, Sparsity, Threshold
 
 low, printed = min(samia_at), ("Conf", "Mentr", "NNCls", "BlindMI", "SAMIA")
 names = {d: d.replace("-", "_") for d in data}
@@ -87,13 +87,20 @@ samia = SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer)
 
 ways = {}
 for i, d in enumerate(data):
-    design = VictimAttacker(pool[i], seed=seed, dev=dev[i], victims=victims)
-    given = {"batch": batch[i], "optimizer": "adam", "lr": lr[i], "decay": "constant", "patience": patience}
-    long, short = (Schedule(n, **given) for n in (epochs[i], retrain_epochs[i]))
-    what = Data(d, None if model[i] == "fc" else pixels, joined=True)
-    dense = Setup(what, design, Model(model[i], width[i], stem[i]), long, victims + shadows, seed, precision).trained()
-    ways |= {(d, "dense"): dense, (d, "dense, trained on"): dense.train(short)}
-    ways |= {(d, s): dense.pruned("L1 unstructured", s).train(short) for s in sparsities}
+    study = PruningStudy(
+        Data(d, None if model[i] == "fc" else pixels, joined=True),
+        Model(model[i], width[i], stem[i]),
+        Schedule(epochs[i], batch[i], "adam", lr[i], decay="constant", patience=patience),
+        fine_tuning=retrain_epochs[i],
+        pool=pool[i],
+        dev=dev[i],
+        targets=victims,
+        shadows=shadows,
+        seed=seed,
+        precision=precision,
+    )
+    ways |= {(d, "dense"): study.dense, (d, "dense, trained on"): study.tuned()}
+    ways |= {(d, s): study.pruned("L1 unstructured", s) for s in sparsities}
 
 attacks = {(way, name): each.attack(attacker, targets=victims) for way, each in ways.items() for name, attacker in cheap.items()}
 attacks |= {(way, "SAMIA"): each.attack(samia, targets=victims) for way, each in ways.items() if isinstance(way[1], str) or way[1] in samia_at}

@@ -45,7 +45,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 import numpy as np
 from leak_atlas import audit, lab, report
-from leak_atlas.recipe import SAMIA, Data, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas.recipe import PRUNERS, SAMIA, Data, Model, PruningStudy, Schedule, Sparsity, Threshold
 
 learnt, knows, names = 0.1, 0.8, {d: d.replace("-", "_") for d in data}  # accuracy that shadows may lack; least member accuracy of a target
 unlike = "attack accuracy of SAMIA, L1 unstructured, shadows of another sparsity or dense minus of the same"
@@ -72,15 +72,23 @@ claims
 # On images four pruners, on bits single weights alone. The random pairs are drawn beforehand; a pair may be alike.
 
 # %%
-pruners = ("L1 unstructured", "L1 structured", "L2 structured", "slimming")
+pruners = PRUNERS
 ways = {}
 for i, d in enumerate(data):
-    design = VictimAttacker(pool[i], seed=seed, dev=dev[i], victims=victims)
-    long, short = (Schedule(n, batch[i], "adam", lr[i], decay="constant", patience=patience) for n in (epochs[i], retrain_epochs[i]))
-    what = Data(d, None if model[i] == "fc" else pixels, joined=True)
-    dense = Setup(what, design, Model(model[i], width[i], stem[i]), long, victims + shadows, seed, precision).trained()
+    study = PruningStudy(
+        Data(d, None if model[i] == "fc" else pixels, joined=True),
+        Model(model[i], width[i], stem[i]),
+        Schedule(epochs[i], batch[i], "adam", lr[i], decay="constant", patience=patience),
+        fine_tuning=retrain_epochs[i],
+        pool=pool[i],
+        dev=dev[i],
+        targets=victims,
+        shadows=shadows,
+        seed=seed,
+        precision=precision,
+    )
     for pruner in pruners[:1] if model[i] == "fc" else pruners:
-        ways |= {(d, pruner, s): dense.pruned(pruner, s).train(short) if s else dense for s in (0.0, *sparsities[i])}
+        ways |= {(d, pruner, s): study.pruned(pruner, s) if s else study.dense for s in (0.0, *sparsities[i])}
 
 matrices = [(one, other) for one in ways for other in ways if one[:2] == other[:2]]
 images = [way for way in ways if way[0] == data[0] and way[2]]

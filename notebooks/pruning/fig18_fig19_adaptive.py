@@ -57,7 +57,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 from leak_atlas import audit, lab, report
-from leak_atlas.recipe import PPB, SAMIA, AdversarialRegularization, Data, LiRA, Model, Population, Schedule, Setup, Threshold, VictimAttacker
+from leak_atlas.recipe import PPB, SAMIA, AdversarialRegularization, Data, LiRA, Model, Population, PruningStudy, Schedule, Threshold
 
 published = {"paper": "Fig. 18, section 6.3.3", "control": "paired over victims; SAMIA from shadows of the same defence", "margin": 0.02}
 ours = {"paper": "our control", "control": "paired over victims; shadows of the same defence", "margin": 0.03}
@@ -81,11 +81,20 @@ claims
 # Each way's shadows are its own; of the defended networks the attacker without knowledge has Base's. LiRA and a threshold attack the controls.
 
 # %%
-design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-long, short = (Schedule(n, batch, "adam", lr, decay="constant", patience=patience) for n in (epochs, retrain_epochs))
-setup = Setup(Data(data, pixels, joined=True), design, Model(model, width, stem), long, victims + shadows, seed, precision)
-smaller = {"data": Data(bits, joined=True), "model": Model("fc", bits_width), "design": replace(design, pool=bits_pool, dev=bits_dev)}
-dense = {"images": setup.trained(), "bits": replace(setup, **smaller).trained()}
+study = PruningStudy(
+    Data(data, pixels, joined=True),
+    Model(model, width, stem),
+    Schedule(epochs, batch, "adam", lr, decay="constant", patience=patience),
+    fine_tuning=retrain_epochs,
+    pool=pool,
+    dev=dev,
+    targets=victims,
+    shadows=shadows,
+    seed=seed,
+    precision=precision,
+)
+on_bits = replace(study, data=Data(bits, joined=True), model=Model("fc", bits_width), pool=bits_pool, dev=bits_dev)
+dense, short = {"images": study.dense, "bits": on_bits.dense}, study.tuning
 pruned = {where: each.pruned("L1 unstructured", sparsity) for where, each in dense.items()}
 freely = pruned["images"].train(replace(short, patience=None))
 ways = {(where, "Base", 0.0): each.train(short) for where, each in pruned.items()}
@@ -96,7 +105,7 @@ for alpha in adv:
     goal = AdversarialRegularization(alpha, adv_steps, width=adv_width, attack_lr=adv_lr)
     ways["images", "ADV", alpha] = pruned["images"].train(short, goal, reference=reference)
 defended = [*ways]
-start = setup.trained(schedule=replace(long, patience=None)).at(sooner).pruned("L1 unstructured", sparsity)
+start = study.setup.trained(schedule=replace(study.schedule, patience=None)).at(sooner).pruned("L1 unstructured", sparsity)
 ways |= {("images", "earlier epochs", stop): freely.at(stop) for stop in stops[::-1]}
 ways["images", "earlier epochs", 0.0] = start.train(replace(short, epochs=stops[0], patience=None))
 ways |= {("images", "weight decay", decay): pruned["images"].train(replace(short, weight_decay=decay)) for decay in decays}
