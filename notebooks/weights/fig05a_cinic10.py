@@ -55,7 +55,6 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from leak_atlas import audit, lab, recipe, report
-from leak_atlas.recipe import Schedule
 
 claim, change = report.Claim, "inside CWRF minus from scratch"
 said = {"paper": "Fig. 5a, section 5.2", "control": "one r; shadows walk the target's whole chain", "margin": 0.02}
@@ -79,19 +78,27 @@ claims
 # %%
 scratch, tuned, inside = "from scratch", "nothing rewound", "inside CWRF"
 losses = {"RelaxLoss": recipe.RelaxLoss(relax_alpha), "HAMP": recipe.HAMP(hamp_entropy, hamp_weight), "CCL": recipe.CCL(ccl_alpha, beta=1.0)}
-long, short = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
-design = recipe.RandomHalves(pool, test=test, seed=seed, reference=reference)
-setup = recipe.Setup(recipe.Data(data, pixels or None), design, recipe.Model(model, width), long, shadows, seed, precision)
-ordinary = setup.trained()
-by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=score_batch))
-held = ordinary.rewind_weights(by, r).hold_weights(by, r)
+study = recipe.RewindStudy(
+    recipe.Data(data, pixels or None),
+    recipe.Model(model, width),
+    recipe.Schedule(epochs, batch, "adam", lr=lr),
+    retraining=retrain_epochs,
+    criterion=recipe.Vulnerability(weight=balance, steps=score_steps, batch=score_batch),
+    pool=pool,
+    test=test,
+    models=shadows,
+    reference=reference,
+    seed=seed,
+    precision=precision,
+)
+ordinary = study.ordinary
 ways = {("no defence", f"epoch {e}"): ordinary.at(e) for e in stops} | {("no defence", scratch): ordinary}
 for d, defence in losses.items():
-    ways |= {(d, scratch): setup.trained(defence), (d, tuned): ordinary.train(short, defence), (d, inside): held.train(short, defence)}
+    ways |= {(d, scratch): study.defended(defence), (d, tuned): study.tuned(defence), (d, inside): study.inside(r, defence)}
 
 attackers = {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()}
 attacks = {(way, a): each.attack(attacker) for way, each in ways.items() for a, attacker in attackers.items()}
-signals = {way: each.signals() for way, each in (ways | {"rewound": held}).items()}
+signals = {way: each.signals() for way, each in (ways | {"rewound": study.rewound(r)}).items()}
 results = lab.realize(attacks, signals, recipe.self_audit(ordinary))
 found = audit.Comparison.of(results, signals, attacks)
 inner = {way: [float(results[one]["accuracy_member"]) for one in each] for way, each in signals.items()}

@@ -84,20 +84,28 @@ defences = {
     "CCL": recipe.CCL(ccl_alpha, beta=1.0),
     "CCL, code": recipe.CCL(ccl_alpha, beta=ccl_beta),
 }
-long, short = (recipe.Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
-design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, width), long, runs, seed, precision)
-ordinary = setup.trained()
-by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch))
-held = ordinary.rewind_weights(by, r).hold_weights(by, r)
-ways = {("no defence", scratch): ordinary, ("no defence", "right after the rewind"): held}
+study = recipe.RewindStudy(
+    recipe.Data(data, pixels),
+    recipe.Model(model, width),
+    recipe.Schedule(epochs, batch, "adam", lr=lr),
+    retraining=retrain_epochs,
+    criterion=recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch),
+    pool=pool,
+    test=test,
+    models=runs,
+    dev=dev,
+    reference=reference,
+    seed=seed,
+    precision=precision,
+)
+ways = {("no defence", scratch): study.ordinary, ("no defence", "right after the rewind"): study.rewound(r)}
 for d, defence in defences.items():
-    ways |= {(d, scratch): setup.trained(defence), (d, inside): held.train(short, defence)}
+    ways |= {(d, scratch): study.defended(defence), (d, inside): study.inside(r, defence)}
     if "code" not in d:
-        ways[d, tuned] = ordinary.train(short, defence)
+        ways[d, tuned] = study.tuned(defence)
 signals = {way: each.signals() for way, each in ways.items()}
 attacks = {((d, way), "LiRA"): ways[d, way].attack(recipe.LiRA()) for d in defences if d.startswith("CCL") for way in (scratch, inside)}
-results = lab.realize(signals, attacks, recipe.self_audit(ordinary))
+results = lab.realize(signals, attacks, recipe.self_audit(study.ordinary))
 found = audit.Comparison.of(results, signals, attacks)
 test_of, inner = (
     {way: np.array([float(results[one][f"accuracy_{part}"]) for one in each]) for way, each in signals.items()} for part in ("test", "member")

@@ -71,23 +71,31 @@ claims
 # %%
 scratch, inside = "from scratch", "inside CWRF"
 defences = {"RelaxLoss": recipe.RelaxLoss(relax_alpha), "CCL": recipe.CCL(ccl_alpha, beta=1.0)}
-long, short = (recipe.Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
-design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, width), long, groups[-1], seed, precision)
-ordinary = setup.trained()
-by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch))
-held = ordinary.rewind_weights(by, r).hold_weights(by, r)
-ways = {("no defence", scratch): ordinary}
+study = recipe.RewindStudy(
+    recipe.Data(data, pixels),
+    recipe.Model(model, width),
+    recipe.Schedule(epochs, batch, "adam", lr=lr),
+    retraining=retrain_epochs,
+    criterion=recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch),
+    pool=pool,
+    test=test,
+    models=groups[-1],
+    dev=dev,
+    reference=reference,
+    seed=seed,
+    precision=precision,
+)
+ways = {("no defence", scratch): study.ordinary}
 for d, defence in defences.items():
-    ways |= {(d, scratch): setup.trained(defence), (d, inside): held.train(short, defence)}
+    ways |= {(d, scratch): study.defended(defence), (d, inside): study.inside(r, defence)}
 
 attacks = {}
 for way, each in ways.items():
     for size in groups:
         parts = [recipe.Population(each.states[k : k + size]) for k in range(0, groups[-1], size)]
         attacks[way, f"{size - 2} shadows"] = [part.attack(recipe.LiRA()) for part in parts]
-signals = {way: each.signals() for way, each in ways.items()} | {"rewound": held.signals()}
-results = lab.realize(attacks, signals, recipe.self_audit(ordinary))
+signals = {way: each.signals() for way, each in ways.items()} | {"rewound": study.rewound(r).signals()}
+results = lab.realize(attacks, signals, recipe.self_audit(study.ordinary))
 
 # %%
 areas = {key: np.concatenate([audit.auc(results[one]["scores"], results[one]["member"]) for one in each]) for key, each in attacks.items()}

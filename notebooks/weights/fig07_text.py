@@ -77,11 +77,21 @@ claims
 # CWRF's, so that fewer epochs are the harder control.
 
 # %%
-long, short = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
-design, texts = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference), recipe.Data(data, words=words, length=length)
-setup = recipe.Setup(texts, design, recipe.Model("transformer", width), long, shadows, seed, precision)
-ordinary = setup.trained()
-by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch))
+study = recipe.RewindStudy(
+    recipe.Data(data, words=words, length=length),
+    recipe.Model("transformer", width),
+    Schedule(epochs, batch, "adam", lr=lr),
+    retraining=retrain_epochs,
+    criterion=recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch),
+    pool=pool,
+    test=test,
+    models=shadows,
+    dev=dev,
+    reference=reference,
+    seed=seed,
+    precision=precision,
+)
+ordinary, by = study.ordinary, study.scores
 
 
 def held(by, r=r):
@@ -92,18 +102,18 @@ def held(by, r=r):
 plain, inside, tuned, scratch = "cross-entropy", "inside CWRF", "nothing rewound", "from scratch"
 objectives = {"cross-entropy": None, "RelaxLoss": recipe.RelaxLoss(relax_alpha), "CCL": recipe.CCL(ccl_alpha, beta=1.0)}
 ways = {(plain, f"epoch {e}"): ordinary.at(e) for e in stops}
-ways |= {(plain, f"{n} epochs, annealed"): setup.trained(schedule=Schedule(n, batch, "adam", lr=lr)) for n in shorter}
+ways |= {(plain, f"{n} epochs, annealed"): study.setup.trained(schedule=Schedule(n, batch, "adam", lr=lr)) for n in shorter}
 for d, objective in objectives.items():
-    ways[d, scratch] = setup.trained(objective)
-    ways[d, tuned] = ordinary.train(short, objective)
-    ways[d, inside] = held(by).train(short, objective)
+    ways[d, scratch] = study.setup.trained(objective)
+    ways[d, tuned] = study.tuned(objective)
+    ways[d, inside] = study.inside(r, objective)
 more, learned, head = f"inside, r = {high}", "by learnability", "head alone"
 others = {learned: recipe.Learnability(score_steps, batch), "at random": recipe.Random(seed)}
 rewound = {inside: held(by), more: held(by, rates[-1])}
 rewound |= {name: held(ordinary.score(criterion)) for name, criterion in others.items()}
 rewound["at random, by layer"] = held([score.shuffle() for score in by])
 rewound[head] = recipe.Population(tuple(one.rewind("head").hold("head", later=True) for one in ordinary))
-ways |= {(plain, name): each.train(short) for name, each in rewound.items()}
+ways |= {(plain, name): each.train(study.short) for name, each in rewound.items()}
 signals = {way: each.signals() for way, each in ways.items()} | {name: each.signals() for name, each in rewound.items()}
 attackers = {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()}
 attacks = {(way, a): each.attack(attacker) for way, each in ways.items() for a, attacker in attackers.items()}

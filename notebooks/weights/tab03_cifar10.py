@@ -52,6 +52,8 @@ seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+from dataclasses import replace
+
 from leak_atlas import audit, lab, recipe, report
 
 scratch, longer, inside, tuned = "from scratch", "from scratch, as long as CWRF", "inside CWRF", "nothing rewound"
@@ -85,20 +87,30 @@ losses = {"RelaxLoss": recipe.RelaxLoss(relax_alpha), "HAMP": recipe.HAMP(), "CC
 every = losses | {"DP-SGD": recipe.DPSGD(noise), "PAST": recipe.PAST(past_weight)}
 defences, ways, held = {net: {d: every[d] for d in (of_vit if net == "vit" else losses)} for net in models}, {}, {}
 for net, long, short, batch, lr, wide, count in zip(models, epochs, retrain_epochs, batches, lrs, width, shadows, strict=True):
-    design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-    schedules = [recipe.Schedule(n, batch, "adam", lr=lr) for n in (long, short, long + short)]
-    subject = recipe.Data(data, pixels), design, recipe.Model(net, wide, patch=patch if net == "vit" else 4)
-    setup = recipe.Setup(*subject, schedules[0], count, seed, precision)
-    ordinary = setup.trained()
-    by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=score_batch))
-    held[net, "none", "rewound"] = start = ordinary.rewind_weights(by, r).hold_weights(by, r)
-    ways[net, "none", scratch] = ordinary
+    study = recipe.RewindStudy(
+        recipe.Data(data, pixels),
+        recipe.Model(net, wide, patch=patch if net == "vit" else 4),
+        recipe.Schedule(long, batch, "adam", lr=lr),
+        retraining=short,
+        criterion=recipe.Vulnerability(weight=balance, steps=score_steps, batch=score_batch),
+        pool=pool,
+        test=test,
+        models=count,
+        dev=dev,
+        reference=reference,
+        seed=seed,
+        precision=precision,
+    )
+    held[net, "none", "rewound"] = study.rewound(r)
+    ways[net, "none", scratch] = study.ordinary
     for name, defence in defences[net].items():
-        ways[net, name, scratch if name == "PAST" else tuned] = ordinary.train(schedules[1], defence)
+        ways[net, name, scratch if name == "PAST" else tuned] = study.tuned(defence)
         if name != "PAST":
-            ways[net, name, scratch] = setup.trained(defence)
-        ways[net, name, inside] = start.train(schedules[1], defence)
-    ways |= {} if net == "vit" else {(net, "RelaxLoss", longer): setup.trained(losses["RelaxLoss"], schedules[2])}
+            ways[net, name, scratch] = study.defended(defence)
+        ways[net, name, inside] = study.inside(r, defence)
+    if net != "vit":
+        whole = replace(study.schedule, epochs=long + short)
+        ways[net, "RelaxLoss", longer] = study.setup.trained(losses["RelaxLoss"], whole)
 
 attackers = {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()}
 attacks = {(key, a): each.attack(attacker) for key, each in ways.items() for a, attacker in attackers.items()}
