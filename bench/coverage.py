@@ -104,7 +104,7 @@ def over_targets(rng: np.random.Generator, runs: int = 250) -> Iterator[Row]:
             effect = areas.mean(1).var(ddof=1) / (areas.var(1, ddof=1).mean() / models)
             for wide in effects:
                 inside = [
-                    held(audit.over(each, design_effect=wide), areas.mean()) for each in areas
+                    held(audit.mean_ci(each, design_effect=wide), areas.mean()) for each in areas
                 ]
                 row = f"AUC of {name}, {models} targets, shift {shift:g}, design effect {wide:g}"
                 yield row, float(np.mean(inside)), f"measured effect {effect:.2f}"
@@ -117,11 +117,11 @@ def over_few(rng: np.random.Generator) -> Iterator[Row]:
     for n in (4, 10):
         yield (
             f"mean of {n} units",
-            np.mean([held(audit.over(x), 0) for x in rng.normal(size=(4000, n))]),
+            np.mean([held(audit.mean_ci(x), 0) for x in rng.normal(size=(4000, n))]),
             "",
         )
     for k in (3, 8):
-        each = [[audit.over(x) for x in rng.normal(size=(k, 10))] for _ in range(2000)]
+        each = [[audit.mean_ci(x) for x in rng.normal(size=(k, 10))] for _ in range(2000)]
         found = np.mean([audit.least(one).high >= 0 for one in each])
         before = np.mean([min(e.high for e in one) >= 0 for one in each])
         yield (
@@ -135,7 +135,7 @@ def over_few(rng: np.random.Generator) -> Iterator[Row]:
             expected = rng.uniform(0.5, 2, 30)
             excess = 1.3 * 8 / rng.chisquare(8, 30)
             own = [
-                audit.over(x * s)
+                audit.mean_ci(x * s)
                 for x, s in zip(rng.normal(size=(30, n)), np.sqrt(excess * expected), strict=True)
             ]
             made = audit.moderate(own, expected / n)

@@ -72,13 +72,13 @@ report.roc({name: audit.roc_band(*each) for name, each in scored.items()}, title
 
 # %%
 line = [*(f"epoch {stop}" for stop in stops), "ordinary"]
-beside = found.beside_line("RelaxLoss", line, "RMIA")
+beside = found.at_matched_auc("RelaxLoss", line, "RMIA")
 word = "gains" if beside.low > 0 else "loses" if beside.high < 0 else "neither surely gains nor loses"
 rows = found.plane({"ordinary, by epochs": line, "RelaxLoss": ["RelaxLoss"]}, "RMIA")
 report.tradeoff(rows, null=None, xlabel="test accuracy", ylabel="AUC of RMIA", title=f"At equal leak RelaxLoss {word} accuracy")
 
 # %%
-report.table(found.rows(numbers=("auc", "tpr_at_1%")), caption=f"Mean over {shadows} networks. Guessing: AUC .5")
+report.table(found.table(numbers=("auc", "tpr_at_1%")), caption=f"Mean over {shadows} networks. Guessing: AUC .5")
 
 # %% [markdown]
 # ## 4 Where next

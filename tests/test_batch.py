@@ -186,7 +186,7 @@ given = Data("fashion-mnist-small", 8), RandomHalves(200), Model("resnet10", 4),
 attacks = {(way, "RMIA"): Setup(*given, 6).trained(way).attack(RMIA()) for way in (None, RelaxLoss(0.3))}
 results = lab.realize(attacks)
 both = audit.Comparison.of(results, {}, attacks)
-gap = both.more_leaky(*(way for way, _ in attacks), "RMIA")
+gap = both.auc_difference(*(way for way, _ in attacks), "RMIA")
 report.judge(claims, right=gap, always=gap)
 """
     found = planting.reached([compile(text, "text", "exec")], 56, set(), monkeypatch)

@@ -145,7 +145,7 @@ report.profile(
 # %%
 known, new = (np.array([[part.value for part in disparity.cka(results[step], side)] for step in rotated]).T for side in (True, False))
 said = {f"AUC, {names[m]}, {name}": each for (name, m), each in auc.items() if name != "blocks"}
-said |= {f"AUC, two seeds, {names[m]}": each for m, each in controls.items()} | {"CKA, seen by both": list(map(audit.over, known))}
+said |= {f"AUC, two seeds, {names[m]}": each for m, each in controls.items()} | {"CKA, seen by both": list(map(audit.mean_ci, known))}
 said |= {"CKA, seen minus unseen": [audit.paired_difference(a, b) for a, b in zip(known, new, strict=True)]}
 third, free = (disparity.strength(auc[name, "direction"][early[-1]]) for name in ("planted", "own order"))
 bound = "more than the others, whose early memory is weaker than the planted, or none" if third.low > free.high else "not surely more than the others"
@@ -154,7 +154,7 @@ report.table([{"quantity": name} | dict(zip(parts, each, strict=True)) for name,
 
 # %%
 fits = {
-    (name, k): {f"{role} accuracy": audit.over([results[one[k == "M_h1"]][f"accuracy_{role}"] for one in each], bounds=(0, 1)) for role in ("member", "test")}
+    (name, k): {f"{role} accuracy": audit.mean_ci([results[one[k == "M_h1"]][f"accuracy_{role}"] for one in each], bounds=(0, 1)) for role in ("member", "test")}
     for name, each in signals.items() for k in ("M_all", "M_h1")
 }  # fmt: skip
 report.table(

@@ -114,7 +114,7 @@ report.profile(
 # %%
 found = audit.Comparison.of(results, halves, attacks)
 members, tests = (
-    {(k, name): audit.over([results[step][f"accuracy_{role}"] for step in of[name]]) for k, of in signals.items() for name in probes}
+    {(k, name): audit.mean_ci([results[step][f"accuracy_{role}"] for step in of[name]]) for k, of in signals.items() for name in probes}
     for role in ("member", "test")
 )
 rows = [
@@ -140,7 +140,7 @@ report.judge(
     leads_without=disparity.contrast(*read["without", "euclidean"], last, early),
     leads_with=leads["euclidean"],
     leads_with_ours=leads["direction"],
-    leaks_less=found.more_leaky("without", "with", "Conf"),
+    leaks_less=found.auc_difference("without", "with", "Conf"),
     regime={f"member accuracy of {k} {name}": each for (k, name), each in members.items()} | {"test accuracy": tests["M_all", "without"]},
 )
 

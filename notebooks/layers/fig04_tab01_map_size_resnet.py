@@ -116,7 +116,7 @@ accuracies = {
 tests = {stride: accuracies[stride, "M_all", "test"] for stride in strides}
 PAPER = {4: 0.5232, 2: 0.5458, 1: 0.6153}  # Tab. 1, by the stride that makes 2x2, 4x4 and 8x8 of stage 3's 8x8
 gain = {step: audit.paired_difference(*(tests[stride] for stride in step)) for step in steps}
-more = {rise: found.more_leaky(*rise, "Conf") for rise in rises}
+more = {rise: found.auc_difference(*rise, "Conf") for rise in rises}
 report.against_paper(
     [{"step": words, "value": gain[step], "paper": PAPER[step[0]] - PAPER[step[1]]} for step, words in steps.items()], "step",
     source="Tab. 1 at the same strides, TinyImageNet", xlabel="test accuracy of M_all, difference",
@@ -132,7 +132,7 @@ report.against_paper(
 # %%
 rows = [
     {"map of stage 4": side[stride]}
-    | {f"{who}, {role} accuracy": audit.over(accuracies[stride, who, role]) for who in ("M_all", "M_h1") for role in ("member", "test")}
+    | {f"{who}, {role} accuracy": audit.mean_ci(accuracies[stride, who, role]) for who in ("M_all", "M_h1") for role in ("member", "test")}
     | {"paper, M_all, test accuracy": PAPER.get(stride)}
     | {f"AUC of stage 4, {measures[m]}": profiles[stride, m][last] for m in measures}
     | {f"onset, {measures[m]}": onsets[stride, m] for m in measures}
@@ -156,8 +156,8 @@ report.judge(
     leaks_no_more=audit.largest(more.values()),
     falls_again=more[upwards[-1], upwards[-2]],
     regime={
-        "least member accuracy": min(audit.over(each).value for (*_, role), each in accuracies.items() if role == "member"),
-        "least test accuracy": min(audit.over(each).value for each in tests.values()),
+        "least member accuracy": min(audit.mean_ci(each).value for (*_, role), each in accuracies.items() if role == "member"),
+        "least test accuracy": min(audit.mean_ci(each).value for each in tests.values()),
     },
 )
 

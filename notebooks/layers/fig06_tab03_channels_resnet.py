@@ -110,7 +110,7 @@ for count, each in distances.items():
     pool_of = [(found, np.asarray(found["seen_a"], bool)) for found in (results[step] for step in each)]
     carried = [disparity.gap_shares(*(np.asarray(found[way])[:, kept] for way in WAYS), np.asarray(found["seen_b"])[kept]) for found, kept in pool_of]
     names = {"direction": "wider angle", "scale": "shorter features", "length": "lengths differ", "joint": "angle with length"}
-    rows.append({"channels": count} | {words: audit.over([float(share[name][last]) for share in carried]) for name, words in names.items()})
+    rows.append({"channels": count} | {words: audit.mean_ci([float(share[name][last]) for share in carried]) for name, words in names.items()})
 report.table(rows, caption=f"Shares of the gap in stage 4, means over {pairs} pairs")
 
 # %% [markdown]
@@ -124,7 +124,7 @@ PAPER = {4: 0.5252, 8: 0.5458, 16: 0.5399, 32: 0.5503}  # Tab. 3, by channels of
 printed = {count: PAPER.get(count // width) for count in channels}
 others = [count for count in channels if count != narrow]
 gain = {count: audit.paired_difference(tests[count], tests[narrow]) for count in others}
-more = {count: found.more_leaky(count, narrow, "Conf") for count in others}
+more = {count: found.auc_difference(count, narrow, "Conf") for count in others}
 shift = {count: f"{count} minus {narrow}" for count in others}
 report.against_paper(
     [{"channels": words, "value": gain[c], "paper": printed[c] - printed[narrow] if printed[c] and printed[narrow] else None} for c, words in shift.items()],
@@ -142,8 +142,8 @@ report.against_paper(
 rows = [
     {
         "channels": count,
-        "member accuracy": audit.over(members[count]),
-        "test accuracy": audit.over(tests[count]),
+        "member accuracy": audit.mean_ci(members[count]),
+        "test accuracy": audit.mean_ci(tests[count]),
         "paper, test accuracy": printed[count],
     }
     | {f"AUC of stage 4, {measures[m]}": profiles[count, m][last] for m in measures}
@@ -163,7 +163,7 @@ report.judge(
     direction_alike=grown["direction", wide, narrow],
     leaks_more=more[wide],
     accuracy=audit.largest(audit.paired_difference(tests[one], tests[other]) for one, other in permutations(channels, 2)),
-    regime={f"least {name} accuracy": min(audit.over(each).value for each in of.values()) for name, of in (("member", members), ("test", tests))},
+    regime={f"least {name} accuracy": min(audit.mean_ci(each).value for each in of.values()) for name, of in (("member", members), ("test", tests))},
 )  # fmt: skip
 
 # %% [markdown]

@@ -136,8 +136,8 @@ report.table(
             "stage 3, Euclidean": profiles[name, "euclidean"][third],
             "stage 4, Euclidean": profiles[name, "euclidean"][fourth],
             "stage 3, direction": profiles[name, "direction"][third],
-            "member accuracy": audit.over(members[name]),
-            "test accuracy": audit.over(tests[name]),
+            "member accuracy": audit.mean_ci(members[name]),
+            "test accuracy": audit.mean_ci(tests[name]),
             "paper, train": PAPER.get(i, (None, None))[1],
             "paper, test": PAPER.get(i, (None, None))[0],
         }
@@ -157,14 +157,14 @@ by, before = away["euclidean"], away["euclidean"][:, early].mean(axis=1)
 report.judge(
     claims,
     early_stages_are_silent=audit.largest(disparity.strength(profiles[name, "euclidean"][i]) for name in probes for i in early),
-    stage_3_shows_it=audit.over(by[:, third]),
-    it_starts_there=audit.over(by[:, third] - before),
-    stage_3_direction=audit.over(away["direction"][:, third]),
-    stage_3_is_worth=audit.least(audit.over(disparity.areas(*read[name, "euclidean"])[:, third] - 0.5) for name in probes),
-    stage_4_leads=audit.over(by[:, fourth] - by[:, third]),
+    stage_3_shows_it=audit.mean_ci(by[:, third]),
+    it_starts_there=audit.mean_ci(by[:, third] - before),
+    stage_3_direction=audit.mean_ci(away["direction"][:, third]),
+    stage_3_is_worth=audit.least(audit.mean_ci(disparity.areas(*read[name, "euclidean"])[:, third] - 0.5) for name in probes),
+    stage_4_leads=audit.mean_ci(by[:, fourth] - by[:, third]),
     larger_map_generalizes=audit.paired_difference(tests[last], tests[first]),
     larger_map_fits_better=audit.paired_difference(members[last], members[first]),
-    regime={f"{who} accuracy with every map": audit.least(map(audit.over, of.values())) for who, of in (("member", members), ("test", tests))},
+    regime={f"{who} accuracy with every map": audit.least(map(audit.mean_ci, of.values())) for who, of in (("member", members), ("test", tests))},
 )
 
 # %% [markdown]

@@ -101,11 +101,11 @@ trained, untrained = (  # pairs by stages
     {key: np.array([results[s]["accuracy"][[part.startswith("stage") for part in results[s].parts]] for s in steps]) for key, steps in each.items()}
     for each in (after, before)
 )
-rise, blank = ({key: audit.over(found[:, -1] - found[:, 0]) for key, found in each.items()} for each in (trained, untrained))
-added = {key: audit.over(np.diff((trained[key] - untrained[key])[:, [0, -1]])[:, 0]) for key in untrained}
+rise, blank = ({key: audit.mean_ci(found[:, -1] - found[:, 0]) for key, found in each.items()} for each in (trained, untrained))
+added = {key: audit.mean_ci(np.diff((trained[key] - untrained[key])[:, [0, -1]])[:, 0]) for key in untrained}
 report.profile(
     [
-        {"part": f"stage{i}", "value": audit.over(each), "network": name, "the SVM sees": sees[size] + said}
+        {"part": f"stage{i}", "value": audit.mean_ci(each), "network": name, "the SVM sees": sees[size] + said}
         for said, found in (("", trained), (", untrained", untrained)) for (name, size), rows in found.items() for i, each in enumerate(rows.T, 1)
     ],
     hue="the SVM sees", facet="network", null=None, ylabel="test accuracy of an SVM",
@@ -134,7 +134,7 @@ strong = {name: [disparity.strength(e).value for e in profiles[name, "euclidean"
 begins = {name: max(range(2, len(found)), key=lambda k, found=found: found[k] - found[k - 1]) for name, found in strong.items()}
 gains = {key: np.diff(found) for key, found in trained.items()}
 slowing, empty = (
-    {x: audit.over((d := np.diff(found[x, numbers]))[:, k - 1] - d[:, : k - 1].mean(axis=1)) for x, k in begins.items() if (x, numbers) in found}
+    {x: audit.mean_ci((d := np.diff(found[x, numbers]))[:, k - 1] - d[:, : k - 1].mean(axis=1)) for x, k in begins.items() if (x, numbers) in found}
     for found in (trained, untrained)
 )
 report.profile(
@@ -145,7 +145,7 @@ report.profile(
 
 # %%
 right = {(name, who): np.array([float(results[s][f"accuracy_{who}"]) for s in signals[name]]) for name in probes for who in ("member", "test")}
-members, tests = ({name: audit.over(right[name, who]) for name in probes} for who in ("member", "test"))
+members, tests = ({name: audit.mean_ci(right[name, who]) for name in probes} for who in ("member", "test"))
 lacks = {name: audit.paired_difference(trained[name, numbers][:, k - 1], right[name, "test"]) for name, k in begins.items()}
 report.table(
     [
@@ -167,12 +167,12 @@ report.table(
 # %%
 report.judge(
     claims,
-    rises=audit.least(audit.over(trained[name, whole][:, 2] - trained[name, whole][:, 0]) for name in rated),
+    rises=audit.least(audit.mean_ci(trained[name, whole][:, 2] - trained[name, whole][:, 0]) for name in rated),
     training_adds_with_depth=audit.least(added.values()),
     resnet_stalls=audit.largest(slowing[name] for name in families["resnet"]),
     vgg_complete_before=audit.least(lacks[name] for name in families["vgg"]),
     shallow_vgg_gains_more=audit.paired_difference(*(gains[families["vgg"][i], numbers][:, 2] for i in (0, -1))),
-    atm_never_gains=audit.largest(audit.over(gain) for name in families["atm"] for size in sees for gain in gains[name, size].T),
+    atm_never_gains=audit.largest(audit.mean_ci(gain) for name in families["atm"] for size in sees for gain in gains[name, size].T),
     checks={"resnet_stalls": {f"accuracy rises with depth in {name}": rise[name, numbers] for name in families["resnet"]}},
     regime={"member accuracy of every network": audit.least(members.values()), "test accuracy of every network": audit.least(tests.values())},
 )

@@ -152,8 +152,8 @@ report.table(
             f"{parts[last - 1]}, Euclidean": profiles[model, "euclidean"][last - 1],
             f"{parts[last]}, Euclidean": profiles[model, "euclidean"][last],
             f"{parts[last]}, direction": profiles[model, "direction"][last],
-            "member accuracy": audit.over(fitted[model]),
-            "test accuracy": audit.over(accuracy[model]),
+            "member accuracy": audit.mean_ci(fitted[model]),
+            "test accuracy": audit.mean_ci(accuracy[model]),
         }
         for model in models
     ],
@@ -173,7 +173,9 @@ report.judge(
     last_stage_is_quieter=gain["euclidean"],
     last_stage_leads_direction=audit.least(disparity.contrast(*read[model, "direction"], last, early) for model in models),
     deeper_generalizes_better=audit.paired_difference(accuracy[deep], accuracy[shallow]),
-    regime={f"{who} accuracy at both depths": audit.least(map(audit.over, each.values())) for who, each in (("member", fitted), ("test", accuracy))},
+    regime={
+        f"{who} accuracy at both depths": audit.least(map(audit.mean_ci, each.values())) for who, each in (("member", fitted), ("test", accuracy))
+    },
 )
 
 # %% [markdown]

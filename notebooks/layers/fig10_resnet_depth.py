@@ -109,7 +109,7 @@ report.profile(
 )
 
 # %%
-fitted, accuracy = ({model: audit.over([results[s][f"accuracy_{who}"] for s in signals[model]]) for model in models} for who in ("member", "test"))
+fitted, accuracy = ({model: audit.mean_ci([results[s][f"accuracy_{who}"] for s in signals[model]]) for model in models} for who in ("member", "test"))
 report.table(
     [
         {
@@ -140,7 +140,7 @@ report.judge(
     early_stages_are_silent=audit.largest(disparity.strength(profiles[model, "euclidean"][i]) for model in models for i in early),
     depth_changes_nothing=change["euclidean"],
     stage_4_leads_direction=leads["direction"],
-    stage_3_is_not_silent_direction=audit.over(sum(wider) / len(wider)),
+    stage_3_is_not_silent_direction=audit.mean_ci(sum(wider) / len(wider)),
     notes={"depth_changes_nothing": f"by direction the change is {change['direction']}"},
     regime={"member accuracy at every depth": audit.least(fitted.values()), "test accuracy at every depth": audit.least(accuracy.values())},
 )

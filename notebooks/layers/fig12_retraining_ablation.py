@@ -111,7 +111,7 @@ results = lab.realize(attacks, signals, thrown, self_audit(ordinary))
 
 # %%
 found, stopped = audit.Comparison.of(results, signals, attacks), [*line]
-beside = {name: found.beside_line(risky, stopped, name) for name in ("RMIA", "LiRA")}
+beside = {name: found.at_matched_auc(risky, stopped, name) for name in ("RMIA", "LiRA")}
 side = "less accurate than" if beside["RMIA"].high < 0 else "more accurate than" if beside["RMIA"].low > 0 else "neither surely better nor worse than"
 series = {"ordinary, its epochs": stopped[-6:], "cross-entropy, fewer epochs": [*fewer], "RelaxLoss from scratch": ["scratch", "scratch, longer"]}
 series |= {"classifier, fine-tuned and rewound": [tuned, head]} | {way: [way] for way in ("whole network, fine-tuned", plain, risky)}
@@ -126,8 +126,8 @@ report.tradeoff(
 # alone. Where it leaks more than the risky stages and is more accurate, that is another place on the trade-off.
 
 # %%
-offs = {cut: found.beside_line(f"from {cut}", stopped, "RMIA") for cut in cuts}
-late = found.beside_line(risky, stopped, "RMIA", "from stage1")
+offs = {cut: found.at_matched_auc(f"from {cut}", stopped, "RMIA") for cut in cuts}
+late = found.at_matched_auc(risky, stopped, "RMIA", "from stage1")
 word = "costs" if late.high < 0 else "saves" if late.low > 0 else "may cost or save"
 report.profile(
     [{"part": cut, "value": off} for cut, off in offs.items()], null=0.0, level="as early stopping", ylabel="accuracy at equal leak",
@@ -140,9 +140,9 @@ inside = {way: [float(one["accuracy_member"]) for one in each] for way, each in 
 losses = {way: [float(np.logaddexp(0, -one["views"][one["role"] == Role.MEMBER, 0]).mean()) for one in each] for way, each in read.items()}
 report.table(
     [
-        {"way": way, "member accuracy": audit.over(inside[way]), "and loss, nats": float(np.mean(losses[way])), "test accuracy": found.accuracy(way)}
+        {"way": way, "member accuracy": audit.mean_ci(inside[way]), "and loss, nats": float(np.mean(losses[way])), "test accuracy": found.accuracy(way)}
         | {f"{name}, AUC": found.leak(way, name)["auc"] for name in attackers}
-        | {f"beside ordinary epochs, {name}": found.beside_line(way, stopped, name) if way not in line else "–" for name in beside}
+        | {f"beside ordinary epochs, {name}": found.at_matched_auc(way, stopped, name) if way not in line else "–" for name in beside}
         for way in ways if way != f"from {risky_from}" and way != "from head"
     ],
     caption=f"Mean over {shadows} targets. Last columns: test accuracy at equal leak. Alpha is {alpha} nats; 'scratch, longer' has all epochs together",
@@ -164,15 +164,15 @@ checks |= {"tuned_stays": {"RelaxLoss leaves fewer members right": relaxed[tuned
 checks |= {"accuracy": {"RelaxLoss acts": relaxed[risky], "it acts from scratch": relaxed["scratch, longer"]}}
 report.judge(
     claims,
-    rewound_head=found.more_leaky(head, risky, "RMIA"),
-    tuned_stays=found.more_leaky(tuned, f"epoch {epochs}", "RMIA"),
-    leak=found.more_leaky(risky, "scratch, longer", "RMIA"),
+    rewound_head=found.auc_difference(head, risky, "RMIA"),
+    tuned_stays=found.auc_difference(tuned, f"epoch {epochs}", "RMIA"),
+    leak=found.auc_difference(risky, "scratch, longer", "RMIA"),
     accuracy=found.more_accurate(risky, "scratch, longer"),
     stopping=beside["RMIA"],
     late_cut=late,
-    defence_acts=found.more_leaky(plain, risky, "RMIA"),
+    defence_acts=found.auc_difference(plain, risky, "RMIA"),
     checks=checks,
-    regime={"member accuracy": audit.over(inside[f"epoch {epochs}"]), "test accuracy": found.accuracy(f"epoch {epochs}")},
+    regime={"member accuracy": audit.mean_ci(inside[f"epoch {epochs}"]), "test accuracy": found.accuracy(f"epoch {epochs}")},
 )
 
 # %% [markdown]

@@ -118,7 +118,7 @@ results = lab.realize(attacks, signals, thrown, recipe.self_audit(ordinary))
 found, line = audit.Comparison.of(results, signals, attacks), [("ordinary", stop) for stop in (*stops, epochs)]
 curve = {(name, how): [end, *((name, how, alpha) for alpha in defences[name])] for name in defences for how in ("from scratch", "in PPTP")}
 inner = {name: curve[name, "in PPTP"][1:] for name in defences}
-off = {(d, a): found.beside_line(inner[d], line, a, curve[d, "from scratch"][1:]) for d in defences for a in attackers}
+off = {(d, a): found.at_matched_auc(inner[d], line, a, curve[d, "from scratch"][1:]) for d in defences for a in attackers}
 word = {d: "loses accuracy" if e.high < 0 else "gains accuracy" if e.low > 0 else "is undecided" for d in defences for e in [off[d, "RMIA"]]}
 drawn = {name: {"ordinary": line} | {how: curve[name, how] for how in ("from scratch", "in PPTP")} for name in defences}
 plane = [row for name in defences for row in found.plane(drawn[name], "RMIA", panel=name)]
@@ -131,7 +131,7 @@ report.tradeoff(plane, xlabel="test accuracy", ylabel="AUC of RMIA", null=None, 
 # retrained with cross-entropy, minus Adv-Reg from scratch: where it gains as much, rewinding does. Drawn where both reach.
 
 # %%
-none = {("no defence", a): found.beside_line(plain, line, a, curve["Adv-Reg", "from scratch"][1:]) for a in attackers}
+none = {("no defence", a): found.at_matched_auc(plain, line, a, curve["Adv-Reg", "from scratch"][1:]) for a in attackers}
 sure = {key: each for key, each in (off | none).items() if each.resolved}
 gains = {d: [sum(e.low > 0 for e in own), sum(e.high < 0 for e in own)] for d in defences for own in [[sure[k] for k in sure if k[0] == d]]}
 told = "; ".join(f"{d} surely gains under {up} and loses under {down}" for d, (up, down) in gains.items())
@@ -143,7 +143,7 @@ read = {way: [results[step] for step in each] for way, each in signals.items()}
 inside = {way: [float(one["accuracy_member"]) for one in each] for way, each in read.items()}
 losses = {way: [float(np.logaddexp(0, -one["views"][one["role"] == Role.MEMBER, 0]).mean()) for one in each] for way, each in read.items()}
 report.table(
-    [{"way": ", ".join(map(str, way)), "member accuracy": audit.over(inside[way]), "and loss, nats": float(np.mean(losses[way]))}
+    [{"way": ", ".join(map(str, way)), "member accuracy": audit.mean_ci(inside[way]), "and loss, nats": float(np.mean(losses[way]))}
      | {"test accuracy": found.accuracy(way)} | {name: found.leak(way, name)["auc"] for name in attackers} for way in ways],
     caption=f"AUC of each attack, mean over {shadows} targets; numbers are epochs or strengths (RelaxLoss: nats)",
 )  # fmt: skip
@@ -151,7 +151,9 @@ report.table(
 # %%
 to = {(d, "from scratch"): curve[d, "from scratch"] for d in defences} | {(d, "ordinary epochs"): line for d in defences}
 pairs = {f"minus {how}, {a}": (how, a) for how in ("from scratch", "ordinary epochs") for a in ("RMIA", "LiRA")}
-rows = [{"in PPTP": f"{d}, {way[-1]}"} | {n: found.beside_line(way, to[d, h], a) for n, (h, a) in pairs.items()} for d in inner for way in inner[d]]
+rows = [
+    {"in PPTP": f"{d}, {way[-1]}"} | {n: found.at_matched_auc(way, to[d, h], a) for n, (h, a) in pairs.items()} for d in inner for way in inner[d]
+]
 report.table(rows, caption="Test accuracy at equal leak, strength by strength, beside two lines: the claims judge means")
 
 # %% [markdown]
@@ -159,7 +161,7 @@ report.table(rows, caption="Test accuracy at equal leak, strength by strength, b
 
 # %%
 fell = audit.paired_difference(found.accuracies[end], [float(results[step]["accuracy_test"]) for step in thrown[risky_from]])
-less = {d: {f"{d} in PPTP leaks less than as much cross-entropy": found.more_leaky(plain, inner[d][-1], "RMIA")} for d in defences}
+less = {d: {f"{d} in PPTP leaks less than as much cross-entropy": found.auc_difference(plain, inner[d][-1], "RMIA")} for d in defences}
 acts = {d: less[d] | {"rewinding threw accuracy back": fell} for d in defences}
 acts["Adv-Reg"] |= {"it has learnt in PPTP": min(found.accuracy(way).value for way in inner["Adv-Reg"]) >= learnt}
 fewer = {d: audit.paired_difference(inside[end], inside[curve[d, "from scratch"][-1]]) for d in defences}
@@ -169,12 +171,12 @@ pair = [(name, how, middle) for name, how in (("RelaxLoss", "in PPTP"), ("RelaxL
 report.judge(
     claims,
     relaxloss=off["RelaxLoss", "RMIA"], relax_confidence=off["RelaxLoss", "confidence"],
-    correctness=off["RelaxLoss", "correctness"], adv_reg=found.more_leaky(inner["Adv-Reg"][-1], curve["Adv-Reg", "from scratch"][-1], "RMIA"),
-    stopping=found.beside_line(inner["RelaxLoss"], line, "RMIA"), adv_stopping=found.beside_line(inner["Adv-Reg"], line, "RMIA"),
-    held_is_free=found.beside_line(pair[0], line, "RMIA", pair[1]),
+    correctness=off["RelaxLoss", "correctness"], adv_reg=found.auc_difference(inner["Adv-Reg"][-1], curve["Adv-Reg", "from scratch"][-1], "RMIA"),
+    stopping=found.at_matched_auc(inner["RelaxLoss"], line, "RMIA"), adv_stopping=found.at_matched_auc(inner["Adv-Reg"], line, "RMIA"),
+    held_is_free=found.at_matched_auc(pair[0], line, "RMIA", pair[1]),
     checks=dict.fromkeys(("relaxloss", "relax_confidence", "correctness"), both["RelaxLoss"] | less["RelaxLoss"]) | {"adv_reg": both["Adv-Reg"]}
     | {"stopping": acts["RelaxLoss"], "held_is_free": {"rewinding threw accuracy back": fell}} | {"adv_stopping": acts["Adv-Reg"]},
-    regime={"member accuracy": audit.over(inside[end]), "test accuracy": found.accuracy(end)},
+    regime={"member accuracy": audit.mean_ci(inside[end]), "test accuracy": found.accuracy(end)},
 )  # fmt: skip
 
 # %% [markdown]

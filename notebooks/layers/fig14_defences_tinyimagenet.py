@@ -113,7 +113,7 @@ epochs_of = {how: [(how, "epoch", stop) for stop in each] for how, each in looke
 strengths = {how: [(how, "then RelaxLoss", alpha) for alpha in relax_alphas] for how in epochs_of}
 from_scratch = [("ordinary", "epoch", epochs), *(("RelaxLoss", "from scratch", alpha) for alpha in relax_alphas)]
 whole, kept = ("SELENA", "from scratch", leave_out), ("SELENA", "in PPTP", leave_out)
-risk = found.more_leaky(kept, whole, "RMIA")
+risk = found.auc_difference(kept, whole, "RMIA")
 panels = {"SELENA": {"ordinary, epochs": epochs_of["ordinary"][1:], "SELENA from scratch": [whole], "SELENA in PPTP": [kept]}}
 panels["CS-KD and RelaxLoss"] = {"ordinary, epochs": epochs_of["ordinary"][1:], "CS-KD, epochs": epochs_of["CS-KD"]}
 panels["CS-KD and RelaxLoss"] |= {"RelaxLoss from scratch": from_scratch[1:], "CE, then RelaxLoss in PPTP": strengths["ordinary"]}
@@ -123,7 +123,7 @@ compared |= {f"{' ' * 3}at {alpha}": ([("ordinary", "then RelaxLoss", alpha)], f
 compared["RelaxLoss in PPTP minus ordinary epochs"] = strengths["ordinary"], epochs_of["ordinary"], None
 compared["CS-KD minus cross-entropy first"] = strengths["CS-KD"], epochs_of["ordinary"], strengths["ordinary"]
 compared["CS-KD, then PPTP, minus CS-KD's epochs"] = strengths["CS-KD"], epochs_of["CS-KD"], None
-off = {(told, a): found.beside_line(ones, along, a, others) for told, (ones, along, others) in compared.items() for a in judges}
+off = {(told, a): found.at_matched_auc(ones, along, a, others) for told, (ones, along, others) in compared.items() for a in judges}
 lost, stopped, _, own = (off[told, "RMIA"] for told in compared if not told.startswith(" "))
 early = {a: found.better_curve(strengths["CS-KD"], strengths["ordinary"], a) for a in judges}
 low, high = early["RMIA"].low, early["RMIA"].high
@@ -146,7 +146,7 @@ inside = {way: [float(results[step]["accuracy_member"]) for step in each] for wa
 losses = {way: [float(np.logaddexp(0, -results[s]["views"][results[s]["role"] == 1, 0]).mean()) for s in each] for way, each in signals.items()}
 report.table(
     [
-        {"way": " ".join(map(str, way)), "member accuracy": audit.over(inside[way]), "member loss, nats": audit.over(losses[way])}
+        {"way": " ".join(map(str, way)), "member accuracy": audit.mean_ci(inside[way]), "member loss, nats": audit.mean_ci(losses[way])}
         | {"test accuracy": found.accuracy(way)} | {f"{name}, AUC": found.leak(way, name)["auc"] for name in attackers}
         for way in ways if way[1] != "epoch" or way[2] in (*stops[1::2], epochs)
     ],
@@ -162,7 +162,7 @@ end = ("ordinary", "epoch", epochs)
 fell = {"rewinding threw accuracy back": audit.paired_difference(found.accuracies[end], [float(results[step]["accuracy_test"]) for step in thrown])}
 words = "leaves fewer members right than ordinary training"
 acts = {way: {f"{' '.join(map(str, way))} {words}": audit.paired_difference(inside[end], inside[way])} for way in ways if way != end}
-relaxed, other = acts[strengths["ordinary"][-1]], {"CS-KD alone leaks more": found.more_leaky(epochs_of["CS-KD"][-1], end, "RMIA")}
+relaxed, other = acts[strengths["ordinary"][-1]], {"CS-KD alone leaks more": found.auc_difference(epochs_of["CS-KD"][-1], end, "RMIA")}
 report.judge(
     claims,
     relaxloss=lost,
@@ -173,7 +173,7 @@ report.judge(
     cskd_stopped=own,
     checks={"relaxloss": relaxed, "stopping": relaxed | fell, "selena": acts[kept] | fell, "selena_leak": acts[kept] | fell}
     | {"cskd_first": relaxed | other, "cskd_stopped": acts[strengths["CS-KD"][-1]] | fell},
-    regime={"member accuracy": audit.over(inside[end]), "test accuracy": found.accuracy(end)},
+    regime={"member accuracy": audit.mean_ci(inside[end]), "test accuracy": found.accuracy(end)},
 )
 
 # %% [markdown]

@@ -108,7 +108,7 @@ results = lab.realize(attacks, signals, thrown, recipe.self_audit(ordinary))
 found, end = audit.Comparison.of(results, signals, attacks), ("no defence", epochs)
 scores = {way: (found.attacks[way, "RMIA"]["scores"], found.attacks[way, "RMIA"]["member"]) for way in ways}
 non_members = min(int((~each["member"]).sum(axis=-1).min()) for each in found.attacks.values())
-area_of = {name: found.more_leaky((name, "in PPTP", one[name]), (name, "from scratch", one[name]), "RMIA") for name in defences}
+area_of = {name: found.auc_difference((name, "in PPTP", one[name]), (name, "from scratch", one[name]), "RMIA") for name in defences}
 told = ", ".join(f"{name} {'a larger' if e.low > 0 else 'a smaller' if e.high < 0 else 'no surely other'} area" for name, e in area_of.items())
 shown = {f"{d}, from {cut}": {"no defence": end} | {how: (d, how, one[d]) for how in ("from scratch", "in PPTP")} for d, cut in cuts.items()}
 report.roc({(d, how): audit.roc_band(*scores[way]) for d in shown for how, way in shown[d].items()}, title=f"In PPTP, at one strength: {told}")
@@ -126,7 +126,7 @@ asked = [(d, used) for d in inner for used in (*zip(inner[d]), tuple(inner[d]))]
 for what, a in ((what, a) for what in heights for a in ("RMIA", "LiRA")):
     both = {way: (found.attacks[way, a]["scores"], found.attacks[way, a]["member"]) for way in ways}
     high = {way: np.mean([audit.tpr(*both[way], rate) for rate in heights[what]], axis=0) for way in ways}
-    off |= {(d, used, what, a): found.beside_line(list(used), line[d], a, heights=high) for d, used in asked}
+    off |= {(d, used, what, a): found.at_matched_auc(list(used), line[d], a, heights=high) for d, used in asked}
 judged = off["RelaxLoss", (inner["RelaxLoss"][-1],), "5 to 20 %", "RMIA"]
 side = "fewer" if judged.high < 0 else "more" if judged.low > 0 else "an undecided number of"
 side = "nearly as many" if max(-judged.low, judged.high) < 0.04 else side
@@ -154,7 +154,7 @@ inside = {way: [float(results[step]["accuracy_member"]) for step in each] for wa
 losses = {way: np.mean([np.logaddexp(0, -results[s]["views"][results[s]["role"] == 1, 0]).mean() for s in each]) for way, each in signals.items()}
 report.table(
     [
-        {"way": " ".join(map(str, way)), "attack": a, "member accuracy": audit.over(inside[way]), "and loss, nats": float(losses[way])}
+        {"way": " ".join(map(str, way)), "attack": a, "member accuracy": audit.mean_ci(inside[way]), "and loss, nats": float(losses[way])}
         | {"test accuracy": found.accuracy(way), "AUC": leak["auc"]} | {audit.tpr_label(rate, non_members): leak[f"tpr_at_{100 * rate:g}%"] for rate in rates}
         for way, a in attacks for leak in [found.leak(way, a, rates)]
     ],
@@ -174,7 +174,7 @@ report.judge(
     tail=judged,
     adv_tail=off["Adv-Reg", tuple(inner["Adv-Reg"]), "5 to 20 %", "RMIA"],
     checks={name: acts["Adv-Reg" if name.startswith("adv") else "RelaxLoss"] for name in ("area", "adv_area", "tail", "adv_tail")},
-    regime={"member accuracy": audit.over(inside[end]), "test accuracy": found.accuracy(end)},
+    regime={"member accuracy": audit.mean_ci(inside[end]), "test accuracy": found.accuracy(end)},
 )
 
 # %% [markdown]

@@ -97,7 +97,7 @@ results = lab.realize(course, cost, published)
 found = results[cost]
 place = {way: i for i, way in enumerate(costly)}
 panels = {"seconds": "time of an epoch", "peak_bytes": "peak of memory"}
-seen = {(what, cut): audit.over(found[what][:, place[cut]] / found[what][:, place["scratch"]]) for what in panels for cut in cuts}
+seen = {(what, cut): audit.mean_ci(found[what][:, place[cut]] / found[what][:, place["scratch"]]) for what in panels for cut in cuts}
 most = {what: max(seen[what, cut].value for cut in cuts) for what in panels}
 rows = [{"cut": cut, "value": value, "panel": panels[what]} for (what, cut), value in seen.items()]
 title = f"An epoch takes at most {most['seconds']:.2f} of the time, a training at most {most['peak_bytes']:.2f} of the memory"
@@ -119,16 +119,16 @@ def needed(way):
 
 
 shown = [way for way in ways if way != "ordinary"]
-until = {way: audit.over(needed(way)) for way in shown}
+until = {way: audit.mean_ci(needed(way)) for way in shown}
 never = {way: int(np.sum(needed(way) > len(accuracy[way]))) for way in shown}
-rows = [{"epoch": 1 + epoch, "value": audit.over(row), "training": way} for way in shown for epoch, row in enumerate(accuracy[way])]
+rows = [{"epoch": 1 + epoch, "value": audit.mean_ci(row), "training": way} for way in shown for epoch, row in enumerate(accuracy[way])]
 title = f"Accurate for good after {until[pptp].value:.1f} epochs by PPTP, {until['scratch'].value:.1f} from scratch, {until[few].value:.1f} in a short run"
 report.curves(rows, "epoch", hue="training", title=title, ylabel="test accuracy")
 
 # %%
 report.table(
     [{"training": way, "epochs": len(accuracy[way]) if way in shown else epochs, "accurate after": until.get(way), "never": never.get(way)}
-     | {"test accuracy": audit.over(accuracy[way][-1]), "member accuracy": audit.over(member[way])} for way in ways],
+     | {"test accuracy": audit.mean_ci(accuracy[way][-1]), "member accuracy": audit.mean_ci(member[way])} for way in ways],
     caption=f"{networks} networks. Accurate: for good at {level:.0%} of what the same network has from scratch in the end; never: so many, as one epoch more",
 )  # fmt: skip
 
@@ -144,7 +144,7 @@ seconds = {way: found["seconds"][:, i] for way, i in place.items()}
 def bill(way, before=0):
     """Seconds of all epochs of a way, and of so many of ordinary training, over those of the defence from scratch."""
     whole = costly[way][0].training.schedule.epochs * seconds[way] + before * seconds["ordinary"]
-    return audit.over(whole / (epochs * seconds["scratch"]))
+    return audit.mean_ci(whole / (epochs * seconds["scratch"]))
 
 
 stage = [part.split(".")[0] for part in results[published].parts]
@@ -152,7 +152,7 @@ held = {kind: results[published][kind][: stage.index("stage4")].sum() / results[
 report.table(
     [
         {"training": f"PPTP from {way}" if way in cuts else way, "kept, MB": found["saved_bytes"][i] / 1e6, "GFLOPs, epoch": found["flops"][i] / 1e9}
-        | {name: audit.over(found[key][:, i] / unit) for name, key, unit in (("peak, MB", "peak_bytes", 1e6), ("s, epoch", "seconds", 1))}
+        | {name: audit.mean_ci(found[key][:, i] / unit) for name, key, unit in (("peak, MB", "peak_bytes", 1e6), ("s, epoch", "seconds", 1))}
         | ({"whole": bill(way), "with ordinary": bill(way, epochs)} if way in cuts else {})
         for way, i in place.items()
     ],
@@ -175,7 +175,7 @@ report.judge(
     few_epochs_do=audit.paired_difference(ends[pptp], ends[few]),
     fits_more=audit.paired_difference(member[pptp], member[few]),
     checks=dict.fromkeys(("sooner", "as_accurate", "few_epochs_do", "fits_more"), acts),
-    regime={"member accuracy, ordinary": audit.over(member["ordinary"]), "test accuracy, ordinary": audit.over(ends["ordinary"])},
+    regime={"member accuracy, ordinary": audit.mean_ci(member["ordinary"]), "test accuracy, ordinary": audit.mean_ci(ends["ordinary"])},
 )
 
 # %% [markdown]

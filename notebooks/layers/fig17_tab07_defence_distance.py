@@ -101,7 +101,7 @@ def farther(first, second, measure="euclidean"):
     """P(distance under the first change > distance under the second) by part, over triples of networks."""
     both = [np.concatenate([results[a][measure], results[b][measure]], axis=1) for a, b in zip(distances[first], distances[second], strict=True)]
     found = [audit.auc(each, np.arange(each.shape[1]) < each.shape[1] // 2) for each in both]
-    return [audit.over(part, bounds=(0, 1)) for part in zip(*found, strict=True)]
+    return [audit.mean_ci(part, bounds=(0, 1)) for part in zip(*found, strict=True)]
 
 
 def counted(found):
@@ -143,7 +143,7 @@ report.against_paper(
 )  # fmt: skip
 
 # %%
-fit = {way: {role: audit.over(each) for role, each in found.items()} for way, found in accuracy.items()}
+fit = {way: {role: audit.mean_ci(each) for role, each in found.items()} for way, found in accuracy.items()}
 report.table(
     [{"network": way[0], "batches": way[1], "training accuracy": found["member"], "test accuracy": found["test"]}
      | (dict(zip(("Tab. 7, training", "Tab. 7, test"), TAB7[way], strict=True)) if way in TAB7 else {}) for way, found in fit.items()],

@@ -104,7 +104,7 @@ report.profile(
 found = [results[step] for step in distances]
 shares = [disparity.gap_shares(one["direction"], one["length_a"], one["length_b"], one["seen_b"]) for one in found]
 shares = [share | {"lengths in all": share["length"] + share["scale"]} for share in shares]
-carriers = {name: [audit.over(column) for column in np.stack([share[name] for share in shares]).T] for name in shares[0]}
+carriers = {name: [audit.mean_ci(column) for column in np.stack([share[name] for share in shares]).T] for name in shares[0]}
 main, net = max(list(carriers)[:4], key=lambda name: carriers[name][last].value), carriers["lengths in all"][last]
 report.profile(
     [row for name, each in carriers.items() for row in report.rows(parts, each, effect=name)],
@@ -136,7 +136,7 @@ report.judge(
     understates=ahead[last],
     rotation=disparity.setting_difference(read["aligned"], (plain, read["aligned"][1]), last),
     cka=alike[last],
-    regime={"member accuracy": audit.over(fitted), "test accuracy": audit.over(learned)},
+    regime={"member accuracy": audit.mean_ci(fitted), "test accuracy": audit.mean_ci(learned)},
 )
 
 # %% [markdown]

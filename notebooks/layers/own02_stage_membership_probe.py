@@ -111,7 +111,7 @@ parts = results[compared[0]].parts
 areas = {name: [audit.auc(results[a]["scores"], results[a]["member"]) for a in each] for name, each in asked.items()}
 # The two models of a complement pair share the half of the pool that is known, so they count as little more than one.
 shared = 2.0
-tells = {name: [audit.over(part, bounds=(0, 1), design_effect=shared) for part in zip(*found, strict=True)] for name, found in areas.items()}
+tells = {name: [audit.mean_ci(part, bounds=(0, 1), design_effect=shared) for part in zip(*found, strict=True)] for name, found in areas.items()}
 euclidean, direction = (disparity.profile(*disparity.read([results[c] for c in compared], measure)) for measure in ("euclidean", "direction"))
 
 
@@ -150,7 +150,7 @@ report.table(
 # %%
 accuracy = {name: {r: [float(results[s][f"accuracy_{r}"]) for s in each] for r in ("member", "test")} for name, each in signals.items()}
 report.table(
-    [{"network": name} | {f"{role} accuracy": audit.over(values) for role, values in found.items()} for name, found in accuracy.items()],
+    [{"network": name} | {f"{role} accuracy": audit.mean_ci(values) for role, values in found.items()} for name, found in accuracy.items()],
     caption=f"Did the treatments act? RelaxLoss with alpha {alpha:g}; *rewound*: {risky_from} and all after it, before any retraining",
 )
 
@@ -175,7 +175,7 @@ report.judge(
     defence_quiets=more("retrained with cross-entropy", "PPTP", "stage4"),
     as_well_as_scratch=audit.largest(more("PPTP", one, "stage4") for one in ("RelaxLoss from scratch", few)),
     checks=dict.fromkeys(("pptp_quiets", "defence_quiets", "as_well_as_scratch"), acts),
-    regime={f"{role} accuracy, ordinary": audit.over(accuracy["ordinary"][role]) for role in ("member", "test")},
+    regime={f"{role} accuracy, ordinary": audit.mean_ci(accuracy["ordinary"][role]) for role in ("member", "test")},
 )
 
 # %% [markdown]

@@ -152,13 +152,13 @@ results = lab.realize(attacks, signals, permuted, recipe.self_audit(ordinary))
 # %%
 comparison = audit.Comparison.of(results, signals, attacks)
 null = [audit.auc(results[one]["scores"], results[one]["member"]) for one in permuted]
-lowered = comparison.more_leaky(end, strongest, "RMIA")
+lowered = comparison.auc_difference(end, strongest, "RMIA")
 answer = report.judge(
     claims,
-    hides=comparison.more_leaky(strongest, end, "RMIA"),
-    stopping=comparison.beside_line([*mine], [*stopping, end], "RMIA"),
+    hides=comparison.auc_difference(strongest, end, "RMIA"),
+    stopping=comparison.at_matched_auc([*mine], [*stopping, end], "RMIA"),
     finds=comparison.stronger([(end, "my attack")], [(end, "confidence")], "auc"),
-    chance=audit.over([aucs.mean() - 0.5 for aucs in null]),
+    chance=audit.mean_ci([aucs.mean() - 0.5 for aucs in null]),
     checks={"stopping": {"my defence lowers the AUC of RMIA": lowered}},
     regime={"test accuracy": comparison.accuracy(end)},
 )
@@ -178,7 +178,7 @@ finding = f"At matched attack AUC my defence {verb} early stopping"
 report.tradeoff(points, xlabel="test accuracy", ylabel="AUC", null=None, title=finding)
 
 # %%
-report.table(comparison.rows(numbers=("auc",)), caption=f"Mean over {shadows} targets")
+report.table(comparison.table(numbers=("auc",)), caption=f"Mean over {shadows} targets")
 
 # %% [markdown]
 # **Limits.** The networks are small, the samples few, and membership is drawn once. An attacker who

@@ -44,7 +44,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization.divergence import behaviour, gap, gap_at_accuracy
-from leak_atlas.recipe import Data, Model, Schedule, Setup, Sparsity, VictimAttacker
+from leak_atlas.recipe import Data, Model, PruningStudy, Schedule
 from scipy.stats import rankdata
 
 cut, of_all = f"{sparsity:.0%} pruned minus dense", "over the dense networks' mean gap"
@@ -76,16 +76,23 @@ claims
 # Sensitivity is the mean change of the posterior per unit of noise, over noise of size 0.001 on the normalised input: the same noise for all networks.
 
 # %%
-design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-long, short = (Schedule(n, batch, "adam", lr, decay=decay, patience=patience) for n in (epochs, retrain_epochs))
-subject = Data(data, pixels, joined=True), design, Model(model, width, stem), long
-dense = Setup(*subject, victims, seed, precision).trained()
+study = PruningStudy(
+    Data(data, pixels, joined=True),
+    Model(model, width, stem),
+    Schedule(epochs, batch, "adam", lr, decay=decay, patience=patience),
+    fine_tuning=retrain_epochs,
+    pool=pool,
+    dev=dev,
+    targets=victims,
+    seed=seed,
+    precision=precision,
+)
 
-pruned = {name: dense.pruned(name, sparsity).train(short) for name in ("L1 unstructured", "random weights")}
-ways = {"dense": dense, "dense, trained on": dense.train(short)} | pruned
+pruned = {name: study.pruned(name, sparsity) for name in ("L1 unstructured", "random weights")}
+ways = {"dense": study.dense, "dense, trained on": study.tuned()} | pruned
 signals = {way: each.signals() for way, each in ways.items()}
 sensitivity = {way: each.sensitivity(queries) for way, each in ways.items()}
-removed = {way: [Sparsity(state) for state in each] for way, each in pruned.items()}
+removed = {way: study.removed(each) for way, each in pruned.items()}
 
 results = lab.realize(signals, sensitivity, removed)
 
@@ -133,13 +140,13 @@ report.histograms(panels, ("members", "non-members"), notes, log=True, means=Tru
 # Gaps, their change since the dense network, and how well each measure alone ranks members before non-members.
 
 # %%
-accuracy = {(way, part): audit.over([results[one][f"accuracy_{part}"] for one in signals[way]]) for way in ways for part in ("member", "test")}
+accuracy = {(way, part): audit.mean_ci([results[one][f"accuracy_{part}"] for one in signals[way]]) for way in ways for part in ("member", "test")}
 gone = {way: min(float(results[one]["network"]) for one in each) for way, each in removed.items()}
 rows = [
     {"network": way, "weights gone": f"{gone.get(way, 0):.1%}", "member accuracy": accuracy[way, "member"], "test accuracy": accuracy[way, "test"]}
-    | {f"gap of {kind}": audit.over(gaps[kind, way]) for kind in signs}
-    | {f"{kind}, members": audit.over([one[kind][one["member"]].mean() for one in known[way]]) for kind in signs}
-    | {f"AUC, {kind}": audit.over(area[way][kind]) for kind in signs}
+    | {f"gap of {kind}": audit.mean_ci(gaps[kind, way]) for kind in signs}
+    | {f"{kind}, members": audit.mean_ci([one[kind][one["member"]].mean() for one in known[way]]) for kind in signs}
+    | {f"AUC, {kind}": audit.mean_ci(area[way][kind]) for kind in signs}
     for way in ways
 ]
 report.table(rows, caption=f"Mean over {victims} victims. Low sensitivity counts as member. Gaps of sensitivity: non-members minus members")
@@ -152,7 +159,7 @@ def news(one):
     return audit.correlation(low, one["member"], np.eye(20)[np.ceil(20 * sure).astype(int) - 1])
 
 
-beside = {way: audit.over([news(one) for one in known[way]]) for way in ways}
+beside = {way: audit.mean_ci([news(one) for one in known[way]]) for way in ways}
 changes = [
     {"network": way, "sensitivity given confidence, r": beside[way]}
     | {f"{kind}, minus dense{', relative' * (kind == 'sensitivity')}": wider(kind, way, "dense") for kind in drifts[way][0] if way != "dense"}

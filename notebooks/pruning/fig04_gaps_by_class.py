@@ -43,7 +43,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization.divergence import behaviour, gap_by_class, permuted_labels
-from leak_atlas.recipe import Data, Model, Schedule, Setup, Sparsity, VictimAttacker
+from leak_atlas.recipe import Data, Model, PruningStudy, Schedule
 
 cut, epochs_alone = f"{sparsity:.0%} pruned than dense", {"paper": "our control", "control": "the same schedule, nothing removed"}
 most, share = {"above": 0.5, "margin": 1 / 6}, "share of classes whose gap of"  # "most" is two classes of three
@@ -72,15 +72,22 @@ claims = report.claims(
 claims
 
 # %%
-design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-long, short = (Schedule(n, batch, "adam", lr, decay=decay, patience=patience) for n in (epochs, retrain_epochs))
-subject = Data(data, pixels, joined=True), design, Model(model, width, stem), long
-dense = Setup(*subject, victims, seed, precision).trained()
+study = PruningStudy(
+    Data(data, pixels, joined=True),
+    Model(model, width, stem),
+    Schedule(epochs, batch, "adam", lr, decay=decay, patience=patience),
+    fine_tuning=retrain_epochs,
+    pool=pool,
+    dev=dev,
+    targets=victims,
+    seed=seed,
+    precision=precision,
+)
 
-pruned = dense.pruned("L1 unstructured", sparsity).train(short)
-ways = {"dense": dense, "dense, trained on": dense.train(short), "pruned": pruned}
+pruned = study.pruned("L1 unstructured", sparsity)
+ways = {"dense": study.dense, "dense, trained on": study.tuned(), "pruned": pruned}
 signals, sensitivity = {w: each.signals() for w, each in ways.items()}, {w: each.sensitivity(queries) for w, each in ways.items()}
-removed = [Sparsity(state) for state in pruned]
+removed = study.removed(pruned)
 
 results = lab.realize(signals, sensitivity, removed)
 
@@ -91,7 +98,7 @@ results = lab.realize(signals, sensitivity, removed)
 # %%
 known = {way: [behaviour(results[a], results[b]) for a, b in zip(signals[way], sensitivity[way], strict=True)] for way in ways}
 known = {way: [one | {"sensitivity": -one["sensitivity"]} for one in each] for way, each in known.items()}  # more is more of a member
-kinds, classes = ("confidence", "sensitivity"), subject[0].classes
+kinds, classes = ("confidence", "sensitivity"), study.data.classes
 gaps = {(k, way): np.array([gap_by_class(one[k], one["member"], one["label"], classes) for one in known[way]]) for k in kinds for way in ways}
 parts = {way: [[{name: each[one["label"] == c] for name, each in one.items()} for c in range(classes)] for one in known[way]] for way in ways}
 areas = {(kind, way): np.array([[audit.auc(c[kind], c["member"]) for c in one] for one in parts[way]]) for kind in kinds for way in ways}
@@ -101,12 +108,12 @@ order = np.argsort(right.mean(axis=0))
 
 def more(of, kind, way="pruned", since="dense"):
     """Share of classes where it is larger."""
-    return audit.over((of[kind, way] > of[kind, since]).mean(axis=1), bounds=(0, 1))
+    return audit.mean_ci((of[kind, way] > of[kind, since]).mean(axis=1), bounds=(0, 1))
 
 
 def drawn(kind):
     """Gaps of one kind by class, with intervals over victims."""
-    rows = [{"class": str(c), "network": way, "value": audit.over(gaps[kind, way][:, c])} for way in ("dense", "pruned") for c in order]
+    rows = [{"class": str(c), "network": way, "value": audit.mean_ci(gaps[kind, way][:, c])} for way in ("dense", "pruned") for c in order]
     title = f"With {sparsity:.0%} of the weights gone, the gap of {kind} is larger in {more(gaps, kind):.0%} of the classes, its AUC in {more(areas, kind):.0%}"
     return report.profile(rows, "class", hue="network", null=None, title=title, xlabel="class, hardest first", ylabel=f"gap of {kind}")
 
@@ -129,7 +136,7 @@ def varies(kind, way):
     rng = np.random.default_rng(seed)
     dealt = [[permuted_labels(one["label"], one["member"], rng) for _ in range(shuffles)] for one in known[way]]
     chance = [[np.std(gap_by_class(one[kind], one["member"], d, classes)) for d in each] for one, each in zip(known[way], dealt, strict=True)]
-    return audit.over(gaps[kind, way].std(axis=1) / np.mean(chance, axis=1))
+    return audit.mean_ci(gaps[kind, way].std(axis=1) / np.mean(chance, axis=1))
 
 
 def told(part):
@@ -141,15 +148,15 @@ def told(part):
 def alike(one, other):
     """Rank correlation over classes of each victim's values with the mean of the other victims'."""
     rest = [np.delete(other, i, axis=0).mean(axis=0) for i in range(victims)]
-    return audit.over([audit.rank_correlation(*pair) for pair in zip(one, rest, strict=True)], bounds=(-1, 1))
+    return audit.mean_ci([audit.rank_correlation(*pair) for pair in zip(one, rest, strict=True)], bounds=(-1, 1))
 
 
 among = {way: np.array([[told(c) for c in one] for one in each]) for way, each in parts.items()}
 spread = {(kind, way): varies(kind, way) for kind in kinds for way in ways}
-accuracy = {(way, part): audit.over([results[one][f"accuracy_{part}"] for one in signals[way]]) for way in ways for part in ("member", "test")}
+accuracy = {(way, part): audit.mean_ci([results[one][f"accuracy_{part}"] for one in signals[way]]) for way in ways for part in ("member", "test")}
 rows = [
     {"gap of": kind, "network": way, "member accuracy": accuracy[way, "member"], "test accuracy": accuracy[way, "test"]}
-    | {"mean over classes": audit.over(gaps[kind, way].mean(axis=1)), "spread over chance": spread[kind, way]}
+    | {"mean over classes": audit.mean_ci(gaps[kind, way].mean(axis=1)), "spread over chance": spread[kind, way]}
     | {"r with the dense gaps": alike(gaps[kind, way], gaps[kind, "dense"]), "r with accuracy": alike(gaps[kind, way], right)}
     | ({"r of AUC among right answers with accuracy": alike(among[way], right)} if kind == "confidence" else {})
     for kind in kinds

@@ -41,7 +41,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 import numpy as np
 from leak_atlas import audit, lab, report
-from leak_atlas.recipe import Compacted, Data, Model, Schedule, Setup, Sparsity, VictimAttacker
+from leak_atlas.recipe import PRUNERS, Compacted, Data, Model, PruningStudy, Schedule
 
 low, high = min(sparsities), max(sparsities)
 near = min(sparsities, key=lambda s: abs((1 - s) ** 2 - (1 - high)))  # a filter that goes takes along what the next layer reads of it
@@ -73,17 +73,25 @@ claims
 # What is pruned stays zero. The control of the whole chain is the last: the dense network, trained on for as many epochs with nothing removed.
 
 # %%
-design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-long, short = (Schedule(n, batch, "adam", lr, decay="constant", patience=patience) for n in (epochs, retrain_epochs))
-subject = Data(data, pixels, joined=True), design, Model(model, width, stem), long
-dense = Setup(*subject, victims + shadows, seed, precision).trained()
+study = PruningStudy(
+    Data(data, pixels, joined=True),
+    Model(model, width, stem),
+    Schedule(epochs, batch, "adam", lr, decay="constant", patience=patience),
+    fine_tuning=retrain_epochs,
+    pool=pool,
+    dev=dev,
+    targets=victims,
+    shadows=shadows,
+    seed=seed,
+    precision=precision,
+)
 
-pruners = ("L1 unstructured", "L1 structured", "L2 structured", "slimming")
+pruners = PRUNERS
 controls = ("random weights", "random filters")
-ways = {(pruner, s): dense.pruned(pruner, s).train(short) for pruner in (*pruners, *controls) for s in sparsities}
-ways = {"dense": dense, "dense, trained on": dense.train(short)} | ways
+ways = {(pruner, s): study.pruned(pruner, s) for pruner in (*pruners, *controls) for s in sparsities}
+ways = {"dense": study.dense, "dense, trained on": study.tuned()} | ways
 signals = {way: each.signals()[:victims] for way, each in ways.items()}
-removed = {way: [Sparsity(state) for state in each.states[:victims]] for way, each in ways.items()}
+removed = {way: study.removed(each) for way, each in ways.items()}
 small = {(pruner, s): Compacted(ways[pruner, s][0]) for pruner in pruners for s in sparsities}
 
 results = lab.realize(signals, removed, small)
@@ -107,7 +115,7 @@ report.curves(
 )
 
 # %%
-members = {way: audit.over([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
+members = {way: audit.mean_ci([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
 gone = {way: [results[one] for one in each] for way, each in removed.items()}  # of each victim
 rows = [
     {"network": way if isinstance(way, str) else f"{way[0]}, {way[1]:.0%}", "member accuracy": members[way], "test accuracy": found.accuracy(way)}

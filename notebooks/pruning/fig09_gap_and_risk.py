@@ -46,9 +46,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 import numpy as np
 from leak_atlas import audit, lab, report
-from leak_atlas.audit import over
+from leak_atlas.audit import mean_ci
 from leak_atlas.localization.divergence import GAPS, behaviour, gap
-from leak_atlas.recipe import SAMIA, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas.recipe import PRUNERS, SAMIA, Data, LiRA, Model, PruningStudy, Schedule, Threshold
 
 claims = report.claims(
     report.Claim("gaps_grow", f"Pruning, with {retrain_epochs} epochs of retraining, increases each gap in most settings",
@@ -80,16 +80,25 @@ claims = report.claims(
 claims
 
 # %%
-design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-long, short = (Schedule(n, batch, "adam", lr, decay="constant", patience=patience) for n in (epochs, retrain_epochs))
-dense = Setup(Data(data, pixels, joined=True), design, Model(model, width, stem), long, victims + shadows, seed, precision).trained()
-pruners = ("L1 unstructured", "L1 structured", "L2 structured", "slimming")
-ways = {"dense": dense} | {(pruner, s): dense.pruned(pruner, s).train(short) for pruner in pruners for s in sparsities}
+study = PruningStudy(
+    Data(data, pixels, joined=True),
+    Model(model, width, stem),
+    Schedule(epochs, batch, "adam", lr, decay="constant", patience=patience),
+    fine_tuning=retrain_epochs,
+    pool=pool,
+    dev=dev,
+    targets=victims,
+    shadows=shadows,
+    seed=seed,
+    precision=precision,
+)
+pruners = PRUNERS
+ways = {"dense": study.dense} | {(pruner, s): study.pruned(pruner, s) for pruner in pruners for s in sparsities}
 attackers = {"SAMIA": SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer), "Conf": Threshold(), "LiRA": LiRA("offline_cdf")}
 attacks = {(way, name): each.attack(attacker, targets=victims) for way, each in ways.items() for name, attacker in attackers.items()}
 signals = {way: each.signals()[:victims] for way, each in ways.items()}
 sensitivity = {way: each.sensitivity(queries)[:victims] for way, each in ways.items()}
-removed = {way: [Sparsity(state) for state in each.states[:victims]] for way, each in ways.items()}
+removed = {way: study.removed(each) for way, each in ways.items()}
 results = lab.realize(attacks, signals, sensitivity, removed)
 found = audit.Comparison.of(results, signals, attacks)
 
@@ -100,7 +109,7 @@ found = audit.Comparison.of(results, signals, attacks)
 # %%
 known = {way: [behaviour(results[a], results[b]) for a, b in zip(signals[way], sensitivity[way], strict=True)] for way in ways}
 signs, networks = dict.fromkeys(GAPS, 1) | {"sensitivity": -1}, list(ways)
-members = {way: over([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
+members = {way: mean_ci([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
 learnt = [i for i, each in enumerate(members.values()) if each.value >= 0.85]
 judged, rng = learnt if len(learnt) > 5 else list(range(len(ways))), np.random.default_rng(seed)
 whole = np.ones(len(known["dense"][0]["member"]), bool)
@@ -123,7 +132,7 @@ def goes_with(kind, name="SAMIA", given=(), among=judged, of=slice(-1)):  # corr
 
 
 rest = {kind: [other for other in GAPS if other != kind] for kind in GAPS}
-r, alone = ({kind: over(goes_with(kind, given=given[kind])) for kind in GAPS} for given in (dict.fromkeys(GAPS, ()), rest))
+r, alone = ({kind: mean_ci(goes_with(kind, given=given[kind])) for kind in GAPS} for given in (dict.fromkeys(GAPS, ()), rest))
 points = [
     {"pruner": way if way == "dense" else way[0], "gap": f"{kind}: r = {r[kind].value:.2f}", "y": found.leak(way, "SAMIA")["accuracy"]}
     | {"x": audit.paired_difference(gaps[kind][:, i] / size, gaps[kind][:, 0] / size)}
@@ -141,11 +150,14 @@ report.tradeoff(points, "x", "y", hue="pruner", facet="gap", null=None, better="
 
 # %%
 rows = [
-    {"gap": kind, "networks": len(n), "r with SAMIA": over(goes_with(kind, among=n))}
-    | {"on the same samples": over(goes_with(kind, among=n, of=slice(-1, None)))}
+    {"gap": kind, "networks": len(n), "r with SAMIA": mean_ci(goes_with(kind, among=n))}
+    | {"on the same samples": mean_ci(goes_with(kind, among=n, of=slice(-1, None)))}
     | {"minus that of confidence": audit.paired_difference(goes_with(kind, among=n), goes_with("confidence", among=n)) if kind != GAPS[0] else None}
-    | {f"given {said}": over(goes_with(kind, given=g, among=n)) for said, g in (("the other gaps", rest[kind]), ("test accuracy", ["test accuracy"]))}
-    | {f"r with {name}": over(goes_with(kind, name, among=n)) for name in ("Conf", "LiRA")}
+    | {
+        f"given {said}": mean_ci(goes_with(kind, given=g, among=n))
+        for said, g in (("the other gaps", rest[kind]), ("test accuracy", ["test accuracy"]))
+    }
+    | {f"r with {name}": mean_ci(goes_with(kind, name, among=n)) for name in ("Conf", "LiRA")}
     for n in (judged, list(range(len(ways))))
     for kind in GAPS
 ]
@@ -153,9 +165,9 @@ report.table(rows, caption=f"Networks of each of {victims} victims, those that h
 
 # %%
 rows = [
-    {"network": way if way == "dense" else f"{way[0]}, {way[1]:.0%}", "weights gone": over([results[one]["network"] for one in removed[way]])}
+    {"network": way if way == "dense" else f"{way[0]}, {way[1]:.0%}", "weights gone": mean_ci([results[one]["network"] for one in removed[way]])}
     | {"member accuracy": members[way], "test accuracy": found.accuracy(way), "has learnt": "yes" if i in learnt else "no"}
-    | {f"gap of {kind}" if kind != "generalisation" else "generalisation gap": over(gaps[kind][:, i]) for kind in GAPS}
+    | {f"gap of {kind}" if kind != "generalisation" else "generalisation gap": mean_ci(gaps[kind][:, i]) for kind in GAPS}
     | {"SAMIA, accuracy": found.leak(way, "SAMIA")["accuracy"], "LiRA, AUC": found.leak(way, "LiRA")["auc"]}
     for i, way in enumerate(networks)
 ]
@@ -167,13 +179,13 @@ report.table(rows, caption=f"Mean over {victims} victims, all samples. A guess i
 # %%
 acts = {f"{s:.0%} of the weights gone": min(float(results[one]["network"]) for one in removed["L1 unstructured", s]) > s - 0.03 for s in sparsities}
 acts["six networks or more have learnt"] = len(learnt) > 5
-acts["dense leaks more than L1 structured, sparsest"] = found.more_right(("dense", "SAMIA"), (("L1 structured", max(sparsities)), "SAMIA"))
+acts["dense leaks more than L1 structured, sparsest"] = found.accuracy_difference(("dense", "SAMIA"), (("L1 structured", max(sparsities)), "SAMIA"))
 report.judge(
     claims,
-    gaps_grow=audit.least(over((gaps[kind][:, [i for i in judged if i]] > gaps[kind][:, :1]).mean(axis=1), bounds=(0, 1)) for kind in GAPS),
+    gaps_grow=audit.least(mean_ci((gaps[kind][:, [i for i in judged if i]] > gaps[kind][:, :1]).mean(axis=1), bounds=(0, 1)) for kind in GAPS),
     **r | {f"{kind}_alone": alone[kind] for kind in ("confidence", "sensitivity")},
     confidence_first=audit.least(audit.paired_difference(goes_with("confidence"), goes_with(kind)) for kind in GAPS[1:]),
-    beyond_accuracy=over(goes_with("confidence", given=["test accuracy"])),
+    beyond_accuracy=mean_ci(goes_with("confidence", given=["test accuracy"])),
     checks={claim.name: acts for claim in claims},
     regime={"dense member accuracy": members["dense"], "dense test accuracy": found.accuracy("dense")}
     | {"member accuracy of the least dense victim": min(float(results[one]["accuracy_member"]) for one in signals["dense"])},

@@ -49,7 +49,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 from leak_atlas import audit, lab, report
-from leak_atlas.recipe import PRUNING_NET, RMIA, SAMIA, BlindMI, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas.recipe import PRUNERS, PRUNING_NET, RMIA, SAMIA, BlindMI, Data, LiRA, Model, PruningStudy, Schedule, Threshold
 
 low, printed = min(sparsities), ("Conf", "Mentr", "NNCls", "BlindMI", "SAMIA")
 mlp, blind = "same inputs, no attention", "SAMIA without sensitivity"
@@ -80,14 +80,22 @@ claims
 # Shadows walk their victim's whole chain. Thresholds are chosen on the shadows, by class except for the code's Top1; BlindMI needs no shadows.
 
 # %%
-design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-given = {"batch": batch, "optimizer": "adam", "lr": lr, "decay": decay, "patience": patience}
-long, short = (Schedule(n, **given) for n in (epochs, retrain_epochs))
-dense = Setup(Data(data, pixels, joined=True), design, Model(model, width, stem), long, victims + shadows, seed, precision).trained()
+study = PruningStudy(
+    Data(data, pixels, joined=True),
+    Model(model, width, stem),
+    Schedule(epochs, batch, "adam", lr, decay=decay, patience=patience),
+    fine_tuning=retrain_epochs,
+    pool=pool,
+    dev=dev,
+    targets=victims,
+    shadows=shadows,
+    seed=seed,
+    precision=precision,
+)
 
-pruners = ("L1 unstructured", "L1 structured", "L2 structured", "slimming")
-cells = {(pruner, s): dense.pruned(pruner, s).train(short) for pruner in pruners for s in sparsities}
-ways = {"dense": dense} | cells
+pruners = PRUNERS
+cells = {(pruner, s): study.pruned(pruner, s) for pruner in pruners for s in sparsities}
+ways = {"dense": study.dense} | cells
 
 net = replace(PRUNING_NET, epochs=net_epochs, optimizer=attack_optimizer, lr=attack_lr)
 samia = SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer)
@@ -99,11 +107,11 @@ ablations = {mlp: alike, longer: replace(alike, epochs=2 * net_epochs), blind: r
 attacks = {(way, name): each.attack(attacker, targets=victims) for way, each in ways.items() for name, attacker in attackers.items()}
 attacks |= {((p, low), name): cells[p, low].attack(attacker, targets=victims) for p in pruners for name, attacker in ablations.items()}
 signals = {way: each.signals()[:victims] for way, each in ways.items()}
-removed = {way: [Sparsity(state) for state in each.states[:victims]] for way, each in cells.items()}
+removed = {way: study.removed(each) for way, each in cells.items()}
 
 results = lab.realize(attacks, signals, removed)
 found = audit.Comparison.of(results, signals, attacks)
-members = {way: audit.over([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
+members = {way: audit.mean_ci([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
 able = [way for way in cells if members[way].value >= knows] or list(cells)  # none: outside the regime
 
 # %% [markdown]
@@ -123,7 +131,7 @@ report.profile(points, hue="attack", facet="pruner", null=0.5, level="guess", ti
 # %%
 theirs = {name: [(way, name) for way in able] for name in attackers}
 lead = {name: found.stronger(theirs["SAMIA"], each) for name, each in theirs.items() if name not in ("LiRA", "RMIA")}
-level = {name: audit.over(found.reached(*theirs[name])) for name in lead}
+level = {name: audit.mean_ci(found.reached(*theirs[name])) for name in lead}
 ours = {name: found.stronger([((p, low), "SAMIA") for p in pruners], [((p, low), name) for p in pruners]) for name in (*lead, *ablations)}
 by = {name: {p: found.stronger([((p, low), "SAMIA")], [((p, low), name)]) for p in pruners} for name in ours if name != "SAMIA"}
 rows = [
@@ -135,7 +143,7 @@ rows = [
 report.table(rows, caption=f"Attack accuracy, {victims} victims, {shadows} shadows; {len(able)} of {len(cells)} ways have learnt. A guess: .500")
 
 # %%
-areas = {name: audit.over(found.reached(*theirs[name], number="auc")) for name in ("SAMIA", "Conf", "NNCls", "LiRA", "RMIA")}
+areas = {name: audit.mean_ci(found.reached(*theirs[name], number="auc")) for name in ("SAMIA", "Conf", "NNCls", "LiRA", "RMIA")}
 rate = audit.tpr_label(0.01, (pool // 2 - dev) // 2)
 strong = [
     {"attack": name, "AUC on dense": found.leak("dense", name)["auc"], "AUC on pruned, learnt": area}
@@ -163,7 +171,7 @@ report.table(learnt, caption=f"Mean over {victims} victims. Removed: of all weig
 acts = {f"{low:.0%} of the weights are gone": gone["L1 unstructured", low] > low - 0.03}
 acts |= {"SAMIA beats a guess on the dense network": found.leak("dense", "SAMIA")["accuracy"].low > 0.5}
 acts |= {"filter pruners remove half of what is asked, or more": min(gone[p, low] for p in pruners[1:]) > low / 2}
-taught = {"the plain network beats a guess": audit.over(found.reached(*(((p, low), mlp) for p in pruners))).low > 0.5}
+taught = {"the plain network beats a guess": audit.mean_ci(found.reached(*(((p, low), mlp) for p in pruners))).low > 0.5}
 ahead = audit.least(lead[name] for name in printed if name != "SAMIA")
 report.judge(
     claims, highest=ahead, by_a_point=ahead,

@@ -47,7 +47,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 from leak_atlas import audit, lab, report
-from leak_atlas.recipe import PRUNING_NET, SAMIA, BlindMI, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas.recipe import PRUNING_NET, SAMIA, BlindMI, Data, LiRA, Model, PruningStudy, Schedule, Sparsity, Threshold
 
 low, printed = min(samia_at), ("Conf", "Mentr", "NNCls", "BlindMI", "SAMIA")
 names = {d: d.replace("-", "_") for d in data}
@@ -87,13 +87,20 @@ samia = SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer)
 
 ways = {}
 for i, d in enumerate(data):
-    design = VictimAttacker(pool[i], seed=seed, dev=dev[i], victims=victims)
-    given = {"batch": batch[i], "optimizer": "adam", "lr": lr[i], "decay": "constant", "patience": patience}
-    long, short = (Schedule(n, **given) for n in (epochs[i], retrain_epochs[i]))
-    what = Data(d, None if model[i] == "fc" else pixels, joined=True)
-    dense = Setup(what, design, Model(model[i], width[i], stem[i]), long, victims + shadows, seed, precision).trained()
-    ways |= {(d, "dense"): dense, (d, "dense, trained on"): dense.train(short)}
-    ways |= {(d, s): dense.pruned("L1 unstructured", s).train(short) for s in sparsities}
+    study = PruningStudy(
+        Data(d, None if model[i] == "fc" else pixels, joined=True),
+        Model(model[i], width[i], stem[i]),
+        Schedule(epochs[i], batch[i], "adam", lr[i], decay="constant", patience=patience),
+        fine_tuning=retrain_epochs[i],
+        pool=pool[i],
+        dev=dev[i],
+        targets=victims,
+        shadows=shadows,
+        seed=seed,
+        precision=precision,
+    )
+    ways |= {(d, "dense"): study.dense, (d, "dense, trained on"): study.tuned()}
+    ways |= {(d, s): study.pruned("L1 unstructured", s) for s in sparsities}
 
 attacks = {(way, name): each.attack(attacker, targets=victims) for way, each in ways.items() for name, attacker in cheap.items()}
 attacks |= {(way, "SAMIA"): each.attack(samia, targets=victims) for way, each in ways.items() if isinstance(way[1], str) or way[1] in samia_at}
@@ -126,8 +133,8 @@ points += [{"data": panel, "attack": "dense, Conf", "sparsity": s, "value": leve
 report.curves(points, "sparsity", hue="attack", facet="data", null=0.5, level="guess", title=title, xlabel="share removed", ylabel="attack accuracy")
 
 # %%
-members, shadow = ({w: audit.over([results[s]["accuracy_member"] for s in each[w]], bounds=(0, 1)) for w in ways} for each in (signals, theirs))
-gain = {at: found.more_right((at, "SAMIA"), ((at[0], "dense"), "SAMIA")) for at in ways if (at, "SAMIA") in attacks and at[1] != "dense"}
+members, shadow = ({w: audit.mean_ci([results[s]["accuracy_member"] for s in each[w]], bounds=(0, 1)) for w in ways} for each in (signals, theirs))
+gain = {at: found.accuracy_difference((at, "SAMIA"), ((at[0], "dense"), "SAMIA")) for at in ways if (at, "SAMIA") in attacks and at[1] != "dense"}
 rows = [
     {"data": d, "network": way if isinstance(way, str) else f"{way:.0%} pruned"}
     | {"member accuracy": members[d, way], "shadows' member accuracy": shadow[d, way], "test accuracy": found.accuracy((d, way))}
@@ -160,9 +167,9 @@ for d in data:
     mild = [s for s in samia_at if s <= 0.6] or [low]
     estimates |= {
         **dict.fromkeys((f"{names[d]}_highest", f"{names[d]}_by_a_point"), audit.least(lead[d].values())),
-        f"{names[d]}_as_published": audit.least(found.more_right(((d, s), "SAMIA"), ((d, "dense"), "Conf")) for s in mild),
-        f"{names[d]}_same_attack": audit.least(found.more_right(((d, s), "SAMIA"), ((d, "dense"), "SAMIA")) for s in mild),
-        f"{names[d]}_masks_not_epochs": found.more_leaky((d, low), (d, "dense, trained on"), "SAMIA"),
+        f"{names[d]}_as_published": audit.least(found.accuracy_difference(((d, s), "SAMIA"), ((d, "dense"), "Conf")) for s in mild),
+        f"{names[d]}_same_attack": audit.least(found.accuracy_difference(((d, s), "SAMIA"), ((d, "dense"), "SAMIA")) for s in mild),
+        f"{names[d]}_masks_not_epochs": found.auc_difference((d, low), (d, "dense, trained on"), "SAMIA"),
         f"{names[d]}_reference": audit.least(found.stronger([((d, s), "SAMIA")], [((d, s), "LiRA")], "auc") for s in samia_at),
     }
     gone = min(float(results[step]["network"]) for step in removed[d])

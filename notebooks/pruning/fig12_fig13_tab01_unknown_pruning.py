@@ -45,7 +45,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 import numpy as np
 from leak_atlas import audit, lab, report
-from leak_atlas.recipe import SAMIA, Data, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas.recipe import PRUNERS, SAMIA, Data, Model, PruningStudy, Schedule, Sparsity, Threshold
 
 learnt, knows, names = 0.1, 0.8, {d: d.replace("-", "_") for d in data}  # accuracy that shadows may lack; least member accuracy of a target
 unlike = "attack accuracy of SAMIA, L1 unstructured, shadows of another sparsity or dense minus of the same"
@@ -72,15 +72,23 @@ claims
 # On images four pruners, on bits single weights alone. The random pairs are drawn beforehand; a pair may be alike.
 
 # %%
-pruners = ("L1 unstructured", "L1 structured", "L2 structured", "slimming")
+pruners = PRUNERS
 ways = {}
 for i, d in enumerate(data):
-    design = VictimAttacker(pool[i], seed=seed, dev=dev[i], victims=victims)
-    long, short = (Schedule(n, batch[i], "adam", lr[i], decay="constant", patience=patience) for n in (epochs[i], retrain_epochs[i]))
-    what = Data(d, None if model[i] == "fc" else pixels, joined=True)
-    dense = Setup(what, design, Model(model[i], width[i], stem[i]), long, victims + shadows, seed, precision).trained()
+    study = PruningStudy(
+        Data(d, None if model[i] == "fc" else pixels, joined=True),
+        Model(model[i], width[i], stem[i]),
+        Schedule(epochs[i], batch[i], "adam", lr[i], decay="constant", patience=patience),
+        fine_tuning=retrain_epochs[i],
+        pool=pool[i],
+        dev=dev[i],
+        targets=victims,
+        shadows=shadows,
+        seed=seed,
+        precision=precision,
+    )
     for pruner in pruners[:1] if model[i] == "fc" else pruners:
-        ways |= {(d, pruner, s): dense.pruned(pruner, s).train(short) if s else dense for s in (0.0, *sparsities[i])}
+        ways |= {(d, pruner, s): study.pruned(pruner, s) if s else study.dense for s in (0.0, *sparsities[i])}
 
 matrices = [(one, other) for one in ways for other in ways if one[:2] == other[:2]]
 images = [way for way in ways if way[0] == data[0] and way[2]]
@@ -108,11 +116,13 @@ def right(one, other, name="SAMIA"):
 
 
 def part(losses, chosen):  # mean of the chosen pairs, interval over victims
-    return audit.over(losses[chosen].mean(axis=0)) if chosen.any() else audit.Estimate(np.nan, np.nan, np.nan, 0, resolved=False)
+    return audit.mean_ci(losses[chosen].mean(axis=0)) if chosen.any() else audit.Estimate(np.nan, np.nan, np.nan, 0, resolved=False)
 
 
 places = sorted(((a[2], b[2], a, b) for a, b in matrices), key=lambda each: (*each[:2], -data.index(each[2][0])))  # for the key
-points = [{"panel": a[1] if a[0] == data[0] else a[0], "target": s, "shadow sparsity": z, "value": audit.over(right(a, b))} for s, z, a, b in places]
+points = [
+    {"panel": a[1] if a[0] == data[0] else a[0], "target": s, "shadow sparsity": z, "value": audit.mean_ci(right(a, b))} for s, z, a, b in places
+]
 gain = {pair: right(*pair) - right(pair[0], pair[0]) for pair in matrices if pair[0] != pair[1]}
 gains = {d: [each for pair, each in gain.items() if pair[0][:2] == (d, pruners[0])] for d in data}
 costs = {d: [each.mean() < -0.03 for pair, each in gain.items() if pair[0][0] == d] for d in data}
@@ -121,13 +131,13 @@ report.curves(points, "shadow sparsity", hue="target", facet="panel", null=0.5, 
 
 # %%
 asked = ((signals, "accuracy_member"), (helping, "accuracy_test"))
-members, skill = ({way: audit.over([results[one][what] for one in each]) for way, each in of.items()} for of, what in asked)
+members, skill = ({way: audit.mean_ci([results[one][what] for one in each]) for way, each in of.items()} for of, what in asked)
 counted = {way: "network" if way[1] == pruners[0] else "convolutions" for way in removed}  # structured pruning counts convolutions
 gone = {way: min(float(results[one][counted[way]]) for one in each) for way, each in removed.items()}
 rows = [
     {"data": way[0], "pruner": way[1], "target": f"{way[2]:.0%}" if way[2] else "dense", "removed": f"{gone.get(way, 0.0):.0%}"}
     | {"member accuracy": members[way], "test accuracy": found.accuracy(way), "test accuracy of its shadows": skill[way]}
-    | {f"shadows {other[2]:.0%}" if other[2] else "shadows dense": audit.over(right(one, other)) for one, other in matrices if one == way}
+    | {f"shadows {other[2]:.0%}" if other[2] else "shadows dense": audit.mean_ci(right(one, other)) for one, other in matrices if one == way}
     for way in sorted(ways, key=lambda way: -data.index(way[0]))
 ]
 report.table(rows, caption=f"Accuracies, and attack accuracy of SAMIA by shadows of each sparsity. Mean over {victims} victims and {shadows} shadows")
@@ -151,7 +161,7 @@ report.profile(bars, "accuracy", hue="attack", null=0.0, ylabel="relative loss",
 
 # %%
 table = [
-    {"attack": name, "random pairs, interval over victims": audit.over(each.mean(axis=0)), "interval over pairs": audit.over(each.mean(axis=1))}
+    {"attack": name, "random pairs, interval over victims": audit.mean_ci(each.mean(axis=0)), "interval over pairs": audit.mean_ci(each.mean(axis=1))}
     | {f"unlike, shadows {where}": part(loss[name], chosen) for where, chosen in sets.items()}
     for name, each in trialled.items()
 ]
@@ -162,15 +172,15 @@ report.table(table, paper="Tab. 1", caption=f"Shares of 1; {trials} random pairs
 
 # %%
 dense = [(d, pruners[0], 0.0) for d in data]
-acts = {"SAMIA beats a guess on each dense network": all(audit.over(right(one, one)).low > 0.5 for one in dense)}
+acts = {"SAMIA beats a guess on each dense network": all(audit.mean_ci(right(one, one)).low > 0.5 for one in dense)}
 acts |= {"weights are gone as asked, of filters half of it": all(share > way[2] * (0.95, 0.5)[way[1] != pruners[0]] for way, share in gone.items())}
 turned = [(a, b) for a, b in gain if a[0] == data[0] and b[2] < a[2] and ({a, b} <= able or not able & {*images})]  # the shadows b are pruned less
 learned = ([members[one] for one in dense], map(found.accuracy, dense), [members[way] for way in removed if way[1] == pruners[0]])
 report.judge(
     claims,
-    **{f"{n}_mean": audit.over(np.mean(gains[d], axis=0)) for d, n in names.items()},
-    **{f"{n}_worst": audit.least(map(audit.over, gains[d])) for d, n in names.items()},
-    unknown=audit.over(trialled["SAMIA"].mean(axis=0)),
+    **{f"{n}_mean": audit.mean_ci(np.mean(gains[d], axis=0)) for d, n in names.items()},
+    **{f"{n}_worst": audit.least(map(audit.mean_ci, gains[d])) for d, n in names.items()},
+    unknown=audit.mean_ci(trialled["SAMIA"].mean(axis=0)),
     small_where_learnt=small,
     large_where_not=large,
     free_if_as_accurate=free,

@@ -45,7 +45,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization.divergence import behaviour, gap, gap_by_class
-from leak_atlas.recipe import PPB, Data, Model, Schedule, Setup, Sparsity, VictimAttacker
+from leak_atlas.recipe import PPB, Data, Model, PruningStudy, Schedule
 
 claims = report.claims(
     report.Claim("confidence_falls", "PPB makes the gap of confidence smaller than Base has it",
@@ -80,18 +80,25 @@ claims = report.claims(
 claims
 
 # %%
-design, given = VictimAttacker(pool, seed=seed, dev=dev, victims=victims), {"optimizer": "adam", "lr": lr, "decay": "constant"}
-long, short = (Schedule(n, batch, patience=patience, **given) for n in (epochs, retrain_epochs))
-setup = Setup(Data(data, pixels, joined=True), design, Model(model, width, stem), long, victims, seed, precision)
-dense, freely = setup.trained(), setup.trained(schedule=Schedule(max(course), batch, **given))
-
-masked = dense.pruned("L1 unstructured", sparsity)
-defended = {f"PPB, weight {weight:g}": masked.train(short, PPB(weight)) for weight in weights}
+study = PruningStudy(
+    Data(data, pixels, joined=True),
+    Model(model, width, stem),
+    Schedule(epochs, batch, "adam", lr, decay="constant", patience=patience),
+    fine_tuning=retrain_epochs,
+    pool=pool,
+    dev=dev,
+    targets=victims,
+    seed=seed,
+    precision=precision,
+)
+masked = ("L1 unstructured", sparsity)
+defended = {f"PPB, weight {weight:g}": study.pruned(*masked, PPB(weight)) for weight in weights}
 ppb = list(defended)[len(weights) // 2]
-ways = {"dense": dense, "Base": masked.train(short)} | defended | {f"dense, epoch {e}": freely.at(e) for e in course}
+ways = {"dense": study.dense, "Base": study.pruned(*masked)} | defended
+ways |= {f"dense, epoch {e}": each for e, each in study.stopped(course).items()}
 signals = {way: each.signals() for way, each in ways.items()}
 sensitivity = {way: each.sensitivity(queries) for way, each in ways.items()}
-removed = [Sparsity(state) for state in ways[ppb]]
+removed = study.removed(ways[ppb])
 results = lab.realize(signals, sensitivity, removed)
 
 # %% [markdown]
@@ -137,10 +144,10 @@ report.histograms(panels, ("members", "non-members"), notes, log=True, means=Tru
 # ## By class: Fig. 15
 
 # %%
-by_class = {way: np.array([gap_by_class(one["confidence"], one["member"], one["label"], setup.data.classes) for one in known[way]]) for way in ways}
-smaller = audit.over((by_class[ppb] < by_class["Base"]).mean(axis=1), bounds=(0, 1))
+by_class = {way: np.array([gap_by_class(one["confidence"], one["member"], one["label"], study.data.classes) for one in known[way]]) for way in ways}
+smaller = audit.mean_ci((by_class[ppb] < by_class["Base"]).mean(axis=1), bounds=(0, 1))
 order = np.argsort(-by_class["Base"].mean(axis=0))
-points = [{"class": str(c), "network": way, "value": audit.over(by_class[way][:, c])} for way in ("dense", "Base", ppb) for c in order]
+points = [{"class": str(c), "network": way, "value": audit.mean_ci(by_class[way][:, c])} for way in ("dense", "Base", ppb) for c in order]
 title = f"PPB's gap of confidence is smaller than Base's in {smaller:.0%} of the classes"
 report.profile(points, "class", hue="network", null=None, title=title, xlabel="class, largest gap of Base first", ylabel="gap of confidence")
 
@@ -149,7 +156,7 @@ report.profile(points, "class", hue="network", null=None, title=title, xlabel="c
 
 # %%
 each = {"{} accuracy": accuracy, "gap of {}": gaps, "AUC, {}": areas}
-rows = [{"network": way} | {said.format(of): audit.over(by[of, w]) for said, by in each.items() for of, w in by if w == way} for way in ways]
+rows = [{"network": way} | {said.format(of): audit.mean_ci(by[of, w]) for said, by in each.items() for of, w in by if w == way} for way in ways]
 last = {said.format(of): at_equal_accuracy(by, of) for said, by in each.items() for of, w in by if w == ppb}
 rows.append({"network": f"{ppb}, minus the dense course at equal accuracy"} | last)
 report.table(rows, caption=f"Mean over {victims} victims; {sparsity:.0%} of the weights are gone but in the dense ones")
@@ -175,7 +182,7 @@ report.judge(
     checks={claim.name: acts for claim in claims}
     | {f"{kind}_as_dense": acts | {f"Base's gap of {kind} is above the dense one's": wider(kind, "Base", "dense")} for kind in kinds}
     | dict.fromkeys(("as_earlier_stop", "order_beyond_accuracy"), reached),
-    regime={f"dense {part} accuracy": audit.over(accuracy[part, "dense"]) for part in ("member", "test")}
+    regime={f"dense {part} accuracy": audit.mean_ci(accuracy[part, "dense"]) for part in ("member", "test")}
     | {"member accuracy of the least victim, dense or Base": min(accuracy["member", way].min() for way in ("dense", "Base"))},
     notes={name: "It lies below the dense one's" for name, one in as_dense.items() if one.high < 0},
 )

@@ -160,7 +160,7 @@ report.tradeoff([row for a in attackers for row in found.plane(series[one], a)],
 
 # %%
 inside = {way: [float(results[step]["accuracy_member"]) for step in each] for way, each in signals.items()}
-members = {way: audit.over(each) for way, each in inside.items()}
+members = {way: audit.mean_ci(each) for way, each in inside.items()}
 rows = [{"network": f"{cell}, dense", "member accuracy": members[cell], "test accuracy": found.accuracy(cell)} for cell in setups] + [
     {"network": f"{way[0]}: {way[1]}{f' {way[2]:g}' if way[2] > 0 else f' (dense: {-way[2]})' * bool(way[2])}", "member accuracy": members[way]}
     | {"test accuracy": found.accuracy(way), "SAMIA, accuracy": seen[way], "best threshold": found.leak(way, "SAMIA")["best_balanced_accuracy"]}
@@ -174,7 +174,9 @@ report.table(rows, caption=f"Mean over {victims} victims, {shadows} undefended s
 # %%
 dp, strong, stopped = ("bits", "DP", noises[0]), [(one, "ADV", alpha) for alpha in adv], series[one]["earlier epochs"]
 last = (mild := [way for way in strong if way in spared] or strong)[-1]
-reach = {w: {f"earlier epochs reach down to {w[1]} {w[2]:g}": found.more_leaky(stopped[-1], w, "SAMIA").value < 0.01} for w in (chosen[one], *mild)}
+reach = {
+    w: {f"earlier epochs reach down to {w[1]} {w[2]:g}": found.auc_difference(stopped[-1], w, "SAMIA").value < 0.01} for w in (chosen[one], *mild)
+}
 near = [w for w in mild if all(reach[w].values())] or mild[:1]
 acts = {
     way: {f"{way[1]} moves the accuracy on members ({way[0]})": audit.paired_difference(inside[before[way]], inside[way])}
@@ -185,11 +187,11 @@ images = {words: check for cell in (one, *others) for words, check in acts[chose
 checks = {"ppb_hides": images, "ppb_is_cheap": acts[chosen[one]], "ppb_hides_bits": acts[chosen["bits"]], "order_falls": acts[chosen[one]]}
 checks |= {"beats_stopping": acts[chosen[one]] | reach[chosen[one]], "adv_beats_stopping": acts[near[-1]] | reach[near[-1]]}
 checks |= {"adv_works": acts[last], "dp_is_poor": acts[dp]}
-report.judge(claims, ppb_hides=hidden, ppb_hides_bits=seen[chosen["bits"]], adv_works=found.more_right((last, "SAMIA"), (before[last], "SAMIA")),
+report.judge(claims, ppb_hides=hidden, ppb_hides_bits=seen[chosen["bits"]], adv_works=found.accuracy_difference((last, "SAMIA"), (before[last], "SAMIA")),
     ppb_is_cheap=audit.least(found.more_accurate(chosen[cell], before[chosen[cell]]) for cell in (one, *others)),
-    beats_stopping=found.beside_line(chosen[one], stopped, "SAMIA"), order_falls=found.more_leaky(chosen[one], before[chosen[one]], "SAMIA"),
-    adv_beats_stopping=audit.largest(found.beside_line(way, stopped, "SAMIA") for way in near),
-    dp_is_poor=found.beside_line(dp, series["bits"]["earlier epochs"], "SAMIA", chosen["bits"]), checks=checks,
+    beats_stopping=found.at_matched_auc(chosen[one], stopped, "SAMIA"), order_falls=found.auc_difference(chosen[one], before[chosen[one]], "SAMIA"),
+    adv_beats_stopping=audit.largest(found.at_matched_auc(way, stopped, "SAMIA") for way in near),
+    dp_is_poor=found.at_matched_auc(dp, series["bits"]["earlier epochs"], "SAMIA", chosen["bits"]), checks=checks,
     regime={"dense member accuracy": members[one], "dense test accuracy": found.accuracy(one)}
     | {"member accuracy of Base, pruned, least": min(members[before[way]].value for way in chosen.values())},
 )  # fmt: skip

@@ -57,7 +57,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from dataclasses import replace
 
 from leak_atlas import audit, lab, report
-from leak_atlas.recipe import PPB, SAMIA, AdversarialRegularization, Data, LiRA, Model, Population, Schedule, Setup, Threshold, VictimAttacker
+from leak_atlas.recipe import PPB, SAMIA, AdversarialRegularization, Data, LiRA, Model, Population, PruningStudy, Schedule, Threshold
 
 published = {"paper": "Fig. 18, section 6.3.3", "control": "paired over victims; SAMIA from shadows of the same defence", "margin": 0.02}
 ours = {"paper": "our control", "control": "paired over victims; shadows of the same defence", "margin": 0.03}
@@ -81,11 +81,20 @@ claims
 # Each way's shadows are its own; of the defended networks the attacker without knowledge has Base's. LiRA and a threshold attack the controls.
 
 # %%
-design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-long, short = (Schedule(n, batch, "adam", lr, decay="constant", patience=patience) for n in (epochs, retrain_epochs))
-setup = Setup(Data(data, pixels, joined=True), design, Model(model, width, stem), long, victims + shadows, seed, precision)
-smaller = {"data": Data(bits, joined=True), "model": Model("fc", bits_width), "design": replace(design, pool=bits_pool, dev=bits_dev)}
-dense = {"images": setup.trained(), "bits": replace(setup, **smaller).trained()}
+study = PruningStudy(
+    Data(data, pixels, joined=True),
+    Model(model, width, stem),
+    Schedule(epochs, batch, "adam", lr, decay="constant", patience=patience),
+    fine_tuning=retrain_epochs,
+    pool=pool,
+    dev=dev,
+    targets=victims,
+    shadows=shadows,
+    seed=seed,
+    precision=precision,
+)
+on_bits = replace(study, data=Data(bits, joined=True), model=Model("fc", bits_width), pool=bits_pool, dev=bits_dev)
+dense, short = {"images": study.dense, "bits": on_bits.dense}, study.tuning
 pruned = {where: each.pruned("L1 unstructured", sparsity) for where, each in dense.items()}
 freely = pruned["images"].train(replace(short, patience=None))
 ways = {(where, "Base", 0.0): each.train(short) for where, each in pruned.items()}
@@ -96,7 +105,7 @@ for alpha in adv:
     goal = AdversarialRegularization(alpha, adv_steps, width=adv_width, attack_lr=adv_lr)
     ways["images", "ADV", alpha] = pruned["images"].train(short, goal, reference=reference)
 defended = [*ways]
-start = setup.trained(schedule=replace(long, patience=None)).at(sooner).pruned("L1 unstructured", sparsity)
+start = study.setup.trained(schedule=replace(study.schedule, patience=None)).at(sooner).pruned("L1 unstructured", sparsity)
 ways |= {("images", "earlier epochs", stop): freely.at(stop) for stop in stops[::-1]}
 ways["images", "earlier epochs", 0.0] = start.train(replace(short, epochs=stops[0], patience=None))
 ways |= {("images", "weight decay", decay): pruned["images"].train(replace(short, weight_decay=decay)) for decay in decays}
@@ -117,7 +126,7 @@ found = audit.Comparison.of(results, signals, attacks)
 names = ("earlier epochs", "weight decay", "ADV", "PPB", "Base")
 lines = {where: {name: [way for way in ways if way[0] == where and way[1] in (name, "Base")] for name in names} for where in pruned}
 base, ppb_way, bits_base, bits_ppb = ("images", "Base", 0.0), ("images", "PPB", middle), ("bits", "Base", 0.0), ("bits", "PPB", middle)
-gain = {attack: found.more_right((ppb_way, attack), (base, attack)) for attack in ("non-adaptive", "adaptive")}
+gain = {attack: found.accuracy_difference((ppb_way, attack), (base, attack)) for attack in ("non-adaptive", "adaptive")}
 kinds = {"images": ("ADV", "PPB", "Base"), "bits": ("PPB", "Base")}
 shown = [(where, a, {name: lines[where][name] for name in each}) for where, each in kinds.items() for a in gain]
 plane = [row for where, a, each in shown for row in found.plane(each, a, "accuracy", f"{where}, {a}")]
@@ -132,14 +141,14 @@ report.tradeoff(plane, xlabel="test accuracy", ylabel="attack accuracy of SAMIA"
 
 # %%
 series, adv_way = {name: lines["images"][name] for name in names[:-1]}, ("images", "ADV", adv[-1])
-beside = {name: found.beside_line(ppb_way, series[name], "LiRA") for name in ("earlier epochs", "weight decay")}
+beside = {name: found.at_matched_auc(ppb_way, series[name], "LiRA") for name in ("earlier epochs", "weight decay")}
 said = f"is {'not surely ' * (beside['earlier epochs'].low <= 0)}more accurate than" if beside["earlier epochs"].resolved else "cannot be read beside"
 rows = found.plane(series, "LiRA") + found.plane(series, "Conf")
 report.tradeoff(rows, xlabel="test accuracy", ylabel="AUC", level="guessing", title=f"At equal leak {named} {said} early stopping")
 
 # %%
 inside = {way: [float(results[step]["accuracy_member"]) for step in each] for way, each in signals.items()}
-members = {way: audit.over(each) for way, each in inside.items()}
+members = {way: audit.mean_ci(each) for way, each in inside.items()}
 rows = [{"network": f"{where}, dense", "member accuracy": members[where], "test accuracy": found.accuracy(where)} for where in dense]
 rows += [
     {"network": f"{way[0]}: {way[1]}{f' {way[2]:g}' if way[2] else ''}", "member accuracy": members[way], "test accuracy": found.accuracy(way)}
@@ -159,20 +168,20 @@ acts = {
     for way, own in ((ppb_way, base), (adv_way, base), (bits_ppb, bits_base))
 }
 reach = {  # at most a third of the margin of AUC above the defence
-    (way, name): acts[way] | {f"the line of {name} reaches down to the defence": found.more_leaky(series[name][-1], way, "LiRA").value < 0.01}
+    (way, name): acts[way] | {f"the line of {name} reaches down to the defence": found.auc_difference(series[name][-1], way, "LiRA").value < 0.01}
     for way in (ppb_way, adv_way)
     for name in beside
 }
 report.judge(
     claims,
     ppb_below_base=gain["adaptive"],
-    adv_below_base=found.more_right((adv_way, "adaptive"), (base, "adaptive")),
-    bits_below_base=found.more_right((bits_ppb, "adaptive"), (bits_base, "adaptive")),
-    knowing_helps=found.more_right((ppb_way, "adaptive"), (ppb_way, "non-adaptive")),
-    lira_below_base=found.more_leaky(ppb_way, base, "LiRA"),
+    adv_below_base=found.accuracy_difference((adv_way, "adaptive"), (base, "adaptive")),
+    bits_below_base=found.accuracy_difference((bits_ppb, "adaptive"), (bits_base, "adaptive")),
+    knowing_helps=found.accuracy_difference((ppb_way, "adaptive"), (ppb_way, "non-adaptive")),
+    lira_below_base=found.auc_difference(ppb_way, base, "LiRA"),
     as_early_stopping=beside["earlier epochs"],
     as_weight_decay=beside["weight decay"],
-    adv_as_early_stopping=found.beside_line(adv_way, series["earlier epochs"], "LiRA"),
+    adv_as_early_stopping=found.at_matched_auc(adv_way, series["earlier epochs"], "LiRA"),
     checks=dict.fromkeys(("ppb_below_base", "knowing_helps", "lira_below_base"), acts[ppb_way])
     | {"adv_below_base": acts[adv_way], "adv_as_early_stopping": reach[adv_way, "earlier epochs"], "bits_below_base": acts[bits_ppb]}
     | {"as_early_stopping": reach[ppb_way, "earlier epochs"], "as_weight_decay": reach[ppb_way, "weight decay"]},

@@ -104,7 +104,7 @@ found = audit.Comparison.of(results, signals, attacks)
 # %%
 line = [*(("epoch", e) for e in course), "dense", kept]
 names = {way: way if isinstance(way, str) else f"dense, epoch {way[1]}" if way[0] == "epoch" else f"{way[0]}, {way[1]:.0%}" for way in ways}
-off = {way: found.beside_line(way, line, "RMIA") for way in bare}
+off = {way: found.at_matched_auc(way, line, "RMIA") for way in bare}
 series = {"dense, by epoch": line} | {pruner: [(pruner, s) for s in sparsities] for pruner in pruners}
 spots = [(name, a, way) for a in attackers for name, each in series.items() for way in each]
 plane = [{"variant": name, "attack": a, "accuracy": found.accuracy(way), "auc": found.leak(way, a)["auc"]} for name, a, way in spots]
@@ -113,7 +113,7 @@ title = f"{few} lies {sure[some]} the dense network's own line, {high:.0%} {sure
 report.tradeoff(plane, title=title, xlabel="test accuracy", ylabel="AUC of the attack", level="guessing")
 
 # %%
-members = {way: audit.over([results[step]["accuracy_member"] for step in each]) for way, each in signals.items()}
+members = {way: audit.mean_ci([results[step]["accuracy_member"] for step in each]) for way, each in signals.items()}
 rows = [
     {"network": names[way], "test accuracy": found.accuracy(way), "member accuracy": members[way]}
     | {f"AUC of {name}": found.leak(way, name)["auc"] for name in attackers}
@@ -133,8 +133,8 @@ report.table(rows, caption=f"Mean over {shadows} targets, each attacked by the o
 scores = {way: results[attacks[way, "LiRA"]] for way in ways}
 effect = attacks["dense", "LiRA"].design_effect
 alike = {(way, inside): audit.exposed_alike(scores["dense"], scores[way], inside) for way in ways for inside in (True, False)}
-rows = {(way, inside): audit.over(each, design_effect=effect) for (way, inside), each in alike.items()}
-reorders = partial(found.beside_line, line=line[:-1], attacker="LiRA", heights={way: alike[way, True] for way in ways})
+rows = {(way, inside): audit.mean_ci(each, design_effect=effect) for (way, inside), each in alike.items()}
+reorders = partial(found.at_matched_auc, line=line[:-1], attacker="LiRA", heights={way: alike[way, True] for way in ways})
 series = {"dense, by epoch": line[:-1], kept: [kept], "second seed": ["second seed"]} | {p: [(p, s) for s in sparsities] for p in pruners[::2]}
 plane = [{"variant": name, "x": rows[way, True], "auc": found.leak(way, "LiRA")["auc"]} for name, each in series.items() for way in each]
 gap = reorders(kept, other=some)
@@ -159,15 +159,15 @@ right = f"{many} is right about {members[most].value:.2f} of its members, {kept}
 gone = [min(float(results[s]["network"]) for s in each) > way[1] - 0.05 for way, each in removed.items() if way[0] != "slimming"]
 acts = {"weights and channels are gone": all(gone) and min(float(results[s]["convolutions"]) for s in removed["slimming", low]) > low - 0.3}
 asked = {many: most, "minus random weights": control, f"{low:.0%} slimming": ("slimming", low)}
-learns = {name: audit.over([float(results[s]["accuracy_member"]) - 0.5 for s in signals[way]]) for name, way in asked.items()}
+learns = {name: audit.mean_ci([float(results[s]["accuracy_member"]) - 0.5 for s in signals[way]]) for name, way in asked.items()}
 report.judge(
     claims,
     most_along_line=off[most],
     some_along_line=off[some],
     channels_along_line=off["slimming", low],
-    choice_matters=found.beside_line(some, line, "RMIA", control),
-    most_leak_stays=found.more_leaky(most, kept, "RMIA"),
-    some_leak_stays=found.more_leaky(some, kept, "RMIA"),
+    choice_matters=found.at_matched_auc(some, line, "RMIA", control),
+    most_leak_stays=found.auc_difference(most, kept, "RMIA"),
+    some_leak_stays=found.auc_difference(some, kept, "RMIA"),
     most_exposed=audit.paired_difference(alike[most, True], alike["second seed", True], design_effect=effect),
     some_exposed=audit.paired_difference(alike[some, True], alike["second seed", True], design_effect=effect),
     most_reorders=reorders(kept, other=most),

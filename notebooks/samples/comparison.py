@@ -129,7 +129,10 @@ def rival(way, name):
     return min(near or [max(series[name], key=lambda one: found.accuracy(one).value)], key=lambda one: found.leak(one, "Conf")["accuracy"].value)
 
 
-less = {"Conf": lambda one, two: found.more_right((one, "Conf"), (two, "Conf")), "LiRA": lambda one, two: found.more_leaky(one, two, "LiRA")}
+less = {
+    "Conf": lambda one, two: found.accuracy_difference((one, "Conf"), (two, "Conf")),
+    "LiRA": lambda one, two: found.auc_difference(one, two, "LiRA"),
+}
 against = {way: {name: rival(way, name) for name in rivals} | others for way in three}
 panels = {"other defences": [one for one in series if one not in others], "controls": ["RSW", "RMR", "SWMR", "stopped early"]}
 rows = [row for a in less for panel, names in panels.items() for row in found.plane({one: series[one] for one in names}, a, panel=f"{a}: {panel}")]
@@ -145,7 +148,7 @@ accurate = {way: [float(one["accuracy_member"]) for one in each] for way, each i
 labels = {way: f"{way[0]} {way[1]:g}" for way in plans} | {("once", e): f"dense after {e} epochs, one a round" for e in starts}
 labels |= {base: "Base", plain: "plain L2, RMR's mean", order: f"random order {thin[1]}", visits: f"Base of {fewer} epochs a round"}
 rows = [
-    {"network": labels[way], "members' accuracy": audit.over(accurate[way]), "and loss, nats": float(np.mean(losses[way]))}
+    {"network": labels[way], "members' accuracy": audit.mean_ci(accurate[way]), "and loss, nats": float(np.mean(losses[way]))}
     | {"test accuracy": found.accuracy(way), "Conf, accuracy": found.leak(way, "Conf")["accuracy"]}
     | {f"{name}, AUC": found.leak(way, name)["auc"] for name in attackers}
     for way in ways
@@ -173,9 +176,9 @@ report.judge(
     lowers_attack=audit.largest(less["Conf"](way, base) for way in three),
     beats_two=audit.largest(less["Conf"](way, against[way][name]) for way in (thin, strict) for name in rivals[:2]), beats_third=less["Conf"](thin, relaxed),
     stopping_hides=less["Conf"](thin, stopped), stopping_lira=less["LiRA"](thin, stopped),
-    rmr_no_better=audit.least(less["LiRA"](way, stopped) for way in (strict, both)), rsw_keeps_more=found.beside_line(thin, line, "LiRA"),
+    rmr_no_better=audit.least(less["LiRA"](way, stopped) for way in (strict, both)), rsw_keeps_more=found.at_matched_auc(thin, line, "LiRA"),
     checks={claim.name: {words: each for one in used[claim.name] for words, each in acts[one].items()} if claim.name in used else wemem for claim in claims},
-    regime={"dense member accuracy": audit.over(accurate["dense"]), "dense test accuracy": found.accuracy("dense")},
+    regime={"dense member accuracy": audit.mean_ci(accurate["dense"]), "dense test accuracy": found.accuracy("dense")},
 )  # fmt: skip
 
 # %% [markdown]

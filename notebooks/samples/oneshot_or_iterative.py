@@ -134,10 +134,10 @@ title = f"Iterative pruning surely leaks more than one round on {on[0]}; within 
 report.against_paper(bars, "other", hue="data", title=title, xlabel="attack accuracy, iterative minus the other")
 
 # %%
-members = {way: audit.over([results[one]["accuracy_member"] for one in each]) for way, each in (signals | bare).items()}
+members = {way: audit.mean_ci([results[one]["accuracy_member"] for one in each]) for way, each in (signals | bare).items()}
 rows = [
     {"data": way[0], "pruner": way[1], "way": way[2], "round": way[3], "removed": f"{float(results[removed[way]]['network']):.3f}"}
-    | {"member accuracy": members[way].value, "test accuracy": found.accuracy(way), "attack accuracy": audit.over(score[way])}
+    | {"member accuracy": members[way].value, "test accuracy": found.accuracy(way), "attack accuracy": audit.mean_ci(score[way])}
     | {f"{name}, AUC": found.leak(way, name)["auc"] for name in attackers if (way, name) in attacks and name != "Mentr"}
     for way in ways
     if way[3] or way[2] == kept
@@ -147,7 +147,7 @@ report.table(rows, caption=f"Mean over {victims} victims. Attack accuracy: Conf 
 # %%
 rows = [
     {"data": w[0], "pruner": w[1], "the other": f"{w[2]}, round {w[3]}", "attack accuracy": gap}
-    | {f"AUC of {name}": found.more_leaky((*w[:2], course, rounds), w, name) for name in ("Conf", "LiRA")}
+    | {f"AUC of {name}": found.auc_difference((*w[:2], course, rounds), w, name) for name in ("Conf", "LiRA")}
     | {"test accuracy": found.more_accurate((*w[:2], course, rounds), w)}
     for w, gap in minus.items()
     if w[3] in (1, rounds)

@@ -118,14 +118,14 @@ for name, way in (shown | {way: way for way in ways}).items():
 inside = {part: audit.Comparison({}, {(w, "LiRA"): each for (p, w), each in groups.items() if p == part}) for part in made}
 cells = [(p, w, str(k), inside[p].leak((w, k), "LiRA")["auc"]) for p in range(parts) for w in trainings for k in range(rounds + 1)]
 curves = [{"part": f"part {p + 1} of {parts}", "way": w, "round": k, "value": each} for p, w, k, each in cells]
-moved = [inside[p].more_leaky(rsw, base, "LiRA") for p in range(parts)]
+moved = [inside[p].auc_difference(rsw, base, "LiRA") for p in range(parts)]
 title = f"RSW surely exposes {sum(e.high < 0 for e in moved)} of {parts} parts less than iterative pruning, and {sum(e.low > 0 for e in moved)} more"
 report.profile(curves, "round", hue="way", facet="part", title=title, level="guessing", xlabel="round", ylabel="AUC of LiRA; part 1: lowest scores")
 
 # %%
 cells = [(n, f, w, inside[f"{f} by {n}"].leak(w, "LiRA")["auc"]) for n in scores for f in fate for w in ("dense", *trainings, few)]
 bars = [{"by": f"parted by {n}", "members": f, "network": w, "value": each} for n, f, w, each in cells]
-safer = audit.largest(inside[f"{fate[0]} by {name}"].more_leaky(name, to, "LiRA") for name in scores for to in ("dense", few))
+safer = audit.largest(inside[f"{fate[0]} by {name}"].auc_difference(name, to, "LiRA") for name in scores for to in ("dense", few))
 title = f"Whoever a window never replays is {'' if safer.high < 0 else 'not '}surely less exposed than by as many visits of all, or in the dense net"
 report.against_paper(bars, "network", hue="members", facet="by", title=title, xlabel="AUC of LiRA within the group; a guess has .5")
 
@@ -136,12 +136,12 @@ for name in (base, *scores):  # (victims, n): is the answer right?
     right[name] = np.array([(one["logits"].argmax(axis=1) == one["labels"])[np.searchsorted(one["index"], index)] for one, index in told])
 kept = {(w, n): np.average(right[w], axis=1, weights=own & gone[n]) for w in right for n in gone}
 pairs = ((rsw, "dense"), (chance, "dense"), (rsw, few), (chance, few), (rsw, chance), (rsw, base), (swmr, base), (swmr, few))
-rows = [{"members": p} | {f"{a} minus {b}": inside[p].more_leaky(a, b, "LiRA") for a, b in pairs} for p in [*inside][parts:]]
+rows = [{"members": p} | {f"{a} minus {b}": inside[p].auc_difference(a, b, "LiRA") for a, b in pairs} for p in [*inside][parts:]]
 for name in scores:  # of the excess of AUC over .5 of whom it never replays: a share, linearised, one value a victim
     after, before = (inside[f"{fate[0]} by {name}"].reached((way, "LiRA"), number="auc") - 0.5 for way in (name, "dense"))
     lost.append(1 - after.mean() / before.mean() * (1 - before / before.mean()) - after / before.mean())
-told = f"Of those never replayed, share of the excess over .5 lost by {rsw} {audit.over(lost[0])}, by {chance} {audit.over(lost[1])}, "
-told += f"difference {audit.paired_difference(*lost)}; their accuracy {audit.over(kept[rsw, rsw])} and {audit.over(kept[chance, chance])}"
+told = f"Of those never replayed, share of the excess over .5 lost by {rsw} {audit.mean_ci(lost[0])}, by {chance} {audit.mean_ci(lost[1])}, "
+told += f"difference {audit.paired_difference(*lost)}; their accuracy {audit.mean_ci(kept[rsw, rsw])} and {audit.mean_ci(kept[chance, chance])}"
 low, error = (results[ranking][each][results[ranking]["score"] <= np.median(results[ranking]["score"])] for each in ("score", "error"))
 told += f". Scores of the lower half: SD {low.std():.4f}, {(np.abs(low) > 2 * error).mean():.0%} beyond 2 errors of 0"
 report.table(rows, caption=f"Differences of LiRA's AUC, paired over victims. {told}")
@@ -159,7 +159,7 @@ members = {name: [results[one]["accuracy_member"] for one in signals[way]] for n
 rows = [
     {"network": way[0], "round": way[1], "member accuracy": np.mean(members[way[0]]), "test accuracy": found.accuracy(way)}
     | {"Conf, accuracy": found.leak(way, "Conf")["accuracy"], "LiRA, AUC": found.leak(way, "LiRA")["auc"], "exposure, as in dense": agree[way]}
-    | {f"{w}' scores": audit.over(audit.exposed_alike(scored["dense", 0], scored[way], w == "members")) for w in ("members", "non-members")}
+    | {f"{w}' scores": audit.mean_ci(audit.exposed_alike(scored["dense", 0], scored[way], w == "members")) for w in ("members", "non-members")}
     for way in shown.values()
 ]  # fmt: skip
 report.table(rows, caption=f"{victims} victims, {shadows} shadows; LiRA offline; exposure is that of {agree[base, rounds].n} samples")
@@ -173,11 +173,11 @@ checks["epochs_add"] = {"more epochs raise member accuracy": audit.paired_differ
 checks["onion"] = {"SWMR lowers member accuracy": audit.paired_difference(members[base], members[swmr])}
 report.judge(
     claims, checks=checks, less=safer, order_moves=ordered,
-    epochs_add=inside[parts - 1].more_leaky(known, "dense", "LiRA"), pruning_adds=inside[parts - 1].more_leaky(base, known, "LiRA"),
-    safe=inside[f"{fate[0]} by {rsw}"].leak(rsw, "LiRA")["auc"], chooses=inside[whom[1]].more_leaky(chance, rsw, "LiRA"),
-    onion=audit.least(inside[half].more_leaky(swmr, to, "LiRA") for to in (base, few)),
+    epochs_add=inside[parts - 1].auc_difference(known, "dense", "LiRA"), pruning_adds=inside[parts - 1].auc_difference(base, known, "LiRA"),
+    safe=inside[f"{fate[0]} by {rsw}"].leak(rsw, "LiRA")["auc"], chooses=inside[whom[1]].auc_difference(chance, rsw, "LiRA"),
+    onion=audit.least(inside[half].auc_difference(swmr, to, "LiRA") for to in (base, few)),
     moves_nobody=samples.agreement_difference(exposed[base, rounds], exposed[known, rounds], exposed["dense", 0]),
-    regime=dict(zip(claims.regime, (audit.over(members["dense"]), found.accuracy(("dense", 0)), audit.over(members[base])), strict=True)),
+    regime=dict(zip(claims.regime, (audit.mean_ci(members["dense"]), found.accuracy(("dense", 0)), audit.mean_ci(members[base])), strict=True)),
 )  # fmt: skip
 
 # %% [markdown]

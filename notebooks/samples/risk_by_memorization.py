@@ -118,7 +118,7 @@ report.table(rows, caption=f"Scores by confidence of {networks} networks: rank c
 # %%
 names, who = ["lowest", *map(str, range(2, parts)), "highest"], ("members", "non-members")
 rates = {way: samples.rates_by_part(results[attacks[way, "Conf"]], results[rankings[way[0]]], parts) for way in ways if way[1] != "as many steps"}
-points = [{"data": d, "who": f"{side}, {net}", "part": part, "value": audit.over(each[k, s])}
+points = [{"data": d, "who": f"{side}, {net}", "part": part, "value": audit.mean_ci(each[k, s])}
           for s, side in enumerate(who) for (d, net), each in rates.items() for k, part in enumerate(names)]  # fmt: skip
 fewer = [sum(samples.rise(rates[d, "iterative"][:, s]).high < 0 for d in data) for s in (0, 1)]
 counts = "" if min(fewer) == len(data) else f": surely, on {fewer[0]} and {fewer[1]} of {len(data)} data sets"
@@ -136,7 +136,7 @@ chance = {d: [samples.auc_by_part(results[attacks[(d, "iterative"), "Conf"]], re
 by = {(d, name, "score"): areas[d, "iterative", name] for d in data for name in attackers}
 by |= {(d, name, "difficulty"): samples.auc_by_part(results[attacks[(d, "iterative"), name]], hard[d], parts) for d, name, _ in by}
 by |= {(d, "Conf", "random scores"): np.mean(each, axis=0) for d, each in chance.items()}
-points = [{"data": d, "parts": f"{name}, by {kind}", "part": part, "value": audit.over(each[k])}
+points = [{"data": d, "parts": f"{name}, by {kind}", "part": part, "value": audit.mean_ci(each[k])}
           for (d, name, kind), each in by.items() for k, part in enumerate(names)]  # fmt: skip
 rises = {key: samples.rise(each) for key, each in by.items()}
 unlike = [samples.rise(by[d, name, "score"] - by[d, name, "difficulty"]) for d in data for name in attackers]
@@ -148,8 +148,8 @@ report.profile(points, hue="parts", facet="data", level="guessing", xlabel="part
 added = {(d, net, name): areas[d, net, name] - areas[d, "dense", name] for d, net in ways for name in attackers}
 caught = {d: samples.rates_by_part(results[attacks[(d, "dense"), "LiRA"]], results[rankings[d]], parts, 0.05) for d in data}
 rows = [{"data": d, "part": part, "mean score": float(np.array_split(np.sort(results[rankings[d]]["score"]), parts)[k].mean())}
-        | {f"LiRA, dense: {what}": audit.over(caught[d][k, s]) for s, what in enumerate(("TPR", "FPR"))}
-        | {f"AUC of {name}, {net} minus dense": audit.over(added[d, net, name][k]) for name in attackers for net in ("iterative", "as many steps")}
+        | {f"LiRA, dense: {what}": audit.mean_ci(caught[d][k, s]) for s, what in enumerate(("TPR", "FPR"))}
+        | {f"AUC of {name}, {net} minus dense": audit.mean_ci(added[d, net, name][k]) for name in attackers for net in ("iterative", "as many steps")}
         for d in data for k, part in enumerate(names)]  # fmt: skip
 luck = "; ".join(f"{d}, at most {max(samples.rise(one).value for one in each):.3f}" for d, each in chance.items())
 report.table(rows, caption=f"{victims} victims, {shadows} shadows; LiRA offline, one border for all parts. Rise of Conf by 20 random scores: {luck}")
@@ -158,7 +158,7 @@ report.table(rows, caption=f"{victims} victims, {shadows} shadows; LiRA offline,
 # ## Verdicts
 
 # %%
-members = audit.least(audit.over([results[one]["accuracy_member"] for one in signals[d, "dense"]]) for d in data)
+members = audit.least(audit.mean_ci([results[one]["accuracy_member"] for one in signals[d, "dense"]]) for d in data)
 acts = {f"{sparsity:.0%} of the weights are gone": min(float(results[one]["network"]) for one in removed) > sparsity - 0.03}
 beats = {f"{name} beats a guess on {d}": found.leak((d, "dense"), name)["auc"].low > 0.5 for d in data for name in attackers}
 longer = audit.paired_difference(*([results[one]["accuracy_member"] for one in signals[first, net]] for net in ("as many steps", "dense")))

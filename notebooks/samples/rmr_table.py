@@ -107,7 +107,7 @@ for way, each in ways.items():
 
 results = lab.realize(attacks, signals, ranking)
 found = audit.Comparison.of(results, signals, attacks)
-members = {way: audit.over([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
+members = {way: audit.mean_ci([results[one]["accuracy_member"] for one in each]) for way, each in signals.items()}
 
 # %% [markdown]
 # ## Over lambda_r, and beside the controls
@@ -126,12 +126,12 @@ for way in (way for way in ways if way.removesuffix(", published") in main):
     where = {"split": "published" if "published" in way else "clean", "lambda_r": way.split(",")[0].removeprefix("RMR ")}
     points.append(where | {"attacks": "networks' majority guess", "value": found.leak(way, "NN")["majority"]})
     for kind, own in kinds.items():
-        points.append(where | {"attacks": kind, "value": audit.over(found.reached(*((way, name) for name in own), number=number[own[0]]))})
+        points.append(where | {"attacks": kind, "value": audit.mean_ci(found.reached(*((way, name) for name in own), number=number[own[0]]))})
 for panel, name, (_, *row) in ((panel, *each) for panel, table in slides.items() for each in zip(("Base", "0.01", "0.1", "1"), table, strict=True)):
     for kind, one in zip(("networks' majority guess", *kinds), (0.7317, sum(row[:4]) / 4, row[5], sum(row[6:]) / 2), strict=True):
         points.append({"split": panel.split(",")[0], "lambda_r": name, "attacks": kind, "value": audit.Estimate(one, one, one)})
 judged = found.leak(f"{best}, published", "NN")
-guess, off = judged["majority"].value, audit.over(found.reached((f"{best}, published", "NN")) - judged["majority"].value)
+guess, off = judged["majority"].value, audit.mean_ci(found.reached((f"{best}, published", "NN")) - judged["majority"].value)
 title = f"Published split, {best}: NN is {abs(off.value):.3f} from a majority guess, at an AUC of {judged['auc'].value:.3f}"
 report.profile(points, "lambda_r", hue="attacks", facet="split", null=None, xlabel="lambda_r", ylabel="attack accuracy", title=title)
 
@@ -147,7 +147,7 @@ report.tradeoff(plane, level="guessing", xlabel="test accuracy", ylabel="AUC", t
 # %%
 rows = [
     {"network": way, "member": members[way], "test": found.accuracy(way)}
-    | {name: audit.over(found.reached((way, name), number=one)) for name, one in number.items() if (way, name) in attacks}
+    | {name: audit.mean_ci(found.reached((way, name), number=one)) for name, one in number.items() if (way, name) in attacks}
     | {f"{name}, AUC": found.leak(way, name)["auc"] for name in ("Conf", "LiRA")}
     | ({f"{best} minus it, test": found.more_accurate(best, way), "thresholds": unlike[way]} if way in unlike else {})
     for way in ways

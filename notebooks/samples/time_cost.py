@@ -117,7 +117,7 @@ def of_rounds(what):
 def ratio(way, other="Base", what="seconds", more=0.0, less=0.0):
     """Geometric mean over networks of `way` (and `more` a round) over `other`; `less` is subtracted."""
     one, two = (spent[what][name] for name in (way, other))
-    found = audit.over(np.log((one + more) / two[: len(one)]))
+    found = audit.mean_ci(np.log((one + more) / two[: len(one)]))
     return audit.Estimate(*(float(np.exp(end)) - less for end in (found.value, found.low, found.high)), found.n, found.resolved)
 
 

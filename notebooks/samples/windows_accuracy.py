@@ -134,7 +134,7 @@ report.table(rows, caption=f"One round. {members} members a class, and {visits} 
 seen, reached = {way: found.accuracy(way) for way in ways}, {way: np.array(each) for way, each in found.accuracies.items()}
 dealt = {w: np.mean([reached[cell("RSW", o, w, small)] for o in chance], axis=0) for w in some}
 told = [(o, w, s, m, seen[cell(m, o, w, s)]) for m, cells in {"RSW": windows, "SWMR": both}.items() for o, w, s in cells if o in orders]
-told += [(o, w, small, "RSW, mean of 3 random orders", audit.over(each)) for o, (w, each) in product(orders, dealt.items())]
+told += [(o, w, small, "RSW, mean of 3 random orders", audit.mean_ci(each)) for o, (w, each) in product(orders, dealt.items())]
 told += [(o, w, small, "as many visits, no window", seen[plain(n)]) for o, (w, n) in product(orders, fewer.items())]
 points = [{"order": o, "window": f"{w}, {s}", "series": m, "value": value} for o, w, s, m, value in told]
 falls = {o: found.more_accurate(cell("RSW", o, wide, small), cell("RSW", o, narrow, small)) for o in orders}
@@ -150,7 +150,7 @@ risky = {cell("RSW", *c): np.mean([n[own >= np.quantile(own, 1 - risky_share)].s
 against = {cell("RSW", *c): {"as many visits, no window": plain(fewer[c[1]])} for c in windows if c[2] == small and c[1] in fewer}
 against |= {cell("SWMR", *c): {"RSW": cell("RSW", *c)} for c in both} | {slip: {"RSW": cell("RSW", "low-to-high", wide, small)}}
 rows = [
-    {"network": way, "member accuracy": audit.over(inside[way]), "risky visits": risky.get(way.replace("SWMR", "RSW")), "test accuracy": seen[way]}
+    {"network": way, "member accuracy": audit.mean_ci(inside[way]), "risky visits": risky.get(way.replace("SWMR", "RSW")), "test accuracy": seen[way]}
     | {"minus Base": found.more_accurate(way, "Base")}
     | {f"minus {one}": found.more_accurate(way, other) for one, other in against.get(way, {}).items()} for way in ways
 ]  # fmt: skip
@@ -175,7 +175,7 @@ report.judge(
     checks=dict.fromkeys(("falls_low_to_high", "costs_little", "score_not_chance"), less["low-to-high"])
     | {"falls_high_to_low": less["high-to-low"], "direction_is_equal": less["high-to-low"] | less["low-to-high"], "as_few_visits": less[chance[0]]}
     | {"swmr_is_lower": penalty, "slip_is_harmless": {f"the slip removes more than .02 of the visits ({gone:.3f})": gone > 0.02}},
-    regime={"dense member accuracy": audit.over(inside["dense"]), "dense test accuracy": seen["dense"]},
+    regime={"dense member accuracy": audit.mean_ci(inside["dense"]), "dense test accuracy": seen["dense"]},
 )  # fmt: skip
 
 # %% [markdown]

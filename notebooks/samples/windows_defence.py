@@ -106,10 +106,10 @@ results = lab.realize(attacks, signals, by)
 found = audit.Comparison.of(results, signals, attacks)
 seen, dealt = {way: found.leak(way, "Conf")["accuracy"] for way in ways}, {w: [cell("RSW", o, w, small) for o in chance] for w in some}
 told = [(o, w, s, m, seen[cell(m, o, w, s)]) for m, cells in {"RSW": windows, "SWMR": both}.items() for o, w, s in cells if o in orders]
-told += [(o, w, small, "RSW, mean of 3 random orders", audit.over(found.reached(*product(dealt[w], ["Conf"])))) for o, w in product(orders, some)]
+told += [(o, w, small, "RSW, mean of 3 random orders", audit.mean_ci(found.reached(*product(dealt[w], ["Conf"])))) for o, w in product(orders, some)]
 told += [(o, w, small, "as many visits, no window", seen[plain(n)]) for o, (w, n) in product(orders, fewer.items())]
 points = [{"order": o, "window": f"{w}, {s}", "series": m, "value": value} for o, w, s, m, value in told]
-falls = {o: found.more_right(*((cell("RSW", o, w, small), "Conf") for w in (narrow, wide))) for o in orders}
+falls = {o: found.accuracy_difference(*((cell("RSW", o, w, small), "Conf") for w in (narrow, wide))) for o in orders}
 so = [f"{'' if falls[o].high < 0 else 'not '}surely from {o.replace('-', ' ')}" for o in sorted(orders, key=lambda o: falls[o].high)]
 words = {"xlabel": "width w of the window, members of a class, and step s, ranks", "ylabel": "attack accuracy of Conf", "level": "Base"}
 report.profile(points, "window", hue="series", facet="order", null=seen["Base"].value, title=f"Narrower windows leak less: {', '.join(so)}", **words)
@@ -117,7 +117,7 @@ report.profile(points, "window", hue="series", facet="order", null=seen["Base"].
 # %%
 line, shown = [*once, *(plain(fewer[w]) for w in some[::-1]), "Base"], [*orders, chance[0]]
 series = {"no window, fewer epochs": line[1:]} | {f"RSW, {o}": [cell("RSW", *c) for c in windows if (c[0], c[2]) == (o, small)] for o in shown}
-beside = {(o, a): found.beside_line(cell("RSW", o, narrow, small), line, a) for o, a in product(shown, attackers)}
+beside = {(o, a): found.at_matched_auc(cell("RSW", o, narrow, small), line, a) for o, a in product(shown, attackers)}
 read = [each for each in beside.values() if each.resolved]
 won, lost = sum(each.low > 0 for each in read), sum(each.high < 0 for each in read)
 title = f"At equal leak w = {narrow} is surely more accurate than fewer epochs in {won} of {len(beside)} cases, less in {lost}"
@@ -128,7 +128,7 @@ inside = {way: np.array([float(results[one]["accuracy_member"]) for one in each]
 drawn = {c: [samples.member_visits(results[s], results[by[c[0]]], windows[c], visits) for s in signals["dense"]] for c in windows}
 risky = {cell("RSW", *c): np.mean([n[own >= np.quantile(own, 1 - risky_share)].sum() / n.sum() for n, own in each]) for c, each in drawn.items()}
 rows = [
-    {"network": way, "member accuracy": audit.over(inside[way]), "risky visits": risky.get(way.replace("SWMR", "RSW")), "test accuracy": found.accuracy(way)}
+    {"network": way, "member accuracy": audit.mean_ci(inside[way]), "risky visits": risky.get(way.replace("SWMR", "RSW")), "test accuracy": found.accuracy(way)}
     | {"Conf, accuracy": seen[way]} | {f"{a}, AUC": found.leak(way, a)["auc"] for a in attackers}
     | {f"LiRA, {audit.tpr_label(0.01, design.members(0))}": found.leak(way, "LiRA")["tpr_at_1%"]} for way in ways
 ]  # fmt: skip
@@ -158,7 +158,7 @@ for o, (name, way), a in product(shown, [*compared.items(), ("window", "")], att
     often = samples.window_visits(scored, results[by[o]], results[signals["dense"][0]], windows[o, narrow, small], visits)
     exposed |= {((o, g, name), a): part for g, part in zip(groups, samples.split_by_group(scored, often > 0, 2), strict=True)}
 who = audit.Comparison({}, exposed)
-moved = {(o, g): who.more_leaky((o, g, "window"), (o, g, "same visits"), "LiRA") for o, g in product(shown, groups)}
+moved = {(o, g): who.auc_difference((o, g, "window"), (o, g, "same visits"), "LiRA") for o, g in product(shown, groups)}
 safer, risen = sum(moved[o, groups[0]].high < 0 for o in shown), sum(moved[o, groups[1]].low > 0 for o in shown)
 points = [{"panel": (a, o), "network": n, "members": g, "value": who.leak((o, g, n), a)["auc"]} for (o, g, n), a in exposed]
 title = f"LiRA against as many visits of all: the never visited surely safer in {safer} of 3 orders, the visited surely riskier in {risen}"
@@ -171,12 +171,12 @@ penalty = audit.paired_difference(*(np.mean([inside[cell(m, *c)] for c in high],
 report.judge(
     claims, **{f"narrow_{o.replace('-', '_')}": falls[o] for o in orders},
     small_step_is_best=found.stronger(*([(rsw(o, narrow, s), "Conf") for o in orders] for s in (small, far))),
-    swmr_is_better=audit.largest(found.more_right((cell("SWMR", *c), "Conf"), (rsw(*c), "Conf")) for c in high),
-    not_fewer_visits=found.more_right((window, "Conf"), (few, "Conf")), stopping_does_too=found.more_leaky(window, early, "LiRA"),
+    swmr_is_better=audit.largest(found.accuracy_difference((cell("SWMR", *c), "Conf"), (rsw(*c), "Conf")) for c in high),
+    not_fewer_visits=found.accuracy_difference((window, "Conf"), (few, "Conf")), stopping_does_too=found.auc_difference(window, early, "LiRA"),
     score_not_chance=found.stronger([(window, "Conf")], [*product(dealt[narrow], ["Conf"])]), less_exposed=moved["low-to-high", groups[0]],
     checks={c.name: less[window] for c in claims} | {"narrow_high_to_low": less[thin["high-to-low"]], "stopping_does_too": less[early] | less[window]}
     | {"swmr_is_better": {"SWMR lowers member accuracy": penalty, ".05 of visits are risky": bool(min(risky[rsw(*c)] for c in high) > 0.05)}},
-    regime={"dense member accuracy": audit.over(inside["dense"]), "dense test accuracy": found.accuracy("dense")},
+    regime={"dense member accuracy": audit.mean_ci(inside["dense"]), "dense test accuracy": found.accuracy("dense")},
 )  # fmt: skip
 
 # %% [markdown]

@@ -103,7 +103,7 @@ right, wrong = ({(m, t): own for m in models for t, own in courses.generalisatio
 spread = {m: courses.jackknife(partial(trajectories.advantage_spread, rule=rate), *each) for m, each in walked.items()}
 table = [
     {"network": m, "convolutions": int(m[3:]) - 3 * (m == wide), "parameters": int(results[sizes[m]]["parameters"].sum())}
-    | {"test accuracy": found.accuracy((m, end)), "member accuracy": audit.over(members[m, end]), "AUC": found.leak((m, end), "LiRA")["auc"]}
+    | {"test accuracy": found.accuracy((m, end)), "member accuracy": audit.mean_ci(members[m, end]), "AUC": found.leak((m, end), "LiRA")["auc"]}
     | dict(zip(trajectories.ENCODING, courses.jackknife(partial(trajectories.encoding, rule=rate), *walked[m]), strict=True))
     | {"spread": spread[m][-1], "displacement of the null": trajectories.displacement(trajectories.plane(walked[m][1], rate))}
     for m in models
@@ -132,8 +132,8 @@ report.tradeoff(points, "x", "y", hue="network", title=title, xlabel="mean advan
 
 # %%
 whole, measures = [(wide, t) for t in checkpoints], {"member accuracy": members, "gap in accuracy": right, "gap in loss": wrong, "test accuracy": tests}  # fmt: skip
-beside = {m: {what: found.beside_line((m, end), whole, "LiRA", heights=of) for what, of in measures.items()} for m in models[:-1]}
-plane = [{"network": m, "x": audit.over(wrong[m, t]), "auc": found.leak((m, t), "LiRA")["auc"]} for m, t in wrong if t >= end / 5]
+beside = {m: {what: found.at_matched_auc((m, end), whole, "LiRA", heights=of) for what, of in measures.items()} for m in models[:-1]}
+plane = [{"network": m, "x": audit.mean_ci(wrong[m, t]), "auc": found.leak((m, t), "LiRA")["auc"]} for m, t in wrong if t >= end / 5]
 lossy = {m: each["gap in loss"] for m, each in beside.items()}
 said = {m: "more than" if g.low > 0 else "less than" if g.high < 0 else "not surely more or less than" for m, g in lossy.items()}
 title = f"At an equal gap in loss {wide} leaks {', '.join(f'{word} {m}' for m, word in said.items())}"
@@ -158,7 +158,7 @@ report.table(rows, caption=f"{minus}, or doublings from the one to the other. Re
 # %%
 checks = {f"the attack on {m} beats a guess": found.leak((m, end), "LiRA")["auc"].low > 0.5 for m in models}
 checks |= {f"the null of {row['network']} stays": row["displacement of the null"] < row["displacement"].value / 2 for row in table}
-fits = (audit.least(audit.over(of[m, end]) for m in which) for of, which in ((members, models[1:]), (tests, models)))
+fits = (audit.least(audit.mean_ci(of[m, end]) for m in which) for of, which in ((members, models[1:]), (tests, models)))
 against = [", ".join(f"{m} {each[what]}" for m, each in less.items()) for what in ("doublings of displacement", "gain")]
 notes = {what: f"against each CNN: {said}" for what, said in zip(("thrice", "riskier"), against, strict=True)}
 notes |= {"uneven": f"{shallow} fits its members less; spreads: {', '.join(f'{m} {spread[m][-1]}' for m in models)}"}

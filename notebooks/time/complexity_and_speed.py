@@ -107,7 +107,7 @@ members, tests = ({way: [float(results[one][f"accuracy_{who}"]) for one in each]
 right, wrong = ({(d, t): own for d in axis for t, own in courses.generalisation_gaps_by_network(courses.read(results, fits[d, what])).items()}
                 for what in ("correctness", "loss"))  # fmt: skip
 table = [
-    {"data": d, "test accuracy": found.accuracy((d, end)), "member accuracy": audit.over(members[d, end]), "AUC": found.leak((d, end), "LiRA")["auc"]}
+    {"data": d, "test accuracy": found.accuracy((d, end)), "member accuracy": audit.mean_ci(members[d, end]), "AUC": found.leak((d, end), "LiRA")["auc"]}
     | dict(zip(trajectories.ENCODING, courses.jackknife(partial(trajectories.encoding, rule=rate), *walked[d]), strict=True))
     | {"displacement of the null": trajectories.displacement(trajectories.plane(walked[d][1], rate))}
     for d in axis
@@ -123,12 +123,12 @@ report.table(table, caption=f"{networks} networks of each, at epoch {end}; ways 
 
 # %%
 line, measures = [(last, t) for t in checkpoints], {"member accuracy": members, "gap in accuracy": right, "gap in loss": wrong}
-beside = {name: found.beside_line((first, end), line, "LiRA", heights=of) for name, of in measures.items()}
+beside = {name: found.at_matched_auc((first, end), line, "LiRA", heights=of) for name, of in measures.items()}
 less = {name: "less" if each.low > 0 else "more" if each.high < 0 else "not surely more or less" for name, each in beside.items()}
 
 
 def drawn(of, xlabel, title):
-    plane = [{"data": d, "x": audit.over(each), "auc": found.leak((d, t), "LiRA")["auc"]} for (d, t), each in of.items() if t >= end / 5]
+    plane = [{"data": d, "x": audit.mean_ci(each), "auc": found.leak((d, t), "LiRA")["auc"]} for (d, t), each in of.items() if t >= end / 5]
     return report.tradeoff(plane, "x", hue="data", title=title, xlabel=xlabel, ylabel="AUC of LiRA", level="guessing", better="")
 
 
@@ -174,7 +174,7 @@ report.judge(
     at_equal_gap=beside["gap in loss"],
     notes=notes,
     checks={claim.name: checks for claim in claims},
-    regime={"member accuracy": audit.least(audit.over(members[d, end]) for d in axis), "test accuracy": found.accuracy((last, end))},
+    regime={"member accuracy": audit.least(audit.mean_ci(members[d, end]) for d in axis), "test accuracy": found.accuracy((last, end))},
 )
 
 # %% [markdown]

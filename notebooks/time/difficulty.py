@@ -187,7 +187,7 @@ notes = {
     "strong": f"{min(each.value for each in strong):.2f} to {max(each.value for each in strong):.2f} by threshold",
     "effort_tops": f"{min(differ):.2f} to {max(differ):.2f} by definition",
 }
-regime = {"member accuracy": audit.over([results[step]["accuracy_member"] for step in signals[last]]), "test accuracy": found.accuracy("end")}
+regime = {"member accuracy": audit.mean_ci([results[step]["accuracy_member"] for step in signals[last]]), "test accuracy": found.accuracy("end")}
 risky = {"the attack beats a guess": found.leak("end", "LiRA")["auc"].low > 0.5, "halves agree on the risk": ceiling}
 estimates = (cells["true risk", "mean loss"], effort, audit.largest([epistemic, ensemble]), cells["given mean loss", "inconsistency"], faster, inside)
 measured = dict(zip((claim.name for claim in claims), (audit.least(cells["risk", name] for name in names), *estimates), strict=True))

@@ -165,7 +165,7 @@ report.table(
 # ## Verdicts
 
 # %%
-members = audit.least(audit.over([results[step]["accuracy_member"] for step in signals[way, last]]) for way in (data, simple))
+members = audit.least(audit.mean_ci([results[step]["accuracy_member"] for step in signals[way, last]]) for way in (data, simple))
 beats = {f"the attack beats a guess, {way}": found.leak(way, "LiRA")["auc"].low > 0.5 for way in (data, "constant rate")}
 ends = lambda one: float((trajectories.states(trajectories.plane(one, rate, "fitted"))[-1] == trajectories.HIGH).mean())  # noqa: E731
 report.judge(

@@ -141,7 +141,7 @@ report.table(rows, caption=f"Growth of entropy, nats (reading note: MNIST −.08
 # trajectories. Cut: the largest advantages at the end, as many as k-means with two groups exposes.
 
 # %%
-accuracy = {d: {f"{side} accuracy": audit.over([results[s][f"accuracy_{side}"] for s in signals[d]]) for side in ("member", "test")} for d in axis}
+accuracy = {d: {f"{side} accuracy": audit.mean_ci([results[s][f"accuracy_{side}"] for s in signals[d]]) for side in ("member", "test")} for d in axis}
 parted = {key: [[courses.read(results, half) for half in both] for both in each] for key, each in halves.items()}
 high = lambda path: trajectories.states(path)[-1] == trajectories.HIGH  # noqa: E731
 twice = lambda a, b, _: np.array([a.mean() / 2 + b.mean() / 2, np.mean(a & b), np.mean(a & b) - a.mean() * b.mean()])  # noqa: E731

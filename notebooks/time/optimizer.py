@@ -138,15 +138,17 @@ report.table(rows, caption=f"SAM minus SGD, by how the plane and its state are d
 # %%
 member = {way: [float(results[s]["accuracy_member"]) for s in each] for way, each in signals.items()}
 gaps = {way: np.subtract(member[way], found.accuracies[way]) for way in signals}
-off = {way: [found.beside_line(way, [(sgd, t) for t in checkpoints[1:]], "RMIA", heights=heights) for heights in (None, member, gaps)]
+off = {way: [found.at_matched_auc(way, [(sgd, t) for t in checkpoints[1:]], "RMIA", heights=heights) for heights in (None, member, gaps)]
        for way in signals if way[0] != sgd and way[1] >= half}  # fmt: skip
 worst = audit.largest(off[sam, t][2] for t in checkpoints if t > half)
-plane = [{"variant": name, "gap": audit.over(gaps[name, t]), "auc": found.leak((name, t), "RMIA")["auc"]} for name in ways for t in checkpoints[1:]]
+plane = [
+    {"variant": name, "gap": audit.mean_ci(gaps[name, t]), "auc": found.leak((name, t), "RMIA")["auc"]} for name in ways for t in checkpoints[1:]
+]
 less = f"{'surely more' if worst.high < 0 else 'not surely more'} than SGD's own earlier epochs, after epoch {half}"
 report.tradeoff(plane, "gap", title=f"For its generalization gap SAM leaks {less}", better="", xlabel=gap, ylabel="AUC of RMIA", level="guessing")
 
 # %%
-rows = [{"way": way[0], "epoch": way[1], "members": audit.over(member[way]), "test": found.accuracy(way)}
+rows = [{"way": way[0], "epoch": way[1], "members": audit.mean_ci(member[way]), "test": found.accuracy(way)}
         | {f"AUC of {a}": found.leak(way, a)["auc"] for a in ("LiRA", "RMIA")}
         | dict(zip((f"{each}, beside SGD's line" for each in ("test", "members", "gap")), off.get(way, [None] * 3), strict=True))
         for way in signals if way[1] in (half, 2 * half, last) or way in off]  # fmt: skip
@@ -168,7 +170,7 @@ notes |= {"final": f"SAM is right about {np.mean(member[sam, last]):.3f} of its 
 report.judge(
     claims,
     into_high=apart[0, 0],
-    final=found.more_leaky((sam, last), (sgd, last), "LiRA"),
+    final=found.auc_difference((sam, last), (sgd, last), "LiRA"),
     **{name: off[way, last][k] for name, way, k in (("accuracy_line", sam, 0), ("gap_line", sam, 2), ("steady_gap", steady, 2))},
     steady_grows=audit.paired_difference(areas[steady, last] - areas[steady, half], areas[sgd, last] - areas[sgd, half]),
     notes=notes,

@@ -124,9 +124,11 @@ title = f"By AUC surely more in the first, of 3 orders: {', '.join(sure)}; at {r
 report.against_paper(points, "order", hue="attack", title=title, xlabel=f"{more}: first minus second")
 
 # %%
-leak = {key: audit.over(area[key], design_effect=effect[key]) for key in area}
-right = {(way, side): audit.over([results[one][f"accuracy_{side}"] for one in each]) for way, each in signals.items() for side in ("member", "test")}
-gap = {way: audit.over([results[one]["accuracy_member"] - results[one]["accuracy_test"] for one in each]) for way, each in signals.items()}
+leak = {key: audit.mean_ci(area[key], design_effect=effect[key]) for key in area}
+right = {
+    (way, side): audit.mean_ci([results[one][f"accuracy_{side}"] for one in each]) for way, each in signals.items() for side in ("member", "test")
+}
+gap = {way: audit.mean_ci([results[one]["accuracy_member"] - results[one]["accuracy_test"] for one in each]) for way, each in signals.items()}
 unfit = ", ".join(way for way in ways if right[way, "member"].low < 0.95) or "none"
 report.table([{"networks": way, "members": right[way, "member"], "test": right[way, "test"], "gap": gap[way]}
               | {f"AUC of {name}": leak[way, name] for name in attackers} for way in ways],

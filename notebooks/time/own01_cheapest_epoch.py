@@ -159,7 +159,7 @@ title = f"At {rate:.0%} FPR, stopping at epoch {stop} leaves {kept:.0%} of the e
 report.tradeoff(plane, title=title.replace("%", " %"), xlabel="test accuracy", ylabel="TPR minus FPR", null=0.0, level="no exposure")
 
 # %%
-members = {t: audit.over([results[step]["accuracy_member"] for step in each]) for t, each in signals.items()}
+members = {t: audit.mean_ci([results[step]["accuracy_member"] for step in each]) for t, each in signals.items()}
 rows = [{"epoch": t, "member accuracy": members[t], "test accuracy": found.accuracy(t), "AUC, all networks": found.leak(t, "LiRA")["auc"]}
         | {who: exposed[who, t] for who in groups} | {f"left, {who}": exposed[who, t].value / exposed[who, last].value for who in groups[::2]} for t in checkpoints]  # fmt: skip
 report.table(rows, caption="Mean TPR minus FPR of each group, on networks that did not flag it. Left: as a share of that at the end")

@@ -112,7 +112,7 @@ report.moving(paths, checkpoints, f"Samples on the vulnerability plane, epochs 0
 of, sides = partial(trajectories.mean_advantage, rule=rate), ("member", "test")
 seen = (of, one), (of, noise), (courses.generalisation_gaps, fits), (courses.generalisation_gaps, losses)
 ways, still, gaps, deep = ({d: courses.jackknife(measure, own[d]) for d in axis} for measure, own in seen)
-accuracy = {side: {key: audit.over([results[s][f"accuracy_{side}"] for s in each]) for key, each in signals.items()} for side in sides}
+accuracy = {side: {key: audit.mean_ci([results[s][f"accuracy_{side}"] for s in each]) for key, each in signals.items()} for side in sides}
 rows = [{"data": d, "epoch": t} | {f"{side} accuracy": accuracy[side][d, t] for side in sides}
         | {"gap": gaps[d][k], "gap in loss": deep[d][k], lead: ways[d][k], "of the null": still[d][k], "samples at .1 or less": stay[d][k]}
         for d in axis for k, t in enumerate(checkpoints)]  # fmt: skip

@@ -119,7 +119,7 @@ lines |= {"Taylor, tuned longer": [long_start, long_high], "magnitude": [start, 
 def drawn(values, **words):
     """Over sparsities, by pruner; `values` of a way and a side."""
     shown = [(n, key, of) for of in sides for n, each in lines.items() for key in each]
-    rows = [{"pruned by": n, "sparsity": 100 * key[1], "of": of, "value": audit.over(values[key, of])} for n, key, of in shown]
+    rows = [{"pruned by": n, "sparsity": 100 * key[1], "of": of, "value": audit.mean_ci(values[key, of])} for n, key, of in shown]
     return report.tradeoff(rows, "sparsity", "value", hue="pruned by", facet="of", null=None, better="", xlabel="sparsity, %", **words)
 
 
@@ -141,7 +141,7 @@ drawn(losses, ylabel="cross-entropy, nats", title=f"At {most} the test loss {fal
 # %%
 stopped = [("dense", epoch) for epoch in (*stops, epochs)]
 series = {"dense, by epoch": stopped} | {f"{name}, by sparsity": each for name, each in lines.items()}
-beside = {key: found.beside_line(key, stopped, "RMIA") for key in ways if key not in stopped}
+beside = {key: found.at_matched_auc(key, stopped, "RMIA") for key in ways if key not in stopped}
 word = "A" if max(beside[key].low for key in (high, long_high, by_size)) > 0 else "No"
 title = f"{word} network with {most} pruned surely beats the dense one stopped early"
 report.tradeoff(found.plane(series, "RMIA"), null=None, xlabel="test accuracy", ylabel="AUC of RMIA", title=title)
@@ -150,8 +150,8 @@ report.tradeoff(found.plane(series, "RMIA"), null=None, xlabel="test accuracy", 
 names = {key: f"dense, epoch {key[1]}" if key[0] == "dense" else f"{key[0]}, {100 * key[1]:g} %" for key in ways}
 names |= {start: "dense, fine-tuned", long_start: "dense, fine-tuned longer"}
 told = {"member accuracy": member, "test accuracy": found.accuracies, "test loss": held_out, "gap": gaps}
-columns = {"right after pruning, test": {key: audit.over(each) for key, each in fell.items()}}
-columns |= {name: {key: audit.over(each[key]) for key in ways} for name, each in told.items()}
+columns = {"right after pruning, test": {key: audit.mean_ci(each) for key, each in fell.items()}}
+columns |= {name: {key: audit.mean_ci(each[key]) for key in ways} for name, each in told.items()}
 columns |= {"AUC of RMIA": {key: found.leak(key, "RMIA")["auc"] for key in ways}, "accuracy at equal leak, minus the line's": beside}
 rows = [{"network": names[key]} | {name: each.get(key) for name, each in columns.items()} for key in ways]
 report.table(rows, caption=f"Over {shadows} models, after fine-tuning where nothing else is said. The paper shows no attack here")
@@ -165,15 +165,15 @@ acts = {key: {f"pruning lowers test accuracy, before fine-tuning ({names[key]})"
 tuning, mended = found.more_accurate(start, ("dense", epochs)), found.more_accurate(long_high, high)
 report.judge(
     claims,
-    moderate_is_free=lost[0], and_hides_nothing=found.more_leaky(low, start, "RMIA"), high_is_free=lost[1],
+    moderate_is_free=lost[0], and_hides_nothing=found.auc_difference(low, start, "RMIA"), high_is_free=lost[1],
     test_loss_stays=rose, gap_stays=closed, no_better_than_stopping=beside[long_high], magnitude_as_stopping=beside[by_size],
     checks=dict.fromkeys(("high_is_free", "no_better_than_stopping"), acts[high]) | dict.fromkeys(("test_loss_stays", "gap_stays"), acts[high] | acts[by_size])
     | {"magnitude_as_stopping": acts[by_size], "moderate_is_free": acts[low], "and_hides_nothing": acts[low]},
-    regime={"member accuracy": audit.over(member["dense", epochs]), "test accuracy": found.accuracy(("dense", epochs))},
+    regime={"member accuracy": audit.mean_ci(member["dense", epochs]), "test accuracy": found.accuracy(("dense", epochs))},
     notes={
         "moderate_is_free": f"Tuning alone, of the dense network: {tuning}",
         "high_is_free": f"By magnitude, {tune_epochs} epochs: {found.more_accurate(by_size, start)}. By Taylor the longer tuning mends {mended}",
-        "gap_stays": f"Members' loss then: {audit.over(losses[long_high, 'members'])} by Taylor, {audit.over(losses[by_size, 'members'])} by magnitude",
+        "gap_stays": f"Members' loss then: {audit.mean_ci(losses[long_high, 'members'])} by Taylor, {audit.mean_ci(losses[by_size, 'members'])} by magnitude",
     },
 )  # fmt: skip
 

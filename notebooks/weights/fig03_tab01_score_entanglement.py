@@ -134,7 +134,7 @@ report.density(panels, title=f"The paper's order, main > linear > norm, is that 
 shown = {name: ("pearson", pair) for name, pair in pairs.items()} | {"gradients shuffled": ("null", (learn, risk))}
 ceiling, others = (learn, again), (again, risk)
 apart = {(n, by): audit.paired_difference(*(read(n, "main", by, each) for each in (ceiling, others))) for n in nets for by in ("pearson", "within")}
-table = [{"network": n, "weights": k, "by": by, "value": audit.over(read(n, k, *what))} for n, k in rows for by, what in shown.items()]
+table = [{"network": n, "weights": k, "by": by, "value": audit.mean_ci(read(n, k, *what))} for n, k in rows for by, what in shown.items()]
 table = [row | {"paper": PAPER[row["network"]].get(row["weights"]) if row["by"] == "the two scores" else None} for row in table]
 near = all(apart[n, "pearson"].high < 0.1 for n in nets)
 title = f"Pooled over layers, main weights agree {'nearly as far as' if near else 'less than'} one score does with itself"
@@ -148,8 +148,8 @@ both_shares = {(n, kind): f"{100 * share[n, kind]:.2f} ({portion[n].get(kind, 'â
 report.table(
     [
         {"network": n, "weights": kind, "share, % (paper)": both_shares[n, kind], "paper": PAPER[n].get(kind)}
-        | {name: audit.over(read(n, kind, number)) for name, number in numbers.items()}
-        | {"inside the layers, ceiling": audit.over(read(n, kind, "within", ceiling))}
+        | {name: audit.mean_ci(read(n, kind, number)) for name, number in numbers.items()}
+        | {"inside the layers, ceiling": audit.mean_ci(read(n, kind, "within", ceiling))}
         for n, kind in rows
     ],
     paper="Tab. 1, ResNet18 and ViT, Pearson",
@@ -162,10 +162,10 @@ report.table(
 # %%
 above = {n: audit.paired_difference(read(n, "main"), 4 / 3 * read(n, "main", "null")) for n in nets}
 head = {n: audit.paired_difference(*(read(n, "linear", pair=each) for each in (ceiling, others))) for n in nets}
-learned = {n: [audit.over([float(results[s][f"accuracy_{part}"]) for s in signals[n]]) for part in ("member", "test")] for n in nets}
+learned = {n: [audit.mean_ci([float(results[s][f"accuracy_{part}"]) for s in signals[n]]) for part in ("member", "test")] for n in nets}
 report.judge(
     claims,
-    **{f"{n.lower()}_main": audit.over(read(n, "main") - PAPER[n]["main"]) for n in nets},
+    **{f"{n.lower()}_main": audit.mean_ci(read(n, "main") - PAPER[n]["main"]) for n in nets},
     order=audit.least(falls.values()),
     linear_least=audit.least(minus(n, kind, "linear") for n in nets for kind in ("main", "norm")),
     beyond_factor=audit.least(above.values()),

@@ -99,7 +99,7 @@ def minus(one, other):
 m1_, m3_, m2_, fresh, others = networks
 recovers, wrecked, places = minus(m2_, m1_), minus(m2_, m3_), minus(m2_, others)
 drawn = {(n, e): (n, e) for n, e in signals} | {(m3_, e): (m3_, epochs) for e in moments}  # no epoch changes M3
-rows = [{"network": n, "epoch": e, "of": side, "value": audit.over(accuracy[*key, side])} for (n, e), key in drawn.items() for side in sides]
+rows = [{"network": n, "epoch": e, "of": side, "value": audit.mean_ci(accuracy[*key, side])} for (n, e), key in drawn.items() for side in sides]
 short = "falls short of" if recovers.high < 0 else "is not surely below"
 random = "random places do better" if places.high < 0 else "its places do better than random ones" if places.low > 0 else "random places do no worse"
 report.curves(rows, "epoch", hue="network", facet="of", ylabel="accuracy", title=f"M2 {short} M1, and {random}")
@@ -108,7 +108,7 @@ report.curves(rows, "epoch", hue="network", facet="of", ylabel="accuracy", title
 against = {name: minus(name, m2_) for name in networks if name != m2_}
 report.table(
     [
-        {"network": name, "member accuracy": audit.over(accuracy[name, epochs, "members"]), "test accuracy": audit.over(last[name])}
+        {"network": name, "member accuracy": audit.mean_ci(accuracy[name, epochs, "members"]), "test accuracy": audit.mean_ci(last[name])}
         | {"minus M2": against.get(name)}
         for name in networks
     ],
@@ -124,7 +124,7 @@ layers = {}
 for score in by:
     for each in shares(highest(maps(results[score]), 1 - sparsity)):
         layers.setdefault(each.of.removesuffix(".weight"), []).append(each.share)
-kept = [{"layer": name, "value": audit.over(found, bounds=(0, 1))} for name, found in layers.items() if "norm" not in name]
+kept = [{"layer": name, "value": audit.mean_ci(found, bounds=(0, 1))} for name, found in layers.items() if "norm" not in name]
 ends = sorted(kept, key=lambda row: row["value"].value)
 title = f"The score keeps most of {ends[-1]['layer']} and least of {ends[0]['layer']}"
 report.against_paper(kept, "layer", xlabel="share of the layer's weights that are kept", title=title)
@@ -135,7 +135,7 @@ report.against_paper(kept, "layer", xlabel="share of the layer's weights that ar
 # %%
 norms = [each for name, each in layers.items() if "norm" in name]
 acts = {"M3 is below M1: the mask takes something": audit.paired_difference(last[m1_], last[m3_])}
-members = {name: audit.over(accuracy[name, epochs, "members"]) for name in networks}
+members = {name: audit.mean_ci(accuracy[name, epochs, "members"]) for name in networks}
 lost = [a - b for a, b in zip(last[m2_], last[fresh], strict=True)]
 quarter = [(a - b) / 4 for a, b in zip(last[m2_], last[m3_], strict=True)]
 report.judge(
@@ -146,7 +146,7 @@ report.judge(
     values_count_less=audit.paired_difference(lost, quarter),
     mask_costs_fit=audit.paired_difference(accuracy[m2_, epochs, "members"], accuracy[m1_, epochs, "members"]),
     checks={name: acts for name in ("rewound_recovers", "training_is_needed", "places_count", "values_count_less")},
-    regime={"member accuracy": members[m1_], "test accuracy": audit.over(last[m1_])},
+    regime={"member accuracy": members[m1_], "test accuracy": audit.mean_ci(last[m1_])},
     notes={
         "places_count": "If other places do as well or better, why is open: layers, initialisation and epochs are the same. "
         f"Of the norms' weights the mask keeps {sum(map(sum, norms)) / sum(map(len, norms)):.2f}; random places have as many",

@@ -115,7 +115,7 @@ usual = found.accuracies["ordinary", None]
 left = {key: audit.paired_difference(each, [a / 2 for a in usual[:removals]]) for key, each in grown.items()}
 names = dict(zip(pairs, ("A1: all", "its norms", "all but norms", "random, but norms"), strict=True))
 shown = [(key, "right after it", right[key]) for key in cut] + [(key, "trained on", each) for key, each in grown.items()]
-points = [{"removed": names[k], "r": f"{100 * r:g} %", "of": of, "value": audit.over(each)} for (k, r), of, each in shown]
+points = [{"removed": names[k], "r": f"{100 * r:g} %", "of": of, "value": audit.mean_ci(each)} for (k, r), of, each in shown]
 gone = [one.of.removesuffix(".weight") for s in by for one in shares(highest(maps(results[s]), small)) if one.share == 1]
 often = max(gone, key=gone.count, default="no layer")
 layer = f"takes all of {often} in {gone.count(often)} of {shadows} networks"
@@ -129,7 +129,7 @@ report.profile(points, "r", hue="removed", facet="of", null=0.1, level="chance",
 # %%
 ends = {"": [("ordinary", None), *(("nothing rewound", a) for a in alphas)]}
 ends["longer"] = [*ends[""][:-1], ("nothing rewound, longer", alpha), ends[""][-1]]
-off = {key: found.beside_line(key, ends["longer" if "longer" in key[0] else ""], "LiRA") for key in [*ways][1:] if "nothing" not in key[0]}
+off = {key: found.at_matched_auc(key, ends["longer" if "longer" in key[0] else ""], "LiRA") for key in [*ways][1:] if "nothing" not in key[0]}
 told = ["less than" if each.high < 0.02 else "over" if each.low > 0.02 else "perhaps" for each in (off["A3", mid], off["A3, longer", compared])]
 few = {"nothing rewound": ends[""]} | {f"A3, {100 * r:g} %": [("A3", r)] for r in rates} | {"from scratch": [("from scratch", None)]}
 many = {"nothing rewound": ends["longer"], f"A3, {100 * compared:g} %": [("A3, longer", compared)], "random": [("random, longer", compared)]}
@@ -147,13 +147,13 @@ def losses(signals, role):
 paper = {("A2", 0.05): 0.4991, ("A3", 0.001): 0.6218, ("A3", 0.05): 0.3515, ("from scratch", None): 0.7311}
 fits = {key: [losses(results[s], Role.MEMBER) for s in each] for key, each in signals.items()}
 gaps = {key: [losses(results[s], Role.TEST).mean() - fit.mean() for s, fit in zip(each, fits[key], strict=True)] for key, each in signals.items()}
-members = {key: audit.over([float(results[s]["accuracy_member"]) for s in each]) for key, each in signals.items()}
+members = {key: audit.mean_ci([float(results[s]["accuracy_member"]) for s in each]) for key, each in signals.items()}
 names = {key: key[0] + (f", alpha {key[1]:g}" if "nothing" in key[0] else f", {100 * key[1]:g} %" if key[1] else "") for key in ways}
 columns = {"member accuracy": members, "test accuracy": {key: found.accuracy(key) for key in ways}}
-columns |= {"right after rewinding": {("A3", r): audit.over(right["rewound", r]) for r in rates}}
-columns["member loss, mean"] = {key: audit.over([one.mean() for one in each]) for key, each in fits.items()}
-columns["member loss, median"] = {key: audit.over([np.median(one) for one in each]) for key, each in fits.items()}
-columns |= {"gap, nats": {key: audit.over(each) for key, each in gaps.items()}, "paper, gap": paper}
+columns |= {"right after rewinding": {("A3", r): audit.mean_ci(right["rewound", r]) for r in rates}}
+columns["member loss, mean"] = {key: audit.mean_ci([one.mean() for one in each]) for key, each in fits.items()}
+columns["member loss, median"] = {key: audit.mean_ci([np.median(one) for one in each]) for key, each in fits.items()}
+columns |= {"gap, nats": {key: audit.mean_ci(each) for key, each in gaps.items()}, "paper, gap": paper}
 columns |= {"LiRA, AUC": {key: found.leak(key, "LiRA")["auc"] for key in ways}, "at equal leak, minus the line's": off}
 told = f"Over {shadows} models; alpha is {alpha:g} where nothing is said. Gap: test minus training loss"
 report.table([{"way": names[key]} | {name: each.get(key) for name, each in columns.items()} for key in ways], paper="Tab. 2", caption=told)
@@ -162,17 +162,17 @@ report.table([{"way": names[key]} | {name: each.get(key) for name, each in colum
 # ## Verdicts
 
 # %%
-moved = {"RelaxLoss, longer, lowers LiRA's AUC inside A3": found.more_leaky(("A3, cross-entropy", compared), ("A3, longer", compared), "LiRA")}
-acts = {f"A3 {at_mid} leaks less than the ordinary network": found.more_leaky(("ordinary", None), ("A3", mid), "LiRA")}
+moved = {"RelaxLoss, longer, lowers LiRA's AUC inside A3": found.auc_difference(("A3, cross-entropy", compared), ("A3, longer", compared), "LiRA")}
+acts = {f"A3 {at_mid} leaks less than the ordinary network": found.auc_difference(("ordinary", None), ("A3", mid), "LiRA")}
 report.judge(
     claims,
     removing_destroys=audit.largest(left["all", r] for r in (small, mid)),
     others_do_not=left["others", small],
-    beats_scratch=found.beside_line(("A3", mid), ends[""], "LiRA", ("from scratch", None)),
+    beats_scratch=found.at_matched_auc(("A3", mid), ends[""], "LiRA", ("from scratch", None)),
     smaller_gap=audit.paired_difference(gaps["A2", mid], gaps["A3", mid]),
     rewinding_helps=off["A3", mid],
     helps_longer=off["A3, longer", compared],
-    score_matters=found.beside_line(("A3, longer", compared), ends["longer"], "LiRA", ("random, longer", compared)),
+    score_matters=found.at_matched_auc(("A3, longer", compared), ends["longer"], "LiRA", ("random, longer", compared)),
     checks=dict.fromkeys(("beats_scratch", "rewinding_helps"), acts) | dict.fromkeys(("helps_longer", "score_matters"), moved),
     regime={"member accuracy": members["ordinary", None], "test accuracy": found.accuracy(("ordinary", None))},
 )

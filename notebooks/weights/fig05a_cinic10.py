@@ -55,7 +55,6 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from leak_atlas import audit, lab, recipe, report
-from leak_atlas.recipe import Schedule
 
 claim, change = report.Claim, "inside CWRF minus from scratch"
 said = {"paper": "Fig. 5a, section 5.2", "control": "one r; shadows walk the target's whole chain", "margin": 0.02}
@@ -79,19 +78,27 @@ claims
 # %%
 scratch, tuned, inside = "from scratch", "nothing rewound", "inside CWRF"
 losses = {"RelaxLoss": recipe.RelaxLoss(relax_alpha), "HAMP": recipe.HAMP(hamp_entropy, hamp_weight), "CCL": recipe.CCL(ccl_alpha, beta=1.0)}
-long, short = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
-design = recipe.RandomHalves(pool, test=test, seed=seed, reference=reference)
-setup = recipe.Setup(recipe.Data(data, pixels or None), design, recipe.Model(model, width), long, shadows, seed, precision)
-ordinary = setup.trained()
-by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=score_batch))
-held = ordinary.rewind_weights(by, r).hold_weights(by, r)
+study = recipe.RewindStudy(
+    recipe.Data(data, pixels or None),
+    recipe.Model(model, width),
+    recipe.Schedule(epochs, batch, "adam", lr=lr),
+    retraining=retrain_epochs,
+    criterion=recipe.Vulnerability(weight=balance, steps=score_steps, batch=score_batch),
+    pool=pool,
+    test=test,
+    models=shadows,
+    reference=reference,
+    seed=seed,
+    precision=precision,
+)
+ordinary = study.ordinary
 ways = {("no defence", f"epoch {e}"): ordinary.at(e) for e in stops} | {("no defence", scratch): ordinary}
 for d, defence in losses.items():
-    ways |= {(d, scratch): setup.trained(defence), (d, tuned): ordinary.train(short, defence), (d, inside): held.train(short, defence)}
+    ways |= {(d, scratch): study.defended(defence), (d, tuned): study.tuned(defence), (d, inside): study.inside(r, defence)}
 
 attackers = {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()}
 attacks = {(way, a): each.attack(attacker) for way, each in ways.items() for a, attacker in attackers.items()}
-signals = {way: each.signals() for way, each in (ways | {"rewound": held}).items()}
+signals = {way: each.signals() for way, each in (ways | {"rewound": study.rewound(r)}).items()}
 results = lab.realize(attacks, signals, recipe.self_audit(ordinary))
 found = audit.Comparison.of(results, signals, attacks)
 inner = {way: [float(results[one]["accuracy_member"]) for one in each] for way, each in signals.items()}
@@ -111,16 +118,16 @@ joined = [row | {"variant": name} for a in attackers for d in losses for name, k
 report.tradeoff(joined, null=None, xlabel="test accuracy", ylabel="AUC", title=f"The least leaky of the paper's points is {news}")
 
 # %%
-beside = {way: found.beside_line(way, line, "LiRA") for way in ways if way[0] in losses}
+beside = {way: found.at_matched_auc(way, line, "LiRA") for way in ways if way[0] in losses}
 report.table(
     [
-        {"defence": way[0], "way": way[1], "member": audit.over(inner[way]), "test": found.accuracy(way)}
+        {"defence": way[0], "way": way[1], "member": audit.mean_ci(inner[way]), "test": found.accuracy(way)}
         | {f"{a}, AUC": found.leak(way, a)["auc"] for a in attackers}
         | {f"{a}, {audit.tpr_label(0.01, pool // 2)}": found.leak(way, a)["tpr_at_1%"] for a in attackers}
         | {"test, minus earlier epochs' at equal LiRA": beside.get(way, "–")}
         for way in ways
     ],
-    caption=f"Mean over {shadows} targets. Right after the rewind members are {audit.over(inner['rewound'])}",
+    caption=f"Mean over {shadows} targets. Right after the rewind members are {audit.mean_ci(inner['rewound'])}",
 )
 
 # %% [markdown]
@@ -129,19 +136,21 @@ report.table(
 # %%
 tested = {d: ((d, inside), (d, scratch)) for d in losses}
 rewound = {"accuracy on members falls right after the rewind": audit.paired_difference(inner[plain], inner["rewound"])}
-acts = {d: rewound | {f"{d} lowers an AUC from scratch": audit.largest(found.more_leaky(plain, (d, scratch), a) for a in attackers)} for d in losses}
+acts = {
+    d: rewound | {f"{d} lowers an AUC from scratch": audit.largest(found.auc_difference(plain, (d, scratch), a) for a in attackers)} for d in losses
+}
 mean = [[((d, way), "LiRA") for d in losses] for way in (tuned, inside)]
 report.judge(
     claims,
     hamp_accuracy=found.more_accurate(("HAMP", inside), plain),
     relaxloss_accuracy=found.more_accurate(*tested["RelaxLoss"]),
     relaxloss_leak=found.stronger(*([(way, a) for a in attackers] for way in tested["RelaxLoss"]), number="auc"),
-    ccl_lira=found.more_leaky(*tested["CCL"], "LiRA"),
-    ccl_rmia=found.more_leaky(*tested["CCL"], "RMIA"),
+    ccl_lira=found.auc_difference(*tested["CCL"], "LiRA"),
+    ccl_rmia=found.auc_difference(*tested["CCL"], "RMIA"),
     rewinding=found.stronger(*mean, number="auc"),
     checks={f"relaxloss_{what}": acts["RelaxLoss"] for what in ("accuracy", "leak")}
     | {f"ccl_{a.lower()}": acts["CCL"] for a in attackers} | dict.fromkeys(("hamp_accuracy", "rewinding"), rewound),
-    regime={"undefended member accuracy": audit.over(inner[plain]), "undefended test accuracy": found.accuracy(plain)},
+    regime={"undefended member accuracy": audit.mean_ci(inner[plain]), "undefended test accuracy": found.accuracy(plain)},
 )  # fmt: skip
 
 # %% [markdown]

@@ -84,20 +84,28 @@ defences = {
     "CCL": recipe.CCL(ccl_alpha, beta=1.0),
     "CCL, code": recipe.CCL(ccl_alpha, beta=ccl_beta),
 }
-long, short = (recipe.Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
-design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, width), long, runs, seed, precision)
-ordinary = setup.trained()
-by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch))
-held = ordinary.rewind_weights(by, r).hold_weights(by, r)
-ways = {("no defence", scratch): ordinary, ("no defence", "right after the rewind"): held}
+study = recipe.RewindStudy(
+    recipe.Data(data, pixels),
+    recipe.Model(model, width),
+    recipe.Schedule(epochs, batch, "adam", lr=lr),
+    retraining=retrain_epochs,
+    criterion=recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch),
+    pool=pool,
+    test=test,
+    models=runs,
+    dev=dev,
+    reference=reference,
+    seed=seed,
+    precision=precision,
+)
+ways = {("no defence", scratch): study.ordinary, ("no defence", "right after the rewind"): study.rewound(r)}
 for d, defence in defences.items():
-    ways |= {(d, scratch): setup.trained(defence), (d, inside): held.train(short, defence)}
+    ways |= {(d, scratch): study.defended(defence), (d, inside): study.inside(r, defence)}
     if "code" not in d:
-        ways[d, tuned] = ordinary.train(short, defence)
+        ways[d, tuned] = study.tuned(defence)
 signals = {way: each.signals() for way, each in ways.items()}
 attacks = {((d, way), "LiRA"): ways[d, way].attack(recipe.LiRA()) for d in defences if d.startswith("CCL") for way in (scratch, inside)}
-results = lab.realize(signals, attacks, recipe.self_audit(ordinary))
+results = lab.realize(signals, attacks, recipe.self_audit(study.ordinary))
 found = audit.Comparison.of(results, signals, attacks)
 test_of, inner = (
     {way: np.array([float(results[one][f"accuracy_{part}"]) for one in each]) for way, each in signals.items()} for part in ("test", "member")
@@ -116,7 +124,7 @@ def sureness(way):
 # %%
 plain = "no defence", scratch
 low = min((d for d in defences if d.startswith("HAMP")), key=lambda d: test_of[d, scratch].mean())
-rows = [{"defence": d, "way": way, "value": audit.over(test_of[d, way])} for d in defences for way in (scratch, tuned, inside) if (d, way) in ways]
+rows = [{"defence": d, "way": way, "value": audit.mean_ci(test_of[d, way])} for d in defences for way in (scratch, tuned, inside) if (d, way) in ways]
 share = 100 * test_of[low, scratch].mean() / test_of[plain].mean()
 strong_loses = audit.paired_difference(test_of["HAMP, strong", inside], test_of["HAMP, strong", scratch])
 points = f"{'gains' if strong_loses.value > 0 else 'loses'} {abs(100 * strong_loses.value):.0f} points"
@@ -127,7 +135,7 @@ report.against_paper(rows, "defence", hue="way", xlabel="test accuracy", title=t
 vary = {way: np.mean([100 * test_of[d, way].std(ddof=1) for d in defences]) for way in (scratch, inside)}
 report.table(
     [
-        {"trained with": d, "way": way, "member": audit.over(inner[d, way]), "test": audit.over(each)}
+        {"trained with": d, "way": way, "member": audit.mean_ci(inner[d, way]), "test": audit.mean_ci(each)}
         | {"deviation of runs, points": f"{100 * each.std(ddof=1):.2f}"}
         | ({"LiRA, AUC": found.leak((d, way), "LiRA")["auc"]} if ((d, way), "LiRA") in attacks else {})
         for (d, way), each in test_of.items()
@@ -150,13 +158,13 @@ acts = {"accuracy on members falls right after the rewind": audit.paired_differe
 report.judge(
     claims,
     hamp_alone=audit.least(audit.paired_difference(test_of[d, scratch], border) for d in hamps),
-    hamp_gains=audit.over(gain),
+    hamp_gains=audit.mean_ci(gain),
     strong_keeps=strong_loses,
     hamp_form=audit.paired_difference(test_of["HAMP, code", scratch], test_of["HAMP", scratch]),
     ccl_form=audit.paired_difference(*by_form, design_effect=effect),
     checks={"hamp_alone": softer["HAMP"] | softer["HAMP, code"] | softer["HAMP, strong"], "hamp_form": softer["HAMP"] | softer["HAMP, code"]}
     | {"hamp_gains": acts, "strong_keeps": acts, "ccl_form": acts | lower["CCL"] | lower["CCL, code"]},
-    regime={"undefended member accuracy": audit.over(inner[plain]), "undefended test accuracy": audit.over(test_of[plain])},
+    regime={"undefended member accuracy": audit.mean_ci(inner[plain]), "undefended test accuracy": audit.mean_ci(test_of[plain])},
 )
 
 # %% [markdown]

@@ -71,23 +71,31 @@ claims
 # %%
 scratch, inside = "from scratch", "inside CWRF"
 defences = {"RelaxLoss": recipe.RelaxLoss(relax_alpha), "CCL": recipe.CCL(ccl_alpha, beta=1.0)}
-long, short = (recipe.Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
-design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, width), long, groups[-1], seed, precision)
-ordinary = setup.trained()
-by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch))
-held = ordinary.rewind_weights(by, r).hold_weights(by, r)
-ways = {("no defence", scratch): ordinary}
+study = recipe.RewindStudy(
+    recipe.Data(data, pixels),
+    recipe.Model(model, width),
+    recipe.Schedule(epochs, batch, "adam", lr=lr),
+    retraining=retrain_epochs,
+    criterion=recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch),
+    pool=pool,
+    test=test,
+    models=groups[-1],
+    dev=dev,
+    reference=reference,
+    seed=seed,
+    precision=precision,
+)
+ways = {("no defence", scratch): study.ordinary}
 for d, defence in defences.items():
-    ways |= {(d, scratch): setup.trained(defence), (d, inside): held.train(short, defence)}
+    ways |= {(d, scratch): study.defended(defence), (d, inside): study.inside(r, defence)}
 
 attacks = {}
 for way, each in ways.items():
     for size in groups:
         parts = [recipe.Population(each.states[k : k + size]) for k in range(0, groups[-1], size)]
         attacks[way, f"{size - 2} shadows"] = [part.attack(recipe.LiRA()) for part in parts]
-signals = {way: each.signals() for way, each in ways.items()} | {"rewound": held.signals()}
-results = lab.realize(attacks, signals, recipe.self_audit(ordinary))
+signals = {way: each.signals() for way, each in ways.items()} | {"rewound": study.rewound(r).signals()}
+results = lab.realize(attacks, signals, recipe.self_audit(study.ordinary))
 
 # %%
 areas = {key: np.concatenate([audit.auc(results[one]["scores"], results[one]["member"]) for one in each]) for key, each in attacks.items()}
@@ -116,12 +124,12 @@ report.profile(rows, "shadows", hue="loss", null=0.0, level="no change", xlabel=
 # %%
 report.table(
     [
-        {"trained with": d, "way": way, "member": audit.over(inner[d, way]), "test": audit.over(accuracy[d, way])}
-        | {f"AUC, {c}": audit.over(areas[(d, way), c], design_effect=effect) for c in counts}
+        {"trained with": d, "way": way, "member": audit.mean_ci(inner[d, way]), "test": audit.mean_ci(accuracy[d, way])}
+        | {f"AUC, {c}": audit.mean_ci(areas[(d, way), c], design_effect=effect) for c in counts}
         | {f"{many} minus {few}": differ(areas[(d, way), many], areas[(d, way), few])}
         for d, way in ways
     ],
-    caption=f"Mean over the same {groups[-1]} targets. Right after the rewind members are {audit.over(inner['rewound'])}",
+    caption=f"Mean over the same {groups[-1]} targets. Right after the rewind members are {audit.mean_ci(inner['rewound'])}",
 )
 
 # %% [markdown]
@@ -138,7 +146,7 @@ report.judge(
     defended_more=differ(np.mean([gains[d, scratch] for d in defences], axis=0), gains[plain]),
     **{f"{d.lower()}_alike": shift[d] for d in defences},
     checks={f"{d.lower()}_alike": rewound | acts[d] for d in defences} | {"defended_more": acts["RelaxLoss"] | acts["CCL"]},
-    regime={"undefended member accuracy": audit.over(inner[plain]), "undefended test accuracy": audit.over(accuracy[plain])},
+    regime={"undefended member accuracy": audit.mean_ci(inner[plain]), "undefended test accuracy": audit.mean_ci(accuracy[plain])},
 )
 
 # %% [markdown]

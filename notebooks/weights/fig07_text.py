@@ -77,11 +77,21 @@ claims
 # CWRF's, so that fewer epochs are the harder control.
 
 # %%
-long, short = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
-design, texts = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference), recipe.Data(data, words=words, length=length)
-setup = recipe.Setup(texts, design, recipe.Model("transformer", width), long, shadows, seed, precision)
-ordinary = setup.trained()
-by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch))
+study = recipe.RewindStudy(
+    recipe.Data(data, words=words, length=length),
+    recipe.Model("transformer", width),
+    Schedule(epochs, batch, "adam", lr=lr),
+    retraining=retrain_epochs,
+    criterion=recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch),
+    pool=pool,
+    test=test,
+    models=shadows,
+    dev=dev,
+    reference=reference,
+    seed=seed,
+    precision=precision,
+)
+ordinary, by = study.ordinary, study.scores
 
 
 def held(by, r=r):
@@ -92,18 +102,18 @@ def held(by, r=r):
 plain, inside, tuned, scratch = "cross-entropy", "inside CWRF", "nothing rewound", "from scratch"
 objectives = {"cross-entropy": None, "RelaxLoss": recipe.RelaxLoss(relax_alpha), "CCL": recipe.CCL(ccl_alpha, beta=1.0)}
 ways = {(plain, f"epoch {e}"): ordinary.at(e) for e in stops}
-ways |= {(plain, f"{n} epochs, annealed"): setup.trained(schedule=Schedule(n, batch, "adam", lr=lr)) for n in shorter}
+ways |= {(plain, f"{n} epochs, annealed"): study.setup.trained(schedule=Schedule(n, batch, "adam", lr=lr)) for n in shorter}
 for d, objective in objectives.items():
-    ways[d, scratch] = setup.trained(objective)
-    ways[d, tuned] = ordinary.train(short, objective)
-    ways[d, inside] = held(by).train(short, objective)
+    ways[d, scratch] = study.setup.trained(objective)
+    ways[d, tuned] = study.tuned(objective)
+    ways[d, inside] = study.inside(r, objective)
 more, learned, head = f"inside, r = {high}", "by learnability", "head alone"
 others = {learned: recipe.Learnability(score_steps, batch), "at random": recipe.Random(seed)}
 rewound = {inside: held(by), more: held(by, rates[-1])}
 rewound |= {name: held(ordinary.score(criterion)) for name, criterion in others.items()}
 rewound["at random, by layer"] = held([score.shuffle() for score in by])
 rewound[head] = recipe.Population(tuple(one.rewind("head").hold("head", later=True) for one in ordinary))
-ways |= {(plain, name): each.train(short) for name, each in rewound.items()}
+ways |= {(plain, name): each.train(study.short) for name, each in rewound.items()}
 signals = {way: each.signals() for way, each in ways.items()} | {name: each.signals() for name, each in rewound.items()}
 attackers = {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()}
 attacks = {(way, a): each.attack(attacker) for way, each in ways.items() for a, attacker in attackers.items()}
@@ -112,7 +122,7 @@ attacks = {(way, a): each.attack(attacker) for way, each in ways.items() for a, 
 results = lab.realize(signals, attacks, by, recipe.self_audit(ordinary))
 found = audit.Comparison.of(results, signals, attacks)
 inner = {way: [float(results[one]["accuracy_member"]) for one in each] for way, each in signals.items()}
-members = {way: audit.over(each) for way, each in inner.items()}
+members = {way: audit.mean_ci(each) for way, each in inner.items()}
 
 # %% [markdown]
 # ## Accuracy against leak
@@ -122,8 +132,8 @@ line = [*((plain, f"epoch {e}") for e in stops), (plain, scratch)]
 both = [*line, *((plain, f"{n} epochs, annealed") for n in shorter)]
 series = (scratch, tuned, inside, more, head)
 panels = {d: {"cross-entropy, by epochs": line} | {way: [(d, way)] for way in series if (d, way) in ways} for d in objectives}
-beside = {(way, a): found.beside_line(way, line, a) for way in ways if way not in line for a in attackers}
-stopped = found.beside_line((plain, inside), both, "RMIA")
+beside = {(way, a): found.at_matched_auc(way, line, a) for way in ways if way not in line for a in attackers}
+stopped = found.at_matched_auc((plain, inside), both, "RMIA")
 beats = "surely beats" if stopped.low > 0 else "surely loses to" if stopped.high < 0 else "may equal"
 too = "; so does rewinding the head alone" if stopped.low > 0 and beside[(plain, head), "RMIA"].low > 0 else ""
 rows = [row for d, each in panels.items() for row in found.plane(each, "RMIA", panel=d)]
@@ -138,7 +148,7 @@ rows = [
     | {f"beside the epochs, by {a}": beside.get((way, a)) for a in attackers}
     for way in ways
 ]
-held = "; ".join(f"{d} {found.beside_line((d, inside), line, 'RMIA', (d, tuned))}" for d in ("RelaxLoss", "CCL"))
+held = "; ".join(f"{d} {found.at_matched_auc((d, inside), line, 'RMIA', (d, tuned))}" for d in ("RelaxLoss", "CCL"))
 report.table(rows, caption=f"Mean over {shadows} targets; r {low} where none is said. By RMIA, inside minus nothing rewound: {held}")
 
 # %%
@@ -150,7 +160,7 @@ for score in by:
 count = sum(mask.size for mask in chosen.values())
 rows = [
     {"layer type": of, "weights": n, "of all weights": n / count}
-    | {name: audit.over([k / size for k in each]) for name, size in (("of the rewound", r * count), ("rewound, of its own", n))}
+    | {name: audit.mean_ci([k / size for k in each]) for name, size in (("of the rewound", r * count), ("rewound, of its own", n))}
     for (of, n), each in sits.items()
 ]
 report.table(rows, caption=f"{low} of {count:,} weights, by the score; mean over {shadows} models. The head is what is linear")
@@ -162,10 +172,10 @@ report.table(rows, caption=f"{low} of {count:,} weights, by the score; mean over
 cwrf, other = (plain, inside), {"rewinding": (plain, tuned), "learnability": (plain, learned), "head": (plain, head)}
 pairs = {"relaxloss": (("RelaxLoss", inside), ("RelaxLoss", scratch)), "ccl": (("CCL", inside), ("CCL", scratch))}
 pairs |= {"rate": ((plain, more), cwrf), "layers": (cwrf, (plain, "at random, by layer"))} | {name: (cwrf, way) for name, way in other.items()}
-by_rmia, by_lira = ({name: found.beside_line(one, line, a, way) for name, (one, way) in pairs.items()} for a in ("RMIA", "LiRA"))
+by_rmia, by_lira = ({name: found.at_matched_auc(one, line, a, way) for name, (one, way) in pairs.items()} for a in ("RMIA", "LiRA"))
 fell = {name: audit.paired_difference(inner[plain, scratch], inner[name]) for name in rewound}
 falls = {name: {f"accuracy on members falls right after the rewind ({name})": each} for name, each in fell.items()}
-lowered = {d: found.more_leaky((plain, scratch), (d, scratch), "RMIA") for d in ("RelaxLoss", "CCL")}
+lowered = {d: found.auc_difference((plain, scratch), (d, scratch), "RMIA") for d in ("RelaxLoss", "CCL")}
 acts = {d.lower(): falls[inside] | {f"{d} lowers RMIA's AUC from scratch": each} for d, each in lowered.items()}
 by_layer = f"Minus as many of each layer at random: {by_rmia.pop('layers')}"
 report.judge(

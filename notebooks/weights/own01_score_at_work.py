@@ -122,7 +122,7 @@ values = {(*key, *asked): [one[asked] for one in each] for key, each in read.ite
 rise = {n: audit.paired_difference(values[ours, score_steps, "AUC", n], values[ours, 0, "AUC", n]) for n in sorts[:2]}
 lead = {t: np.subtract(*(values[ours, t, "AUC", n] for n in sorts[:2])) for t in (0, score_steps)}
 lost = {n: audit.paired_difference(values[ours, score_steps, "accuracy", n], values[ours, 0, "accuracy", n]) for n in sorts}
-shown = [{"what": what, "updates": str(t), "score": by, "of": n, "value": audit.over(each)} for (by, t, what, n), each in values.items()]
+shown = [{"what": what, "updates": str(t), "score": by, "of": n, "value": audit.mean_ci(each)} for (by, t, what, n), each in values.items()]
 word = {n: "part" if each.low > 0 else "do not part" for n, each in rise.items()}
 title = f"The updates {word[sorts[0]]} members they see from non-members, and {word[sorts[1]]} others further"
 rows = [row for row in shown if row["what"] == "AUC"]
@@ -143,12 +143,12 @@ found = audit.Comparison.of(results, signals, attacks)
 top = {key: [highest(maps(results[s]), share) for s in each] for key, each in (scores | {"again": again}).items()}
 common = {key: [overlap(a, b) for a, b in zip(top["again"], top[key], strict=True)] for key in scores}
 apart = audit.paired_difference(common[zero], common[ours])
-paid = found.beside_line(ours, line, "LiRA", zero)
-inside = {key: audit.over([float(results[s]["accuracy_member"]) for s in each]) for key, each in signals.items()}
+paid = found.at_matched_auc(ours, line, "LiRA", zero)
+inside = {key: audit.mean_ci([float(results[s]["accuracy_member"]) for s in each]) for key, each in signals.items()}
 columns = {"member accuracy": inside, "test accuracy": {key: found.accuracy(key) for key in ways}}
 columns |= {"LiRA, AUC": {key: found.leak(key, "LiRA")["auc"] for key in ways}}
-columns |= {"at equal leak, minus the line's": {key: found.beside_line(key, line, "LiRA") for key in scores}}
-columns |= {"chosen as by learnability, other batches": {key: audit.over(each) for key, each in common.items()}}
+columns |= {"at equal leak, minus the line's": {key: found.at_matched_auc(key, line, "LiRA") for key in scores}}
+columns |= {"chosen as by learnability, other batches": {key: audit.mean_ci(each) for key, each in common.items()}}
 told = f"{shadows} models; alpha is {alphas[-1]:g}, or as said. Chosen as by: share in common of the top {100 * share:g} %, by chance {share:g}"
 report.table([{"way": key} | {name: each.get(key) for name, each in columns.items()} for key in ways], caption=told)
 
@@ -163,7 +163,7 @@ report.tradeoff(found.plane(series, "LiRA"), null=None, xlabel="test accuracy", 
 # %%
 then = [float(results[s]["accuracy_test"]) for s in rewound]
 acts = {"rewinding lowers test accuracy, right after it": audit.paired_difference(found.accuracies["undefended"], then)}
-acts |= {"CWRF with lambda 0 leaks less than undefended": found.more_leaky("undefended", zero, "LiRA")}
+acts |= {"CWRF with lambda 0 leaks less than undefended": found.auc_difference("undefended", zero, "LiRA")}
 report.judge(
     claims,
     serves_members=rise[sorts[1]],

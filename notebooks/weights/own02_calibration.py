@@ -78,7 +78,7 @@ results = lab.realize(grid)
 # ## Accuracy beside the paper's
 
 # %%
-accuracy = {key: audit.over([float(results[s]["accuracy_test"]) for s in each]) for key, each in grid.items()}
+accuracy = {key: audit.mean_ci([float(results[s]["accuracy_test"]) for s in each]) for key, each in grid.items()}
 nearest = {net: min((key for key in grid if key[0] == net), key=lambda key: abs(accuracy[key].value - printed[key[0]])) for net in models}
 rows = [{"row": f"pool {key[1]:,}, rate {key[2]:g}", "network": key[0], "value": accuracy[key], "paper": printed[key[0]]} for key in grid]
 off = {net: abs(accuracy[key].value - printed[net]) for net, key in nearest.items()}

@@ -52,6 +52,8 @@ seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+from dataclasses import replace
+
 from leak_atlas import audit, lab, recipe, report
 
 scratch, longer, inside, tuned = "from scratch", "from scratch, as long as CWRF", "inside CWRF", "nothing rewound"
@@ -85,20 +87,30 @@ losses = {"RelaxLoss": recipe.RelaxLoss(relax_alpha), "HAMP": recipe.HAMP(), "CC
 every = losses | {"DP-SGD": recipe.DPSGD(noise), "PAST": recipe.PAST(past_weight)}
 defences, ways, held = {net: {d: every[d] for d in (of_vit if net == "vit" else losses)} for net in models}, {}, {}
 for net, long, short, batch, lr, wide, count in zip(models, epochs, retrain_epochs, batches, lrs, width, shadows, strict=True):
-    design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-    schedules = [recipe.Schedule(n, batch, "adam", lr=lr) for n in (long, short, long + short)]
-    subject = recipe.Data(data, pixels), design, recipe.Model(net, wide, patch=patch if net == "vit" else 4)
-    setup = recipe.Setup(*subject, schedules[0], count, seed, precision)
-    ordinary = setup.trained()
-    by = ordinary.score(recipe.Vulnerability(weight=balance, steps=score_steps, batch=score_batch))
-    held[net, "none", "rewound"] = start = ordinary.rewind_weights(by, r).hold_weights(by, r)
-    ways[net, "none", scratch] = ordinary
+    study = recipe.RewindStudy(
+        recipe.Data(data, pixels),
+        recipe.Model(net, wide, patch=patch if net == "vit" else 4),
+        recipe.Schedule(long, batch, "adam", lr=lr),
+        retraining=short,
+        criterion=recipe.Vulnerability(weight=balance, steps=score_steps, batch=score_batch),
+        pool=pool,
+        test=test,
+        models=count,
+        dev=dev,
+        reference=reference,
+        seed=seed,
+        precision=precision,
+    )
+    held[net, "none", "rewound"] = study.rewound(r)
+    ways[net, "none", scratch] = study.ordinary
     for name, defence in defences[net].items():
-        ways[net, name, scratch if name == "PAST" else tuned] = ordinary.train(schedules[1], defence)
+        ways[net, name, scratch if name == "PAST" else tuned] = study.tuned(defence)
         if name != "PAST":
-            ways[net, name, scratch] = setup.trained(defence)
-        ways[net, name, inside] = start.train(schedules[1], defence)
-    ways |= {} if net == "vit" else {(net, "RelaxLoss", longer): setup.trained(losses["RelaxLoss"], schedules[2])}
+            ways[net, name, scratch] = study.defended(defence)
+        ways[net, name, inside] = study.inside(r, defence)
+    if net != "vit":
+        whole = replace(study.schedule, epochs=long + short)
+        ways[net, "RelaxLoss", longer] = study.setup.trained(losses["RelaxLoss"], whole)
 
 attackers = {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()}
 attacks = {(key, a): each.attack(attacker) for key, each in ways.items() for a, attacker in attackers.items()}
@@ -130,16 +142,16 @@ found = audit.Comparison.of(results, signals, attacks)
 inner = {key: [float(results[one]["accuracy_member"]) for one in each] for key, each in signals.items()}
 pairs = {net: {d: ((net, d, inside), (net, d, scratch)) for d in defences[net]} for net in models}
 plain = {net: (net, "none", scratch) for net in models}
-acts = {(net, d): found.more_leaky(plain[net], pair[1], "LiRA") for net, each in pairs.items() for d, pair in each.items()}
+acts = {(net, d): found.auc_difference(plain[net], pair[1], "LiRA") for net, each in pairs.items() for d, pair in each.items()}
 points = [
     {"row": f"{net}, {d}" + " (inert)" * (acts[net, d].low <= 0), "number": name, "value": value, "paper": theirs}
     for net, each in pairs.items()
     for d, pair in each.items()
     for name, column in (("test accuracy", 0), ("AUC of LiRA", 1), ("AUC of RMIA", 4))
     for theirs in [sum(sign * float(paper[net, d, way].split()[column]) / 100 for way, sign in ((inside, 1), (scratch, -1)))]
-    for value in [found.more_leaky(*pair, name[7:]) if column else found.more_accurate(*pair)]
+    for value in [found.auc_difference(*pair, name[7:]) if column else found.more_accurate(*pair)]
 ]
-leaks = {(net, d): found.more_leaky(*pair, "LiRA") for net, each in pairs.items() for d, pair in each.items()}
+leaks = {(net, d): found.auc_difference(*pair, "LiRA") for net, each in pairs.items() for d, pair in each.items()}
 sure = [(one.high < 0, one.low > 0) for row, one in leaks.items() if acts[row].low > 0]
 fewer, more = map(sum, zip((0, 0), *sure, strict=True))
 title = f"At r = {100 * r:g} % LiRA surely sees less inside CWRF in {fewer} of {len(sure)} rows whose defence acts, more in {more}"
@@ -148,7 +160,7 @@ report.against_paper(points, "row", facet="number", source="paper, CIFAR-10", xl
 # %%
 report.table(
     [
-        {"network": ", ".join(key), "member": audit.over(inner[key]), "test": found.accuracy(key)}
+        {"network": ", ".join(key), "member": audit.mean_ci(inner[key]), "test": found.accuracy(key)}
         | {f"{a}, AUC": found.leak(key, a)["auc"] for a in attackers if key in ways}
         | {f"{a}, {audit.tpr_label(fpr, pool // 2)}": found.leak(key, a, (fpr,))[f"tpr_at_{100 * fpr:g}%"] for a in attackers if key in ways}
         | ({"paper: test; LiRA, RMIA: AUC, TPR at .1 %": " ".join(paper[key].split()[k] for k in (0, 1, 2, 4, 5))} if key in paper else {})
@@ -167,17 +179,17 @@ for net, each in pairs.items():
         one, other = ([(pair[k], "LiRA") for d, pair in each.items() if d != "DP-SGD"] for k in (0, 1))
         own = {"lira": (found.stronger(one, other, number="auc"), {"they lower LiRA": found.stronger([(plain[net], "LiRA")], other, number="auc")})}
     else:
-        gain = {d: found.more_leaky(*pair, "RMIA") for d, pair in each.items()}
+        gain = {d: found.auc_difference(*pair, "RMIA") for d, pair in each.items()}
         cost = {d: found.more_accurate(*pair) for d, pair in each.items()}
         most, dear = max(gain, key=lambda d: gain[d].value), min(cost, key=lambda d: cost[d].value)
         own = {d.lower(): (leaks[net, d], {f"{d} lowers LiRA from scratch": acts[net, d]}) for d in each}
-        lowers = {f"{most} lowers RMIA from scratch": found.more_leaky(plain[net], each[most][1], "RMIA")}
+        lowers = {f"{most} lowers RMIA from scratch": found.auc_difference(plain[net], each[most][1], "RMIA")}
         own |= {"rmia": (audit.largest(gain.values()), lowers), "accuracy": (audit.least(cost.values()), {})}
         own["longer"] = found.better_curve([(net, "RelaxLoss", inside)], [(net, "RelaxLoss", longer)], "LiRA"), own["relaxloss"][1]
         notes |= {f"{net}_rmia": f"{most} gains most", f"{net}_accuracy": f"{dear} loses most: see its members in the table"}
     falls = {"a rewind lowers members' accuracy": audit.paired_difference(inner[plain[net]], inner[net, "none", "rewound"])}
     here |= {f"{net}_{name}": (value, falls | acted) for name, (value, acted) in own.items()}
-    regime |= {f"{net}, member accuracy": audit.over(inner[plain[net]]), f"{net}, test accuracy": found.accuracy(plain[net])}
+    regime |= {f"{net}, member accuracy": audit.mean_ci(inner[plain[net]]), f"{net}, test accuracy": found.accuracy(plain[net])}
 report.judge(claims, notes, {name: acted for name, (_, acted) in here.items()}, regime, **{name: value for name, (value, _) in here.items()})
 
 # %% [markdown]

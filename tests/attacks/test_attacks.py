@@ -778,7 +778,7 @@ def test_networks_find_nothing_where_there_is_nothing(inputs: str) -> None:
                 told[0],
             )
         )
-    found = audit.over(areas)
+    found = audit.mean_ci(areas)
     assert finds_nothing(found), found
 
 
@@ -886,7 +886,7 @@ def null_auc(
             scores = attack(values[target], values[others], member[others])
             areas.append(float(audit.auc(scores, member[target, : len(scores)])))
         units.append(np.mean(areas))
-    return audit.over(units, level=NULL_LEVEL)
+    return audit.mean_ci(units, level=NULL_LEVEL)
 
 
 def finds_nothing(found: audit.Estimate) -> bool:
@@ -934,7 +934,7 @@ def test_targets_that_are_each_others_shadows_need_the_wider_interval() -> None:
         [
             found.low <= 0.5 <= found.high
             for row in areas
-            for found in [audit.over(row, design_effect=wide)]
+            for found in [audit.mean_ci(row, design_effect=wide)]
         ]
         for wide in (1.0, LiRA().crossing)
     ]

@@ -274,17 +274,17 @@ def test_intervals_over_samples_cover() -> None:
 def test_over_is_students_interval() -> None:
     values = np.array([0.61, 0.58, 0.66, 0.6])
     expected = stats.t.interval(0.95, 3, values.mean(), stats.sem(values))
-    found = audit.over(values)
+    found = audit.mean_ci(values)
     assert (found.low, found.high) == pytest.approx(expected) and found.n == 4 and found.resolved
-    alone = audit.over([0.6])
+    alone = audit.mean_ci([0.6])
     assert (alone.low, alone.high, alone.resolved) == (-np.inf, np.inf, False)
-    assert audit.over([0.0, 1.0], bounds=(0, 1)).high == 1
+    assert audit.mean_ci([0.0, 1.0], bounds=(0, 1)).high == 1
     assert (found.error, found.df) == (pytest.approx(stats.sem(values)), 3)
-    wider = audit.over(values, design_effect=2.0)
+    wider = audit.mean_ci(values, design_effect=2.0)
     assert wider.high - wider.value == pytest.approx(np.sqrt(2) * (found.high - found.value))
     for bad in ([], [0.5, np.nan]):
         with pytest.raises(ValueError, match="at least one"):
-            audit.over(bad)
+            audit.mean_ci(bad)
 
 
 def test_paired_difference_removes_what_targets_share() -> None:
@@ -294,7 +294,7 @@ def test_paired_difference_removes_what_targets_share() -> None:
     found = audit.paired_difference(a, b)
     expected = stats.ttest_rel(a, b).confidence_interval()
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
-    assert found.high - found.low < 0.2 < audit.over(a).high - audit.over(a).low
+    assert found.high - found.low < 0.2 < audit.mean_ci(a).high - audit.mean_ci(a).low
     with pytest.raises(ValueError, match="shape"):
         audit.paired_difference(a, b[1:])
 
@@ -304,9 +304,9 @@ def test_audit_of_targets() -> None:
     member = rng.random((5, 4000)) < 0.5
     scores = rng.normal(size=member.shape) + member
     found = row(scores, member)
-    assert found["auc"] == audit.over(audit.auc(scores, member))
+    assert found["auc"] == audit.mean_ci(audit.auc(scores, member))
     wide = row(scores, member, design_effect=2.3)
-    assert wide["auc"] == audit.over(audit.auc(scores, member), design_effect=2.3)
+    assert wide["auc"] == audit.mean_ci(audit.auc(scores, member), design_effect=2.3)
     assert wide["tpr_at_1%"] == found["tpr_at_1%"], "a TPR depends on no other target's"
     assert list(found) == [
         "auc",
@@ -323,7 +323,7 @@ def test_audit_of_targets() -> None:
         assert not single["auc"].resolved and (single["auc"].low, single["auc"].high) == (0, 1)
     halves = [{"scores": scores[part], "member": member[part]} for part in (slice(2), slice(2, 5))]
     areas = [audit.auc(half["scores"], half["member"]).mean() for half in halves]
-    assert audit.audit(halves, design_effect=2.3)["auc"] == audit.over(areas, bounds=(0, 1)), (
+    assert audit.audit(halves, design_effect=2.3)["auc"] == audit.mean_ci(areas, bounds=(0, 1)), (
         "each is a unit"
     )
 
@@ -361,7 +361,7 @@ def test_an_attackers_own_threshold_stands_beside_the_oracles_and_the_majority()
     scores = rng.normal(size=(6, 1000)) + 2.0 * member
     found = row(scores, member, thresholds=np.full(6, 1.0))
     by_hand = ((scores >= 1.0) == member).mean(axis=1)
-    assert found["accuracy"] == audit.over(by_hand, bounds=(0, 1))
+    assert found["accuracy"] == audit.mean_ci(by_hand, bounds=(0, 1))
     assert (found["majority"].value, found["majority"].low) == (
         pytest.approx(0.7),
         pytest.approx(0.7),
@@ -378,10 +378,10 @@ def test_an_attackers_own_threshold_stands_beside_the_oracles_and_the_majority()
 def test_four_targets_that_are_each_others_shadows_are_not_resolved() -> None:
     values = [0.6, 0.62, 0.61, 0.63, 0.6]
     assert (
-        audit.over(values, design_effect=2.3).resolved
-        and audit.over(values[:4], design_effect=1.2).resolved
+        audit.mean_ci(values, design_effect=2.3).resolved
+        and audit.mean_ci(values[:4], design_effect=1.2).resolved
     )
-    assert not audit.over(values[:4], design_effect=2.3).resolved
+    assert not audit.mean_ci(values[:4], design_effect=2.3).resolved
 
 
 # --- several claims ----------------------------------------------------------------------------------------------
@@ -389,7 +389,7 @@ def test_four_targets_that_are_each_others_shadows_are_not_resolved() -> None:
 
 def test_an_interval_moves_to_another_level_as_students_does() -> None:
     values = np.random.default_rng(1).normal(size=6)
-    found, strict = audit.over(values), audit.over(values, level=0.99)
+    found, strict = audit.mean_ci(values), audit.mean_ci(values, level=0.99)
     assert (found.at(0.99).low, found.at(0.99).high) == pytest.approx((strict.low, strict.high))
     scores, member = gaussian(0.0, 200)
     assert audit.auc_interval(scores, member).at(0.99).high == pytest.approx(
@@ -400,21 +400,21 @@ def test_an_interval_moves_to_another_level_as_students_does() -> None:
 @quick
 @given(st.lists(st.floats(-3, 3), min_size=3, max_size=8, unique=True), st.floats(-4, 4))
 def test_p_is_students_and_agrees_with_the_interval(values: list[float], border: float) -> None:
-    found = audit.over(values)
+    found = audit.mean_ci(values)
     assert found.p(border) == pytest.approx(stats.ttest_1samp(values, border).pvalue, abs=1e-9)
     assert (found.p(border) < 0.05) == (not found.low <= border <= found.high)
 
 
 def test_p_where_there_is_no_error() -> None:
     assert (Estimate(2, 2, 2).p(1), Estimate(2, 2, 2).p(2)) == (0, 1)
-    assert np.isnan(audit.over([0.6]).p(0.5))
+    assert np.isnan(audit.mean_ci([0.6]).p(0.5))
     skewed = Estimate(0.01, 0.005, 0.04)  # of no form: the end that faces the border decides
     assert skewed.p(0.005) == pytest.approx(0.05) and skewed.p(0.04) == pytest.approx(0.05)
 
 
 def test_claims_of_all_pay_for_their_number_at_the_far_end() -> None:
     rng = np.random.default_rng(0)
-    each = [audit.over(rng.normal(i, 1, 6)) for i in range(3)]
+    each = [audit.mean_ci(rng.normal(i, 1, 6)) for i in range(3)]
     found = audit.least(each)
     assert found.value == min(e.value for e in each) and found.low == min(e.low for e in each)
     assert found.high == pytest.approx(min(e.at(1 - 0.05 / 3).high for e in each))
@@ -439,7 +439,7 @@ def test_p_of_several_is_that_of_the_least_sure() -> None:
     assert audit.largest([-wide, -narrow]).p(0) == pytest.approx(wide.p(0))
     rng = np.random.default_rng(4)
     for _ in range(50):
-        each = [audit.over(values) for values in rng.normal(0.5, 1, (3, 6))]
+        each = [audit.mean_ci(values) for values in rng.normal(0.5, 1, (3, 6))]
         for joined in (audit.least(each), audit.largest(each)):
             for border in rng.normal(0.5, 1, 5):
                 assert (joined.p(border) < 0.05) == (not joined.low <= border <= joined.high)
@@ -465,7 +465,7 @@ def test_no_effect_is_rarely_called_one_in_some_of_many() -> None:
     rng = np.random.default_rng(2)
     wrong = []
     for _ in range(400):
-        each = [audit.over(values) for values in rng.normal(size=(8, 10))]
+        each = [audit.mean_ci(values) for values in rng.normal(size=(8, 10))]
         wrong.append([audit.least(each).high < 0, audit.largest(each).low > 0])
     assert np.mean(wrong, axis=0).max() < 0.05
 
@@ -480,7 +480,7 @@ def family(
     expected = rng.uniform(0.5, 2, size)
     true = 1.3 * expected * d0 / rng.chisquare(d0, size)
     units = rng.normal(size=(size, n)) * np.sqrt(true)[:, None]
-    return [audit.over(values) for values in units], expected / n, true / expected
+    return [audit.mean_ci(values) for values in units], expected / n, true / expected
 
 
 def test_moderated_intervals_cover_and_are_shorter() -> None:
@@ -503,8 +503,8 @@ def test_moderated_intervals_cover_and_are_shorter() -> None:
 
 def test_a_family_without_scatter_is_pooled_and_keeps_what_has_no_error() -> None:
     rng = np.random.default_rng(5)
-    plain = [audit.over(values) for values in rng.normal(size=(40, 4))]
-    odd = audit.over([0.3])
+    plain = [audit.mean_ci(values) for values in rng.normal(size=(40, 4))]
+    odd = audit.mean_ci([0.3])
     *found, last = audit.moderate([*plain, odd], np.full(41, 0.25))
     assert last is odd
     errors = np.array([one.error for one in found])

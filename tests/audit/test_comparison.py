@@ -44,8 +44,8 @@ def test_of_stored_results() -> None:
     """
     one, other = made(1.0), made(0.0)
     results = {
-        "a": {"accuracy_test": np.array(0.7)},
-        "b": {"accuracy_test": np.array(0.8)},
+        "a": {"accuracy_test": np.array(0.7), "accuracy_member": np.array(0.9)},
+        "b": {"accuracy_test": np.array(0.8), "accuracy_member": np.array(1.0)},
         "one": one,
         "other": other,
     }
@@ -62,9 +62,9 @@ def test_leak_and_its_difference() -> None:
     leak = both.leak("plain", "LiRA")["auc"]
     # Phi(1 / sqrt 2), the AUC of two unit normals that far apart
     assert leak.low < 0.760 < leak.high
-    found = both.more_leaky(*WAYS, "LiRA")
+    found = both.auc_difference(*WAYS, "LiRA")
     assert found.low < 0.260 < found.high and found.low > 0
-    assert both.more_leaky("plain", "plain", "LiRA").value == 0
+    assert both.auc_difference("plain", "plain", "LiRA").value == 0
 
 
 def test_a_plane_has_each_lines_ways_in_order() -> None:
@@ -87,9 +87,11 @@ def test_attack_accuracies_are_paired_too() -> None:
     }
     both = audit.Comparison({}, {**attacks, ("plain", "C"): one})
     right = [np.mean((each["scores"] >= 0) == each["member"], axis=1) for each in (one, other)]
-    assert both.more_right(("plain", "A"), ("plain", "B")) == audit.paired_difference(*right)
+    assert both.accuracy_difference(("plain", "A"), ("plain", "B")) == audit.paired_difference(
+        *right
+    )
     with pytest.raises(ValueError, match="thresholds"):
-        both.more_right(("plain", "A"), ("plain", "C"))
+        both.accuracy_difference(("plain", "A"), ("plain", "C"))
     mean = both.reached(("plain", "A"), ("plain", "B"))
     assert mean == pytest.approx(np.mean(right, axis=0)) and len(mean) == 8
     found = both.stronger([("plain", "A"), ("plain", "B")], [("plain", "B")])
@@ -115,7 +117,7 @@ def test_equal_ways_differ_by_nothing() -> None:
         covered.append(
             [
                 found.low <= 0 <= found.high
-                for found in (both.more_leaky(*WAYS, "LiRA", fpr) for fpr in (None, 0.05))
+                for found in (both.auc_difference(*WAYS, "LiRA", fpr) for fpr in (None, 0.05))
             ]
         )
     assert np.mean(covered, axis=0).min() >= 0.9
@@ -128,7 +130,7 @@ def test_zeros_are_not_certain() -> None:
     rows = np.tile(np.arange(400.0), (6, 1))
     member = np.tile(np.arange(400) < 200, (6, 1))
     both = compared({"scores": rows, "member": member}, {"scores": rows, "member": member})
-    found = both.more_leaky(*WAYS, "LiRA", 0.01)
+    found = both.auc_difference(*WAYS, "LiRA", 0.01)
     edge = audit.clopper_pearson(0, 1200)[1]
     assert (
         found.value == 0 and found.high == pytest.approx(edge) and found.low == pytest.approx(-edge)
@@ -137,8 +139,11 @@ def test_zeros_are_not_certain() -> None:
 
 def test_too_few_non_members_say_so() -> None:
     both = compared(made(1.0), made(0.0))
-    assert not both.more_leaky(*WAYS, "LiRA", 0.001).resolved
-    assert both.more_leaky(*WAYS, "LiRA", 0.01).resolved and both.more_leaky(*WAYS, "LiRA").resolved
+    assert not both.auc_difference(*WAYS, "LiRA", 0.001).resolved
+    assert (
+        both.auc_difference(*WAYS, "LiRA", 0.01).resolved
+        and both.auc_difference(*WAYS, "LiRA").resolved
+    )
 
 
 def test_repeated_experiments_are_the_units() -> None:
@@ -154,7 +159,9 @@ def test_repeated_experiments_are_the_units() -> None:
             f"{way} {i}": found for way, all_ in each.items() for i, found in enumerate(all_)
         }
         results |= {
-            f"{way} signals {i}": {"accuracy_test": 0.6 + 0.1 * i} for way in WAYS for i in range(3)
+            f"{way} signals {i}": {"accuracy_test": 0.6 + 0.1 * i, "accuracy_member": 1.0}
+            for way in WAYS
+            for i in range(3)
         }
         signals = {way: [[f"{way} signals {i}"] * targets for i in range(3)] for way in WAYS}
         both = audit.Comparison.of(
@@ -163,10 +170,10 @@ def test_repeated_experiments_are_the_units() -> None:
         areas = [
             [audit.auc(one["scores"], one["member"]).mean() for one in each[way]] for way in WAYS
         ]
-        assert both.leak("plain", "A")["auc"] == audit.over(areas[0], bounds=(0, 1))
-        assert both.more_leaky(*WAYS, "A") == audit.paired_difference(*areas)
+        assert both.leak("plain", "A")["auc"] == audit.mean_ci(areas[0], bounds=(0, 1))
+        assert both.auc_difference(*WAYS, "A") == audit.paired_difference(*areas)
         assert both.accuracy("plain").value == pytest.approx(0.7) and both.accuracy("plain").n == 3
-        assert both.more_leaky(*WAYS, "A", 0.05).n == 3
+        assert both.auc_difference(*WAYS, "A", 0.05).n == 3
 
 
 class Online(str):
@@ -180,8 +187,8 @@ def test_an_attack_tells_its_own_widening() -> None:
     attacks = {("plain", "LiRA"): Online("one"), ("defended", "LiRA"): Online("other")}
     both = audit.Comparison.of({"one": one, "other": other}, {}, attacks)
     areas = [audit.auc(each["scores"], each["member"]) for each in (one, other)]
-    assert both.more_leaky(*WAYS, "LiRA") == audit.paired_difference(*areas, design_effect=2.3)
-    assert both.leak("plain", "LiRA")["auc"] == audit.over(
+    assert both.auc_difference(*WAYS, "LiRA") == audit.paired_difference(*areas, design_effect=2.3)
+    assert both.leak("plain", "LiRA")["auc"] == audit.mean_ci(
         areas[0], bounds=(0, 1), design_effect=2.3
     )
 
@@ -191,26 +198,26 @@ def test_a_declared_family_moderates_its_differences() -> None:
     attacks = {(way, "LiRA"): made(0.5, targets=4, seed=i) for i, way in enumerate(ways)}
     pairs = [(way, ways[0]) for way in ways[1:]]
     plain, family = (audit.Comparison({}, attacks, family=declared) for declared in ((), pairs))
-    found = [family.more_leaky(*pair, "LiRA") for pair in pairs]
-    own = [plain.more_leaky(*pair, "LiRA") for pair in pairs]
+    found = [family.auc_difference(*pair, "LiRA") for pair in pairs]
+    own = [plain.auc_difference(*pair, "LiRA") for pair in pairs]
     assert [f.value for f in found] == [o.value for o in own] and all(f.moderated for f in found)
     assert np.ptp([f.error for f in found]) < np.ptp([o.error for o in own])
-    assert family.more_leaky(ways[0], ways[1], "LiRA") == -found[0]
-    assert not family.more_leaky(ways[1], ways[2], "LiRA").moderated, "not of the family"
+    assert family.auc_difference(ways[0], ways[1], "LiRA") == -found[0]
+    assert not family.auc_difference(ways[1], ways[2], "LiRA").moderated, "not of the family"
 
 
 def test_rows_are_what_a_notebook_shows() -> None:
     one, other = (made(shift) | {"thresholds": np.zeros(8)} for shift in (1.0, 0.0))
-    first, second = compared(one, other).rows(numbers=("auc", "accuracy", "majority", "tpr_at_1%"))
+    first, second = compared(one, other).table(numbers=("auc", "accuracy", "majority", "tpr_at_1%"))
     assert list(first) == [
-        "way",
+        "variant",
         "test accuracy",
         "LiRA, AUC",
         "LiRA, accuracy at its own threshold",
         "LiRA, accuracy of a majority guess",
         "LiRA, TPR at 1 % FPR (1.5 % expected)",
     ]
-    assert (first["way"], second["way"]) == WAYS and first["LiRA, AUC"].low > second[
+    assert (first["variant"], second["variant"]) == WAYS and first["LiRA, AUC"].low > second[
         "LiRA, AUC"
     ].high
     assert first["LiRA, accuracy of a majority guess"].value == 0.5
@@ -258,11 +265,11 @@ class TestBesideLine:
             early=(0.6, 0.6), late=(0.7, 0.8), on=(0.65, 0.7), above=(0.75, 0.7), beyond=(0.5, 0.9)
         )
         found = {
-            way: plane.beside_line(way, ["late", "early"], "LiRA").value
+            way: plane.at_matched_auc(way, ["late", "early"], "LiRA").value
             for way in ("on", "above", "beyond", "late")
         }
         assert found == pytest.approx({"on": 0.0, "above": 0.1, "beyond": -0.2, "late": 0.0})
-        assert plane.beside_line(
+        assert plane.at_matched_auc(
             "above", ["early", "late"], "LiRA", "beyond"
         ).value == pytest.approx(0.3)
 
@@ -270,9 +277,9 @@ class TestBesideLine:
         plane = self.of(
             early=(0.6, 0.6), late=(0.7, 0.8), above=(0.75, 0.7), below=(0.6, 0.8), on=(0.65, 0.7)
         )
-        one = plane.beside_line(["above", "below"], ["early", "late"], "LiRA")
+        one = plane.at_matched_auc(["above", "below"], ["early", "late"], "LiRA")
         assert one.value == pytest.approx(0.0) and one.n == 1
-        two = plane.beside_line(["above", "on"], ["early", "late"], "LiRA", ["below", "on"])
+        two = plane.at_matched_auc(["above", "on"], ["early", "late"], "LiRA", ["below", "on"])
         assert two.value == pytest.approx(0.1)
 
     def test_each_unit_has_its_own_line(self) -> None:
@@ -284,12 +291,12 @@ class TestBesideLine:
         late = {name: np.stack([rows[1][name]] * 2) for name in rows[0]}
         accuracies = {"early": [0.5, 0.6], "late": [0.7, 0.6], "way": [0.5, 0.6]}
         attacks = {("early", "A"): two, ("late", "A"): late, ("way", "A"): two}
-        found = audit.Comparison(accuracies, attacks).beside_line("way", ["early", "late"], "A")
+        found = audit.Comparison(accuracies, attacks).at_matched_auc("way", ["early", "late"], "A")
         assert found.value == pytest.approx(0) and found.n == 2
 
     def test_something_else_than_accuracy_is_compared_at_equal_leak(self) -> None:
         plane = self.of(early=(0.6, 0.6), late=(0.7, 0.8), way=(0.1, 0.7))
-        found = plane.beside_line(
+        found = plane.at_matched_auc(
             "way", ["early", "late"], "LiRA", heights={"early": [0.0], "late": [1.0], "way": [0.25]}
         )
         assert found.value == pytest.approx(-0.25)
@@ -306,12 +313,12 @@ class TestBesideLine:
             ("on", "A"): leaking([0.8] * 4),
         }
         plane = audit.Comparison({way: [0.5, 0.6, 0.5, 0.6] for way, _ in attacks}, attacks)
-        assert plane.beside_line("way", ["early", "late"], "A").resolved == resolved
-        assert plane.beside_line("on", ["early", "late"], "A", "way").resolved == resolved
+        assert plane.at_matched_auc("way", ["early", "late"], "A").resolved == resolved
+        assert plane.at_matched_auc("on", ["early", "late"], "A", "way").resolved == resolved
 
     def test_a_point_is_no_line(self) -> None:
-        with pytest.raises(ValueError, match="two ways or more"):
-            self.of(a=(0.5, 0.6)).beside_line("a", ["a"], "LiRA")
+        with pytest.raises(ValueError, match="two variants or more"):
+            self.of(a=(0.5, 0.6)).at_matched_auc("a", ["a"], "LiRA")
 
 
 class TestExposedAlike:
@@ -326,7 +333,7 @@ class TestExposedAlike:
     def test_membership_alone_is_no_agreement(self) -> None:
         one, draws = made(3.0, targets=200), np.random.default_rng(1)
         other = one | {"scores": draws.normal(size=one["scores"].shape) + 3.0 * one["member"]}
-        found = audit.over(audit.exposed_alike(one, other))
+        found = audit.mean_ci(audit.exposed_alike(one, other))
         assert abs(found.value) < 0.02 and found.low < 0 < found.high
 
     def test_equal_scores_and_other_samples(self) -> None:

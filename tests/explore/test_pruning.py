@@ -198,7 +198,7 @@ def test_it_says_what_the_statistics_say(app: Explorer) -> None:
         ("L1 unstructured, PPB at 60 %: ", STUDY.pruned("L1 unstructured", 0.6, "PPB")),
     ):
         signals, attack = STUDY.measured(models, "Conf")
-        accuracy = audit.over(
+        accuracy = audit.mean_ci(
             [float(store.read(step.key).arrays["accuracy_test"]) for step in signals]
         )
         auc = audit.audit(store.read(attack.key).arrays)["auc"]

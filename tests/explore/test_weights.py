@@ -210,7 +210,7 @@ def test_it_says_what_the_statistics_say(app: Explorer) -> None:
     ):
         accuracy, attack = results(models)
         auc = audit.audit(attack, design_effect=STUDY.attackers["LiRA"].crossing)["auc"]
-        assert f"{start}test accuracy {audit.over(accuracy):.3f}, attack AUC {auc:.3f}" in said
+        assert f"{start}test accuracy {audit.mean_ci(accuracy):.3f}, attack AUC {auc:.3f}" in said
     assert (
         f"Of its {round(0.05 * SIZE)} weights 100 % are linear; it takes the most of head.fc, 96.5 %"
         in said

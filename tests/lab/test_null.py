@@ -114,7 +114,7 @@ def test_no_attacker_finds_what_is_not_there(kind: type[Design]) -> None:
     assert len(units) >= len(ATTACKERS) - 1
     for attacker, areas in units.items():
         # All intervals of all designs hold together at 95 %.
-        found = audit.over(areas, level=1 - 0.05 / len(units) / len(DESIGNS))
+        found = audit.mean_ci(areas, level=1 - 0.05 / len(units) / len(DESIGNS))
         assert found.low <= 0.5 <= found.high, (attacker, found)
         assert found.high - found.low < 0.04, (attacker, found)
 
@@ -152,7 +152,7 @@ def test_membership_dealt_out_anew_leaves_nothing_to_find(attacker: Attacker) ->
     true, *nulls = (models.attack(attacker, dealt=dealt) for dealt in (None, *range(8)))
     results = lab.realize(true, nulls)
     assert audit.audit(results[true], ())["auc"].low > 0.6
-    found = audit.over(
+    found = audit.mean_ci(
         [float(np.mean(audit.auc(results[n]["scores"], results[n]["member"]))) for n in nulls]
     )
     assert found.low < 0.5 < found.high and found.high - found.low < 0.06, found

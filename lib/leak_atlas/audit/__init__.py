@@ -7,7 +7,7 @@ say so before it comes here.
 
 Two kinds of interval exist and are not interchangeable. Over *samples* (`auc_interval`,
 `tpr_at_fpr`): what other samples from the same population would have given for this one model. Over
-*targets* (`over`, `paired_difference`, `audit`): what other models, trained the same way, would
+*targets* (`mean_ci`, `paired_difference`, `audit`): what other models, trained the same way, would
 have given. How often each holds the truth is simulated by `python -m bench coverage`;
 docs/coverage.md has the table.
 

@@ -1,11 +1,11 @@
-"""Ways to train the same models, side by side: what each measures, and by how much two differ."""
+"""Variants of the same networks, compared: what each measures, and by how much two differ."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from leak_atlas.audit.targets import (
     HEADLINE_FPRS,
     Scored,
     audit,
-    over,
+    mean_ci,
     own_accuracy,
     own_rates,
     paired_difference,
@@ -24,9 +24,11 @@ from leak_atlas.audit.targets import (
     units,
 )
 
-__all__ = ["Comparison"]
+__all__ = ["Comparison", "described"]
 
 Pair = tuple[Hashable, Hashable]
+NETWORK = {"test accuracy": "test", "member accuracy": "member"}  # metrics that need no attacker
+OUTSIDE = 0.25  # share of units beyond the ends of a line from which on nothing is resolved
 LABELS = {
     "auc": "AUC",
     "accuracy": "accuracy at its own threshold",
@@ -36,26 +38,59 @@ LABELS = {
 
 
 @dataclass(frozen=True)
+class Line:
+    """Points that each unit's line joins in the order of their AUCs: `areas` and `heights`,
+    `(n, points)`.
+    """
+
+    areas: FloatArray
+    heights: FloatArray
+
+    @classmethod
+    def through(cls, areas: FloatArray, heights: FloatArray) -> Line:
+        order = np.argsort(areas, axis=1, kind="stable")
+        return cls(
+            np.take_along_axis(areas, order, axis=1),
+            np.take_along_axis(heights, order, axis=1),
+        )
+
+    def at(self, areas: FloatArray) -> FloatArray:
+        """Height at an AUC of each unit, `(n,)`: linear between points, level beyond the ends."""
+        each = zip(areas, self.areas, self.heights, strict=True)
+        return np.array([np.interp(*unit) for unit in each])
+
+    def outside(self, areas: FloatArray) -> Any:
+        """Which AUCs, `(..., n)`, lie beyond the ends of their unit's line."""
+        return (areas < self.areas[:, 0]) | (areas > self.areas[:, -1])
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """Each way's test accuracy `(n,)`, and what each attacker scored: `scores (T, N)` and `member
-    (T, N)` or `(N,)`.
+    """Each variant's test accuracy `(n,)`, and what each attacker scored: `scores (T, N)` and
+    `member (T, N)` or `(N,)`.
 
-    The units of all ways are the same in the same order (their seeds, members and initialisations),
-    so differences are paired. Units are the targets of one attack; where they are each other's
-    shadows, `design_effects` tell by how much the variance of their mean AUC grows. Or, where a way
-    has a list of attacks, units are these repeated experiments (several victims, several seeds),
-    each with the mean of its targets.
+    The units of all variants are the same in the same order (their seeds, members and
+    initialisations), so differences are paired. Units are the targets of one attack; where they are
+    each other's shadows, `design_effects` has by how much the variance of their mean AUC grows. Or,
+    where a variant has a list of attacks, units are these repeated experiments (several targets,
+    several seeds), each with the mean of its targets.
 
-    `family` declares pairs of ways whose AUC differences belong together: their variances are
+    `family` declares pairs of variants whose AUC differences belong together: their variances are
     moderated (`moderate`, over all pairs and attackers), expected from samples by DeLong's paired
     variance.
+
+    `checkpoints` has the variants that are earlier epochs of a variant, in their order;
+    `members` each variant's accuracy on members `(n,)`. `results` is what `lab.realize` returned.
     """
 
     accuracies: Mapping[Hashable, Sequence[float]]
-    # by way and attacker, as `Attack` stores them
+    # by variant and attacker, as `Attack` stores them
     attacks: Mapping[tuple[Hashable, str], Scored | Sequence[Scored]]
     design_effects: Mapping[tuple[Hashable, str], float] = field(default_factory=dict)
     family: Sequence[Pair] = ()
+    members: Mapping[Hashable, Sequence[float]] = field(default_factory=dict)
+    checkpoints: Mapping[Hashable, Sequence[Hashable]] = field(default_factory=dict)
+    results: Any = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -64,47 +99,119 @@ class Comparison:
         signals: Mapping[Any, Iterable[Any]],
         attacks: Mapping[Any, Any],
         family: Sequence[Pair] = (),
+        checkpoints: Mapping[Hashable, Sequence[Hashable]] | None = None,
     ) -> Comparison:
-        """From what `lab.realize` gave: each way's `Signals`, one a unit, and its `Attack` by
-        attacker.
+        """From what `lab.realize` returned: each variant's `Signals`, one a unit, and its `Attack`
+        by attacker.
 
         Repeated experiments: a list of an `Attack` each, and for each a `Signals` or the list of
         its targets'.
         """
 
-        def read(asked: Any, what: Any) -> Any:
-            return [what(one) for one in asked] if isinstance(asked, list | tuple) else what(asked)
+        def read(step: Any) -> Any:
+            return [results[one] for one in step] if _several(step) else results[step]
 
-        def accuracy(signal: Any) -> float:
-            return float(results[signal]["accuracy_test"])
+        def accuracy(unit: Any, name: str) -> float:
+            each = read(unit)
+            return float(np.mean([one[name] for one in (each if _several(unit) else [each])]))
 
+        units = {variant: list(each) for variant, each in signals.items()}
+        test, members = (
+            {variant: [accuracy(unit, name) for unit in each] for variant, each in units.items()}
+            for name in ("accuracy_test", "accuracy_member")
+        )
         return cls(
-            {
-                way: [float(np.mean(read(unit, accuracy))) for unit in each]
-                for way, each in signals.items()
-            },
-            {key: read(attack, results.__getitem__) for key, attack in attacks.items()},
+            test,
+            {key: read(attack) for key, attack in attacks.items()},
             {key: getattr(attack, "design_effect", 1.0) for key, attack in attacks.items()},
             family,
+            members,
+            checkpoints or {},
+            results,
         )
 
-    def accuracy(self, way: Hashable) -> Estimate:
-        return over(self.accuracies[way])
+    def accuracy(self, variant: Hashable) -> Estimate:
+        """Test accuracy."""
+        return self.estimate(variant, "", "test accuracy")
 
     def leak(
-        self, way: Hashable, attacker: str, fprs: Sequence[float] = HEADLINE_FPRS
+        self, variant: Hashable, attacker: str, fprs: Sequence[float] = HEADLINE_FPRS
     ) -> dict[str, Estimate]:
-        """As `audit`: AUC, accuracies, TPRs. Tables, figures and claims ask for the same ones: made
-        once.
+        """As `audit`: AUC, accuracies, TPRs. Tables, figures and claims read the same ones, which
+        are computed once.
         """
-        asked = way, attacker, tuple(fprs)
-        if asked not in self._leaks:
-            self._leaks[asked] = audit(
-                self.attacks[way, attacker], fprs, self._design_effect(attacker, way)
-            )
-        return dict(self._leaks[asked])
+        key = variant, attacker, tuple(fprs)
+        if key not in self._leaks:
+            scored = self.attacks[variant, attacker]
+            self._leaks[key] = audit(scored, fprs, self._design_effect(attacker, variant))
+        return dict(self._leaks[key])
+
+    def measured(self, variant: Hashable, attacker: str, metric: str = "auc") -> FloatArray:
+        """A metric of each unit, `(n,)`.
+
+        Metrics: "test accuracy" and "member accuracy" of the networks; of the attacker "auc",
+        "tpr@0.01" (at any FPR), and at the attacker's own thresholds "accuracy" and "balanced"
+        (the mean of the accuracies on members and on non-members). ValueError on another metric,
+        and where the attacker names no threshold.
+        """
+        if metric in NETWORK:
+            return np.asarray(self._networks(metric)[variant], np.float64)
+        scored = self._scored(variant, attacker)
+        if metric == "auc":
+            return units(scored, auc)
+        if metric.startswith("tpr@"):
+            return pooled(scored, _fpr(metric))[0]
+        if metric not in ("accuracy", "balanced"):
+            raise ValueError(f"there is no metric '{metric}'")
+        right = own_accuracy(scored)
+        if right is None:
+            raise ValueError(f"{attacker} has no own thresholds")
+        if metric == "accuracy":
+            return right
+        tpr, fpr = own_rates(scored)
+        return (tpr + 1 - fpr) / 2
+
+    def estimate(self, variant: Hashable, attacker: str, metric: str = "auc") -> Estimate:
+        """A metric as figures and tables show it: the mean over units with its 95 % interval.
+
+        Metrics as `measured`, and all of `leak`. KeyError where the attacker has none.
+        """
+        if metric in NETWORK:
+            return mean_ci(self._networks(metric)[variant])
+        if metric == "balanced":
+            return mean_ci(self.measured(variant, attacker, metric), bounds=(0, 1))
+        if not metric.startswith("tpr@"):
+            return self.leak(variant, attacker)[metric]
+        fpr = _fpr(metric)
+        return self.leak(variant, attacker, (fpr,))[f"tpr_at_{100 * fpr:g}%"]
 
     def rows(
+        self,
+        attacker: str,
+        metric: str = "auc",
+        names: Sequence[str] = (),
+        variants: Iterable[Hashable] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Rows for `report.profile`, one a variant: the parts of its key, and the estimate as
+        "value".
+
+        `names` are the columns for a key's parts. By default they are the fields of a named tuple,
+        or else one column "variant". Left out: variants whose keys have another number of parts,
+        and those that the attacker did not attack.
+        """
+        chosen = self.variants if variants is None else list(variants)
+        rows = []
+        for variant in chosen:
+            if metric not in NETWORK and (variant, attacker) not in self.attacks:
+                continue
+            columns = tuple(names) or getattr(variant, "_fields", ("variant",))
+            parts = variant if isinstance(variant, tuple) and len(columns) > 1 else (variant,)
+            if len(parts) == len(columns):
+                value = self.estimate(variant, attacker, metric)
+                rows.append(dict(zip(columns, parts, strict=True)) | {"value": value})
+        return rows
+
+    def table(
         self,
         attackers: Sequence[str] = (),
         numbers: Sequence[str] = (
@@ -115,36 +222,24 @@ class Comparison:
             "tpr_at_1%",
         ),
     ) -> list[dict[str, Any]]:
-        """A table's rows, one a way: its test accuracy, and of each attacker (all by default) the
-        `numbers` of `leak`.
+        """A table's rows, one a variant: its test accuracy, and of each attacker (all by default)
+        the `numbers` of `leak`.
 
         A number that an attacker does not have is left out; a TPR stands under its `tpr_label`.
         """
-        out = []
-        for way in self.accuracies:
-            row = {"way": ", ".join(map(str, way)) if isinstance(way, tuple) else str(way)}
-            out.append(row | {"test accuracy": self.accuracy(way)})
-            for name in attackers or dict.fromkeys(key[1] for key in self.attacks):
-                if (way, name) in self.attacks:
-                    rates = {
-                        number: float(number[7:-1]) / 100
-                        for number in numbers
-                        if number.startswith("tpr_at_")
-                    }
-                    leak = self.leak(way, name, list(rates.values()))
-                    outside = min(
-                        np.sum(~np.asarray(one["member"]), axis=-1).min()
-                        for one in self._found(way, name)
-                    )
-                    said = LABELS | {
-                        number: tpr_label(fpr, outside) for number, fpr in rates.items()
-                    }
-                    out[-1] |= {
-                        f"{name}, {said[number]}": leak[number]
-                        for number in numbers
-                        if number in leak
-                    }
-        return out
+        rates = {name: float(name[7:-1]) / 100 for name in numbers if name.startswith("tpr_at_")}
+        rows = []
+        for variant in self.accuracies:
+            row: dict[str, Any] = {"variant": described(variant)}
+            row["test accuracy"] = self.accuracy(variant)
+            for name in attackers or self.attackers:
+                if (variant, name) in self.attacks:
+                    leak = self.leak(variant, name, list(rates.values()))
+                    labels = self._labels(variant, name, rates)
+                    shown = [number for number in numbers if number in leak]
+                    row |= {f"{name}, {labels[number]}": leak[number] for number in shown}
+            rows.append(row)
+        return rows
 
     def plane(
         self,
@@ -153,94 +248,129 @@ class Comparison:
         number: str = "auc",
         panel: str = "",
     ) -> list[dict[str, Any]]:
-        """Rows for `report.tradeoff`: the ways of each line, in order, with test accuracy and a
+        """Rows for `report.tradeoff`: the variants of each line, in order, with test accuracy and a
         number of `leak`.
         """
         return [
             {
                 "variant": name,
                 "attack": panel or attacker,
-                "accuracy": self.accuracy(way),
-                "auc": leak[number],
+                "accuracy": self.accuracy(variant),
+                "auc": self.estimate(variant, attacker, number),
             }
-            for name, ways in lines.items()
-            for way in ways
-            for leak in [self.leak(way, attacker)]
+            for name, variants in lines.items()
+            for variant in variants
         ]
+
+    def frontier(
+        self,
+        attacker: str,
+        early_stopping: Sequence[Hashable] = (),
+        variants: Iterable[Hashable] | None = None,
+        metric: str = "auc",
+        panel: str = "",
+    ) -> list[dict[str, Any]]:
+        """Rows for `report.tradeoff`: variants, and a line of earlier epochs.
+
+        Tuples with the same first part make a line (a defence's strengths), any other variant is a
+        line of its own. The last line is `early_stopping`: the variants given, or else every
+        network with its `checkpoints`. Variants that the attacker did not attack are left out.
+        """
+        epochs = {"early stopping": list(early_stopping)} if early_stopping else self._epochs()
+        drawn = {variant for line in epochs.values() for variant in line}
+        lines: dict[str, list[Hashable]] = {}
+        for variant in self.variants if variants is None else variants:
+            if variant not in drawn and (variant, attacker) in self.attacks:
+                name = variant[0] if isinstance(variant, tuple) else variant
+                lines.setdefault(str(name), []).append(variant)
+        return self.plane(lines | epochs, attacker, metric, panel)
+
+    def contrast(
+        self,
+        one: Hashable,
+        other: Hashable,
+        attacker: str = "",
+        metric: str = "auc",
+        against: str = "",
+    ) -> Estimate:
+        """Paired difference, `one` minus `other`: the mean over units with its 95 % interval.
+
+        Metrics as `measured`. `against` is the attacker of `other`, by default the same.
+        """
+        if metric in NETWORK:
+            accuracies = self._networks(metric)
+            return paired_difference(accuracies[one], accuracies[other])
+        if against in ("", attacker):
+            if metric == "auc":
+                return self.auc_difference(one, other, attacker)
+            if metric.startswith("tpr@"):
+                return self.auc_difference(one, other, attacker, _fpr(metric))
+        return self.stronger([(one, attacker)], [(other, against or attacker)], metric)
+
+    def contrasts(
+        self,
+        pairs: Mapping[str, Pair],
+        attackers: Sequence[str] = (),
+        metrics: Sequence[str] = ("auc",),
+    ) -> list[dict[str, Any]]:
+        """A table's rows, one a labelled pair of variants: paired differences in test accuracy and
+        in `metrics` of each attacker (all by default) that attacked both.
+        """
+        rows = []
+        for label, pair in pairs.items():
+            row: dict[str, Any] = {"contrast": label}
+            row["test accuracy"] = self.contrast(*pair, metric="test accuracy")
+            for name in attackers or self.attackers:
+                if all((variant, name) in self.attacks for variant in pair):
+                    row |= {
+                        f"{name}, {LABELS.get(metric, metric)}": self.contrast(*pair, name, metric)
+                        for metric in metrics
+                    }
+            rows.append(row)
+        return rows
 
     def more_accurate(self, one: Hashable, other: Hashable) -> Estimate:
         """Test accuracy of `one` minus that of `other`."""
-        return paired_difference(self.accuracies[one], self.accuracies[other])
+        return self.contrast(one, other, metric="test accuracy")
 
-    def more_leaky(
+    def auc_difference(
         self, one: Hashable, other: Hashable, attacker: str, fpr: float | None = None
     ) -> Estimate:
-        """AUC of `one` minus that of `other`; or their TPRs at an FPR, where both have as many
-        non-members.
+        """AUC of `one` minus that of `other`; or their TPRs at an FPR, where both have the same
+        number of non-members.
 
         The interval of a difference of TPRs is never narrower than what the pooled counts allow
         (Newcombe 1998, with Clopper-Pearson's intervals), or two rows of zeros would claim
         certainty.
         """
-        if fpr is None:
-            if (other, one, attacker) in self._moderated:
-                return -self._moderated[other, one, attacker]
-            return self._moderated.get((one, other, attacker)) or self._difference(
-                one, other, attacker
-            )
-        (rates, ends, shown), (others, their_ends, theirs) = (
-            pooled(self._found(w, attacker), fpr) for w in (one, other)
-        )
-        mean, (low, high) = paired_difference(rates, others), np.subtract(ends, rates.mean())
-        other_low, other_high = np.subtract(their_ends, others.mean())
-        least, most = mean.value - np.hypot(low, other_high), mean.value + np.hypot(high, other_low)
-        shown &= mean.resolved and theirs
-        return replace(mean.widened(float(least), float(most)), resolved=shown)
+        if fpr is not None:
+            return self._tpr_difference(one, other, attacker, fpr)
+        if (other, one, attacker) in self._moderated:
+            return -self._moderated[other, one, attacker]
+        moderated = self._moderated.get((one, other, attacker))
+        return moderated or self._difference(one, other, attacker)
 
-    def reached(
-        self, *pairs: Pair, number: Literal["accuracy", "balanced", "auc"] = "accuracy"
-    ) -> FloatArray:
-        """What attackers reach on each unit, `(n,)`: the mean over pairs of a way and an attacker.
-
-        `accuracy` is that at the attacker's own thresholds, `balanced` the mean of those of members
-        and of non-members: ValueError where one names none.
+    def reached(self, *pairs: Pair, number: str = "accuracy") -> FloatArray:
+        """What attackers reach on each unit, `(n,)`: the mean over pairs of a variant and an
+        attacker, of a metric of `measured`.
         """
+        each = [self.measured(variant, str(attacker), number) for variant, attacker in pairs]
+        return np.asarray(np.mean(each, axis=0))
 
-        def read(way: Hashable, attacker: str) -> FloatArray | None:
-            if number == "auc":
-                return self._areas(way, attacker)
-            if number == "accuracy":
-                return own_accuracy(self._found(way, attacker))
-            tpr, fpr = own_rates(self._found(way, attacker))
-            return (tpr + 1 - fpr) / 2
-
-        each = [read(way, str(attacker)) for way, attacker in pairs]
-        if any(one is None for one in each):
-            raise ValueError(
-                f"{' and '.join(dict.fromkeys(str(name) for _, name in pairs))} need own thresholds"
-            )
-        return np.asarray(np.mean(each, axis=0))  # type: ignore[arg-type]
-
-    def more_right(self, one: Pair, other: Pair) -> Estimate:
-        """Attack accuracy of `one`, a way and an attacker, at that attacker's own thresholds, minus
-        that of `other`.
+    def accuracy_difference(self, one: Pair, other: Pair) -> Estimate:
+        """Attack accuracy of `one`, a variant and an attacker, at that attacker's own thresholds,
+        minus that of `other`.
 
         ValueError where one of them names no threshold.
         """
         return self.stronger([one], [other])
 
     def stronger(
-        self,
-        ones: Sequence[Pair],
-        others: Sequence[Pair],
-        number: Literal["accuracy", "auc"] = "accuracy",
+        self, ones: Sequence[Pair], others: Sequence[Pair], number: str = "accuracy"
     ) -> Estimate:
         """What `ones` reach in the mean minus what `others` do, see `reached`."""
-        effect = (
-            max(self._design_effect(str(name), way) for way, name in (*ones, *others))
-            if number == "auc"
-            else 1.0
-        )
+        effects = [self._design_effect(str(name), variant) for variant, name in (*ones, *others)]
+        effect = max(effects) if number == "auc" else 1.0
         first, second = self.reached(*ones, number=number), self.reached(*others, number=number)
         return paired_difference(first, second, design_effect=effect)
 
@@ -254,68 +384,104 @@ class Comparison:
         curve that lies further down and right, over its whole range (the hypervolume of Zitzler &
         Thiele 1999, of one target at a time, counted from accuracy 0 and AUC 1).
         """
-        first, second = (self._dominated(ways, attacker) for ways in (ones, others))
+        first, second = (self._dominated(variants, attacker) for variants in (ones, others))
         return paired_difference(
             first, second, design_effect=self._design_effect(attacker, *ones, *others)
         )
 
-    def beside_line(
+    def early_stopping(
+        self, variant: Hashable | list[Hashable], attacker: str, network: Hashable = None
+    ) -> Estimate:
+        """Test accuracy of a variant minus that of a network's own earlier epochs at matched AUC.
+
+        The one form of this comparison. The epochs are the `checkpoints` of `network` (by default
+        the only network that has some) and its end, see `at_matched_auc`. They have to surround the
+        variant's AUC: else nothing is resolved, and `reason` says so. ValueError without
+        checkpoints, or where several networks have some and none is named.
+        """
+        networks = [network] if network is not None else list(self.checkpoints)
+        if len(networks) != 1 or networks[0] not in self.checkpoints:
+            raise ValueError(f"early stopping needs one network with checkpoints, not {networks}")
+        line = [*self.checkpoints[networks[0]], networks[0]]
+        return self.at_matched_auc(variant, line, attacker)
+
+    def at_matched_auc(
         self,
-        way: Hashable | list[Hashable],
+        variant: Hashable | list[Hashable],
         line: Sequence[Hashable],
         attacker: str,
         other: Hashable | list[Hashable] | None = None,
         heights: Mapping[Hashable, Sequence[float]] | None = None,
     ) -> Estimate:
-        """Test accuracy of `way` minus that of a `line` at equal leak; minus the same of an `other`
-        way, if any.
+        """Test accuracy of `variant` minus that of a `line` at the same AUC; minus the same of an
+        `other` variant, if any.
 
-        The line joins ways that belong together (a network's epochs, a defence's strengths) in the
-        order of their AUC, for each unit its own. At equal leak rather than at equal accuracy,
-        since epochs go on to leak where they have ceased to learn. `heights` compares something
-        else than test accuracy, `(n,)` of each way. A list of ways (all strengths of a defence) is
-        compared by their mean, each at its own leak.
+        The line joins variants that belong together (a network's epochs, a defence's strengths) in
+        the order of their AUC, for each unit its own. At matched AUC rather than at matched
+        accuracy, since later epochs leak more and learn no more. `heights` compares something else
+        than test accuracy, `(n,)` of each variant. A list of variants (all strengths of a defence)
+        is compared by their mean, each at its own AUC.
 
         Beyond its ends the line is level, which is a guess: where more than a quarter of the units
-        of a way (or of a list of ways) lie there, nothing is resolved. ValueError on a line of
-        fewer than two ways.
+        of a variant (or of a list of variants) lie there, nothing is resolved, and `reason` says
+        so. ValueError on a line of fewer than two variants.
         """
         if len(line) < 2:
-            raise ValueError("a line joins two ways or more")
+            raise ValueError("a line joins two variants or more")
         high = self.accuracies if heights is None else heights
-        areas = np.array([self._areas(each, attacker) for each in line]).T
-        order = np.argsort(areas, axis=1, kind="stable")
-        levels = np.take_along_axis(np.array([high[each] for each in line]).T, order, axis=1)
-        areas = np.take_along_axis(areas, order, axis=1)
-        sides = [
-            side if isinstance(side, list) else [side]
-            for side in ((way,) if other is None else (way, other))
-        ]
-        off, beyond = [], []
+        joined = Line.through(
+            np.array([self._areas(each, attacker) for each in line]).T,
+            np.array([high[each] for each in line]).T,
+        )
+        sides = [_listed(variant)] + ([] if other is None else [_listed(other)])
+        gaps, reasons = [], []
         for side in sides:
-            leak = np.array([self._areas(each, attacker) for each in side])
-            met = np.array(
-                [
-                    [np.interp(*unit) for unit in zip(own, areas, levels, strict=True)]
-                    for own in leak
-                ]
-            )
-            off.append((np.array([high[each] for each in side]) - met).mean(axis=0))
-            beyond.append(((leak < areas[:, 0]) | (leak > areas[:, -1])).mean())
+            areas = np.array([self._areas(each, attacker) for each in side])
+            met = np.array([joined.at(each) for each in areas])
+            gaps.append((np.array([high[each] for each in side]) - met).mean(axis=0))
+            if joined.outside(areas).mean() > OUTSIDE:
+                reasons.append(_unmatched(side, attacker, areas, joined))
         effect = self._design_effect(attacker, *(each for side in sides for each in side), *line)
-        difference = off[0] if other is None else off[0] - off[1]
-        return over(difference, design_effect=effect, resolved=bool(max(beyond) <= 0.25))
+        difference = gaps[0] if other is None else gaps[0] - gaps[1]
+        found = mean_ci(difference, design_effect=effect, resolved=not reasons)
+        return replace(found, reason="; ".join(reasons))
 
-    def _found(self, way: Hashable, attacker: str) -> list[Scored]:
-        found = self.attacks[way, attacker]
-        return [found] if isinstance(found, Mapping) else list(found)
+    @property
+    def variants(self) -> list[Hashable]:
+        """All variants, in their order."""
+        return list(dict.fromkeys([*self.accuracies, *(variant for variant, _ in self.attacks)]))
 
-    def _design_effect(self, attacker: str, *ways: Hashable) -> float:
+    @property
+    def attackers(self) -> list[str]:
+        """The names of all attackers, in their order."""
+        return list(dict.fromkeys(name for _, name in self.attacks))
+
+    def _networks(self, metric: str) -> Mapping[Hashable, Sequence[float]]:
+        return self.accuracies if metric == "test accuracy" else self.members
+
+    def _epochs(self) -> dict[str, list[Hashable]]:
+        """The line of each network that has checkpoints."""
+        return {
+            f"{described(network)}, by epoch": [*epochs, network]
+            for network, epochs in self.checkpoints.items()
+        }
+
+    def _labels(self, variant: Hashable, name: str, rates: Mapping[str, float]) -> dict[str, str]:
+        """What a table's columns are called; of a TPR it depends on the number of non-members."""
+        inside = [np.asarray(one["member"]) for one in self._scored(variant, name)]
+        outside = min(int(np.sum(~each, axis=-1).min()) for each in inside)
+        return LABELS | {number: tpr_label(fpr, outside) for number, fpr in rates.items()}
+
+    def _scored(self, variant: Hashable, attacker: str) -> list[Scored]:
+        scored = self.attacks[variant, attacker]
+        return [scored] if isinstance(scored, Mapping) else list(scored)
+
+    def _design_effect(self, attacker: str, *variants: Hashable) -> float:
         """Of a list of attacks 1, as experiments are independent."""
-        return max(self.design_effects.get((way, attacker), 1.0) for way in ways)
+        return max(self.design_effects.get((variant, attacker), 1.0) for variant in variants)
 
-    def _areas(self, way: Hashable, attacker: str) -> FloatArray:
-        return units(self._found(way, attacker), auc)
+    def _areas(self, variant: Hashable, attacker: str) -> FloatArray:
+        return units(self._scored(variant, attacker), auc)
 
     def _difference(self, one: Hashable, other: Hashable, attacker: str) -> Estimate:
         effect = self._design_effect(attacker, one, other)
@@ -323,30 +489,42 @@ class Comparison:
             self._areas(one, attacker), self._areas(other, attacker), design_effect=effect
         )
 
+    def _tpr_difference(
+        self, one: Hashable, other: Hashable, attacker: str, fpr: float
+    ) -> Estimate:
+        (rates, ends, shown), (others, other_ends, other_shown) = (
+            pooled(self._scored(variant, attacker), fpr) for variant in (one, other)
+        )
+        mean = paired_difference(rates, others)
+        low, high = np.subtract(ends, rates.mean())
+        other_low, other_high = np.subtract(other_ends, others.mean())
+        least = mean.value - np.hypot(low, other_high)
+        most = mean.value + np.hypot(high, other_low)
+        resolved = mean.resolved and shown and other_shown
+        return replace(mean.widened(float(least), float(most)), resolved=resolved)
+
     @cached_property
     def _leaks(self) -> dict[tuple[Hashable, str, tuple[float, ...]], dict[str, Estimate]]:
         return {}
 
     @cached_property
     def _moderated(self) -> dict[tuple[Hashable, Hashable, str], Estimate]:
-        attackers = dict.fromkeys(attacker for _, attacker in self.attacks)
         pairs = [
-            (*pair, a)
+            (*pair, name)
             for pair in self.family
-            for a in attackers
-            if all((way, a) in self.attacks for way in pair)
+            for name in self.attackers
+            if all((variant, name) in self.attacks for variant in pair)
         ]
         if not pairs:
             return {}
-        found = moderate(
-            [self._difference(*pair) for pair in pairs], [self._expected(*pair) for pair in pairs]
-        )
-        return dict(zip(pairs, found, strict=True))
+        differences = [self._difference(*pair) for pair in pairs]
+        expected = [self._expected(*pair) for pair in pairs]
+        return dict(zip(pairs, moderate(differences, expected), strict=True))
 
     def _expected(self, one: Hashable, other: Hashable, attacker: str) -> float:
         """The squared error of `_difference` from samples alone."""
         experiments = []
-        for pair in zip(self._found(one, attacker), self._found(other, attacker), strict=True):
+        for pair in zip(self._scored(one, attacker), self._scored(other, attacker), strict=True):
             scores = [np.atleast_2d(each["scores"]) for each in pair]
             inside = [
                 np.broadcast_to(each["member"], rows.shape)
@@ -354,16 +532,45 @@ class Comparison:
             ]
             spread = [delong_difference(*target) for target in zip(*scores, *inside, strict=True)]
             experiments.append(np.mean(spread) / len(spread))
-        return float(np.mean(experiments) / len(experiments)) * self._design_effect(
-            attacker, one, other
-        )
+        error = float(np.mean(experiments) / len(experiments))
+        return error * self._design_effect(attacker, one, other)
 
-    def _dominated(self, ways: Sequence[Hashable], attacker: str) -> FloatArray:
+    def _dominated(self, variants: Sequence[Hashable], attacker: str) -> FloatArray:
         """`(n,)`."""
-        private = 1 - np.array([self._areas(way, attacker) for way in ways])
-        accuracy = np.array([self.accuracies[way] for way in ways], dtype=np.float64)
+        private = 1 - np.array([self._areas(variant, attacker) for variant in variants])
+        accuracy = np.array([self.accuracies[variant] for variant in variants], dtype=np.float64)
         order = np.argsort(-accuracy, axis=0)
         steps = np.take_along_axis(accuracy, order, axis=0)
         heights = np.maximum.accumulate(np.take_along_axis(private, order, axis=0), axis=0)
         widths = steps - np.vstack([steps[1:], np.zeros_like(steps[:1])])
         return np.asarray((widths * heights).sum(axis=0))
+
+
+def described(variant: Hashable) -> str:
+    """A variant's key in words: a named tuple prints itself, another tuple its parts."""
+    plain = isinstance(variant, tuple) and not hasattr(variant, "_fields")
+    return ", ".join(map(str, variant)) if isinstance(variant, tuple) and plain else str(variant)
+
+
+def _listed(item: Any) -> list[Any]:
+    """One or several, as a list: a tuple may be a key."""
+    return item if isinstance(item, list) else [item]
+
+
+def _several(item: Any) -> bool:
+    return isinstance(item, list | tuple)
+
+
+def _fpr(metric: str) -> float:
+    return float(metric.removeprefix("tpr@"))
+
+
+def _unmatched(side: Sequence[Hashable], attacker: str, areas: FloatArray, line: Line) -> str:
+    """Why variants cannot be compared with a line at matched AUC."""
+    ends = f"{line.areas[:, 0].mean():.3f} to {line.areas[:, -1].mean():.3f}"
+    share = line.outside(areas).mean()
+    return (
+        f"the epochs do not surround the AUC of {attacker}, {areas.mean():.3f} for "
+        f"{' and '.join(map(described, side))}: theirs is {ends}, and {share:.0%} of targets lie "
+        "outside"
+    )

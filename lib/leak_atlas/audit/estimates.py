@@ -22,6 +22,7 @@ class Estimate:
     ``df`` its degrees of freedom (infinite: a normal law). ``moderated`` says that the error
     borrows from a family of comparisons, see `moderate`. ``bounds`` is where the quantity lies by
     its nature; ``parts`` are the estimates of which this is the `least`, or the `largest`.
+    ``reason`` says why nothing is resolved, where that needs words.
     """
 
     value: float
@@ -35,6 +36,7 @@ class Estimate:
     bounds: tuple[float, float] = field(default=(-math.inf, math.inf), repr=False, compare=False)
     parts: tuple[Estimate, ...] = field(default=(), repr=False)
     smallest: bool = True  # of them
+    reason: str = field(default="", repr=False, compare=False)
 
     def __format__(self, spec: str) -> str:
         spec = spec or ".3f"
@@ -132,6 +134,7 @@ def least(estimates: Iterable[Estimate]) -> Estimate:
         error=lowest.error if len(every) == 1 else math.nan,
         parts=tuple(every) if len(every) > 1 else (),
         moderated=any(e.moderated for e in every),
+        reason="; ".join(dict.fromkeys(e.reason for e in every if e.reason)),
     )
 
 

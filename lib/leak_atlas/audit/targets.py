@@ -17,7 +17,7 @@ __all__ = [
     "HEADLINE_FPRS",
     "audit",
     "exposed_alike",
-    "over",
+    "mean_ci",
     "own_accuracy",
     "own_rates",
     "paired_difference",
@@ -35,7 +35,7 @@ DEPENDENT, FEWEST = 2.0, 5
 Scored = Mapping[str, Any]
 
 
-def over(
+def mean_ci(
     values: ArrayLike,
     level: float = 0.95,
     bounds: tuple[float, float] = (-np.inf, np.inf),
@@ -69,12 +69,12 @@ def paired_difference(
     a: ArrayLike, b: ArrayLike, level: float = 0.95, design_effect: float = 1.0
 ) -> Estimate:
     """Mean of ``a - b`` over units that were measured under both (same target, same seed); see
-    `over`.
+    `mean_ci`.
     """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"paired values need one shape (n,), got {first.shape} and {second.shape}")
-    return over(first - second, level, design_effect=design_effect)
+    return mean_ci(first - second, level, design_effect=design_effect)
 
 
 def audit(
@@ -99,12 +99,12 @@ def audit(
     """
     each = [found] if isinstance(found, Mapping) else list(found)
     effect = design_effect if len(each) == 1 else 1.0
-    row = {"auc": over(units(each, auc), bounds=(0, 1), design_effect=effect)}
+    row = {"auc": mean_ci(units(each, auc), bounds=(0, 1), design_effect=effect)}
     if (own := own_accuracy(each)) is not None:
-        row["accuracy"], guess = over(own, bounds=(0, 1)), units(each, _majority)
+        row["accuracy"], guess = mean_ci(own, bounds=(0, 1)), units(each, _majority)
         certain = float(guess.mean())
         row["majority"] = Estimate(certain, certain, certain, guess.size)
-    row["best_balanced_accuracy"] = over(
+    row["best_balanced_accuracy"] = mean_ci(
         units(each, balanced_accuracy), bounds=(0, 1), design_effect=effect
     )
     return row | {f"tpr_at_{100 * fpr:g}%": tpr_over(each, fpr) for fpr in fprs}
@@ -113,7 +113,7 @@ def audit(
 def tpr_over(found: Sequence[Scored], fpr: float) -> Estimate:
     """Mean over targets of the `tpr` at an FPR of each target's own; interval as `audit` says."""
     rates, (low, high), resolved = pooled(found, fpr)
-    mean = over(rates, bounds=(0, 1), resolved=resolved)
+    mean = mean_ci(rates, bounds=(0, 1), resolved=resolved)
     return mean.widened(low, high)
 
 

@@ -117,7 +117,8 @@ def gaps(signals: Sequence[Arrays], classes: int) -> list[Estimate]:
         found.append(divergence.gap_by_class(confidence, member, label, classes))
     known = [column[~np.isnan(column)] for column in np.transpose(found)]
     return [
-        audit.over(column) if len(column) else Estimate(np.nan, np.nan, np.nan) for column in known
+        audit.mean_ci(column) if len(column) else Estimate(np.nan, np.nan, np.nan)
+        for column in known
     ]
 
 
@@ -135,7 +136,7 @@ def shares(gone: Sequence[Arrays]) -> pd.DataFrame:
             ("whole filters", "filters_gone", "filters"),
         ):
             if size := first[whole][at]:
-                value = audit.over([each[part][at] / size for each in gone], bounds=(0, 1))
+                value = audit.mean_ci([each[part][at] / size for each in gone], bounds=(0, 1))
                 made.append(
                     {
                         "tensor": name.removesuffix(".weight"),

@@ -241,7 +241,7 @@ def by_rank(scored: Mapping[str, NDArray], members: Sequence[pd.DataFrame]) -> l
         own = pd.Series(values[np.searchsorted(index, frame["index"])])
         made.append(own.groupby(frame["rank"].to_numpy()).mean())
     table = pd.concat(made, axis=1, join="inner").sort_index()
-    return [audit.over(row, bounds=(0, 1)) for row in table.to_numpy()]
+    return [audit.mean_ci(row, bounds=(0, 1)) for row in table.to_numpy()]
 
 
 def by_visits(
@@ -276,7 +276,7 @@ def by_part(ranking: Arrays, attacks: Mapping[str, Arrays]) -> list[dict[str, An
             "scores": " to ".join(f"{end + 0:.3f}".replace("-", "−") for end in scores),
         }
         row |= {
-            f"AUC, {name.partition(',')[0]}": audit.over(each, bounds=(0, 1))
+            f"AUC, {name.partition(',')[0]}": audit.mean_ci(each, bounds=(0, 1))
             for name, each in areas.items()
         }
         if len(areas) == 2:
@@ -295,7 +295,7 @@ def of_sample(scored: Arrays, at: int) -> dict[str, Estimate | None]:
     member = np.broadcast_to(scored["member"], shown.shape)
     sides = {"trained on it": here & member, "did not": here & ~member}
     return {
-        name: audit.over(shown[own], bounds=(0, 1)) if own.any() else None
+        name: audit.mean_ci(shown[own], bounds=(0, 1)) if own.any() else None
         for name, own in sides.items()
     }
 

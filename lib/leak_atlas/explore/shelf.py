@@ -61,7 +61,7 @@ class Shelf:
         """What came of the models with these `signals`; None where that is not there."""
         key = tuple(step.key for step in (*signals, attack))
         if key not in self._outcomes and (found := self.results([*signals, attack])):
-            accuracy = audit.over(
+            accuracy = audit.mean_ci(
                 [float(each["accuracy_test"]) for each in found[:-1]], bounds=(0, 1)
             )
             self._outcomes[key] = audit.audit(found[-1], LOW, attack.design_effect) | {

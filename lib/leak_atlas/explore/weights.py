@@ -55,7 +55,7 @@ def trend(study: Rewinding, rate: float, rates: Iterable[float] = rewinding.GRID
             raise BadInput(f"{name} is not stored: hand the study's steps to lab.realize first")
         for r in sorted({*rates, rate}):
             for own in zip(*(one.shares(r, by_kind=True) for one in models if one), strict=True):
-                mean = audit.over([each.share for each in own], bounds=(0, 1))
+                mean = audit.mean_ci([each.share for each in own], bounds=(0, 1))
                 made.append({"layer type": own[0].of, "score": name, "r": r, "value": mean})
     here = sorted((row for row in made if row["r"] == rate), key=lambda row: row["value"].value)
     deepest = {row["score"]: row["layer type"] for row in here}

@@ -1,5 +1,5 @@
 """Recipes -> results: plan, run, read. `realize` is the only place where heavy work
-happens.
+happens; `compare` declares what a comparison of variants needs, and calls it.
 
 When everything is stored, nothing here imports torch.
 """
@@ -202,12 +202,16 @@ def _kept(todo: Plan | None) -> str:
     return f"stopped; {sum(done):.0f} of {todo.seconds:.0f} s kept; run again to go on"
 
 
+from leak_atlas.lab.variants import Checkpoint, compare  # noqa: E402  (it calls `realize`)
+
 __all__ = [
+    "Checkpoint",
     "Failed",
     "Planned",
     "Result",
     "Results",
     "Stopped",
+    "compare",
     "misspelt",
     "planning",
     "realize",

@@ -113,7 +113,7 @@ def _estimate(
     unit cause, ``variances (m,)``. So the interval is never narrower than the mean of m such units
     can be.
     """
-    over_units = audit.over(units, level, bounds)
+    over_units = audit.mean_ci(units, level, bounds)
     error = float(np.sqrt(np.mean(variances) / len(units)))
     reach = float(special.ndtri((1 + level) / 2)) * error
     if over_units.n > 1:
@@ -325,7 +325,7 @@ def cka(result: Arrays, seen: bool = True) -> list[Estimate]:
     pseudo = blocks * values - (blocks - 1) * _cka_ratio(total - terms)  # (P, blocks)
     estimates = []
     for value, pseudo_values in zip(values[:, 0].tolist(), pseudo, strict=True):
-        spread = audit.over(pseudo_values)
+        spread = audit.mean_ci(pseudo_values)
         reach = (spread.high - spread.low) / 2
         high = min(1.0, value + reach)
         estimates.append(replace(spread, value=value, low=value - reach, high=high))

@@ -124,7 +124,7 @@ def accuracy_rows(target: Arrays, shadows: Sequence[Arrays]) -> list[dict[str, A
     for name, role in present.items():
         own[name] = side_accuracy(target, role).value
         if shadows:
-            mean[name] = audit.over([side_accuracy(each, role).value for each in shadows])
+            mean[name] = audit.mean_ci([side_accuracy(each, role).value for each in shadows])
     return [own, mean] if shadows else [own]
 
 

@@ -20,4 +20,5 @@ from leak_atlas.recipe.objectives import *
 from leak_atlas.recipe.populations import *
 from leak_atlas.recipe.readings import *
 from leak_atlas.recipe.steps import *
+from leak_atlas.recipe.studies import *
 from leak_atlas.recipe.subjects import *

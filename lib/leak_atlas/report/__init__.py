@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from leak_atlas.report.contents import *
+from leak_atlas.report.early_stopping import *
 from leak_atlas.report.ledger import *
 from leak_atlas.report.lineage import *
 from leak_atlas.report.render import *

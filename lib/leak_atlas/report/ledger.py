@@ -268,13 +268,15 @@ def judge(
     """Every claim with its verdict. Each claim needs its estimate, and what its regime names.
 
     `notes` say why we think a claim does not hold, and are left out where it does, as it may in
-    another profile. `checks` tell by claim, in words, what its treatment must have done (see
-    `verdict`): where one fails the claim is inert. `regime` has what the networks learnt; below
+    another profile; an estimate's own `reason` is its note where none is given. `checks` tell by
+    claim, in words, what its treatment must have done (see `verdict`): where one fails the claim is
+    inert. `regime` has what the networks learnt; below
     what the claims declare, verdicts are outside the regime.
     """
-    notes, checks, regime = notes or {}, checks or {}, regime or {}
+    reasons = {name: one.reason for name, one in estimates.items() if one.reason}
+    notes, checks, regime = reasons | dict(notes or {}), checks or {}, regime or {}
     names = tuple(claim.name for claim in claims)
-    given = {
+    given: dict[str, Mapping[str, Any]] = {
         "claim": estimates,
         "claim to note on": notes,
         "claim to check": checks,

@@ -1,0 +1,83 @@
+"""Variants of the same networks under several attackers: declared, realized once and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from leak_atlas import BadInput, lab, nearest
+from leak_atlas.audit import Comparison, described
+from leak_atlas.recipe import Attack, Attacker, Population
+
+__all__ = ["Checkpoint", "compare"]
+
+Epochs = Sequence[int] | Mapping[int, Population]
+
+
+class Checkpoint(NamedTuple):
+    """The key of a variant that is an earlier epoch of another one: early stopping."""
+
+    variant: Hashable
+    epoch: int
+
+    def __str__(self) -> str:
+        return f"{described(self.variant)}, epoch {self.epoch}"
+
+
+def compare(
+    variants: Mapping[Hashable, Population],
+    attackers: Mapping[str, Attacker],
+    targets: int | None = None,
+    *,
+    only: Mapping[str, Collection[Hashable]] | None = None,
+    shadows: Mapping[Hashable, Population] | None = None,
+    checkpoints: Mapping[Hashable, Epochs] | None = None,
+    also: Any = (),
+    family: Sequence[tuple[Hashable, Hashable]] = (),
+    workers: int | None = None,
+) -> Comparison:
+    """Trains what is missing, attacks it, and compares: the one call of `realize` of a page.
+
+    `variants` have a population each; its key is a text, or a tuple that says what varies. The
+    first `targets` networks of a variant are attacked and the others are their shadow models.
+    Without a number every network is a target, attacked by all others.
+
+    - `only`: the variants that an attacker attacks, by its name; default: all
+    - `shadows`: the networks that attack a variant's targets instead of its own others
+    - `checkpoints`: epochs at which a variant is compared too, as early stopping, with their
+      populations where these differ from `population.at(epoch)`; each becomes a `Checkpoint`
+    - `also`: further recipes, realized in the same call: read `comparison.results[recipe]`
+    - `family`: pairs of variants whose differences share their variances, see `Comparison`
+    - `workers`: as `realize`
+
+    Raises BadInput on a name in `only`, `shadows` or `checkpoints` that nothing has, and what
+    `realize` raises.
+    """
+    networks, epochs = dict(variants), dict[Hashable, list[Hashable]]()
+    for variant, each in (checkpoints or {}).items():
+        population = networks[_known(variant, variants, "variant to stop early")]
+        stopped = each if isinstance(each, Mapping) else {e: population.at(e) for e in each}
+        epochs[variant] = [Checkpoint(variant, epoch) for epoch in sorted(stopped)]
+        networks |= dict(zip(epochs[variant], (stopped[e] for e in sorted(stopped)), strict=True))
+    for name, chosen in (only or {}).items():
+        _known(name, attackers, "attacker")
+        for variant in chosen:
+            _known(variant, networks, f"variant that {name} attacks")
+    for variant in shadows or {}:
+        _known(variant, networks, "variant to be attacked")
+    attacks: dict[tuple[Hashable, str], Attack] = {}
+    for variant, population in networks.items():
+        for name, attacker in attackers.items():
+            if name not in (only or {}) or variant in (only or {})[name]:
+                others = (shadows or {}).get(variant)
+                attacks[variant, name] = population.attack(attacker, targets, others)
+    signals = {variant: each.signals()[:targets] for variant, each in networks.items()}
+    results = lab.realize(attacks, signals, also, workers=workers)
+    return Comparison.of(results, signals, attacks, family, epochs)
+
+
+def _known(name: Any, known: Collection[Any], what: str) -> Any:
+    """The same name; BadInput where nothing has it."""
+    if name not in known:
+        raise BadInput(f"there is no {what} '{name}'{nearest(str(name), list(map(str, known)))}")
+    return name

@@ -1,0 +1,113 @@
+"""`lab.compare` declares what a page wrote by hand, realizes it once and compares it."""
+
+import numpy as np
+import pytest
+
+from leak_atlas import BadInput, audit, lab
+from leak_atlas.lab import Checkpoint
+from leak_atlas.lab.plans import steps_of
+from leak_atlas.recipe import (
+    Attacker,
+    Data,
+    LiRA,
+    Model,
+    Population,
+    RandomHalves,
+    RelaxLoss,
+    Schedule,
+    Setup,
+    Sparsity,
+    Threshold,
+)
+
+ATTACKERS: dict[str, Attacker] = {"LiRA": LiRA(), "Conf": Threshold()}
+
+
+def variants() -> dict:
+    design, schedule = RandomHalves(80, test=40), Schedule(2, 32)
+    setup = Setup(Data(pixels=8), design, Model("resnet10", width=2), schedule, 6)
+    return {"dense": setup.trained(), ("RelaxLoss", 0.5): setup.trained(RelaxLoss(0.5))}
+
+
+def asked(*args, **given) -> set[str]:
+    """The keys that `compare` asks for."""
+    with lab.planning(), pytest.raises(lab.Planned) as planned:
+        lab.compare(*args, **given)
+    return {step.key for step in planned.value.steps}
+
+
+def keys(*recipes) -> set[str]:
+    return {step.key for step in steps_of(recipes)}
+
+
+def test_it_asks_for_signals_of_targets_and_each_attack() -> None:
+    both = variants()
+    attacks = [each.attack(one, 4) for each in both.values() for one in ATTACKERS.values()]
+    signals = [each.signals()[:4] for each in both.values()]
+    assert asked(both, ATTACKERS, 4) == keys(attacks, signals)
+    every = [each.attack(one) for each in both.values() for one in ATTACKERS.values()]
+    assert asked(both, ATTACKERS) == keys(every, [each.signals() for each in both.values()])
+
+
+def test_an_attacker_may_attack_some_variants_only() -> None:
+    both = variants()
+    attacks = [
+        both["dense"].attack(LiRA(), 4),
+        *(each.attack(Threshold(), 4) for each in both.values()),
+    ]
+    signals = [each.signals()[:4] for each in both.values()]
+    assert asked(both, ATTACKERS, 4, only={"LiRA": ["dense"]}) == keys(attacks, signals)
+
+
+def test_shadows_may_be_those_of_another_variant() -> None:
+    both, defended = variants(), ("RelaxLoss", 0.5)
+    plain = Population(both["dense"].states[4:])
+    attacks = [both["dense"].attack(Threshold(), 4), both[defended].attack(Threshold(), 4, plain)]
+    found = asked(both, {"Conf": Threshold()}, 4, shadows={defended: plain})
+    assert found == keys(attacks, [each.signals()[:4] for each in both.values()])
+
+
+def test_further_recipes_come_in_the_same_call() -> None:
+    both = variants()
+    further = Sparsity(both["dense"][0])
+    assert asked(both, ATTACKERS, 4, also=[further]) - asked(both, ATTACKERS, 4) == {further.key}
+
+
+def test_checkpoints_are_variants_of_earlier_epochs() -> None:
+    both = variants()
+    early = both["dense"].at(1)
+    whole = asked(both, ATTACKERS, 4, checkpoints={"dense": [1]})
+    attacks = [early.attack(one, 4) for one in ATTACKERS.values()]
+    assert whole == asked(both, ATTACKERS, 4) | keys(early.signals()[:4], attacks)
+    assert asked(both, ATTACKERS, 4, checkpoints={"dense": {1: early}}) == whole
+    assert str(Checkpoint("dense", 1)) == "dense, epoch 1"
+    assert str(Checkpoint(("CE", "0"), 1)) == "CE, 0, epoch 1"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"only": {"LiRAs": ["dense"]}}, "no attacker 'LiRAs'; did you mean 'LiRA'"),
+        ({"only": {"LiRA": ["dens"]}}, "did you mean 'dense'"),
+        ({"shadows": {"dens": None}}, "did you mean 'dense'"),
+        ({"checkpoints": {"dens": [1]}}, "did you mean 'dense'"),
+    ],
+)
+def test_a_misspelt_name_is_refused(given: dict, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        lab.compare(variants(), ATTACKERS, 4, **given)
+
+
+def test_it_compares_what_it_has_trained() -> None:
+    both = variants()
+    further = Sparsity(both["dense"][0])
+    found = lab.compare(both, ATTACKERS, 4, checkpoints={"dense": [1]}, also=further, workers=1)
+    by_hand = found.results[both["dense"].attack(LiRA(), 4)]
+    assert found.variants == [*both, Checkpoint("dense", 1)]
+    assert found.checkpoints == {"dense": [Checkpoint("dense", 1)]}
+    areas = audit.auc(by_hand["scores"], by_hand["member"])
+    assert found.measured("dense", "LiRA") == pytest.approx(areas)
+    own = [found.results[one] for one in both["dense"].signals()[:4]]
+    np.testing.assert_allclose(found.members["dense"], [one["accuracy_member"] for one in own])
+    assert "gone" in found.results[further]
+    assert found.early_stopping(("RelaxLoss", 0.5), "LiRA").n == 4

@@ -1,0 +1,50 @@
+"""One form of the claim on early stopping, and its verdicts at the margin and out of reach."""
+
+import numpy as np
+import pytest
+
+from leak_atlas import BadInput, report
+from leak_atlas.audit import Comparison, Estimate, mean_ci
+from tests.audit.test_comparison import separated
+
+CLAIM = report.early_stopping_claim("stopping", "pruned networks", attack="RMIA")
+
+
+def judged(estimate: Estimate, **given) -> dict:
+    return next(iter(report.judge(report.claims(CLAIM), stopping=estimate, **given)))
+
+
+def test_it_claims_superiority_by_a_margin_of_a_hundredth() -> None:
+    assert (CLAIM.name, CLAIM.above, CLAIM.margin, CLAIM.paper) == ("stopping", 0.0, 0.01, "ours")
+    assert CLAIM.text == (
+        "At matched AUC of RMIA, pruned networks are more accurate than early stopping"
+    )
+    assert report.early_stopping_claim("a", "b").text.startswith("At matched AUC of LiRA, b are")
+    with pytest.raises(BadInput, match="margin above 0"):
+        report.early_stopping_claim("a", "b", margin=0.0)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.002, 0.06, "holds"),
+        (-0.06, -0.002, "fails"),
+        (-0.004, 0.014, "undecided"),
+        (-0.02, 0.02, "below resolution"),
+    ],
+)
+def test_a_verdict_follows_the_interval(low: float, high: float, verdict: str) -> None:
+    assert judged(Estimate((low + high) / 2, low, high, 10))["verdict"] == verdict
+
+
+def test_out_of_reach_it_is_undecided_with_the_reason_on_the_page() -> None:
+    accuracies = {"epoch": [0.5], "dense": [0.7], "defended": [0.9]}
+    areas = {"epoch": 0.6, "dense": 0.8, "defended": 0.52}
+    attacks = {(name, "RMIA"): separated(area) for name, area in areas.items()}
+    plane = Comparison(accuracies, attacks, checkpoints={"dense": ["epoch"]})
+    row = judged(plane.early_stopping("defended", "RMIA"))
+    assert row["verdict"] == "below resolution"
+    assert "do not surround the AUC of RMIA, 0.520 for defended" in row["note"]
+    own = judged(plane.early_stopping("defended", "RMIA"), notes={"stopping": "see below"})
+    assert own["note"] == "see below"
+    assert judged(mean_ci(np.linspace(0, 0.01, 9)))["note"] == "", "matched: nothing to say"

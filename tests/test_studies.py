@@ -1,0 +1,75 @@
+"""A study's populations are those that pages declared by hand: the same keys."""
+
+from dataclasses import replace
+
+import pytest
+
+from leak_atlas.recipe import (
+    PPB,
+    Data,
+    Model,
+    Population,
+    PruningStudy,
+    RandomHalves,
+    RelaxLoss,
+    RewindStudy,
+    Schedule,
+    Setup,
+    Sparsity,
+    VictimAttacker,
+    Vulnerability,
+)
+
+DATA, MODEL = Data(pixels=8), Model("resnet10", width=4)
+
+
+def keys(population: Population) -> list[str]:
+    return [state.key for state in population]
+
+
+def pruning(schedule: Schedule) -> PruningStudy:
+    return PruningStudy(DATA, MODEL, schedule, 3, pool=80, dev=8, targets=2, shadows=3, seed=5)
+
+
+@pytest.mark.parametrize("patience", [None, 4])
+def test_a_pruning_study_by_hand(patience: int | None) -> None:
+    schedule = Schedule(6, 16, "adam", 0.002, decay="constant", patience=patience)
+    study, after = pruning(schedule), replace(schedule, epochs=3)
+    design = VictimAttacker(80, seed=5, dev=8, victims=2)
+    dense = Setup(DATA, design, MODEL, schedule, 5, 5).trained()
+    assert keys(study.dense) == keys(dense)
+    assert keys(study.tuned()) == keys(dense.train(after))
+    by_hand = dense.pruned("slimming", 0.6).train(after, PPB(4.0))
+    assert keys(study.pruned("slimming", 0.6, PPB(4.0))) == keys(by_hand)
+    gone = [Sparsity(state).key for state in by_hand.states[:2]]
+    assert [step.key for step in study.removed(by_hand)] == gone
+    small = Setup(DATA, design, replace(MODEL, width=2), replace(schedule, epochs=9), 5, 5)
+    assert keys(study.smaller(2)) == keys(small.trained())
+
+
+@pytest.mark.parametrize(("decay", "ends"), [("constant", (4, 4)), ("cosine", (2, 4))])
+def test_each_stop_ends_its_own_decay(decay: str, ends: tuple[int, int]) -> None:
+    study = pruning(Schedule(6, 16, "adam", 0.002, decay=decay, patience=2))
+    free = replace(study.schedule, patience=None)
+    for (epoch, stopped), end in zip(study.stopped([2, 4]).items(), ends, strict=True):
+        whole = study.setup.trained(schedule=replace(free, epochs=end))
+        assert keys(stopped) == keys(whole.at(epoch))
+
+
+def test_a_rewind_study_by_hand() -> None:
+    schedule, score = (
+        Schedule(4, 16, "adam", lr=0.005),
+        Vulnerability(weight=0.5, steps=3, batch=16),
+    )
+    sizes = {"pool": 80, "test": 20, "dev": 10, "reference": 12, "seed": 3}
+    study = RewindStudy(DATA, MODEL, schedule, 2, score, models=4, **sizes)
+    design = RandomHalves(80, test=20, seed=3, dev=10, reference=12)
+    setup = Setup(DATA, design, MODEL, schedule, 4, 3)
+    ordinary, short = setup.trained(), Schedule(2, 16, "adam", lr=0.005)
+    by = ordinary.score(score)
+    held = ordinary.rewind_weights(by, 0.1).hold_weights(by, 0.1)
+    assert keys(study.ordinary) == keys(ordinary)
+    assert keys(study.rewound(0.1)) == keys(held)
+    assert keys(study.inside(0.1, RelaxLoss(0.3))) == keys(held.train(short, RelaxLoss(0.3)))
+    assert keys(study.tuned(RelaxLoss(0.3))) == keys(ordinary.train(short, RelaxLoss(0.3)))
+    assert keys(study.defended(RelaxLoss(0.3))) == keys(setup.trained(RelaxLoss(0.3)))
