@@ -10,7 +10,8 @@
 # # Does my model leak who is in its training data?
 #
 # Can an attack that reads logits identify the samples on which my model, the target, was trained?
-# The first output answers; the last section says what to bring.
+# The first output answers; the last section says what to bring. Nothing is to be copied: set `file`
+# below, or run `.venv/bin/python -m leak_atlas.audit mine.npz`.
 
 # %% tags=["parameters"]
 file = ""  # your .npz, as seen from this folder; "": an example is trained here
@@ -72,11 +73,9 @@ print(f"All members that {strongest} finds at {at}, by index:\n{result.listed(fo
 
 # %% [markdown]
 # ## What to bring
-# An `.npz` with the arrays below: set `file` in the second cell, or run
-# `.venv/bin/python -m leak_atlas.audit mine.npz`. N samples, C classes, M shadow models, Z samples
-# of a population that no model trained on. Needed are `target`, `labels` and `member`. A shadow
-# model is trained as the target was, on a random part of these samples, drawn without regard
-# to `member`.
+# An `.npz` with the arrays below. N samples, C classes, M shadow models, Z samples of a population
+# that no model trained on. Needed are `target`, `labels` and `member`. A shadow model is trained as
+# the target was, on a random part of these samples, drawn without regard to `member`.
 # (N, A, C) stands for A queries of each sample, the plain one first; LiRA and RMIA use all.
 #
 # Beside this page lie a CSV with all scores (a column an attack, larger = more likely member;

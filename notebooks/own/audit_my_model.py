@@ -11,7 +11,9 @@
 #
 # Shadow models are trained here as the model was trained. Every attack that reads logits compares
 # the model with them. Then the page looks into the model's modules and weights. Without changes it
-# shows an example. The last section says how to audit your own model.
+# shows an example. To audit your own model, start from a copy of this notebook:
+# `cp notebooks/own/audit_my_model.py notebooks/own/my_copy.py`; the last section says what to
+# replace in it.
 
 # %% tags=["parameters"]
 weights = ""  # your .safetensors, as seen from where this runs; "": the example
@@ -42,7 +44,7 @@ from dataclasses import replace
 
 from leak_atlas import audit, lab, recipe, report
 from leak_atlas.own import accuracy, findings, logits, page, vision
-from leak_atlas.own.sizes import audit_sizes
+from leak_atlas.own.sizes import fitted_sizes
 from leak_atlas.own.weights import bring_or_example
 
 vision.explain_torchvision()
@@ -75,7 +77,7 @@ def build_my_net(model: MyNet, channels, classes, size):
 
 
 # %%
-sizes = audit_sizes(data, pixels, pool, test, population)
+sizes = fitted_sizes(data, pixels, pool, test, population)
 split = recipe.GivenSplit(sizes.pool, sizes.test, seed, population=sizes.population)
 halves = recipe.Halves(sizes.pool, sizes.test, seed)
 augment = recipe.Augment(crop, flip) if crop or flip else None
@@ -98,11 +100,10 @@ results = lab.realize(signals, distances, membership, scores, recipe.self_audit(
 # %%
 own, *shadows = [results[step] for step in signals]
 arrays = logits.brought(own, shadows)
-found = findings.attack(arrays)
+found = findings.attack(arrays, training=training)
 place = found.save(logits.place(name), found_at)
-warnings = accuracy.unlike_shadows(own, shadows, training)
 notes = [accuracy.known_or_asked(own, known_accuracy), sizes.sentence, *sizes.notes]
-page.answer(found.said(found_at), warnings, notes)
+page.answer(found.said(found_at), notes)
 
 # %% [markdown]
 # ## Are the shadow models like mine?
@@ -172,11 +173,10 @@ report.provenance(results, weights=source, scores=place.name)
 # 1. **Data.** `.venv/bin/python -m leak_atlas.data add my-set PATH` takes a folder of images, an
 #    .npz or a .csv. Then `data = "my-set"`. Its train part must be what the model was trained on,
 #    and its test part what the model never saw. Without a test part of yours a fifth of all
-#    samples becomes
-#    it. If the model was trained on all samples, the audit is then wrong.
-# 2. **Module.** Copy this notebook under another name in its folder, and replace `Net` and `MyNet`
-#    there. `reads` names the kinds of its data, `stages` modules as `named_modules()` does. If the
-#    cell becomes a file beside the notebook, from which you import `MyNet`, all cores are used.
+#    samples becomes it. If the model was trained on all samples, the audit is then wrong.
+# 2. **Module.** Replace `Net` and `MyNet` in your copy of this notebook. `reads` names the kinds of
+#    its data, `stages` modules as `named_modules()` does. If the cell becomes a file beside the
+#    notebook, from which you import `MyNet`, all cores are used.
 # 3. **Weights.** Where the model is: `torch.save(net.state_dict(), "mine.pt")`. Here:
 #    `.venv/bin/python -m leak_atlas.own mine.pt`. Then `weights = "mine.safetensors"`.
 # 4. **Parameters.** Write those of your training, and the test accuracy that you know.

@@ -9,9 +9,10 @@
 # %% [markdown]
 # # Does my defence hide members, and does my attack find them?
 #
-# Write your defence and your attack in the two cells below, and run the page. Only what you change
-# is trained again. The example defence ignores a sample while its loss is below a floor. A defence
-# is compared with ordinary training, early stopping and RelaxLoss; an attack with RMIA.
+# Start from a copy: `cp notebooks/own/my_defence.py notebooks/own/my_copy.py`. Write your defence
+# and your attack in the two cells below, and run the page. Only what you change is trained again.
+# The example defence ignores a sample while its loss is below a floor. A defence is compared with
+# ordinary training, early stopping and RelaxLoss; an attack with RMIA.
 #
 # **My data.** `.venv/bin/python -m leak_atlas.data add mine PATH` adds a data set, where PATH is
 # - `table.csv`: numbers or bits, a sample a line, with the classes in a column `label`;
@@ -94,6 +95,7 @@ def margins(arrays: dict[str, np.ndarray], samples: np.ndarray) -> np.ndarray:
 
 # %%
 from leak_atlas import audit, lab, recipe, report
+from leak_atlas.own.sizes import fitted_sizes
 from leak_atlas.recipe import registry
 
 claims = report.claims(
@@ -116,7 +118,7 @@ claims
 # %%
 dataset, side = (data, pixels) if data else ("fashion-mnist-small", pixels or 16)
 facts = registry.find(dataset)
-sizes = registry.fitted_sizes(dataset, pixels=side, pool=pool, test=test)
+sizes = fitted_sizes(dataset, side, pool, test, population=0)
 small_networks = {"images": ("resnet10", 8), "text": ("transformer", 16)}
 usual_model, usual_width = small_networks.get(facts.kind, ("fc", 256))
 network = recipe.Model(model or usual_model, width or usual_width)

@@ -626,30 +626,6 @@ def test_a_picture_that_would_fill_the_memory_when_resized(tmp_path: Path, folde
 # ---------------------------------------------------------------- a page on any set
 
 
-def test_sizes_fit_a_set(tmp_path: Path) -> None:
-    own.add(
-        "odd", npz(tmp_path / "a.npz", x_train=X[:13], y_train=Y[:13], x_test=X[13:], y_test=Y[13:])
-    )
-    own.add("rows", npz(tmp_path / "b.npz", x=BITS, y=Y))
-    fitted = registry.fitted_sizes("odd", pixels=4, pool=10, test=5)
-    assert (fitted.pixels, fitted.pool, fitted.test) == (4, 10, 5)
-    assert len(fitted.notes) == 1 and "from 6 x 6 to 4 x 4 pixels" in fitted.notes[0]
-    assert registry.fitted_sizes("odd") == registry.Sizes(None, 12, 7, ())
-    fitted = registry.fitted_sizes("odd", pixels=16, pool=600, test=600)
-    assert (fitted.pixels, fitted.pool, fitted.test) == (None, 12, 7)
-    assert [word for note in fitted.notes for word in re.findall("16|600|13|12|7", note)] == [
-        "16",
-        "12",
-        "600",
-        "13",
-        "7",
-        "600",
-    ]
-    assert len(registry.fitted_sizes("rows", pixels=16).notes) == 1
-    with pytest.raises(BadInput, match="there is no data set"):
-        registry.fitted_sizes("none")
-
-
 def printed_on(notebook: Path) -> str:
     cells = json.loads(notebook.read_text())["cells"]
     printed = [str(output.get("text")) for cell in cells for output in cell.get("outputs", ())]
@@ -692,15 +668,9 @@ def test_my_defence_takes_any_set_by_its_name(
     assert main(["add", "mine", str(path)]) == 0
     assert batch.main(["--profile", "smoke", "--only", "own/my_defence", "-p", "data=mine"]) == 0
     page = printed_on(own_outputs / "runs/smoke+data=mine/own/my_defence.ipynb")
-    assert (
-        words in page
-        and "The pool has 48 samples, not 120" in page
-        and "Test samples are 12, not 600" in page
-    )
+    assert words in page and "pool: 48, not 120" in page and "test: 12, not 600" in page
     assert "pool of 120" not in page and "at 8 x 8 pixels" not in page
-    assert (
-        "Images keep their 6 x 6 pixels" if name == "small" else "Nothing is resized to 8 pixels"
-    ) in page
+    assert ("pixels: 6, not 8" if name == "small" else "pixels: left out") in page
 
 
 def test_my_defence_reads_as_the_project_writes() -> None:

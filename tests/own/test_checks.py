@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from leak_atlas import own
-from leak_atlas.own import checks, findings, logits
+from leak_atlas.data.designs import Role
+from leak_atlas.own import accuracy, findings, logits
+from leak_atlas.recipe import Schedule
 from tests.own.test_logits import simulated
 
 Arrays = dict[str, Any]
@@ -77,9 +79,7 @@ def test_what_is_swapped_is_named_and_gives_no_verdict(
     assert result.summary()["verdict"] is None and result.summary()["warnings"] == list(
         result.warnings
     )
-    assert not any("train these as the target" in note for note in result.notes), (
-        "the swap explains it"
-    )
+    assert not any("unlike your model" in note for note in result.notes), "the swap explains it"
     right = own.audit(arrays)
     assert not right.warnings and right.verdict().startswith("The target leaks: ")
 
@@ -153,7 +153,7 @@ def test_accuracies_are_those_of_each_models_own_members_and_stand_on_the_page()
     arrays = simulated(1.5, models=3)
     arrays["in_shadow"][2] = False
     result = own.audit(arrays)
-    found = checks.accuracies(result.arrays)
+    found = accuracy.accuracies(result.arrays)
     right = arrays["target"].argmax(1) == arrays["labels"]
     assert found["target"] == (right[arrays["member"]].mean(), right[~arrays["member"]].mean())
     others = arrays["shadows"].argmax(2) == arrays["labels"]
@@ -167,13 +167,50 @@ def test_accuracies_are_those_of_each_models_own_members_and_stand_on_the_page()
     assert outside.summary()["accuracy"]["shadow models"]["members"] is None
 
 
-def test_shadow_models_that_fit_less_than_the_target_are_noted() -> None:
+def signals_of(members_right: int, outside_right: int) -> dict[str, np.ndarray]:
+    """What `Signals` says of a model of 100 members and 100 non-members: so many are right."""
+    right = np.concatenate([np.arange(100) < members_right, np.arange(100) < outside_right])
+    return {
+        "role": np.repeat([Role.MEMBER, Role.NONMEMBER], 100),
+        "index": np.arange(200),
+        "labels": np.zeros(200, int),
+        "logits": np.stack([right, ~right], axis=1) * 2.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("target", "shadows", "words"),
+    [
+        (
+            (96, 80),
+            [(91, 80), (92, 80)],
+            ["on members is 0.96", "0.92 in", "raise `epochs` (now 7)"],
+        ),
+        ((92, 80), [(97, 80), (96, 80)], ["on members is 0.92", "lower `epochs`"]),
+        ((96, 80), [(94, 80), (93, 80)], []),
+        ((96, 80), [(99, 80), (80, 80)], []),
+        ((99, 97), [(99, 72), (99, 75)], ["on non-members is 0.97", "100 samples", "test part"]),
+        ((99, 97), [(99, 90), (99, 92)], []),
+    ],
+)
+def test_shadow_models_unlike_their_target_give_one_warning(
+    target: tuple[int, int], shadows: list[tuple[int, int]], words: list[str]
+) -> None:
+    """One rule, for logits and for models: only models trained here get advice on parameters."""
+    arrays = logits.brought(signals_of(*target), [signals_of(*right) for right in shadows])
+    of_model = accuracy.unlike_shadows(arrays, Schedule(7))
+    assert bool(of_model) == bool(words) and all(word in of_model for word in words)
+    of_logits = accuracy.unlike_shadows(arrays)
+    assert of_logits.partition(" So attacks")[0] == of_model.partition(" So attacks")[0]
+    assert "epochs" not in of_logits
+    assert accuracy.unlike_shadows(logits.brought(signals_of(*target), [])) == ""
+
+
+def test_the_warning_of_unlike_shadow_models_stands_on_the_page() -> None:
     arrays = simulated(1.0)
-    weak = np.where(
-        np.arange(5) == arrays["labels"][None, :, None], arrays["shadows"] - 2, arrays["shadows"]
-    )
-    (note,) = [
-        note for note in own.audit(arrays | {"shadows": weak}).notes if "the target " in note
-    ]
-    assert "train these as the target was trained" in note
-    assert not any("the target " in note for note in own.audit(arrays).notes)
+    label = np.arange(5) == arrays["labels"][None, :, None]
+    weak = np.where(label, arrays["shadows"] - 2, arrays["shadows"])
+    note = own.audit(arrays | {"shadows": weak}).notes[0]
+    assert note.startswith("Warning: The shadow models are unlike your model")
+    assert "Train these as the target was trained" in note
+    assert not any("unlike" in note for note in own.audit(arrays).notes)

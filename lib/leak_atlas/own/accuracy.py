@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from leak_atlas import BadInput, audit
+from leak_atlas.audit import BoolArray
 from leak_atlas.data.designs import Role
 from leak_atlas.engine.compute import Arrays
+from leak_atlas.own.logits import Logits, hits
 from leak_atlas.recipe import Brought
 
 if TYPE_CHECKING:
@@ -21,8 +23,9 @@ if TYPE_CHECKING:
 
 LEVEL = 0.99  # of the interval beyond which a known accuracy is another one
 ROUNDED = 0.005  # difference between two accuracies of the same samples that rounding explains
-# Largest difference between the member accuracies of target and shadow models without a warning. In
-# the example page's setting RMIA loses .015 of AUC at .024, and .034 at .05, in either direction.
+# Largest difference between the member accuracies of target and shadow models without a warning,
+# for logits and for models alike. In the example page's setting RMIA loses .015 of AUC at .024, and
+# .034 at .05, in either direction.
 ALIKE = 0.03
 ALIKE_OUTSIDE = 0.1  # the same of non-members; LiRA's AUC was .35 where shadows had .72 for .97
 SIDES = {"members": Role.MEMBER, "non-members": Role.NONMEMBER, "population": Role.TEST}
@@ -46,6 +49,18 @@ class Accuracy:
 
     def __str__(self) -> str:
         return f"{self.value:.3f} ({self.right:,} of {self.samples:,})"
+
+
+class Sides(NamedTuple):
+    """Shares of a model's members and non-members that it classifies correctly; NaN: it has none."""
+
+    members: float
+    non_members: float
+
+    def __str__(self) -> str:
+        sides = zip(self, ("on members", "on non-members"), strict=True)
+        known = [f"{100 * share:.1f} % {side}" for share, side in sides if not np.isnan(share)]
+        return " and ".join(known)
 
 
 def side_accuracy(signals: Arrays, *roles: Role) -> Accuracy:
@@ -128,61 +143,90 @@ def accuracy_rows(target: Arrays, shadows: Sequence[Arrays]) -> list[dict[str, A
     return [own, mean] if shadows else [own]
 
 
-def unlike_shadows(target: Arrays, shadows: Sequence[Arrays], recipe: Schedule) -> list[str]:
-    """A warning where the shadow models' accuracy on members or non-members is not the target's.
+def accuracies(arrays: Logits) -> dict[str, Sides]:
+    """Accuracy of the target and, over all of them together, of the shadow models."""
+    sides = {"target": _sides(hits(arrays.target[None], arrays.labels), arrays.member[None])}
+    if arrays.shadows is not None and arrays.in_shadow is not None:
+        sides["shadow models"] = _sides(hits(arrays.shadows, arrays.labels), arrays.in_shadow)
+    return sides
+
+
+def unlike_shadows(arrays: Logits, training: Schedule | None = None) -> str:
+    """A warning where the shadow models' accuracy on their own members or non-members is not the
+    target's; "": it is.
 
     Attacks compare a sample's loss in the target with its losses in the shadow models. The more the
-    trainings differ, the less that comparison says of membership.
+    trainings differ, the less that comparison says of membership. `training` is that of shadow
+    models that were trained here: then the warning says what to change in it.
     """
-    if not shadows:
-        return []
-    if members := _difference(target, shadows, Role.MEMBER, ALIKE):
-        more = members[0] > members[1]
-        cause = f"{'more' if more else 'fewer'} epochs, another lr, augmentation or weight decay"
-        change = "raise" if more else "lower"
-        return [
-            f"{_unlike('members', *members)} The likely cause: your training had {cause} than the "
-            "parameters of this page say. Write your own values there. If you do not know them, "
-            f"{change} `epochs` (now {recipe.epochs}) or try another `lr` (now {recipe.lr:g}) "
-            "until both accuracies agree."
-        ]
-    if outside := _difference(target, shadows, Role.NONMEMBER, ALIKE_OUTSIDE):
-        own, each = _members(target), _members(shadows[0])
-        return [
-            f"{_unlike('non-members', *outside)} The likely cause: your model trained on {own:,} "
-            f"samples, and each shadow model on {each:,}; or your training had other values than "
-            "the parameters of this page say. Add samples to the test part until it has as many as "
-            "the train part, and write your own values into the parameters."
-        ]
-    return []
+    if arrays.shadows is None or arrays.in_shadow is None:
+        return ""
+    target = accuracies(arrays)["target"]
+    right = hits(arrays.shadows, arrays.labels)
+    models = [_sides(*model) for model in zip(right, arrays.in_shadow, strict=True)]
+    if means := _difference(target.members, [model.members for model in models], ALIKE):
+        return f"{_unlike('members', *means)} {_of_training(means, training)}"
+    outside = [model.non_members for model in models]
+    if means := _difference(target.non_members, outside, ALIKE_OUTSIDE):
+        return f"{_unlike('non-members', *means)} {_of_sizes(arrays, training)}"
+    return ""
+
+
+def _sides(right: BoolArray, inside: BoolArray) -> Sides:
+    """The accuracies on members, `inside`, and on the others; both arrays have one shape."""
+    return Sides(
+        *(float(right[side].mean()) if side.any() else np.nan for side in (inside, ~inside))
+    )
 
 
 def _difference(
-    target: Arrays,
-    shadows: Sequence[Arrays],
-    side: Role,
-    largest: float,
+    target: float, models: Sequence[float], largest: float
 ) -> tuple[float, float] | None:
     """The target's accuracy and the shadow models' mean, where they differ by more than `largest`.
 
-    None too where some shadow models are better than the target and some are worse.
+    None too where some shadow models are better than the target and some are worse, and where an
+    accuracy is not known (NaN).
     """
-    own = side_accuracy(target, side).value
-    each = [side_accuracy(one, side).value for one in shadows]
-    mean = float(np.mean(each))
-    if abs(own - mean) <= largest or min(each) <= own <= max(each):
+    known = [accuracy for accuracy in models if not np.isnan(accuracy)]
+    mean = float(np.mean(known)) if known else np.nan
+    if not abs(target - mean) > largest or min(known) <= target <= max(known):
         return None
-    return own, mean
+    return target, mean
 
 
-def _members(signals: Arrays) -> int:
-    """How many samples a network trained on."""
-    return int((signals["role"] == Role.MEMBER).sum())
-
-
-def _unlike(side: str, own: float, mean: float) -> str:
+def _unlike(side: str, target: float, mean: float) -> str:
     return (
-        f"The shadow models are unlike your model: accuracy on {side} is {own:.2f} in your model "
+        f"The shadow models are unlike your model: accuracy on {side} is {target:.2f} in your model "
         f"and {mean:.2f} in the shadow models. So attacks by shadow models are weaker than they "
         "could be."
+    )
+
+
+def _of_training(means: tuple[float, float], training: Schedule | None) -> str:
+    """What to change where the accuracies on members differ."""
+    if training is None:
+        return "Train these as the target was trained."
+    target, shadows = means
+    cause = f"{'more' if target > shadows else 'fewer'} epochs, another lr, augmentation or weight decay"
+    return (
+        f"The likely cause: your training had {cause} than the parameters of this page say. Write "
+        "your own values there. If you do not know them, "
+        f"{'raise' if target > shadows else 'lower'} `epochs` (now {training.epochs}) or try "
+        f"another `lr` (now {training.lr:g}) until both accuracies agree."
+    )
+
+
+def _of_sizes(arrays: Logits, training: Schedule | None) -> str:
+    """What to change where the accuracies on non-members alone differ."""
+    assert arrays.in_shadow is not None
+    cause = (
+        f"The likely cause: your model trained on {arrays.member.sum():,} samples, and each shadow "
+        f"model on {arrays.in_shadow[0].sum():,}"
+    )
+    if training is None:
+        return f"{cause}. Train these on as many samples as the target, and as it was trained."
+    return (
+        f"{cause}; or your training had other values than the parameters of this page say. Add "
+        "samples to the test part until it has as many as the train part, and write your own "
+        "values into the parameters."
     )

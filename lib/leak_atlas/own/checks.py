@@ -1,11 +1,10 @@
-"""Are the arrays what their names say? Accuracies, and warnings where members, shadow models or
-labels look swapped.
+"""Are the arrays what their names say? Warnings where members, shadow models or labels look
+swapped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -13,42 +12,15 @@ from scipy import special
 from leak_atlas import audit
 from leak_atlas.attacks.signals import log_confidence
 from leak_atlas.audit import BoolArray, FloatArray
-from leak_atlas.own.logits import Logits
+from leak_atlas.own.accuracy import accuracies
+from leak_atlas.own.logits import Logits, first_query
 
 # probability that one warning, of `member` or of `in_shadow`, is given where nothing leaks
 RISK = 0.005
 # standard errors above agreement by chance up to which predictions say nothing of labels
 BY_CHANCE = 3.0
-# of the accuracies on members of target and shadow models, from which on a note is given
-DIFFERENCE = 0.05
 # They do not look at the label, or learn their orientation: below 0.5 they may be right.
 UNORIENTED = ("entropy", "largest posterior", "attack network")
-
-
-class Accuracy(NamedTuple):
-    """Shares of a model's members and non-members that it classifies correctly; NaN: there are
-    none.
-    """
-
-    members: float
-    non_members: float
-
-    def __str__(self) -> str:
-        names = ("on members", "on non-members")
-        known = [
-            (share, name) for share, name in zip(self, names, strict=True) if not np.isnan(share)
-        ]
-        return " and ".join(f"{100 * share:.1f} % {name}" for share, name in known)
-
-
-def accuracies(arrays: Logits) -> dict[str, Accuracy]:
-    """Accuracy of the target and, over all of them, of the shadow models, each on its own members
-    and non-members.
-    """
-    found = {"target": _accuracy(_hits(arrays.target[None], arrays.labels), arrays.member[None])}
-    if arrays.shadows is not None and arrays.in_shadow is not None:
-        found["shadow models"] = _accuracy(_hits(arrays.shadows, arrays.labels), arrays.in_shadow)
-    return found
 
 
 def warnings(
@@ -67,38 +39,6 @@ def warnings(
     if swapped:
         oriented = {name: each for name, each in oriented.items() if name in unaware}
     return (*swapped, *_member(arrays, oriented, unaware))
-
-
-def mismatch(arrays: Logits) -> tuple[str, ...]:
-    """A note where shadow models fit their members otherwise than the target does: they are no
-    copies of it.
-    """
-    found = accuracies(arrays)
-    own, others = (
-        found[name].members if name in found else np.nan for name in ("target", "shadow models")
-    )
-    if not abs(own - others) > DIFFERENCE:
-        return ()
-    lead = f"Shadow models classify {100 * others:.1f} % of their members correctly, the target {100 * own:.1f} %"
-    return (
-        f"{lead}. Attacks by shadow models may then be too weak: train these as the target was trained.",
-    )
-
-
-def _plain(logits: np.ndarray) -> np.ndarray:
-    """The first query of each sample: `(M, N, C)` of `(M, N, C)` or `(M, N, A, C)`."""
-    return logits if logits.ndim == 3 else logits[:, :, 0]
-
-
-def _hits(logits: np.ndarray, labels: np.ndarray) -> BoolArray:
-    """Whether each model classifies each sample correctly, `(M, N)`."""
-    return np.asarray(_plain(logits).argmax(axis=-1) == labels)
-
-
-def _accuracy(hits: BoolArray, inside: BoolArray) -> Accuracy:
-    return Accuracy(
-        *(float(hits[side].mean()) if side.any() else np.nan for side in (inside, ~inside))
-    )
 
 
 def _deviation(scores: FloatArray, inside: BoolArray) -> float:
@@ -146,7 +86,7 @@ def _in_shadow(arrays: Logits) -> tuple[str, ...]:
     """
     if arrays.shadows is None or arrays.in_shadow is None:
         return ()
-    models = zip(_plain(arrays.shadows), arrays.in_shadow, strict=True)
+    models = zip(first_query(arrays.shadows), arrays.in_shadow, strict=True)
     far = [
         _deviation(log_confidence(z, arrays.labels), own)
         for z, own in models
@@ -193,7 +133,7 @@ def _labels(arrays: Logits) -> tuple[str, ...]:
 
 def _unlike(logits: np.ndarray, labels: np.ndarray, name: str) -> str:
     """What is odd about labels `(N,)` of logits `(M, N, ...)`; "": nothing."""
-    guesses, classes = _plain(logits).argmax(axis=-1), logits.shape[-1]
+    guesses, classes = first_query(logits).argmax(axis=-1), logits.shape[-1]
     shares = np.bincount(labels, minlength=classes) / labels.size
     accuracy, largest = float(np.mean(guesses == labels)), float(shares.max())
     chance = float(shares @ np.bincount(guesses.ravel(), minlength=classes) / guesses.size)

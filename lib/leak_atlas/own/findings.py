@@ -31,9 +31,9 @@ from leak_atlas.audit import BoolArray, Estimate, FloatArray
 from leak_atlas.audit.rates import false_positives
 from leak_atlas.engine import files
 from leak_atlas.engine.compute import Arrays
-from leak_atlas.own import checks
+from leak_atlas.own import accuracy, checks
 from leak_atlas.own.logits import Logits
-from leak_atlas.recipe import BASE, RMIA, Attacker, LiRA, Network, Threshold
+from leak_atlas.recipe import BASE, RMIA, Attacker, LiRA, Network, Schedule, Threshold
 
 # shadows a side, in the mean, below which a sample's own variance is mostly noise (`lira`)
 OWN_VARIANCE = 30
@@ -298,7 +298,7 @@ class Result:
 
     def accuracy(self) -> str:
         """Accuracy of the target and of the shadow models on members and non-members, as a line."""
-        found = checks.accuracies(self.arrays)
+        found = accuracy.accuracies(self.arrays)
         each = [f"{self.arrays.models} {name}" if name != "target" else name for name in found]
         return (
             "Accuracy: "
@@ -326,7 +326,7 @@ class Result:
         told with it.
         """
         tprs = {f"{rate:g}": self.tpr(rate) for rate in sorted({fpr, *rates})}
-        accuracies = checks.accuracies(self.arrays)
+        accuracies = accuracy.accuracies(self.arrays)
         attacks = {}
         for name in self.scores:
             member = self._judged(name)[1]
@@ -401,10 +401,15 @@ def to_stderr(line: str) -> None:
     print(f"  {time.strftime('%H:%M')}  {line}", file=sys.stderr, flush=True)
 
 
-def attack(arrays: Logits, tell: Callable[[str], None] = to_stderr) -> Result:
+def attack(
+    arrays: Logits,
+    tell: Callable[[str], None] = to_stderr,
+    training: Schedule | None = None,
+) -> Result:
     """Every attack that the arrays allow, by name, and notes on those that they do not.
 
     Where this takes more than some seconds, `tell` gets lines with what is done and the time left.
+    `training` is that of shadow models trained here (`accuracy.unlike_shadows`).
     """
     z, y = arrays.judged().by_query(arrays.target), arrays.labels[:, None]
     scores = {name: score(signal, z, y).mean(axis=1) for name, signal in THRESHOLDS.items()}
@@ -438,8 +443,11 @@ def attack(arrays: Logits, tell: Callable[[str], None] = to_stderr) -> Result:
             f"Too few shadow models on one side to score {out:,} of the samples: {', '.join(names)}."
         )
     warnings = checks.warnings(arrays, scores, UNAWARE)
-    unlike = () if warnings else checks.mismatch(arrays)  # which what is swapped would explain
-    return Result(arrays, scores, (*_odd(arrays), *unlike, *notes), warnings)
+    unlike = (
+        "" if warnings else accuracy.unlike_shadows(arrays, training)
+    )  # a swap would explain it
+    first = [f"Warning: {unlike}"] if unlike else []
+    return Result(arrays, scores, (*first, *_odd(arrays), *notes), warnings)
 
 
 def scored(

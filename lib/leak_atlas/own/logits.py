@@ -216,6 +216,16 @@ class Logits:
         return Case(target, others, self.case.roles[:, which], {})
 
 
+def first_query(logits: np.ndarray) -> np.ndarray:
+    """The first query of each sample: `(M, N, C)` of `(M, N, C)` or `(M, N, A, C)`."""
+    return logits if logits.ndim == 3 else logits[:, :, 0]
+
+
+def hits(logits: np.ndarray, labels: np.ndarray) -> BoolArray:
+    """Whether each model classifies each sample correctly, `(M, N)`, by its first query."""
+    return np.asarray(first_query(logits).argmax(axis=-1) == labels)
+
+
 def _line(name: str) -> str:
     return f"{ARRAYS[name][0]} {ARRAYS[name][1]}"
 

@@ -26,10 +26,9 @@ class Answer(str):
     __repr__ = str.__str__
 
 
-def answer(said: Said, warnings: Sequence[str], notes: Sequence[str]) -> Answer:
-    """The answer of a page: warnings, what the attacks find, and what one has to know of both."""
-    warned = [f"> **Warning.** {each}" for each in warnings]
-    return Answer("\n\n".join([*warned, said._repr_markdown_(), *notes]))
+def answer(said: Said, notes: Sequence[str]) -> Answer:
+    """The answer of a page: what the attacks find, and what one has to know of it."""
+    return Answer("\n\n".join([said._repr_markdown_(), *notes]))
 
 
 def module_areas(membership: Result) -> dict[str, Estimate]:

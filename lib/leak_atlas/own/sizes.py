@@ -16,7 +16,7 @@ POPULATION = 0.4  # of the test samples: RMIA's population, where the user does 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Samples of a data set that an audit looks at, and a note on each number that was reduced."""
+    """Samples of a data set that a page looks at, and a note on each number that was reduced."""
 
     data: str
     pixels: int | None  # side of the images after resizing; None: as they are
@@ -39,103 +39,81 @@ class Sizes:
 EXAMPLE = Sizes("fashion-mnist-small", 16, 600, 1000, 400)  # trained in a minute or two
 
 
-def audit_sizes(
+def fitted_sizes(
     data: str,
-    pixels: int | None,
-    pool: int | None,
-    test: int | None,
-    population: int | None,
+    pixels: int | None = None,
+    pool: int | None = None,
+    test: int | None = None,
+    population: int | None = None,
 ) -> Sizes:
-    """The sizes of an audit of a model that was trained on the train part of the set `data`.
+    """The sizes that the user asks for, reduced where the set `data` has less.
 
     None asks for all: images as they are, all of the train part, all of the test part, of which a
     share of `POPULATION` is the population. Where `data` is "", None asks for the example's size.
-    Raises BadInput where the set has too few samples for an audit.
+    Raises BadInput where there is no such set, or where it has too few samples.
     """
     if not data:
-        return _example_sizes(pixels, pool, test, population)
-    facts = registry.find(data)
-    side, notes = fitting_pixels(data, pixels)
-    members, note = fitting_samples("pool", pool, facts.train, "train", data)
-    notes += note
-    looked_at, note = fitting_samples("test", test, facts.test, "test", data)
-    notes += note
-    rest, note = _fitting_population(population, looked_at)
-    notes += note
-    outside = looked_at - rest
-    if min(members, outside) < FEWEST:
+        data = EXAMPLE.data
+        pixels = EXAMPLE.pixels if pixels is None else pixels
+        pool = EXAMPLE.pool if pool is None else pool
+        if test is None:
+            test = EXAMPLE.test
+            population = EXAMPLE.population if population is None else population
+    entry = registry.find(data)
+    notes: list[str] = []
+    side = _fitted_side(entry, pixels, notes)
+    members = _fitted("pool", pool, entry.train, f"the train part of {data}", notes)
+    tested = _fitted("test", test, entry.test, f"the test part of {data}", notes)
+    rest = _fitted_population(population, tested, notes)
+    if min(members, tested - rest) < FEWEST:
         raise BadInput(
-            f"an audit of {data} needs {FEWEST} train samples, and {FEWEST} test samples beside "
-            f"the population; it has {members} and {outside}: ask for more, or add samples"
+            f"{FEWEST} train samples of {data} are needed, and {FEWEST} test samples beside the "
+            f"population; there are {members} and {tested - rest}: ask for more, or add samples"
         )
-    return Sizes(data, side, members, looked_at, rest, tuple(notes))
+    return Sizes(data, side, members, tested, rest, tuple(notes))
 
 
-def _example_sizes(
-    pixels: int | None,
-    pool: int | None,
-    test: int | None,
-    population: int | None,
-) -> Sizes:
-    """The example's sizes, where the user asks for no others."""
-    own = EXAMPLE
-    side = own.pixels if pixels is None else pixels
-    members = own.pool if pool is None else pool
-    looked_at = own.test if test is None else test
-    rest = own.population if population is None and test is None else population
-    return audit_sizes(own.data, side, members, looked_at, rest)
-
-
-def fitting_pixels(data: str, pixels: int | None) -> tuple[int | None, list[str]]:
-    """The side to which the images of a set are reduced, and a note where it is not `pixels`.
-
-    None where nothing is resized: nobody asks for it, the images are smaller, or there are none.
+def _fitted_side(entry: registry.Entry, pixels: int | None, notes: list[str]) -> int | None:
+    """The side to which images are reduced; None where nothing is resized: nobody asks for it, the
+    images are no larger, or there are none.
     """
-    facts = registry.find(data)
     if pixels is None:
-        return None, []
-    if facts.kind != "images":
-        return None, [f"pixels: left out; {data} holds {facts.kind}."]
-    if pixels > (side := facts.shape[0]):
-        return None, [f"pixels: {side}, not {pixels}; images of {data} are not enlarged."]
-    return pixels, []
+        return None
+    if entry.kind != "images":
+        notes.append(f"pixels: left out; {entry.name} holds {entry.kind}.")
+        return None
+    side = entry.shape[0]
+    if pixels > side:
+        notes.append(f"pixels: {side}, not {pixels}; images of {entry.name} are not enlarged.")
+    return pixels if pixels < side else None
 
 
-def fitting_samples(
-    name: str,
-    wanted: int | None,
-    there: int,
-    part: str,
-    data: str,
-) -> tuple[int, list[str]]:
-    """How many samples of a `part` of a set are looked at, and a note where fewer than `wanted`.
-
-    None asks for all. `name` is the parameter that asks. Halves of the samples are compared, so
-    that an odd number is reduced by one.
+def _fitted(name: str, wanted: int | None, there: int, where: str, notes: list[str]) -> int:
+    """How many samples are looked at for the parameter `name`: an even number, since halves of them
+    are compared.
     """
     if wanted is not None and wanted < 0:
         raise BadInput(f"{name} takes 0 or more, not {wanted}")
     number = there if wanted is None else min(wanted, there)
     number -= number % 2
-    if wanted is None or number == wanted:
-        return number, []
-    why = "two halves of it are compared"
-    if wanted > there:
-        why = f"the {part} part of {data} has {there:,} samples"
-    return number, [f"{name}: {number:,}, not {wanted:,}; {why}."]
+    if wanted is not None and number != wanted:
+        less = f"{where} has {there:,} samples"
+        why = less if wanted > there else "two halves of it are compared"
+        notes.append(f"{name}: {number:,}, not {wanted:,}; {why}.")
+    return number
 
 
-def _fitting_population(wanted: int | None, looked_at: int) -> tuple[int, list[str]]:
-    """How many of the test samples are the population, and a note where it is not `wanted`.
+def _fitted_population(wanted: int | None, tested: int, notes: list[str]) -> int:
+    """How many of the test samples are the population.
 
     An even number, as a shadow model trains on one half of the members and non-members together.
     """
-    usual = round(POPULATION * looked_at)
+    usual = round(POPULATION * tested)
     number = usual if wanted is None else wanted
     why = "it is even"
-    if not 0 <= number <= looked_at - FEWEST:
-        number, why = usual, f"some of the {looked_at:,} test samples must be non-members"
+    if not 0 <= number <= tested - FEWEST:
+        number, why = usual, f"some of the {tested:,} test samples must be non-members"
     number -= number % 2
-    if wanted is None or number == wanted:
-        return number, []
-    return number, [f"population: {number:,}, not {wanted:,}; {why}."]
+    if wanted is not None and number != wanted:
+        notes.append(f"population: {number:,}, not {wanted:,}; {why}.")
+    return number

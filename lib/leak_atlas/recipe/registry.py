@@ -26,9 +26,7 @@ __all__ = [
     "File",
     "Kind",
     "Original",
-    "Sizes",
     "find",
-    "fitted_sizes",
     "folder",
     "names",
 ]
@@ -133,18 +131,6 @@ def _entry(name: str, table: dict[str, Any], classes: dict[str, list[str]]) -> E
     return entry
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Sizes of an experiment that fit a data set, and a sentence on each that is not what was asked
-    for or is there.
-    """
-
-    pixels: int | None  # side of the images; None: as they are
-    pool: int
-    test: int
-    notes: tuple[str, ...]
-
-
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 # known to the library
 ENTRIES = {name: _entry(name, one, _TABLE["classes"]) for name, one in _TABLE["sets"].items()}
@@ -185,42 +171,3 @@ def find(name: str) -> Entry:
     if not NAME.fullmatch(str(name)) or not path.is_file():
         raise BadInput(f"there is no data set '{name}'{nearest(str(name), [*names(), *ORIGINALS])}")
     return _described(path, path.stat().st_mtime_ns)
-
-
-def fitted_sizes(
-    name: str, *, pixels: int | None = None, pool: int | None = None, test: int | None = None
-) -> Sizes:
-    """The sizes that are asked for, reduced where the data set `name` has less; None asks for all
-    that there is.
-
-    `pixels` is the side to which images are resized. They are never enlarged, and what is no image
-    has no side. The `pool` comes from the train part, and is even, since it is halved. BadInput
-    where there is no such set.
-    """
-    entry = find(name)
-    notes = []
-    side = entry.shape[0] if entry.kind == "images" else None
-    if pixels and side is None:
-        notes.append(f"Nothing is resized to {pixels} pixels: {name} holds {entry.kind}.")
-    smaller = pixels if pixels and side and pixels < side else None
-    if smaller:
-        notes.append(
-            f"Images of {name} are reduced from {side} x {side} to {smaller} x {smaller} pixels."
-        )
-    if pixels and side and pixels > side:
-        notes.append(
-            f"Images keep their {side} x {side} pixels: they are not enlarged to {pixels}."
-        )
-    most = entry.train - entry.train % 2
-    if pool is not None and pool > most:
-        has = f"the train part of {name} has {entry.train:,}"
-        notes.append(f"The pool has {most:,} samples, not {pool:,}: {has}.")
-    if test is not None and test > entry.test:
-        has = f"the test part of {name} has no more"
-        notes.append(f"Test samples are {entry.test:,}, not {test:,}: {has}.")
-    return Sizes(
-        smaller,
-        most if pool is None else min(pool, most),
-        entry.test if test is None else min(test, entry.test),
-        tuple(notes),
-    )

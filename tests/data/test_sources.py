@@ -1,0 +1,398 @@
+"""Sets from files of the true formats: in the user's folder, in archives, downloaded; and damage."""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import pickle
+import tarfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from bench.vision import torchvision
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leak_atlas import BadInput
+from leak_atlas.data import own, readers
+from leak_atlas.data.__main__ import main
+from leak_atlas.data.formats import ANNOTATIONS, dbpedia
+from leak_atlas.recipe import registry
+from tests.data.small import ROWS, SOURCES, WNIDS, Small, encoded, rows, serve
+
+ARCHIVES = ("cifar10", "cifar100", "cinic10", "dbpedia14", "tinyimagenet", "chmnist")
+OF_TORCHVISION = ("fashion-mnist", "mnist", "cifar10", "cifar100", "svhn")
+BROUGHT = ("location30", "cifar100-half", "tinyimagenet32-half")
+FETCHED = tuple(name for name in SOURCES if name not in BROUGHT)
+
+
+def sets(*names: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("small", names, indirect=True)
+
+
+# ---------------------------------------------------------------- where files lie
+
+
+@sets(*SOURCES)
+def test_files_in_the_users_folder(small: Small, capsys: pytest.CaptureFixture) -> None:
+    small.unpack()
+    assert not readers.there(small.name)
+    assert main(["get", small.name]) == 0
+    small.check()
+    assert ("has no known digest" in capsys.readouterr().err) == small.alone
+    at = small.home / "prepared"
+    note = json.loads((at / "meta.json").read_text())
+    assert note["digest"] == small.entry.digest
+    for file, digest in note["sha256"].items():
+        assert hashlib.sha256((at / file).read_bytes()).hexdigest() == digest
+    assert readers.prepare(small.name) == at, "a second time it is only checked"
+
+
+@pytest.mark.parametrize(
+    ("small", "under"),
+    [
+        *((name, None) for name in ARCHIVES),
+        *((name, under) for name in ("cinic10", "dbpedia14") for under in ("", "./")),
+    ],
+    indirect=["small"],
+)
+def test_the_archive(small: Small, under: str | None, capsys: pytest.CaptureFixture) -> None:
+    """With and without a folder in it."""
+    small.pack(under)
+    assert main(["get", small.name]) == 0
+    small.check()
+    left = {path.name for path in small.home.iterdir()}
+    assert left == {small.archive.name, "prepared"} and capsys.readouterr().err == ""
+
+
+@sets("tinyimagenet")
+def test_the_archive_goes_before_the_folder(small: Small) -> None:
+    small.unpack(lambda data: b"")
+    small.pack()
+    readers.prepare(small.name)
+    small.check()
+
+
+@sets("fashion-mnist")
+@pytest.mark.parametrize("below", ["FashionMNIST/raw", "raw", ".", "elsewhere"])
+@pytest.mark.parametrize("packed", [True, False])
+def test_idx_files_lie_in_any_of_their_folders(
+    small: Small, below: str, packed: bool, tmp_path: Path
+) -> None:
+    """Elsewhere: as Debian's package has them."""
+    place = str(tmp_path / "debian") if below == "elsewhere" else below
+    small.put(folders=(place, *small.entry.folders))
+    small.unpack(gzip.compress if packed else bytes, ".gz" if packed else "")
+    readers.prepare(small.name)
+    small.check()
+
+
+@sets(*FETCHED)
+def test_a_download(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    contents = small.served()
+    requests = serve(contents, monkeypatch)
+    assert main(["get", small.name]) == 0
+    small.check()
+    assert set(requests) == set(contents)
+    assert [path.name for path in small.home.iterdir()] == ["prepared"]
+
+
+@sets("svhn")
+def test_a_download_with_another_digest(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = serve(dict.fromkeys(small.served(), b"<html>not here</html>"), monkeypatch)
+    with pytest.raises(BadInput, match=r"could not be downloaded \(MD5 hash .*; put train_32x32"):
+        readers.prepare("svhn")
+    assert len(requests) == 3, "tried again twice"
+    assert not small.home.exists()
+
+
+@sets(*SOURCES)
+def test_a_missing_set_says_how_to_get_it(
+    small: Small, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(BadInput, match=f"{small.name} is not there; ") as error:
+        readers.load(small.name)
+    assert f"leak_atlas.data get {small.name}" in str(error.value)
+    assert str(small.home) in str(error.value) and "\n" not in str(error.value)
+    serve({}, monkeypatch)
+    assert main(["get", small.name]) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert f"into {small.home}" in line
+    assert ("Name or service not known" in line) == (small.name in FETCHED)
+    assert not small.home.exists(), "nothing half-written stays"
+
+
+@sets(*OF_TORCHVISION)
+def test_torchvision_reads_the_same(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    small.unpack()
+    readers.prepare(small.name)
+    datasets = torchvision().datasets
+    kinds = ("FashionMNIST", "MNIST", "CIFAR10", "CIFAR100", "SVHN")
+    kind = getattr(datasets, dict(zip(OF_TORCHVISION, kinds, strict=True))[small.name])
+    pinned = {file.name: [file.name, file.digest] for file in small.entry.files}
+    of_svhn, of_cifar = small.name == "svhn", small.name.startswith("cifar")
+    if of_svhn:
+        listed = {part: ["", *pinned[f"{part}_32x32.mat"]] for part in ("train", "test")}
+        monkeypatch.setattr(kind, "split_list", listed)
+    elif of_cifar:
+        *train, test, names = pinned.values()
+        monkeypatch.setattr(kind, "train_list", train)
+        monkeypatch.setattr(kind, "test_list", [test])
+        meta = kind.meta | {"filename": names[0], "md5": names[1]}
+        monkeypatch.setattr(kind, "meta", meta)
+    sides = ("train", "test") if of_svhn else (True, False)
+    parts = [kind(small.home, side, download=False) for side in sides]
+    x = np.concatenate([np.asarray(part.data) for part in parts])
+    x = x.transpose(0, 2, 3, 1) if of_svhn else x.reshape(small.source.x.shape)
+    labels = [np.asarray(part.labels if of_svhn else part.targets) for part in parts]
+    assert np.array_equal(readers.load(small.name).x, x)
+    assert np.array_equal(readers.load(small.name).labels, np.concatenate(labels))
+
+
+# ---------------------------------------------------------------- harm
+
+
+@sets("cifar10", "cinic10", "tinyimagenet")
+@pytest.mark.parametrize("change", [lambda data: data[:-1] + b"?", lambda data: data[:200]])
+def test_another_archive_is_never_opened(
+    small: Small, change: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.archive.write_bytes(change(small.pack()))
+    for module, opens in ((tarfile, "open"), (zipfile, "ZipFile")):
+        monkeypatch.setattr(module, opens, lambda *_: pytest.fail("opened an unknown file"))
+    with pytest.raises(BadInput, match=rf"the MD5 of {small.archive.name} is .*; remove it"):
+        readers.prepare(small.name)
+    assert [path.name for path in small.home.iterdir()] == [small.archive.name]
+
+
+@sets("mnist", "cifar10")
+def test_another_file_is_named_and_never_read(
+    small: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.unpack(lambda data: data[:-1] + b"?")
+    monkeypatch.setattr(pickle, "loads", lambda *_, **__: pytest.fail("an unknown pickle"))
+    first, expected, _ = small.entry.files[0]
+    with pytest.raises(BadInput, match=rf"the MD5 of {first} is \w{{32}}, expected {expected}"):
+        readers.prepare(small.name)
+    assert not (small.home / "prepared").exists()
+
+
+@sets("mnist")
+def test_a_torn_gz(small: Small) -> None:
+    small.unpack(lambda data: gzip.compress(data)[:-9], ".gz")
+    with pytest.raises(BadInput, match=r"train-images-idx3-ubyte.gz cannot be read"):
+        readers.prepare("mnist")
+
+
+def npy(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=True)
+    return buffer.getvalue()
+
+
+BLACK = np.zeros((64, 32, 3), np.uint8)
+PNG, JPEG = "valid/bird/n02690373_1008.png", f"train/{WNIDS[1]}/images/{WNIDS[1]}_5.JPEG"
+TIFF = "01_TUMOR/0_CRC.tif"
+NO_PICTURE = "is missing, damaged or no picture"
+HARM = [  # (set, file, what it becomes (None: it is missing), what the refusal says)
+    ("cinic10", PNG, None, r"has 11 valid samples, expected 12, 4 of each class \(not so in 1"),
+    ("cinic10", "test/boat/x.png", encoded(BLACK, "PNG"), "has 13 test samples, expected 12"),
+    ("cinic10", PNG, b"\x89PNG", f"{PNG} {NO_PICTURE}"),
+    ("cinic10", PNG, encoded(BLACK[:32], "PNG")[:60], f"{PNG} {NO_PICTURE}"),
+    ("cinic10", PNG, encoded(BLACK, "PNG"), "has 64 x 32 pixels, not 32 x 32"),
+    ("tinyimagenet", ANNOTATIONS, None, "val/val_annotations.txt in .* is missing or damaged"),
+    ("tinyimagenet", ANNOTATIONS, b"val_0.JPEG\n", "is missing or damaged"),
+    ("tinyimagenet", ANNOTATIONS, b"\xff\t\xff\n", "is missing or damaged"),
+    ("tinyimagenet", ANNOTATIONS, b"", r"has 0 val samples, expected 6, .* in 3 classes"),
+    ("tinyimagenet", JPEG, None, "has 32 train samples, expected 33, 11 of each class"),
+    ("tinyimagenet", "val/images/val_3.JPEG", None, f"val/images/val_3.JPEG {NO_PICTURE}"),
+    ("chmnist", TIFF, None, "has 14 TIFF samples, expected 15, 5 of each class"),
+    ("chmnist", TIFF, encoded(BLACK, "TIFF"), "has 64 x 32 pixels"),
+    ("dbpedia14", "test.csv", None, "test.csv in .*, after row 0: missing, or not a class"),
+    ("dbpedia14", "train.csv", rows(ROWS[:8]), "has 8 train samples, expected 9"),
+    ("dbpedia14", "test.csv", rows([ROWS[9], *ROWS[9:11]]), r"\(not so in 2 classes\)"),
+    ("dbpedia14", "test.csv", rows(ROWS[9:11]) + b'4,"a","b"\n', "after row 2: .* from 1 to 3"),
+    ("dbpedia14", "test.csv", rows(ROWS[9:11]) + b'3,"only a title"\n', "after row "),
+    ("dbpedia14", "test.csv", rows(ROWS[9:11]) + b'3,"caf\xe9","latin"\n', "after row "),
+    ("dbpedia14", "test.csv", rows(ROWS[9:10]) + b'2,"a","not closed\n' + rows(ROWS[11:]), "after row "),
+    ("dbpedia14", "test.csv", b'1,"a","' + b"x" * 200_000 + b'"\n', "after row "),
+    ("location30", "bangkok", b"1,0,1\n2,1,0\n", "the MD5 of bangkok is"),
+    ("location30", "bangkok", b"1,0\n1,0,1\n", "bangkok cannot be read"),
+    ("cifar100-half", "x_test.npy", npy(BLACK), r"the MD5 of x_test.npy is \w{32}, expected"),
+    ("cifar100-half", "x_test.npy", npy(BLACK / 255), "x_test.npy cannot be read .*float64"),
+    ("cifar100-half", "y_train.npy", npy(np.array([{}])), "y_train.npy cannot be read"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("small", "name", "data", "words"),
+    HARM,
+    ids=[f"{harm[0]}-{number}" for number, harm in enumerate(HARM)],
+    indirect=["small"],
+)
+def test_a_harmful_file_is_named(small: Small, name: str, data: bytes | None, words: str) -> None:
+    small.files.pop(name, None)
+    if data is not None:
+        small.files[name] = data
+    small.unpack()
+    with pytest.raises(BadInput, match=words) as error:
+        readers.prepare(small.name)
+    assert "\n" not in str(error.value) and not (small.home / "prepared").exists()
+    assert not list(small.home.glob(".preparing*"))
+
+
+@sets("mnist")
+def test_damage_after_preparation(small: Small) -> None:
+    small.unpack()
+    at = readers.prepare("mnist")
+    whole = (at / "images.npy").read_bytes()
+    (at / "images.npy").write_bytes(whole[:-1] + b"?")  # a changed byte: found by `get`
+    with pytest.raises(BadInput, match=r"images.npy: SHA-256 is \w+, expected \w+; remove"):
+        readers.prepare("mnist")
+    (at / "images.npy").write_bytes(whole[:-1000])  # a torn file: found by `load`
+    with pytest.raises(BadInput, match="is damaged"):
+        readers.load("mnist")
+    note = json.loads((at / "meta.json").read_text())
+    other = json.dumps(note | {"digest": "0" * 64})
+    no_sums = json.dumps({"digest": note["digest"], "sha256": 3})
+    for text in (other, no_sums, "{", "[" * 100_000, "5"):
+        (at / "meta.json").write_text(text)
+        assert not readers.there("mnist")
+        for use in (readers.load, readers.prepare):
+            with pytest.raises(BadInput, match="prepared from other files"):
+                use("mnist")
+
+
+@sets("dbpedia14")
+def test_damaged_texts(small: Small) -> None:
+    small.unpack()
+    at = readers.prepare("dbpedia14")
+    text, ends = np.load(at / "text.npy"), np.load(at / "ends.npy")
+    not_utf8 = np.full_like(text, 255)
+    for damaged in ((text[:-1], ends), (text, ends[::-1]), (text, ends[:-1]), (not_utf8, ends)):
+        for name, array in zip(("text", "ends"), damaged, strict=True):
+            np.save(at / f"{name}.npy", array)
+        with pytest.raises(BadInput, match=r"prepared is damaged .*; remove"):
+            readers.load("dbpedia14")
+        with pytest.raises(BadInput, match=r"(text|ends).npy: SHA-256 is"):
+            readers.prepare("dbpedia14")
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LEAK_ATLAS_DATA", str(tmp_path / "file"))
+    with pytest.raises(BadInput, match=r"cannot prepare .*name another folder by LEAK_ATLAS_DATA"):
+        readers.prepare("mnist")
+
+
+# ---------------------------------------------------------------- values
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.text(st.characters(codec="utf-8", exclude_characters="\0")), st.text("\"',\\\n\r a")
+        ),
+        min_size=1,
+    )
+)
+def test_texts_come_back(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str]]
+) -> None:
+    """Whatever is in quotes, through the format and through the arrays."""
+    at = tmp_path_factory.mktemp("texts")
+    both_classes = [(number, *text) for number in "12" for text in texts]
+    for part in ("train", "test"):
+        with (at / f"{part}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, quoting=csv.QUOTE_ALL).writerows(both_classes)
+    size = len(both_classes)
+    known = registry.find("dbpedia14")
+    entry = replace(known, classes=("Company", "Artist"), train=size, test=size)
+    x = readers.blank("text", (entry.size,))
+    readers.write(at, x, dbpedia(entry, at, x))
+    expected = [f"{title.strip()} {content.strip()}".strip() for title, content in texts]
+    assert readers._texts(at).tolist() == expected * 4
+
+
+@sets("location30")
+@pytest.mark.parametrize("quoted", [False, True])
+def test_location_is_one_set_whatever_its_order(small: Small, quoted: bool) -> None:
+    lines = small.files["bangkok"].decode().splitlines()
+    turned = [*lines[7:], *lines[:7]]
+    if quoted:
+        turned = ['"' + line.replace(",", '",', 1) for line in turned]
+    small.files["bangkok"] = "\n".join(turned).encode()
+    small.unpack()
+    readers.prepare("location30")
+    small.check()
+
+
+@sets("cifar100-half")
+@pytest.mark.parametrize("kind", [np.uint8, ">i8"])
+def test_values_are_pinned_not_how_a_file_stores_them(small: Small, kind: Any) -> None:
+    small.files["x_train.npy"] = npy(small.source.x[:100].reshape(100, -1))
+    small.files["y_train.npy"] = npy(small.source.labels[:100].astype(kind))
+    small.unpack()
+    readers.prepare(small.name)
+    small.check()
+
+
+# ---------------------------------------------------------------- Shokri's sets, which a user adds
+
+
+BITS, CLASSES = np.random.default_rng(0).integers(0, 2, (30, 8)), 1 + np.arange(30) % 3
+
+
+def table(*columns: np.ndarray) -> str:
+    return "".join(",".join(map(str, row)) + "\n" for row in np.column_stack(columns).tolist())
+
+
+@pytest.fixture(params=["purchase100", "texas100"])
+def original(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[str, Path]:
+    """A small one of that name, where its user unpacked it."""
+    name, path = request.param, tmp_path / "unpacked"
+    known = registry.ORIGINALS[name]._replace(bits=8, classes=3, size=30)
+    monkeypatch.setitem(registry.ORIGINALS, name, known)
+    if name == "purchase100":
+        path.write_text(table(CLASSES, BITS))
+    else:
+        path.mkdir()
+        (path / "feats").write_text(table(BITS))
+        (path / "labels").write_text(table(CLASSES))
+    return name, path
+
+
+def test_an_original_is_added_as_it_is(original: tuple[str, Path]) -> None:
+    name, path = original
+    with pytest.raises(BadInput, match=f"{name} is not there; unpack dataset_"):
+        readers.load(name)
+    assert main(["add", name, str(path)]) == 0
+    samples = readers.load(name)
+    stored = np.c_[samples.labels + 1, samples.x].tolist()
+    assert sorted(stored) == sorted(np.c_[CLASSES, BITS].tolist()) and samples.train == 24
+    assert registry.find(name).own and name in registry.names()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (table(CLASSES[:29], BITS[:29]), "29 samples of .* has 30 of 8 bits in 3: take dataset_"),
+        (table(CLASSES, 2 * BITS), "numbers in 3 classes"),
+        ("", "cannot be read"),
+    ],
+)
+def test_another_set_cannot_have_an_originals_name(
+    original: tuple[str, Path], tmp_path: Path, text: str, words: str
+) -> None:
+    (tmp_path / "other").write_text(text)
+    with pytest.raises(BadInput, match=words):
+        own.add(original[0], tmp_path / "other")
