@@ -73,7 +73,7 @@ print(f"All members that {strongest} finds at {at}, by index:\n{result.listed(fo
 # %% [markdown]
 # ## What to bring
 # An `.npz` with the arrays below: set `file` in the second cell, or run
-# `.venv/bin/python -m leak_atlas.audit mine.npz`. N samples, C classes, M shadow models, Z samples
+# `leak-atlas audit mine.npz`. N samples, C classes, M shadow models, Z samples
 # of a population that no model trained on. Needed are `target`, `labels` and `member`. A shadow
 # model is trained as the target was, on a random part of these samples, drawn without regard
 # to `member`.

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from leak_atlas import BadInput, typed
+from leak_atlas.__main__ import main
 from leak_atlas.data import readers
-from leak_atlas.data.__main__ import main
 from leak_atlas.data.formats import dbpedia
 from leak_atlas.recipe import registry
 from leak_atlas.recipe.registry import File
@@ -172,17 +172,17 @@ of_dbpedia = pytest.mark.parametrize("small", ["dbpedia14"], indirect=True)
 def test_the_archive(small: Small, under: str, capsys: pytest.CaptureFixture) -> None:
     """With and without a folder in it."""
     small.pack(under.replace("LAYOUT", small.entry.folders[0]))
-    assert main(["get", small.entry.name]) == 0
+    assert main(["data", "get", small.entry.name]) == 0
     small.check()
     assert sorted(path.name for path in small.home.iterdir()) == sorted([small.file, "prepared"])
-    assert main(["get", small.entry.name]) == 0, "a second time it is only checked"
+    assert main(["data", "get", small.entry.name]) == 0, "a second time it is only checked"
     assert capsys.readouterr().err == ""
 
 
 @both
 def test_the_folder(small: Small, capsys: pytest.CaptureFixture) -> None:
     small.unpack()
-    assert main(["get", small.entry.name]) == 0
+    assert main(["data", "get", small.entry.name]) == 0
     small.check()
     assert (
         "has no known digest: form and numbers are checked, content not" in capsys.readouterr().err
@@ -210,10 +210,10 @@ def test_no_network(
         readers.load(name)
     assert (
         str(error.value)
-        == f"{name} is not there; get it with `{typed(f'leak_atlas.data get {name}')}`, or first {own}"
+        == f"{name} is not there; get it with `{typed(f'leak-atlas data get {name}')}`, or first {own}"
     )
     monkeypatch.setattr(pooch.HTTPDownloader, "__call__", no_network)
-    assert main(["get", name]) == 2
+    assert main(["data", "get", name]) == 2
     said = capsys.readouterr().err.splitlines()
     assert (
         said[-1] == f"leak atlas: {name} could not be downloaded (Name or service not known); {own}"

@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 
 from leak_atlas import BadInput
+from leak_atlas.__main__ import main
 from leak_atlas.data import readers
-from leak_atlas.data.__main__ import main
 from leak_atlas.data.formats import ANNOTATIONS
 from leak_atlas.recipe import registry
 from leak_atlas.recipe.registry import Entry, File
@@ -120,16 +120,16 @@ def tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tiny:
 
 def test_tiny_imagenet_from_its_zip(tiny: Tiny, capsys: pytest.CaptureFixture) -> None:
     tiny.pack()
-    assert main(["get", "tinyimagenet"]) == 0
+    assert main(["data", "get", "tinyimagenet"]) == 0
     tiny.check()
     assert sorted(path.name for path in tiny.home.iterdir()) == ["prepared", ZIP]
-    assert main(["get", "tinyimagenet"]) == 0, "a second time it is only checked"
+    assert main(["data", "get", "tinyimagenet"]) == 0, "a second time it is only checked"
     assert capsys.readouterr().err == ""
 
 
 def test_tiny_imagenet_from_its_folder(tiny: Tiny, capsys: pytest.CaptureFixture) -> None:
     tiny.unpack()
-    assert main(["get", "tinyimagenet"]) == 0
+    assert main(["data", "get", "tinyimagenet"]) == 0
     tiny.check()
     assert (
         "has no known digest: form and numbers are checked, content not" in capsys.readouterr().err
@@ -260,7 +260,7 @@ def own(
 
 @pytest.mark.parametrize("own, name", [(name, name) for name in HALVES], indirect=["own"])
 def test_own_arrays(own: dict[str, np.ndarray], name: str, folder: Path) -> None:
-    assert main(["get", name]) == 0 and readers.there(name)
+    assert main(["data", "get", name]) == 0 and readers.there(name)
     samples = readers.load(name)
     assert isinstance(samples.x, np.memmap) and samples.train == 60
     assert np.array_equal(samples.x, np.concatenate([own["x_train"], own["x_test"]]))
@@ -317,8 +317,8 @@ def test_own_arrays_are_asked_for(name: str, folder: Path, capsys: pytest.Captur
     wanted = f"put x_train.npy, y_train.npy, x_test.npy, y_test.npy into {folder / name}"
     with pytest.raises(
         BadInput,
-        match=rf"{name} is not there; {wanted}, then run `.*-m leak_atlas.data get {name}`",
+        match=rf"{name} is not there; {wanted}, then run `.*leak.atlas data get {name}`",
     ):
         readers.load(name)
-    assert main(["get", name]) == 2
+    assert main(["data", "get", name]) == 2
     assert capsys.readouterr().err == f"leak atlas: {name} cannot be downloaded; {wanted}\n"

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from leak_atlas import BadInput
+from leak_atlas.__main__ import main
 from leak_atlas.data import own, pictures, readers
-from leak_atlas.data.__main__ import main
 from leak_atlas.recipe import registry
 from leak_atlas.recipe.registry import File
 
@@ -65,7 +65,7 @@ def test_chmnist_is_reduced_and_every_fifth_is_test(
 ) -> None:
     found = tiles()
     packed(folder / "chmnist", {name: tiff(pixels) for name, pixels in found.items()}, monkeypatch)
-    assert main(["get", "chmnist"]) == 0
+    assert main(["data", "get", "chmnist"]) == 0
     samples = readers.load("chmnist")
     order = [i for i in range(15) if i % 5 < 4] + [4, 9, 14]
     assert samples.train == 12 and samples.labels.tolist() == [i // 5 for i in order]
@@ -151,7 +151,7 @@ def test_location_is_one_set_whatever_its_order(
 def test_another_location_is_refused(
     folder: Path, text: str, words: str, capsys: pytest.CaptureFixture
 ) -> None:
-    assert main(["get", "location30"]) == 2
+    assert main(["data", "get", "location30"]) == 2
     own = f"location30 cannot be downloaded; put bangkok into {folder / 'location30'}"
     assert capsys.readouterr().err == f"leak atlas: {own}\n"
     (folder / "location30").mkdir(parents=True)
@@ -185,7 +185,7 @@ def test_an_original_is_added_as_it_is(
     name, path = original
     with pytest.raises(BadInput, match=f"{name} is not there; unpack dataset_"):
         readers.load(name)
-    assert main(["add", name, str(path)]) == 0
+    assert main(["data", "add", name, str(path)]) == 0
     assert "bits of shape (8,), 24 train and 6 test samples of 3 classes" in capsys.readouterr().out
     x, y = bits(30, 8, 3)
     samples = readers.load(name)

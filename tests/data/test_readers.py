@@ -20,8 +20,8 @@ from bench.vision import torchvision
 from scipy.io import savemat
 
 from leak_atlas import BadInput
+from leak_atlas.__main__ import main
 from leak_atlas.data import pictures, readers
-from leak_atlas.data.__main__ import main
 from leak_atlas.recipe import Data, registry
 from leak_atlas.recipe.registry import File
 
@@ -403,7 +403,7 @@ def test_a_download(
             small.entry, folders=tuple(place for place in small.entry.folders if place[0] != "/")
         )
     )
-    assert main(["get", small.entry.name]) == 0
+    assert main(["data", "get", small.entry.name]) == 0
     small.check()
     assert only_prepared(folder) == ["prepared"] and set(asked) == set(contents)
     assert f"{small.entry.name} is ready" in capsys.readouterr().out
@@ -428,7 +428,7 @@ def test_a_download_with_another_digest(
 @pytest.mark.parametrize("name", FETCHED)
 def test_a_missing_set_says_how_to_get_it(name: str, folder: Path) -> None:
     with pytest.raises(
-        BadInput, match=f"{name} is not there; get it with `.*-m leak_atlas.data get {name}`"
+        BadInput, match=f"{name} is not there; get it with `.*leak.atlas data get {name}`"
     ) as error:
         readers.load(name)
     assert str(folder / name) in str(error.value) and "\n" not in str(error.value)
@@ -442,7 +442,7 @@ def test_no_network(
     known = registry.find(name)
     here = tuple(place for place in known.folders if place[0] != "/")
     monkeypatch.setitem(registry.ENTRIES, name, replace(known, folders=here))
-    assert main(["get", name]) == 2
+    assert main(["data", "get", name]) == 2
     said = capsys.readouterr().err.splitlines()
     assert f"{name} could not be downloaded (Name or service not known); put " in said[-1]
     assert only_prepared(folder) == [], "nothing half-written stays"
@@ -517,7 +517,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_the_listing(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEAK_ATLAS_DATA", "/home/someone/.cache/leak-atlas")
-    assert main([]) == 0
+    assert main(["data"]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in (*registry.ENTRIES, *registry.ORIGINALS))
     assert max(map(len, out.splitlines())) <= 100
@@ -525,8 +525,8 @@ def test_the_listing(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_command_on_bad_input(capsys: pytest.CaptureFixture) -> None:
-    assert main(["get", "fashion-mnist-small"]) == 0
-    assert main(["get", "cifar"]) == 2
+    assert main(["data", "get", "fashion-mnist-small"]) == 0
+    assert main(["data", "get", "cifar"]) == 2
     assert (
         capsys.readouterr().err
         == "leak atlas: there is no data set 'cifar'; did you mean 'cifar10'?\n"
