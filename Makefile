@@ -4,6 +4,7 @@ ONLY ?= *
 WORKERS ?=
 VENV := .venv
 PYTHON := $(VENV)/bin/python
+COMMAND := $(VENV)/bin/leak-atlas
 # Compiling all that is installed takes as long as installing it; what is imported is compiled then, and kept.
 INSTALL := $(PYTHON) -m pip install --quiet --disable-pip-version-check --no-compile -c requirements.lock -e
 unexport PYTHONDONTWRITEBYTECODE
@@ -35,7 +36,7 @@ $(VENV)/.dev: $(VENV)/.ready
 	touch $@
 
 reproduce: env ## execute every notebook of PROFILE and leave pages and an index in outputs/runs/PROFILE
-	@set -f; $(PYTHON) -m leak_atlas.report.batch --profile "$$PROFILE" --only $$ONLY $${WORKERS:+--workers "$$WORKERS"}
+	@set -f; $(COMMAND) reproduce --profile "$$PROFILE" $${WORKERS:+--workers "$$WORKERS"} -- $$ONLY
 
 check: $(VENV)/.dev ## lint, formatting and types
 	$(PYTHON) -m ruff check .
@@ -64,10 +65,10 @@ api: env ## pages of the library's docstrings in outputs/api
 	$(PYTHON) -W ignore -m pdoc leak_atlas --output-directory outputs/api
 
 report: env ## clean the executed notebooks of PROFILE into outputs/reports and refresh README's table
-	$(PYTHON) -m leak_atlas.report "$$PROFILE"
+	$(COMMAND) report "$$PROFILE"
 
 site: env ## every published report as a page, under one index, in outputs/site: to be read without a server
-	$(PYTHON) -m leak_atlas.report --site
+	$(COMMAND) site
 
 bench: env ## measure what the library promises, as ratios in one run
 	$(PYTHON) -m bench

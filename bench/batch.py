@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.ratios import Ratio, row
 
 ONLY = ["layers/own01*", "layers/fig12*"]
-SMALL = ["--profile", "smoke", "--only", "layers/fig0*", "--workers", "1"]
+SMALL = ["reproduce", "layers/fig0*", "--profile", "smoke", "--workers", "1"]
 # Prints what a command takes. Who outlives its parent becomes our child (PR_SET_CHILD_SUBREAPER),
 # and is waited for.
 COUNTED = """
@@ -29,21 +29,12 @@ except ChildProcessError:
 """
 
 
-def _batch(outputs: Path, *more: str) -> float:
+def _batch(outputs: Path, command: str = "reproduce") -> float:
     """Seconds of one run, as a process of its own."""
     start = time.perf_counter()
-    command = [
-        sys.executable,
-        "-m",
-        "leak_atlas.report.batch",
-        "--profile",
-        "quick",
-        "--only",
-        *ONLY,
-        *more,
-    ]
+    line = [sys.executable, "-m", "leak_atlas", command, *ONLY]
     subprocess.run(
-        command,
+        line,
         env=os.environ | {"LEAK_ATLAS_OUTPUTS": str(outputs)},
         stdout=subprocess.DEVNULL,
         check=True,
@@ -68,10 +59,10 @@ def _notebooks(outputs: Path, rounds: int = 3) -> list[float]:
     """Core-seconds of executing notebooks whose results are stored: stock papermill, one by one,
     over a batch.
     """
-    _core_seconds(outputs, "leak_atlas.report.batch", *SMALL)
+    _core_seconds(outputs, "leak_atlas", *SMALL)
     found = []
     for _ in range(rounds):
-        batch = _core_seconds(outputs, "leak_atlas.report.batch", *SMALL)
+        batch = _core_seconds(outputs, "leak_atlas", *SMALL)
         executed = sorted(outputs.glob("runs/smoke/*/*.ipynb"))
         stock = sum(
             _core_seconds(outputs, "papermill", one, outputs / "again.ipynb") for one in executed
@@ -90,7 +81,7 @@ def main() -> dict[str, Ratio]:
         first = _batch(outputs)
         stored = _store(outputs)
         again = _batch(outputs)
-        looks = [_batch(outputs, "--plan") for _ in range(5)]
+        looks = [_batch(outputs, "plan") for _ in range(5)]
         assert _store(outputs) == stored, "the second run wrote to the store"
         claims = [
             json.loads(path.read_text()) for path in outputs.glob("runs/quick/*/*.claims.json")

@@ -14,7 +14,7 @@
 # computed once is looked up, so that a second run takes seconds.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data lists them)
+data = "fashion-mnist-small"  # data set (leak-atlas data lists them)
 pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 8  # channels of stage 1

@@ -12,6 +12,7 @@ import nbformat
 import pytest
 
 from leak_atlas import BadInput, duration, lab, report
+from leak_atlas.__main__ import main
 from leak_atlas.engine import paths, store
 from leak_atlas.lab.cluster import Where
 from leak_atlas.lab.declare import (
@@ -38,7 +39,7 @@ FIGURES = [
 
 def command(*arguments: str, outputs: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "leak_atlas.report.batch", *arguments],
+        [sys.executable, "-m", "leak_atlas", "reproduce", *arguments],
         env=os.environ | {"LEAK_ATLAS_OUTPUTS": str(outputs)} | environment,
         capture_output=True,
         text=True,
@@ -198,26 +199,21 @@ report.judge(claims, right=gap, always=gap)
     [
         (["--profile", "quik"], "did you mean 'quick'"),
         (
-            ["--only", "layers/fig99"],
+            ["layers/fig99"],
             "no notebook matches 'layers/fig99'; the nearest is 'layers/fig",
         ),
-        (["--only", "fig12x"], "the nearest is 'layers/fig12_retraining_ablation'"),
+        (["fig12x"], "the nearest is 'layers/fig12_retraining_ablation'"),
         (["-p", "epoch=3"], "no chosen notebook has a parameter 'epoch'; did you mean 'epochs'?"),
         (["-p", 'epochs="1e-3"'], "write 1.0e-3"),
         (["-p", "epochs=two"], "epochs takes int"),
         (["-p", "epochs"], "name=value"),
-        (["--workers", "0"], "at least 1"),
+        (["--workers", "0"], "not in the range"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert (
-        batch.main(
-            ["--profile", "smoke", *arguments] if "--profile" not in arguments else arguments
-        )
-        == 2
-    )
+    assert main(["reproduce", "--profile", "smoke", *arguments]) == 2
     error = capsys.readouterr().err.strip()
     assert words in error and len(error.splitlines()) == 1 and error.startswith("leak atlas: ")
 
@@ -227,15 +223,15 @@ def test_an_unwritable_folder_is_named(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("LEAK_ATLAS_OUTPUTS", str(tmp_path / "file" / "below"))
-    assert batch.main(["--profile", "smoke"]) == 2
+    assert main(["reproduce", "--profile", "smoke"]) == 2
     assert "LEAK_ATLAS_OUTPUTS" in capsys.readouterr().err
 
 
 def test_unknown_data_and_a_pool_too_large_stop_before_training(tmp_path: Path) -> None:
-    only = ["--profile", "smoke", "--only", "layers/own01*"]
+    only = ["layers/own01*", "--profile", "smoke"]
     for extra, words in (
         (["-p", "data=cifar11"], "did you mean 'cifar10'"),
-        (["-p", "data=cifar100"], "leak_atlas.data get"),
+        (["-p", "data=cifar100"], "atlas data get"),
     ):
         done = command(*only, *extra, outputs=tmp_path, LEAK_ATLAS_DATA=str(tmp_path / "none"))
         assert done.returncode == 2 and words in done.stderr, done.stderr
@@ -269,7 +265,7 @@ def test_a_failing_notebook_leaves_the_others_alone(
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
     (tmp_path / "params/smoke").mkdir(parents=True)
     monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
-    assert batch.main(["--profile", "smoke", "--workers", "1"]) == 2
+    assert main(SMOKE) == 1
     output = capsys.readouterr()
     assert "1 of 3 notebooks executed" in output.out
     assert "failed: raises: ZeroDivisionError" in output.err and "failed: dies: " in output.err
@@ -305,14 +301,14 @@ def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-SMOKE = ["--profile", "smoke", "--workers", "1"]
+SMOKE = ["reproduce", "--profile", "smoke", "--workers", "1"]
 
 
 def test_a_notebook_behind_torn_results_is_executed(executed: list[str]) -> None:
     for step in list(tiny.asked()[0].parents())[:3]:
         path = store.folder(step.key) / store.ARRAYS
         path.write_bytes(path.read_bytes()[:100])
-    assert batch.main(SMOKE) == 0 and executed == ["one"]
+    assert main(SMOKE) == 0 and executed == ["one"]
 
 
 def test_a_notebook_whose_results_a_disk_tears_again_fails(
@@ -321,7 +317,7 @@ def test_a_notebook_whose_results_a_disk_tears_again_fails(
     torn = next(iter(tiny.asked()[0].parents())).key
     read = store.read
     monkeypatch.setattr(store, "read", lambda key: read(key) if key != torn else _corrupt(key))
-    assert batch.main(SMOKE) == 2 and not executed
+    assert main(SMOKE) == 1 and not executed
     said = capsys.readouterr()
     assert "0 of 1 notebooks executed" in said.out
     assert (
@@ -353,7 +349,7 @@ def test_what_another_process_finishes_is_not_waited_for(
     assert len(plans) == 2 and not todo.jobs and needs == {"one": set()}
     store.discard(attack.key)
     monkeypatch.setattr(batch, "run", lambda *_: {})
-    assert batch.main(SMOKE) == 0 and executed == ["one"]
+    assert main(SMOKE) == 0 and executed == ["one"]
 
 
 def test_parameters_at_the_shell_are_json_where_they_can_be() -> None:
@@ -390,7 +386,7 @@ def test_two_batches_do_not_share_a_folder(capsys: pytest.CaptureFixture[str]) -
     folder = paths.runs("smoke+seed=7")
     folder.mkdir(parents=True)
     with batch.alone(folder):
-        assert batch.main(["--profile", "smoke", "--only", "explore/layers", "-p", "seed=7"]) == 2
+        assert main(["reproduce", "explore/layers", "--profile", "smoke", "-p", "seed=7"]) == 2
     assert "another batch writes into" in capsys.readouterr().err and [
         each.name for each in folder.iterdir()
     ] == [".lock"]
@@ -403,8 +399,8 @@ def test_what_cannot_be_planned_names_its_notebook(
     shadows earlier.
     """
     monkeypatch.setenv("LEAK_ATLAS_DATA", str(tmp_path))
-    arguments = ["--profile", "smoke", "--plan", "--only", "tab03", "layers/own01"]
-    assert batch.main([*arguments, "-p", "pixels=15"]) == 2
+    arguments = ["plan", "--profile", "smoke", "tab03", "layers/own01"]
+    assert main([*arguments, "-p", "pixels=15"]) == 2
     said = capsys.readouterr()
     assert (
         said.err.startswith("failed: weights/tab03_cifar10: a vit cuts")
@@ -412,7 +408,7 @@ def test_what_cannot_be_planned_names_its_notebook(
     )
     assert said.out.startswith("models: ")
     arguments[-2:] = ["fig12_ret", "fig15", "tab03"]
-    assert batch.main([*arguments, "-p", "data=cifar100"]) == 2
+    assert main([*arguments, "-p", "data=cifar100"]) == 2
     said = capsys.readouterr()
     assert (
         said.err.startswith("failed: ")
@@ -420,7 +416,7 @@ def test_what_cannot_be_planned_names_its_notebook(
         and said.err.count("\n") == 1
     )
     assert "to train" in said.out, "what it would cost is told"
-    assert batch.main([*arguments[:-1], "-p", "shadows=4"]) == 2
+    assert main([*arguments[:-1], "-p", "shadows=4"]) == 2
     assert "ask for more models" in capsys.readouterr().err
 
 

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from leak_atlas import BadInput, lab
+from leak_atlas.__main__ import main
 from leak_atlas.attacks.case import Case, Scored, infer
-from leak_atlas.data.__main__ import main as data_command
 from leak_atlas.data.designs import Role, Sets, assign
 from leak_atlas.engine import store
 from leak_atlas.engine.compute import Arrays, Of, compute
@@ -195,7 +195,7 @@ def test_a_folder_of_images_becomes_a_data_set(
         for number in range(40):
             pixels = rng.integers(0, 255, (12, 12, 3), np.uint8)
             Image.fromarray(pixels).save(tmp_path / "mine" / label / f"{number}.png")
-    assert data_command(["add", "pets", str(tmp_path / "mine")]) == 0
+    assert main(["data", "add", "pets", str(tmp_path / "mine")]) == 0
     models = Setup(Data("pets"), RandomHalves(40), MODEL, SHORT, 6).trained()
     assert lab.realize(models.attack(LiRA()))[models.attack(LiRA())]["scores"].shape == (6, 40)
 

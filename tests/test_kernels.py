@@ -143,7 +143,7 @@ BATCH = textwrap.dedent("""
     from pathlib import Path
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
-    from leak_atlas.engine.command import end_with_parent
+    from leak_atlas.engine.processes import end_with_parent
     from leak_atlas.engine.kernels import Warm
     from tests.test_kernels import executed
     if __name__ == "__main__":

@@ -138,7 +138,7 @@ def test_declaring_and_reading_need_no_torch() -> None:
 ORDER = [
     "engine.paths",
     "engine.files",
-    "engine.command",
+    "engine.processes",
     "engine.digests",
     "engine.store",
     "engine.selection",
@@ -159,7 +159,7 @@ ORDER = [
     "explore",
     "engine.kernels",
     "report.batch",
-    "audit.__main__",
+    "__main__",
 ]
 
 

@@ -1,4 +1,4 @@
-"""README's commands do what it says, typed as they are printed in a shell that activated nothing."""
+"""README's commands do what it says, typed as they are printed in a shell with the environment."""
 
 import os
 import re
@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from leak_atlas.__main__ import commands
 from leak_atlas.engine import paths
 
 README = (paths.ROOT / "README.md").read_text()
@@ -18,7 +20,7 @@ BLOCKS = [block for language, block in FENCED if not language]  # of the shell
 COMMANDS = [
     shlex.join(shlex.split(line, comments=True)) for block in BLOCKS for line in block.splitlines()
 ]
-OURS = [line for line in COMMANDS if " -m leak_atlas." in line]
+OURS = [line for line in COMMANDS if re.match(r"(\w+=\S+ )?leak-atlas ", line)]
 
 
 @pytest.fixture
@@ -28,14 +30,18 @@ def folder(tmp_path: Path) -> Path:
         (tmp_path / name).symlink_to(paths.ROOT / name)
     (tmp_path / ".venv").symlink_to(sys.prefix)
     (tmp_path / "outputs").mkdir()
+    (tmp_path / "bin").mkdir()  # an environment that was made before the command has none
+    (tmp_path / "bin/leak-atlas").write_text('#!/bin/sh\nexec python -m leak_atlas "$@"\n')
+    (tmp_path / "bin/leak-atlas").chmod(0o755)
     return tmp_path
 
 
 def typed(line: str, folder: Path) -> str:
-    """What a command prints; without what an activated environment, or this test, would set."""
+    """What a command prints in an activated environment, without what this test would set."""
     own = {
-        "PATH": "/usr/bin:/bin",
+        "PATH": f"{folder}/bin:{folder}/.venv/bin:/usr/bin:/bin",
         "HOME": os.environ.get("HOME", "/"),
+        "PYTHONPATH": str(folder / "lib"),
         "LEAK_ATLAS_OUTPUTS": str(folder / "outputs"),
     }
     done = subprocess.run(
@@ -45,37 +51,38 @@ def typed(line: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_every_command_has_an_interpreter() -> None:
-    assert len(OURS) >= 8 and all(
-        re.search(r"(^|=\S+ )\.venv/bin/python -m leak_atlas\.", line) for line in OURS
-    )
-    assert not re.search(r"(?<!/)\bpython -m leak_atlas", README)
+def test_every_command_is_shown() -> None:
+    shown = {line.rpartition("leak-atlas ")[2].split()[0] for line in OURS}
+    assert shown | {"site"} == set(commands.commands), "make site is shown"
+    assert "-m leak_atlas" not in README
 
 
-VERBS = {line: re.findall(r"leak_atlas\.[\w.]+", line)[0] for line in OURS}
-
-
-@pytest.mark.parametrize("verb", sorted(set(VERBS.values())))
-def test_modules_answer_to_help(verb: str, folder: Path) -> None:
-    """With the command as it can be typed again, and with each option that README gives it."""
-    said = typed(f".venv/bin/python -m {verb} --help", folder)
-    assert f"usage: .venv/bin/python -m {verb} " in said
-    lines = [line.partition(f"{verb} ")[2] for line in OURS if VERBS[line] == verb]
+@pytest.mark.parametrize("name", sorted(commands.commands))
+def test_a_command_answers_to_help_with_an_example_and_its_options(name: str) -> None:
+    shown = CliRunner().invoke(commands, [name, "--help"]).output
+    assert f"Usage: commands {name}" in shown and f"Example: leak-atlas {name}" in shown
+    lines = [line for line in OURS if f"leak-atlas {name}" in line]
     options = {option for line in lines for option in re.findall(r" (--?[a-z-]+)\b", line)}
-    assert all(re.search(rf"(?<!\S){option}\b", said) for option in options)
+    assert all(re.search(rf"(?<!\S){option}\b", shown) for option in options)
+
+
+def test_help_comes_at_once() -> None:
+    """The list of commands imports no room."""
+    script = "import sys, leak_atlas.__main__ as m; m.main([]); print(sorted(sys.modules))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout
+    assert "reproduce" in loaded
+    assert not re.search(r"'(torch|numpy|leak_atlas\.(lab|recipe|report))'", loaded)
 
 
 @pytest.mark.notebook
 def test_a_day_with_one_notebook(folder: Path) -> None:
-    """Stock papermill, a batch with `-p`, its report: each as printed."""
-    wanted = r"jupytext|papermill|fig15 -p seed=1|-m leak_atlas\.report smoke|-m leak_atlas\.data$"
+    """Stock papermill, a batch with `-p`, the data sets: each as printed."""
+    wanted = r"jupytext|papermill|fig15 .*-p seed=1|leak-atlas data$"
     chosen = [line for line in COMMANDS if re.search(wanted, line)]
-    assert len(chosen) == 5
-    # writes into README: elsewhere
-    publishes = next(line for line in chosen if "leak_atlas.report smoke" in line)
-    found = {
-        line: typed(line, folder) for line in sorted(chosen, key=chosen.index) if line != publishes
-    }
+    assert len(chosen) == 4
+    printed = {line: typed(line, folder) for line in chosen}
     text = (folder / "outputs/fig15_smoke.ipynb").read_text()
     assert (
         "injected-parameters" in text
@@ -83,7 +90,7 @@ def test_a_day_with_one_notebook(folder: Path) -> None:
         and '"epochs = 2' in text
         and '"dev = 40' in text
     )
-    batch = next(said for line, said in found.items() if "leak_atlas.report.batch" in line)
+    batch = next(text for line, text in printed.items() if "leak-atlas reproduce" in line)
     assert re.search(
         r"1 of 1 notebooks executed; of \d+ claims .*; read outputs/runs/smoke\+seed=1/index.html",
         batch,

@@ -136,9 +136,7 @@ def test_originals_are_named_until_they_are_added() -> None:
         "texas100": (6_169, 100, 67_330),
     }
     assert not set(registry.ORIGINALS) & set(ENTRIES)
-    with pytest.raises(
-        BadInput, match=r"run `.*-m leak_atlas.data add purchase100 dataset_purchase`"
-    ):
+    with pytest.raises(BadInput, match=r"run `.*leak.atlas data add purchase100 dataset_purchase`"):
         Data("purchase100")
 
 

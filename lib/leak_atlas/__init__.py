@@ -65,16 +65,22 @@ def nearest(word: str, known: "list[str] | tuple[str, ...] | set[str]") -> str:
 
 
 def typed(line: str) -> str:
-    """`leak_atlas.data get cifar10` as it is typed at a shell in this folder, with the Python that
-    runs this.
+    """`leak-atlas data get cifar10` as it is typed at a shell in this folder.
+
+    A program of this environment has its path before it where the environment is not active.
     """
     from shlex import quote
     from shutil import which
 
-    own, here = Path(sys.executable), Path.cwd()
-    if (found := which("python")) and Path(found).parent == own.parent:
-        return f"python -m {line}"
-    return f"{quote(str(own.relative_to(here) if own.is_relative_to(here) else own))} -m {line}"
+    name, _, arguments = line.partition(" ")
+    here, program = Path.cwd(), Path(sys.executable).with_name(name)
+    if which(name) == str(program):
+        return line
+    installed = program.exists()
+    path = program if installed else Path(sys.executable)
+    shown = quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    module = "" if installed else f" -m {name.replace('-', '_')}"
+    return f"{shown}{module} {arguments}"
 
 
 def duration(seconds: float) -> str:

@@ -16,7 +16,7 @@
 # The claims are judged elsewhere (`layers/fig01`, `fig03`, `fig06`, `fig10`, `own01`); nothing here is a verdict.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data)
+data = "fashion-mnist-small"  # data set (leak-atlas data)
 pixels = 16  # side of the images, pixels, after area resize
 models = ["resnet10", "resnet18"]  # architectures of A and of B, to begin with
 width = 8  # channels of stage 1

@@ -16,7 +16,7 @@
 # The claims are judged elsewhere (`pruning/fig07_fig08` and its neighbours); nothing here is a verdict.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data)
+data = "fashion-mnist-small"  # data set (leak-atlas data)
 pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 16  # channels of stage 1

@@ -17,7 +17,7 @@
 # The claims are judged elsewhere (`samples/`); nothing here is a verdict.
 
 # %% tags=["parameters"]
-data = ["digits-bits", "fashion-mnist-small"]  # data sets (python -m leak_atlas.data); of each list below an entry is theirs
+data = ["digits-bits", "fashion-mnist-small"]  # data sets (leak-atlas data); of each list below an entry is theirs
 pixels = [0, 16]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc", "resnet10"]  # architectures
 width = [256, 8]  # units of a layer (published), or channels of stage 1

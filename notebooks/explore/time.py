@@ -18,7 +18,7 @@
 # The claims are judged elsewhere (`time/`); nothing here is a verdict.
 
 # %% tags=["parameters"]
-axis = ["fashion-mnist-small", "digits"]  # data sets that can be chosen (python -m leak_atlas.data); the first one is trained
+axis = ["fashion-mnist-small", "digits"]  # data sets that can be chosen (leak-atlas data); the first one is trained
 axis_pixels = [8, 0]  # side of their images, pixels, after area resize; 0: as they are
 model = "cnn4"  # architecture
 width = 8  # channels of stage 1

@@ -16,7 +16,7 @@
 # The claims are judged elsewhere (`weights/fig04b` and its neighbours); nothing here is a verdict.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data)
+data = "fashion-mnist-small"  # data set (leak-atlas data)
 pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 8  # channels of stage 1

@@ -27,7 +27,7 @@
 # (draw 0 of `quick`: .017 [.000, .030]). Onsets keep .02.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "resnet18"  # architecture (paper: resnet152)
 width = 8  # channels of stage 1 (paper: 64)

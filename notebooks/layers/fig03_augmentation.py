@@ -29,7 +29,7 @@
 # Rules were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)

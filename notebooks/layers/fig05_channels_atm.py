@@ -23,7 +23,7 @@
 # what stage 3 does not show may be underfit. Figs. 5, 7 and 11 share a network here: they are not independent evidence.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "atm-xt"  # architecture (paper: atm-xt)
 width = 8  # channels of stage 1; stages 2 to 4 have 2, 5 and 8 times as many (paper: 64)

@@ -28,7 +28,7 @@
 # objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 families = {"resnet": ["resnet10", "resnet18"], "vgg": ["vgg11", "vgg19"], "atm": ["atm-xt", "atm-t"]}  # shallowest first (paper: all its sizes)
 width = 8  # channels of stage 1 (paper: 64)

@@ -22,7 +22,7 @@
 # and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64); the last two stages then have maps of one pixel
 models = ["vgg11", "vgg19"]  # the shallow and the deep architecture (paper: these)
 width = 8  # channels of stage 1 (paper: 64)

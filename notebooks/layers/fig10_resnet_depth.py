@@ -20,7 +20,7 @@
 # on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: TinyImageNet
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 models = ["resnet10", "resnet18"]  # architectures, shallowest first (paper: resnet18, 34, 50, 101, 152)
 width = 8  # channels of stage 1 (paper: 64)

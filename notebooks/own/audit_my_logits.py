@@ -11,7 +11,7 @@
 #
 # Can an attack that reads logits identify the samples on which my model, the target, was trained?
 # The first output answers; the last section says what to bring. Nothing is to be copied: set `file`
-# below, or run `.venv/bin/python -m leak_atlas.audit mine.npz`.
+# below, or run `leak-atlas audit mine.npz`.
 
 # %% tags=["parameters"]
 file = ""  # your .npz, as seen from this folder; "": an example is trained here

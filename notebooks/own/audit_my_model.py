@@ -17,7 +17,7 @@
 
 # %% tags=["parameters"]
 weights = ""  # your .safetensors, as seen from where this runs; "": the example
-data = ""  # your data set (python -m leak_atlas.data add); "": the example's
+data = ""  # your data set (leak-atlas data add); "": the example's
 known_accuracy = None  # test accuracy that you know, such as 0.87; the audit refuses another
 epochs = 25  # of your training; each shadow model is trained for as many
 batch = 50  # samples in a step of your training
@@ -170,7 +170,7 @@ report.provenance(results, weights=source, scores=place.name)
 # %% [markdown]
 # ## How to audit your own model
 #
-# 1. **Data.** `.venv/bin/python -m leak_atlas.data add my-set PATH` takes a folder of images, an
+# 1. **Data.** `leak-atlas data add my-set PATH` takes a folder of images, an
 #    .npz or a .csv. Then `data = "my-set"`. Its train part must be what the model was trained on,
 #    and its test part what the model never saw. Without a test part of yours a fifth of all
 #    samples becomes it. If the model was trained on all samples, the audit is then wrong.
@@ -178,7 +178,7 @@ report.provenance(results, weights=source, scores=place.name)
 #    its data, `stages` modules as `named_modules()` does. If the cell becomes a file beside the
 #    notebook, from which you import `MyNet`, all cores are used.
 # 3. **Weights.** Where the model is: `torch.save(net.state_dict(), "mine.pt")`. Here:
-#    `.venv/bin/python -m leak_atlas.own mine.pt`. Then `weights = "mine.safetensors"`.
+#    `leak-atlas model mine.pt`. Then `weights = "mine.safetensors"`.
 # 4. **Parameters.** Write those of your training, and the test accuracy that you know.
 #
 # The module reads images as `(n, channels, side, side)` of `(pixel / 255 - mean) / std`. `mean` and

@@ -14,12 +14,12 @@
 # The example defence ignores a sample while its loss is below a floor. A defence is compared with
 # ordinary training, early stopping and RelaxLoss; an attack with RMIA.
 #
-# **My data.** `.venv/bin/python -m leak_atlas.data add mine PATH` adds a data set, where PATH is
+# **My data.** `leak-atlas data add mine PATH` adds a data set, where PATH is
 # - `table.csv`: numbers or bits, a sample a line, with the classes in a column `label`;
 # - `arrays.npz`: `x` with uint8 images (N, H, H) or (N, H, H, 3), or rows of numbers, and `y`;
 # - `pictures`: a folder with a folder of pictures for each class; `--size 32` resizes and crops.
 #
-# `.venv/bin/python -m leak_atlas.report.batch --only own/my_defence -p data=mine` runs this page
+# `leak-atlas reproduce own/my_defence -p data=mine` runs this page
 # on it; or write `data = "mine"` below. The network fits the kind of data, the sizes fit the data
 # set.
 #
@@ -27,7 +27,7 @@
 # same AUC of RMIA. 2. Permuted membership labels, where an attack must find nothing.
 
 # %% tags=["parameters"]
-data = ""  # data set (python -m leak_atlas.data); "": fashion-mnist-small at 16 x 16 pixels
+data = ""  # data set (leak-atlas data); "": fashion-mnist-small at 16 x 16 pixels
 pixels = None  # side to which images are resized, pixels; None: as they are
 model = ""  # architecture; "": resnet10 for images, fc for bits and numbers, transformer for text
 width = 0  # channels of stage 1 (fc: units of layer 1); 0: 8 for images, 256 for fc, 16 for text

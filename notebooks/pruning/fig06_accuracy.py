@@ -20,7 +20,7 @@
 # go did not matter (our control removes as many at random), or if filters cost more only since more parameters go with them (control: at equal parameters).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR10, Purchase
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10, Purchase
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (paper: 64)

@@ -28,7 +28,7 @@
 #    compared where the attack has the same AUC on both.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR10, CIFAR100, Location
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10, CIFAR100, Location
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18, densenet121, vgg16; fc for Location)
 width = 16  # channels of stage 1 (paper: 64)

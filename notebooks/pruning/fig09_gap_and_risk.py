@@ -20,7 +20,7 @@
 # on other halves of the samples. The rules were settled on draw 0 of `quick`; this page judges by them on the draw of the parameter `seed`.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR10
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (paper: 64)

@@ -20,7 +20,7 @@
 # settled on draw 0 of `quick`, and are judged on its draw 1 and on other data. Networks that do not know their members hide them: means are over the others.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR10
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (paper: 64)

@@ -19,7 +19,7 @@
 # a point on. Rules were settled on draw 0 of `quick`; the lead against 0 and LiRA at all sparsities came after the first results on Location.
 
 # %% tags=["parameters"]
-data = ["fashion-mnist-small", "digits-bits"]  # data sets (python -m leak_atlas.data); the paper: CIFAR10, CIFAR100, Location
+data = ["fashion-mnist-small", "digits-bits"]  # data sets (leak-atlas data); the paper: CIFAR10, CIFAR100, Location
 pixels = 16  # side of the images, pixels, after area resize (paper: 32); bits have none
 model = ["resnet10", "fc"]  # architecture for each data set (paper: densenet121 twice, fc)
 width = [16, 256]  # of each: channels of stage 1 (paper: 64), units of a fully connected network's first layer (paper: 256)

@@ -20,7 +20,7 @@
 # loses nothing to anyone, so our means leave it out. Rules were settled on draw 0 of `quick` and are judged on this one.
 
 # %% tags=["parameters"]
-data = ["fashion-mnist-small", "digits-bits"]  # data sets (python -m leak_atlas.data); the paper: CIFAR10, CIFAR100, SVHN, CHMNIST, Location
+data = ["fashion-mnist-small", "digits-bits"]  # data sets (leak-atlas data); the paper: CIFAR10, CIFAR100, SVHN, CHMNIST, Location
 pixels = 16  # side of the images, pixels, after area resize (paper: 32); bits have none
 model = ["resnet10", "fc"]  # architecture for each data set (paper: resnet18, densenet121, vgg16; fc for Location)
 width = [16, 256]  # of each: channels of stage 1 (paper: 64), units of a fully connected network's first layer (paper: 256)

@@ -21,7 +21,7 @@
 # .096 with weight 4, .061 for Base.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR10
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: densenet121)
 width = 16  # channels of stage 1 (paper: 64)

@@ -19,7 +19,7 @@
 # that result, the 75 % in its claims.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); Fig. 16: CIFAR10
+data = "fashion-mnist-small"  # data set (leak-atlas data); Fig. 16: CIFAR10
 bits = "digits-bits"  # a data set of bits for Fig. 17 (paper: Location, Purchase, Texas)
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture for images (paper: resnet18)

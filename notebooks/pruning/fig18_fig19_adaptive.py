@@ -19,7 +19,7 @@
 # by what networks learn; PPB's check was replaced; the strongest PPB ruined the networks; and areas between curves were too small to tell any difference.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); Fig. 18: CIFAR10
+data = "fashion-mnist-small"  # data set (leak-atlas data); Fig. 18: CIFAR10
 bits = "digits-bits"  # a data set of bits for Fig. 19 (paper: Location, Purchase, Texas)
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture for images (paper: resnet18)

@@ -23,7 +23,7 @@
 # the pruned network; no border or margin moved.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR10 and six others
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10 and six others
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)

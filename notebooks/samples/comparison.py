@@ -19,7 +19,7 @@
 # at most .02 less accurate, that which Conf finds least. Rules were settled on draws 0 and 1, a referee's objections in hand; this one (seed 2) judges them.
 
 # %% tags=["parameters"]
-data = ["digits-bits"]  # data sets (python -m leak_atlas.data), of which the first is taken, as in all lists here (slides: not told)
+data = ["digits-bits"]  # data sets (leak-atlas data), of which the first is taken, as in all lists here (slides: not told)
 pixels = [0]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc"]  # architecture (slides: ResNet18, VGG16, DenseNet121, FC)
 width = [256]  # channels of stage 1; of a fully connected network: units of its first layer (published code: 256)

@@ -17,7 +17,7 @@
 # instead. Rules were settled on draws 0 and 1, a referee's objections in hand, and are judged on this one (seed 2).
 
 # %% tags=["parameters"]
-data = ["digits-bits"]  # data set (python -m leak_atlas.data); the slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase
+data = ["digits-bits"]  # data set (leak-atlas data); the slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase
 pixels = [0]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc"]  # architecture (slides: FC for tables)
 width = [256]  # units of the first layer (published code: 256)

@@ -20,7 +20,7 @@
 # by what networks without the sample know), or longer training (as many steps, nothing removed).
 
 # %% tags=["parameters"]
-data = ["digits-bits", "fashion-mnist-small"]  # data sets (python -m leak_atlas.data); slides: CIFAR10, CIFAR100, CINIC, three of bits
+data = ["digits-bits", "fashion-mnist-small"]  # data sets (leak-atlas data); slides: CIFAR10, CIFAR100, CINIC, three of bits
 pixels = [0, 16]  # of each: side of the images after area resize; 0: as they are (slides: 32)
 model = ["fc", "resnet10"]  # of each: architecture (slides: resnet18, vgg16, densenet121; fc)
 width = [256, 8]  # of each: units of the first layer, or channels of stage 1 (published code: 256, 64)

@@ -20,7 +20,7 @@
 # what they judge, and the attacker has used all non-members. So a clean split stands beside it.
 
 # %% tags=["parameters"]
-data = ["digits-bits"]  # data set, the first one alone (python -m leak_atlas.data); slides: CIFAR10, CIFAR100
+data = ["digits-bits"]  # data set, the first one alone (leak-atlas data); slides: CIFAR10, CIFAR100
 pixels = [0]  # side of the images after area resize; 0: as they are (slides: 32)
 model = ["fc"]  # architecture (slides: densenet121, resnet18)
 width = [256]  # units of the first layer, or channels of stage 1 (published code: 256, 64)

@@ -19,7 +19,7 @@
 # The nearest of the four networks is Location's. Rules were settled on draws 0 and 1, a referee's objections in hand, and are judged on this one (seed 2).
 
 # %% tags=["parameters"]
-data = ["digits-bits"]  # data sets (python -m leak_atlas.data), first entry of each list (slides: four, Location too)
+data = ["digits-bits"]  # data sets (leak-atlas data), first entry of each list (slides: four, Location too)
 pixels = [0]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc"]  # architecture (slides: VGG16, ResNet18, DenseNet121, FC)
 width = [256]  # channels of stage 1; of a fully connected network: units of its first layer (published code: 256)

@@ -23,7 +23,7 @@
 # hand, and are judged on this one (seed 2).
 
 # %% tags=["parameters"]
-data = ["digits-bits"]  # data sets (python -m leak_atlas.data), of which the first is taken, as in all lists here (slide: CIFAR10)
+data = ["digits-bits"]  # data sets (leak-atlas data), of which the first is taken, as in all lists here (slide: CIFAR10)
 pixels = [0]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc"]  # architecture (slide: resnet18)
 width = [256]  # channels of stage 1; of a fully connected network: units of its first layer (published code: 256)

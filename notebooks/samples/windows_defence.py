@@ -20,7 +20,7 @@
 # accuracy and .02 of AUC on. Rules were settled on draws 0 and 1, a referee's objections in hand, and are judged on this one (seed 2).
 
 # %% tags=["parameters"]
-data = ["digits-bits"]  # data sets (python -m leak_atlas.data), of which the first is taken, as in all lists here (slide: CIFAR100)
+data = ["digits-bits"]  # data sets (leak-atlas data), of which the first is taken, as in all lists here (slide: CIFAR100)
 pixels = [0]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc"]  # architecture (slide: densenet121)
 width = [256]  # channels of stage 1; of a fully connected network: units of its first layer (published code: 256)

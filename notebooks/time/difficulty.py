@@ -24,7 +24,7 @@
 # judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); reading note: MNIST, Fashion-MNIST, CIFAR-10, CINIC-10
+data = "fashion-mnist-small"  # data set (leak-atlas data); reading note: MNIST, Fashion-MNIST, CIFAR-10, CINIC-10
 pixels = 8  # side of the images, pixels, after area resize; 0: as they are
 model = "cnn4"  # architecture; reading note: CNNs of several depths, WRN28-2
 width = 8  # channels of stage 1 (not stated)

@@ -25,7 +25,7 @@
 # settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); article: "complex datasets"
+data = "fashion-mnist-small"  # data set (leak-atlas data); article: "complex datasets"
 pixels = 8  # side of the images, pixels, after area resize; 0: as they are
 simple = "digits"  # a simpler data set; reading note: MNIST
 simple_pixels = 0  # its side; 0: as they are

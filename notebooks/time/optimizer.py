@@ -23,7 +23,7 @@
 # High-risk: called a member by 80 % or more of the networks that trained on it, and by 20 % or fewer of the others.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); reading note: CIFAR-10 and three others
+data = "fashion-mnist-small"  # data set (leak-atlas data); reading note: CIFAR-10 and three others
 pixels = 8  # side of the images after area resize; 0: as they are
 model = "cnn4"  # architecture (reading note: CNNs of several depths, WRN28-2)
 width = 8  # channels of its first layer (not stated)

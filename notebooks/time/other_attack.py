@@ -20,7 +20,7 @@
 # another scale in each. Orders are judged by AUC: one half more than the mean displacement over all FPRs.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data), the harder one; reading note: CIFAR-10 and three others
+data = "fashion-mnist-small"  # data set (leak-atlas data), the harder one; reading note: CIFAR-10 and three others
 pixels = 8  # side of the images after area resize; 0: as they are
 simple = "digits"  # the easier data set (reading note: MNIST)
 simple_pixels = 0  # side of its images

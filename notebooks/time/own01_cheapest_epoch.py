@@ -25,7 +25,7 @@
 # are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data)
+data = "fashion-mnist-small"  # data set (leak-atlas data)
 pixels = 8  # side of the images, pixels, after area resize; 0: as they are
 model = "cnn4"  # architecture
 width = 8  # channels of stage 1

@@ -23,7 +23,7 @@
 # At the highest sparsity a short tuning may not mend what Taylor's cut takes; there it is tuned longer, too.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: lost
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: lost
 pixels = 16  # side of the images, pixels, after area resize (paper: lost)
 model = "resnet10"  # architecture (paper: lost)
 width = 8  # channels of stage 1 (paper: lost)

@@ -23,7 +23,7 @@
 # against itself is the *ceiling*. What lies between floor and ceiling is what vulnerability has of its own.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: not stated, 100 classes by the shares of Tab. 1
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: not stated, 100 classes by the shares of Tab. 1
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 models = ["resnet10", "vit"]  # architectures: a ResNet, a vision transformer (paper: resnet18, vit)
 width = [8, 4]  # of each: channels of stage 1; channels of a head (paper: 64, 64)

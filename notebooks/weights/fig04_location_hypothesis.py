@@ -22,7 +22,7 @@
 # they do not, M1 has told how many weights each layer needs, and no more.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: lost
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: lost
 pixels = 16  # side of the images, pixels, after area resize (paper: lost)
 model = "resnet10"  # architecture (paper: lost)
 width = 8  # channels of stage 1 (paper: lost)

@@ -23,7 +23,7 @@
 # the ordinary network over RelaxLoss's strengths. Where much is rewound, much must be learnt anew: that is tried longer.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR-10
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)

@@ -28,7 +28,7 @@
 # Rules, sizes and rates were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "digits-bits"  # data set (python -m leak_atlas.data); the paper: CINIC-10
+data = "digits-bits"  # data set (leak-atlas data); the paper: CINIC-10
 pixels = 0  # side of the images, pixels, after area resize; 0: as they are (paper: 32)
 model = "fc"  # architecture (paper: resnet18)
 width = 256  # units of the first layer, or channels of stage 1 (paper: 64)

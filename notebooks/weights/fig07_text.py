@@ -23,7 +23,7 @@
 # 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "wordnet-glosses"  # data set (python -m leak_atlas.data); the paper: dbpedia14
+data = "wordnet-glosses"  # data set (leak-atlas data); the paper: dbpedia14
 words = 4000  # vocabulary, padding and the unknown word included (paper: not stated)
 length = 8  # words kept of each text (paper: not stated)
 width = 16  # channels of the transformer (paper: not stated)

@@ -29,7 +29,7 @@
 # authors' example, does nothing in `quick`, so CCL has .1 here.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR-100
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-100
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)

@@ -22,7 +22,7 @@
 # well at equal leak with that score, in which no non-member has a part.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: not stated, 100 classes by the shares of Tab. 1
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: not stated, 100 classes by the shares of Tab. 1
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (paper: 64)

@@ -18,7 +18,7 @@
 # **It would be wrong if** no setting came near: then our networks are others than the paper's, and so may their leak be.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR-10
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 models = ["resnet10", "vit"]  # architectures (paper: resnet18 and vit)
 width = [8, 4]  # of each: channels of stage 1, channels of a head (paper: 64, and lost)

@@ -23,7 +23,7 @@
 # sizes and rates were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (python -m leak_atlas.data); the paper: CIFAR-10
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 models = ["resnet10", "vit"]  # architectures (paper: resnet18 and vit)
 width = [8, 4]  # of each: channels of stage 1 (paper: 64), channels of a head (paper: 64)

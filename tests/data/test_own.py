@@ -21,13 +21,12 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from leak_atlas import BadInput
+from leak_atlas.__main__ import main
 from leak_atlas.data import augmentation, own, readers
-from leak_atlas.data.__main__ import main
 from leak_atlas.data.resident import resident
 from leak_atlas.engine import paths
 from leak_atlas.lab.declare import Notebook
 from leak_atlas.recipe import Data, registry
-from leak_atlas.report import batch
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 256, (20, 6, 6, 3), np.uint8)
@@ -63,7 +62,7 @@ def test_a_folder_with_parts(tmp_path: Path, capsys: pytest.CaptureFixture) -> N
     pictures(tmp_path / "mine/train", X[:12], Y[:12])
     pictures(tmp_path / "mine/test", X[12:], Y[12:])
     (tmp_path / "mine/train/class 0/.hidden").write_bytes(b"")
-    assert main(["add", "mine", str(tmp_path / "mine")]) == 0
+    assert main(["data", "add", "mine", str(tmp_path / "mine")]) == 0
     said = "mine is ready: images of shape (6, 6, 3), 12 train and 8 test samples of 4 classes"
     assert said in capsys.readouterr().out
     entry, samples = registry.find("mine"), readers.load("mine")
@@ -80,8 +79,8 @@ def test_a_folder_with_parts(tmp_path: Path, capsys: pytest.CaptureFixture) -> N
     data = Data("mine")
     assert (data.kind, data.channels, data.size, data.classes) == ("images", 3, 6, 4)
     assert resident(data).shape == (6, 6, 3) and readers.load("mine", 3).x.shape == (20, 3, 3, 3)
-    assert main(["list"]) == 0 and "mine " in capsys.readouterr().out
-    assert main(["get", "mine"]) == 0, "it is checked"
+    assert main(["data", "list"]) == 0 and "mine " in capsys.readouterr().out
+    assert main(["data", "get", "mine"]) == 0, "it is checked"
 
 
 def test_a_folder_without_parts(tmp_path: Path) -> None:
@@ -144,7 +143,16 @@ def test_a_csv(column: str, head: bool, tmp_path: Path) -> None:
     text = [",".join(names)] * head + [",".join(map(str, row)) for row in rows]
     (tmp_path / "c.csv").write_text("\n".join(text))
     assert (
-        main(["add", "c", str(tmp_path / "c.csv"), *(["--label", column] if not head else [])]) == 0
+        main(
+            [
+                "data",
+                "add",
+                "c",
+                str(tmp_path / "c.csv"),
+                *(["--label", column] if not head else []),
+            ]
+        )
+        == 0
     )
     samples = readers.load("c")
     assert registry.find("c").kind == "bits" and samples.x.shape == (20, 9)
@@ -196,7 +204,7 @@ def test_names(name: str, tmp_path: Path, folder: Path) -> None:
     with pytest.raises(BadInput, match="a set of your own cannot have the name") as error:
         own.add(name, npz(tmp_path / "a.npz", x=X, y=Y))
     assert "\n" not in str(error.value) and not folder.exists()
-    assert main(["add", name, str(tmp_path / "a.npz")]) == 2
+    assert main(["data", "add", name, str(tmp_path / "a.npz")]) == 2
 
 
 def test_seeds(tmp_path: Path, folder: Path) -> None:
@@ -458,7 +466,7 @@ def test_what_a_refusal_says_to_do_is_enough(
     """All faults are named at once, so that one round of remedies is enough."""
     monkeypatch.chdir(tmp_path)
     npz(tmp_path / "a.npz", x=x, y=y)
-    assert main(["add", "mine", "a.npz"]) == 2
+    assert main(["data", "add", "mine", "a.npz"]) == 2
     message = capsys.readouterr().err.strip()
     assert message.count("; ") == faults - 1 and " ... " not in message and "\n" not in message
     expressions, options = remedies(message)
@@ -468,7 +476,7 @@ def test_what_a_refusal_says_to_do_is_enough(
         else:
             x = eval(expression)
     npz(tmp_path / "a.npz", x=x, y=y)
-    assert main(["add", "mine", "a.npz", *options]) == 0, capsys.readouterr().err
+    assert main(["data", "add", "mine", "a.npz", *options]) == 0, capsys.readouterr().err
     stored = readers.load("mine").x
     if pixels is None:
         assert stored.shape == (20, 5, 5, 3)
@@ -529,7 +537,7 @@ def test_size_resizes_and_crops_as_torchvision_does(mode: str, size: int, tmp_pa
         files.append(at / f"{place:02}.png")
     with pytest.raises(BadInput, match=r"images of \d+ sizes, .* are not of one size: --size \d"):
         own.add("mine", tmp_path / "mine")
-    assert main(["add", "mine", str(tmp_path / "mine"), "--size", str(size)]) == 0
+    assert main(["data", "add", "mine", str(tmp_path / "mine"), "--size", str(size)]) == 0
     expected = torchvision_crops(files, size, mode)
     stored = readers.load("mine").x
     assert sorted(map(bytes, stored)) == sorted(map(bytes, expected))
@@ -556,9 +564,9 @@ def test_mean_and_std_are_stored_and_part_of_the_digest(
     tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture
 ) -> None:
     path = str(npz(tmp_path / "a.npz", x=X, y=Y))
-    assert main(["add", "computed", path]) == 0
+    assert main(["data", "add", "computed", path]) == 0
     computed = capsys.readouterr().out
-    assert main(["add", "given", path, "--mean", ".5,.25,0", "--std", "0.5,.1,1"]) == 0
+    assert main(["data", "add", "given", path, "--mean", ".5,.25,0", "--std", "0.5,.1,1"]) == 0
     text = capsys.readouterr().out
     assert (
         str(folder / "given/prepared/set.toml") in text
@@ -603,7 +611,7 @@ def test_options_that_do_not_fit(
     options: str, words: str, tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture
 ) -> None:
     path = npz(tmp_path / "a.npz", x=X, y=Y)
-    assert main(["add", "mine", str(path), *options.split()]) == 2
+    assert main(["data", "add", "mine", str(path), *options.split()]) == 2
     message = capsys.readouterr().err
     assert re.search(words, message) and message.count("\n") == 1 and not folder.exists()
 
@@ -665,8 +673,8 @@ def test_my_defence_takes_any_set_by_its_name(
         )
     else:
         path = npz(tmp_path / "mine.npz", **arrays)
-    assert main(["add", "mine", str(path)]) == 0
-    assert batch.main(["--profile", "smoke", "--only", "own/my_defence", "-p", "data=mine"]) == 0
+    assert main(["data", "add", "mine", str(path)]) == 0
+    assert main(["reproduce", "own/my_defence", "--profile", "smoke", "-p", "data=mine"]) == 0
     page = printed_on(own_outputs / "runs/smoke+data=mine/own/my_defence.ipynb")
     assert words in page and "pool: 48, not 120" in page and "test: 12, not 600" in page
     assert "pool of 120" not in page and "at 8 x 8 pixels" not in page
@@ -724,7 +732,7 @@ def test_a_changed_description(
     ) as error:
         Data("mine")
     assert "\n" not in str(error.value) and len(str(error.value)) < 600
-    assert main([]) == 0 and "set.toml describes no data set" in capsys.readouterr().out, (
+    assert main(["data"]) == 0 and "set.toml describes no data set" in capsys.readouterr().out, (
         "the others are listed"
     )
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from leak_atlas import BadInput
+from leak_atlas.__main__ import main
 from leak_atlas.data import pictures, readers
-from leak_atlas.data.__main__ import main
 from leak_atlas.recipe import Data, registry
 
 # ---------------------------------------------------------------- embedded
@@ -105,7 +105,7 @@ def test_bad_requests(name: str, pixels: int | None, message: str) -> None:
 
 def test_the_listing(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEAK_ATLAS_DATA", "/home/someone/.cache/leak-atlas")
-    assert main([]) == 0
+    assert main(["data"]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in (*registry.ENTRIES, *registry.ORIGINALS))
     assert max(map(len, out.splitlines())) <= 100
@@ -113,8 +113,8 @@ def test_the_listing(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_command_on_bad_input(capsys: pytest.CaptureFixture) -> None:
-    assert main(["get", "fashion-mnist-small"]) == 0
-    assert main(["get", "cifar"]) == 2
+    assert main(["data", "get", "fashion-mnist-small"]) == 0
+    assert main(["data", "get", "cifar"]) == 2
     assert (
         capsys.readouterr().err
         == "leak atlas: there is no data set 'cifar'; did you mean 'cifar10'?\n"

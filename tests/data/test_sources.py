@@ -20,8 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leak_atlas import BadInput
+from leak_atlas.__main__ import main
 from leak_atlas.data import own, readers
-from leak_atlas.data.__main__ import main
 from leak_atlas.data.formats import ANNOTATIONS, dbpedia
 from leak_atlas.recipe import registry
 from tests.data.small import ROWS, SOURCES, WNIDS, Small, encoded, rows, serve
@@ -43,7 +43,7 @@ def sets(*names: str) -> pytest.MarkDecorator:
 def test_files_in_the_users_folder(small: Small, capsys: pytest.CaptureFixture) -> None:
     small.unpack()
     assert not readers.there(small.name)
-    assert main(["get", small.name]) == 0
+    assert main(["data", "get", small.name]) == 0
     small.check()
     assert ("has no known digest" in capsys.readouterr().err) == small.alone
     at = small.home / "prepared"
@@ -65,7 +65,7 @@ def test_files_in_the_users_folder(small: Small, capsys: pytest.CaptureFixture) 
 def test_the_archive(small: Small, under: str | None, capsys: pytest.CaptureFixture) -> None:
     """With and without a folder in it."""
     small.pack(under)
-    assert main(["get", small.name]) == 0
+    assert main(["data", "get", small.name]) == 0
     small.check()
     left = {path.name for path in small.home.iterdir()}
     assert left == {small.archive.name, "prepared"} and capsys.readouterr().err == ""
@@ -97,7 +97,7 @@ def test_idx_files_lie_in_any_of_their_folders(
 def test_a_download(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     contents = small.served()
     requests = serve(contents, monkeypatch)
-    assert main(["get", small.name]) == 0
+    assert main(["data", "get", small.name]) == 0
     small.check()
     assert set(requests) == set(contents)
     assert [path.name for path in small.home.iterdir()] == ["prepared"]
@@ -121,7 +121,7 @@ def test_a_missing_set_says_how_to_get_it(
     assert f"leak_atlas.data get {small.name}" in str(error.value)
     assert str(small.home) in str(error.value) and "\n" not in str(error.value)
     serve({}, monkeypatch)
-    assert main(["get", small.name]) == 2
+    assert main(["data", "get", small.name]) == 2
     line = capsys.readouterr().err.splitlines()[-1]
     assert f"into {small.home}" in line
     assert ("Name or service not known" in line) == (small.name in FETCHED)

@@ -19,22 +19,14 @@ from typing import Any
 
 import pytest
 
-import leak_atlas.audit.__main__
-import leak_atlas.data.__main__
-import leak_atlas.report.__main__
 from leak_atlas import LINE, BadInput, one_line
+from leak_atlas.__main__ import exit_code, main
 from leak_atlas.engine import files, paths
-from leak_atlas.engine.command import UNREAD, command
+from leak_atlas.engine.processes import UNREAD
 from leak_atlas.lab import cluster, prices
 from leak_atlas.recipe import Augment, Data, Model, Schedule
-from leak_atlas.report import batch, ledger
+from leak_atlas.report import ledger
 
-MAINS = {
-    "batch": batch.main,
-    "data": leak_atlas.data.__main__.main,
-    "report": leak_atlas.report.__main__.main,
-    "audit": leak_atlas.audit.__main__.main,
-}
 OWN01 = "layers/own01_direction_or_length"
 
 
@@ -51,19 +43,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def refused(
-    line: str,
-    words: str,
-    capsys: pytest.CaptureFixture[str],
-    here: Path,
-    main: Callable[..., int] | None = None,
-) -> None:
+def refused(line: str, words: str, capsys: pytest.CaptureFixture[str], here: Path) -> None:
     """One line with these words, exit code 2, and nothing new on the disk."""
-    name, *arguments = [
-        part.replace("{here}", str(here)).replace("{empty}", "") for part in line.split()
-    ]
+    parts = [part.replace("{here}", str(here)).replace("{empty}", "") for part in line.split()]
     before = everything(here)
-    assert (main or MAINS[name])(arguments) == 2
+    assert main(parts) == 2
     said = capsys.readouterr()
     *warnings, error = said.err.strip().splitlines()
     assert error.startswith(("leak atlas: ", "failed: ")) and words in error, error
@@ -80,48 +64,40 @@ def refused(
 # ---------------------------------------------------------------- command lines
 
 LINES = [
-    ("audit", "the following arguments are required: file"),
+    ("nonsense", "No such command 'nonsense'"),
+    ("--nonsense", "No such option"),
+    ("audit", "Missing argument 'FILE'"),
     ("audit nope.npz", "cannot read nope.npz"),
     ("audit {here}", "not a file"),
     ("audit nope.npz --name index", "cannot be named 'index'"),
     ("audit nope --example", "makes a new .npz"),
+    ("model nope.pt", "cannot read nope.pt"),
     ("report own", "audits of your own are not published"),
-    ("batch --profile quik --plan", "did you mean 'quick'"),
-    ("batch --profile {empty} --plan", "there is no profile ''"),
-    ("batch --profile ../params/quick --plan", "there is no profile"),
-    ("batch --profile / --plan", "there is no profile"),
-    ("batch --profile quick;id --plan", "there is no profile"),
-    ("batch --profile", "expected one argument"),
-    ("batch --only", "expected at least one argument"),
-    ("batch --only {empty} --plan", "an empty pattern"),
-    ("batch --only layers/fig99 --plan", "no notebook matches"),
-    ("batch --only ../* --plan", "no notebook matches"),
-    ("batch --only layers/own01* [ --plan", "no notebook matches"),
-    ("batch --nonsense", "unrecognized arguments"),
-    ("batch quick", "unrecognized arguments"),
-    ("batch --workers 0 --plan", "--workers takes at least 1"),
-    ("batch --workers -3 --plan", "--workers takes at least 1"),
-    ("batch --workers two", "invalid int value"),
-    ("batch --workers 1.5", "invalid int value"),
-    ("batch --workers", "expected one argument"),
-    ("batch --slurm --pbs", "not allowed with"),
-    ("batch --jobs 0 --plan", "--jobs takes at least 1"),
-    ("batch -p", "expected one argument"),
-    ("batch -p epochs --plan", "-p takes name=value"),
-    ("batch -p =3 --plan", "no chosen notebook has a parameter ''"),
-    ("batch -p epoch=3 --plan", "did you mean 'epochs'"),
-    ("batch -p epochs=1 -p epochs=2 --plan", "-p gives epochs twice"),
-    ("data nonsense", "invalid choice"),
-    ("data get", "the following arguments are required"),
+    ("plan --profile quik", "did you mean 'quick'"),
+    ("plan --profile {empty}", "there is no profile ''"),
+    ("plan --profile ../params/quick", "there is no profile"),
+    ("plan --profile /", "there is no profile"),
+    ("plan {empty}", "an empty pattern"),
+    ("plan layers/fig99", "no notebook matches"),
+    ("plan ../*", "no notebook matches"),
+    ("plan layers/own01* [", "no notebook matches"),
+    ("reproduce --nonsense", "No such option"),
+    ("reproduce --workers 0", "--workers"),
+    ("reproduce --workers 1.5", "--workers"),
+    ("reproduce --queue bus", "'bus' is not one of 'slurm'"),
+    ("reproduce --queue slurm --scheduler here", "--scheduler is not allowed with --queue"),
+    ("plan -p epochs", "-p takes name=value"),
+    ("plan -p =3", "no chosen notebook has a parameter ''"),
+    ("plan -p epoch=3", "did you mean 'epochs'"),
+    ("plan -p epochs=1 -p epochs=2", "-p gives epochs twice"),
+    ("data nonsense", "No such command"),
     ("data get cifar11", "did you mean 'cifar10'"),
     ("data get ../../etc", "there is"),
     ("data get {empty}", "there is"),
-    ("report", "name the profile of a run, or --site"),
     ("report nothing", "there is no run of profile 'nothing'"),
     ("report ../..", "there is no run of profile"),
     ("report {empty}", "there is no run of profile"),
     ("report /", "there is no run of profile"),
-    ("report nothing --nonsense", "unrecognized arguments"),
 ]
 
 
@@ -148,9 +124,7 @@ def test_a_variable_is_answered(
     variable: str, value: str, words: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setenv(variable, value)
-    line = (
-        "data list" if variable.endswith("DATA") else f"batch --profile smoke --plan --only {OWN01}"
-    )
+    line = "data list" if variable.endswith("DATA") else f"plan {OWN01} --profile smoke"
     refused(line, words, capsys, here)
 
 
@@ -159,7 +133,7 @@ def test_a_scheduler_in_the_environment_is_asked(
 ) -> None:
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://nowhere.invalid:1")
     refused(
-        f"batch --profile smoke --plan --only {OWN01}",
+        f"plan {OWN01} --profile smoke",
         "no Dask scheduler answers at tcp://nowhere",
         capsys,
         here,
@@ -174,7 +148,7 @@ def test_a_folder_that_cannot_be_one_is_named(
     (here / "file").touch()
     (here / "circle").symlink_to("circle")
     monkeypatch.setenv(variable, str(here / place))
-    refused(f"batch --profile smoke --only {OWN01}", str(here / place.split("/")[0]), capsys, here)
+    refused(f"reproduce {OWN01} --profile smoke", str(here / place.split("/")[0]), capsys, here)
 
 
 # ---------------------------------------------------------------- parameters
@@ -271,7 +245,7 @@ def test_a_file_of_parameters_is_answered(
     content: str | bytes, words: str, odd: Path, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     odd.write_bytes(content if isinstance(content, bytes) else content.encode())
-    refused("batch --profile odd --plan", words, capsys, here)
+    refused("plan --profile odd", words, capsys, here)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +272,7 @@ def test_a_file_of_parameters_is_answered(
 def test_a_parameter_at_the_shell_is_answered(
     pair: str, words: str, odd: Path, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    refused(f"batch --profile odd --plan -p {pair}", words, capsys, here)
+    refused(f"plan --profile odd -p {pair}", words, capsys, here)
 
 
 def test_what_a_profile_would_pass_over_is_named(
@@ -310,16 +284,16 @@ def test_what_a_profile_would_pass_over_is_named(
     ):
         other = odd.with_name(name)
         other.write_text("lr: 1.0")
-        refused("batch --profile odd --plan", words, capsys, here)
+        refused("plan --profile odd", words, capsys, here)
         other.unlink()
     odd.symlink_to("nowhere")
-    refused("batch --profile odd --plan", "a link to a file that is not there", capsys, here)
+    refused("plan --profile odd", "a link to a file that is not there", capsys, here)
     odd.unlink()
     odd.mkdir()
-    refused("batch --profile odd --plan", "not a file", capsys, here)
+    refused("plan --profile odd", "not a file", capsys, here)
     odd.rmdir()
     os.mkfifo(odd)
-    refused("batch --profile odd --plan", "not a file", capsys, here)
+    refused("plan --profile odd", "not a file", capsys, here)
 
 
 NOTEBOOKS = [
@@ -356,7 +330,7 @@ def test_a_notebook_that_is_none_is_named(
 ) -> None:
     raw = content if isinstance(content, bytes) else content.encode()
     (here / "notebooks/odd/one.py").write_bytes(raw)
-    refused("batch --profile odd --plan", words, capsys, here)
+    refused("plan --profile odd", words, capsys, here)
 
 
 # ---------------------------------------------------------------- recipes
@@ -394,12 +368,12 @@ def test_a_recipe_names_the_field_that_cannot_be(make: Callable[[], object], wor
 
 # ---------------------------------------------------------------- where models are trained
 
-PLAN = f"batch --profile smoke --plan --only {OWN01}"
+PLAN = f"plan {OWN01} --profile smoke"
 PLACES = [
     ("--scheduler tcp://127.0.0.1:1", "no Dask scheduler answers at tcp://127.0.0.1:1"),
     ("--scheduler nonsense://", "no Dask scheduler answers at nonsense://"),
     ("--scheduler 127.0.0.1:99999", "no Dask scheduler answers at"),
-    ("--pbs --jobs 0", "--jobs takes at least 1"),
+    ("--queue pbs --jobs 0", "--jobs"),
 ]
 
 
@@ -412,7 +386,7 @@ def test_a_place_is_answered(
 
 def test_a_queue_that_is_not_here_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused(
-        f"batch --profile smoke --only {OWN01} --slurm", "no command 'sbatch' here", capsys, here
+        f"reproduce {OWN01} --profile smoke --queue slurm", "no command 'sbatch' here", capsys, here
     )
 
 
@@ -526,7 +500,7 @@ def test_published_claims_of_another_version_are_named(
         "claims": [],
     }
     (place / "results.json").write_text(json.dumps([known | entry]))
-    refused("report --site", words, capsys, here)
+    refused("site", words, capsys, here)
 
 
 def test_a_notebook_that_shows_claims_of_another_version_is_not_published(
@@ -593,10 +567,10 @@ def test_a_bad_file_of_paces_is_forgotten_with_a_warning(content: str | bytes, c
 def test_what_stops_a_command_is_one_line(
     error: BaseException, code: int, words: str, capsys: Any
 ) -> None:
-    def main(_: list[str] | None) -> int:
+    def work() -> int:
         raise error
 
-    assert command(main)([]) == code
+    assert exit_code(work) == code
     said = capsys.readouterr().err
     assert words in said and said.count("\n") == 1 and len(said) < LINE + 20
 
@@ -613,7 +587,11 @@ def test_a_line_is_short_and_keeps_both_ends() -> None:
 
 
 def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    own = os.environ | {"PYTHONPATH": str(paths.ROOT), "PYTHON": sys.executable} | environment
+    own = (
+        os.environ
+        | {"PYTHONPATH": f"{paths.ROOT}:{paths.ROOT}/lib", "PYTHON": sys.executable}
+        | environment
+    )
     return subprocess.run(
         ["bash", "-c", line], env=own, capture_output=True, text=True, timeout=120, cwd=paths.ROOT
     )
@@ -622,14 +600,14 @@ def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
 def test_an_ascii_terminal_a_closed_pipe_and_a_full_disk_end_in_a_line() -> None:
     ascii_ = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C.UTF-8"}
     done = shell(
-        '"$PYTHON" -m leak_atlas.report "größe"; "$PYTHON" -m leak_atlas.data >/dev/full', **ascii_
+        '"$PYTHON" -m leak_atlas report "größe"; "$PYTHON" -m leak_atlas data >/dev/full', **ascii_
     )
     assert (
         len(done.stderr.splitlines()) == 2
         and "gr\\xf6\\xdfe" in done.stderr
         and "No space left" in done.stderr
     )
-    done = shell('"$PYTHON" -u -m leak_atlas.data | (exec <&-; sleep 5); echo ${PIPESTATUS[0]}')
+    done = shell('"$PYTHON" -u -m leak_atlas data | (exec <&-; sleep 5); echo ${PIPESTATUS[0]}')
     assert "Traceback" not in done.stderr and done.stdout.strip() == str(UNREAD), done.stderr
     assert len(done.stderr.splitlines()) == 1
 
@@ -648,11 +626,12 @@ def test_an_ascii_terminal_a_closed_pipe_and_a_full_disk_end_in_a_line() -> None
     ],
 )
 def test_make_runs_nothing_that_a_variable_says(target: str, value: str, tmp_path: Path) -> None:
-    """With a Python that only notes what it was given."""
+    """With programs that only note what they are given."""
     mark, noted = tmp_path / "mark", tmp_path / "noted"
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/python").write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >>{noted}\n')
-    (tmp_path / "bin/python").chmod(0o755)
+    for program in ("python", "leak-atlas"):
+        (tmp_path / "bin" / program).write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >>{noted}\n')
+        (tmp_path / "bin" / program).chmod(0o755)
     (tmp_path / ".ready").touch()
     given = value.format(mark=mark)
     for variable in ("PROFILE", "ONLY", "WORKERS"):

@@ -109,13 +109,11 @@ def test_a_store_that_has_everything_need_not_be_writable(disk: Path, tmp_path: 
     command = [
         sys.executable,
         "-m",
-        "leak_atlas.report.batch",
-        "--profile",
-        "smoke",
-        "--only",
+        "leak_atlas",
+        "reproduce",
         "layers/own01*",
-        "--workers",
-        "1",
+        "--profile=smoke",
+        "--workers=1",
     ]
     for turn in range(2):
         places = {
@@ -142,13 +140,11 @@ def test_a_full_disk_under_the_run_folder_names_the_notebook(disk: Path, tmp_pat
         [
             sys.executable,
             "-m",
-            "leak_atlas.report.batch",
-            "--profile",
-            "smoke",
-            "--only",
+            "leak_atlas",
+            "reproduce",
             "layers/own01*",
-            "--workers",
-            "2",
+            "--profile=smoke",
+            "--workers=2",
         ],
         cwd=paths.ROOT,
         env=dict(os.environ) | places,
@@ -156,7 +152,7 @@ def test_a_full_disk_under_the_run_folder_names_the_notebook(disk: Path, tmp_pat
         text=True,
         timeout=300,
     )
-    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.returncode == 1, done.stdout + done.stderr
     assert "No space left on device" in done.stderr and "own01" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr, done.stderr
 

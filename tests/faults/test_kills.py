@@ -101,7 +101,7 @@ POOL = textwrap.dedent("""
     import sys, time
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
-    from leak_atlas.report.batch import end_with_parent
+    from leak_atlas.engine.processes import end_with_parent
     if __name__ == "__main__":
         pool = ProcessPoolExecutor(1, get_context("spawn"), end_with_parent)
         pool.submit(print, "ready", flush=True)

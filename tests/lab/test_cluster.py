@@ -22,6 +22,7 @@ import pytest
 from distributed import LocalCluster
 
 from leak_atlas import BadInput
+from leak_atlas.__main__ import main
 from leak_atlas.engine import paths, store
 from leak_atlas.lab import cluster
 from leak_atlas.lab.cluster import Where
@@ -29,7 +30,6 @@ from leak_atlas.lab.plans import plan
 from leak_atlas.lab.prices import factors, pricing, remember
 from leak_atlas.lab.run import Outcome, reasons, run, width
 from leak_atlas.recipe import Model, RandomHalves, Schedule, Setup, Signals
-from leak_atlas.report import batch
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool
 
 SITE = {
@@ -82,21 +82,19 @@ CLIENT = """
 import sys
 import leak_atlas.lab.run
 from leak_atlas import lab
-from leak_atlas.engine.command import command
+from leak_atlas.__main__ import exit_code
 from tests.lab.test_lab import pool
 
 leak_atlas.lab.run.ENOUGH = 0.0
 leak_atlas.lab.cluster.PRELOAD.append("tests.lab.watched")
 
 
-@command
-def main(arguments):
+def main():
     lab.realize(pool(4).signals(), workers=2)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main([]))
+    sys.exit(exit_code(main))
 """
 
 
@@ -104,7 +102,7 @@ def client(folder: Path, **environment: str) -> subprocess.Popen[str]:
     """A process that asks for four models and their signals."""
     script = folder / "client.py"
     script.write_text(CLIENT)
-    own = os.environ | {"PYTHONPATH": str(paths.ROOT)} | environment
+    own = os.environ | {"PYTHONPATH": f"{paths.ROOT}:{paths.ROOT}/lib"} | environment
     return subprocess.Popen([sys.executable, str(script)], env=own, start_new_session=True, **HERE)
 
 
@@ -307,7 +305,7 @@ def test_workers_that_cannot_do_our_jobs_are_named_before_anything_is_sent(
             run(todo, where)
         with (
             monkeypatch.context() as patch,
-            pytest.raises(BadInput, match="another version of lib"),
+            pytest.raises(BadInput, match="another version of leak_atlas"),
         ):
             patch.setattr(cluster, "revisions", lambda: {})
             run(todo, where)
@@ -493,7 +491,7 @@ def test_the_report_shows_a_notebook_as_missing_and_why(
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
     (tmp_path / "params/smoke").mkdir(parents=True)
     monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
-    assert batch.main(["--profile", "smoke", "--workers", "1"]) == 2
+    assert main(["reproduce", "--profile", "smoke", "--workers", "1"]) == 1
     said = capsys.readouterr()
     assert "1 of 2 notebooks executed" in said.out and "failed: diverges: Train " in said.err
     index = (paths.runs("smoke") / "index.html").read_text()
@@ -515,7 +513,7 @@ def test_a_script_without_a_guard_is_told_so_in_one_line(tmp_path: Path) -> None
         lab.realize(Setup(*subject, 2).trained().signals(), workers=2)
         """)
     )
-    own = os.environ | {"PYTHONPATH": str(paths.ROOT)}
+    own = os.environ | {"PYTHONPATH": f"{paths.ROOT}:{paths.ROOT}/lib"}
     done = subprocess.run(
         [sys.executable, str(script)], env=own, capture_output=True, text=True, timeout=120
     )

@@ -17,7 +17,7 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager, start_new_kernel
 
 from leak_atlas.engine import paths, store
-from leak_atlas.engine.command import uninterrupted
+from leak_atlas.engine.processes import uninterrupted
 from leak_atlas.recipe import Data, Model, RandomHalves, Schedule, Setup
 from tests.test_kernels import PROC, below
 

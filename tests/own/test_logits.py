@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from leak_atlas import BadInput, audit, lab
-from leak_atlas.audit.__main__ import HELP, main
+from leak_atlas.__main__ import main
 from leak_atlas.engine import paths
 from leak_atlas.lab.declare import Notebook, notebooks
 from leak_atlas.own import findings, logits
@@ -30,7 +30,6 @@ from leak_atlas.recipe import (
     Setup,
     Threshold,
 )
-from leak_atlas.report.__main__ import main as publish
 
 
 def simulated(
@@ -320,18 +319,20 @@ def test_arrays_are_saved_as_they_are_read(tmp_path: Path) -> None:
 NOTEBOOK = Notebook("audit_my_logits", paths.NOTEBOOKS / "own" / "audit_my_logits.py")
 
 
-def test_names_and_shapes_are_the_same_wherever_they_are_told() -> None:
+def test_names_and_shapes_are_the_same_wherever_they_are_told(capsys) -> None:
+    assert main(["audit", "--help"]) == 0
+    described = capsys.readouterr().out
     readme = (paths.ROOT / "README.md").read_text().split("## My own")[1].split("\n## ")[0]
     for name, (shape, _) in logits.ARRAYS.items():
         assert f"`{name}` {shape}" in readme, name
-        assert name in HELP and shape in HELP, name
+        assert name in described and shape in described, name
     assert "logits.rows(arrays)" in NOTEBOOK.text.cells[-1].source, "the page ends with them"
     # which only a set of ours gives
     assert [*logits.Logits.__dataclass_fields__] == [*logits.ARRAYS, "index"]
 
 
 def test_audits_of_ones_own_are_in_no_profile(capsys) -> None:
-    assert publish(["own"]) == 2 and "not published" in capsys.readouterr().err
+    assert main(["report", "own"]) == 2 and "not published" in capsys.readouterr().err
     assert not [one.name for one in notebooks() if one.name.startswith("own")]
     assert NOTEBOOK.defaults["file"] == "" and NOTEBOOK.title.endswith("?")
 
@@ -339,16 +340,16 @@ def test_audits_of_ones_own_are_in_no_profile(capsys) -> None:
 def test_a_wrong_file_is_one_line_and_exit_code_2_and_leaves_nothing(
     tmp_path: Path, own_outputs: Path, capsys
 ) -> None:
-    assert main([str(written(tmp_path / "bad.npz", ARRAYS, member=None))]) == 2
+    assert main(["audit", str(written(tmp_path / "bad.npz", ARRAYS, member=None))]) == 2
     out, err = capsys.readouterr()
     assert not out and err.count("\n") == 1 and "member is missing" in err
-    assert main([str(tmp_path / "bad.npz"), "--example"]) == 2
+    assert main(["audit", str(tmp_path / "bad.npz"), "--example"]) == 2
     assert "is there already" in capsys.readouterr().err
     assert not list(own_outputs.rglob("*.*"))
 
 
 def told(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "leak_atlas.audit", *arguments]
+    line = [sys.executable, "-m", "leak_atlas", "audit", *arguments]
     return subprocess.run(line, cwd=cwd, capture_output=True, text=True, timeout=300)
 
 

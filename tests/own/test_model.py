@@ -17,6 +17,7 @@ import torch
 from safetensors.torch import save_file
 
 from leak_atlas import LINE, BadInput, audit, lab
+from leak_atlas.__main__ import main
 from leak_atlas.data.designs import Role
 from leak_atlas.data.resident import resident
 from leak_atlas.engine import paths, store
@@ -24,7 +25,6 @@ from leak_atlas.lab import run
 from leak_atlas.models import build
 from leak_atlas.models.own import OUTPUT, Own
 from leak_atlas.own import accuracy, misfits, weights
-from leak_atlas.own.__main__ import main
 from leak_atlas.own.sizes import fitted_sizes
 from leak_atlas.recipe import (
     RMIA,
@@ -390,7 +390,7 @@ Net = Bare"""
     torch.save({f"module.{name}": each for name, each in net.state_dict().items()}, "parallel.pt")
     steps = []
     for name in ("own", "parallel"):
-        assert main([f"{name}.pt"]) == 0
+        assert main(["model", f"{name}.pt"]) == 0
         steps.append(weights.bring(f"{name}.safetensors", setup))
     lab.realize(steps)
     for step in steps:
@@ -411,9 +411,9 @@ def test_a_pickle_is_refused_with_the_command_that_converts_it(
         "nested": {"epoch": 3, "state_dict": parallel},
     }.items():
         torch.save(held, f"{name}.pt")
-        with pytest.raises(BadInput, match=f"{name}.pt is a pickle.*-m leak_atlas.own {name}.pt$"):
+        with pytest.raises(BadInput, match=f"{name}.pt is a pickle.*leak.atlas model {name}.pt$"):
             weights.bring(f"{name}.pt", setup)
-        assert main([f"{name}.pt"]) == 0 and "tensors" in capsys.readouterr().out
+        assert main(["model", f"{name}.pt"]) == 0 and "tensors" in capsys.readouterr().out
         made, right = (weights.bring(f"{each}.safetensors", setup) for each in (name, "right"))
         logits = lab.realize(Signals(made), Signals(right))
         np.testing.assert_array_equal(
@@ -427,15 +427,15 @@ def test_a_pickle_is_refused_with_the_command_that_converts_it(
         "empty": "no state dict, it holds epoch",
         "torn": "damaged",
     }.items():
-        assert main([f"{name}.pt"]) == 2
+        assert main(["model", f"{name}.pt"]) == 2
         err = capsys.readouterr().err
         assert err.count("\n") == 1 and why in err and not Path(f"{name}.safetensors").exists()
     torch.save(net.state_dict(), "old.pt", _use_new_zipfile_serialization=False)
     old = Path("old.pt").read_bytes()
     for end in range(1, len(old), len(old) // 60):
         Path("cut.pt").write_bytes(old[:end])
-        assert main(["cut.pt"]) == 2 and capsys.readouterr().err.count("\n") == 1
-    assert main(["plain.pt"]) == 2 and "is there already" in capsys.readouterr().err
+        assert main(["model", "cut.pt"]) == 2 and capsys.readouterr().err.count("\n") == 1
+    assert main(["model", "plain.pt"]) == 2 and "is there already" in capsys.readouterr().err
 
 
 def test_weights_that_do_not_fit_are_one_line(mine: Callable[[str], ModuleType]) -> None:
@@ -689,17 +689,10 @@ def cell_of(text: str, start: str) -> str:
 def batch(
     *arguments: str, notebook: str = "audit_my_model", **given: Any
 ) -> subprocess.CompletedProcess[str]:
-    """`python -m leak_atlas.report.batch` of a page of the user's own, with parameters."""
+    """`leak-atlas reproduce` of a page of the user's own, with parameters."""
     values = [part for name, value in given.items() for part in ("-p", f"{name}={value}")]
-    line = [
-        sys.executable,
-        "-m",
-        "leak_atlas.report.batch",
-        "--only",
-        f"own/{notebook}",
-        *arguments,
-        *values,
-    ]
+    line = [sys.executable, "-m", "leak_atlas", "reproduce", f"own/{notebook}"]
+    line += [*arguments, *values]
     return subprocess.run(line, capture_output=True, text=True, timeout=500)
 
 
@@ -721,7 +714,8 @@ def test_a_user_in_an_empty_folder_audits_a_model(mine, own_outputs: Path) -> No
     y = rng.integers(10, size=240)
     np.savez("mine.npz", x_train=x[:100], y_train=y[:100], x_test=x[100:], y_test=y[100:])
     added = subprocess.run(
-        [sys.executable, "-m", "leak_atlas.data", "add", "my-set", "mine.npz"], capture_output=True
+        [sys.executable, "-m", "leak_atlas", "data", "add", "my-set", "mine.npz"],
+        capture_output=True,
     )
     assert added.returncode == 0, added.stderr
     space: dict[str, Any] = {"__name__": "cell"}
@@ -779,7 +773,7 @@ def test_the_page_takes_any_data_by_their_name_alone(mine, own_outputs: Path, ki
         )
     file = {"table": "mine.csv", "pictures": "mine.npz"}[kind]
     subprocess.run(
-        [sys.executable, "-m", "leak_atlas.data", "add", "my-set", file],
+        [sys.executable, "-m", "leak_atlas", "data", "add", "my-set", file],
         check=True,
         capture_output=True,
     )
@@ -806,9 +800,9 @@ def test_a_module_that_needs_a_broken_torchvision_is_refused_in_the_plan(
     code = """
 from pathlib import Path
 from leak_atlas.engine import paths
-from leak_atlas.report.batch import main
+from leak_atlas.__main__ import main
 paths.NOTEBOOKS, paths.PARAMS = Path("notebooks").resolve(), Path("params").resolve()
-raise SystemExit(main(["--only", "own/mine", "--plan"]))
+raise SystemExit(main(["plan", "own/mine"]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.count("\n") == 1

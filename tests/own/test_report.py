@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from leak_atlas import BadInput, audit, own, report
-from leak_atlas.audit.__main__ import exceeded, limit, main
+from leak_atlas.__main__ import main
 from leak_atlas.engine import paths
 from leak_atlas.own import findings, logits
+from leak_atlas.own.limits import exceeded, limit
 from leak_atlas.report.sheet import overlaps
 from tests.own.test_logits import simulated, written
 
@@ -198,7 +199,7 @@ WRONG = [
 def test_a_limit_of_another_form_is_one_line_before_anything_is_read(
     text: str, tmp_path: Path, own_outputs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(tmp_path / "none.npz"), "--fail-above", text]) == 2
+    assert main(["audit", str(tmp_path / "none.npz"), "--fail-above", text]) == 2
     out, err = capsys.readouterr()
     assert not out and err.count("\n") == 1 and "--fail-above takes auc=0.6 or" in err
     assert not own_outputs.exists()
@@ -248,7 +249,7 @@ def test_an_attack_that_learns_takes_a_part_of_many_samples(
 
 
 def told(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "leak_atlas.audit", *arguments]
+    line = [sys.executable, "-m", "leak_atlas", "audit", *arguments]
     return subprocess.run(line, cwd=cwd, capture_output=True, text=True, timeout=300)
 
 
@@ -302,7 +303,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEAK_ATLAS_OUTPUTS", str(folder / "outputs"))
         patch.chdir(folder)
-        assert main(["mine.npz"]) == 0
+        assert main(["audit", "mine.npz"]) == 0
     return folder / "outputs" / "runs" / "own" / "mine.html"
 
 

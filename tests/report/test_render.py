@@ -13,9 +13,10 @@ import pytest
 from PIL import Image
 
 from leak_atlas import BadInput, report
+from leak_atlas.__main__ import main
 from leak_atlas.audit import Estimate
 from leak_atlas.engine import paths
-from leak_atlas.report import __main__, contents, render
+from leak_atlas.report import contents, render
 from leak_atlas.report.markup import drawn
 from leak_atlas.report.papers import ARXIV, PAPERS
 
@@ -418,11 +419,11 @@ def test_readme_changes_between_its_marks_only(tmp_path):
 def test_command(run, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     (tmp_path / "README.md").write_text("\n".join(contents.MARKS))
-    assert __main__.main(["quick"]) == 0
+    assert main(["report", "quick"]) == 0
     assert "2 reports published" in capsys.readouterr().out
     assert "Stage 4 is loudest" in (tmp_path / "README.md").read_text()
     for wrong, hint in (("quik", "did you mean 'quick'"), ("../runs", "no run of profile")):
-        assert __main__.main([wrong]) == 2
+        assert main(["report", wrong]) == 2
         said = capsys.readouterr().err
         assert hint in said and said.count("\n") == 1
 
@@ -433,7 +434,7 @@ def test_the_site_has_all_profiles_and_asks_nobody(run):
     shutil.copytree(paths.reports() / "quick", paths.reports() / "desk")
     (place := paths.outputs() / "site").mkdir()
     (place / "old.html").touch()
-    assert __main__.main(["--site"]) == 0
+    assert main(["site"]) == 0
     pages = {path.relative_to(place).as_posix() for path in place.rglob("*.html")}
     assert pages == {"index.html"} | {
         f"{p}/{n}.html" for p in ("quick", "desk") for n in ("layers/fig01", "time/plane")
@@ -454,19 +455,14 @@ def test_the_site_has_all_profiles_and_asks_nobody(run):
             assert (place / page).parent.joinpath(link).exists(), (page, link)
 
 
-def test_no_site_without_reports_and_no_command_without_a_profile(own_outputs, capsys):
-    assert (
-        __main__.main(["--site"]) == 2 and "no report is published yet" in capsys.readouterr().err
-    )
-    assert (
-        __main__.main([]) == 2 and "name the profile of a run, or --site" in capsys.readouterr().err
-    )
+def test_no_site_without_reports(own_outputs, capsys):
+    assert main(["site"]) == 2 and "no report is published yet" in capsys.readouterr().err
     assert not (own_outputs / "site").exists()
 
 
 def test_command_without_any_run(own_outputs, capsys):
-    assert __main__.main(["quick"]) == 2
-    assert "leak_atlas.report.batch` makes one" in capsys.readouterr().err
+    assert main(["report", "quick"]) == 2
+    assert "reproduce` makes one" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- many claims

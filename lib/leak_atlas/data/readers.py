@@ -135,7 +135,7 @@ def _again(entry: Entry) -> str:
     at = registry.folder(entry.name)
     if entry.own:
         return f"remove {at.parent} and add it again"
-    get = typed(f"leak_atlas.data get {entry.name}")
+    get = typed(f"leak-atlas data get {entry.name}")
     return "reinstall the package" if entry.embedded else f"remove {at} and run `{get}`"
 
 

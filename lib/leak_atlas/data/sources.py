@@ -26,7 +26,7 @@ def bring(entry: Entry) -> str:
 
 def how(entry: Entry) -> str:
     """How to get a data set, as the end of a sentence."""
-    get = f"`{typed(f'leak_atlas.data get {entry.name}')}`"
+    get = f"`{typed(f'leak-atlas data get {entry.name}')}`"
     fetched = all(file.url for file in entry.downloads or entry.files)
     return (
         f"get it with {get}, or first {bring(entry)}"

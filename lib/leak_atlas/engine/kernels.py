@@ -19,7 +19,7 @@ from typing import Any
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 
-from leak_atlas.engine.command import end_with_parent
+from leak_atlas.engine.processes import end_with_parent
 
 # No torch: most notebooks only look things up, and its threads would not survive a fork. No
 # `leak_atlas.report.figures`: its style is the style of every figure once it is imported.

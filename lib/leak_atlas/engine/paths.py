@@ -1,13 +1,19 @@
-"""The only place that knows where things lie."""
+"""The only place that knows where things lie.
+
+The package lies in a clone of the repository, or was installed from a wheel. A wheel has the
+notebook that audits logits and no other, and the folder `outputs` is the working directory's.
+"""
 
 import os
 from pathlib import Path
 
 from leak_atlas import BadInput
 
-ROOT = Path(__file__).resolve().parents[3]
+PACKAGE = Path(__file__).resolve().parents[1]
+CLONED = (PACKAGE.parents[1] / "params" / "quick").is_dir()
+ROOT = PACKAGE.parents[1] if CLONED else Path.cwd()
 
-NOTEBOOKS = ROOT / "notebooks"
+NOTEBOOKS = (ROOT if CLONED else PACKAGE) / "notebooks"
 PARAMS = ROOT / "params"
 
 

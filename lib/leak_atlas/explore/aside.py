@@ -21,7 +21,7 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 from leak_atlas import BadInput, lab
-from leak_atlas.engine.command import unheard
+from leak_atlas.engine.processes import unheard
 from leak_atlas.lab.plans import plan
 
 CONTEXT = get_context("spawn")

@@ -5,7 +5,6 @@ Every worker has one thread. Workers of a machine with GPUs take one each.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import logging
 import multiprocessing
@@ -35,8 +34,8 @@ from unittest.mock import patch
 
 from leak_atlas import BadInput, typed
 from leak_atlas.engine import paths
-from leak_atlas.engine.command import end_with_parent, unheard
 from leak_atlas.engine.digests import in_library
+from leak_atlas.engine.processes import end_with_parent, unheard
 from leak_atlas.lab.jobs import Outcome, do_one
 from leak_atlas.lab.plans import Job
 from leak_atlas.recipe.core import KINDS
@@ -100,32 +99,6 @@ class Workers(NamedTuple):
     submit: Callable[[Job], Future[Outcome]]
     slots: Callable[[], int]
     name: str  # where they are, for messages
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    """The options of a command that runs jobs; `chosen` reads them."""
-    group = parser.add_argument_group("where models are trained")
-    workers = "processes of one thread on this machine (all cores)"
-    group.add_argument("--workers", type=int, metavar="N", help=workers)
-    place = group.add_mutually_exclusive_group()
-    scheduler = "a running Dask scheduler (DASK_SCHEDULER_ADDRESS)"
-    place.add_argument("--scheduler", metavar="ADDRESS", help=scheduler)
-    for queue in QUEUES:
-        what = f"jobs of the queue, as dask's configuration 'jobqueue.{queue}' describes them"
-        place.add_argument(f"--{queue}", action="store_const", const=queue, dest="queue", help=what)
-    group.add_argument(
-        "--jobs", type=int, default=1, metavar="N", help="how many jobs of the queue (1)"
-    )
-
-
-def chosen(arguments: argparse.Namespace) -> Where:
-    """What `options` were given; BadInput where a number is too small."""
-    for name in ("workers", "jobs"):
-        value = getattr(arguments, name)
-        if value is not None and value < 1:
-            raise BadInput(f"--{name} takes at least 1, not {value}")
-    scheduler = arguments.scheduler or Where().scheduler
-    return Where(arguments.workers, scheduler, arguments.queue or "", arguments.jobs)
 
 
 def connected(where: Where, jobs: int = 1) -> Any:
@@ -296,7 +269,7 @@ def environment() -> dict[str, str]:
     """What workers find in their environment: one thread, and this process' folders."""
     own = {name: value for name, value in os.environ.items() if name.startswith("LEAK_ATLAS_")}
     known = os.environ.get("PYTHONPATH", "")
-    own["PYTHONPATH"] = os.pathsep.join(filter(None, [str(paths.ROOT / "lib"), known]))
+    own["PYTHONPATH"] = os.pathsep.join(filter(None, [str(paths.PACKAGE.parent), known]))
     own["LEAK_ATLAS_STORE"] = str(paths.store())
     own["LEAK_ATLAS_DATA"] = str(paths.data())
     return ONE_THREAD | own
@@ -328,11 +301,11 @@ def queued(where: Where) -> Any:
     our environment. Raises BadInput where `dask_jobqueue` is missing or finds no queue.
     """
     if not find_spec("dask_jobqueue"):
-        raise BadInput(f"--{where.queue} needs dask-jobqueue: {typed('pip install dask-jobqueue')}")
+        raise BadInput(f"--queue {where.queue} needs {typed('pip install dask-jobqueue')}")
     kind = getattr(_jobqueue(), QUEUES[where.queue])
     command = kind.job_cls.submit_command.split()[0]
     if not which(command):
-        raise BadInput(f"--{where.queue}: there is no command '{command}' here")
+        raise BadInput(f"--queue {where.queue}: there is no command '{command}' here")
     site = _site(where.queue)
     if not (site.get("cores") and site.get("memory")):
         name = f"jobqueue.{where.queue}"
@@ -362,7 +335,7 @@ def unfit(token: Path, known: dict[str, int], dask_worker: Any) -> str:
         here = paths.store()
         return f"keeps its results in {here}, not in {token.parent}; start it with LEAK_ATLAS_STORE"
     if known != revisions():
-        return "has another version of lib; start it again from this one"
+        return "has another version of leak_atlas; start it again from this one"
     if dask_worker.state.nthreads != 1:
         return "has several threads; start it with --nthreads 1 (and --nworkers)"
     return ""
@@ -374,12 +347,14 @@ def check(client: Client, name: str) -> None:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError:
         start = typed(f"dask worker {name} --nthreads 1")
-        raise BadInput(f"{name} has no workers: {start}, in an environment with lib") from None
+        raise BadInput(
+            f"{name} has no workers: {start}, in an environment with leak_atlas"
+        ) from None
     paths.store().mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(dir=paths.store(), prefix=".seen-") as file:
         found = client.run(unfit, Path(file.name), revisions(), on_error="return")
     for worker, why in found.items():
         if isinstance(why, BaseException):
-            why = f"cannot run lib ({why!r}); start it where it and torch are found"
+            why = f"cannot run leak_atlas ({why!r}); start it where it and torch are found"
         if why:
             raise BadInput(f"worker {worker} of {name} {why}")

@@ -111,7 +111,7 @@ def _every() -> list[Notebook]:
         # JupyterLab keeps copies of what it opens, hidden
         if "/." not in f"/{path.relative_to(paths.NOTEBOOKS)}"
         and _has_cells(path)
-        # `python -m leak_atlas.audit` runs it, on arrays: it declares no recipe
+        # `leak-atlas audit` runs it, on arrays: it declares no recipe
         and not path.match("own/audit_my_logits.py")
     ]
 
@@ -128,7 +128,7 @@ def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
     for pattern in only:
         if not pattern:
             raise BadInput(
-                "an empty pattern chooses no notebook: leave --only out for all of them, or say 'layers/*'"
+                "an empty pattern chooses no notebook: leave it out for all of them, or say 'layers/*'"
             )
         within = [
             one for one in every if pattern.startswith("own/") or not one.name.startswith("own/")

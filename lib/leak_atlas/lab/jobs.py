@@ -18,8 +18,8 @@ from typing import Any
 
 from leak_atlas import BadInput, one_line
 from leak_atlas.engine import paths, store
-from leak_atlas.engine.command import uninterrupted
 from leak_atlas.engine.compute import compute
+from leak_atlas.engine.processes import uninterrupted
 from leak_atlas.lab.plans import Job
 from leak_atlas.lab.prices import work
 from leak_atlas.recipe import Train

@@ -13,7 +13,7 @@ from typing import Any
 
 from leak_atlas import BadInput, duration
 from leak_atlas.engine import store
-from leak_atlas.engine.command import uninterrupted
+from leak_atlas.engine.processes import uninterrupted
 from leak_atlas.lab.prices import on_a_gpu, pricing, training
 from leak_atlas.recipe import At, Edit, Pair, Population, Signals, Step, Train
 

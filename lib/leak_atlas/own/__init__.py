@@ -38,7 +38,7 @@ def read(path: str | Path) -> Logits:
 
 
 def audit(arrays: Logits | Mapping[str, ArrayLike]) -> Result:
-    """Every attack that the arrays allow, as `python -m leak_atlas.audit` runs them on an .npz.
+    """Every attack that the arrays allow, as `leak-atlas audit` runs them on an .npz.
 
     `arrays` by the names of `Logits`: `target` (N, C), `labels` (N,), `member` (N,); with shadow
     models `shadows` (M, N, C), `in_shadow` (M, N); for RMIA `population` (Z, C),

@@ -62,7 +62,7 @@ def read_weights(file: str | Path) -> dict[str, Tensor]:
     if start.startswith(PICKLED) and not start.endswith(b"{"):
         raise BadInput(
             f"{file} is a pickle, and to read one may run what is in it; "
-            f"make a safetensors file of its tensors: {typed(f'leak_atlas.own {quote(str(file))}')}"
+            f"make a safetensors file of its tensors: {typed(f'leak-atlas model {quote(str(file))}')}"
         )
     return brought.read(path)
 

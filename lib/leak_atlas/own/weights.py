@@ -23,7 +23,7 @@ def bring_or_example(weights: str, data: str, setup: Setup) -> Brought:
     if weights and not data:
         raise BadInput(
             f"{weights} was trained on data of yours: name them, data = 'my-set'; "
-            f"{typed('leak_atlas.data add my-set PATH')} adds them"
+            f"{typed('leak-atlas data add my-set PATH')} adds them"
         )
     return bring(weights or example(setup), setup)
 

@@ -260,7 +260,7 @@ def load(record: dict[str, Any], step: Callable[[str], Step]) -> Recipe:
         )
     if kind is None or record.get("revision", 1) != kind.revision:
         raise BadInput(
-            f"'{record['kind']}' of revision {record.get('revision', 1)} is unknown to this version of the library"
+            f"'{record['kind']}' of revision {record.get('revision', 1)} is unknown to this version of leak_atlas"
         )
     # A field of a user's may have the name of what records add.
     fields = {recorded: name for name, recorded in recorded_names(kind).items()}

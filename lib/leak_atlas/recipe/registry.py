@@ -166,7 +166,7 @@ def find(name: str) -> Entry:
     path = folder(str(name)) / DESCRIPTION
     if name in ORIGINALS and not path.is_file():
         original = ORIGINALS[name]
-        add = f"`{typed(f'leak_atlas.data add {name} {original.path}')}`"
+        add = f"`{typed(f'leak-atlas data add {name} {original.path}')}`"
         raise BadInput(f"{name} is not there; unpack {original.archive}, then run {add}")
     if not NAME.fullmatch(str(name)) or not path.is_file():
         raise BadInput(f"there is no data set '{name}'{nearest(str(name), [*names(), *ORIGINALS])}")

@@ -1,6 +1,6 @@
 """Papermill over a profile: plan all notebooks, train the union once, execute each when it is due.
 
-python -m leak_atlas.report.batch --profile quick --only 'layers/*'
+`leak-atlas reproduce 'layers/*'` calls `reproduce`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,25 +22,24 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from leak_atlas import BadInput, nearest, one_line, typed
+from leak_atlas import BadInput, nearest, one_line
 from leak_atlas.engine import files, paths
-from leak_atlas.engine.command import Parser, command, end_with_parent
+from leak_atlas.engine.processes import BAD, FAILED, end_with_parent
 from leak_atlas.lab import cluster
 from leak_atlas.lab.declare import (
     Notebook,
     declare,
     notebooks,
     parameters,
-    read_parameters,
     run_name,
     setting,
 )
 from leak_atlas.lab.plans import Plan, absent, plan
 from leak_atlas.lab.run import Lines, Outcome, run, width
 from leak_atlas.recipe import Step
+from leak_atlas.report import contents, ledger
 
 EXECUTION = 4.0  # core-seconds of a notebook whose results are there; quick's take 2 to 25
-OWN = "own"  # the run of audits of users' logits, which belong to no profile and make no claims
 START = 2.0  # core-seconds until a worker does its first job
 
 # nbformat's jsonschema would build a grammar of IRIs, which no notebook has: a second in each
@@ -48,54 +47,61 @@ START = 2.0  # core-seconds until a worker does its first job
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 
-@command
-def main(arguments: list[str] | None = None) -> int:
-    """0 where every notebook was executed, 2 where one failed; the others are executed anyway.
+def reproduce(
+    names: Sequence[str], profile: str, extra: dict[str, Any], where: cluster.Where, run_it: bool
+) -> int:
+    """Executes the notebooks of a profile, or only shows the plan; the exit code.
 
-    Notebooks are executed on this machine, wherever models are trained.
+    0: all were executed. FAILED: a notebook failed. BAD: some cannot be planned. The others are
+    executed anyway. `names` are names of notebooks, their beginnings or patterns; none: all. `extra`
+    replaces parameters. Notebooks run on this machine, wherever models are trained.
     """
-    parser = Parser(
-        prog=typed("leak_atlas.report.batch"), description="Execute the notebooks of a profile."
-    )
-    parser.add_argument("--profile", default="quick", help="folder of params/ (quick)")
-    names = "names, their beginnings or patterns: fig12, 'layers/*' (all)"
-    parser.add_argument(
-        "--only", nargs="+", action="extend", default=[], metavar="NAME", help=names
-    )
-    changed = "for all notebooks that have it; such a run has a folder of its own"
-    parser.add_argument(
-        "-p", dest="extra", action="append", default=[], metavar="NAME=VALUE", help=changed
-    )
-    parser.add_argument("--plan", action="store_true", help="only say what would be done")
-    cluster.options(parser)
-    chosen = parser.parse_args(arguments)
-    where, extra = cluster.chosen(chosen), read_parameters(chosen.extra)
-    every = {one.name: one for one in notebooks(chosen.only or ["*"])}
-    given = {name: parameters(one, chosen.profile, extra) for name, one in every.items()}
+    if not paths.CLONED:
+        raise BadInput("reproduce needs the notebooks: run it in a clone of the repository")
+    every = {one.name: one for one in notebooks(names or ["*"])}
+    given = {name: parameters(one, profile, extra) for name, one in every.items()}
     _known(extra, every.values())
     asked, errors = declared(every, given)
-    todo, needs = planned(asked, errors, where, whole=chosen.plan)
+    todo, needs = planned(asked, errors, where, whole=not run_it)
     if needs:
         wide = width(todo, where)
         beside = EXECUTION * len(needs) + START * wide * bool(todo.jobs)
         print(todo.preview(wide, beside), flush=True)
-    if chosen.plan or not needs:
-        return _failures(errors)
+    if not (run_it and needs):
+        return _failures(errors, BAD)
 
-    folder = paths.runs(run_name(chosen.profile, extra))
+    folder = paths.runs(run_name(profile, extra))
     files.folder(folder, "LEAK_ATLAS_OUTPUTS moves it")
     if todo.jobs:  # a store that has everything may be one that only others write
         files.folder(paths.store(), "LEAK_ATLAS_STORE moves it")
     size = where.workers or os.cpu_count() or 1
     if todo.jobs and not where.elsewhere:  # trainings need this machine's cores too
         size = max(1, size // 2)
-    with alone(folder), ProcessPoolExecutor(size, get_context("spawn"), end_with_parent) as pool:
+    with alone(folder), executing(size) as pool:
         batch = Run(pool, folder, every, given)
         for name, why in errors.items():
             batch.failed(name, why)
         _compute(todo, needs, where, batch)
         pool.shutdown()
-        return batch.close()
+        code = batch.close()
+    return BAD if errors else code
+
+
+def executing(processes: int) -> ProcessPoolExecutor:
+    """Processes that execute notebooks, and end with this one."""
+    return ProcessPoolExecutor(processes, get_context("spawn"), end_with_parent)
+
+
+def audit(page: Path, given: dict[str, Any]) -> Any:
+    """Executes the notebook that audits logits to `page`.ipynb, with its page; BadInput if it fails."""
+    files.folder(page.parent, "LEAK_ATLAS_OUTPUTS moves it")
+    notebook = Notebook(page.name, paths.NOTEBOOKS / "own" / "audit_my_logits.py")
+    with executing(1) as pool:
+        done = pool.submit(execute, page.parent, notebook, given, True)
+    if error := str(done.exception() or "") or done.result():
+        raise BadInput(f"{error}; {page}.ipynb has how far it came")
+    contents.index(page.parent)
+    return files.notebook(page.with_name(f"{page.name}.ipynb"))
 
 
 def _known(extra: dict[str, Any], every: Iterable[Notebook]) -> None:
@@ -222,15 +228,13 @@ class Run:
             future.add_done_callback(partial(self._told, name))
 
     def _told(self, name: str, done: Future[str]) -> None:
-        from leak_atlas import report
-
         error = str(done.exception() or "") or done.result()
         with suppress(BrokenPipeError):  # the batch ends where it prints next
             if error:
                 self.failed(name, error)
             else:
                 with suppress(OSError, BadInput):  # `close` tells of it
-                    report.index(self.folder)
+                    contents.index(self.folder)
                 print(f"  {name}: {paths.told(self.folder / name)}.html", flush=True)
 
     def failed(self, name: str, why: str) -> None:
@@ -240,8 +244,6 @@ class Run:
 
     def close(self) -> int:
         """The page that lists all notebooks, and the exit code."""
-        from leak_atlas.report import contents, ledger
-
         verdicts = Counter[str]()
         try:
             contents.index(self.folder)
@@ -261,16 +263,16 @@ class Run:
         print(
             f"{executed} of {len(self.chosen)} notebooks executed{claims}; read {paths.told(self.folder)}/index.html"
         )
-        return _failures(self.errors)
+        return _failures(self.errors, FAILED)
 
 
-def _failures(errors: dict[str, str]) -> int:
-    """Prints what failed and why, a reason once; the exit code."""
+def _failures(errors: dict[str, str], code: int) -> int:
+    """Prints what failed and why, a reason once; `code`, or 0 where nothing failed."""
     for why in dict.fromkeys(errors.values()):
         names = [name for name, each in errors.items() if each == why]
         more = f" and {len(names) - 2} more" if len(names) > 2 else ""
         print(f"failed: {', '.join(names[:2])}{more}: {why}", file=sys.stderr)
-    return 2 if errors else 0
+    return code if errors else 0
 
 
 def note(
@@ -307,7 +309,7 @@ def _headed(notebook: Notebook, run: str, given: dict[str, Any]) -> Any:
     first = next(cell for cell in text.cells if cell.cell_type == "markdown")
     title, *rest = first.source.split("\n", 1)
     sizes = _sizes(notebook, given)
-    of = "Your own logits" if run == OWN else f"Profile {run}"
+    of = "Your own logits" if run == contents.OWN else f"Profile {run}"
     first.source = "\n".join([title, "", f"*{of}{': ' if sizes else ''}{sizes}*", *rest])
     return text
 
@@ -353,7 +355,7 @@ def execute(folder: Path, notebook: Notebook, given: dict[str, Any], aloud: bool
         )
         draft.replace(final)
         node = files.notebook(final)
-        if folder.name != OWN:
+        if folder.name != contents.OWN:
             files.write(
                 final.with_suffix(".claims.json"), json.dumps(report.claims_of(node), indent=1)
             )
@@ -366,7 +368,3 @@ def execute(folder: Path, notebook: Notebook, given: dict[str, Any], aloud: bool
         draft.replace(final)
     note(folder, notebook, given, time.perf_counter() - start, error)
     return error
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,66 @@
+"""Exit codes, Ctrl-C, and processes that end with the one that started them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import parent_process, resource_tracker
+from threading import Thread, current_thread, main_thread
+from typing import Any
+
+FAILED = 1  # a notebook failed, or an attack exceeds a limit
+BAD = 2  # what a user asks for cannot be done
+INTERRUPTED, UNREAD = 130, 141  # what a shell reports of SIGINT and SIGPIPE
+
+
+@contextmanager
+def uninterrupted(tell: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Holds Ctrl-C back until what stands inside is done, and calls `tell` when it comes.
+
+    An import of torch that is cut can neither be used nor repeated; a call of Dask's that is cut
+    logs a traceback.
+    """
+    if current_thread() is not main_thread():  # where no signal arrives
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, _: Any) -> None:
+        came.append(number)
+        tell()
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        for number in came[:1]:
+            signal.raise_signal(number)
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Processes that are started inside, and by threads that are, take no notice of Ctrl-C.
+
+    A terminal and Jupyter send it to all processes of a group; the one that has started the others
+    ends them.
+    """
+    resource_tracker.ensure_running()  # when it starts it lets the signal through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_with_parent() -> None:
+    """Has this process end with the one that started it, even where that one is killed."""
+
+    def watch(parent: Any) -> None:
+        parent.join()
+        os._exit(1)
+
+    if parent := parent_process():
+        Thread(target=watch, args=(parent,), daemon=True).start()

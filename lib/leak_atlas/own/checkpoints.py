@@ -1,0 +1,65 @@
+"""Reads the tensors of a PyTorch checkpoint and writes them as a safetensors file, which an audit
+reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from leak_atlas import BadInput
+from leak_atlas.engine import files
+from leak_atlas.own.weights import SUFFIX
+
+NESTED = "state_dict", "model_state_dict", "model", "net", "weights"  # names of the weights
+
+
+def convert(checkpoint: Path, out: Path | None = None) -> str:
+    """Writes `out` (by default the checkpoint's name, ending in .safetensors) and describes it.
+
+    Nothing in the checkpoint is run. BadInput where it holds more than tensors, or where `out`
+    exists.
+    """
+    out = out or checkpoint.with_suffix(SUFFIX)
+    if out.exists():
+        raise BadInput(f"{out} is there already; name another --out")
+    file = files.regular(checkpoint)
+    import torch
+    from safetensors.torch import save
+
+    try:
+        loaded = torch.load(file, map_location="cpu", weights_only=True)
+        weights = {
+            name: tensor.detach().clone().contiguous() for name, tensor in tensors(loaded).items()
+        }
+        blob = save(weights)
+    except BadInput as error:
+        raise BadInput(f"{file}: {error}") from error
+    except Exception as error:  # a damaged file fails anywhere in torch's reader
+        raise BadInput(
+            f"{file} holds more than tensors, or is damaged, and is not read; where the model is, "
+            "write torch.save(net.state_dict(), ...)"
+        ) from error
+    with files.whole(out) as partial:
+        partial.write_bytes(blob)
+    numbers = sum(tensor.numel() for tensor in weights.values())
+    return f"{out} is ready: {len(weights)} tensors, {numbers:,} numbers"
+
+
+def tensors(loaded: Any) -> dict[str, Any]:
+    """The tensors of a checkpoint by name: it is a state dict, or holds one. BadInput where it is
+    neither.
+    """
+    from torch import Tensor
+
+    for name in NESTED:
+        if isinstance(loaded, Mapping) and isinstance(loaded.get(name), Mapping):
+            loaded = loaded[name]
+    named = dict(loaded) if isinstance(loaded, Mapping) else {}
+    if named and all(isinstance(each, Tensor) for each in named.values()):
+        return named
+    content = ", ".join(map(str, [*named][:5])) or type(loaded).__name__
+    raise BadInput(
+        f"it is no state dict, it holds {content}; write torch.save(net.state_dict(), ...)"
+    )
