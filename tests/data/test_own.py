@@ -418,7 +418,7 @@ def test_mean_and_std_are_stored_and_part_of_the_digest(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--mean .5,.5,.5", "give both"),
+        ("--mean .5,.5,.5", "--std needs a value for each channel, 3, not 0"),
         ("--mean .5 --std .5", "--mean needs a value for each channel, 3, not 1; --std needs"),
         ("--mean .5,.5,.5 --std .5,0,.5", "--std takes values above 0 to 1, in units of pixel"),
         ("--mean 123,117,104 --std 58,57,57", "--mean takes values from 0 to 1, .*; --std takes"),
