@@ -385,8 +385,11 @@ def test_an_original_is_added_as_it_is(original: tuple[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (table(CLASSES[:29], BITS[:29]), "29 samples of .* has 30 of 8 bits in 3: take dataset_"),
-        (table(CLASSES, 2 * BITS), "numbers in 3 classes"),
+        (
+            table(CLASSES[:29], BITS[:29]),
+            "29 samples of .* has 30 samples of bits .* in 3 classes: take dataset_",
+        ),
+        (table(CLASSES, 2 * BITS), "samples of numbers .* in 3 classes"),
         ("", "cannot be read"),
     ],
 )

@@ -149,16 +149,14 @@ def moments(channels: int, mean: Sequence[float], std: Sequence[float]) -> list[
         return []
     if not channels:
         return [
-            "--mean and --std are for images: rows of numbers are standardised when they are read"
+            "--mean and --std are for images: rows of numbers are standardised as they are read"
         ]
-    if not mean or not std:
-        return ["--mean and --std belong together: give both"]
-    found = []
+    wrong = []
     for option, values in (("--mean", mean), ("--std", std)):
         if len(values) != channels:
-            found.append(f"{option} needs a value for each channel, {channels}, not {len(values)}")
-        least = "above 0" if option == "--std" else "from 0"
-        inside = all(0 <= value <= 1 and (value > 0 or option == "--mean") for value in values)
-        if not inside:
-            found.append(f"{option} takes values {least} to 1, in units of pixel / 255")
-    return found
+            wrong.append(f"{option} needs a value for each channel, {channels}, not {len(values)}")
+    if not all(0 <= value <= 1 for value in mean):
+        wrong.append("--mean takes values from 0 to 1, in units of pixel / 255")
+    if not all(0 < value <= 1 for value in std):
+        wrong.append("--std takes values above 0 to 1, in units of pixel / 255")
+    return wrong

@@ -121,7 +121,7 @@ def arrays(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
                 f"{entry.name}: {path} cannot be read ({reason(error)}); {sources.bring(entry)}"
             ) from error
         sources.check(entry, name, hashlib.md5(parts[-1].data).hexdigest(), expected)
-    x[:] = np.concatenate(parts[::2]).reshape(x.shape)
+    x[:] = np.concatenate([part.reshape(-1, *entry.shape) for part in parts[::2]])
     return np.concatenate(parts[1::2])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from leak_atlas import audit
 from leak_atlas.data import honesty, readers
 from leak_atlas.data.designs import Role
 from leak_atlas.engine.compute import Arrays, Of, compute
@@ -22,6 +23,7 @@ def _(step: SelfAudit, of: Of) -> Arrays:
     found = {"duplicates": np.asarray([honesty.duplicates(x, row) for row in role])}
     if halved is not None:
         pool = np.isin(halved, (Role.MEMBER, Role.NONMEMBER))
-        told = honesty.blind(x[pool], halved[pool] == Role.MEMBER, labels[pool], step.design.seed)
-        found["blind"] = np.asarray([told.value, told.low, told.high])
+        member = halved[pool] == Role.MEMBER
+        auc = audit.auc_interval(*honesty.blind(x[pool], member, labels[pool], step.design.seed))
+        found["blind"] = np.asarray([auc.value, auc.low, auc.high])
     return found
