@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from leak_atlas.recipe.criteria import Criterion
 from leak_atlas.recipe.designs import RandomHalves, VictimAttacker
+from leak_atlas.recipe.diets import Window
 from leak_atlas.recipe.objectives import Objective
 from leak_atlas.recipe.populations import Population, Pruner, Setup
-from leak_atlas.recipe.readings import Sparsity
+from leak_atlas.recipe.readings import Memorization, Sparsity
 from leak_atlas.recipe.steps import Score
 from leak_atlas.recipe.subjects import Data, Model, Schedule
 
-__all__ = ["PRUNERS", "PruningStudy", "RewindStudy"]
+__all__ = ["PRUNERS", "PruningStudy", "RewindStudy", "WindowStudy"]
 
 PRUNERS: tuple[Pruner, ...] = ("L1 unstructured", "L1 structured", "L2 structured", "slimming")
 
@@ -87,6 +88,63 @@ class PruningStudy:
     def removed(self, population: Population) -> list[Sparsity]:
         """What is pruned of each target."""
         return [Sparsity(state) for state in population.states[: self.targets]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowStudy(PruningStudy):
+    """WeMem's experiment: networks are pruned in rounds, and each round fine-tunes them on a window
+    of the members in the order of their memorization scores.
+
+    A round fine-tunes for `fine_tuning` epochs. The scores come from networks of their own.
+    """
+
+    sparsity: float  # after the last round
+    rounds: int
+    judges: int  # networks that give the memorization scores
+    share: float  # of the pool, on which each of them trains
+    score_epochs: int  # of each of them, without a patience
+
+    @cached_property
+    def ranking(self) -> Memorization:
+        """The memorization score of each sample of the pool."""
+        return self.setup.memorization(self.judges, self.share, self.scoring)
+
+    @property
+    def scoring(self) -> Schedule:
+        """The training of the networks that give the scores."""
+        return replace(self.schedule, epochs=self.score_epochs, patience=None)
+
+    @property
+    def head(self) -> bool:
+        """Whether the last layer is pruned too: not in fully connected networks, as published."""
+        return self.model.name != "fc"
+
+    @property
+    def class_members(self) -> int:
+        """Members of a class that a target trains on, in the mean, rounded down."""
+        return self.setup.design.members(0) // self.data.classes
+
+    def iterative(
+        self, start: Population | None = None, schedule: Schedule | None = None, **training: Any
+    ) -> tuple[Population, ...]:
+        """Networks at the end of each round, see `Population.iteratively`.
+
+        `start`: what the first round begins with (default: the dense networks); `schedule`: of a
+        round; `training`: its objective, window (`diet`) and `ranking`.
+        """
+        return (start or self.dense).iteratively(
+            "L1 unstructured",
+            self.sparsity,
+            schedule or self.tuning,
+            self.rounds,
+            self.head,
+            **training,
+        )
+
+    def epochs_like(self, window: Window) -> int:
+        """Epochs of all members with the same number of visits as a round with a window."""
+        visits = window.visits(self.class_members, self.fine_tuning)
+        return round(sum(visits) / self.class_members)
 
 
 @dataclass(frozen=True)
