@@ -7,17 +7,26 @@ import pytest
 from leak_atlas.recipe import (
     PPB,
     Data,
+    Halves,
+    LiRA,
     Model,
     Population,
+    ProbeStudy,
     PruningStudy,
     RandomHalves,
     RelaxLoss,
     RewindStudy,
     Schedule,
     Setup,
+    Signals,
     Sparsity,
+    Threshold,
+    TrajectoryStudy,
     VictimAttacker,
     Vulnerability,
+    Window,
+    WindowStudy,
+    seed_floors,
 )
 
 DATA, MODEL = Data(pixels=8), Model("resnet10", width=4)
@@ -73,3 +82,56 @@ def test_a_rewind_study_by_hand() -> None:
     assert keys(study.inside(0.1, RelaxLoss(0.3))) == keys(held.train(short, RelaxLoss(0.3)))
     assert keys(study.tuned(RelaxLoss(0.3))) == keys(ordinary.train(short, RelaxLoss(0.3)))
     assert keys(study.defended(RelaxLoss(0.3))) == keys(setup.trained(RelaxLoss(0.3)))
+
+
+def test_a_window_study_by_hand() -> None:
+    schedule = Schedule(6, 16, "adam", 0.002, decay="constant", patience=4)
+    sizes = {"pool": 80, "dev": 8, "targets": 2, "shadows": 3, "seed": 5, "fine_tuning": 3}
+    scores = {"judges": 4, "share": 0.7, "score_epochs": 2}
+    study = WindowStudy(DATA, MODEL, schedule, **sizes, sparsity=0.6, rounds=2, **scores)
+    setup = Setup(DATA, VictimAttacker(80, seed=5, dev=8, victims=2), MODEL, schedule, 5, 5)
+    dense, short = setup.trained(), replace(schedule, epochs=3)
+    ranking = setup.memorization(4, 0.7, replace(schedule, epochs=2, patience=None))
+    assert study.ranking.key == ranking.key
+    window = {"diet": Window(3, 1), "ranking": ranking}
+    by_hand = dense.iteratively("L1 unstructured", 0.6, short, 2, True, **window)
+    assert [keys(each) for each in study.iterative(**window)] == [keys(each) for each in by_hand]
+    once = replace(short, epochs=1)
+    other = dense.at(2).iteratively("L1 unstructured", 0.6, once, 2, True)
+    assert keys(study.iterative(dense.at(2), once)[-1]) == keys(other[-1])
+    assert not replace(study, model=Model("fc", width=4)).head and study.head
+    # 32 of a half of 40 are not set apart, and half of these are members: 16 of ten classes
+    assert study.class_members == 1
+    # epochs visit ranks 0-2, 1-3 and 2-4; a class has one member, visited in the first epoch alone
+    assert study.epochs_like(Window(3, 1)) == 1
+
+
+def test_a_probe_study_by_hand() -> None:
+    schedule = Schedule(2, 16)
+    study = ProbeStudy(DATA, MODEL, schedule, pool=80, pairs=3, seed=2)
+    pairs = Setup(DATA, Halves(80, seed=2), MODEL, schedule, 3, 2).pairs()
+    assert study.probes == pairs
+    assert study.distances("blocks") == [pair.distance("blocks") for pair in pairs]
+    assert study.floors() == seed_floors(pairs)
+    assert study.wholes() == [Signals(pair.whole) for pair in pairs]
+    assert study.halves() == [Signals(pair.half) for pair in pairs]
+    alone = Population(tuple(pair.half for pair in pairs))
+    assert study.attack(Threshold()).key == alone.attack(Threshold()).key
+
+
+def test_a_trajectory_study_by_hand() -> None:
+    schedule = Schedule(4, 16)
+    study = TrajectoryStudy(DATA, MODEL, schedule, 80, 20, 16, [0, 2, 4], seed=2, compared=12)
+    whole = Setup(DATA, RandomHalves(80, test=20, seed=2), MODEL, schedule, 16, 2).trained()
+    trained = Population(whole.states[:12])
+    assert keys(study.trained) == keys(trained)
+    assert study.attacks() == trained.course(LiRA(), [0, 2, 4])
+    assert study.attacks(permuted=0) == trained.course(LiRA(), [0, 2, 4], 0)
+    loss = Threshold("loss", by_class=False)
+    assert study.fits("loss") == trained.course(loss, [0, 2, 4])
+    by_epoch = {0: trained.at("init").signals(), 2: trained.at(2).signals()}
+    by_epoch[4] = trained.at(4).signals()
+    assert study.signals() == by_epoch
+    pair = trained.halvings(1)[0]
+    by_hand = [[half.course(LiRA(), [2, 4], 0) for half in pair]]
+    assert study.halves(1, [2, 4], permuted=0) == by_hand

@@ -50,7 +50,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import disparity
-from leak_atlas.recipe import Augment, Data, Halves, Model, Population, Schedule, Setup, Signals, Threshold, seed_floors, self_audit
+from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, Threshold, self_audit
 
 jump, ours = "|AUC − 0.5| of stage 4 minus the largest of stages 1-3", "Fig. 3 (ours)"
 fall, same = "|AUC − 0.5| of stage 4, without minus with augmentation", "paired: same seeds, same halves"
@@ -79,18 +79,18 @@ claims
 # %%
 def trained(length, augment):
     schedule = Schedule(length, batch, optimizer, lr, nesterov=True, augment=augment)
-    return Setup(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs, seed, precision).pairs()
+    return ProbeStudy(Data(data, pixels), Model(model, width, stem), schedule, pool, pairs, seed, precision)
 
 
-probes = {"without": trained(epochs, None), "with": trained(augmented_epochs, Augment(crop, flip))}
-distances = {name: [pair.distance() for pair in probe] for name, probe in probes.items()}
-floors = {name: seed_floors(probe) for name, probe in probes.items()}
-wholes = {name: [Signals(pair.whole) for pair in probe] for name, probe in probes.items()}
-halves = {name: [Signals(pair.half) for pair in probe] for name, probe in probes.items()}
+studies = {"without": trained(epochs, None), "with": trained(augmented_epochs, Augment(crop, flip))}
+distances = {name: study.distances() for name, study in studies.items()}
+floors = {name: study.floors() for name, study in studies.items()}
+wholes = {name: study.wholes() for name, study in studies.items()}
+halves = {name: study.halves() for name, study in studies.items()}
 signals = {"M_all": wholes, "M_h1": halves}
-attacks = {(name, "Conf"): Population(tuple(pair.half for pair in probe)).attack(Threshold()) for name, probe in probes.items()}
+attacks = {(name, "Conf"): study.attack(Threshold()) for name, study in studies.items()}
 
-results = lab.realize(distances, floors, wholes, halves, attacks, self_audit(probes["without"]))
+results = lab.realize(distances, floors, wholes, halves, attacks, self_audit(studies["without"].probes))
 
 # %% [markdown]
 # ## Stage by stage
@@ -114,7 +114,7 @@ report.profile(
 # %%
 found = audit.Comparison.of(results, halves, attacks)
 members, tests = (
-    {(k, name): audit.mean_ci([results[step][f"accuracy_{role}"] for step in of[name]]) for k, of in signals.items() for name in probes}
+    {(k, name): audit.mean_ci([results[step][f"accuracy_{role}"] for step in of[name]]) for k, of in signals.items() for name in studies}
     for role in ("member", "test")
 )
 rows = [

@@ -47,7 +47,7 @@ from itertools import combinations, pairwise
 
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import disparity
-from leak_atlas.recipe import Augment, Data, Halves, Model, Population, Schedule, Setup, Signals, Threshold, seed_floors, self_audit
+from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, Threshold, self_audit
 
 same, rise = "paired: same seeds, same halves", "largest rise of |AUC − 0.5| of stage 4 from a map to a larger one"
 claims = report.claims(
@@ -67,15 +67,15 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
-setup = Setup(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs, seed, precision)
-probes = {stride: replace(setup, model=replace(setup.model, stage4_stride=stride)).pairs() for stride in strides}
-distances = {stride: [pair.distance() for pair in probe] for stride, probe in probes.items()}
-floors = {stride: seed_floors(probe) for stride, probe in probes.items()}
-wholes = {stride: [Signals(pair.whole) for pair in probe] for stride, probe in probes.items()}
-halves = {stride: [Signals(pair.half) for pair in probe] for stride, probe in probes.items()}
-attacks = {(stride, "Conf"): Population(tuple(pair.half for pair in probe)).attack(Threshold()) for stride, probe in probes.items()}
+usual = ProbeStudy(Data(data, pixels), Model(model, width, stem), schedule, pool, pairs, seed, precision)
+studies = {stride: replace(usual, model=replace(usual.model, stage4_stride=stride)) for stride in strides}
+distances = {stride: study.distances() for stride, study in studies.items()}
+floors = {stride: study.floors() for stride, study in studies.items()}
+wholes = {stride: study.wholes() for stride, study in studies.items()}
+halves = {stride: study.halves() for stride, study in studies.items()}
+attacks = {(stride, "Conf"): study.attack(Threshold()) for stride, study in studies.items()}
 
-results = lab.realize(distances, floors, wholes, halves, attacks, self_audit(probes[strides[0]]))
+results = lab.realize(distances, floors, wholes, halves, attacks, self_audit(studies[strides[0]].probes))
 
 # %% [markdown]
 # ## Disparity against the map

@@ -48,7 +48,7 @@ from itertools import pairwise, permutations
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import disparity
-from leak_atlas.recipe import Augment, Data, Halves, Model, Population, Schedule, Setup, Signals, Threshold, self_audit
+from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, Threshold, self_audit
 
 growth, same = "|AUC − 0.5| of stage 4, widest minus narrowest", "paired: same seeds, same halves"
 claims = report.claims(
@@ -66,14 +66,14 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
-setup = Setup(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs, seed, precision)
-probes = {count: replace(setup, model=replace(setup.model, stage4_channels=count if count != 8 * width else None)).pairs() for count in channels}
-distances = {count: [pair.distance() for pair in probe] for count, probe in probes.items()}
-wholes = {count: [Signals(pair.whole) for pair in probe] for count, probe in probes.items()}
-halves = {count: [Signals(pair.half) for pair in probe] for count, probe in probes.items()}
-attacks = {(count, "Conf"): Population(tuple(pair.half for pair in probe)).attack(Threshold()) for count, probe in probes.items()}
+usual = ProbeStudy(Data(data, pixels), Model(model, width, stem), schedule, pool, pairs, seed, precision)
+studies = {count: replace(usual, model=replace(usual.model, stage4_channels=count if count != 8 * width else None)) for count in channels}
+distances = {count: study.distances() for count, study in studies.items()}
+wholes = {count: study.wholes() for count, study in studies.items()}
+halves = {count: study.halves() for count, study in studies.items()}
+attacks = {(count, "Conf"): study.attack(Threshold()) for count, study in studies.items()}
 
-results = lab.realize(distances, wholes, halves, attacks, self_audit(probes[channels[0]]))
+results = lab.realize(distances, wholes, halves, attacks, self_audit(studies[channels[0]].probes))
 
 # %% [markdown]
 # ## Disparity against channels

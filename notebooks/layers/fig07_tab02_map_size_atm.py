@@ -49,7 +49,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import disparity
-from leak_atlas.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
+from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, self_audit
 
 fig, ours = {"paper": "Fig. 7", "margin": worth}, {"paper": "our question", "margin": worth}
 floor, paired, other = (
@@ -82,16 +82,15 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, "adam", lr, weight_decay=0.0, augment=Augment(augment) if augment else None)
-what, halves = Data(data, pixels), Halves(pool, seed=seed)
 networks = {f"{pixels // p}x{pixels // p} in stage 1": Model(model, width, patch=p, init=init) for p in patches}
-probes = {name: Setup(what, halves, net, schedule, pairs, seed, precision).pairs() for name, net in networks.items()}
-distances = {name: [pair.distance() for pair in probe] for name, probe in probes.items()}
-floors = {name: seed_floors(probe) for name, probe in probes.items()}
-signals = {name: [Signals(pair.whole) for pair in probe] for name, probe in probes.items()}
-first, *_, last = probes
+studies = {name: ProbeStudy(Data(data, pixels), net, schedule, pool, pairs, seed, precision) for name, net in networks.items()}
+distances = {name: study.distances() for name, study in studies.items()}
+floors = {name: study.floors() for name, study in studies.items()}
+signals = {name: study.wholes() for name, study in studies.items()}
+first, *_, last = studies
 
 # %%
-results = lab.realize(distances, floors, signals, self_audit(probes[first]))
+results = lab.realize(distances, floors, signals, self_audit(studies[first].probes))
 
 # %% [markdown]
 # ## Stage by stage
@@ -102,16 +101,16 @@ parts = results[distances[first][0]].parts
 names = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)"}
 read, profiles, controls, onsets = disparity.survey(results, distances, floors, names, parts, margin)
 early, third, fourth = [parts.index("stage1"), parts.index("stage2")], parts.index("stage3"), parts.index("stage4")
-one = {name: results[distances[name][0]] for name in probes}
+one = {name: results[distances[name][0]] for name in studies}
 report.histograms(
     {(n, parts[i]): (of["euclidean"][i][of["seen_b"]], of["euclidean"][i][~of["seen_b"]]) for n, of in one.items() for i in (*early, third, fourth)},
     xlabel="normalised feature distance between M_all and M_h1",
-    title=f"One pair a map. Over all pairs stage 3 is at most {max(abs(profiles[n, 'euclidean'][third].value - 0.5) for n in probes):.3f} from one half",
-    notes={(n, parts[i]): f"AUC of {pairs} pairs {profiles[n, 'euclidean'][i].value:.2f}" for n in probes for i in (*early, third, fourth)},
+    title=f"One pair a map. Over all pairs stage 3 is at most {max(abs(profiles[n, 'euclidean'][third].value - 0.5) for n in studies):.3f} from one half",
+    notes={(n, parts[i]): f"AUC of {pairs} pairs {profiles[n, 'euclidean'][i].value:.2f}" for n in studies for i in (*early, third, fourth)},
 )
 
 # %%
-told = {i: [profiles[name, "euclidean"][i].value for name in probes] for i in (third, fourth)}
+told = {i: [profiles[name, "euclidean"][i].value for name in studies] for i in (third, fourth)}
 said = {i: " and ".join(f"{value:.2f}" for value in values) for i, values in told.items()}
 report.profile(
     [{"part": p, "value": e, "map": name, "measure": names[m]} for (name, m), found in profiles.items() for p, e in zip(parts, found, strict=True)],
@@ -124,7 +123,7 @@ report.profile(
 )
 
 # %%
-members, tests = ({name: [float(results[s][f"accuracy_{who}"]) for s in signals[name]] for name in probes} for who in ("member", "test"))
+members, tests = ({name: [float(results[s][f"accuracy_{who}"]) for s in signals[name]] for name in studies} for who in ("member", "test"))
 PAPER = {0: (0.3628, 0.9997), 1: (0.4729, 0.9998)}  # Tab. 2, 1x and 4x: test and training accuracy
 report.table(
     [
@@ -141,7 +140,7 @@ report.table(
             "paper, train": PAPER.get(i, (None, None))[1],
             "paper, test": PAPER.get(i, (None, None))[0],
         }
-        for i, name in enumerate(probes)
+        for i, name in enumerate(studies)
     ],
     paper="accuracies of Tab. 2 and onset of Fig. 7, ATM-XT on TinyImageNet",
     caption=f"Onset: first stage whose interval lies outside 0.5 ± {margin} and outside the seed floor's; {pairs} pairs a map",
@@ -152,15 +151,15 @@ report.table(
 
 
 # %%
-away = {m: sum(disparity.areas(*read[n, m]) - 0.5 for n in probes) / len(probes) for m in names}  # mean network of each pair of seeds
+away = {m: sum(disparity.areas(*read[n, m]) - 0.5 for n in studies) / len(studies) for m in names}  # mean network of each pair of seeds
 by, before = away["euclidean"], away["euclidean"][:, early].mean(axis=1)
 report.judge(
     claims,
-    early_stages_are_silent=audit.largest(disparity.strength(profiles[name, "euclidean"][i]) for name in probes for i in early),
+    early_stages_are_silent=audit.largest(disparity.strength(profiles[name, "euclidean"][i]) for name in studies for i in early),
     stage_3_shows_it=audit.mean_ci(by[:, third]),
     it_starts_there=audit.mean_ci(by[:, third] - before),
     stage_3_direction=audit.mean_ci(away["direction"][:, third]),
-    stage_3_is_worth=audit.least(audit.mean_ci(disparity.areas(*read[name, "euclidean"])[:, third] - 0.5) for name in probes),
+    stage_3_is_worth=audit.least(audit.mean_ci(disparity.areas(*read[name, "euclidean"])[:, third] - 0.5) for name in studies),
     stage_4_leads=audit.mean_ci(by[:, fourth] - by[:, third]),
     larger_map_generalizes=audit.paired_difference(tests[last], tests[first]),
     larger_map_fits_better=audit.paired_difference(members[last], members[first]),

@@ -45,7 +45,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import disparity
-from leak_atlas.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
+from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, self_audit
 
 fig, ours = {"paper": "Fig. 9", "margin": worth}, {"paper": "our question", "margin": worth}
 claims = report.claims(
@@ -66,15 +66,14 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
-what, halves = Data(data, pixels), Halves(pool, seed=seed)
-probes = {model: Setup(what, halves, Model(model, width), schedule, pairs, seed, precision).pairs() for model in models}
-stages = {model: [pair.distance() for pair in probe] for model, probe in probes.items()}
-blocks = {model: [pair.distance("blocks") for pair in probe] for model, probe in probes.items()}
-floors = {model: seed_floors(probe) for model, probe in probes.items()}
-signals = {model: [Signals(pair.whole) for pair in probe] for model, probe in probes.items()}
+studies = {model: ProbeStudy(Data(data, pixels), Model(model, width), schedule, pool, pairs, seed, precision) for model in models}
+stages = {model: study.distances() for model, study in studies.items()}
+blocks = {model: study.distances("blocks") for model, study in studies.items()}
+floors = {model: study.floors() for model, study in studies.items()}
+signals = {model: study.wholes() for model, study in studies.items()}
 
 # %%
-results = lab.realize(stages, blocks, floors, signals, self_audit(probes[models[0]]))
+results = lab.realize(stages, blocks, floors, signals, self_audit(studies[models[0]].probes))
 
 # %% [markdown]
 # ## Stage by stage

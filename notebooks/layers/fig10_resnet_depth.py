@@ -41,7 +41,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import disparity
-from leak_atlas.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
+from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, self_audit
 
 fig, ours = {"paper": "Fig. 10", "margin": worth}, {"paper": "our question", "margin": worth}
 claims = report.claims(
@@ -59,15 +59,13 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
-probes = {
-    model: Setup(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs, seed, precision).pairs() for model in models
-}
-distances = {model: [pair.distance() for pair in probe] for model, probe in probes.items()}
-floors = {model: seed_floors(probe) for model, probe in probes.items()}
-signals = {model: [Signals(pair.whole) for pair in probe] for model, probe in probes.items()}
+studies = {model: ProbeStudy(Data(data, pixels), Model(model, width, stem), schedule, pool, pairs, seed, precision) for model in models}
+distances = {model: study.distances() for model, study in studies.items()}
+floors = {model: study.floors() for model, study in studies.items()}
+signals = {model: study.wholes() for model, study in studies.items()}
 
 # %%
-results = lab.realize(distances, floors, signals, self_audit(probes[models[0]]))
+results = lab.realize(distances, floors, signals, self_audit(studies[models[0]].probes))
 
 # %% [markdown]
 # ## Stage by stage, depth by depth

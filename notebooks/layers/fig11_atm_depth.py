@@ -45,7 +45,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import disparity
-from leak_atlas.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
+from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, self_audit
 
 fig, ours = {"paper": "Fig. 11", "margin": worth}, {"paper": "our question", "margin": worth}
 floor, paired, other = (
@@ -69,16 +69,15 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, "adam", lr, weight_decay=0.0, augment=Augment(augment) if augment else None)
-what, halves = Data(data, pixels), Halves(pool, seed=seed)
 networks = {model: Model(model, width, patch=patch, init=init) for model in models}
-probes = {name: Setup(what, halves, net, schedule, pairs, seed, precision).pairs() for name, net in networks.items()}
-distances = {name: [pair.distance() for pair in probe] for name, probe in probes.items()}
-floors = {name: seed_floors(probe) for name, probe in probes.items()}
-signals = {name: [Signals(pair.whole) for pair in probe] for name, probe in probes.items()}
-first, *_, last = probes
+studies = {name: ProbeStudy(Data(data, pixels), net, schedule, pool, pairs, seed, precision) for name, net in networks.items()}
+distances = {name: study.distances() for name, study in studies.items()}
+floors = {name: study.floors() for name, study in studies.items()}
+signals = {name: study.wholes() for name, study in studies.items()}
+first, *_, last = studies
 
 # %%
-results = lab.realize(distances, floors, signals, self_audit(probes[first]))
+results = lab.realize(distances, floors, signals, self_audit(studies[first].probes))
 
 # %% [markdown]
 # ## Stage by stage
@@ -89,16 +88,16 @@ parts = results[distances[first][0]].parts
 names = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)"}
 read, profiles, controls, onsets = disparity.survey(results, distances, floors, names, parts, margin)
 early, third, fourth = [parts.index("stage1"), parts.index("stage2")], parts.index("stage3"), parts.index("stage4")
-one = {name: results[distances[name][0]] for name in probes}
+one = {name: results[distances[name][0]] for name in studies}
 report.histograms(
     {(n, parts[i]): (of["euclidean"][i][of["seen_b"]], of["euclidean"][i][~of["seen_b"]]) for n, of in one.items() for i in (*early, third, fourth)},
     xlabel="normalised feature distance between M_all and M_h1",
-    title=f"One pair a size. Over all pairs stage 3 is at most {max(abs(profiles[n, 'euclidean'][third].value - 0.5) for n in probes):.3f} from one half",
-    notes={(n, parts[i]): f"AUC of {pairs} pairs {profiles[n, 'euclidean'][i].value:.2f}" for n in probes for i in (*early, third, fourth)},
+    title=f"One pair a size. Over all pairs stage 3 is at most {max(abs(profiles[n, 'euclidean'][third].value - 0.5) for n in studies):.3f} from one half",
+    notes={(n, parts[i]): f"AUC of {pairs} pairs {profiles[n, 'euclidean'][i].value:.2f}" for n in studies for i in (*early, third, fourth)},
 )
 
 # %%
-told = {i: [profiles[name, "euclidean"][i].value for name in probes] for i in (third, fourth)}
+told = {i: [profiles[name, "euclidean"][i].value for name in studies] for i in (third, fourth)}
 said = {i: " and ".join(f"{value:.2f}" for value in values) for i, values in told.items()}
 report.profile(
     [
@@ -115,7 +114,7 @@ report.profile(
 )
 
 # %%
-members, tests = ({name: [float(results[s][f"accuracy_{who}"]) for s in signals[name]] for name in probes} for who in ("member", "test"))
+members, tests = ({name: [float(results[s][f"accuracy_{who}"]) for s in signals[name]] for name in studies} for who in ("member", "test"))
 report.table(
     [
         {
@@ -129,7 +128,7 @@ report.table(
             "member accuracy": audit.mean_ci(members[name]),
             "test accuracy": audit.mean_ci(tests[name]),
         }
-        for name in probes
+        for name in studies
     ],
     paper="onset in Fig. 11, ATM-XT, T and B on TinyImageNet",
     caption=f"Onset: first stage whose interval lies outside 0.5 ± {margin} and outside the seed floor's; {pairs} pairs a size",
@@ -140,15 +139,15 @@ report.table(
 
 
 # %%
-away = {m: sum(disparity.areas(*read[n, m]) - 0.5 for n in probes) / len(probes) for m in names}  # mean network of each pair of seeds
+away = {m: sum(disparity.areas(*read[n, m]) - 0.5 for n in studies) / len(studies) for m in names}  # mean network of each pair of seeds
 by, before = away["euclidean"], away["euclidean"][:, early].mean(axis=1)
 report.judge(
     claims,
-    early_stages_are_silent=audit.largest(disparity.strength(profiles[name, "euclidean"][i]) for name in probes for i in early),
+    early_stages_are_silent=audit.largest(disparity.strength(profiles[name, "euclidean"][i]) for name in studies for i in early),
     stage_3_shows_it=audit.mean_ci(by[:, third]),
     it_starts_there=audit.mean_ci(by[:, third] - before),
     stage_3_direction=audit.mean_ci(away["direction"][:, third]),
-    stage_3_is_worth=audit.least(audit.mean_ci(disparity.areas(*read[name, "euclidean"])[:, third] - 0.5) for name in probes),
+    stage_3_is_worth=audit.least(audit.mean_ci(disparity.areas(*read[name, "euclidean"])[:, third] - 0.5) for name in studies),
     stage_4_leads=audit.mean_ci(by[:, fourth] - by[:, third]),
     regime={f"{who} accuracy at every size": audit.least(map(audit.mean_ci, of.values())) for who, of in (("member", members), ("test", tests))},
 )

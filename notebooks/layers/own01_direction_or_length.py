@@ -49,7 +49,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import disparity
-from leak_atlas.recipe import Augment, Data, Halves, Model, Schedule, Setup, Signals, seed_floors, self_audit
+from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, self_audit
 
 ours, seeds = {"paper": "our own"}, "two seeds on the same data"
 claims = report.claims(
@@ -71,11 +71,11 @@ claims
 
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
-probe = Setup(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs, seed, precision).pairs()
-distances, rotated = [pair.distance() for pair in probe], [pair.similarity() for pair in probe]
-floor, signals = seed_floors(probe), [Signals(pair.whole) for pair in probe]
+study = ProbeStudy(Data(data, pixels), Model(model, width, stem), schedule, pool, pairs, seed, precision)
+distances, rotated = study.distances(), [pair.similarity() for pair in study.probes]
+floor, signals = study.floors(), study.wholes()
 
-results = lab.realize(distances, rotated, floor, signals, self_audit(probe))
+results = lab.realize(distances, rotated, floor, signals, self_audit(study.probes))
 
 # %% [markdown]
 # ## Readings of one pair of features

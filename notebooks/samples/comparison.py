@@ -57,7 +57,7 @@ from dataclasses import replace
 
 import numpy as np
 from leak_atlas import audit, lab, recipe, report
-from leak_atlas.recipe import RMR, Data, LiRA, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker, Window
+from leak_atlas.recipe import RMR, Data, LiRA, Model, Schedule, Sparsity, Threshold, Window, WindowStudy
 from leak_atlas.recipe import AdversarialRegularization as ADV
 
 slide, ours, best = {"paper": "slide on defences", "margin": 0.02}, {"paper": "ours", "control": "stopped early"}, "RSW, RMR and SWMR"
@@ -79,13 +79,25 @@ claims
 # ## Five rounds, each with a defence
 
 # %%
-given = {"optimizer": "adam", "decay": decay, "patience": patience}
-design = VictimAttacker(pool[0], seed=seed, dev=dev[0], victims=victims)
-what = Data(data[0], pixels[0] or None, joined=True)
-setup = Setup(what, design, Model(model[0], width[0], stem[0]), Schedule(epochs[0], batch[0], lr=lr[0], **given), victims + shadows, seed, precision)
-short = Schedule(round_epochs[0], batch[0], lr=lr[0], **given)
-ranking = setup.memorization(networks, share, Schedule(score_epochs[0], batch[0], "adam", lr[0], decay=decay))
-dense, freely = setup.trained(), setup.trained(schedule=replace(setup.schedule, patience=None))
+study = WindowStudy(
+    Data(data[0], pixels[0] or None, joined=True),
+    Model(model[0], width[0], stem[0]),
+    Schedule(epochs[0], batch[0], "adam", lr[0], decay=decay, patience=patience),
+    fine_tuning=round_epochs[0],
+    pool=pool[0],
+    dev=dev[0],
+    targets=victims,
+    shadows=shadows,
+    seed=seed,
+    precision=precision,
+    sparsity=sparsity,
+    rounds=rounds,
+    judges=networks,
+    share=share,
+    score_epochs=score_epochs[0],
+)
+dense, ranking, short = study.dense, study.ranking, study.tuning
+freely = study.setup.trained(schedule=replace(study.schedule, patience=None))
 slow = {w: Window(w, steps[0][0], "low-to-high") for w in widths[0]}
 plans = {("RSW", w): {"diet": diet, "ranking": ranking} for w, diet in slow.items()}
 plans |= {("RMR", strength): {"objective": RMR(strength, share=risky_share), "ranking": ranking} for strength in risky}
@@ -94,16 +106,15 @@ plans |= {("PPB", weight): {"objective": recipe.PPB(weight)} for weight in ppb}
 plans |= {("ADV", weight): {"objective": ADV(weight, 7, "one_step", adv_width, outsiders="dev")} for weight in adv}
 plans |= {("RelaxLoss", a): {"objective": recipe.RelaxLoss(a)} for a in alphas} | {("DP-SGD", n): {"objective": recipe.DPSGD(n)} for n in noises}
 mean = short.weight_decay + risky_share * (risky[-1] - short.weight_decay)  # the weight decay that RMR has in the mean
-how = {"pruner": "L1 unstructured", "sparsity": sparsity, "rounds": rounds, "head": model[0] != "fc"}
-ways = {(base := ("Base", 0)): dense.iteratively(schedule=short, **how)[-1]}
-ways |= {way: dense.iteratively(schedule=short, **how, **plan)[-1] for way, plan in plans.items()}
-members, thin, strict, both = design.members(0) // what.classes, ("RSW", widths[0][-1]), ("RMR", risky[-1]), ("SWMR", widths[0][-1])
-fewer = round(sum(slow[thin[1]].visits(members, round_epochs[0])) / members)
-ways |= {(visits := ("as many visits", fewer)): dense.iteratively(schedule=replace(short, epochs=fewer), **how)[-1]}
-ways |= {(plain := ("plain L2", mean)): dense.iteratively(schedule=replace(short, weight_decay=mean), **how)[-1]}
-ways |= {(order := ("random order", thin[1])): dense.iteratively(schedule=short, **how, **plans[thin] | {"ranking": ranking.shuffle()})[-1]}
+ways = {(base := ("Base", 0)): study.iterative()[-1]}
+ways |= {way: study.iterative(**plan)[-1] for way, plan in plans.items()}
+thin, strict, both = ("RSW", widths[0][-1]), ("RMR", risky[-1]), ("SWMR", widths[0][-1])
+fewer = study.epochs_like(slow[thin[1]])
+ways |= {(visits := ("as many visits", fewer)): study.iterative(schedule=replace(short, epochs=fewer))[-1]}
+ways |= {(plain := ("plain L2", mean)): study.iterative(schedule=replace(short, weight_decay=mean))[-1]}
+ways |= {(order := ("random order", thin[1])): study.iterative(**plans[thin] | {"ranking": ranking.shuffle()})[-1]}
 starts, stopped = {e: freely.at(e) for e in sooner} | {epochs[0]: dense}, ("once", sooner[-1])
-ways |= {("once", e): start.iteratively(schedule=replace(short, epochs=1, patience=None), **how)[-1] for e, start in starts.items()}
+ways |= {("once", e): study.iterative(start, replace(short, epochs=1, patience=None))[-1] for e, start in starts.items()}
 attackers = {"Conf": Threshold(), "LiRA": LiRA("offline_cdf")}
 attacks = {(way, name): each.attack(one, targets=victims) for way, each in ways.items() for name, one in attackers.items()}
 signals = {way: each.signals()[:victims] for way, each in ({"dense": dense} | ways).items()}

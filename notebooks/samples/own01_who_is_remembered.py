@@ -51,7 +51,7 @@ from dataclasses import replace
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import samples
-from leak_atlas.recipe import RMR, Data, LiRA, Model, Population, Schedule, Setup, Threshold, VictimAttacker, Window
+from leak_atlas.recipe import RMR, Data, LiRA, Model, Population, Schedule, Threshold, Window, WindowStudy
 
 base, rsw, chance, swmr, known, second = "iterative", "RSW", "random order", "SWMR", "trained on", "second seed"
 few, once, fate, half = "as many visits", "one-shot", ("never replayed", "replayed"), "lower half of the scores"
@@ -83,22 +83,35 @@ claims
 # and cease to, as members' do.
 
 # %%
-design = VictimAttacker(pool[0], seed=seed, dev=dev[0], victims=victims)
-what, given = Data(data[0], pixels[0] or None, joined=True), {"optimizer": "adam", "decay": decay, "patience": patience}
-long, short = (Schedule(n, batch[0], lr=lr[0], **given) for n in (epochs[0], round_epochs[0]))
-setup = Setup(what, design, Model(model[0], width[0], stem[0]), long, victims + shadows, seed, precision)
-ranking = setup.memorization(networks, share, Schedule(score_epochs[0], batch[0], "adam", lr[0], decay=decay))
-scores, head, dense = {rsw: ranking, chance: ranking.shuffle()}, model[0] != "fc", setup.trained()
+study = WindowStudy(
+    Data(data[0], pixels[0] or None, joined=True),
+    Model(model[0], width[0], stem[0]),
+    Schedule(epochs[0], batch[0], "adam", lr[0], decay=decay, patience=patience),
+    fine_tuning=round_epochs[0],
+    pool=pool[0],
+    dev=dev[0],
+    targets=victims,
+    shadows=shadows,
+    seed=seed,
+    precision=precision,
+    sparsity=sparsity,
+    rounds=rounds,
+    judges=networks,
+    share=share,
+    score_epochs=score_epochs[0],
+)
+dense, ranking, short = study.dense, study.ranking, study.tuning
+scores = {rsw: ranking, chance: ranking.shuffle()}
 near, far = Window(widths[0][-1], steps[0][0], "low-to-high"), Window(widths[0][-1], steps[0][-1], "high-to-low")
 trainings = {base: {}} | {name: {"diet": near, "ranking": by} for name, by in scores.items()}
 trainings[swmr] = {"diet": far, "ranking": ranking, "objective": RMR(0.1, share=risky_share)}
-shot, whole = dense.pruned("L1 unstructured", sparsity, head), replace(short, epochs=rounds * round_epochs[0])
+shot, whole = dense.pruned("L1 unstructured", sparsity, study.head), replace(short, epochs=rounds * round_epochs[0])
 ways = {("dense", 0): dense, (known, rounds): dense.train(whole), (once, rounds): shot.train(whole)}
-fewer = replace(short, epochs=round(np.mean(near.visits(design.members(0) // what.classes, round_epochs[0]))))
-ways[few, rounds] = dense.iteratively("L1 unstructured", sparsity, fewer, rounds, head)[-1]
+fewer = replace(short, epochs=round(np.mean(near.visits(study.class_members, round_epochs[0]))))
+ways[few, rounds] = study.iterative(schedule=fewer)[-1]
 for name, training in trainings.items():
-    ways |= {(name, k): each for k, each in enumerate((dense, *dense.iteratively("L1 unstructured", sparsity, short, rounds, head, **training)))}
-ways[second, 0] = replace(setup, seed=seed + 1, models=victims).trained()
+    ways |= {(name, k): each for k, each in enumerate((dense, *study.iterative(**training)))}
+ways[second, 0] = replace(study.setup, seed=seed + 1, models=victims).trained()
 attackers, helpers = {"LiRA": LiRA("offline_cdf"), "Conf": Threshold()}, {(second, 0): Population(dense.states[victims:])}
 attacks = {(way, name): each.attack(one, victims, helpers.get(way)) for way, each in ways.items() for name, one in attackers.items()}
 signals, cut = {way: each.signals()[:victims] for way, each in ways.items()}, shot.signals()[:victims]

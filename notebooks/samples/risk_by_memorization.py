@@ -47,10 +47,12 @@ seed = 2  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+from dataclasses import replace
+
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import samples
-from leak_atlas.recipe import Data, LiRA, Memorization, Model, Schedule, Setup, Sparsity, Threshold, VictimAttacker
+from leak_atlas.recipe import Data, LiRA, Memorization, Model, Schedule, Sparsity, Threshold, WindowStudy
 
 first, every, top, area = data[0], "least of the data", "highest part minus the mean of the others", "AUC within the part"
 own, slides, more = {"paper": "ours"}, {"paper": "slides: risk by score"}, {"above": 0.03, "margin": 0.05}
@@ -72,17 +74,29 @@ claims
 # A score is the mean confidence of networks that trained on a sample, minus that of others, none of them attacked.
 
 # %%
-given, ways, rankings, halves, folded = {"optimizer": "adam", "decay": decay, "patience": patience}, {}, {}, {}, {}
+ways, rankings, halves, folded = {}, {}, {}, {}
 for i, d in enumerate(data):
-    design = VictimAttacker(pool[i], seed=seed, dev=dev[i], victims=victims)
-    what, net = Data(d, pixels[i] or None, joined=True), Model(model[i], width[i], stem[i])
-    setup = Setup(what, design, net, Schedule(epochs[i], batch[i], lr=lr[i], **given), victims + shadows, seed, precision)
-    short, scored = Schedule(round_epochs[i], batch[i], lr=lr[i], **given), Schedule(score_epochs[i], batch[i], "adam", lr[i], decay=decay)
-    dense, ranking = setup.trained(), setup.memorization(networks, share, scored)
-    pruned = dense.iteratively("L1 unstructured", sparsity, short, rounds, head=model[i] != "fc")
-    longer = dense.train(Schedule(rounds * round_epochs[i], batch[i], lr=lr[i], **given))
-    ways |= {(d, "dense"): dense, (d, "as many steps"): longer, (d, "iterative"): pruned[-1]}
-    rankings[d], folded[d] = ranking, setup.fold_memorization(folds, scored)
+    study = WindowStudy(
+        Data(d, pixels[i] or None, joined=True),
+        Model(model[i], width[i], stem[i]),
+        Schedule(epochs[i], batch[i], "adam", lr[i], decay=decay, patience=patience),
+        fine_tuning=round_epochs[i],
+        pool=pool[i],
+        dev=dev[i],
+        targets=victims,
+        shadows=shadows,
+        seed=seed,
+        precision=precision,
+        sparsity=sparsity,
+        rounds=rounds,
+        judges=networks,
+        share=share,
+        score_epochs=score_epochs[i],
+    )
+    longer = study.dense.train(replace(study.tuning, epochs=rounds * round_epochs[i]))
+    ways |= {(d, "dense"): study.dense, (d, "as many steps"): longer, (d, "iterative"): study.iterative()[-1]}
+    rankings[d] = ranking = study.ranking
+    folded[d] = study.setup.fold_memorization(folds, study.scoring)
     halves[d] = [Memorization(ranking.models[k::2], ranking.measure) for k in (0, 1)]
 dealt = {d: [ranking.shuffle(k) for k in range(20)] for d, ranking in rankings.items()}
 attackers = {"Conf": Threshold(), "LiRA": LiRA("offline_cdf")}

@@ -58,7 +58,7 @@ from dataclasses import replace
 
 import numpy as np
 from leak_atlas import audit, lab, recipe, report
-from leak_atlas.recipe import RMR, Data, Model, Population, Schedule, Setup, VictimAttacker, Window
+from leak_atlas.recipe import RMR, Data, Model, Population, Schedule, Window, WindowStudy
 from leak_atlas.recipe import AdversarialRegularization as ADV
 
 table, ours, base_too = {"paper": "time table", "margin": 0.1}, {"paper": "ours", "margin": 0.1}, {"control": "Base: the same networks"}
@@ -79,22 +79,32 @@ claims
 # These are the trainings of `comparison`; only DP-SGD and two other forms of ADV, in one round of a few networks, are trained for this page.
 
 # %%
-given = {"optimizer": "adam", "decay": decay, "patience": patience}
-design = VictimAttacker(pool[0], seed=seed, dev=dev[0], victims=victims)
-what = Data(data[0], pixels[0] or None, joined=True)
-setup = Setup(what, design, Model(model[0], width[0], stem[0]), Schedule(epochs[0], batch[0], lr=lr[0], **given), victims + shadows, seed, precision)
-short = Schedule(round_epochs[0], batch[0], lr=lr[0], **given)
-ranking = setup.memorization(networks, share, Schedule(score_epochs[0], batch[0], "adam", lr[0], decay=decay))
-dense, narrow = setup.trained(), widths[0][-1]
+study = WindowStudy(
+    Data(data[0], pixels[0] or None, joined=True),
+    Model(model[0], width[0], stem[0]),
+    Schedule(epochs[0], batch[0], "adam", lr[0], decay=decay, patience=patience),
+    fine_tuning=round_epochs[0],
+    pool=pool[0],
+    dev=dev[0],
+    targets=victims,
+    shadows=shadows,
+    seed=seed,
+    precision=precision,
+    sparsity=sparsity,
+    rounds=rounds,
+    judges=networks,
+    share=share,
+    score_epochs=score_epochs[0],
+)
+dense, ranking, short, narrow = study.dense, study.ranking, study.tuning, widths[0][-1]
 penalty, slow = RMR(risky, share=risky_share), {w: Window(w, steps[0][0], "low-to-high") for w in widths[0]}
 plans = {"Base": {}} | {f"RSW, w = {w}": {"diet": diet, "ranking": ranking} for w, diet in slow.items()}
 plans |= {"RMR": (rmr := {"objective": penalty, "ranking": ranking}), "SWMR": rmr | {"diet": Window(narrow, steps[0][-1], "high-to-low")}}
 once = ADV(adv, 7, "one_step", adv_widths[0], outsiders="dev")
 plans |= {"PPB": {"objective": recipe.PPB(ppb)}, "ADV": {"objective": once}, "RelaxLoss": {"objective": recipe.RelaxLoss(alpha)}}
-visits = sum(slow[narrow].visits(members := design.members(0) // what.classes, round_epochs[0])) / members  # of each member, in a round
-how = {"pruner": "L1 unstructured", "sparsity": sparsity, "rounds": rounds, "head": model[0] != "fc"}
-chains = {way: dense.iteratively(schedule=short, **how, **plan) for way, plan in plans.items()}
-chains["as many visits"] = dense.iteratively(schedule=replace(short, epochs=round(visits)), **how)
+visits = sum(slow[narrow].visits(members := study.class_members, round_epochs[0])) / members  # of each member, in a round
+chains = {way: study.iterative(**plan) for way, plan in plans.items()}
+chains["as many visits"] = study.iterative(schedule=replace(short, epochs=round(visits)))
 dear = {f"ADV, attack net of {adv_widths[1]}": replace(once, width=adv_widths[1])}
 dear |= {"ADV, a step a batch": ADV(adv, 1, width=adv_widths[0], attack_lr=0.01, outsiders="dev")}
 dear |= {"DP-SGD": recipe.DPSGD(noises[0])} if noises else {}

@@ -52,13 +52,12 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from dataclasses import replace
-from functools import partial
 from itertools import product
 
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import samples
-from leak_atlas.recipe import RMR, Data, Model, Schedule, Setup, VictimAttacker, Window
+from leak_atlas.recipe import RMR, Data, Model, Schedule, Window, WindowStudy
 
 wide, narrow, small = widths[0][0], widths[0][-1], steps[0][0]
 slide, ours = {"paper": "slide on accuracy", "margin": 0.02}, {"paper": "ours", "margin": 0.02}
@@ -90,23 +89,36 @@ claims
 # tells what SWMR's penalty does on random members.
 
 # %%
-design, what = VictimAttacker(pool[0], seed=seed, dev=dev[0], victims=victims), Data(data[0], pixels[0] or None, joined=True)
-long, short = (Schedule(most[0], batch[0], "adam", lr[0], decay=decay, patience=patience) for most in (epochs, round_epochs))
-setup = Setup(what, design, Model(model[0], width[0], stem[0]), long, victims + shadows, seed, precision)
-ranking = setup.memorization(networks, share, Schedule(score_epochs[0], batch[0], "adam", lr[0], decay=decay))
-dense, members, visits = setup.trained(), design.members(0) // what.classes, round_epochs[0]
+study = WindowStudy(
+    Data(data[0], pixels[0] or None, joined=True),
+    Model(model[0], width[0], stem[0]),
+    Schedule(epochs[0], batch[0], "adam", lr[0], decay=decay, patience=patience),
+    fine_tuning=round_epochs[0],
+    pool=pool[0],
+    dev=dev[0],
+    targets=victims,
+    shadows=shadows,
+    seed=seed,
+    precision=precision,
+    sparsity=sparsity,
+    rounds=rounds,
+    judges=networks,
+    share=share,
+    score_epochs=score_epochs[0],
+)
+dense, ranking, short = study.dense, study.ranking, study.tuning
+members, visits = study.class_members, round_epochs[0]
 orders, chance, some = ("high-to-low", "low-to-high"), [f"random order {k}" for k in (1, 2, 3)], widths[0] if whole else [narrow]
 by = dict.fromkeys(orders, ranking) | {o: ranking.shuffle(k) for k, o in enumerate(chance)}
 both = {c: Window(c[1], c[2], c[0]) for c in product(orders, some, steps[0])} | {(chance[-1], narrow, small): Window(narrow, small, orders[0])}
 windows = {(o, w, small): Window(w, small, orders[o in (orders[1], *chance[:2])]) for o in by for w in (widths[0] if o in orders else some)} | both
-fewer = {w: round(sum(Window(w, small).visits(members, visits)) / members) for w in dict.fromkeys((wide, *some))}  # epochs of all with as many visits
-how = partial(dense.iteratively, "L1 unstructured", sparsity, rounds=rounds, head=model[0] != "fc")
+fewer = {w: study.epochs_like(Window(w, small)) for w in dict.fromkeys((wide, *some))}  # epochs of all with as many visits
 cell, plain = "{}, {}, w {}, s {}".format, "no window, {} epochs a round".format
-ways = {"dense": dense, "Base": how(short)[-1]} | {plain(n): how(replace(short, epochs=n))[-1] for n in fewer.values()}
-ways |= {cell("RSW", *c): how(short, diet=diet, ranking=by[c[0]])[-1] for c, diet in windows.items()}
-ways |= {cell("SWMR", *c): how(short, diet=d, ranking=by[c[0]], objective=RMR(0.1, share=risky_share))[-1] for c, d in both.items()}
+ways = {"dense": dense, "Base": study.iterative()[-1]} | {plain(n): study.iterative(schedule=replace(short, epochs=n))[-1] for n in fewer.values()}
+ways |= {cell("RSW", *c): study.iterative(diet=diet, ranking=by[c[0]])[-1] for c, diet in windows.items()}
+ways |= {cell("SWMR", *c): study.iterative(diet=d, ranking=by[c[0]], objective=RMR(0.1, share=risky_share))[-1] for c, d in both.items()}
 slip, slipped = f"RSW as in the code, low-to-high, w {wide}, s {small}", Window(wide, small, form="code")
-ways[slip] = how(short, diet=slipped, ranking=ranking)[-1]
+ways[slip] = study.iterative(diet=slipped, ranking=ranking)[-1]
 signals = {way: each.signals()[:victims] for way, each in ways.items()}
 results = lab.realize(signals, by)
 found = audit.Comparison.of(results, signals, {})

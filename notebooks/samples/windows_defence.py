@@ -56,7 +56,7 @@ from itertools import product
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import samples
-from leak_atlas.recipe import RMR, Data, LiRA, Model, Schedule, Setup, Threshold, VictimAttacker, Window
+from leak_atlas.recipe import RMR, Data, LiRA, Model, Schedule, Threshold, Window, WindowStudy
 
 wide, narrow, small, far = widths[0][0], widths[0][-1], steps[0][0], steps[0][-1]
 slide, ours = {"paper": "slide on defence", "margin": 0.02}, {"paper": "ours", "margin": 0.02}
@@ -83,23 +83,36 @@ claims = report.claims(
 claims
 
 # %%
-design, what = VictimAttacker(pool[0], seed=seed, dev=dev[0], victims=victims), Data(data[0], pixels[0] or None, joined=True)
-long, short = (Schedule(most[0], batch[0], "adam", lr[0], decay=decay, patience=patience) for most in (epochs, round_epochs))
-setup = Setup(what, design, Model(model[0], width[0], stem[0]), long, victims + shadows, seed, precision)
-ranking = setup.memorization(networks, share, Schedule(score_epochs[0], batch[0], "adam", lr[0], decay=decay))
-dense, members, visits = setup.trained(), design.members(0) // what.classes, round_epochs[0]
+study = WindowStudy(
+    Data(data[0], pixels[0] or None, joined=True),
+    Model(model[0], width[0], stem[0]),
+    Schedule(epochs[0], batch[0], "adam", lr[0], decay=decay, patience=patience),
+    fine_tuning=round_epochs[0],
+    pool=pool[0],
+    dev=dev[0],
+    targets=victims,
+    shadows=shadows,
+    seed=seed,
+    precision=precision,
+    sparsity=sparsity,
+    rounds=rounds,
+    judges=networks,
+    share=share,
+    score_epochs=score_epochs[0],
+)
+dense, ranking, short = study.dense, study.ranking, study.tuning
+members, visits = study.class_members, round_epochs[0]
 orders, chance, some = ("high-to-low", "low-to-high"), [f"random order {k}" for k in (1, 2, 3)], widths[0] if whole else [narrow]
 by = dict.fromkeys(orders, ranking) | {o: ranking.shuffle(k) for k, o in enumerate(chance)}
 both = {c: Window(c[1], c[2], c[0]) for c in product(orders, some, steps[0])} | {(chance[-1], narrow, small): Window(narrow, small, orders[0])}
 windows = {(o, w, small): Window(w, small, orders[o in (orders[1], *chance[:2])]) for o in by for w in (widths[0] if o in orders else some)} | both
-fewer = {w: round(sum(Window(w, small).visits(members, visits)) / members) for w in some}  # epochs of all with as many visits
-how = partial(dense.iteratively, "L1 unstructured", sparsity, rounds=rounds, head=model[0] != "fc")
+fewer = {w: study.epochs_like(Window(w, small)) for w in some}  # epochs of all with as many visits
 cell, plain = "{}, {}, w {}, s {}".format, "no window, {} epochs a round".format
-ways = {"dense": dense, "Base": how(short)[-1]} | {plain(n): how(replace(short, epochs=n))[-1] for n in fewer.values()}
-ways |= {cell("RSW", *c): how(short, diet=diet, ranking=by[c[0]])[-1] for c, diet in windows.items()}
-ways |= {cell("SWMR", *c): how(short, diet=d, ranking=by[c[0]], objective=RMR(0.1, share=risky_share))[-1] for c, d in both.items()}
-once = {f"{e} epochs, then 1 a round": setup.trained(schedule=replace(long, patience=None)).at(e) for e in sooner} | {plain(1): dense}
-ways |= {way: one.iteratively("L1 unstructured", sparsity, replace(short, epochs=1), **how.keywords)[-1] for way, one in once.items()}
+ways = {"dense": dense, "Base": study.iterative()[-1]} | {plain(n): study.iterative(schedule=replace(short, epochs=n))[-1] for n in fewer.values()}
+ways |= {cell("RSW", *c): study.iterative(diet=diet, ranking=by[c[0]])[-1] for c, diet in windows.items()}
+ways |= {cell("SWMR", *c): study.iterative(diet=d, ranking=by[c[0]], objective=RMR(0.1, share=risky_share))[-1] for c, d in both.items()}
+once = {f"{e} epochs, then 1 a round": study.setup.trained(schedule=replace(study.schedule, patience=None)).at(e) for e in sooner} | {plain(1): dense}
+ways |= {way: study.iterative(one, replace(short, epochs=1))[-1] for way, one in once.items()}
 attackers, signals = {"Conf": Threshold(), "LiRA": LiRA("offline_cdf")}, {way: each.signals()[:victims] for way, each in ways.items()}
 attacks = {(way, name): each.attack(attacker, targets=victims) for way, each in ways.items() for name, attacker in attackers.items()}
 results = lab.realize(attacks, signals, by)
@@ -130,7 +143,7 @@ risky = {cell("RSW", *c): np.mean([n[own >= np.quantile(own, 1 - risky_share)].s
 rows = [
     {"network": way, "member accuracy": audit.mean_ci(inside[way]), "risky visits": risky.get(way.replace("SWMR", "RSW")), "test accuracy": found.accuracy(way)}
     | {"Conf, accuracy": seen[way]} | {f"{a}, AUC": found.leak(way, a)["auc"] for a in attackers}
-    | {f"LiRA, {audit.tpr_label(0.01, design.members(0))}": found.leak(way, "LiRA")["tpr_at_1%"]} for way in ways
+    | {f"LiRA, {audit.tpr_label(0.01, study.setup.design.members(0))}": found.leak(way, "LiRA")["tpr_at_1%"]} for way in ways
 ]  # fmt: skip
 report.table(rows, caption=f"{victims} victims; a guess: .500. Risky visits: share of a window's visits that goes to members whom SWMR penalises")
 

@@ -48,7 +48,7 @@ from functools import partial
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import courses, trajectories
-from leak_atlas.recipe import Anatomy, Data, LiRA, Model, Population, RandomHalves, Schedule, Setup, Threshold
+from leak_atlas.recipe import Anatomy, Data, Model, Schedule, TrajectoryStudy
 
 shallow, *between, wide = models
 deep, end, minus, each_of = between[-1], checkpoints[-1], f"{wide} minus {shallow}", f"{wide} minus each CNN, least"
@@ -71,15 +71,15 @@ claims = report.claims(
 claims
 
 # %%
-given, trained, sizes = {"optimizer": optimizer, "decay": decay}, {}, {}
+given, studies, sizes = {"optimizer": optimizer, "decay": decay}, {}, {}
 for name, width in zip(models, widths, strict=True):
     what, net = Data(data, pixels or None), Model(name, width, dropout=dropout if name == wide else 0.0)
-    design, schedule = RandomHalves(pool, test=test, seed=seed), Schedule(epochs, batch, lr=lr, **given)
-    whole = Setup(what, design, net, schedule, networks, seed, precision).trained()
-    trained[name], sizes[name] = Population(whole.states[:compared]), Anatomy(what, net)
-attacks = {name: [each.course(LiRA(), checkpoints, dealt) for dealt in (None, 0)] for name, each in trained.items()}
-signals = {(name, t): each.at(t or "init").signals() for name, each in trained.items() for t in checkpoints}
-fits = {(name, what): each.course(Threshold(what, by_class=False), checkpoints) for name, each in trained.items() for what in ("correctness", "loss")}
+    schedule = Schedule(epochs, batch, lr=lr, **given)
+    studies[name] = TrajectoryStudy(what, net, schedule, pool, test, networks, checkpoints, seed, precision, compared)
+    sizes[name] = Anatomy(what, net)
+attacks = {name: [study.attacks(), study.attacks(permuted=0)] for name, study in studies.items()}
+signals = {(name, t): each for name, study in studies.items() for t, each in study.signals().items()}
+fits = {(name, what): study.fits(what) for name, study in studies.items() for what in ("correctness", "loss")}
 results = lab.realize(attacks, signals, sizes, fits)
 found = audit.Comparison.of(results, signals, {((m, t), "LiRA"): a for m, (each, _) in attacks.items() for t, a in each.items()})
 walked = {m: [courses.read(results, each) for each in both] for m, both in attacks.items()}

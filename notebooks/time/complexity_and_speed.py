@@ -54,7 +54,7 @@ from itertools import pairwise
 
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import courses, trajectories
-from leak_atlas.recipe import Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
+from leak_atlas.recipe import Data, Model, Schedule, TrajectoryStudy
 
 first, last, end, step = axis[0], axis[-1], checkpoints[-1], "from each data set to the next, least"
 equal = {"control": "equal pool, pixels, network, epochs; a null that stays", "paper": "reading note; article"}
@@ -74,11 +74,11 @@ claims
 # %%
 given, attacks, signals, fits = {"optimizer": optimizer, "decay": decay}, {}, {}, {}
 for d, side in zip(axis, axis_pixels, strict=True):
-    design, schedule = RandomHalves(pool, test=test, seed=seed), Schedule(epochs, batch, lr=lr, **given)
-    trained = Setup(Data(d, side or None), design, Model(model, width), schedule, networks, seed, precision).trained()
-    attacks[d] = [trained.course(LiRA(), checkpoints, dealt) for dealt in (None, 0)]
-    signals |= {(d, t): trained.at(t or "init").signals() for t in checkpoints}
-    fits |= {(d, what): trained.course(Threshold(what, by_class=False), checkpoints) for what in ("correctness", "loss")}
+    schedule = Schedule(epochs, batch, lr=lr, **given)
+    study = TrajectoryStudy(Data(d, side or None), Model(model, width), schedule, pool, test, networks, checkpoints, seed, precision)
+    attacks[d] = [study.attacks(), study.attacks(permuted=0)]
+    signals |= {(d, t): each for t, each in study.signals().items()}
+    fits |= {(d, what): study.fits(what) for what in ("correctness", "loss")}
 results = lab.realize(attacks, signals, fits)
 found = audit.Comparison.of(results, signals, {((d, t), "LiRA"): a for d, (each, _) in attacks.items() for t, a in each.items()})
 walked = {d: [courses.read(results, each) for each in both] for d, both in attacks.items()}

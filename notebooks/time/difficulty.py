@@ -53,7 +53,7 @@ import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import courses, samples, trajectories
 from leak_atlas.localization.difficulty import EFFORT, LOOK, OTHERS, UNCERTAINTY, difficulty, mean_over_members, ranks_within_class
-from leak_atlas.recipe import Data, GradientNorm, LiRA, Model, Population, PredictionDepth, RandomHalves, Schedule, Setup
+from leak_atlas.recipe import Data, GradientNorm, Model, Population, PredictionDepth, Schedule, TrajectoryStudy
 
 looks, seen, paper = (*LOOK, "gradient norm", "prediction depth"), "rank correlation with the final risk", {"paper": "article, difficulty"}
 claims = report.claims(
@@ -74,14 +74,15 @@ claims
 
 # %%
 given, last, early = {"optimizer": optimizer, "decay": decay}, checkpoints[-1], checkpoints[2]
-setup = Setup(Data(data, pixels or None), RandomHalves(pool, test=test, seed=seed), Model(model, width), Schedule(epochs, batch, lr=lr, **given), networks, seed, precision)  # fmt: skip
-trained = setup.trained()
-attacks, null = (trained.course(LiRA(), checkpoints, dealt) for dealt in (None, 0))
-signals = {t: trained.at(t or "init").signals() for t in checkpoints}
-others = Population((ranking := setup.memorization(judges, share)).models)
-answers = {t: others.at(t or "init").signals() for t in checkpoints}
-cuts = trained.halvings(halvings)
-halves = [[half.course(LiRA(), checkpoints) for half in pair] for pair in cuts]
+study = TrajectoryStudy(
+    Data(data, pixels or None), Model(model, width), Schedule(epochs, batch, lr=lr, **given), pool, test, networks, checkpoints, seed, precision
+)
+attacks, null = study.attacks(), study.attacks(permuted=0)
+signals = study.signals()
+ranking = study.setup.memorization(judges, share)
+others = Population(ranking.models)
+answers = study.signals(others)
+cuts, halves = study.trained.halvings(halvings), study.halves(halvings)
 norms, depths = zip(*((GradientNorm(one.at(early)), PredictionDepth(one)) for one in others.states[:readings]), strict=True)
 results = lab.realize(attacks, null, signals, ranking, answers, halves, norms, depths)
 found = audit.Comparison.of(results, {"end": signals[last]}, {("end", "LiRA"): attacks[last]})

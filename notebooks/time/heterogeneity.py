@@ -51,7 +51,7 @@ from functools import partial
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import courses, trajectories
-from leak_atlas.recipe import Data, LiRA, Model, RandomHalves, Schedule, Setup
+from leak_atlas.recipe import Data, Model, Schedule, TrajectoryStudy
 from sklearn.metrics import adjusted_rand_score
 
 simple, hard, end, slack, alike = axis[0], axis[-1], checkpoints[-1], 0.15, 0.1  # nats; in standard deviations of TPR minus FPR
@@ -72,13 +72,14 @@ claims
 
 # %%
 given, membership = {"optimizer": optimizer, "decay": decay}, {"measured": None, "null": 0}
-design, plan = RandomHalves(pool, test=test, seed=seed), Schedule(epochs, batch, lr=lr, **given)
-trained = {d: Setup(Data(d, p or None), design, Model(model, width), plan, networks, seed, precision).trained()
-           for d, p in zip(axis, axis_pixels, strict=True)}  # fmt: skip
-attacks, nulls = ({d: each.course(LiRA(), checkpoints, dealt) for d, each in trained.items()} for dealt in membership.values())
-signals = {d: each.at(end).signals() for d, each in trained.items()}
-halves = {(d, kind): [[half.course(LiRA(), checkpoints, dealt) for half in both] for both in each.halvings(2)]
-          for d, each in trained.items() for kind, dealt in membership.items()}  # fmt: skip
+plan = Schedule(epochs, batch, lr=lr, **given)
+studies = {
+    d: TrajectoryStudy(Data(d, p or None), Model(model, width), plan, pool, test, networks, checkpoints, seed, precision)
+    for d, p in zip(axis, axis_pixels, strict=True)
+}
+attacks, nulls = ({d: study.attacks(permuted=draw) for d, study in studies.items()} for draw in membership.values())
+signals = {d: study.trained.at(end).signals() for d, study in studies.items()}
+halves = {(d, kind): study.halves(2, permuted=draw) for d, study in studies.items() for kind, draw in membership.items()}
 results = lab.realize(attacks, nulls, signals, halves)
 one, noise = ({d: courses.read(results, own) for d, own in each.items()} for each in (attacks, nulls))
 last, chance, begun = ([courses.read(results, {t: each[d][t]}) for d in axis] for each, t in ((attacks, end), (nulls, end), (attacks, checkpoints[0])))  # fmt: skip

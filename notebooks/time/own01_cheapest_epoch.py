@@ -57,7 +57,7 @@ import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import courses, trajectories
 from leak_atlas.localization.difficulty import difficulty
-from leak_atlas.recipe import Data, LiRA, Model, Population, RandomHalves, Schedule, Setup
+from leak_atlas.recipe import Data, Model, Population, Schedule, TrajectoryStudy
 
 told, ours = "rank correlation with exposure at the end", {"paper": "ours"}
 other, level = {"control": "networks that share no shadow", **ours}, {"control": "the attack by other networks at the end", **ours}
@@ -76,13 +76,15 @@ claims
 
 # %%
 given, last = {"optimizer": optimizer, "decay": decay}, checkpoints[-1]
-setup = Setup(Data(data, pixels or None), RandomHalves(pool, test=test, seed=seed), Model(model, width), Schedule(epochs, batch, lr=lr, **given), networks, seed, precision)  # fmt: skip
-trained = setup.trained()
-attacks = trained.course(LiRA(), checkpoints)
-signals = {t: trained.at(t or "init").signals() for t in checkpoints}
-halves = [[half.course(LiRA(), checkpoints) for half in pair] for pair in trained.halvings(halvings)]
-others = Population((ranking := setup.memorization(judges, share)).models)
-answers = {t: others.at(t or "init").signals() for t in checkpoints}
+study = TrajectoryStudy(
+    Data(data, pixels or None), Model(model, width), Schedule(epochs, batch, lr=lr, **given), pool, test, networks, checkpoints, seed, precision
+)
+attacks = study.attacks()
+signals = study.signals()
+halves = study.halves(halvings)
+ranking = study.setup.memorization(judges, share)
+others = Population(ranking.models)
+answers = study.signals(others)
 results = lab.realize(attacks, signals, halves, ranking, answers)
 found = audit.Comparison.of(results, signals, {(t, "LiRA"): attack for t, attack in attacks.items()})
 parts = [[courses.read(results, half) for half in pair] for pair in halves]

@@ -47,7 +47,7 @@ from itertools import product
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization import courses, trajectories
-from leak_atlas.recipe import Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
+from leak_atlas.recipe import Data, Model, Schedule, TrajectoryStudy
 from scipy import stats
 
 simple, hard, early, end = axis[0], axis[-1], checkpoints[len(checkpoints) // 4], checkpoints[-1]
@@ -74,14 +74,15 @@ claims
 
 # %%
 given, kinds = {"optimizer": optimizer, "decay": decay}, {"true": None, "dealt out anew": 0}  # of membership
-design, plan = RandomHalves(pool, test=test, seed=seed), Schedule(epochs, batch, lr=lr, **given)
-trained = {d: Setup(Data(d, p or None), design, Model(model, width), plan, networks, seed, precision).trained()
-           for d, p in zip(axis, axis_pixels, strict=True)}  # fmt: skip
-attacks, nulls = ({d: each.course(LiRA(), checkpoints, dealt) for d, each in trained.items()} for dealt in kinds.values())
-right, wrong = ({d: each.course(Threshold(what, by_class=False), checkpoints) for d, each in trained.items()} for what in ("correctness", "loss"))
-signals = {(d, t): each.at(t or "init").signals() for d, each in trained.items() for t in checkpoints}
-halves = {(d, kind): [[half.course(LiRA(), (early, end), dealt) for half in both] for both in each.halvings(2)]
-          for d, each in trained.items() for kind, dealt in kinds.items()}  # fmt: skip
+plan = Schedule(epochs, batch, lr=lr, **given)
+studies = {
+    d: TrajectoryStudy(Data(d, p or None), Model(model, width), plan, pool, test, networks, checkpoints, seed, precision)
+    for d, p in zip(axis, axis_pixels, strict=True)
+}
+attacks, nulls = ({d: study.attacks(permuted=draw) for d, study in studies.items()} for draw in kinds.values())
+right, wrong = ({d: study.fits(what) for d, study in studies.items()} for what in ("correctness", "loss"))
+signals = {(d, t): each for d, study in studies.items() for t, each in study.signals().items()}
+halves = {(d, kind): study.halves(2, (early, end), draw) for d, study in studies.items() for kind, draw in kinds.items()}
 results = lab.realize(attacks, nulls, right, wrong, signals, halves)
 one, noise, fits, losses = ({d: courses.read(results, own) for d, own in each.items()} for each in (attacks, nulls, right, wrong))
 last, chance = ({d: courses.read(results, {end: own[end]}) for d, own in each.items()} for each in (attacks, nulls))

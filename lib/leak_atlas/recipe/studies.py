@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
+from leak_atlas.recipe.attacks import Attack, Attacker, LiRA, Threshold
 from leak_atlas.recipe.criteria import Criterion
-from leak_atlas.recipe.designs import RandomHalves, VictimAttacker
+from leak_atlas.recipe.designs import Halves, RandomHalves, VictimAttacker
+from leak_atlas.recipe.diets import Window
 from leak_atlas.recipe.objectives import Objective
-from leak_atlas.recipe.populations import Population, Pruner, Setup
-from leak_atlas.recipe.readings import Sparsity
-from leak_atlas.recipe.steps import Score
-from leak_atlas.recipe.subjects import Data, Model, Schedule
+from leak_atlas.recipe.populations import Pair, Population, Pruner, Setup, seed_floors
+from leak_atlas.recipe.readings import Distance, Memorization, Sparsity
+from leak_atlas.recipe.steps import Score, Signals
+from leak_atlas.recipe.subjects import Architecture, Data, Model, Schedule
 
-__all__ = ["PRUNERS", "PruningStudy", "RewindStudy"]
+__all__ = ["PRUNERS", "ProbeStudy", "PruningStudy", "RewindStudy", "TrajectoryStudy", "WindowStudy"]
 
 PRUNERS: tuple[Pruner, ...] = ("L1 unstructured", "L1 structured", "L2 structured", "slimming")
 
@@ -89,6 +91,63 @@ class PruningStudy:
         return [Sparsity(state) for state in population.states[: self.targets]]
 
 
+@dataclass(frozen=True, kw_only=True)
+class WindowStudy(PruningStudy):
+    """WeMem's experiment: networks are pruned in rounds, and each round fine-tunes them on a window
+    of the members in the order of their memorization scores.
+
+    A round fine-tunes for `fine_tuning` epochs. The scores come from networks of their own.
+    """
+
+    sparsity: float  # after the last round
+    rounds: int
+    judges: int  # networks that give the memorization scores
+    share: float  # of the pool, on which each of them trains
+    score_epochs: int  # of each of them, without a patience
+
+    @cached_property
+    def ranking(self) -> Memorization:
+        """The memorization score of each sample of the pool."""
+        return self.setup.memorization(self.judges, self.share, self.scoring)
+
+    @property
+    def scoring(self) -> Schedule:
+        """The training of the networks that give the scores."""
+        return replace(self.schedule, epochs=self.score_epochs, patience=None)
+
+    @property
+    def head(self) -> bool:
+        """Whether the last layer is pruned too: not in fully connected networks, as published."""
+        return self.model.name != "fc"
+
+    @property
+    def class_members(self) -> int:
+        """Members of a class that a target trains on, in the mean, rounded down."""
+        return self.setup.design.members(0) // self.data.classes
+
+    def iterative(
+        self, start: Population | None = None, schedule: Schedule | None = None, **training: Any
+    ) -> tuple[Population, ...]:
+        """Networks at the end of each round, see `Population.iteratively`.
+
+        `start`: what the first round begins with (default: the dense networks); `schedule`: of a
+        round; `training`: its objective, window (`diet`) and `ranking`.
+        """
+        return (start or self.dense).iteratively(
+            "L1 unstructured",
+            self.sparsity,
+            schedule or self.tuning,
+            self.rounds,
+            self.head,
+            **training,
+        )
+
+    def epochs_like(self, window: Window) -> int:
+        """Epochs of all members with the same number of visits as a round with a window."""
+        visits = window.visits(self.class_members, self.fine_tuning)
+        return round(sum(visits) / self.class_members)
+
+
 @dataclass(frozen=True)
 class RewindStudy:
     """CWRF's experiment: a share of the weights is rewound and frozen, the others are retrained.
@@ -149,3 +208,112 @@ class RewindStudy:
     def tuned(self, objective: Objective | None = None) -> Population:
         """Networks that are retrained with nothing rewound."""
         return self.ordinary.train(self.short, objective)
+
+
+@dataclass(frozen=True)
+class ProbeStudy:
+    """PPTP's probe: pairs of networks with one initialisation, of which M_all trains on the pool and
+    M_h1 on half of it. The distance of their features shows which stage knows the members.
+    """
+
+    data: Data
+    model: Architecture
+    schedule: Schedule
+    pool: int  # samples of M_all
+    pairs: int
+    seed: int = 0
+    precision: Literal["fp32", "bf16"] = "fp32"
+
+    @property
+    def setup(self) -> Setup:
+        """What all trainings share."""
+        design = Halves(self.pool, seed=self.seed)
+        return Setup(
+            self.data, design, self.model, self.schedule, self.pairs, self.seed, self.precision
+        )
+
+    @cached_property
+    def probes(self) -> tuple[Pair, ...]:
+        """The pairs."""
+        return self.setup.pairs()
+
+    def distances(self, parts: Literal["stages", "blocks"] = "stages") -> list[Distance]:
+        """How far apart the features of a pair are, stage by stage or block by block."""
+        return [pair.distance(parts) for pair in self.probes]
+
+    def floors(self) -> tuple[Distance, ...]:
+        """How far apart two seeds on the same data are: M_all of a pair and of the next one."""
+        return seed_floors(self.probes)
+
+    def wholes(self) -> list[Signals]:
+        """Logits of M_all of each pair."""
+        return [Signals(pair.whole) for pair in self.probes]
+
+    def halves(self) -> list[Signals]:
+        """Logits of M_h1 of each pair."""
+        return [Signals(pair.half) for pair in self.probes]
+
+    def attack(self, attacker: Attacker) -> Attack:
+        """M_h1 of each pair, attacked by those of the other pairs."""
+        return Population(tuple(pair.half for pair in self.probes)).attack(attacker)
+
+
+@dataclass(frozen=True)
+class TrajectoryStudy:
+    """Networks that are attacked at several epochs of their training, each by all the others."""
+
+    data: Data
+    model: Architecture
+    schedule: Schedule
+    pool: int  # samples from which each network draws half
+    test: int
+    networks: int
+    checkpoints: Sequence[int]  # epochs; 0 is the initialisation
+    seed: int = 0
+    precision: Literal["fp32", "bf16"] = "fp32"
+    compared: int | None = None  # only the first so many networks, None: all
+
+    @property
+    def setup(self) -> Setup:
+        """What all trainings share."""
+        design = RandomHalves(self.pool, test=self.test, seed=self.seed)
+        return Setup(
+            self.data, design, self.model, self.schedule, self.networks, self.seed, self.precision
+        )
+
+    @cached_property
+    def trained(self) -> Population:
+        """The networks at the end of the training."""
+        return Population(self.setup.trained().states[: self.compared])
+
+    def signals(self, networks: Population | None = None) -> dict[int, tuple[Signals, ...]]:
+        """Logits at each checkpoint, of these networks or of others."""
+        chosen = networks or self.trained
+        return {epoch: chosen.at(epoch or "init").signals() for epoch in self.checkpoints}
+
+    def attacks(
+        self, attacker: Attacker | None = None, permuted: int | None = None
+    ) -> dict[int, Attack]:
+        """Attacks at each checkpoint, by LiRA if none is given.
+
+        A number `permuted` draws the permutation null: membership labels are permuted among the
+        samples.
+        """
+        return self.trained.course(attacker or LiRA(), self.checkpoints, permuted)
+
+    def fits(self, measure: Literal["correctness", "loss"]) -> dict[int, Attack]:
+        """A threshold on the correctness or on the loss at each checkpoint: what networks learn."""
+        return self.attacks(Threshold(measure, by_class=False))
+
+    def halves(
+        self,
+        number: int,
+        epochs: Sequence[int] | None = None,
+        permuted: int | None = None,
+    ) -> list[list[dict[int, Attack]]]:
+        """LiRA against both halves of the networks, which share no shadow model, in several random
+        divisions.
+        """
+        chosen = self.checkpoints if epochs is None else epochs
+        divisions = self.trained.halvings(number)
+        return [[half.course(LiRA(), chosen, permuted) for half in pair] for pair in divisions]
