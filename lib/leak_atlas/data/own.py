@@ -109,10 +109,23 @@ def add(
         if kind == "images" and not mean:
             moments = _moments(out[:train])
         files = tuple(File(*file) for file in readers.write(ready, out, labels).items())
-        parts = train, len(x) - train
-        origin = "own", files, "your own", ""
+        test, note = len(x) - train, "; ".join(notes)
+        mean, std = moments
         entry = Entry(
-            name, name, kind, shape, classes, *parts, *origin, *moments, note="; ".join(notes)
+            name,
+            name,
+            kind,
+            shape,
+            classes,
+            train,
+            test,
+            "own",
+            files,
+            "your own",
+            "",
+            mean,
+            std,
+            note=note,
         )
         _describe(ready, entry)
     return registry.find(name)
