@@ -118,7 +118,7 @@ def test_a_missing_set_says_how_to_get_it(
 ) -> None:
     with pytest.raises(BadInput, match=f"{small.name} is not there; ") as error:
         readers.load(small.name)
-    assert f"leak_atlas.data get {small.name}" in str(error.value)
+    assert f"leak-atlas data get {small.name}" in str(error.value)
     assert str(small.home) in str(error.value) and "\n" not in str(error.value)
     serve({}, monkeypatch)
     assert main(["data", "get", small.name]) == 2
