@@ -58,7 +58,7 @@ from leak_atlas import audit, lab, recipe, report
 scratch, inside, tuned = "from scratch", "inside CWRF", "nothing rewound"
 claim, area = report.Claim, "area in the plane of accuracy and AUC"
 said = {"above": 0.0, "paper": "Fig. 8", "control": "every strength counts; one r; paired over targets", "margin": 0.03}
-ours = {"paper": "our control", "control": "same strengths and epochs; paired over targets"}
+ours = {"ours": "our control", "control": "same strengths and epochs; paired over targets"}
 few, most = (f"{100 * share:g} %" for share in (rates[0], rates[-1]))
 beside = "test accuracy at equal AUC of RMIA"
 claims = report.claims(
