@@ -180,8 +180,8 @@ def test_a_claim_that_cannot_fail_is_found(monkeypatch: pytest.MonkeyPatch) -> N
 from leak_atlas import audit, lab, report
 from leak_atlas.recipe import Data, Model, RandomHalves, RelaxLoss, RMIA, Schedule, Setup
 claims = report.claims(
-    report.Claim("right", "It leaks less", "AUC", above=0.0, control="paired"),
-    report.Claim("always", "It leaks less", "AUC", above=-2.0, control="paired"),
+    report.Claim("right", "It leaks less", "AUC", above=0.0, ours=True, control="paired"),
+    report.Claim("always", "It leaks less", "AUC", above=-2.0, ours=True, control="paired"),
 )
 given = Data("fashion-mnist-small", 8), RandomHalves(200), Model("resnet10", 4), Schedule(1, 8)
 attacks = {(way, "RMIA"): Setup(*given, 6).trained(way).attack(RMIA()) for way in (None, RelaxLoss(0.3))}
@@ -474,8 +474,13 @@ def test_sizes_stand_below_the_title() -> None:
         "pool": 2000,
         "epochs": 30,
     }
-    words = "resnet10 and vgg11 at width 8, cifar10 at 16 x 16 pixels, pool of 2,000, 30 epochs"
+    words = (
+        "resnet10 and vgg11 at width 8, cifar10 at 16 x 16 pixels, pool of 2,000 samples, 30 epochs"
+    )
     assert setting(given) == words and setting({"seed": 0}) == ""
+    several = given | {"models": ["fc", "cnn4", "vit"], "pool": [900, 900, 1200]}
+    assert setting(several).startswith("fc, cnn4 and vit at width 8")
+    assert "pool of 900 and 1,200 samples" in setting(several)
 
 
 @pytest.mark.parametrize(

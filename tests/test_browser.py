@@ -469,6 +469,7 @@ def reports(tmp_path: Path) -> Path:
             "Early stages are silent",
             "strength of stages 1 and 2",
             below=0.1,
+            ours=True,
             control="planted memory",
         ),
         regime={"member accuracy": 0.9},

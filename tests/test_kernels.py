@@ -69,7 +69,7 @@ def test_outputs_are_those_of_an_ordinary_kernel(
         "pd.DataFrame({'a': [1, 2]})",
         "from leak_atlas.engine import paths; from leak_atlas import report\nos.getcwd(), paths.outputs(), os.environ['LEAK_ATLAS_SEEN']",
         "'torch' in sys.modules, __name__, len(sys.argv), multiprocessing.parent_process()",
-        "report.claims(report.Claim('one', 'It leaks less', 'AUC', above=0.0, control='paired'))",
+        "report.claims(report.Claim('one', 'It leaks less', 'AUC', above=0.0, ours=True, control='paired'))",
         "import subprocess; subprocess.run(['sh', '-c', 'echo below; echo aside >&2']); print('said', file=sys.stderr)",
     )
     warm, ordinary = (executed(kind, tmp_path, *cells) for kind in (Warm, AsyncKernelManager))

@@ -72,9 +72,9 @@ claims = report.claims(
     report.Claim("order", "The order of batches has little part in its size", "|AUC − 0.5| of stage 4, Euclidean, common minus own order",
                  within=little, paper=ours, control="same seeds, same halves"),
     report.Claim("planted", "Memory planted in stages 1 and 2 shows better in stage 4", "|AUC − 0.5|, stage 4 minus larger of 1, 2, direction",
-                 above=little, margin=little, paper="ours", control="stages 3 and 4 as initialised"),
+                 above=little, margin=little, ours=True, control="stages 3 and 4 as initialised"),
     report.Claim("planted_seen", "It shows where it is, too, in stage 2", "|AUC − 0.5| of stage 2, direction", above=little,
-                 margin=little, paper="ours", control="stage 2 of the networks without it"),
+                 margin=little, ours=True, control="stage 2 of the networks without it"),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )  # fmt: skip
 claims

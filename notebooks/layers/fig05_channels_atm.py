@@ -49,7 +49,7 @@ from leak_atlas import audit, lab, report
 from leak_atlas.localization import disparity
 from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, self_audit
 
-fig, ours = {"paper": "Fig. 5", "margin": worth}, {"paper": "our question", "margin": worth}
+fig, ours = {"paper": "Fig. 5", "margin": worth}, {"ours": "our question", "margin": worth}
 floor, paired, other = (
     {"control": each} for each in ("two seeds on the same data", "paired: same seeds, same halves", "free of the features' length")
 )

@@ -55,7 +55,7 @@ claims = report.claims(
     report.Claim("onset", "Whatever the channels, stage 4 stands out", "|AUC − 0.5| of stage 4 minus largest of 1-3, least over widths, Euclidean",
                  above=0.02, margin=0.05, paper="Fig. 6", control="stages 1-3 of the same pairs"),
     report.Claim("grows", "The disparity of stage 4 grows with its channels", f"{growth}, Euclidean", above=0.02, margin=0.05, paper="Fig. 6", control=same),
-    report.Claim("direction_alike", "By direction alone it hardly changes", f"{growth}, direction", within=0.06, paper="ours", control="free of length"),
+    report.Claim("direction_alike", "By direction alone it hardly changes", f"{growth}, direction", within=0.06, ours=True, control="free of length"),
     report.Claim("leaks_more", "The leak itself grows: an attack finds more members of M_h1", "AUC of the confidence attack, widest minus narrowest",
                  above=0.02, margin=0.03, paper="section 3.3 (our measure)", control=same),
     report.Claim("accuracy", "Test accuracy changes by less than 3 points", "largest difference in test accuracy between two widths",

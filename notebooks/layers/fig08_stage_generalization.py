@@ -56,7 +56,7 @@ from leak_atlas import audit, lab, report
 from leak_atlas.localization import disparity
 from leak_atlas.recipe import Anatomy, Augment, Data, Halves, Model, Schedule, Setup, Signals, StageProbe, self_audit
 
-few_paper, ours = "section 3.3, with few numbers", {"paper": "our question", "margin": points}
+few_paper, ours = "section 3.3, with few numbers", {"ours": "our question", "margin": points}
 claims = report.claims(
     report.Claim("rises", "With all features of a map, the accuracy of ResNets and VGGs rises from stage 1 to 3", "SVM's accuracy with all features, stage 3 minus stage 1, smallest over ResNets and VGGs", above=0.0, paper="Fig. 8", control="paired: same networks", margin=points),
     report.Claim("training_adds_with_depth", "Training adds more in the last stage than in the first, whether the SVM sees few numbers or all", "SVM's accuracy, last stage minus first, trained minus untrained, smallest over ResNets, VGGs and both readings", above=points, control="the same networks untrained", **ours),

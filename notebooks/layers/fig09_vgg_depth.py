@@ -47,11 +47,11 @@ from leak_atlas import audit, lab, report
 from leak_atlas.localization import disparity
 from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, self_audit
 
-fig, ours = {"paper": "Fig. 9", "margin": worth}, {"paper": "our question", "margin": worth}
+fig, ours = {"paper": "Fig. 9", "margin": worth}, {"ours": "our question", "margin": worth}
 claims = report.claims(
     report.Claim("earlier_in_the_deeper", "Before the last stage, some stage of the deeper VGG shows more disparity than that of the shallower one", "|AUC − 0.5| of a stage, deeper minus shallower, largest over the stages before the last, Euclidean", above=worth, control="two seeds on the same data", **fig),
     report.Claim("earlier_by_layers", "By layers, too: just before the end the deeper VGG shows more, by the paper's distance", "|AUC − 0.5| where the shallower's last convolution but one is, as a share of the depth, deeper minus shallower, Euclidean", above=margin, control="direction and length there (table)", paper="Fig. 9", margin=margin),
-    report.Claim("earlier_by_layers_direction", "There, by direction, too, the deeper VGG shows more", "the same by direction: |AUC − 0.5|, deeper minus shallower", above=margin, control="free of the length of the features", paper="our question", margin=margin),
+    report.Claim("earlier_by_layers_direction", "There, by direction, too, the deeper VGG shows more", "the same by direction: |AUC − 0.5|, deeper minus shallower", above=margin, control="free of the length of the features", ours="our question", margin=margin),
     report.Claim("early_stages_are_silent", "In neither does a stage before the last show a disparity, by the paper's distance", "AUC − 0.5 of the stages before the last, the farthest from 0 over stages and depths, Euclidean", within=worth, control="the last stage of the same networks", **ours),
     report.Claim("last_stage_is_quieter", "The last stage of the deeper VGG shows less disparity, not more", "|AUC − 0.5| of the last stage, deeper minus shallower, Euclidean", below=0.0, control="paired: same seeds, same halves", **ours),
     report.Claim("last_stage_leads_direction", "By direction the disparity of both is in the last stage", "|AUC − 0.5| of the last stage minus the largest before it, smallest over depths, direction", above=margin, control="free of the length of the features", **ours),

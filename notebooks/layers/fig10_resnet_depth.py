@@ -43,13 +43,13 @@ from leak_atlas import audit, lab, report
 from leak_atlas.localization import disparity
 from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, self_audit
 
-fig, ours = {"paper": "Fig. 10", "margin": worth}, {"paper": "our question", "margin": worth}
+fig, ours = {"paper": "Fig. 10", "margin": worth}, {"ours": "our question", "margin": worth}
 claims = report.claims(
     report.Claim("stage_4_leads", "At every depth the disparity is in stage 4, by the paper's Euclidean distance", quantity="|AUC − 0.5| of stage 4 minus the largest of stages 1-3, smallest over depths, Euclidean", above=worth, control="two seeds on the same data", **fig),
     report.Claim("early_stages_are_silent", "Before stage 4 the disparity is smaller than that worth having at every depth, by the paper's distance", quantity="AUC − 0.5 of stages 1-3, the farthest from 0 over stages and depths, Euclidean", within=worth, control="stage 4 of the same networks", **fig),
     report.Claim("depth_changes_nothing", "The disparity of stage 4 is the same at every depth, by the paper's distance", quantity="disparity of stage 4 (as above), deepest minus shallowest, Euclidean", within=worth, control="paired: same seeds, same halves", **ours),
     report.Claim("stage_4_leads_direction", "By the direction of features, too, the disparity is in stage 4 at every depth", quantity="|AUC − 0.5| of stage 4 minus the largest of stages 1-3, smallest over depths, direction", above=worth, control="free of the length of the features", **ours),
-    report.Claim("stage_3_is_not_silent_direction", "By direction stage 3 is not silent: there, unseen samples point further apart", quantity="AUC − 0.5 of stage 3, mean over depths, direction", above=margin, control="two seeds on the same data", paper="our question", margin=margin),
+    report.Claim("stage_3_is_not_silent_direction", "By direction stage 3 is not silent: there, unseen samples point further apart", quantity="AUC − 0.5 of stage 3, mean over depths, direction", above=margin, control="two seeds on the same data", ours="our question", margin=margin),
     regime={"member accuracy at every depth": 0.95, "test accuracy at every depth": learnt},
 )  # fmt: skip
 claims

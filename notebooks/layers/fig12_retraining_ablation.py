@@ -65,7 +65,7 @@ from leak_atlas.recipe import RMIA, Augment, Data, LiRA, Model, RandomHalves, Re
 level = {"control": "accuracy is compared at equal AUC of RMIA, along the epochs of ordinary training", "margin": 0.025}
 same = {"control": "the same alpha, which acts less in few epochs; paired over targets", "margin": 0.035}
 before = {"paper": "Fig. 12", "control": "the same network before, paired over targets"}
-figure, own, at = {"paper": "Fig. 12"}, {"paper": "our control"}, "test accuracy at equal leak, risky stages"
+figure, own, at = {"paper": "Fig. 12"}, {"ours": "our control"}, "test accuracy at equal leak, risky stages"
 claims = report.claims(
     report.Claim("rewound_head", "The rewound classifier leaks more", "RMIA's AUC, classifier minus risky stages", above=0.0, **figure, **same),
     report.Claim("tuned_stays", "Fine-tuning it leaves the leak where it was", "RMIA's AUC, classifier minus ordinary", within=0.02, **before),

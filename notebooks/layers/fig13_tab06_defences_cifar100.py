@@ -64,7 +64,7 @@ from leak_atlas.data.designs import Role
 change = "test accuracy at equal leak, in PPTP minus from scratch"
 beside = {"paper": "Fig. 13", "control": "both at equal leak to one attack along the epochs of ordinary training, mean over strengths"}
 alike = {"paper": "Fig. 13", "control": "the same alpha, which acts less in few epochs; paired over targets"}
-stopped = {"paper": "our control", "control": "at equal AUC of RMIA, along the epochs of ordinary training"}
+stopped = {"ours": "our control", "control": "at equal AUC of RMIA, along the epochs of ordinary training"}
 held = {"paper": "Tab. 6", "control": "the same strength and epochs with all stages rewound, at equal AUC of RMIA"}
 claims = report.claims(
     report.Claim("relaxloss", "RelaxLoss is more accurate in PPTP", f"{change}, RMIA", above=0.0, margin=0.025, **beside),

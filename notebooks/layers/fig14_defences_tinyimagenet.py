@@ -61,7 +61,7 @@ from leak_atlas import audit, lab, recipe, report
 level, change = "test accuracy at equal leak", "in PPTP minus from scratch"
 line = {"paper": "Fig. 14", "margin": 0.03, "control": "at equal AUC of RMIA, against the line of strengths from scratch"}
 paired = {"paper": "Fig. 14", "control": "paired over targets; the same sub-models teach both", "margin": 0.03}
-ours = {"paper": "our control", "margin": 0.03, "control": "at equal AUC of RMIA, along the epochs of the training that comes first"}
+ours = {"ours": "our control", "margin": 0.03, "control": "at equal AUC of RMIA, along the epochs of the training that comes first"}
 first = {"paper": "Fig. 14; the border is ours", "control": "the same strengths of RelaxLoss after both, whose lines reach alike"}
 claims = report.claims(
     report.Claim("relaxloss", "RelaxLoss is more accurate in PPTP", f"{level}, {change}", above=0.0, **line),

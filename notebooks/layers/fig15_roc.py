@@ -60,7 +60,7 @@ from leak_atlas import audit, lab, recipe, report
 
 area, left = "RMIA's AUC, in PPTP minus from scratch", "TPR, in PPTP minus from scratch, at equal area"
 same = {"paper": "Fig. 15", "control": "the same strength, which acts less in fewer epochs; paired over targets"}
-tail = {"paper": "our own: the paper reads areas", "control": "the line of strengths from scratch, each target's own"}
+tail = {"ours": "our own: the paper reads areas", "control": "the line of strengths from scratch, each target's own"}
 claims = report.claims(
     report.Claim("area", "RelaxLoss leaks no larger area in PPTP", area, below=0.01, margin=0.035, **same),
     report.Claim("adv_area", "Adv-Reg leaks no larger area in PPTP", area, below=0.01, margin=0.04, **same),

@@ -69,9 +69,9 @@ claims = report.claims(
                  "PPTP minus half of scratch's", below=0.0, paper="section 5.2.3", margin=1.5, control="the same network"),
     report.Claim("as_accurate", "In the end it is more accurate than the defence from scratch", f"{of_accuracy}minus scratch", above=0.0,
                  paper="Fig. 12", margin=0.025, control="paired over networks"),
-    report.Claim("few_epochs_do", "As few epochs from scratch do as well", f"{of_accuracy}minus scratch for as few", within=0.03, paper="ours", control="same seeds"),
+    report.Claim("few_epochs_do", "As few epochs from scratch do as well", f"{of_accuracy}minus scratch for as few", within=0.03, ours=True, control="same seeds"),
     report.Claim("fits_more", "while PPTP fits its members more", f"member accuracy, PPTP from {cuts[-1]}, minus scratch for as few", above=0.0,
-                 paper="ours", margin=0.03, control="same seeds, same alpha"),
+                 ours=True, margin=0.03, control="same seeds, same alpha"),
     regime={"member accuracy, ordinary": 0.95, "test accuracy, ordinary": learnt},
 )  # fmt: skip
 claims

@@ -51,7 +51,7 @@ from leak_atlas import audit, lab, report
 from leak_atlas.localization import disparity
 from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, self_audit
 
-ours, seeds = {"paper": "our own"}, "two seeds on the same data"
+ours, seeds = {"ours": "our own"}, "two seeds on the same data"
 claims = report.claims(
     report.Claim("elsewhere", "In stage 4, features of unseen samples point elsewhere", "AUC of 1 − cosine, stage 4",
                  above=0.55, margin=0.05, control=seeds, **ours),

@@ -60,7 +60,7 @@ from leak_atlas import audit, lab, report
 from leak_atlas.localization import disparity
 from leak_atlas.recipe import Augment, Data, Halves, Model, RandomHalves, RelaxLoss, Schedule, Setup, StageMembership, self_audit
 
-ours, who = {"margin": least, "paper": "ours"}, "AUC of the classifier, "
+ours, who = {"margin": least, "ours": True}, "AUC of the classifier, "
 claims = report.claims(
     report.Claim("stage_4_tells", "Stage 4 tells members", f"{who}stage 4, minus the untrained network's", above=0.0, control="untrained", **ours),
     report.Claim("stage_3_tells", "Stage 3 tells members", f"{who}stage 3, minus the untrained network's", above=0.0, control="untrained", **ours),
@@ -68,7 +68,7 @@ claims = report.claims(
     report.Claim("silent_by_distance", "By the paper's distance, stage 3 is silent", "|AUC of the Euclidean distance minus 1/2|, stage 3",
                  below=margin, paper="Fig. 1, 3", control="stage 4, same pairs", margin=margin),
     report.Claim("direction_sees_it", "By direction, stage 3 is not silent", "AUC of the direction minus 1/2, stage 3",
-                 above=margin, paper="ours", control="free of the features' length", margin=margin),
+                 above=margin, ours=True, control="free of the features' length", margin=margin),
     report.Claim("pptp_quiets", "PPTP lowers what stage 4 tells", f"{who}stage 4, ordinary minus PPTP", above=0.0, control="the same models before PPTP", **ours),
     report.Claim("defence_quiets", "The defence does more than retraining alone", f"{who}stage 4, retrained with cross-entropy minus PPTP",
                  above=0.0, control="same stages rewound, as many epochs", **ours),

@@ -101,16 +101,16 @@ from leak_atlas.recipe import registry
 claims = report.claims(
     report.Claim("hides", "My defence lowers the AUC of RMIA", below=0.0, margin=margin,
                  quantity="AUC of RMIA, largest floor minus ordinary training",
-                 paper="ours", control="ordinary training, same members"),
+                 ours=True, control="ordinary training, same members"),
     report.Claim("stopping", "My defence beats early stopping", above=0.0, margin=margin,
                  quantity="test accuracy at matched AUC, my defence minus early stopping",
-                 paper="ours", control="epochs of ordinary training with the same AUC of RMIA"),
+                 ours=True, control="epochs of ordinary training with the same AUC of RMIA"),
     report.Claim("finds", "My attack finds members better than a threshold",
                  quantity="AUC on ordinary training, my attack minus confidence",
-                 above=0.0, margin=margin, paper="ours", control="same networks"),
+                 above=0.0, margin=margin, ours=True, control="same networks"),
     report.Claim("chance", "My attack finds nothing where membership is random", within=margin,
                  quantity=f"AUC minus 1/2, mean over {draws} permutations",
-                 paper="ours", control="permuted membership labels"),
+                 ours=True, control="permuted membership labels"),
     regime={"test accuracy": learnt},
 )  # fmt: skip
 claims

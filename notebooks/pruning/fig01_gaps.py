@@ -49,7 +49,7 @@ from scipy.stats import rankdata
 
 cut, of_all = f"{sparsity:.0%} pruned minus dense", "over the dense networks' mean gap"
 grow, far = {"above": 0.0, "margin": 0.02}, {"above": 0.0, "margin": 0.25}
-paired, epochs_alone = {"control": "paired over victims"}, {"paper": "our control", "control": "the same schedule, nothing removed"}
+paired, epochs_alone = {"control": "paired over victims"}, {"ours": "our control", "control": "the same schedule, nothing removed"}
 claims = report.claims(
     report.Claim("confidence_grows", "Pruning makes the gap of confidence larger", f"gap of confidence, {cut}", paper="Fig. 1 (a), (c)", **grow, **paired),
     report.Claim("sensitivity_grows", "Pruning makes the gap of sensitivity larger: noise moves non-members further than members",
@@ -59,14 +59,14 @@ claims = report.claims(
     report.Claim("sensitivity_not_epochs", "The gap of sensitivity is larger than the further epochs make it",
         f"gap of sensitivity, pruned minus dense, trained on, {of_all}", **far, **epochs_alone),
     report.Claim("confidence_not_accuracy", "The gap of confidence is larger than the lost accuracy makes it",
-        f"gap of confidence with as many right non-members, {cut}", paper="our control", control="weighted to the dense network's accuracy", **grow),
+        f"gap of confidence with as many right non-members, {cut}", ours="our control", control="weighted to the dense network's accuracy", **grow),
     report.Claim("sensitivity_by_ratio", "By ratio, too, noise sets non-members further apart from members",
-        f"gap of the log10 of the sensitivity, {cut}", above=0.0, margin=0.1, paper="our control", control="a ratio has no common scale"),
+        f"gap of the log10 of the sensitivity, {cut}", above=0.0, margin=0.1, ours="our control", control="a ratio has no common scale"),
     report.Claim("any_mask", "Small size alone does it: with random weights gone the gap of confidence grows too",
-        "gap of confidence, random weights gone minus dense", paper="our control", **grow, control="the same sparsity in each layer, the same epochs"),
+        "gap of confidence, random weights gone minus dense", ours="our control", **grow, control="the same sparsity in each layer, the same epochs"),
     report.Claim("sensitivity_is_no_news", "Of two samples that are as sure, sensitivity hardly tells which is the member",
         "rank correlation of membership and low sensitivity given twenty bins of the rank of confidence, pruned", within=0.05,
-        paper="our question", control="confidence, whatever its curve: a mean for each twentieth of the samples"),
+        ours="our question", control="confidence, whatever its curve: a mean for each twentieth of the samples"),
     regime={"dense member accuracy": 0.95, "dense test accuracy": learnt, "member accuracy of the least network, random masks too": 0.9},
 )  # fmt: skip
 claims

@@ -45,11 +45,11 @@ from leak_atlas import audit, lab, report
 from leak_atlas.localization.divergence import behaviour, gap_by_class, permuted_labels
 from leak_atlas.recipe import Data, Model, PruningStudy, Schedule
 
-cut, epochs_alone = f"{sparsity:.0%} pruned than dense", {"paper": "our control", "control": "the same schedule, nothing removed"}
+cut, epochs_alone = f"{sparsity:.0%} pruned than dense", {"ours": "our control", "control": "the same schedule, nothing removed"}
 most, share = {"above": 0.5, "margin": 1 / 6}, "share of classes whose gap of"  # "most" is two classes of three
 paired, dealt = ({"control": told} for told in ("paired over victims and classes", "labels shuffled within members and within non-members"))
 varied = {"quantity": "standard deviation over classes, pruned, over its mean with shuffled labels", "above": 1.2, "margin": 0.2}
-question = {"paper": "our question", "margin": 0.3, "control": "other victims, so that no split is shared"}
+question = {"ours": "our question", "margin": 0.3, "control": "other victims, so that no split is shared"}
 claims = report.claims(
     report.Claim("confidence_in_most", "In most classes pruning makes the gap of confidence larger",
         f"{share} confidence is larger, {cut}", paper="Fig. 4 (a), (c)", **most, **paired),
@@ -60,7 +60,7 @@ claims = report.claims(
     report.Claim("sensitivity_not_epochs", "In most classes the gap of sensitivity is larger than the further epochs make it",
         f"{share} sensitivity is larger, pruned than dense, trained on", **most, **epochs_alone),
     report.Claim("told_in_most", "In most classes pruning makes members easier to tell by their confidence",
-        f"share of classes whose AUC of confidence is larger, {cut}", paper="our question", **most, **paired),
+        f"share of classes whose AUC of confidence is larger, {cut}", ours="our question", **most, **paired),
     report.Claim("confidence_varies", "The gap of confidence differs among classes by a fifth more than chance makes it", paper="Fig. 4 (c)", **varied, **dealt),
     report.Claim("sensitivity_varies", "The gap of sensitivity differs among classes by a fifth more than chance makes it", paper="Fig. 4 (d)", **varied, **dealt),
     report.Claim("same_classes", "The classes with the large gaps of confidence are the same before and after",

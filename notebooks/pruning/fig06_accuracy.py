@@ -57,13 +57,13 @@ claims = report.claims(
         paper="Fig. 6", control="the same share of each convolution; but filters take parameters of the next layer along, see below"),
     report.Claim("cheaper_at_equal_size", "At equal parameters, too, removing single weights costs less accuracy than removing filters",
         quantity=f"test accuracy, L1 unstructured at {high:.0%} minus L1 structured at {near:.0%}", above=0.0, margin=0.02,
-        paper="our control", control="a strict one: the network without its filters keeps at least as many parameters"),
+        ours="our control", control="a strict one: the network without its filters keeps at least as many parameters"),
     report.Claim("choice_matters", "Which weights go matters: those of small magnitude cost less than random ones",
         quantity=f"test accuracy at {high:.0%}, L1 unstructured minus random weights of the same layers", above=0.0, margin=0.02,
-        paper="our control", control="the same sparsity in each layer, the same epochs"),
+        ours="our control", control="the same sparsity in each layer, the same epochs"),
     report.Claim("any_filter_does", "Which filters go hardly matters: to remove those of small magnitude is not 2 points better than random ones",
         quantity="test accuracy, L1 structured minus random filters of the same layers, mean over sparsities", below=0.02, margin=0.02,
-        paper="our control", control="the same share of each layer, the same epochs"),
+        ours="our control", control="the same share of each layer, the same epochs"),
     regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6},
 )  # fmt: skip
 claims

@@ -78,6 +78,7 @@ claims = report.claims(
         margin=0.02,
         paper="Fig. 8",
         control="paired over targets; SAMIA on both sides",
+        headline=True,
     ),
     report.Claim(
         "masks_not_epochs",
@@ -85,7 +86,9 @@ claims = report.claims(
         quantity=f"{area} dense, fine-tuned",
         above=0.0,
         margin=0.03,
+        ours=True,
         control=f"{same_epochs}, nothing removed",
+        headline=True,
     ),
     report.Claim(
         "small_not_random",
@@ -93,6 +96,7 @@ claims = report.claims(
         quantity=f"{area} random weights",
         above=0.0,
         margin=0.03,
+        ours=True,
         control=f"the same share of each layer, {same_epochs}",
     ),
     report.Claim(
@@ -101,6 +105,7 @@ claims = report.claims(
         quantity=f"{area} small and dense",
         above=0.0,
         margin=0.03,
+        ours=True,
         control=f"{same_epochs}, nothing removed",
     ),
     report.Claim(
@@ -109,7 +114,7 @@ claims = report.claims(
         quantity=f"test accuracy, {low:.0%} L1 unstructured minus the dense network's epochs",
         below=0.0,
         margin=0.02,
-        paper="ours, after Fig. 7",
+        ours="after Fig. 7",
         control="the dense network's own earlier and later epochs",
     ),
     regime={

@@ -68,13 +68,13 @@ claims = report.claims(
         paper="section 5.2.2", control="the same learnt networks and attack"),
     report.Claim("confidence_alone", "The gap of confidence tells what the other two do not",
         quantity="correlation of SAMIA's accuracy with it, given the other two", above=0.0, margin=0.2,
-        paper="our question", control="the other two gaps, learnt networks alone"),
+        ours="our question", control="the other two gaps, learnt networks alone"),
     report.Claim("sensitivity_alone", "The gap of sensitivity tells what the other two do not",
         quantity="correlation of SAMIA's accuracy with it, given the other two", above=0.0, margin=0.2,
-        paper="our question", control="the other two gaps, learnt networks alone"),
+        ours="our question", control="the other two gaps, learnt networks alone"),
     report.Claim("beyond_accuracy", "The gap of confidence tells what test accuracy does not",
         quantity="correlation of SAMIA's accuracy with the gap of confidence, given test accuracy", above=0.0, margin=0.2,
-        paper="our question", control="test accuracy, learnt networks alone"),
+        ours="our question", control="test accuracy, learnt networks alone"),
     regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6, "member accuracy of the least dense victim": 0.9},
 )  # fmt: skip
 claims

@@ -53,7 +53,7 @@ fair = {"paper": "Fig. 12, 13", "margin": 0.03, "control": "the same targets wit
 off = {"paper": "Tab. 1", "margin": 0.03, "control": "the same targets with shadows pruned as they are; paired over victims"}
 loses = f"relative loss, mean of unlike pairs whose targets have learnt (member accuracy {knows:g} or more) and whose shadows"
 less = "attack accuracy lost, networks that have learnt, to shadows pruned less than the target minus to shadows pruned more"
-both = {"paper": "ours", "margin": 0.02, "control": "the same two sparsities the other way round; paired over victims"}
+both = {"ours": True, "margin": 0.02, "control": "the same two sparsities the other way round; paired over victims"}
 claims = report.claims(
     *(report.Claim(f"{n}_mean", f"{d}: another sparsity does as well on average", f"{unlike}, mean", within=0.02, **fair) for d, n in names.items()),
     *(report.Claim(f"{n}_worst", f"{d}: no pair of sparsities costs 3 points", f"{unlike}, least", above=-0.03, **fair) for d, n in names.items()),
@@ -62,7 +62,9 @@ claims = report.claims(
     report.Claim("large_where_not", "Where they have not, it is large", f"{loses} lack 10 points or more", above=0.05, **off),
     report.Claim("free_if_as_accurate", "Shadows as accurate as the right ones cost nothing", f"{loses} lack nothing", below=0.03, **off),
     report.Claim("pruned_less_costs_more", "Shadows pruned less cost more than shadows pruned more", less, above=0.01, **both),
-    report.Claim("as_a_threshold", "SAMIA travels as well as Conf", "relative loss, SAMIA minus Conf", below=0.03, **off | {"paper": "ours"}),
+    report.Claim(
+        "as_a_threshold", "SAMIA travels as well as Conf", "relative loss, SAMIA minus Conf", below=0.03, **off | {"paper": "", "ours": True}
+    ),
     regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6, "member accuracy, L1 unstructured, least": knows},
 )
 claims

@@ -68,13 +68,13 @@ claims = report.claims(
         paper="section 6.2", control="paired over victims; 2 points are the margin"),
     report.Claim("as_earlier_stop", "The gap of confidence is about that of an earlier stop of equal accuracy",
         quantity="gap of confidence, PPB minus the dense network's own course at PPB's mean test accuracy", within=0.03,
-        paper="our control", control="the dense network's own epochs, and straight lines between them"),
+        ours="our control", control="the dense network's own epochs, and straight lines between them"),
     report.Claim("order_too", "Members are harder to tell by the order of confidences too",
         quantity="AUC of the confidence, PPB minus Base", below=0.0, margin=0.03,
-        paper="our control", control="the order of samples, which no common shrinking changes"),
+        ours="our control", control="the order of samples, which no common shrinking changes"),
     report.Claim("order_beyond_accuracy", "By that order they are harder to tell than at an earlier stop of equal accuracy",
         quantity="AUC of the confidence, PPB minus the dense network's own course at PPB's mean test accuracy", below=0.0, margin=0.03,
-        paper="our control", control="the dense network's own epochs, and straight lines between them"),
+        ours="our control", control="the dense network's own epochs, and straight lines between them"),
     regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6, "member accuracy of the least victim, dense or Base": 0.9},
 )  # fmt: skip
 claims

@@ -81,7 +81,7 @@ from leak_atlas.recipe import (
 
 one, middle, named = "L1 unstructured", ("PPB", ppb[len(ppb) // 2]), f"PPB {ppb[len(ppb) // 2]:g}"
 published = {"paper": "Fig. 16, section 6.3.2", "control": "paired over victims; the same net, learnt from undefended shadows", "margin": 0.02}
-ours = {"paper": "our control", "control": "paired over victims; the same undefended shadows", "margin": 0.03}
+ours = {"ours": "our control", "control": "paired over victims; the same undefended shadows", "margin": 0.03}
 level = ours | {"margin": 0.02, "control": "paired, at equal AUC of SAMIA; the same undefended shadows"}
 line, spares, over = "minus that of earlier epochs", "ADV with 75 % of Base's accuracy", "over all pruners" if others else f"after {one}"
 claims = report.claims(

@@ -60,7 +60,7 @@ from leak_atlas import audit, lab, report
 from leak_atlas.recipe import PPB, SAMIA, AdversarialRegularization, Data, LiRA, Model, Population, PruningStudy, Schedule, Threshold
 
 published = {"paper": "Fig. 18, section 6.3.3", "control": "paired over victims; SAMIA from shadows of the same defence", "margin": 0.02}
-ours = {"paper": "our control", "control": "paired over victims; shadows of the same defence", "margin": 0.03}
+ours = {"ours": "our control", "control": "paired over victims; shadows of the same defence", "margin": 0.03}
 equal = ours | {"control": "paired over victims, at equal AUC of LiRA; shadows of the same training", "within": 0.02, "margin": None}
 named, line = f"PPB {ppb[len(ppb) // 2]:g}", "on the line through"
 claims = report.claims(

@@ -58,8 +58,8 @@ few, once, fate, half = "as many visits", "one-shot", ("never replayed", "replay
 whom = ("both replay", f"only the {chance} leaves out", f"only {rsw} leaves out", "neither replays")
 lira, alike, same = "AUC of LiRA", "samples' exposure, rank correlation with dense", "the same samples; paired over victims"
 top, both = f"{lira}, highest part of the scores", {"control": f"{same}; dense or {base}, and {few} of everybody"}
-ours, kin = {"paper": "ours", "margin": 0.03}, {"paper": "ours", "control": "as many epochs, no pruning"}
-other = {"paper": "ours", "control": "the same window over random scores", "margin": 0.1}
+ours, kin = {"ours": True, "margin": 0.03}, {"ours": True, "control": "as many epochs, no pruning"}
+other = {"ours": True, "control": "the same window over random scores", "margin": 0.1}
 claims = report.claims(
     report.Claim("epochs_add", "More epochs expose who is memorized most", f"{top}, {known} minus dense", above=0.0, control=same, **ours),
     report.Claim("pruning_adds", "Pruning between them adds little to that", f"{top}, {base} minus {known}", within=0.03, **kin),

@@ -55,7 +55,7 @@ from leak_atlas.localization import samples
 from leak_atlas.recipe import Data, LiRA, Memorization, Model, Schedule, Sparsity, Threshold, WindowStudy
 
 first, every, top, area = data[0], "least of the data", "highest part minus the mean of the others", "AUC within the part"
-own, slides, more = {"paper": "ours"}, {"paper": "slides: risk by score"}, {"above": 0.03, "margin": 0.05}
+own, slides, more = {"ours": True}, {"paper": "slides: risk by score"}, {"above": 0.03, "margin": 0.05}
 part, sides, steps = ({"control": each} for each in ("others of the part; random scores", "FPR beside it", "as many steps without pruning"))
 claims = report.claims(
     report.Claim("agrees", "Other networks have the same highest part", f"share in both halves, {every}", above=0.5, margin=0.1, control="chance: 1 / parts", **own),

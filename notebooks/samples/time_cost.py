@@ -61,7 +61,7 @@ from leak_atlas import audit, lab, recipe, report
 from leak_atlas.recipe import RMR, Data, Model, Population, Schedule, Window, WindowStudy
 from leak_atlas.recipe import AdversarialRegularization as ADV
 
-table, ours, base_too = {"paper": "time table", "margin": 0.1}, {"paper": "ours", "margin": 0.1}, {"control": "Base: the same networks"}
+table, ours, base_too = {"paper": "time table", "margin": 0.1}, {"ours": True, "margin": 0.1}, {"control": "Base: the same networks"}
 claims = report.claims(
     report.Claim("rsw_is_quicker", "RSW is quicker than Base", "seconds of the narrowest RSW over Base", below=1.0, **table, **base_too),
     report.Claim("rmr_as_base", "RMR takes as long as Base", "seconds of RMR over Base, minus 1", within=0.25, paper="time table", **base_too),

@@ -60,7 +60,7 @@ from leak_atlas.localization import samples
 from leak_atlas.recipe import RMR, Data, Model, Schedule, Window, WindowStudy
 
 wide, narrow, small = widths[0][0], widths[0][-1], steps[0][0]
-slide, ours = {"paper": "slide on accuracy", "margin": 0.02}, {"paper": "ours", "margin": 0.02}
+slide, ours = {"paper": "slide on accuracy", "margin": 0.02}, {"ours": True, "margin": 0.02}
 falling, best = f"test accuracy, RSW, w = {wide} minus w = {narrow}, s = {small},", f"test accuracy, RSW, w = {narrow}, s = {small},"
 claims = report.claims(
     report.Claim("falls_high_to_low", "Accuracy falls as the window shrinks, from high scores to low",
@@ -72,11 +72,11 @@ claims = report.claims(
     report.Claim("costs_little", "From low scores to high the narrowest window costs less than two points",
         f"{best} low-to-high, minus Base", above=-0.02, control="Base: the same rounds without a window", **ours),
     report.Claim("as_few_visits", "In random orders the narrowest window is as accurate as as few visits of everybody",
-        f"{best} mean of 3 random orders, minus no window", within=0.02, paper="ours", control="as many visits without a window"),
+        f"{best} mean of 3 random orders, minus no window", within=0.02, ours=True, control="as many visits without a window"),
     report.Claim("score_not_chance", "From low scores to high is more accurate than random orders",
         f"{best} low-to-high minus mean of 3 random orders", above=0.0, control="the same window over scores shuffled thrice", **ours),
     report.Claim("direction_is_equal", "Over all settings both directions are equally accurate",
-        "test accuracy, RSW, low-to-high minus high-to-low, mean over settings", within=0.02, paper="ours", control="the same windows"),
+        "test accuracy, RSW, low-to-high minus high-to-low, mean over settings", within=0.02, ours=True, control="the same windows"),
     report.Claim("slip_is_harmless", "The published code's slip, where it shortens windows, does not move accuracy",
         f"test accuracy, RSW, w = {wide}, s = {small}, low-to-high, minus the slides' form", within=0.02, paper="published code", control="window as defined"),
     regime={"dense member accuracy": 0.95, "dense test accuracy": 0.6},

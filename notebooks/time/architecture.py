@@ -54,15 +54,15 @@ shallow, *between, wide = models
 deep, end, minus, each_of = between[-1], checkpoints[-1], f"{wide} minus {shallow}", f"{wide} minus each CNN, least"
 epochwise, parts = {"control": "as many epochs, samples and networks; the null"}, (0.5, 0.75, 0.9)
 note, article = {"paper": "reading note"} | epochwise, {"paper": "article"} | epochwise
-at_leak, fitting = {"paper": "ours", "above": 0.0, "control": f"{wide} at all its checkpoints, at equal AUC"}, " and ".join(between)
-alike, own = f"at equal leak, each minus {wide}, least", {"paper": "ours"} | epochwise
+at_leak, fitting = {"ours": True, "above": 0.0, "control": f"{wide} at all its checkpoints, at equal AUC"}, " and ".join(between)
+alike, own = f"at equal leak, each minus {wide}, least", {"ours": True} | epochwise
 claims = report.claims(
     report.Claim("thrice", f"The centre moves more than 3 times as far in {wide} as in {shallow}", "doublings of displacement", above=1.58, margin=0.5, **note),
     report.Claim("riskier", f"Samples end more vulnerable in {wide} than in any CNN", f"mean advantage gained, {each_of}", above=0.0, margin=0.1, **article),
     report.Claim("faster", f"A given leak comes earlier in {wide}", f"epochs to {parts[-1]:.0%} of {shallow}'s last, {minus}", below=0.0, margin=6.0, **article),
     report.Claim("uneven", f"Samples end more unlike each other than in {shallow}", f"spread of advantages, {minus}", above=0.05, margin=0.05, **article),
     report.Claim("uneven_alike", "So they are at the same level of risk", f"spread at {shallow}'s last mean advantage, {minus}",
-                 above=0.05, margin=0.05, paper="ours", control=f"{wide} at all its checkpoints, at equal mean advantage"),
+                 above=0.05, margin=0.05, ours=True, control=f"{wide} at all its checkpoints, at equal mean advantage"),
     report.Claim("at_equal_fit", f"With members fitted alike {wide} leaks more than {fitting}, which fit", f"member accuracy, {alike}", margin=0.05, **at_leak),
     report.Claim("at_equal_gap", f"At an equal gap in loss {wide} leaks more than {fitting}", f"that gap, nats, {alike}", margin=0.2, **at_leak),
     report.Claim("more_convolutions", f"From {shallow} to {deep}, more convolutions change little", f"displacement, {deep} minus {shallow}", within=0.08, **own),

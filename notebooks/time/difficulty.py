@@ -61,9 +61,9 @@ claims = report.claims(
     report.Claim("strong", f"At {rate:.0%} FPR the loss over training is a strong predictor of risk", f"{seen}, mean loss, risk without its noise", above=0.5, margin=0.15, control="the ceiling: halves of the networks", **paper),
     report.Claim("effort_tops", "What adds up over training tells more than one look does", f"{seen}, mean of effort minus mean of one look", above=0.05, margin=0.05, control="same judges", **paper),
     report.Claim("epistemic_tops", "Epistemic uncertainty tells more than other measures do", f"{seen}, the better of two readings minus mean of the rest", above=0.0, margin=0.15, control="two readings: over training, over networks", **paper),
-    report.Claim("outside_adds", "Networks without the sample tell what the loss over training does not", f"{seen}, inconsistency, given mean loss", above=0.2, margin=0.15, control="a second mean loss, of other judges, given the first (below the table)", paper="ours"),
+    report.Claim("outside_adds", "Networks without the sample tell what the loss over training does not", f"{seen}, inconsistency, given mean loss", above=0.2, margin=0.15, control="a second mean loss, of other judges, given the first (below the table)", ours=True),
     report.Claim("speed", "Harder samples move faster", "rank correlation with the speed less the null's, mean of effort and uncertainty", above=0.1, margin=0.15, control="null: membership dealt out anew; given the risk in the table", **paper),
-    report.Claim("within_class", "Hard classes do not explain it", "the same with the final risk, both ranked within their class", above=0.1, margin=0.15, control="ranks within the class", paper="ours"),
+    report.Claim("within_class", "Hard classes do not explain it", "the same with the final risk, both ranked within their class", above=0.1, margin=0.15, control="ranks within the class", ours=True),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )  # fmt: skip
 claims

@@ -62,7 +62,7 @@ from leak_atlas.localization import courses, trajectories
 from leak_atlas.localization.difficulty import difficulty
 from leak_atlas.recipe import Data, LiRA, Model, Population, RandomHalves, Schedule, Setup
 
-article, ours = {"paper": "article, early exposure", "above": 0.7, "margin": 0.1}, {"paper": "ours"}
+article, ours = {"paper": "article, early exposure", "above": 0.7, "margin": 0.1}, {"ours": True}
 same, confirmed = "share of the finally vulnerable flagged at", "share that other networks flag in the end too"
 claims = report.claims(
     report.Claim("by_late", f"By {early[1]:.0%} of the training (150 of 200 epochs) over 70 % are flagged", f"{same} {early[1]:.0%}, same networks", control="a constant rate; other networks; chance .1", **article),

@@ -56,7 +56,7 @@ from sklearn.metrics import adjusted_rand_score
 
 simple, hard, end, slack, alike = axis[0], axis[-1], checkpoints[-1], 0.15, 0.1  # nats; in standard deviations of TPR minus FPR
 growth, unlike, beyond = "growth of entropy less the null's", "standard deviation of true TPR minus FPR", f"{hard} minus {simple}"
-note, ours, article, alone = {"paper": "reading note"}, {"paper": "ours"}, {"paper": "article"}, {"control": "membership dealt out anew"}
+note, ours, article, alone = {"paper": "reading note"}, {"ours": True}, {"paper": "article"}, {"control": "membership dealt out anew"}
 equals, others, leak = {"control": "equal samples"}, {"control": "halves of the networks that share no shadow"}, {"control": "mean advantage"}
 claims = report.claims(
     report.Claim("samples_differ", "Samples differ, beyond counting", f"{unlike}, end, least", above=0.05, margin=0.1, **alone, **ours),

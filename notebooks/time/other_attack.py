@@ -58,7 +58,7 @@ from scipy import stats
 
 shokri, more, half = "Shokri's net", "AUC at the end", "on the other half of the networks"
 orders = {f"{data} minus {simple}": (data, simple), f"{deep} minus {shallow}": (deep, shallow), "SGD minus SAM": (data, "SAM")}
-note, ours, size, all_three = {"paper": "a reading note"}, {"paper": "ours"}, {"above": 0.0, "margin": 0.02}, f"{more}, least of three differences"
+note, ours, size, all_three = {"paper": "a reading note"}, {"ours": True}, {"above": 0.0, "margin": 0.02}, f"{more}, least of three differences"
 same, wide, split = {"control": "the same networks as LiRA's"}, {"above": 0.2, "margin": 0.2}, {"control": "agreement with itself, no shadow shared"}
 claims = report.claims(
     report.Claim("shokri_data", "By AUC Shokri's net, too, finds more in harder data", f"{more}, {data} minus {simple}", **size, **note, **same),

@@ -59,7 +59,7 @@ from leak_atlas.localization import courses, trajectories
 from leak_atlas.localization.difficulty import difficulty
 from leak_atlas.recipe import Data, Model, Population, Schedule, TrajectoryStudy
 
-told, ours = "rank correlation with exposure at the end", {"paper": "ours"}
+told, ours = "rank correlation with exposure at the end", {"ours": True}
 other, level = {"control": "networks that share no shadow", **ours}, {"control": "the attack by other networks at the end", **ours}
 claims = report.claims(
     report.Claim("attack_blind", f"At epoch {cheap} an attack hardly tells who will be exposed", f"{told}, attack at epoch {cheap}, as a share of that at the end", below=0.5, margin=0.25, **level),

@@ -54,7 +54,7 @@ from scipy.special import log_softmax
 
 some, most = f"{100 * sparsities[0]:g} %", f"{100 * sparsities[-1]:g} %"
 equal = {"control": "the dense network fine-tuned as long; paired over models"}
-line = {"paper": "our control", "control": "earlier epochs of the dense network, each model's own line, at equal AUC of RMIA", "margin": 0.05}
+line = {"ours": "our control", "control": "earlier epochs of the dense network, each model's own line, at equal AUC of RMIA", "margin": 0.05}
 either = "pruned minus dense, lesser of Taylor and magnitude"
 claims = report.claims(
     report.Claim("moderate_is_free", f"{some} of the weights can go for nothing beyond what tuning costs", "test accuracy, pruned minus dense", above=-0.02, margin=0.02,

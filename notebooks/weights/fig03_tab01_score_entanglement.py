@@ -58,7 +58,7 @@ PAPER = {
 }
 tab = {"paper": "Tab. 1", "control": "shuffled gradients; the ceiling"}
 fit = {n: (f"{n}, member accuracy", f"{n}, test accuracy") for n in nets}
-ours, both = {"paper": "our control"}, "over both networks"
+ours, both = {"ours": "our control"}, "over both networks"
 claims = report.claims(
     *(report.Claim(f"{n.lower()}_main", f"{n}: main weights agree as in Tab. 1", f"{r_main} minus {PAPER[n]['main']:.3f}", within=0.05, needs=fit[n], **tab)
       for n in nets),

@@ -49,7 +49,7 @@ from leak_atlas.engine.selection import highest
 from leak_atlas.localization.score_maps import maps, shares
 from leak_atlas.recipe import Data, Learnability, Model, RandomHalves, Schedule, Setup, self_audit
 
-ours, masked = {"paper": "our control, on section 4.4"}, "the same mask and epochs; paired over models"
+ours, masked = {"ours": "our control, on section 4.4"}, "the same mask and epochs; paired over models"
 claims = report.claims(
     report.Claim("rewound_recovers", "M2 is as accurate as M1", "test accuracy, M2 minus M1", above=-0.02, margin=0.06, paper="Fig. 4",
         control="equal epochs; paired over models"),

@@ -58,7 +58,7 @@ from leak_atlas import audit, lab, recipe, report
 
 claim, change = report.Claim, "inside CWRF minus from scratch"
 said = {"paper": "Fig. 5a, section 5.2", "control": "one r; shadows walk the target's whole chain", "margin": 0.02}
-ours = {"paper": "our control", "control": "equal epochs; paired over targets", "margin": 0.02}
+ours = {"ours": "our control", "control": "equal epochs; paired over targets", "margin": 0.02}
 claims = report.claims(
     claim("hamp_accuracy", "HAMP inside CWRF is two points more accurate than no defence", "test accuracy, difference", above=0.02, **said),
     claim("relaxloss_accuracy", "RelaxLoss gains accuracy", f"test accuracy, {change}", above=0.01, **said),

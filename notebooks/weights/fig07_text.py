@@ -57,7 +57,7 @@ claim, r = report.Claim, rates[0]
 low, high = f"{100 * rates[0]:g} %", f"{100 * rates[-1]:g} %"
 beside = "test accuracy beside earlier epochs, at equal AUC of RMIA"
 said = {"paper": "Fig. 7", "control": "from scratch, the same strength; each beside cross-entropy's epochs", "margin": 0.02}
-ours = {"paper": "our control", "control": "cross-entropy, equal epochs; paired over targets", "margin": 0.02}
+ours = {"ours": "our control", "control": "cross-entropy, equal epochs; paired over targets", "margin": 0.02}
 claims = report.claims(
     claim("relaxloss", f"At r = {low} and equal leak RelaxLoss is better inside CWRF", f"{beside}, inside minus from scratch", above=0.0, **said),
     claim("ccl", f"At r = {low} and equal leak CCL is better inside CWRF", f"{beside}, inside minus from scratch", above=0.0, **said),

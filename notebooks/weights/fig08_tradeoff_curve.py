@@ -83,7 +83,7 @@ claims = report.claims(
         "At matched AUC of RMIA, rewinding changes the accuracy of defences by under .02",
         quantity=f"test accuracy at matched AUC of RMIA, {inside} minus {tuned}, mean",
         within=0.02,
-        paper="our control",
+        ours="our control",
         control=control,
     ),
     report.Claim(
@@ -92,7 +92,7 @@ claims = report.claims(
         quantity="test accuracy at matched AUC of RMIA, minus that of earlier epochs, mean",
         above=0.0,
         margin=0.02,
-        paper="our control",
+        ours="our control",
         control=control,
     ),
     report.Claim(
@@ -101,7 +101,7 @@ claims = report.claims(
         quantity=f"AUC of LiRA, r {most} minus {few}",
         above=0.02,
         margin=0.03,
-        paper="our control",
+        ours="our control",
         control=control,
     ),
     regime={"undefended member accuracy": 0.95, "undefended test accuracy": learnt},

@@ -59,7 +59,7 @@ from leak_atlas import audit, lab, recipe, report
 scratch, longer, inside, tuned = "from scratch", "from scratch, as long as CWRF", "inside CWRF", "nothing rewound"
 claim, at, change, less = report.Claim, f"at r = {100 * r:g} %", f"{inside} minus {scratch}", f"AUC of LiRA, {inside} minus {scratch}"
 said = {"paper": "Tab. 3", "control": "one r; shadows walk the target's whole chain", "margin": 0.03}
-ours = {"paper": "our control", "control": "paired over targets", "margin": 0.02}
+ours = {"ours": "our control", "control": "paired over targets", "margin": 0.02}
 claims = report.claims(
     *(
         claim(f"{net}_{name}", f"{net}, {at}: {text}", quantity, **border, needs=tuple(f"{net}, {what} accuracy" for what in ("member", "test")))

@@ -16,7 +16,7 @@ from leak_atlas.report.ledger import MIME, POPULATIONS, verdict
 ABOVE = report.Claim(
     "onset", "Stage 4 is loudest", "contrast", above=0.1, paper="Fig. 1", control="two seeds"
 )
-BELOW = report.Claim("silent", "Early stages are silent", "strength", below=0.1)
+BELOW = report.Claim("silent", "Early stages are silent", "strength", below=0.1, ours=True)
 
 RIGHT_OF_BORDER = Estimate(0.3, 0.2, 0.4, 9)
 LEFT_OF_BORDER = Estimate(0.0, -0.05, 0.05, 9)
@@ -41,7 +41,7 @@ def test_four_verdicts_on_both_sides(estimate, above, below):
     assert verdict(BELOW, estimate) == below
 
 
-SAME = report.Claim("same", "Both are alike", "difference", within=0.02)
+SAME = report.Claim("same", "Both are alike", "difference", within=0.02, ours="our control")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_claim_of_no_difference(estimate, found):
 
 
 def test_what_cannot_be_decided_by_design_is_below_resolution():
-    small = report.Claim("x", "t", "q", above=0.0, margin=0.02)
+    small = report.Claim("x", "t", "q", above=0.0, margin=0.02, ours=True)
     assert verdict(small, Estimate(0.01, -0.005, 0.025, 9)) == "undecided"
     assert verdict(small, Estimate(0.01, -0.02, 0.04, 9)) == "below resolution"
     assert verdict(small, Estimate(0.1, 0.05, 0.15, 9)) == "holds", (
@@ -89,11 +89,8 @@ def test_a_treatment_that_did_nothing_makes_its_claim_inert(check, found):
         report.claims(ABOVE), checks={"onset": {"alpha acts": check}}, onset=RIGHT_OF_BORDER
     )
     assert judged["onset"] == found
-    assert (
-        ("no effect: alpha acts" in judged._repr_mimebundle_()["text/html"])
-        == (found == "inert")
-        == ("no effect" in str(judged))
-    )
+    for shown in judged._repr_mimebundle_()["text/html"], str(judged):
+        assert ("manipulation check failed: alpha acts" in shown) == (found == "inert")
 
 
 def test_too_few_points_come_before_an_inert_treatment():
@@ -158,9 +155,23 @@ def test_a_claim_has_one_border_and_a_name():
         report.claims(ABOVE, ABOVE)
 
 
+def test_a_claim_has_one_origin():
+    for wrong in ({}, {"paper": "Fig. 1", "ours": True}, {"paper": ""}, {"ours": ""}):
+        with pytest.raises(BadInput, match="'x' needs exactly one origin"):
+            report.Claim("x", "t", "q", above=0.0, **wrong)
+    assert [claim.origin for claim in (ABOVE, BELOW, SAME)] == ["Fig. 1", "ours", "our control"]
+
+
+def test_a_claim_quotes_its_paper():
+    quoted = replace(ABOVE, quote="deep layers leak", section="section 3", headline=True)
+    judged = report.judge(report.claims(quoted), onset=RIGHT_OF_BORDER)
+    assert "“deep layers leak” (section 3)" in judged._repr_mimebundle_()["text/html"]
+    assert judged.rows[0]["headline"]
+
+
 def test_rule_keeps_the_hyphens_of_its_quantity():
     assert (
-        report.Claim("x", "t", "loss of stages 1-3", below=-0.5).rule
+        report.Claim("x", "t", "loss of stages 1-3", below=-0.5, ours=True).rule
         == "loss of stages 1-3 <\u00a0−0.5"
     )
 
@@ -176,7 +187,7 @@ def test_every_claim_is_judged_and_nothing_else():
 
 
 def test_judgement_shows_words_beside_icons_and_escapes():
-    claim = report.Claim("sly", "a < b & <script>", "a − b", above=0.0, control="c")
+    claim = report.Claim("sly", "a < b & <script>", "a − b", above=0.0, ours=True, control="c")
 
     def show(estimate: Estimate) -> dict[str, Any]:
         return report.judge(
@@ -185,8 +196,8 @@ def test_judgement_shows_words_beside_icons_and_escapes():
 
     shown = show(RIGHT_OF_BORDER)
     assert "✓&nbsp;<b>holds</b>" in shown["text/html"] and "<script>" not in shown["text/html"]
-    assert "because" not in shown["text/html"], "why a claim does not hold, where it does"
-    assert "because &lt;i&gt;" in show(Estimate(0.0, -0.1, 0.1, 9))["text/html"]
+    for estimate in RIGHT_OF_BORDER, ON_BORDER:
+        assert "because &lt;i&gt;" in show(estimate)["text/html"], "whatever the verdict"
     assert (
         "✓ HOLDS: a < b & <script>" in shown["text/plain"]
         and "0.300 [0.200, 0.400]" in shown["text/plain"]
@@ -231,6 +242,9 @@ def test_claims_come_back_from_a_notebook():
         "outside": [],
         "learnt": {},
         "populations": ["a", "b"],
+        "headline": False,
+        "quote": "",
+        "section": "",
         "paper": "Fig. 1",
         "control": "two seeds",
         "note": "",

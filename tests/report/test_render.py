@@ -30,7 +30,7 @@ CLAIMS = report.claims(
     ),
     report.Claim("b", "Early stages are | silent", "strength", below=0.1, paper="Fig. 1"),
     report.Claim("c", "It grows", "slope", above=0.0, paper="Tab. 2"),
-    report.Claim("d", "At low FPR", "ratio", above=2.0),
+    report.Claim("d", "At low FPR", "ratio", above=2.0, ours=True),
 )
 JUDGED = report.judge(
     CLAIMS,
@@ -184,12 +184,11 @@ def test_a_report_says_in_short_what_it_found_and_has_one_table_of_claims():
         and short.pop() == "The *paper* says so."
     )
     assert short == [
-        "> **In short.** Of 4 claims 1 holds, 1 fails, 1 is undecided and 1 is below resolution. "
-        "Networks: no regime is declared.",
-        "> ✓ **Holds:** Stage 4 is loudest (0.300 [0.200, 0.400], rule >\u00a00).",
-        "> ✗ **Fails:** Early stages are \\| silent (0.300 [0.200, 0.400], rule <\u00a00.1).",
-        "> ◐ **Not decided:** It grows (0.000 [−0.100, 0.100], rule >\u00a00); "
-        "At low FPR (1.000 [0.000, 9.000], rule >\u00a02).",
+        "> **In short.** ✓ Stage 4 is loudest. **This holds:** 0.300 [0.200, 0.400], n = 5; "
+        "rule: contrast \\>\u00a00.",
+        "> ✗ Early stages are \\| silent. **This does not hold:** 0.300 [0.200, 0.400], n = 5; "
+        "rule: strength \\<\u00a00.1.",
+        "> **Limits.** Networks: no regime is declared.",
     ]
     page = render.html(executed(), "Which stage?")
     assert page.count("<th ") == 5 and page.count("Counts as holding if</th>") == 1
@@ -280,8 +279,6 @@ def test_index_tells_every_verdict_and_every_failure(run):
     assert (
         "2 notebooks, 8 claims; at most 0.2 wrong signs expected by chance; 4 stand alone" in page
     )
-    for word in ("<b>2</b> <span>✓ holds", "<b>2</b> <span>✗ fails", "<b>2</b> <span>◐ undecided"):
-        assert word in page
     assert "<b>weights/fig03</b>: Failed: too few samples" in page
     assert 'href="layers/fig01.html">Is &lt;layers/fig01&gt; it?' in page
     assert page.index("layers/fig01") < page.index("time/plane")
@@ -328,7 +325,7 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
     assert (
         f"{asked} {row}" in table
         and table.count("\n| ") == 5
-        and "of 8 claims 2 hold, 2 fail" in table
+        and "[quick](outputs/reports/quick/index.md)" in table
     )
 
 

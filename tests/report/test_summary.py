@@ -1,4 +1,6 @@
-"""What a report says in short changes with its verdicts and its numbers."""
+"""What a report says in short: its headline claims with their verdicts, then its limits."""
+
+from typing import Any
 
 import pytest
 
@@ -6,72 +8,76 @@ from leak_atlas import report
 from leak_atlas.audit import Estimate
 from leak_atlas.report import summary
 
-RIGHT, WRONG = Estimate(0.3, 0.2, 0.4, 5), Estimate(-0.3, -0.4, -0.2, 5)
+RIGHT, WRONG, OPEN = (
+    Estimate(middle, middle - 0.1, middle + 0.1, 5) for middle in (0.3, -0.3, 0.0)
+)
 
 
 def judged(
-    *found: Estimate, regime: dict[str, float] | None = None, **learnt: float
-) -> list[dict[str, object]]:
-    claims = [report.Claim(f"c{i}", f"Claim {i}.", "slope", above=0.0) for i in range(len(found))]
-    told = report.claims(*claims, regime=regime)
-    return list(report.judge(told, regime=learnt, **{f"c{i}": one for i, one in enumerate(found)}))
+    *estimates: Estimate,
+    headline: int | None = None,
+    regime: dict[str, float] | None = None,
+    checks: dict[str, dict[str, bool]] | None = None,
+    **learnt: float,
+) -> list[dict[str, Any]]:
+    given = {f"c{i}": estimate for i, estimate in enumerate(estimates)}
+    claims = [
+        report.Claim(name, f"Claim {i}.", "slope", above=0.0, ours=True, headline=i == headline)
+        for i, name in enumerate(given)
+    ]
+    declared = report.claims(*claims, regime=regime)
+    return list(report.judge(declared, checks=checks, regime=learnt, **given))
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("estimate", "word"),
     [
-        ([], ""),
-        ([RIGHT], "Its one claim holds"),
-        ([RIGHT, RIGHT], "Of 2 claims 2 hold"),
-        ([RIGHT, WRONG, WRONG], "Of 3 claims 1 holds and 2 fail"),
+        (RIGHT, "raises"),
+        (WRONG, "lowers"),
+        (OPEN, "neither significantly raises nor lowers"),
+        (Estimate(0.1, 0.0, 0.2, 5), "neither significantly raises nor lowers"),
+        (Estimate(0.3, 0.2, 0.4, 1, resolved=False), "neither significantly raises nor lowers"),
     ],
 )
-def test_the_tally(found, said):
-    assert summary.tally(judged(*found)) == said
+def test_an_effect_is_named_by_the_sign_of_its_interval(estimate, word):
+    assert report.effect(estimate, "raises", "lowers") == word
+
+
+def test_an_undecided_effect_may_have_words_of_its_own():
+    word = "does not significantly change"
+    assert report.effect(OPEN, "raises", "lowers", undecided=word) == word
+    assert report.effect(RIGHT, "raises", "lowers", undecided=word) == "raises"
 
 
 def test_networks_stand_with_their_regime():
     assert summary.networks(judged(RIGHT)) == "no regime is declared"
-    assert summary.networks([row for row in judged(RIGHT) if row.pop("learnt") == {}]) == "", (
-        "judged before it was kept"
-    )
-    assert (
-        summary.networks(judged(RIGHT, regime={"fit": 0.9}, fit=0.95))
-        == "fit 0.950: within the regime"
-    )
-    assert summary.networks(judged(RIGHT, regime={"fit": 0.9}, fit=0.5)) == (
-        "fit 0.500: outside the regime (fit 0.500, not 0.9)"
-    )
-    many = summary.networks(
-        judged(RIGHT, regime=dict.fromkeys("abcd", 0.5), a=0.9, b=0.6, c=0.8, d=0.7)
-    )
-    assert (
-        many
-        == "b 0.600 (at least 0.5), and 3 more accuracies, farther from their least: within the regime"
-    )
+    before = [row for row in judged(RIGHT) if row.pop("learnt") == {}]
+    assert summary.networks(before) == "", "judged before it was kept"
+    inside = judged(RIGHT, regime={"fit": 0.9}, fit=0.95)
+    assert summary.networks(inside) == "fit 0.950: within the regime"
+    outside = judged(RIGHT, regime={"fit": 0.9}, fit=0.5)
+    assert summary.networks(outside) == "fit 0.500: outside the regime (fit 0.500, not 0.9)"
+    many = judged(RIGHT, regime=dict.fromkeys("abcd", 0.5), a=0.9, b=0.6, c=0.8, d=0.7)
+    assert summary.networks(many).startswith("b 0.600 (at least 0.5), and 3 more accuracies")
 
 
-def test_two_claims_of_a_verdict_are_told_and_the_rest_is_counted():
-    lines = summary.short(judged(*[RIGHT] * 5, WRONG)).splitlines()
-    assert lines[2] == (
-        "> ✓ **Holds:** Claim 0 (0.300 [0.200, 0.400], rule >\u00a00); Claim 1 (0.300 [0.200, 0.400], rule >\u00a00); "
-        "and 3 more."
-    )
-    assert lines[4].startswith("> ✗ **Fails:** Claim 5 (−0.300") and summary.short([]) == ""
+def test_headlines_answer_the_title_and_the_limits_follow():
+    marked = summary.short(judged(WRONG, RIGHT, OPEN, headline=1))
+    assert "Claim 1. **This holds:** 0.300 [0.200, 0.400], n = 5; rule: slope" in marked
+    assert "Claim 0" not in marked and marked.splitlines()[-1].startswith("> **Limits.**")
+    unmarked = summary.short(judged(WRONG, OPEN, RIGHT))
+    assert "Claim 0. **This does not hold:** −0.300" in unmarked
+    assert "Claim 1. **This is undecided:**" in unmarked and "Claim 2" not in unmarked
+    assert summary.short([]) == ""
 
 
-def test_the_surest_are_the_papers_own_in_their_order():
-    rows = [
-        {"verdict": v, "p": p, "paper": paper, "text": str(i)}
-        for i, (v, p, paper) in enumerate(
-            [
-                ("holds", 0.02, "Fig. 1"),
-                ("holds", 1e-9, "ours"),
-                ("undecided", 0.5, "Fig. 1"),
-                ("holds", 1e-3, "Fig. 1, four networks"),
-                ("holds", 0.04, "Fig. 1"),
-                ("fails", 0.01, "ours"),
-            ]
-        )
-    ]
-    assert [row["text"] for row in summary.surest(rows)] == ["0", "3", "5"]
+def test_in_short_says_that_a_manipulation_check_failed():
+    rows = judged(RIGHT, checks={"c0": {"pruning removes weights": False}})
+    assert "**This was not tested:**" in summary.short(rows)
+    assert "manipulation check failed: pruning removes weights" in summary.short(rows)
+
+
+def test_in_short_prints_the_bars_of_a_two_sided_rule():
+    claim = report.Claim("same", "Both are alike", "difference", within=0.02, ours=True)
+    rows = report.judge(report.claims(claim), same=Estimate(0.0, -0.01, 0.01, 9)).rows
+    assert "rule: \\|difference\\| \\<\u00a00.02" in summary.short(rows)

@@ -218,24 +218,36 @@ def parameters(
 
 
 def setting(given: dict[str, Any]) -> str:
-    """What a reader has to know of a notebook's parameters before anything else: data, model,
-    sizes.
+    """A notebook's data, model and sizes in words, as the header of its page has them.
+
+    A size that several networks or data sets share stands there once.
     """
+    model = _listed(given.get("model") or given.get("models"))
+    words = {
+        "model": model,
+        "width": _listed(given.get("width")) if model else "",
+        "data": _shown(given.get("data"), given.get("pixels")),
+        "pool": _listed(given.get("pool")),
+        "epochs": _listed(given.get("epochs")),
+        "file": _listed(given.get("file")),
+    }
+    forms = {
+        "width": " at width {}",
+        "data": ", {}",
+        "pool": ", pool of {} samples",
+        "epochs": ", {} epochs",
+        "file": ", {}",
+    }
+    parts = [forms.get(name, "{}").format(value) for name, value in words.items() if value]
+    return "".join(parts).removeprefix(", ")
 
-    def told(name: str, words: str = "{}") -> str:
-        value = given.get(name)
-        listed = " and ".join(map(str, value)) if isinstance(value, list) else value
-        return words.format(f"{listed:,}" if isinstance(listed, int) else listed) if listed else ""
 
-    model = told("model") or told("models")
-    parts = (
-        model + (told("width", " at width {}") if model else ""),
-        _shown(given.get("data"), given.get("pixels")),
-        told("pool", "pool of {}"),
-        told("epochs", "{} epochs"),
-        told("file"),
-    )
-    return ", ".join(filter(None, parts))
+def _listed(value: Any) -> str:
+    """Values as words, each once: `256, 16 and 8`; "" where there is none."""
+    values = value if isinstance(value, list) else [value]
+    words = [f"{one:,}" if isinstance(one, int) else str(one) for one in values if one]
+    *first, last = dict.fromkeys(words) or [""]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _shown(data: str | list[str] | None, pixels: int | list[int] | None) -> str:

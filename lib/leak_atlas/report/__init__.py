@@ -4,7 +4,7 @@ provenance, pages.
 Figures load when the first is asked for, so that declaring an experiment stays cheap:
 
     from leak_atlas import report
-    claims = report.claims(report.Claim("onset", "...", quantity="...", above=0.0))
+    claims = report.claims(report.Claim("onset", "...", quantity="...", above=0.0, paper="Fig. 1"))
 """
 
 from importlib import import_module
@@ -15,6 +15,7 @@ from leak_atlas.report.early_stopping import *
 from leak_atlas.report.ledger import *
 from leak_atlas.report.lineage import *
 from leak_atlas.report.render import *
+from leak_atlas.report.summary import *
 from leak_atlas.report.tables import *
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from leak_atlas import BadInput
 from leak_atlas.engine import files
 from leak_atlas.report import ledger, summary
 from leak_atlas.report.markup import PAGE, drawn, png
-from leak_atlas.report.papers import GROUPS, PAPERS, paper_of
+from leak_atlas.report.papers import GROUPS, PAPERS
 from leak_atlas.report.render import WAY, clean, style, write_page
 
 __all__ = ["index", "link_pages", "publish", "published", "refresh_readme", "results_table", "site"]
@@ -166,12 +166,7 @@ def _contents(found: Sequence[Mapping[str, Any]], profile: str, kind: str) -> st
         "profiles": list(dict.fromkeys(e.get("profile", profile) for e in executed)),
     }
     words = {"icons": ledger.ICONS, "meaning": ledger.MEANING, "drawn_claims": ledger.drawn_claims}
-    words |= {
-        "tally": summary.tally,
-        "networks": summary.networks,
-        "surest": summary.surest,
-        "paper_of": paper_of,
-    }
+    words |= {"headlines": summary.headlines, "networks": summary.networks}
     return drawn(
         f"contents.{kind}", **told, **words, script=Markup((PAGE / "filter.js").read_text())
     )
@@ -191,16 +186,7 @@ def _answers(executed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 own,
                 key=lambda entry: (entry["notebook"] != paper.shown, not entry.get("thumbnail")),
             )
-            counts: dict[str, list[Any]] = {}
-            for entry in own:
-                counts.setdefault(str(entry.get("profile")), []).extend(entry["claims"])
-            told = {
-                "paper": paper,
-                "group": GROUPS[folder],
-                "shown": ranked[0],
-                "reports": len(own),
-            }
-            answers.append(told | {"counts": counts})
+            answers.append({"paper": paper, "group": GROUPS[folder], "shown": ranked[0]})
     return answers
 
 
@@ -369,8 +355,8 @@ def _report_page(reports: Path, runs: Path, place: Path, entry: Mapping[str, Any
 
 
 def results_table(reports_folder: Path) -> str:
-    """What the chosen report of each paper finds most surely, by profile; links to the indexes of
-    all claims.
+    """What the chosen report of each paper answers, by profile; links to the indexes of all
+    claims.
     """
     found = [entry for entry in published(reports_folder) if entry["claims"]]
     profiles = list(dict.fromkeys(entry["profile"] for entry in found))
@@ -381,21 +367,14 @@ def results_table(reports_folder: Path) -> str:
         (answer for each in own.values() for answer in _answers(each)),
         key=lambda answer: list(GROUPS.values()).index(answer["group"]),
     )
-    counts = {
-        name: [row for entry in each for row in entry["claims"]] for name, each in own.items()
-    }
-    words = {
-        "icons": ledger.ICONS,
-        "measured": ledger.measured,
-        "numeric": (),
-        "surest": summary.surest,
-    }
     return drawn(
         "results.md",
         answers=answers,
-        counts=counts,
-        **words,
-        tally=summary.tally,
+        profiles=profiles,
+        numeric=(),
+        icons=ledger.ICONS,
+        measured=ledger.measured,
+        headlines=summary.headlines,
         networks=summary.networks,
     )
 

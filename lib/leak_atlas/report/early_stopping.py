@@ -25,6 +25,6 @@ def early_stopping_claim(
         f"epochs at the same AUC of {attack}",
         above=0.0,
         margin=margin,
-        paper="ours",
+        ours=True,
         control="early stopping of the undefended network; each target at its own AUC",
     )

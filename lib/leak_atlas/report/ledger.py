@@ -32,7 +32,7 @@ MEANING: dict[Verdict, str] = {
     "fails": "the whole 95 % interval is on the other side",
     "undecided": "the 95 % interval spans the border",
     "below resolution": "too few points to measure this quantity, or an interval wider than the claim's margin",
-    "inert": "what was varied did nothing: a check of the treatment failed",
+    "inert": "the manipulation check failed: what was varied had no effect",
 }
 MIME = "application/vnd.leakatlas.claims+json"
 POPULATIONS = "application/vnd.leakatlas.populations+json"  # of `provenance`
@@ -42,22 +42,26 @@ RESERVED = ("claims", "notes", "checks", "regime")  # arguments of `judge`
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, what is measured, and on which side of which border the measurement must
-    lie.
+    """A sentence that can be false, the quantity that decides it, and the border for that quantity.
+
+    It names exactly one border (`above`, `below` or `within`) and exactly one origin (`paper` or
+    `ours`); BadInput otherwise.
     """
 
     name: str  # an identifier: `judge` takes its estimate by this name
-    text: str  # what the paper says, as one sentence that could be wrong
+    text: str  # one sentence that can be true or false, read alone
     quantity: str  # what is measured
     above: float | None = None  # holds where the quantity is larger than this ...
     below: float | None = None  # ... or smaller than this ...
-    # ... or, for "no difference", nearer to zero than this; exactly one of the three
-    within: float | None = None
-    paper: str = ""  # locator: figure, table, section
+    within: float | None = None  # ... or, for "no difference", nearer to zero than this
+    paper: str = ""  # where the paper says it: figure, table, section
+    ours: bool | str = False  # the paper does not say it; a text says where the question comes from
     control: str = ""  # what could explain the finding away, and is measured beside it
     margin: float | None = None  # the smallest effect worth having; `within` is its own margin
-    # what of the page's regime it is meant in, by name; empty: all of it
-    needs: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # names of the regime that the claim depends on; empty: all
+    headline: bool = False  # it answers the title of its page
+    quote: str = ""  # the paper's own sentence
+    section: str = ""  # the section of the paper in which the quote stands
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or self.name in RESERVED:
@@ -73,6 +77,15 @@ class Claim:
         for size in (self.within, self.margin):
             if size is not None and not 0 < size < math.inf:
                 raise BadInput(f"claim '{self.name}' needs a margin above 0, not {size}")
+        if bool(self.paper) == bool(self.ours):
+            raise BadInput(
+                f"claim '{self.name}' needs exactly one origin: paper= (where the paper says it) or ours="
+            )
+
+    @property
+    def origin(self) -> str:
+        """Who makes the claim, as pages print it: a place in the paper, or "ours"."""
+        return self.paper or ("ours" if self.ours is True else str(self.ours))
 
     @property
     def border(self) -> float:
@@ -115,8 +128,8 @@ class Claims:
         return iter(self.items)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        head = ("Claim", RULE, "Paper", "Control")
-        rows = [(item.text, item.rule, item.paper, item.control) for item in self.items]
+        head = ("Claim", RULE, "Origin", "Control")
+        rows = [(item.text, item.rule, item.origin, item.control) for item in self.items]
         least = " and ".join(f"{name} at least {value:g}" for name, value in self.regime.items())
         caption = f"Regime in which they are meant: {least}" if least else ""
         return {
@@ -204,7 +217,7 @@ def outside(row: Mapping[str, Any]) -> list[str]:
     """What qualifies a verdict: checks of the treatment that fail, a regime that is not met, q
     below .05.
     """
-    told = [f"no effect: {check}" for check in row.get("inert", ())]
+    told = [f"manipulation check failed: {check}" for check in row.get("inert", ())]
     told += [f"outside the regime: {what}" for what in row.get("outside", ())]
     q = row.get("q")
     alone = q is not None and q < 0.05 and row["verdict"] in ("holds", "fails")
@@ -267,29 +280,21 @@ def judge(
 ) -> Judgement:
     """Every claim with its verdict. Each claim needs its estimate, and what its regime names.
 
-    `notes` say why we think a claim does not hold, and are left out where it does, as it may in
-    another profile; an estimate's own `reason` is its note where none is given. `checks` tell by
-    claim, in words, what its treatment must have done (see `verdict`): where one fails the claim is
-    inert. `regime` has what the networks learnt; below
-    what the claims declare, verdicts are outside the regime.
+    `notes` explain the result of a claim and appear whatever the verdict; an estimate's own
+    `reason` is its note where none is given. `checks` name by claim, in words, what
+    its treatment must have done (see `verdict`): where one fails the claim is inert. `regime` has
+    what the networks learnt; below what the claims declare, verdicts are outside the regime. Raises
+    BadInput on a missing or unknown name.
     """
     reasons = {name: one.reason for name, one in estimates.items() if one.reason}
     notes, checks, regime = reasons | dict(notes or {}), checks or {}, regime or {}
-    names = tuple(claim.name for claim in claims)
-    given: dict[str, Mapping[str, Any]] = {
-        "claim": estimates,
-        "claim to note on": notes,
-        "claim to check": checks,
-        "declared regime": regime,
-    }
-    for what, named in given.items():
-        known = tuple(claims.regime) if named is regime else names
-        for name in named:
-            if name not in known:
-                raise BadInput(f"there is no {what} '{name}'{nearest(name, known)}")
-    missing = [
-        name for name in (*names, *claims.regime) if name not in estimates and name not in regime
-    ]
+    names = [claim.name for claim in claims]
+    _known("claim", estimates, names)
+    _known("claim to note on", notes, names)
+    _known("claim to check", checks, names)
+    _known("declared regime", regime, list(claims.regime))
+    missing = [name for name in names if name not in estimates]
+    missing += [name for name in claims.regime if name not in regime]
     if missing:
         raise BadInput(
             f"not judged: {', '.join(missing)}; every claim needs its estimate, every regime its value"
@@ -298,46 +303,61 @@ def judge(
         name: float(value if isinstance(value, int | float) else value.value)
         for name, value in regime.items()
     }
-    short = [(name, least) for name, least in claims.regime.items() if not learnt[name] >= least]
-    beyond = {name: f"{name} {learnt[name]:.3f}, not {least:g}" for name, least in short}
-    reached = {
-        name: [learnt[name] if math.isfinite(learnt[name]) else None, least]
-        for name, least in claims.regime.items()
-    }
     rows = []
     for claim in claims:
-        estimate, of_it = estimates[claim.name], checks.get(claim.name, {})
-        found = verdict(claim, estimate, of_it.values())
-        numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-        numbers |= {"p": claim.p(estimate), "power": claim.power(estimate)}
-        rows.append(
-            {
-                name: getattr(claim, name)
-                for name in ("name", "text", "quantity", "rule", "paper", "control")
-            }
-            | {"verdict": found, "n": int(estimate.n), "moderated": estimate.moderated}
-            | {
-                "outside": [
-                    words
-                    for name, words in beyond.items()
-                    if not claim.needs or name in claim.needs
-                ]
-            }
-            | {
-                "learnt": {
-                    name: pair
-                    for name, pair in reached.items()
-                    if not claim.needs or name in claim.needs
-                }
-            }
-            | {
-                name: float(number) if math.isfinite(number) else None
-                for name, number in numbers.items()
-            }
-            | {"inert": [words for words, check in of_it.items() if not _passes(check)]}
-            | {"note": notes.get(claim.name, "") if found != "holds" else ""}
-        )
+        row = _row(claim, estimates[claim.name], checks.get(claim.name, {}))
+        row |= _regime(claim, claims.regime, learnt)
+        rows.append(row | {"note": notes.get(claim.name, "")})
     return Judgement(tuple(rows))
+
+
+def _known(what: str, given: Iterable[str], known: Sequence[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise BadInput(f"there is no {what} '{name}'{nearest(name, known)}")
+
+
+def _row(claim: Claim, estimate: Estimate, checks: Mapping[str, Estimate | bool]) -> dict[str, Any]:
+    """A judged claim without its regime and its note."""
+    return {
+        "name": claim.name,
+        "text": claim.text,
+        "quantity": claim.quantity,
+        "rule": claim.rule,
+        "paper": claim.origin,
+        "control": claim.control,
+        "headline": claim.headline,
+        "quote": claim.quote,
+        "section": claim.section,
+        "verdict": verdict(claim, estimate, checks.values()),
+        "n": int(estimate.n),
+        "moderated": estimate.moderated,
+        "value": _finite(estimate.value),
+        "low": _finite(estimate.low),
+        "high": _finite(estimate.high),
+        "p": _finite(claim.p(estimate)),
+        "power": _finite(claim.power(estimate)),
+        "inert": [words for words, check in checks.items() if not _passes(check)],
+    }
+
+
+def _regime(
+    claim: Claim, regime: Mapping[str, float], learnt: Mapping[str, float]
+) -> dict[str, Any]:
+    """What the networks learnt beside the least value declared, and in words where it is less."""
+    needed = {name: least for name, least in regime.items() if name in (claim.needs or regime)}
+    return {
+        "outside": [
+            f"{name} {learnt[name]:.3f}, not {least:g}"
+            for name, least in needed.items()
+            if not learnt[name] >= least
+        ],
+        "learnt": {name: [_finite(learnt[name]), least] for name, least in needed.items()},
+    }
+
+
+def _finite(number: float) -> float | None:
+    return float(number) if math.isfinite(number) else None
 
 
 def claims_of(notebook: NotebookNode) -> list[dict[str, Any]]:
@@ -361,7 +381,8 @@ FIELDS: dict[str, Any] = dict.fromkeys(
     ("name", "text", "quantity", "rule", "paper", "control"), str
 )
 FIELDS |= {"verdict": Verdict, "n": int} | dict.fromkeys(("value", "low", "high"), float | None)
-OPTIONAL: dict[str, Any] = dict.fromkeys(("p", "power", "q"), float | None) | {"note": str}
+OPTIONAL: dict[str, Any] = dict.fromkeys(("p", "power", "q"), float | None)
+OPTIONAL |= dict.fromkeys(("note", "quote", "section"), str) | {"headline": bool}
 OPTIONAL |= {"inert": list[str], "outside": list[str], "learnt": dict[str, list[float | None]]}
 
 

@@ -1,113 +1,101 @@
-"""What a report says in short: how many claims hold, on what networks, and which; made of its
-judged claims alone.
-"""
+"""What a report says in words: the answer to its title, its limits, and the sign of an effect."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from leak_atlas.report.ledger import ICONS, measured
+from leak_atlas.report.ledger import ICONS, measured, outside
+
+if TYPE_CHECKING:
+    from leak_atlas.audit import Estimate
+
+__all__ = ["effect"]
 
 Row = Mapping[str, Any]
-VERBS = {
-    "holds": ("holds", "hold"),
-    "fails": ("fails", "fail"),
-    "undecided": ("is undecided", "are undecided"),
-    "below resolution": ("is below resolution", "are below resolution"),
-    "inert": ("is inert", "are inert"),
+ANSWERS = {
+    "holds": "This holds",
+    "fails": "This does not hold",
+    "undecided": "This is undecided",
+    "below resolution": "This cannot be decided at this size",
+    "inert": "This was not tested",
 }
-OPEN = ("undecided", "below resolution", "inert")
-NAMED = 3  # accuracies that are told by name
-OURS = re.compile(r"(?i)\bours?\b")  # in a claim's locator, where the paper does not make it
-TOLD = 2  # claims of a verdict that are told; the rest is counted
+NAMED = 3  # accuracies that are listed by name
+UNMARKED = 2  # claims that answer the title of a page that marks no headline
 
 
-def tally(rows: Sequence[Row]) -> str:
-    """`Of 6 claims 4 hold, 1 fails and 1 is undecided`; "" where there is none."""
-    counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in VERBS}
-    told = [f"{count} {VERBS[verdict][count > 1]}" for verdict, count in counts.items() if count]
-    if len(rows) < 2:
-        return "".join(f"Its one claim {VERBS[row['verdict']][0]}" for row in rows)
-    return f"Of {len(rows)} claims {_and(told)}"
+def effect(estimate: Estimate, positive: str, negative: str, undecided: str = "") -> str:
+    """The word for the sign of an estimate, decided by its 95 % interval.
+
+    `effect(change, "raises", "lowers")` is "raises" where the whole interval lies above 0, "lowers"
+    where it lies below 0, else `undecided`; by default "neither significantly raises nor lowers".
+    An estimate that its sample cannot resolve is undecided.
+    """
+    if estimate.resolved and estimate.low > 0:
+        return positive
+    if estimate.resolved and estimate.high < 0:
+        return negative
+    return undecided or f"neither significantly {positive} nor {negative}"
+
+
+def headlines(rows: Sequence[Row]) -> list[Row]:
+    """The judged claims that answer the title: those marked, else the first two."""
+    return [row for row in rows if row.get("headline")] or list(rows[:UNMARKED])
+
+
+def evidence(row: Row) -> str:
+    """What was measured, the rule, and what qualifies the verdict."""
+    units = f", n = {row['n']}" if row["n"] else ""
+    return "; ".join([f"{measured(row)}{units}", f"rule: {row['rule']}", *outside(row)])
 
 
 def networks(rows: Iterable[Row]) -> str:
-    """What the networks behind the claims learnt, and whether that is enough for what the claims
-    are meant of.
+    """What the networks behind the claims learnt, and whether that is enough for the claims.
 
     "" where the claims were judged before this was kept.
     """
     rows = list(rows)
-    pairs = dict(chain.from_iterable(row.get("learnt", {}).items() for row in rows))
-    near = sorted(
-        pairs,
-        key=lambda name: math.inf if pairs[name][0] is None else pairs[name][0] - pairs[name][1],
+    learnt = dict(chain.from_iterable(row.get("learnt", {}).items() for row in rows))
+    if not learnt:
+        return "no regime is declared" if any("learnt" in row for row in rows) else ""
+    nearest = min(learnt, key=lambda name: _distance(*learnt[name]))
+    shown = learnt if len(learnt) <= NAMED else {nearest: learnt[nearest]}
+    text = ", ".join(f"{name} {_number(value)}" for name, (value, _) in shown.items())
+    if len(shown) < len(learnt):
+        text += f" (at least {learnt[nearest][1]:g}), and {len(learnt) - 1} more accuracies, farther from their least"
+    beyond = dict.fromkeys(chain.from_iterable(row.get("outside", ()) for row in rows))
+    return (
+        f"{text}: outside the regime ({'; '.join(beyond)})"
+        if beyond
+        else f"{text}: within the regime"
     )
-    shown = list(pairs) if len(pairs) <= NAMED else near[:1]
-    told = ", ".join(
-        f"{name} {'–' if pairs[name][0] is None else f'{pairs[name][0]:.3f}'}" for name in shown
-    )
-    if len(shown) < len(pairs):
-        told += f" (at least {pairs[near[0]][1]:g}), and {len(pairs) - 1} more accuracies, farther from their least"
-    beyond = list(dict.fromkeys(chain.from_iterable(row.get("outside", ()) for row in rows)))
-    if beyond:
-        return f"{told}: outside the regime ({'; '.join(beyond)})".removeprefix(": ")
-    if pairs:
-        return f"{told}: within the regime"
-    return "no regime is declared" if any("learnt" in row for row in rows) else ""
+
+
+def _distance(value: float | None, least: float) -> float:
+    return math.inf if value is None else value - least
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 def short(rows: Sequence[Row]) -> str:
-    """The tally, the networks, and the first claims of each verdict with what was measured, as
-    markdown; "" of none.
-    """
+    """The answer to a page's title, as markdown: its headline claims, then limits; "" of none."""
     if not rows:
         return ""
-    found = networks(rows)
-    lines = [f"**In short.** {tally(rows)}." + (f" Networks: {found}." if found else "")]
-    for name, verdicts in {"Holds": ("holds",), "Fails": ("fails",), "Not decided": OPEN}.items():
-        if of_it := [row for row in rows if row["verdict"] in verdicts]:
-            told = [
-                f"{_plain(row['text'])} ({measured(row)}, rule {border(row)})"
-                for row in of_it[:TOLD]
-            ]
-            more = [f"and {len(of_it) - TOLD} more"] if len(of_it) > TOLD else []
-            lines.append(f"{ICONS[of_it[0]['verdict']]} **{name}:** {'; '.join(told + more)}.")
+    lines = [
+        f"{ICONS[row['verdict']]} {_plain(row['text'].rstrip('.'))}."
+        f" **{ANSWERS[row['verdict']]}:** {_plain(evidence(row))}."
+        for row in headlines(rows)
+    ]
+    lines[0] = f"**In short.** {lines[0]}"
+    if learnt := networks(rows):
+        lines.append(f"**Limits.** Networks: {_plain(learnt)}.")
     return "\n>\n".join(f"> {line}" for line in lines)
 
 
-def surest(rows: Sequence[Row]) -> list[Row]:
-    """Two claims of the paper's own that hold most surely and one that fails so, by p; ours where
-    it has none.
-    """
-    decided = {
-        verdict: [row for row in rows if row["verdict"] == verdict]
-        for verdict in ("holds", "fails")
-    }
-    found = []
-    for verdict, most in (("holds", 2), ("fails", 1)):
-        own = [row for row in decided[verdict] if not OURS.search(row.get("paper", ""))] or decided[
-            verdict
-        ]
-        found += sorted(own, key=lambda row: math.inf if row.get("p") is None else row["p"])[:most]
-    return [row for row in rows if any(row is one for one in found)]
-
-
-def border(row: Row) -> str:
-    """The end of a claim's rule: `> 0.05`."""
-    return str(row["rule"]).rsplit(" ", 1)[-1]
-
-
 def _plain(text: str) -> str:
-    """A claim's words, in which markdown finds no marks."""
-    return "".join(
-        f"\\{letter}" if letter in "\\`*_[]<>|" else letter for letter in text.rstrip(".")
-    )
-
-
-def _and(parts: Sequence[str]) -> str:
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    """A text in which markdown finds no marks."""
+    return "".join(f"\\{letter}" if letter in "\\`*_<>|" else letter for letter in text)
