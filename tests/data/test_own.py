@@ -600,11 +600,10 @@ def test_mean_and_std_are_stored_and_part_of_the_digest(
         ("--mean .5,.5,.5 --std .5,-1,.5", "--std takes values above 0"),
         ("--mean 123,117,104 --std 58,57,57", "--mean takes values from 0 to 1, .*; --std takes"),
         ("--mean nan,.5,.5 --std .5,.5,inf", "--mean takes values from 0 to 1, .*; --std takes"),
-        ("--mean a,b,c --std .5,.5,.5", "numbers with commas are needed"),
-        ("--mean .5,.5, --std .5,.5,.5", "numbers with commas are needed"),
+        ("--mean .5,.5, --std .5,.5,.5", "Numbers are needed, 0.5,0.5,0.5"),
         ("--size 0", "resized to 1 to 1,024 pixels, not to 0"),
         ("--size 99999999", "resized to 1 to 1,024 pixels"),
-        ("--size a", "invalid int value"),
+        ("--size a", "not a valid integer"),
     ],
 )
 def test_options_that_do_not_fit(
