@@ -1,9 +1,9 @@
-"""python -m bench.scale [STEPS]: planning, scheduler and store at 10,000 steps (100,000 where asked
+"""python -m bench.scale [STEPS]: planning, workers and store at 10,000 steps (100,000 where asked
 for).
 
 Planning is measured on real recipes, 256 shadows in as many configurations as it takes. Running is
-measured on fake steps: real keys, the library's own `run` on real Dask workers, real files; only
-the computing is nothing. Memory is that of the process that plans, schedules and reports.
+measured on fake steps: real keys, the library's own `run` on a pool of processes, real files; only
+the computing is nothing. Memory is that of the process that plans and reports.
 
 Where smaller is better, the ratio is the allowed value over the measured one, so that larger is
 better here too.
@@ -111,7 +111,7 @@ def planning(steps: int) -> dict[str, Ratio]:
 
 
 def running(steps: int, workers: int) -> dict[str, Ratio]:
-    """Fake steps through scheduler and store, then everything looked up."""
+    """Fake steps through workers and store, then everything looked up."""
     from bench.fake import experiment
 
     with fresh_store():

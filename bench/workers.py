@@ -5,8 +5,8 @@ Throughput is counted from when as many trainings are done as there are workers:
 starts, loads torch and trains its first model slowly is the price of a whole batch, not of a few
 trainings. Other work on the machine spoils this ratio as no other here, and two cores share caches
 and memory. So each round also takes what the machine itself gives: plain loops of torch over the
-same network in two processes against one, with neither this library's loop nor Dask. The share of
-it that two workers reach is ours; the rest is the machine's.
+same network in two processes against one, without this library. The share of it that two workers
+reach is ours; the rest is the machine's.
 """
 
 from __future__ import annotations

@@ -194,30 +194,6 @@ report.judge(claims, right=gap, always=gap)
     assert found["right"] >= {"holds", "fails"} and found["always"] == {"holds"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--profile", "quik"], "did you mean 'quick'"),
-        (
-            ["layers/fig99"],
-            "no notebook matches 'layers/fig99'; the nearest is 'layers/fig",
-        ),
-        (["fig12x"], "the nearest is 'layers/fig12_retraining_ablation'"),
-        (["-p", "epoch=3"], "no chosen notebook has a parameter 'epoch'; did you mean 'epochs'?"),
-        (["-p", 'epochs="1e-3"'], "write 1.0e-3"),
-        (["-p", "epochs=two"], "epochs takes int"),
-        (["-p", "epochs"], "name=value"),
-        (["--workers", "0"], "not in the range"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_code_2(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["reproduce", "--profile", "smoke", *arguments]) == 2
-    error = capsys.readouterr().err.strip()
-    assert words in error and len(error.splitlines()) == 1 and error.startswith("leak atlas: ")
-
-
 def test_an_unwritable_folder_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys
 ) -> None:

@@ -169,7 +169,7 @@ def below(pid: int) -> list[int]:
 def test_nothing_is_left_of_a_batch_that_ends_early(how: str, tmp_path: Path) -> None:
     (tmp_path / "batch.py").write_text(BATCH)
     environment = dict(os.environ) | {
-        "PYTHONPATH": str(paths.ROOT),
+        "PYTHONPATH": f"{paths.ROOT}:{paths.ROOT}/lib",
         "JUPYTER_RUNTIME_DIR": str(tmp_path),
     }
     command = [sys.executable, "batch.py"]

@@ -65,7 +65,7 @@ def nearest(word: str, known: "list[str] | tuple[str, ...] | set[str]") -> str:
 
 
 def typed(line: str) -> str:
-    """`leak-atlas data get cifar10` as it is typed at a shell in this folder.
+    """`leak-atlas data get cifar10` as it is typed at a shell.
 
     A program of this environment has its path before it where the environment is not active.
     """
@@ -73,14 +73,12 @@ def typed(line: str) -> str:
     from shutil import which
 
     name, _, arguments = line.partition(" ")
-    here, program = Path.cwd(), Path(sys.executable).with_name(name)
+    program = Path(sys.executable).with_name(name)
     if which(name) == str(program):
         return line
-    installed = program.exists()
-    path = program if installed else Path(sys.executable)
-    shown = quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
-    module = "" if installed else f" -m {name.replace('-', '_')}"
-    return f"{shown}{module} {arguments}"
+    if program.exists():
+        return f"{quote(str(program))} {arguments}"
+    return f"{quote(sys.executable)} -m {name.replace('-', '_')} {arguments}"
 
 
 def duration(seconds: float) -> str:

@@ -9,16 +9,13 @@ from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from leak_atlas import BadInput, nearest, one_line, typed
 from leak_atlas.engine import paths
 from leak_atlas.engine.processes import BAD, FAILED, INTERRUPTED, UNREAD
-
-if TYPE_CHECKING:
-    from leak_atlas.lab.cluster import Where
 
 NAME = "leak-atlas"
 QUEUES = ("slurm", "pbs", "sge", "lsf")  # those of lab.cluster
@@ -104,7 +101,14 @@ def commands(context: click.Context) -> None:
     help="A parameter for all notebooks that have it. Such a run has a folder of its own.",
 )
 @click.option("--workers", type=POSITIVE, help="Processes on this machine.  [default: all cores]")
-@click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler trains the models.")
+@click.option(
+    "--scheduler",
+    default="",
+    envvar="DASK_SCHEDULER_ADDRESS",
+    show_envvar=True,
+    metavar="ADDRESS",
+    help="A running Dask scheduler trains the models.",
+)
 @click.option(
     "--queue",
     type=click.Choice(QUEUES),
@@ -132,21 +136,19 @@ def plan(**given: Any) -> int:
 
 
 def _notebooks(
-    names: tuple[str, ...], profile: str, changes: tuple[str, ...], run_it: bool, **place: Any
+    names: tuple[str, ...],
+    profile: str,
+    changes: tuple[str, ...],
+    run_it: bool,
+    queue: str | None,
+    **place: Any,
 ) -> int:
+    from leak_atlas.lab.cluster import Where
     from leak_atlas.lab.declare import read_parameters
     from leak_atlas.report import batch
 
-    return batch.reproduce(names, profile, read_parameters(changes), _where(**place), run_it)
-
-
-def _where(workers: int | None, scheduler: str | None, queue: str | None, jobs: int) -> Where:
-    """Where models are trained."""
-    from leak_atlas.lab.cluster import Where
-
-    if scheduler and queue:
-        raise click.UsageError("--scheduler is not allowed with --queue.")
-    return Where(workers, scheduler or Where().scheduler, queue or "", jobs)
+    where = Where(queue=queue or "", **place)
+    return batch.reproduce(names, profile, read_parameters(changes), where, run_it)
 
 
 @commands.command()
@@ -195,24 +197,7 @@ def site() -> None:
 # ---------------------------------------------------------------- what users bring
 
 
-class WithArrays(click.Command):
-    """A command whose help ends with the arrays of an audit."""
-
-    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        from leak_atlas.own import logits
-
-        lines = [
-            "The arrays, by name (N samples, C classes, M shadow models, Z samples of a population):",
-            "",
-            logits.described(),
-            "",
-            "target, labels and member are needed. With shadows and in_shadow come LiRA, BASE and an",
-            f"attack network, with the population RMIA too. In place of (N, C) stands {logits.QUERIES}.",
-        ]
-        formatter.write("\n" + "\n".join(lines) + "\n")
-
-
-@commands.command(cls=WithArrays)
+@commands.command()
 @click.argument("file", type=FILE)
 @click.option("--name", default="", help="Name of the report.  [default: the file's]")
 @click.option("--example", is_flag=True, help="Write FILE instead: networks trained in seconds.")
@@ -226,7 +211,22 @@ class WithArrays(click.Command):
 def audit(file: Path, name: str, example: bool, fail_above: tuple[str, ...]) -> int:
     """Attack a model by its logits in an .npz; write a report.
 
-    FILE has the arrays below. The report lies in outputs/runs/own.
+    The report lies in outputs/runs/own.
+
+    \b
+    FILE has arrays of N samples, C classes, M shadow models, Z samples of a population:
+      target              (N, C)      logits of the model under audit, floating point
+      labels              (N,)        true classes, whole numbers 0 .. C-1
+      member              (N,)        Boolean: did the target train on the sample?
+      shadows             (M, N, C)   logits of shadow models on the same samples
+      in_shadow           (M, N)      Boolean: did that shadow train on the sample?
+      population          (Z, C)      the target's logits on samples that no model trained on
+      population_labels   (Z,)        true classes of these
+      population_shadows  (M, Z, C)   the shadows' logits on these
+
+    target, labels and member are needed. With shadows and in_shadow come LiRA, BASE and an attack
+    network, with the population RMIA too. In place of (N, C) stands (N, A, C) of A queries a sample,
+    the plain one first.
 
     Example: leak-atlas audit mine.npz --fail-above auc=0.6
     """

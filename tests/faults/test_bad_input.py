@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,6 @@ LINES = [
     ("reproduce --workers 0", "--workers"),
     ("reproduce --workers 1.5", "--workers"),
     ("reproduce --queue bus", "'bus' is not one of 'slurm'"),
-    ("reproduce --queue slurm --scheduler here", "--scheduler is not allowed with --queue"),
     ("plan -p epochs", "-p takes name=value"),
     ("plan -p =3", "no chosen notebook has a parameter ''"),
     ("plan -p epoch=3", "did you mean 'epochs'"),
@@ -95,7 +95,6 @@ LINES = [
     ("data get ../../etc", "there is"),
     ("data get {empty}", "there is"),
     ("report nothing", "there is no run of profile 'nothing'"),
-    ("report ../..", "there is no run of profile"),
     ("report {empty}", "there is no run of profile"),
     ("report /", "there is no run of profile"),
 ]
@@ -113,7 +112,6 @@ VARIABLES = [
     for variable in ("LEAK_ATLAS_STORE", "LEAK_ATLAS_OUTPUTS", "LEAK_ATLAS_DATA")
     for value, words in (
         ("", f"{variable} is set but empty"),
-        (" ", f"{variable} is set but empty"),
         ("~nobody-of-this-name/x", f"{variable} cannot be '~nobody"),
     )
 ]
@@ -154,56 +152,36 @@ def test_a_folder_that_cannot_be_one_is_named(
 # ---------------------------------------------------------------- parameters
 
 PARAMETERS = [
+    # a number of another kind, or outside its range
     ("lr: 1e-3", "write 1.0e-3"),
-    ("lr: '0.1'", "lr takes float"),
     ("lr: true", "lr takes float"),
     ("lr: .nan", "lr takes"),
-    ("lr: .inf", "lr takes float"),
     ("lr: -0.1", "Schedule.lr takes 0 or more"),
-    ("lr: 0x", "lr takes float"),
     ("epochs: -1", "epochs takes 0 or more"),
-    ("epochs: 0", "Schedule.epochs takes 1 or more"),
     ("epochs: 1.5", "epochs takes int"),
     ("epochs: 100000000000000000000", "Schedule.epochs takes int"),
-    ("epochs: " + 5000 * "9", "is not YAML"),
-    ("epochs: !!int x", "is not YAML"),
-    ("epochs: !!python/object/apply:os.system [id]", "is not YAML"),
-    ("epochs: 2001-99-99", "is not YAML"),
     ("epochs: 2001-01-01", "epochs takes int"),
-    ("epochs: 1\nepochs: 2", "'epochs' stands there twice"),
-    ("epochs: 1\n'epochs': 2", "'epochs' stands there twice"),
-    ("width: 0", "Model.width takes 1 or more"),
-    ("width: -8", "width takes 0 or more"),
-    ("batch: 0", "Schedule.batch takes 2 or more"),
-    ("batch: 1", "Schedule.batch takes 2 or more"),
-    ("pixels: 0", "Data.pixels takes 1 or more"),
-    ("pixels: -4", "pixels takes 0 or more"),
     ("pixels: 4000", "Data.pixels cannot be 4000"),
-    ("augment: -1", "augment takes 0 or more"),
     ("pairs: 0", "pairs takes 1 or more"),
-    ("pairs: -1", "pairs takes 1 or more"),
+    # a name that nobody knows
     ("model: resnet11", "did you mean 'resnet1"),
-    ("model: 10", "model takes str"),
     ("data: cifar11", "did you mean 'cifar10'"),
     ("learning_rate: 0.1", "unknown parameter 'learning_rate'"),
-    ("lr", "takes dict"),
+    # another form
+    ("epochs: 1\n'epochs': 2", "'epochs' stands there twice"),
     ("- lr", "takes dict"),
-    ("42", "takes dict"),
     ("1: 2", "takes dict"),
-    ("lr: [", "is not YAML"),
     ("lr: {a: 1}", "lr takes float"),
-    ("? [a, b]\n: 1", "is not YAML"),
+    ("lr: [", "is not YAML"),
     ("lr: 1\n---\nlr: 2", "is not YAML"),
-    ("\tlr: 1", "is not YAML"),
-    ("a: &a [x, x]\nlr: [*a, *a]", "write out the value of the alias *a"),
-    ("a: &a [*a]", "write out the value of the alias *a"),
-    ("<<: {lr: 1}\nlr: [", "is not YAML"),
-    ("lr: " + 3000 * "[" + 3000 * "]", "nested more than 100 levels deep"),
-    ("lr: " + 150 * "[" + 150 * "]", "nested more than 100 levels deep"),
-    ("#" + 2**20 * "x", "larger than 1 MB"),
     (b"lr: \xff\xfe", "is not UTF-8"),
     (b"\x00", "is not YAML"),
-    (b"\x1b[31mlr: 1", "is not YAML"),
+    # made to do harm
+    ("epochs: !!python/object/apply:os.system [id]", "is not YAML"),
+    ("epochs: " + 5000 * "9", "is not YAML"),
+    ("a: &a [x, x]\nlr: [*a, *a]", "write out the value of the alias *a"),
+    ("lr: " + 3000 * "[" + 3000 * "]", "nested more than 100 levels deep"),
+    ("#" + 2**20 * "x", "larger than 1 MB"),
 ]
 
 
@@ -251,20 +229,12 @@ def test_a_file_of_parameters_is_answered(
 @pytest.mark.parametrize(
     ("pair", "words"),
     [
-        ("epochs=-1", "epochs takes 0 or more"),
-        ("epochs=1.5", "epochs takes int"),
-        ("epochs=two", "epochs takes int"),
-        ("epochs=[1]", "epochs takes int"),
         ('epochs="1e-3"', "write 1.0e-3"),
         ("epochs=" + 6000 * "9", "epochs takes int"),
         ("epochs=" + 5000 * "[", "epochs takes int"),
-        ("lr=NaN", "lr takes float"),
-        ("lr=-Infinity", "lr takes float"),
         ("lr=1e999", "lr takes float"),
         ("lr=null", "Schedule.lr takes float"),
-        ("width=0", "Model.width takes 1 or more"),
         ("width=100000000", "resnet10 cannot be built with these sizes"),
-        ("pixels=29", "Data.pixels cannot be 29"),
         ("model=\x1b[31m", "Model.name"),
         ("data=../../etc/passwd", "data"),
     ],
@@ -296,30 +266,15 @@ def test_what_a_profile_would_pass_over_is_named(
     refused("plan --profile odd", "not a file", capsys, here)
 
 
+PARAMETERS_CELL = '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\n'
 NOTEBOOKS = [
     ("# %%\n1", "needs a cell of text"),
     ("# %% [markdown]\n# # T\n\n# %%\n1", "exactly one cell tagged 'parameters'"),
-    ('# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = 1\na = 2', "gives a name twice"),
-    (
-        '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = b',
-        "takes one 'name = literal' a line",
-    ),
-    (
-        '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = = 1',
-        "takes one 'name = literal' a line",
-    ),
-    (
-        '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\nprint(1)',
-        "takes one 'name = literal' a line",
-    ),
-    (
-        '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = 1\n\n# %%\n1 / 0',
-        "ZeroDivisionError",
-    ),
-    (
-        '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = 1\n\n# %%\nimport sys\nsys.exit(3)',
-        "SystemExit: 3",
-    ),
+    (PARAMETERS_CELL + "a = 1\na = 2", "gives a name twice"),
+    (PARAMETERS_CELL + "a = = 1", "takes one 'name = literal' a line"),
+    (PARAMETERS_CELL + "print(1)", "takes one 'name = literal' a line"),
+    (PARAMETERS_CELL + "a = 1\n\n# %%\n1 / 0", "ZeroDivisionError"),
+    (PARAMETERS_CELL + "a = 1\n\n# %%\nimport sys\nsys.exit(3)", "SystemExit: 3"),
     (b"# %%\n# \xff", "is not UTF-8"),
 ]
 
@@ -339,25 +294,15 @@ def test_a_notebook_that_is_none_is_named(
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Schedule(0), "Schedule.epochs takes 1 or more, not 0"),
-        (lambda: Schedule(2**60), "Schedule.epochs takes int"),
-        (lambda: Schedule(batch=1), "Schedule.batch takes 2 or more"),
-        (lambda: Schedule(lr=-1.0), "Schedule.lr takes 0 or more"),
-        (lambda: Schedule(lr=float("nan")), "Schedule.lr takes float, not nan"),
-        (lambda: Schedule(momentum=1.0), "Schedule.momentum cannot be"),
-        (lambda: Schedule(weight_decay=-1.0), "Schedule.weight_decay takes 0 or more"),
-        (lambda: Schedule(warmup=-1), "Schedule.warmup takes 0 or more"),
-        (lambda: Schedule(patience=-1), "Schedule.patience takes 0 or more"),
-        (lambda: Schedule(factor=float("inf")), "Schedule.factor takes float, not inf"),
-        (lambda: Schedule(milestones=(0,)), "Schedule.milestones takes 1 or more"),
-        (lambda: Augment(-1), "Augment.crop takes 0 or more"),
-        (lambda: Data(pixels=0), "Data.pixels takes 1 or more"),
-        (lambda: Data(pixels=29), "Data.pixels cannot be 29"),
-        (lambda: Data("wordnet-glosses", words=2), "Data.words takes 3 or more"),
-        (lambda: Data("wordnet-glosses", length=0), "Data.length takes 1 or more"),
-        (lambda: Model(width=0), "Model.width takes 1 or more"),
-        (lambda: Model("vit", patch=0), "Model.patch takes 1 or more"),
-        (lambda: Model(stage4_channels=0), "Model.stage4_channels takes 1 or more"),
+        (partial(Schedule, 0), "Schedule.epochs takes 1 or more, not 0"),
+        (partial(Schedule, 2**60), "Schedule.epochs takes int"),
+        (partial(Schedule, lr=float("nan")), "Schedule.lr takes float, not nan"),
+        (partial(Schedule, momentum=1.0), "Schedule.momentum cannot be"),
+        (partial(Schedule, milestones=(0,)), "Schedule.milestones takes 1 or more"),
+        (partial(Augment, -1), "Augment.crop takes 0 or more"),
+        (partial(Data, pixels=29), "Data.pixels cannot be 29"),
+        (partial(Data, "wordnet-glosses", words=2), "Data.words takes 3 or more"),
+        (partial(Model, "vit", patch=0), "Model.patch takes 1 or more"),
     ],
     ids=lambda case: case if isinstance(case, str) else "",
 )
@@ -371,9 +316,7 @@ def test_a_recipe_names_the_field_that_cannot_be(make: Callable[[], object], wor
 PLAN = f"plan {OWN01} --profile smoke"
 PLACES = [
     ("--scheduler tcp://127.0.0.1:1", "no Dask scheduler answers at tcp://127.0.0.1:1"),
-    ("--scheduler nonsense://", "no Dask scheduler answers at nonsense://"),
     ("--scheduler 127.0.0.1:99999", "no Dask scheduler answers at"),
-    ("--queue pbs --jobs 0", "--jobs"),
 ]
 
 
@@ -436,12 +379,9 @@ def judged(**changes: Any) -> dict[str, str | bytes]:
 RUNS = [
     (judged(value="missing"), "claim 'x' has no 'value', as another version"),
     (judged(verdict="maybe"), "verdict takes 'holds' or"),
-    (judged(low="0.4"), "low takes float"),
     (judged(n=None), "n takes int"),
     (judged(learnt={"accuracy": 0.5}), "learnt: accuracy takes list"),
-    (judged(inert="words"), "inert takes list"),
     (judged(), "one.ipynb is not a notebook"),
-    ({"one.run.json": ""}, "one.run.json is not JSON"),
     ({"one.run.json": "[]"}, "one.run.json takes Ran"),
     ({"one.run.json": 100_000 * "["}, "nested more than 100 levels deep"),
     ({"one.run.json": b"\xff"}, "one.run.json is not UTF-8"),
@@ -452,16 +392,7 @@ RUNS = [
         "status takes 'executed' or 'failed'",
     ),
     ({"one.run.json": EXECUTED, "one.claims.json": "{"}, "one.claims.json is not JSON"),
-    ({"one.run.json": EXECUTED, "one.claims.json": "{}"}, "one.claims.json takes list"),
     ({"one.run.json": EXECUTED, "one.claims.json": "[1]"}, "one.claims.json: 0 takes dict"),
-    (
-        {"one.run.json": EXECUTED, "one.claims.json": "[]", "one.ipynb": "{"},
-        "one.ipynb is not a notebook",
-    ),
-    (
-        {"one.run.json": EXECUTED, "one.claims.json": "[]", "one.ipynb": "[]"},
-        "one.ipynb is not a notebook",
-    ),
 ]
 
 
@@ -533,8 +464,8 @@ def test_a_notebook_that_shows_claims_of_another_version_is_not_published(
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", '{"cpu": 1}', '{"cpu": {"Train": []}}', 100_000 * "[", b"\xff"]
-    + [f'{{"cpu": {{"Train": {factor}}}}}' for factor in ('"x"', "NaN", "0", "-1", "1e999")],
+    ["", '{"cpu": {"Train": []}}', 100_000 * "[", b"\xff"]
+    + [f'{{"cpu": {{"Train": {factor}}}}}' for factor in ('"x"', "NaN", "0")],
     ids=lambda content: repr(content)[:30],
 )
 def test_a_bad_file_of_paces_is_forgotten_with_a_warning(content: str | bytes, capsys: Any) -> None:

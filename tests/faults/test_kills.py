@@ -116,7 +116,7 @@ POOL = textwrap.dedent("""
 def test_what_executes_notebooks_ends_with_the_batch_that_is_killed(tmp_path: Path) -> None:
     script = tmp_path / "pool.py"
     script.write_text(POOL)
-    environment = dict(os.environ) | {"PYTHONPATH": str(paths.ROOT)}
+    environment = dict(os.environ) | {"PYTHONPATH": f"{paths.ROOT}:{paths.ROOT}/lib"}
     with subprocess.Popen(
         [sys.executable, script], env=environment, stdout=subprocess.PIPE, text=True
     ) as batch:
@@ -161,7 +161,7 @@ def test_killed_with_workers_the_next_run_goes_on(
     monkeypatch.setenv("LEAK_ATLAS_STORE", str(tmp_path / "killed"))
     script = tmp_path / "batch.py"
     script.write_text(BATCH)
-    environment = dict(os.environ) | {"PYTHONPATH": str(paths.ROOT)}
+    environment = dict(os.environ) | {"PYTHONPATH": f"{paths.ROOT}:{paths.ROOT}/lib"}
     with open(tmp_path / "said", "wb") as said:
         batch = subprocess.Popen(
             [sys.executable, script],

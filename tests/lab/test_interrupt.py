@@ -70,7 +70,7 @@ class Cell:
 
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernel]:
-    monkeypatch.setenv("PYTHONPATH", str(paths.ROOT))
+    monkeypatch.setenv("PYTHONPATH", f"{paths.ROOT}:{paths.ROOT}/lib")
     manager, client = start_new_kernel()
     yield Kernel(manager, client)
     client.stop_channels()

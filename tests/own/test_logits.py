@@ -323,9 +323,9 @@ def test_names_and_shapes_are_the_same_wherever_they_are_told(capsys) -> None:
     assert main(["audit", "--help"]) == 0
     described = capsys.readouterr().out
     readme = (paths.ROOT / "README.md").read_text().split("## My own")[1].split("\n## ")[0]
-    for name, (shape, _) in logits.ARRAYS.items():
+    for name, (shape, what) in logits.ARRAYS.items():
         assert f"`{name}` {shape}" in readme, name
-        assert name in described and shape in described, name
+        assert f"{name:<20}{shape:<12}{what}" in described, name
     assert "logits.rows(arrays)" in NOTEBOOK.text.cells[-1].source, "the page ends with them"
     # which only a set of ours gives
     assert [*logits.Logits.__dataclass_fields__] == [*logits.ARRAYS, "index"]

@@ -630,7 +630,7 @@ def test_a_torchvision_that_does_not_fit_torch_is_one_line_with_the_remedy(
     (package / "models.py").write_text("")
     first = "try:\n    import torchvision\nexcept RuntimeError:\n    pass\n" if again else ""
     code = f"{first}from leak_atlas.own import vision\nvision.explain_torchvision()\nfrom torchvision.models import resnet18"
-    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{paths.ROOT}"}
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{paths.ROOT}:{paths.ROOT}/lib"}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True
     )
@@ -649,7 +649,7 @@ def test_other_errors_of_torchvision_and_a_torchvision_that_fits_stay_as_they_ar
     package = tmp_path / "torchvision"
     package.mkdir()
     code = "from leak_atlas.own import vision\nvision.explain_torchvision()\nimport torchvision\nprint(torchvision.fine)"
-    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{paths.ROOT}"}
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{paths.ROOT}:{paths.ROOT}/lib"}
     for text, end in (
         ("fine = 'fine'", "fine"),
         ("raise RuntimeError('of another sort')", "of another sort"),
@@ -796,7 +796,7 @@ def test_a_module_that_needs_a_broken_torchvision_is_refused_in_the_plan(
     )
     (tmp_path / "notebooks" / "own" / "mine.py").write_text(changed)
     (tmp_path / "params" / "quick").mkdir(parents=True)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{paths.ROOT}")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{paths.ROOT}:{paths.ROOT}/lib")
     code = """
 from pathlib import Path
 from leak_atlas.engine import paths

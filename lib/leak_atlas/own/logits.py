@@ -230,11 +230,6 @@ def _line(name: str) -> str:
     return f"{ARRAYS[name][0]} {ARRAYS[name][1]}"
 
 
-def described() -> str:
-    """The arrays by name, shape and meaning: a line each."""
-    return "\n".join(f"  {name:<20}{shape:<12}{what}" for name, (shape, what) in ARRAYS.items())
-
-
 def rows(arrays: Logits) -> list[dict[str, str]]:
     """A table of the arrays by name: shape, meaning, and the shape in an audit ("–": it has none)."""
     shapes = {name: getattr(getattr(arrays, name), "shape", "–") for name in ARRAYS}
