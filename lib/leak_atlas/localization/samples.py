@@ -258,7 +258,9 @@ def auc_by_part(
     parts: int,
 ) -> FloatArray:
     """AUC within each part of a ranking (see `split_by_ranking`), of each target: `(parts, T)`."""
-    return np.array([units(by_target(part), auc) for part in split_by_ranking(scored, ranking, parts)])
+    return np.array(
+        [units(by_target(part), auc) for part in split_by_ranking(scored, ranking, parts)]
+    )
 
 
 def rates_by_part(
