@@ -44,41 +44,52 @@ setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, widt
 ordinary, defended = setup.trained(), setup.trained(recipe.RelaxLoss(alpha))
 
 # %% [markdown]
-# `lab.realize` is the one place where something runs. It trains what is missing, keeps it, and gives the results of all.
+# `lab.compare` is the one place where something runs. It trains what is missing, keeps it, attacks all
+# networks and compares them.
 
 # %%
-ways = {f"epoch {stop}": ordinary.at(stop) for stop in stops} | {"ordinary": ordinary, "RelaxLoss": defended}
-attackers = {"its own loss": recipe.Threshold("loss", sign="shadows"), "LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()}
-attacks = {(way, name): each.attack(attacker) for way, each in ways.items() for name, attacker in attackers.items()}
-signals = {way: each.signals() for way, each in ways.items()}
-results = lab.realize(attacks, signals)
-found = audit.Comparison.of(results, signals, attacks)
+attackers = {
+    "its own loss": recipe.Threshold("loss", sign="shadows"),
+    "LiRA": recipe.LiRA(),
+    "RMIA": recipe.RMIA(),
+}
+variants = {"ordinary": ordinary, "RelaxLoss": defended}
+comparison = lab.compare(variants, attackers, checkpoints={"ordinary": stops})
 
 # %% [markdown]
 # ## 2 The leak
-# Three attackers, from simple to strong: the first looks at one network's loss alone; LiRA and RMIA compare it with
-# networks that they trained in the same way. *Right*: even with few false alarms the strong ones find members.
+# Three attackers, from simple to strong: the first looks at one network's loss alone; LiRA and RMIA
+# compare it with networks that they trained in the same way. *Right*: even with few false alarms the
+# strong ones find members.
 
 # %%
-ends = [("ordinary", name) for name in attackers]
-scored = {name: (found.attacks[way, name]["scores"], found.attacks[way, name]["member"]) for way, name in ends}
-best = max(attackers, key=lambda name: found.leak("ordinary", name)["auc"].value)
-report.roc({name: audit.roc_band(*each) for name, each in scored.items()}, title=f"{best} tells members best")
+curves = {}
+for name in attackers:
+    attack = comparison.attacks["ordinary", name]
+    curves[name] = audit.roc_band(attack["scores"], attack["member"])
+best = max(attackers, key=lambda name: comparison.estimate("ordinary", name).value)
+report.roc(curves, title=f"{best} identifies members best")
 
 # %% [markdown]
 # ## 3 A defence, and what to compare it with
-# RelaxLoss keeps the loss of members up. It leaks less, and is less accurate; but so is a network that stopped earlier.
-# A defence is worth something where it lies to the right of that line: more accurate at an *equal leak*.
+# RelaxLoss keeps the loss of members up. It leaks less, and is less accurate; but so is a network that
+# stopped earlier. A defence is worth something where it lies to the right of that line: more accurate
+# at *matched AUC*.
 
 # %%
-line = [*(f"epoch {stop}" for stop in stops), "ordinary"]
-beside = found.at_matched_auc("RelaxLoss", line, "RMIA")
-word = "gains" if beside.low > 0 else "loses" if beside.high < 0 else "neither surely gains nor loses"
-rows = found.plane({"ordinary, by epochs": line, "RelaxLoss": ["RelaxLoss"]}, "RMIA")
-report.tradeoff(rows, null=None, xlabel="test accuracy", ylabel="AUC of RMIA", title=f"At equal leak RelaxLoss {word} accuracy")
+gain = comparison.early_stopping("RelaxLoss", "RMIA")
+word = "gains" if gain.low > 0 else "loses" if gain.high < 0 else "neither gains nor loses"
+report.tradeoff(
+    comparison.frontier("RMIA"),
+    null=None,
+    xlabel="test accuracy",
+    ylabel="AUC of RMIA",
+    title=f"At matched AUC RelaxLoss {word} accuracy",
+)
 
 # %%
-report.table(found.table(numbers=("auc", "tpr_at_1%")), caption=f"Mean over {shadows} networks. Guessing: AUC .5")
+rows = comparison.table(numbers=("auc", "tpr_at_1%"))
+report.table(rows, caption=f"Mean over {shadows} networks. Guessing: AUC .5")
 
 # %% [markdown]
 # ## 4 Where next
@@ -97,4 +108,4 @@ report.table(found.table(numbers=("auc", "tpr_at_1%")), caption=f"Mean over {sha
 # `make site` makes pages of it.
 
 # %%
-report.provenance(results)
+report.provenance(comparison.results)

@@ -46,7 +46,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from leak_atlas import lab, report
 from leak_atlas.explore import pruning
 from leak_atlas.explore.pruning import Pruning
-from leak_atlas.recipe import PPB, SAMIA, AdversarialRegularization, CrossEntropy, Data, LiRA, Model, Schedule, Setup, Threshold, VictimAttacker
+from leak_atlas.recipe import PPB, SAMIA, AdversarialRegularization, CrossEntropy, Data, LiRA, Model, PruningStudy, Schedule, Threshold
 
 # %% [markdown]
 # ## The networks, and how they are attacked
@@ -54,12 +54,21 @@ from leak_atlas.recipe import PPB, SAMIA, AdversarialRegularization, CrossEntrop
 # choice when you ask for it. LiRA is the offline one: nobody has trained on a victim's samples.
 
 # %%
-long, short = (Schedule(n, batch, "adam", lr, decay="constant", patience=patience) for n in (epochs, retrain_epochs))
-design = VictimAttacker(pool, seed=seed, dev=dev, victims=victims)
-setup = Setup(Data(data, pixels, joined=True), design, Model(model, width, stem), long, victims + shadows, seed, precision)
+networks = PruningStudy(
+    Data(data, pixels, joined=True),
+    Model(model, width, stem),
+    Schedule(epochs, batch, "adam", lr, decay="constant", patience=patience),
+    fine_tuning=retrain_epochs,
+    pool=pool,
+    dev=dev,
+    targets=victims,
+    shadows=shadows,
+    seed=seed,
+    precision=precision,
+)
 defences = {"Base": CrossEntropy()} | {f"PPB, λ = {weight:g}": PPB(weight) for weight in ppb} | {f"ADV, α = {adv:g}": AdversarialRegularization(adv)}
 attackers = {"Conf": Threshold(), "LiRA": LiRA("offline_cdf"), "SAMIA": SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer)}
-study = Pruning(setup, short, victims, defences, attackers, reference)
+study = Pruning(networks.setup, networks.tuning, victims, defences, attackers, reference)
 defended = f"PPB, λ = {sorted(ppb)[len(ppb) // 2]:g}"
 
 # %%

@@ -48,7 +48,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from leak_atlas import lab, report
 from leak_atlas.explore import samples
 from leak_atlas.explore.samples import Samples
-from leak_atlas.recipe import RMR, Data, LiRA, Model, Schedule, Setup, Threshold, VictimAttacker
+from leak_atlas.recipe import RMR, Data, LiRA, Model, Schedule, Threshold, WindowStudy
 
 # %% [markdown]
 # ## The networks, their scores, and how they are attacked
@@ -56,16 +56,39 @@ from leak_atlas.recipe import RMR, Data, LiRA, Model, Schedule, Setup, Threshold
 # is the offline one: nobody has trained on a victim's samples.
 
 # %%
-given = {"optimizer": "adam", "decay": decay, "patience": patience}
 attackers = {"LiRA": LiRA("offline_cdf"), "Conf": Threshold()}
 studies = {}
 for i, name in enumerate(data):
-    design = VictimAttacker(pool[i], seed=seed, dev=dev[i], victims=victims)
-    what, long = Data(name, pixels[i] or None, joined=True), Schedule(epochs[i], batch[i], lr=lr[i], **given)
-    setup = Setup(what, design, Model(model[i], width[i], stem[i]), long, victims + shadows, seed, precision)
-    ranking = setup.memorization(networks, share, Schedule(score_epochs[i], batch[i], "adam", lr[i], decay=decay))
-    short, risky, own = Schedule(round_epochs[i], batch[i], lr=lr[i], **given), RMR(0.1, share=risky_share), model[i] != "fc"
-    studies[name] = Samples(setup, short, ranking, victims, attackers, widths[i], steps[i], risky, "L1 unstructured", sparsity, rounds, own)
+    study = WindowStudy(
+        Data(name, pixels[i] or None, joined=True),
+        Model(model[i], width[i], stem[i]),
+        Schedule(epochs[i], batch[i], "adam", lr[i], decay=decay, patience=patience),
+        fine_tuning=round_epochs[i],
+        pool=pool[i],
+        dev=dev[i],
+        targets=victims,
+        shadows=shadows,
+        seed=seed,
+        precision=precision,
+        sparsity=sparsity,
+        rounds=rounds,
+        judges=networks,
+        share=share,
+        score_epochs=score_epochs[i],
+    )
+    studies[name] = Samples(
+        study.setup,
+        study.tuning,
+        study.ranking,
+        victims,
+        attackers,
+        widths[i],
+        steps[i],
+        RMR(0.1, share=risky_share),
+        sparsity=sparsity,
+        rounds=rounds,
+        head=study.head,
+    )
 
 # %%
 ways = {name: [study.way(defence, order) for defence in ("RSW", "SWMR")] for name, study in studies.items()}

@@ -15,7 +15,9 @@ from leak_atlas.audit.samples import delong_difference
 from leak_atlas.audit.targets import (
     HEADLINE_FPRS,
     Scored,
+    TargetScores,
     audit,
+    by_target,
     mean_ci,
     own_accuracy,
     own_rates,
@@ -168,7 +170,7 @@ class Comparison:
             raise ValueError(f"{attacker} has no own thresholds")
         if metric == "accuracy":
             return right
-        tpr, fpr = own_rates(scored)
+        tpr, fpr = own_rates(self.attacks[variant, attacker])
         return (tpr + 1 - fpr) / 2
 
     def estimate(self, variant: Hashable, attacker: str, metric: str = "auc") -> Estimate:
@@ -468,13 +470,11 @@ class Comparison:
 
     def _labels(self, variant: Hashable, name: str, rates: Mapping[str, float]) -> dict[str, str]:
         """What a table's columns are called; of a TPR it depends on the number of non-members."""
-        inside = [np.asarray(one["member"]) for one in self._scored(variant, name)]
-        outside = min(int(np.sum(~each, axis=-1).min()) for each in inside)
+        outside = min(one.non_members for one in self._scored(variant, name))
         return LABELS | {number: tpr_label(fpr, outside) for number, fpr in rates.items()}
 
-    def _scored(self, variant: Hashable, attacker: str) -> list[Scored]:
-        scored = self.attacks[variant, attacker]
-        return [scored] if isinstance(scored, Mapping) else list(scored)
+    def _scored(self, variant: Hashable, attacker: str) -> list[TargetScores]:
+        return by_target(self.attacks[variant, attacker])
 
     def _design_effect(self, attacker: str, *variants: Hashable) -> float:
         """Of a list of attacks 1, as experiments are independent."""
@@ -524,13 +524,10 @@ class Comparison:
     def _expected(self, one: Hashable, other: Hashable, attacker: str) -> float:
         """The squared error of `_difference` from samples alone."""
         experiments = []
-        for pair in zip(self._scored(one, attacker), self._scored(other, attacker), strict=True):
-            scores = [np.atleast_2d(each["scores"]) for each in pair]
-            inside = [
-                np.broadcast_to(each["member"], rows.shape)
-                for each, rows in zip(pair, scores, strict=True)
-            ]
-            spread = [delong_difference(*target) for target in zip(*scores, *inside, strict=True)]
+        both = zip(self._scored(one, attacker), self._scored(other, attacker), strict=True)
+        for first, second in both:
+            rows = zip(first.scores, second.scores, first.member, second.member, strict=True)
+            spread = [delong_difference(*row) for row in rows]
             experiments.append(np.mean(spread) / len(spread))
         error = float(np.mean(experiments) / len(experiments))
         return error * self._design_effect(attacker, one, other)

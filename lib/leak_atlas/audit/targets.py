@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,15 @@ from numpy.typing import ArrayLike
 
 from leak_atlas.audit.correlations import rank_correlation
 from leak_atlas.audit.estimates import Estimate
-from leak_atlas.audit.rates import FloatArray, auc, balanced_accuracy, checked, is_resolved, tpr
+from leak_atlas.audit.rates import (
+    BoolArray,
+    FloatArray,
+    auc,
+    balanced_accuracy,
+    checked,
+    is_resolved,
+    tpr,
+)
 from leak_atlas.audit.samples import clopper_pearson
 
 __all__ = [
@@ -31,8 +40,41 @@ HEADLINE_FPRS = (0.01, 0.001, 0.00001)
 # five targets on, up to 2.8 with four.
 DEPENDENT, FEWEST = 2.0, 5
 
-# what an `Attack` stores: scores (T, N), member (T, N) or (N,), perhaps thresholds (T,)
+# what an `Attack` stores: scores (T, n), member (T, n) or (n,), perhaps thresholds (T,)
 Scored = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class TargetScores:
+    """What an `Attack` stores, a row a target: `scores (T, n)`, `member (T, n)`, `thresholds (T,)`
+    (None where the attacker names none).
+    """
+
+    scores: FloatArray
+    member: BoolArray
+    thresholds: FloatArray | None
+
+    @property
+    def non_members(self) -> int:
+        """The smallest number of non-members of a target."""
+        return int((~self.member).sum(axis=1).min())
+
+    def called(self) -> BoolArray:
+        """Whom the attacker calls members, `(T, n)`. ValueError where it names no threshold."""
+        if self.thresholds is None:
+            raise ValueError("the attacker names no threshold")
+        return self.scores >= self.thresholds[:, None]
+
+
+def by_target(stored: Scored | Sequence[Scored]) -> list[TargetScores]:
+    """One attack, or one for each of several experiments. ValueError as `auc`."""
+    found = []
+    for one in [stored] if isinstance(stored, Mapping) else stored:
+        scores, member, lead = checked(one["scores"], one["member"])
+        own = np.asarray(one.get("thresholds", np.nan), np.float64)
+        thresholds = None if np.isnan(own).any() else np.broadcast_to(own, lead).reshape(-1)
+        found.append(TargetScores(scores, np.broadcast_to(member, scores.shape), thresholds))
+    return found
 
 
 def mean_ci(
@@ -97,7 +139,7 @@ def audit(
     threshold that is best on these very scores (an oracle's); ``tpr_at_1%``, ``tpr_at_0.1%``,
     ``tpr_at_0.001%``. `tpr_label` has a TPR's honest name.
     """
-    each = [found] if isinstance(found, Mapping) else list(found)
+    each = by_target(found)
     effect = design_effect if len(each) == 1 else 1.0
     row = {"auc": mean_ci(units(each, auc), bounds=(0, 1), design_effect=effect)}
     if (own := own_accuracy(each)) is not None:
@@ -107,11 +149,15 @@ def audit(
     row["best_balanced_accuracy"] = mean_ci(
         units(each, balanced_accuracy), bounds=(0, 1), design_effect=effect
     )
-    return row | {f"tpr_at_{100 * fpr:g}%": tpr_over(each, fpr) for fpr in fprs}
+    return row | {f"tpr_at_{100 * fpr:g}%": _tpr_mean(each, fpr) for fpr in fprs}
 
 
 def tpr_over(found: Sequence[Scored], fpr: float) -> Estimate:
     """Mean over targets of the `tpr` at an FPR of each target's own; interval as `audit` says."""
+    return _tpr_mean(by_target(found), fpr)
+
+
+def _tpr_mean(found: Sequence[TargetScores], fpr: float) -> Estimate:
     rates, (low, high), resolved = pooled(found, fpr)
     mean = mean_ci(rates, bounds=(0, 1), resolved=resolved)
     return mean.widened(low, high)
@@ -125,48 +171,42 @@ def exposed_alike(one: Scored, other: Scored, members: bool = True) -> FloatArra
     The attacks judge the same targets on the same samples, ValueError where not. Where all scores
     are equal the correlation is 0.
     """
-    first, second = (checked(each["scores"], each["member"]) for each in (one, other))
-    inside = [np.broadcast_to(each[1], each[0].shape) for each in (first, second)]
-    if not np.array_equal(inside[0], inside[1]) or not np.array_equal(
-        one.get("index", ()), other.get("index", ())
-    ):
+    first, second = by_target([one, other])
+    same = np.array_equal(first.member, second.member)
+    if not same or not np.array_equal(one.get("index", ()), other.get("index", ())):
         raise ValueError("two attacks agree or not on the same samples of the same targets")
-    made = []
-    for a, b, own in zip(first[0], second[0], inside[0] == members, strict=True):
-        made.append(rank_correlation(a[own], b[own]))
-    return np.array(made)
+    rows = zip(first.scores, second.scores, first.member == members, strict=True)
+    return np.array([rank_correlation(a[chosen], b[chosen]) for a, b, chosen in rows])
 
 
-def units(found: Sequence[Scored], measure: Callable[[Any, Any], ArrayLike]) -> FloatArray:
+def units(found: Sequence[TargetScores], measure: Callable[[Any, Any], ArrayLike]) -> FloatArray:
     """``measure(scores, member)`` of each target of one experiment, or the means of several
     experiments: ``(n,)``.
     """
-    return _means([measure(one["scores"], one["member"]) for one in found])
+    return _means([measure(one.scores, one.member) for one in found])
 
 
-def pooled(found: Sequence[Scored], fpr: float) -> tuple[FloatArray, tuple[float, float], bool]:
+def pooled(
+    found: Sequence[TargetScores], fpr: float
+) -> tuple[FloatArray, tuple[float, float], bool]:
     """TPR of each unit, Clopper-Pearson's interval of all targets' counts, and whether each target
     shows the FPR.
     """
-    rates = [np.atleast_1d(tpr(one["scores"], one["member"], fpr)) for one in found]
-    members = [
-        np.broadcast_to(np.sum(one["member"], axis=-1), rate.shape)
-        for one, rate in zip(found, rates, strict=True)
-    ]
+    rates = [tpr(one.scores, one.member, fpr) for one in found]
+    members = [one.member.sum(axis=1) for one in found]
     hits = sum(rate @ count for rate, count in zip(rates, members, strict=True))
     low, high = clopper_pearson(np.rint(hits), sum(count.sum() for count in members))
-    fewest = min(
-        np.shape(one["scores"])[-1] - count.max() for one, count in zip(found, members, strict=True)
-    )
-    return _means(rates), (float(low), float(high)), is_resolved(fpr, int(fewest))
+    shown = is_resolved(fpr, min(one.non_members for one in found))
+    return _means(rates), (float(low), float(high)), shown
 
 
-def own_accuracy(found: Sequence[Scored]) -> FloatArray | None:
+def own_accuracy(found: Sequence[TargetScores]) -> FloatArray | None:
     """Share of samples that the attacker's own threshold calls rightly, of each unit, `(n,)`; None:
     it names none.
     """
-    own = [_right(one) for one in found]
-    return _means(own) if all(one is not None for one in own) else None
+    if any(one.thresholds is None for one in found):
+        return None
+    return _means([(one.called() == one.member).mean(axis=1) for one in found])
 
 
 def own_rates(found: Scored | Sequence[Scored]) -> tuple[FloatArray, FloatArray]:
@@ -175,32 +215,16 @@ def own_rates(found: Scored | Sequence[Scored]) -> tuple[FloatArray, FloatArray]
 
     ValueError where the attacker names no threshold.
     """
-    each = [found] if isinstance(found, Mapping) else list(found)
-    rates = []
-    for one in each:
-        if np.isnan(borders := np.asarray(one["thresholds"], np.float64)).any():
-            raise ValueError("the attacker names no threshold")
-        rows, inside, lead = checked(one["scores"], one["member"])
-        called = rows >= np.broadcast_to(borders, lead).reshape(-1, 1)
-        sides = (np.broadcast_to(side, rows.shape) for side in (inside, ~inside))
-        rates.append([(called & side).sum(axis=1) / side.sum(axis=1) for side in sides])
-    return _means([one[0] for one in rates]), _means([one[1] for one in rates])
+    each = by_target(found)
+    hits = [(one.called() & one.member).sum(axis=1) / one.member.sum(axis=1) for one in each]
+    alarms = [(one.called() & ~one.member).sum(axis=1) / (~one.member).sum(axis=1) for one in each]
+    return _means(hits), _means(alarms)
 
 
 def _means(each: Sequence[Any]) -> FloatArray:
     return np.atleast_1d(each[0]) if len(each) == 1 else np.array([np.mean(one) for one in each])
 
 
-def _majority(scores: ArrayLike, member: ArrayLike) -> FloatArray:
-    share = np.mean(np.asarray(member, np.float64), axis=-1)
-    return np.broadcast_to(np.maximum(share, 1 - share), np.shape(scores)[:-1])
-
-
-def _right(found: Scored) -> FloatArray | None:
-    """Of one experiment, `(T,)`."""
-    borders = found.get("thresholds")
-    if borders is None or np.isnan(borders).any():
-        return None
-    rows, inside, lead = checked(found["scores"], found["member"])
-    called = rows >= np.broadcast_to(np.asarray(borders, np.float64), lead).reshape(-1, 1)
-    return np.mean(called == inside, axis=-1).reshape(lead)
+def _majority(scores: ArrayLike, member: BoolArray) -> FloatArray:
+    share = member.mean(axis=1)
+    return np.maximum(share, 1 - share)

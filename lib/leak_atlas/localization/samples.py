@@ -24,7 +24,7 @@ from leak_atlas.audit import (
     rank_correlation,
     rank_correlation_interval,
 )
-from leak_atlas.audit.targets import Scored, units
+from leak_atlas.audit.targets import Scored, by_target, units
 from leak_atlas.data.designs import Role
 from leak_atlas.engine import store
 from leak_atlas.engine.compute import Of, compute
@@ -258,7 +258,9 @@ def auc_by_part(
     parts: int,
 ) -> FloatArray:
     """AUC within each part of a ranking (see `split_by_ranking`), of each target: `(parts, T)`."""
-    return np.array([units(part, auc) for part in split_by_ranking(scored, ranking, parts)])
+    return np.array(
+        [units(by_target(part), auc) for part in split_by_ranking(scored, ranking, parts)]
+    )
 
 
 def rates_by_part(
