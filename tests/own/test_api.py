@@ -95,7 +95,7 @@ def test_samples_without_shadow_models_have_no_score_and_wrong_arrays_are_named(
     assert np.isfinite(own.lira(*one)).all(), "a single sample"
     for place, wrong, words in (
         (0, np.full((100, 5), 0.2), "target holds probabilities"),
-        (1, arrays["labels"][:9], "labels holds"),
+        (1, arrays["labels"][:9], "labels has shape"),
         (2, arrays["shadows"][:, :9], "shadows has shape"),
         (3, arrays["in_shadow"].astype(int), "in_shadow holds int64; it takes Booleans"),
     ):

@@ -258,17 +258,20 @@ WRONG = [
     ({"target": NAN}, "target holds 1 values that are NaN or infinite"),
     ({"target": np.full((40, 5), 0.2)}, "target holds probabilities"),
     ({"labels": ARRAYS["labels"] + 1}, "labels reach from 1 to 5; the logits have classes 0 to 4"),
-    ({"labels": ARRAYS["labels"][:9]}, "labels holds int64 of shape (9,); 40 whole numbers"),
+    ({"labels": ARRAYS["labels"][:9]}, "labels has shape (9,); (40,) is expected"),
     (
         {"labels": ARRAYS["labels"].astype(object)},
-        "labels holds Python objects, which are never unpickled",
+        "write Python objects as text or numbers",
     ),
-    ({"member": ARRAYS["member"].astype(int)}, "member.astype(bool)"),
+    (
+        {"member": ARRAYS["member"].astype(int)},
+        "member holds int64; it takes Booleans: .astype(bool)",
+    ),
     ({"member": np.zeros(40, bool)}, "member has no members"),
     ({"member": np.ones(40, bool)}, "member has no non-members"),
     ({"shadows": ARRAYS["shadows"][:, :9]}, "shadows has shape (4, 9, 5); (M, 40, 5) is expected"),
     ({"shadows": ARRAYS["shadows"][:0]}, "shadows has shape (0, 40, 5)"),
-    ({"in_shadow": ARRAYS["in_shadow"].T}, "in_shadow has shape (40, 4); (4, 40) fits"),
+    ({"in_shadow": ARRAYS["in_shadow"].T}, "in_shadow has shape (40, 4); (4, 40) is expected"),
     ({"shadows": np.stack([ARRAYS["target"]] * 4)}, "shadows[0] is the target itself"),
     ({"shadows": None, "in_shadow": None}, "population serves RMIA, which needs shadows"),
     ({"population_shadows": ARRAYS["population_shadows"][1:]}, "(4, 200, 5) is expected"),
@@ -281,7 +284,7 @@ def test_what_is_wrong_is_one_line_that_names_the_array(
 ) -> None:
     with pytest.raises(BadInput) as error:
         logits.read(written(tmp_path / "mine.npz", ARRAYS, **changed))
-    assert words in str(error.value) and str(error.value).startswith(f"{tmp_path / 'mine.npz'}: ")
+    assert words in str(error.value) and str(error.value).startswith(f"{tmp_path / 'mine.npz'}")
 
 
 def test_what_is_no_npz_is_refused(tmp_path: Path) -> None:
@@ -322,7 +325,8 @@ NOTEBOOK = Notebook("audit_my_logits", paths.NOTEBOOKS / "own" / "audit_my_logit
 
 def test_names_and_shapes_are_the_same_wherever_they_are_told() -> None:
     readme = (paths.ROOT / "README.md").read_text().split("## My own")[1].split("\n## ")[0]
-    for name, (shape, _) in logits.ARRAYS.items():
+    for name, array in logits.ARRAYS.items():
+        shape = array.shape
         assert f"`{name}` {shape}" in readme, name
         assert name in HELP and shape in HELP, name
     assert "logits.rows(arrays)" in NOTEBOOK.text.cells[-1].source, "the page ends with them"

@@ -5,15 +5,21 @@ unpacked into a folder.
 import gzip
 import hashlib
 import sys
+import zipfile
 import zlib
 from pathlib import Path
 
+import numpy as np
+
 from leak_atlas import BadInput, reason, typed
 from leak_atlas.engine import paths
+from leak_atlas.engine.files import regular
 from leak_atlas.recipe.registry import Entry, File
 
-__all__ = ["bring", "check", "files", "find", "how", "inside", "placed"]
+__all__ = ["bring", "check", "files", "find", "how", "inside", "npz", "placed"]
 
+UNPACKED = 2**36  # bytes that an .npz unpacks to
+UNREADABLE = (OSError, ValueError, TypeError, EOFError, MemoryError, RuntimeError, zlib.error)
 LIMIT = 2**30  # bytes of one file; the largest that is known, SVHN's train part, holds 182 million
 
 
@@ -119,6 +125,27 @@ def files(entry: Entry, source: Path) -> list[bytes]:
         kind = "sha256" if entry.embedded else "md5"
         check(entry, file.name, hashlib.new(kind, contents[-1]).hexdigest(), file.digest)
     return contents
+
+
+def npz(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz by name, of which none is unpickled. BadInput, which names the file."""
+    try:
+        with zipfile.ZipFile(regular(path)) as packed:
+            size = sum(file.file_size for file in packed.infolist())
+        if size > UNPACKED:
+            raise BadInput(f"{path} unpacks to {size:,} bytes; {UNPACKED:,} are the most")
+        with np.load(path, allow_pickle=False) as packed:
+            arrays = {name: packed[name] for name in packed.files}
+    except zipfile.BadZipFile as error:
+        raise BadInput(f"{path} is no .npz; numpy.savez_compressed makes one") from error
+    except UNREADABLE as error:
+        objects = "allow_pickle" in str(error)
+        remedy = "; write Python objects as text or numbers: a.astype(str)" if objects else ""
+        raise BadInput(f"{path} cannot be read ({reason(error)}){remedy}") from error
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise BadInput(f"{path}: {name} is no array of numpy")
+    return arrays
 
 
 def placed(folder: Path, file: File) -> Path:
