@@ -10,8 +10,8 @@
 # # Does my model leak who is in its training data?
 #
 # Can an attack that reads logits identify the samples on which my model, the target, was trained?
-# The first output answers; the last section says what to bring. Nothing is to be copied: set `file`
-# below, or run `.venv/bin/python -m leak_atlas.audit mine.npz`.
+# The first output answers; the last section says what to bring. For your own: set `file` below (no
+# copy is needed), or run `.venv/bin/python -m leak_atlas.audit mine.npz`.
 
 # %% tags=["parameters"]
 file = ""  # your .npz, as seen from this folder; "": an example is trained here
