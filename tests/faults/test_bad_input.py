@@ -181,54 +181,33 @@ def test_a_folder_that_cannot_be_one_is_named(
 
 PARAMETERS = [
     ("lr: 1e-3", "write 1.0e-3"),
-    ("lr: '0.1'", "lr takes float"),
     ("lr: true", "lr takes float"),
     ("lr: .nan", "lr takes"),
-    ("lr: .inf", "lr takes float"),
     ("lr: -0.1", "Schedule.lr takes 0 or more"),
-    ("lr: 0x", "lr takes float"),
+    ("lr: {a: 1}", "lr takes float"),
     ("epochs: -1", "epochs takes 0 or more"),
-    ("epochs: 0", "Schedule.epochs takes 1 or more"),
     ("epochs: 1.5", "epochs takes int"),
     ("epochs: 100000000000000000000", "Schedule.epochs takes int"),
     ("epochs: " + 5000 * "9", "is not YAML"),
-    ("epochs: !!int x", "is not YAML"),
     ("epochs: !!python/object/apply:os.system [id]", "is not YAML"),
     ("epochs: 2001-99-99", "is not YAML"),
     ("epochs: 2001-01-01", "epochs takes int"),
-    ("epochs: 1\nepochs: 2", "'epochs' stands there twice"),
     ("epochs: 1\n'epochs': 2", "'epochs' stands there twice"),
-    ("width: 0", "Model.width takes 1 or more"),
-    ("width: -8", "width takes 0 or more"),
-    ("batch: 0", "Schedule.batch takes 2 or more"),
     ("batch: 1", "Schedule.batch takes 2 or more"),
-    ("pixels: 0", "Data.pixels takes 1 or more"),
-    ("pixels: -4", "pixels takes 0 or more"),
     ("pixels: 4000", "Data.pixels cannot be 4000"),
-    ("augment: -1", "augment takes 0 or more"),
-    ("pairs: 0", "pairs takes 1 or more"),
-    ("pairs: -1", "pairs takes 1 or more"),
     ("model: resnet11", "did you mean 'resnet1"),
     ("model: 10", "model takes str"),
-    ("data: cifar11", "did you mean 'cifar10'"),
     ("learning_rate: 0.1", "unknown parameter 'learning_rate'"),
-    ("lr", "takes dict"),
     ("- lr", "takes dict"),
-    ("42", "takes dict"),
     ("1: 2", "takes dict"),
     ("lr: [", "is not YAML"),
-    ("lr: {a: 1}", "lr takes float"),
     ("? [a, b]\n: 1", "is not YAML"),
     ("lr: 1\n---\nlr: 2", "is not YAML"),
-    ("\tlr: 1", "is not YAML"),
     ("a: &a [x, x]\nlr: [*a, *a]", "write out the value of the alias *a"),
-    ("a: &a [*a]", "write out the value of the alias *a"),
-    ("<<: {lr: 1}\nlr: [", "is not YAML"),
-    ("lr: " + 3000 * "[" + 3000 * "]", "nested more than 100 levels deep"),
     ("lr: " + 150 * "[" + 150 * "]", "nested more than 100 levels deep"),
+    ("lr: " + 3000 * "[" + 3000 * "]", "nested more than 100 levels deep"),
     ("#" + 2**20 * "x", "larger than 1 MB"),
     (b"lr: \xff\xfe", "is not UTF-8"),
-    (b"\x00", "is not YAML"),
     (b"\x1b[31mlr: 1", "is not YAML"),
 ]
 
@@ -278,17 +257,12 @@ def test_a_file_of_parameters_is_answered(
     ("pair", "words"),
     [
         ("epochs=-1", "epochs takes 0 or more"),
-        ("epochs=1.5", "epochs takes int"),
-        ("epochs=two", "epochs takes int"),
-        ("epochs=[1]", "epochs takes int"),
         ('epochs="1e-3"', "write 1.0e-3"),
         ("epochs=" + 6000 * "9", "epochs takes int"),
         ("epochs=" + 5000 * "[", "epochs takes int"),
         ("lr=NaN", "lr takes float"),
-        ("lr=-Infinity", "lr takes float"),
         ("lr=1e999", "lr takes float"),
         ("lr=null", "Schedule.lr takes float"),
-        ("width=0", "Model.width takes 1 or more"),
         ("width=100000000", "resnet10 cannot be built with these sizes"),
         ("pixels=29", "Data.pixels cannot be 29"),
         ("model=\x1b[31m", "Model.name"),
@@ -322,30 +296,15 @@ def test_what_a_profile_would_pass_over_is_named(
     refused("batch --profile odd --plan", "not a file", capsys, here)
 
 
+HEAD = '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\n'
 NOTEBOOKS = [
     ("# %%\n1", "needs a cell of text"),
     ("# %% [markdown]\n# # T\n\n# %%\n1", "exactly one cell tagged 'parameters'"),
-    ('# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = 1\na = 2', "gives a name twice"),
-    (
-        '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = b',
-        "takes one 'name = literal' a line",
-    ),
-    (
-        '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = = 1',
-        "takes one 'name = literal' a line",
-    ),
-    (
-        '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\nprint(1)',
-        "takes one 'name = literal' a line",
-    ),
-    (
-        '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = 1\n\n# %%\n1 / 0',
-        "ZeroDivisionError",
-    ),
-    (
-        '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\na = 1\n\n# %%\nimport sys\nsys.exit(3)',
-        "SystemExit: 3",
-    ),
+    (f"{HEAD}a = 1\na = 2", "gives a name twice"),
+    (f"{HEAD}a = b", "takes one 'name = literal' a line"),
+    (f"{HEAD}a = = 1", "takes one 'name = literal' a line"),
+    (f"{HEAD}a = 1\n\n# %%\n1 / 0", "ZeroDivisionError"),
+    (f"{HEAD}a = 1\n\n# %%\nimport sys\nsys.exit(3)", "SystemExit: 3"),
     (b"# %%\n# \xff", "is not UTF-8"),
 ]
 
@@ -367,23 +326,13 @@ def test_a_notebook_that_is_none_is_named(
     [
         (lambda: Schedule(0), "Schedule.epochs takes 1 or more, not 0"),
         (lambda: Schedule(2**60), "Schedule.epochs takes int"),
-        (lambda: Schedule(batch=1), "Schedule.batch takes 2 or more"),
-        (lambda: Schedule(lr=-1.0), "Schedule.lr takes 0 or more"),
         (lambda: Schedule(lr=float("nan")), "Schedule.lr takes float, not nan"),
         (lambda: Schedule(momentum=1.0), "Schedule.momentum cannot be"),
-        (lambda: Schedule(weight_decay=-1.0), "Schedule.weight_decay takes 0 or more"),
-        (lambda: Schedule(warmup=-1), "Schedule.warmup takes 0 or more"),
-        (lambda: Schedule(patience=-1), "Schedule.patience takes 0 or more"),
         (lambda: Schedule(factor=float("inf")), "Schedule.factor takes float, not inf"),
         (lambda: Schedule(milestones=(0,)), "Schedule.milestones takes 1 or more"),
         (lambda: Augment(-1), "Augment.crop takes 0 or more"),
-        (lambda: Data(pixels=0), "Data.pixels takes 1 or more"),
         (lambda: Data(pixels=29), "Data.pixels cannot be 29"),
-        (lambda: Data("wordnet-glosses", words=2), "Data.words takes 3 or more"),
-        (lambda: Data("wordnet-glosses", length=0), "Data.length takes 1 or more"),
-        (lambda: Model(width=0), "Model.width takes 1 or more"),
         (lambda: Model("vit", patch=0), "Model.patch takes 1 or more"),
-        (lambda: Model(stage4_channels=0), "Model.stage4_channels takes 1 or more"),
     ],
     ids=lambda case: case if isinstance(case, str) else "",
 )
@@ -463,31 +412,16 @@ RUNS = [
     (judged(value="missing"), "claim 'x' has no 'value', as another version"),
     (judged(verdict="maybe"), "verdict takes 'holds' or"),
     (judged(low="0.4"), "low takes float"),
-    (judged(n=None), "n takes int"),
     (judged(learnt={"accuracy": 0.5}), "learnt: accuracy takes list"),
-    (judged(inert="words"), "inert takes list"),
     (judged(), "one.ipynb is not a notebook"),
     ({"one.run.json": ""}, "one.run.json is not JSON"),
     ({"one.run.json": "[]"}, "one.run.json takes Ran"),
     ({"one.run.json": 100_000 * "["}, "nested more than 100 levels deep"),
     ({"one.run.json": b"\xff"}, "one.run.json is not UTF-8"),
     ({"one.run.json": '{"notebook": "odd/one"}'}, "lacks the field"),
-    ({"one.run.json": '{"notebook": 1, "title": "", "status": "failed"}'}, "notebook takes str"),
-    (
-        {"one.run.json": EXECUTED.replace("executed", "pwned")},
-        "status takes 'executed' or 'failed'",
-    ),
-    ({"one.run.json": EXECUTED, "one.claims.json": "{"}, "one.claims.json is not JSON"),
+    ({"one.run.json": EXECUTED.replace("executed", "pwned")}, "status takes 'executed' or"),
     ({"one.run.json": EXECUTED, "one.claims.json": "{}"}, "one.claims.json takes list"),
     ({"one.run.json": EXECUTED, "one.claims.json": "[1]"}, "one.claims.json: 0 takes dict"),
-    (
-        {"one.run.json": EXECUTED, "one.claims.json": "[]", "one.ipynb": "{"},
-        "one.ipynb is not a notebook",
-    ),
-    (
-        {"one.run.json": EXECUTED, "one.claims.json": "[]", "one.ipynb": "[]"},
-        "one.ipynb is not a notebook",
-    ),
 ]
 
 
@@ -559,8 +493,8 @@ def test_a_notebook_that_shows_claims_of_another_version_is_not_published(
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", '{"cpu": 1}', '{"cpu": {"Train": []}}', 100_000 * "[", b"\xff"]
-    + [f'{{"cpu": {{"Train": {factor}}}}}' for factor in ('"x"', "NaN", "0", "-1", "1e999")],
+    ["", "[]", '{"cpu": {"Train": []}}', 100_000 * "[", b"\xff"]
+    + [f'{{"cpu": {{"Train": {factor}}}}}' for factor in ("NaN", "-1", "1e999")],
     ids=lambda content: repr(content)[:30],
 )
 def test_a_bad_file_of_paces_is_forgotten_with_a_warning(content: str | bytes, capsys: Any) -> None:
@@ -640,10 +574,8 @@ def test_an_ascii_terminal_a_closed_pipe_and_a_full_disk_end_in_a_line() -> None
     [
         "x;touch {mark}",
         "$(touch {mark})",
-        "`touch {mark}`",
         "x' ; touch {mark} ; '",
         "$(shell touch {mark})",
-        'x" ; touch {mark} ; "',
         "x\ntouch {mark}",
     ],
 )
