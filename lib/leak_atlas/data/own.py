@@ -284,14 +284,14 @@ def _npz(path: Path) -> _Raw:
 
 def _joined(path: Path, arrays: Mapping[str, np.ndarray]) -> _Raw:
     """Train and test part of an .npz as one."""
-    x, y = ([arrays[f"{one}_{part}"] for part in PARTS] for one in "xy")
+    x, y = ([arrays[f"{letter}_{part}"] for part in PARTS] for letter in "xy")
     wrong = []
     for part, samples, labels in zip(PARTS, x, y, strict=True):
         if samples.shape[:1] != labels.shape[:1]:
             wrong.append(f"x_{part} and y_{part} are not of one length")
-    for one, (train, test) in (("x", x), ("y", y)):
+    for letter, (train, test) in (("x", x), ("y", y)):
         if train.shape[1:] != test.shape[1:]:
-            shapes = f"{one}_train have shape {train.shape[1:]}, those of {one}_test"
+            shapes = f"{letter}_train have shape {train.shape[1:]}, those of {letter}_test"
             wrong.append(f"entries of {shapes} {test.shape[1:]}")
     _refuse(path, wrong)
     return _Raw(np.concatenate(x), np.concatenate(y), len(y[0]))

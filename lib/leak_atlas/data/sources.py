@@ -48,11 +48,11 @@ def find(entry: Entry, scratch: Path) -> Path:
     An archive is checked before it is unpacked. Only the user's unpacked folder of an archive whose
     files have no digests of their own goes unchecked, and that is said.
     """
-    own = paths.data() / entry.name
-    if entry.archive and (own / entry.archive.name).is_file():
-        return _unpacked(entry, entry.archive, own, scratch)
+    home = paths.data() / entry.name
+    if entry.archive and (home / entry.archive.name).is_file():
+        return _unpacked(entry, entry.archive, home, scratch)
     alone = entry.files[0] == entry.archive
-    for place in (own / folder for folder in entry.folders):
+    for place in (home / folder for folder in entry.folders):
         if alone and place.is_dir() and inside(place):
             print(
                 f"{place} has no known digest: form and numbers are checked, content not",
@@ -95,12 +95,12 @@ def _unpacked(entry: Entry, archive: File, at: Path, scratch: Path) -> Path:
     return folder if folder.is_dir() else scratch / "unpacked"  # CINIC-10's archive has no folder
 
 
-def check(entry: Entry, name: str, found: str, expected: str) -> None:
+def check(entry: Entry, name: str, digest: str, expected: str) -> None:
     """BadInput where a digest is not the pinned one."""
-    if found != expected:
+    if digest != expected:
         kind = "SHA-256" if entry.embedded else "MD5"
         raise BadInput(
-            f"{entry.name}: the {kind} of {name} is {found}, expected {expected}; {_again(entry)}"
+            f"{entry.name}: the {kind} of {name} is {digest}, expected {expected}; {_again(entry)}"
         )
 
 
@@ -156,8 +156,8 @@ def placed(folder: Path, file: File) -> Path:
 
 def inside(folder: Path) -> list[Path]:
     """All files below a folder, in the order of text; BadInput for a link that leaves it."""
-    found = sorted(folder.rglob("*"), key=Path.as_posix)
-    for path in found:
+    below = sorted(folder.rglob("*"), key=Path.as_posix)
+    for path in below:
         if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
             raise BadInput(f"{path} is a link that leaves {folder}; put the file itself there")
-    return [path for path in found if path.is_file()]
+    return [path for path in below if path.is_file()]

@@ -134,13 +134,13 @@ def known_or_asked(signals: Arrays, known: float | None) -> str:
 def accuracy_rows(target: Arrays, shadows: Sequence[Arrays]) -> list[dict[str, Any]]:
     """A table: the accuracies of the target and, as means, of its shadow models on each side."""
     present = {name: role for name, role in SIDES.items() if (target["role"] == role).any()}
-    own: dict[str, Any] = {"accuracy": "my model"}
+    target_row: dict[str, Any] = {"accuracy": "my model"}
     mean: dict[str, Any] = {"accuracy": f"{len(shadows)} shadow models, mean"}
     for name, role in present.items():
-        own[name] = side_accuracy(target, role).value
+        target_row[name] = side_accuracy(target, role).value
         if shadows:
-            mean[name] = audit.over([side_accuracy(each, role).value for each in shadows])
-    return [own, mean] if shadows else [own]
+            mean[name] = audit.over([side_accuracy(shadow, role).value for shadow in shadows])
+    return [target_row, mean] if shadows else [target_row]
 
 
 def accuracies(arrays: Logits) -> dict[str, Sides]:
