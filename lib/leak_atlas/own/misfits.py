@@ -38,11 +38,10 @@ def in_one_line(wrong: list[str]) -> str:
     if len(wrong) == 1:
         return wrong[0]
     start = f"{len(wrong)} misfits:"
-    room = LINE - len(start) - len(wrong) * len(" (1) ;")
-    sizes = [len(misfit) for misfit in wrong]
-    longest = max(sizes)
-    while sum(min(size, longest) for size in sizes) > room:
-        longest -= 1
+    room = (LINE - len(start)) // len(wrong) - len(" (1) ;")
+    spare = sum(max(0, room - len(misfit)) for misfit in wrong)
+    long = sum(len(misfit) > room for misfit in wrong)
+    longest = room + spare // max(1, long)
     cut = [shorten(misfit, longest, placeholder=" ...") for misfit in wrong]
     numbered = [f"({number}) {misfit}" for number, misfit in enumerate(cut, 1)]
     return f"{start} {'; '.join(numbered)}"
