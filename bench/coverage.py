@@ -264,10 +264,10 @@ def of_inputs(rng: np.random.Generator) -> Iterator[Row]:
             design = kind(600, 0, seed)
             index = designs.pool(design, samples.labels, samples.train)
             role = designs.roles(design, samples.labels, samples.train, [1])[0, index]
-            scores, member = honesty.blind(
+            judged = honesty.blind(
                 samples.x[index], role == Role.MEMBER, samples.labels[index], seed
             )
-            found.append(audit.auc_interval(scores, member))
+            found.append(audit.auc_interval(*judged))
         mean = np.mean([one.value for one in found])
         row = f"blind classifier calls fair {kind.__name__} fair (97.5 %)"
         yield row, np.mean([one.low <= 0.5 for one in found]), f"mean AUC {mean:.3f}"

@@ -106,16 +106,9 @@ notes = [accuracy.known_or_asked(own, known_accuracy), sizes.sentence, *sizes.no
 page.answer(found.said(found_at), notes)
 
 # %% [markdown]
-# ## Are the shadow models like mine?
-# Attacks are strongest where the accuracies of the shadow models are those of your model.
-
-# %%
-rows = accuracy.accuracy_rows(own, shadows)
-report.table(rows, caption="Share of samples that are classified correctly")
-
-# %% [markdown]
 # ## How well does each attack work?
-# AUC .5 is guessing. At an FPR of 1 % guessing finds 1 % of the members. The intervals are over
+# Attacks are strongest where the accuracies of the shadow models, at the top, are those of your
+# model. AUC .5 is guessing. At an FPR of 1 % guessing finds 1 % of the members. The intervals are over
 # samples, because there is one target.
 
 # %%

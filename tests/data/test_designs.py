@@ -70,6 +70,9 @@ def any_base(draw: st.DrawFn) -> Design:
 def test_what_holds_for_every_design(design: Design, labels: np.ndarray, rows: int) -> None:
     table = designs.roles(design, labels, TRAIN, rows)
     assert table.shape == (rows, len(labels)) and table.dtype == np.int8
+    if not isinstance(design, LeftOut):
+        members = [design.members(row) for row in range(rows)]
+        assert (table == Role.MEMBER).sum(1).tolist() == members
     pool = designs.pool(design, labels, TRAIN)
     assert len(pool) == design.pool and pool.max() < TRAIN
     assert (table[:, pool] != Role.TEST).all() and not (table[:, pool] == Role.REFERENCE).any()
@@ -97,15 +100,6 @@ def test_what_holds_for_every_design(design: Design, labels: np.ndarray, rows: i
     assert set(np.unique(table[:, TRAIN:])) <= {Role.UNUSED, Role.TEST}
     # What lies outside the pool is the same for all rows.
     assert (table[:, outside] == table[0, outside]).all()
-
-
-@settings(deadline=None)
-@given(any_base(), labellings)
-def test_designs_count_their_members(design: Design, labels: np.ndarray) -> None:
-    table = designs.roles(design, labels, TRAIN, 3)
-    assert [(row == Role.MEMBER).sum() for row in table] == [
-        design.members(row) for row in range(3)
-    ]
 
 
 @settings(deadline=None)
@@ -279,11 +273,6 @@ def test_draws_are_balanced_by_class() -> None:
         assert counts.max() - counts.min() <= 1
 
 
-def test_the_whole_train_part_may_be_the_pool() -> None:
-    labels = labelled(7, skew=True)
-    assert np.array_equal(designs.pool(Halves(TRAIN), labels, TRAIN), np.arange(TRAIN))
-
-
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=12).filter(any), st.data())
 def test_quotas(sizes: list[int], data: st.DataObject) -> None:
     available = np.array(sizes)
@@ -313,17 +302,14 @@ def test_each_sample_is_a_member_equally_often() -> None:
     "design, message",
     [
         (Halves(1001), "pool cannot be 1001: it is halved"),
-        (RandomHalves(0), "pool cannot be 0"),
         (RandomHalves(402), "a pool of 402 does not fit the 400 train samples"),
         (
             RandomHalves(200, dev=150, reference=51),
             "pool of 200, dev 150 and reference 51 does not fit the 400",
         ),
         (RandomHalves(200, test=121), "121 of 120 test samples"),
-        (Halves(200, test=-1), "-1 of 120 test samples; ask for 0 or more"),
         (VictimAttacker(200, dev=100), "100 of a half of 100 leave 0 samples"),
         (VictimAttacker(200, dev=5), "leave 95 samples, which are halved"),
-        (VictimAttacker(2), "leave 1 samples"),
         (SharedTest(200, share=0.0), "leave no members"),
         (SharedTest(200, test=0, dev=20), "no non-members"),
         (Subsets(200, share=1.0), "leaves members or non-members out"),
@@ -333,7 +319,6 @@ def test_each_sample_is_a_member_equally_often() -> None:
             GivenSplit(200, test=100, population=100),
             "leaves no even number of 2 or more non-members",
         ),
-        (GivenSplit(200, test=100, population=41), "leaves no even number"),
         (Design(200), "Design says nothing about roles"),
     ],
 )
@@ -341,12 +326,8 @@ def test_bad_designs(design: Design, message: str) -> None:
     with pytest.raises(BadInput, match=message) as error:
         designs.roles(design, labelled(10), TRAIN, 2)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("rows", [-1, [0, -2]])
-def test_bad_rows(rows: int | list[int]) -> None:
     with pytest.raises(BadInput, match="counted from 0"):
-        designs.roles(Halves(20), labelled(10), TRAIN, rows)
+        designs.roles(Halves(20), labelled(10), TRAIN, -1)
 
 
 def test_a_given_split_is_the_parts_and_its_shadows_halve_both() -> None:
@@ -374,10 +355,6 @@ def test_a_given_split_is_the_parts_and_its_shadows_halve_both() -> None:
     np.testing.assert_array_equal(
         designs.used(design, labelled(10), TRAIN), np.flatnonzero(table[0])
     )
-
-
-def test_no_rows() -> None:
-    assert designs.roles(Halves(20), labelled(10), TRAIN, 0).shape == (0, 520)
 
 
 @pytest.mark.parametrize(

@@ -50,12 +50,6 @@ def test_duplicates_of_a_row_without_two_sides() -> None:
         honesty.duplicates(x, ROLES[:9])
 
 
-def test_contents_compares_all_bytes() -> None:
-    x = np.zeros((300, 784), np.uint8)
-    x[np.arange(300), np.random.default_rng(0).permutation(784)[:300]] = 1
-    assert len(np.unique(honesty.contents(x))) == 300
-
-
 def _fair(
     name: str, pixels: int | None, pool: int, seeds: int, stratified: bool = False
 ) -> list[Estimate]:

@@ -21,10 +21,11 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from leak_atlas import BadInput
+from leak_atlas.data import augmentation, own, readers, sources
 from leak_atlas.__main__ import main
-from leak_atlas.data import augmentation, own, readers
 from leak_atlas.data.resident import resident
 from leak_atlas.recipe import Data, registry
+from leak_atlas.report import batch
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 256, (20, 6, 6, 3), np.uint8)
@@ -197,7 +198,10 @@ def test_a_name_is_taken_once(mine: Path, tmp_path: Path) -> None:
         (parted(BITS) | {"y_train": Y[:5]}, "x_train and y_train are not of one length"),
         ({"x": np.where(NUMBERS > 4, np.nan, NUMBERS), "y": Y}, "no finite numbers"),
         ({"x": NUMBERS * 1e300, "y": Y}, "no finite numbers"),
-        ({"x": np.array([[{}]] * 20), "y": Y}, r"cannot be read .*write objects as .*astype"),
+        (
+            {"x": np.array([[{}]] * 20), "y": Y},
+            r"cannot be read .*write Python objects as .*astype",
+        ),
     ],
 )
 def test_arrays(arrays: dict[str, np.ndarray], words: str, tmp_path: Path, folder: Path) -> None:
@@ -282,18 +286,18 @@ def test_files_that_are_none(tmp_path: Path, folder: Path) -> None:
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
     for name in ("gone", "gone.npz", "pipe.npz", *files):
-        refused(tmp_path / name, "cannot be read|is no folder of pictures, .npz or .csv", folder)
+        refused(tmp_path / name, "cannot be read|is no folder of pictures|is no .npz", folder)
 
 
 def test_an_archive_that_unpacks_to_too_much(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(own, "LIMIT", 1000)
+    monkeypatch.setattr(sources, "UNPACKED", 1000)
     path = npz(tmp_path / "a.npz", x=np.zeros((1000, 9), np.uint8), y=Y)
     refused(path, "unpacks to [0-9,]+ bytes; 1,000 are", folder)
     with zipfile.ZipFile(tmp_path / "b.npz", "w") as packed:
         packed.writestr("x.npy", b"not an array")
-    refused(tmp_path / "b.npz", "holds", folder)
+    refused(tmp_path / "b.npz", "x is no array of numpy", folder)
 
 
 def test_a_full_disk(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

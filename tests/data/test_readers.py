@@ -73,13 +73,6 @@ def test_area_average_is_exact(side: int, pixels: int, monkeypatch: pytest.Monke
     )
 
 
-def test_axes_keep_their_order() -> None:
-    x = np.zeros((1, 28, 28, 1), np.uint8)
-    x[0, :7, 14:] = 255
-    small = pictures.resize(x, 4)[0, :, :, 0]
-    assert np.array_equal(small, [[0, 0, 255, 255]] + [[0] * 4] * 3)
-
-
 def test_load_resizes_once() -> None:
     small = readers.load("fashion-mnist-small", 14)
     assert small.x.shape == (8000, 14, 14, 1) and readers.load("fashion-mnist-small", 14) is small

@@ -66,13 +66,6 @@ def test_texts_are_resident() -> None:
     assert text == "an action" and x[1].count_nonzero() == 2
 
 
-def test_bits_are_resident() -> None:
-    data = resident(Data("digits-bits"))
-    assert data.samples.shape == (1_750, 64) and data.samples.dtype == torch.uint8
-    x = augmentation.plain(data, torch.arange(3))
-    assert x.dtype == torch.float32 and torch.equal(x, data.samples[:3].float())
-
-
 def test_what_has_no_pixels_has_one_view() -> None:
     data = resident(GLOSSES)
     net, index = build(Model("transformer", width=8), 500, 14, 0, 16), torch.arange(6)

@@ -2,8 +2,6 @@
 report.
 """
 
-import subprocess
-import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leak_atlas import BadInput, audit, lab
+from leak_atlas import BadInput, lab, own
 from leak_atlas.__main__ import main
 from leak_atlas.engine import paths
 from leak_atlas.lab.declare import Notebook, notebooks
@@ -30,49 +28,7 @@ from leak_atlas.recipe import (
     Setup,
     Threshold,
 )
-
-
-def simulated(
-    leak: float, n: int = 600, models: int = 16, queries: int = 0, seed: int = 0
-) -> dict[str, Any]:
-    """Logits of five classes; who trained on a sample has its label's logit larger by `leak`. A
-    file's arrays.
-    """
-    rng = np.random.default_rng(seed)
-    labels, other = rng.integers(5, size=n), rng.integers(5, size=200)
-    hardness, own = rng.normal(2, 2, n), rng.normal(2, 2, 200)
-    shape = (queries,) if queries else ()
-
-    def answered(y: np.ndarray, towards: np.ndarray) -> np.ndarray:
-        z = rng.normal(0, 0.5, (len(y), *shape, 5))
-        z[np.arange(len(y)), ..., y] += np.reshape(towards, (-1, *(1 for _ in shape)))
-        return z.astype(np.float32)
-
-    member, seen = rng.random(n) < 0.5, rng.random((models, n)) < 0.5
-    return {
-        "target": answered(labels, hardness + leak * member),
-        "labels": labels,
-        "member": member,
-        "shadows": np.stack([answered(labels, hardness + leak * each) for each in seen]),
-        "in_shadow": seen,
-        "population": answered(other, own),
-        "population_labels": other,
-        "population_shadows": np.stack([answered(other, own) for _ in range(models)]),
-    }
-
-
-def written(path: Path, arrays: dict[str, Any], **changed: Any) -> Path:
-    np.savez(path, **{name: each for name, each in (arrays | changed).items() if each is not None})
-    return path
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the attack that learns, which takes seconds."""
-    every = findings.attackers
-    monkeypatch.setattr(
-        findings, "attackers", lambda n: {k: v for k, v in every(n).items() if not v[0].learns}
-    )
+from tests.own.arrays import simulated, written
 
 
 def test_arrays_out_of_the_store_give_what_the_recipes_attack_gives() -> None:
@@ -123,8 +79,8 @@ def test_a_leak_that_is_there_is_found_and_where_membership_says_nothing_none_is
     assert shuffled.verdict(0.01).startswith("None of ")
 
 
-def test_who_is_found_is_what_the_rates_count(quick: None, tmp_path: Path) -> None:
-    found = findings.attack(logits.Logits(**simulated(1.5)))
+def test_who_is_found_is_what_the_rates_count(leaky: own.Result, tmp_path: Path) -> None:
+    found = leaky
     for name, rate in found.tpr(0.05).items():
         exposed = found.exposed(name, 0.05)
         assert exposed.sum() == round(rate.value * found.arrays.member.sum()), name
@@ -141,10 +97,9 @@ def test_who_is_found_is_what_the_rates_count(quick: None, tmp_path: Path) -> No
     assert pd.read_csv(found.save(tmp_path / "a.csv", 0.05))["index"].tolist() == places.tolist()
 
 
-def test_rmia_is_the_papers_share_whose_order_base_refines(quick: None) -> None:
+def test_rmia_is_the_papers_share_whose_order_base_refines(leaky: own.Result) -> None:
     """Online and for one query; where ties are ordered by the ratio the two orders are one."""
-    arrays = logits.Logits(**simulated(1.5))
-    found = findings.attack(arrays)
+    found = leaky
     shares, ratios = found.scores["RMIA online"], found.scores["BASE"]
     assert set(np.round(shares * 200, 9)) <= {*range(201)}, (
         "a share of the 200 samples of the population"
@@ -152,23 +107,13 @@ def test_rmia_is_the_papers_share_whose_order_base_refines(quick: None) -> None:
     in_order = shares[np.argsort(ratios, kind="stable")]
     assert (np.diff(in_order) >= 0).all() and len(np.unique(shares)) < len(np.unique(ratios))
     assert found.auc["RMIA online"].value != found.auc["BASE"].value
-    by_ratio = findings.scored(RMIA(), arrays, np.ones(600, bool))
+    by_ratio = findings.scored(RMIA(), found.arrays, np.ones(600, bool))
     np.testing.assert_array_equal(
         np.argsort(by_ratio, kind="stable"), np.argsort(ratios, kind="stable")
     )
     assert "RMIA online" not in found.roc() and "BASE" in found.roc(), (
         "many samples have one share: a step, no curve"
     )
-
-
-def test_who_has_no_population_is_told_which_attack_orders_as_rmia_does(quick: None) -> None:
-    arrays = {
-        name: each for name, each in simulated(1.5).items() if not name.startswith("population")
-    }
-    (note,) = [
-        note for note in findings.attack(logits.Logits(**arrays)).notes if "RMIA online" in note
-    ]
-    assert "a population" in note and "BASE" in note
 
 
 def test_few_members_are_told_by_chance_alone(quick: None) -> None:
@@ -201,34 +146,24 @@ def test_several_queries_and_many_shadows_are_used(quick: None) -> None:
 
 def test_what_few_shadows_do_not_allow_is_told(quick: None) -> None:
     arrays = simulated(1.5)
-    alone = {name: arrays[name] for name in logits.NEEDED}
-    found = findings.attack(logits.Logits(**alone))
-    assert (
-        found.scores.keys() == findings.THRESHOLDS.keys()
-        and "Shadow models would add LiRA" in found.notes[0]
-    )
-    few = arrays | {
-        name: arrays[name][:3] for name in ("shadows", "in_shadow", "population_shadows")
-    }
-    found = findings.attack(logits.Logits(**few))
-    out = int((np.isin(few["in_shadow"].sum(axis=0), (0, 3))).sum())
-    assert any(f" {out} of the samples" in note and "LiRA online" in note for note in found.notes)
-    assert np.isnan(found.scores["LiRA online"]).sum() == out
-    assert {row["attack"]: row["samples scored"] for row in found.rows([0.01])}[
-        "LiRA online"
-    ] == 600 - out
-    offline = few | {"in_shadow": np.zeros((3, 600), bool)}
-    found = findings.attack(logits.Logits(**offline))
-    assert {"LiRA offline", "RMIA offline", "BASE"} <= found.scores.keys()
-    assert not {"LiRA online", "RMIA online", "attack network"} & found.scores.keys()
-    no_population = {
-        name: each for name, each in arrays.items() if not name.startswith("population")
-    }
-    found = findings.attack(logits.Logits(**no_population))
-    assert any(
-        note.startswith("Not run: RMIA online, RMIA offline. Needed: a population")
-        for note in found.notes
-    )
+    alone = own.audit({name: arrays[name] for name in logits.NEEDED})
+    assert alone.scores.keys() == findings.THRESHOLDS.keys()
+    assert "Shadow models would add LiRA" in alone.notes[0]
+    of_models = ("shadows", "in_shadow", "population_shadows")
+    few = arrays | {name: arrays[name][:3] for name in of_models}
+    result = own.audit(few)
+    out = int(np.isin(few["in_shadow"].sum(axis=0), (0, 3)).sum())
+    assert any(f" {out} of the samples" in note and "LiRA online" in note for note in result.notes)
+    assert np.isnan(result.scores["LiRA online"]).sum() == out
+    scored = {row["attack"]: row["samples scored"] for row in result.rows([0.01])}
+    assert scored["LiRA online"] == 600 - out
+    offline = own.audit(few | {"in_shadow": np.zeros((3, 600), bool)}).scores.keys()
+    assert {"LiRA offline", "RMIA offline", "BASE"} <= offline
+    assert not {"LiRA online", "RMIA online", "attack network"} & offline
+    known = {name: array for name, array in arrays.items() if "population" not in name}
+    (note,) = [note for note in own.audit(known).notes if "RMIA online" in note]
+    assert note.startswith("Not run: RMIA online, RMIA offline. Needed: a population")
+    assert "BASE orders samples" in note
 
 
 def test_a_shadow_that_saw_all_and_a_count_that_tells_members_are_told(quick: None) -> None:
@@ -257,17 +192,20 @@ WRONG = [
     ({"target": NAN}, "target holds 1 values that are NaN or infinite"),
     ({"target": np.full((40, 5), 0.2)}, "target holds probabilities"),
     ({"labels": ARRAYS["labels"] + 1}, "labels reach from 1 to 5; the logits have classes 0 to 4"),
-    ({"labels": ARRAYS["labels"][:9]}, "labels holds int64 of shape (9,); 40 whole numbers"),
+    ({"labels": ARRAYS["labels"][:9]}, "labels has shape (9,); (40,) is expected"),
     (
         {"labels": ARRAYS["labels"].astype(object)},
-        "labels holds Python objects, which are never unpickled",
+        "write Python objects as text or numbers",
     ),
-    ({"member": ARRAYS["member"].astype(int)}, "member.astype(bool)"),
+    (
+        {"member": ARRAYS["member"].astype(int)},
+        "member holds int64; it takes Booleans: .astype(bool)",
+    ),
     ({"member": np.zeros(40, bool)}, "member has no members"),
     ({"member": np.ones(40, bool)}, "member has no non-members"),
     ({"shadows": ARRAYS["shadows"][:, :9]}, "shadows has shape (4, 9, 5); (M, 40, 5) is expected"),
     ({"shadows": ARRAYS["shadows"][:0]}, "shadows has shape (0, 40, 5)"),
-    ({"in_shadow": ARRAYS["in_shadow"].T}, "in_shadow has shape (40, 4); (4, 40) fits"),
+    ({"in_shadow": ARRAYS["in_shadow"].T}, "in_shadow has shape (40, 4); (4, 40) is expected"),
     ({"shadows": np.stack([ARRAYS["target"]] * 4)}, "shadows[0] is the target itself"),
     ({"shadows": None, "in_shadow": None}, "population serves RMIA, which needs shadows"),
     ({"population_shadows": ARRAYS["population_shadows"][1:]}, "(4, 200, 5) is expected"),
@@ -280,7 +218,7 @@ def test_what_is_wrong_is_one_line_that_names_the_array(
 ) -> None:
     with pytest.raises(BadInput) as error:
         logits.read(written(tmp_path / "mine.npz", ARRAYS, **changed))
-    assert words in str(error.value) and str(error.value).startswith(f"{tmp_path / 'mine.npz'}: ")
+    assert words in str(error.value) and str(error.value).startswith(f"{tmp_path / 'mine.npz'}")
 
 
 def test_what_is_no_npz_is_refused(tmp_path: Path) -> None:
@@ -300,6 +238,8 @@ def test_what_is_no_npz_is_refused(tmp_path: Path) -> None:
 def test_torn_and_altered_files_are_refused_or_read_never_raise_otherwise(tmp_path: Path) -> None:
     at, draws = tmp_path / "a.npz", np.random.default_rng(0)
     logits.save(at, logits.Logits(**ARRAYS))
+    again = logits.read(at)
+    assert all(np.array_equal(getattr(again, name), ARRAYS[name]) for name in logits.ARRAYS)
     whole = at.read_bytes()
     for _ in range(150):
         torn = bytearray(whole[: draws.integers(1, len(whole))] if draws.random() < 0.2 else whole)
@@ -310,25 +250,16 @@ def test_torn_and_altered_files_are_refused_or_read_never_raise_otherwise(tmp_pa
             logits.read(at)
 
 
-def test_arrays_are_saved_as_they_are_read(tmp_path: Path) -> None:
-    logits.save(tmp_path / "a.npz", logits.Logits(**ARRAYS))
-    again = logits.read(tmp_path / "a.npz")
-    assert all(np.array_equal(getattr(again, name), ARRAYS[name]) for name in logits.ARRAYS)
-
-
 NOTEBOOK = Notebook("audit_my_logits", paths.NOTEBOOKS / "own" / "audit_my_logits.py")
 
 
-def test_names_and_shapes_are_the_same_wherever_they_are_told(capsys) -> None:
+def test_names_and_shapes_are_the_same_in_help_and_documents(capsys) -> None:
     assert main(["audit", "--help"]) == 0
-    described = capsys.readouterr().out
-    readme = (paths.ROOT / "README.md").read_text().split("## My own")[1].split("\n## ")[0]
-    for name, (shape, what) in logits.ARRAYS.items():
-        assert f"`{name}` {shape}" in readme, name
-        assert f"{name:<20}{shape:<12}{what}" in described, name
-    assert "logits.rows(arrays)" in NOTEBOOK.text.cells[-1].source, "the page ends with them"
-    # which only a set of ours gives
-    assert [*logits.Logits.__dataclass_fields__] == [*logits.ARRAYS, "index"]
+    shown = capsys.readouterr().out
+    document = (paths.ROOT / "docs" / "own.md").read_text()
+    for name, array in logits.ARRAYS.items():
+        assert f"`{name}` {array.shape}" in document, name
+        assert f"{name:<20}{array.shape:<12}{array.holds}" in shown, name
 
 
 def test_audits_of_ones_own_are_in_no_profile(capsys) -> None:
@@ -346,28 +277,3 @@ def test_a_wrong_file_is_one_line_and_exit_code_2_and_leaves_nothing(
     assert main(["audit", str(tmp_path / "bad.npz"), "--example"]) == 2
     assert "is there already" in capsys.readouterr().err
     assert not list(own_outputs.rglob("*.*"))
-
-
-def told(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "leak_atlas", "audit", *arguments]
-    return subprocess.run(line, cwd=cwd, capture_output=True, text=True, timeout=300)
-
-
-@pytest.mark.notebook
-def test_a_user_in_an_empty_folder_gets_page_notebook_and_scores(
-    tmp_path: Path, own_outputs: Path
-) -> None:
-    written(tmp_path / "mine.npz", simulated(1.5, n=300))
-    done = told("mine.npz", "--name", "first try", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "The target leaks: " in done.stdout
-    at = own_outputs / "runs" / "own"
-    assert all(f"{at / 'first try'}.{suffix}" in done.stdout for suffix in ("html", "ipynb", "csv"))
-    assert (
-        "Which members are found" in (at / "first try.html").read_text()
-        and "mine.npz" in (at / "index.html").read_text()
-    )
-    scores = pd.read_csv(at / "first try.csv", index_col="index")
-    direct = findings.attack(logits.read(tmp_path / "mine.npz"))
-    assert [*scores] == ["label", "member", "found_by", *direct.scores]
-    assert audit.auc(scores["LiRA online"], scores["member"]) == direct.auc["LiRA online"].value

@@ -16,8 +16,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+import leak_atlas
 from leak_atlas import LINE, BadInput, audit, lab
-from leak_atlas.__main__ import main
+from leak_atlas.data import own as own_sets
 from leak_atlas.data.designs import Role
 from leak_atlas.data.resident import resident
 from leak_atlas.engine import paths, store
@@ -25,6 +26,7 @@ from leak_atlas.lab import run
 from leak_atlas.models import build
 from leak_atlas.models.own import OUTPUT, Own
 from leak_atlas.own import accuracy, misfits, weights
+from leak_atlas.__main__ import main
 from leak_atlas.own.sizes import fitted_sizes
 from leak_atlas.recipe import (
     RMIA,
@@ -47,6 +49,7 @@ from leak_atlas.recipe import (
 )
 from leak_atlas.recipe.registry import ENTRIES, find
 
+LIBRARY = Path(leak_atlas.__file__).parents[1]
 PINNED = version("torch").partition("+")[0]
 
 MINE = '''
@@ -411,7 +414,7 @@ def test_a_pickle_is_refused_with_the_command_that_converts_it(
         "nested": {"epoch": 3, "state_dict": parallel},
     }.items():
         torch.save(held, f"{name}.pt")
-        with pytest.raises(BadInput, match=f"{name}.pt is a pickle.*leak.atlas model {name}.pt$"):
+        with pytest.raises(BadInput, match=f"{name}.pt is a pickle.*leak-atlas model {name}.pt$"):
             weights.bring(f"{name}.pt", setup)
         assert main(["model", f"{name}.pt"]) == 0 and "tensors" in capsys.readouterr().out
         made, right = (weights.bring(f"{each}.safetensors", setup) for each in (name, "right"))
@@ -542,7 +545,7 @@ def test_a_module_that_cannot_be_audited_is_refused_before_anything_is_trained(
         (("digits", None, None, None, None), ("digits", None, 1442, 354, 142)),
         (("digits", 16, 5000, 5000, None), ("digits", None, 1442, 354, 142)),
         (("digits", 4, 101, 41, 21), ("digits", 4, 100, 40, 20)),
-        (("digits", 8, 100, 41, 0), ("digits", None, 100, 40, 0)),
+        (("digits", 8, 100, 41, 0), ("digits", None, 100, 40, 0)),  # 8: their own size
         (("digits", None, 20, 20, 30), ("digits", None, 20, 20, 8)),
         (("digits-bits", 16, None, None, None), ("digits-bits", None, 1404, 346, 138)),
     ],
@@ -553,10 +556,13 @@ def test_sizes_fit_any_data(asked: tuple[Any, ...], found: tuple[Any, ...]) -> N
     """
     sizes = fitted_sizes(*asked)
     assert (sizes.data, sizes.pixels, sizes.pool, sizes.test, sizes.population) == found
-    pairs = zip(("pixels", "pool", "test", "population"), asked[1:], found[1:], strict=True)
-    changed = [name for name, wanted, given in pairs if wanted not in (None, given)]
-    changed.remove("pixels") if asked[1] == 8 else None
-    assert [note.partition(":")[0] for note in sizes.notes] == changed
+    names = ("pixels", "pool", "test", "population")
+    reduced = [
+        name
+        for name, wanted, size in zip(names, asked[1:], found[1:], strict=True)
+        if wanted not in (None, size, 8)
+    ]
+    assert [note.partition(":")[0] for note in sizes.notes] == reduced
     GivenSplit(sizes.pool, test=sizes.test, population=sizes.population).check(
         *Data(sizes.data).parts
     )
@@ -577,21 +583,12 @@ assert "torch" not in sys.modules
     assert subprocess.run([sys.executable, "-c", code], cwd=paths.ROOT).returncode == 0
 
 
-@pytest.fixture
-def digits(mine: Callable[[str], ModuleType]) -> tuple[Setup, Any]:
-    """A network that reads digits, trained as they are read here: 12 epochs, some 95 % of the test
-    part.
-    """
+def test_another_accuracy_than_the_known_one_is_refused(mine, monkeypatch) -> None:
+    """Of a network that reads digits, trained as they are read here: some 95 % of the test part."""
     own = mine(MINE.replace("width: Positive = 3", "width: Positive = 8"))
     split = GivenSplit(400, test=354, population=154)
     setup = Setup(Data("digits"), split, own.Mine(), Schedule(12, 20, "adam", lr=0.005), 5)
-    return setup, weights.bring(weights.example(setup), setup)
-
-
-def test_another_accuracy_than_the_known_one_is_refused(
-    digits: tuple[Setup, Any], monkeypatch
-) -> None:
-    _, target = digits
+    target = weights.bring(weights.example(setup), setup)
     measured = accuracy.measured_accuracy(target)
     signals = lab.realize(Signals(target))[Signals(target)]
     outside = np.isin(signals["role"], (Role.NONMEMBER, Role.TEST))
@@ -619,46 +616,36 @@ raise RuntimeError("operator torchvision::nms does not exist")
 """
 
 
-@pytest.mark.parametrize("again", [False, True])
+TRIED = "try:\n    import torchvision\nexcept RuntimeError:\n    pass\n"
+EXPLAINED = """
+from leak_atlas.own import vision
+vision.explain_torchvision()
+import torchvision.models
+print(torchvision.fine)
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "code", "words"),
+    [
+        (BROKEN, EXPLAINED, ["BadInput: torchvision", "--force-reinstall", f"torch=={PINNED}"]),
+        (BROKEN, TRIED + EXPLAINED, ["BadInput: torchvision", "--force-reinstall"]),
+        ("raise RuntimeError('of another sort')", EXPLAINED, ["RuntimeError: of another sort"]),
+        ("fine = 'as it is'", EXPLAINED, ["as it is"]),
+    ],
+)
 def test_a_torchvision_that_does_not_fit_torch_is_one_line_with_the_remedy(
-    tmp_path: Path, again: bool
+    tmp_path: Path, package: str, code: str, words: list[str]
 ) -> None:
     """In a process of its own, in which it may have failed before."""
-    package = tmp_path / "torchvision"
-    package.mkdir()
-    (package / "__init__.py").write_text(BROKEN)
-    (package / "models.py").write_text("")
-    first = "try:\n    import torchvision\nexcept RuntimeError:\n    pass\n" if again else ""
-    code = f"{first}from leak_atlas.own import vision\nvision.explain_torchvision()\nfrom torchvision.models import resnet18"
-    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{paths.ROOT}:{paths.ROOT}/lib"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
-    )
-    line = done.stderr.strip().splitlines()[-1]
-    assert (
-        "BadInput: torchvision" in line
-        and "--force-reinstall" in line
-        and f"torch=={PINNED}" in line
-    )
-    assert len(line) <= LINE + 20
-
-
-def test_other_errors_of_torchvision_and_a_torchvision_that_fits_stay_as_they_are(
-    tmp_path: Path,
-) -> None:
-    package = tmp_path / "torchvision"
-    package.mkdir()
-    code = "from leak_atlas.own import vision\nvision.explain_torchvision()\nimport torchvision\nprint(torchvision.fine)"
-    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{paths.ROOT}:{paths.ROOT}/lib"}
-    for text, end in (
-        ("fine = 'fine'", "fine"),
-        ("raise RuntimeError('of another sort')", "of another sort"),
-    ):
-        (package / "__init__.py").write_text(text)
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True
-        )
-        assert (done.stdout + done.stderr).strip().endswith(end)
+    (tmp_path / "torchvision").mkdir()
+    (tmp_path / "torchvision/__init__.py").write_text(package)
+    (tmp_path / "torchvision/models.py").write_text("")
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{LIBRARY}"}
+    line = [sys.executable, "-c", code]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True)
+    last = (done.stdout + done.stderr).strip().splitlines()[-1]
+    assert all(word in last for word in words) and len(last) <= LINE + 20
 
 
 def test_shadows_of_a_given_split_see_both_sides_and_no_target_of_another_design(mine) -> None:
@@ -691,43 +678,28 @@ def batch(
 ) -> subprocess.CompletedProcess[str]:
     """`leak-atlas reproduce` of a page of the user's own, with parameters."""
     values = [part for name, value in given.items() for part in ("-p", f"{name}={value}")]
-    line = [sys.executable, "-m", "leak_atlas", "reproduce", f"own/{notebook}"]
-    line += [*arguments, *values]
+    line = [
+        sys.executable,
+        "-m",
+        "leak_atlas",
+        "reproduce",
+        f"own/{notebook}",
+        *arguments,
+        *values,
+    ]
     return subprocess.run(line, capture_output=True, text=True, timeout=500)
 
 
-def test_the_page_has_short_cells_and_short_lines() -> None:
-    cells = PAGE.read_text().split("# %%")[1:]
-    code = [cell.partition("\n")[2] for cell in cells if "[markdown]" not in cell.splitlines()[0]]
-    assert max(len(cell.strip().splitlines()) for cell in code) <= 25
-    assert max(len(line) for line in PAGE.read_text().splitlines()) <= 100
-    answer = next(number for number, cell in enumerate(cells) if "page.answer" in cell)
-    # nothing is explained before it
-    assert sum("[markdown]" in cell.splitlines()[0] for cell in cells[:answer]) == 1
-
-
 @pytest.mark.notebook
-def test_a_user_in_an_empty_folder_audits_a_model(mine, own_outputs: Path) -> None:
+def test_a_user_in_an_empty_folder_audits_a_model(mine, own_outputs: Path, capsys) -> None:
     """With a set of the user's own, and weights from a file; without shadows or pairs too."""
     rng = np.random.default_rng(0)
-    x = rng.integers(256, size=(240, 16, 16), dtype=np.uint8)
-    y = rng.integers(10, size=240)
+    x, y = rng.integers(256, size=(240, 16, 16), dtype=np.uint8), rng.integers(10, size=240)
     np.savez("mine.npz", x_train=x[:100], y_train=y[:100], x_test=x[100:], y_test=y[100:])
-    added = subprocess.run(
-        [sys.executable, "-m", "leak_atlas", "data", "add", "my-set", "mine.npz"],
-        capture_output=True,
-    )
-    assert added.returncode == 0, added.stderr
+    own_sets.add("my-set", Path("mine.npz"))
+    cell = cell_of(PAGE.read_text(), "from leak_atlas.models import network")
     space: dict[str, Any] = {"__name__": "cell"}
-    exec(
-        compile(
-            cell_of(PAGE.read_text(), "from leak_atlas.models import network"),
-            "cell",
-            "exec",
-            dont_inherit=True,
-        ),
-        space,
-    )
+    exec(compile(cell, "cell", "exec", dont_inherit=True), space)
     torch.manual_seed(0)
     save_file(space["Net"](1, 10, 16).state_dict(), "mine.safetensors")
     small = {"data": "my-set", "weights": "mine.safetensors", "epochs": 2}
@@ -737,46 +709,24 @@ def test_a_user_in_an_empty_folder_audits_a_model(mine, own_outputs: Path) -> No
     assert len(scores) == 200 and scores["member"].sum() == 100 and "LiRA online" in scores
     assert 0.3 < audit.auc(scores["loss"], scores["member"]) < 0.7  # it was never trained
     (page,) = (own_outputs / "runs").rglob("audit_my_model.html")
-    assert (
-        "pool: 100, not 600" in page.read_text()
-        and "Is this the test accuracy that you know?" in page.read_text()
-    )
+    assert "pool: 100, not 600" in page.read_text()
+    assert "Is this the test accuracy that you know?" in page.read_text()
     done = batch(**small, shadow_networks=0, probe_pairs=0)
     assert "1 of 1 notebooks" in done.stdout, done.stderr
-
-    refused = batch(**small, known_accuracy=0.9, shadow_networks=6)
-    assert (
-        refused.returncode == 2
-        and refused.stderr.count("\n") == 1
-        and "known_accuracy is 0.9" in refused.stderr
-    )
-    refused = batch(weights="mine.safetensors")
-    assert (
-        refused.returncode == 2
-        and refused.stderr.count("\n") == 1
-        and "data = 'my-set'" in refused.stderr
-    )
+    for given, words in (
+        (small | {"known_accuracy": 0.9}, "known_accuracy is 0.9"),
+        ({"weights": "mine.safetensors"}, "data = 'my-set'"),
+    ):
+        refused = batch(**given)
+        assert refused.returncode == 2 and refused.stderr.count("\n") == 1
+        assert words in refused.stderr
 
 
 @pytest.mark.notebook
-@pytest.mark.parametrize("kind", ["table", "pictures"])
-def test_the_page_takes_any_data_by_their_name_alone(mine, own_outputs: Path, kind: str) -> None:
-    rng = np.random.default_rng(0)
-    if kind == "table":
-        frame = pd.DataFrame(rng.normal(size=(120, 7)).round(3))
-        frame.assign(label=rng.choice(["no", "yes"], 120)).to_csv("mine.csv", index=False)
-    else:
-        np.savez(
-            "mine.npz",
-            x=rng.integers(256, size=(121, 6, 6, 3), dtype=np.uint8),
-            y=rng.integers(3, size=121),
-        )
-    file = {"table": "mine.csv", "pictures": "mine.npz"}[kind]
-    subprocess.run(
-        [sys.executable, "-m", "leak_atlas", "data", "add", "my-set", file],
-        check=True,
-        capture_output=True,
-    )
+def test_the_page_takes_a_table_by_its_name_alone(mine, own_outputs: Path) -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(120, 7)).round(3))
+    frame.assign(label=["no", "yes"] * 60).to_csv("mine.csv", index=False)
+    own_sets.add("my-set", Path("mine.csv"))
     done = batch(data="my-set", shadow_networks=2, probe_pairs=1, epochs=1)
     assert "1 of 1 notebooks" in done.stdout, done.stdout + done.stderr
     assert len(pd.read_csv(own_outputs / "runs" / "own" / "audit_my_model.csv")) > 100
@@ -796,7 +746,7 @@ def test_a_module_that_needs_a_broken_torchvision_is_refused_in_the_plan(
     )
     (tmp_path / "notebooks" / "own" / "mine.py").write_text(changed)
     (tmp_path / "params" / "quick").mkdir(parents=True)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{paths.ROOT}:{paths.ROOT}/lib")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{LIBRARY}")
     code = """
 from pathlib import Path
 from leak_atlas.engine import paths

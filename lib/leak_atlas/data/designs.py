@@ -81,19 +81,19 @@ def quotas(available: np.ndarray, count: int, rng: np.random.Generator) -> np.nd
     """
     levels = range(1, int(available.max(initial=0)) + 1)
     # The largest level that does not give more than `count`.
-    level = bisect_right(levels, count, key=lambda each: np.minimum(available, each).sum())
-    given = np.minimum(available, level).astype(np.int64)
+    level = bisect_right(levels, count, key=lambda size: np.minimum(available, size).sum())
+    shares = np.minimum(available, level).astype(np.int64)
     can_give_more = np.flatnonzero(available > level)
-    given[rng.permutation(can_give_more)[: count - given.sum()]] += 1
-    return given
+    shares[rng.permutation(can_give_more)[: count - shares.sum()]] += 1
+    return shares
 
 
-def _take(label: np.ndarray, given: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Ascending places in `label` (n,) of `given[c]` random samples of each class c, numbered from
+def _take(label: np.ndarray, shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Ascending places in `label` (n,) of `shares[c]` random samples of each class c, numbered from
     0.
     """
     order = np.lexsort((rng.random(len(label)), label))
-    return np.sort(order[places(label[order]) < given[label[order]]])
+    return np.sort(order[places(label[order]) < shares[label[order]]])
 
 
 def _draw(
@@ -101,8 +101,8 @@ def _draw(
 ) -> np.ndarray:
     """`count` of `indices`, class-balanced by their `labels`, ascending."""
     classes, label = np.unique(labels[indices], return_inverse=True)
-    given = quotas(np.bincount(label, minlength=len(classes)), count, rng)
-    return indices[_take(label, given, rng)]
+    shares = quotas(np.bincount(label, minlength=len(classes)), count, rng)
+    return indices[_take(label, shares, rng)]
 
 
 class Sets(NamedTuple):
@@ -150,9 +150,9 @@ def _(design: Halves, row: int, sets: Sets, out: np.ndarray) -> None:
         label = np.unique(sets.labels[sets.pool], return_inverse=True)[1]
         sizes = np.bincount(label)
         # an even number of odd classes: the pool is even
-        given, odd = sizes // 2, np.flatnonzero(sizes % 2)
-        given[rng.permutation(odd)[: len(odd) // 2]] += 1
-        out[np.delete(sets.pool, _take(label, given, rng))] = NONMEMBER
+        shares, odd = sizes // 2, np.flatnonzero(sizes % 2)
+        shares[rng.permutation(odd)[: len(odd) // 2]] += 1
+        out[np.delete(sets.pool, _take(label, shares, rng))] = NONMEMBER
 
 
 @assign.register(RandomHalves)
@@ -183,8 +183,8 @@ def _own_half(design: VictimAttacker, row: int, sets: Sets) -> np.ndarray:
     """The half that row `row` splits, in an order of its own."""
     half = len(sets.pool) // 2
     sides = _stream(design.seed, _Purpose.SIDES).permutation(len(sets.pool))
-    own = np.sort(sides[:half] if row < design.victims else sides[half:])
-    return sets.pool[own[_stream(design.seed, _Purpose.SPLIT, row).permutation(half)]]
+    chosen = np.sort(sides[:half] if row < design.victims else sides[half:])
+    return sets.pool[chosen[_stream(design.seed, _Purpose.SPLIT, row).permutation(half)]]
 
 
 @assign.register(VictimAttacker)
@@ -271,8 +271,8 @@ def roles(design: Design, labels: np.ndarray, train: int, rows: Sequence[int] | 
     sets = _sets(design, labels, train)
     out = np.full((len(chosen), len(sets.labels)), UNUSED, np.int8)
     out[:, sets.dev], out[:, sets.reference], out[:, sets.test] = DEV, REFERENCE, TEST
-    for row, own in zip(chosen, out, strict=True):
-        assign(design, row, sets, own)
+    for row, role in zip(chosen, out, strict=True):
+        assign(design, row, sets, role)
     return out
 
 

@@ -32,18 +32,18 @@ def of_arrays(x: np.ndarray) -> tuple[list[tuple[int, int]], int, list[str]]:
     """
     if x.ndim not in (3, 4) or x.dtype.kind not in "biuf":
         return [], 0, [f"{x.dtype} of shape {x.shape} {NEITHER}: {FORMS}"]
-    found = _pixels(x)
+    wrong = _pixels(x)
     shape = (*x.shape[1:], 1)[:3]
     if shape[2] not in CHANNELS and shape[0] in CHANNELS:
-        found.append("channels come first: x.transpose(0, 2, 3, 1)")
+        wrong.append("channels come first: x.transpose(0, 2, 3, 1)")
         shape = (shape[1], shape[2], shape[0])
     elif shape[2] not in CHANNELS:
         few = 1 if shape[2] < 3 else 3
-        found.append(
+        wrong.append(
             f"images have {shape[2]} channels, and 1 or 3 channels are taken: x[..., :{few}]"
         )
         shape = (*shape[:2], few)
-    return [shape[:2]], shape[2], found
+    return [shape[:2]], shape[2], wrong
 
 
 def _pixels(x: np.ndarray) -> list[str]:
@@ -99,7 +99,7 @@ def of_table(frame: pd.DataFrame, first: int) -> list[str]:
     import pandas as pd
 
     text, empty = {}, {}
-    found = []
+    wrong = []
     for name, column in frame.items():
         numbers = pd.to_numeric(column, errors="coerce")
         strange = numbers.isna() & column.notna()
@@ -109,15 +109,15 @@ def of_table(frame: pd.DataFrame, first: int) -> list[str]:
         elif numbers.isna().any():
             empty[str(name)] = f"{numbers.isna().sum():,} values"
         elif str(name).startswith("Unnamed") and np.array_equal(numbers, np.arange(len(frame))):
-            found.append(
+            wrong.append(
                 f"column {str(name)!a} counts the samples; leave it out, as to_csv(index=False) does"
             )
     remedies = "leave it out, or write each of its values as a column of 0 and 1"
     if text:
-        found.append(f"{_columns(text)}: text, no numbers; {remedies}")
+        wrong.append(f"{_columns(text)}: text, no numbers; {remedies}")
     if empty:
-        found.append(f"{_columns(empty)}: missing; fill them, or leave the column out")
-    return found
+        wrong.append(f"{_columns(empty)}: missing; fill them, or leave the column out")
+    return wrong
 
 
 def _columns(named: Mapping[str, str]) -> str:

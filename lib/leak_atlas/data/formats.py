@@ -30,9 +30,9 @@ TILES = 500  # CHMNIST's whole images that are in memory at once
 def npz(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
     """Images and labels in one .npz, as the package carries them."""
     (data,) = sources.files(entry, source)
-    with np.load(io.BytesIO(data), allow_pickle=False) as found:
-        x[:] = found["images"].reshape(x.shape)
-        return found["labels"].astype(np.int64)
+    with np.load(io.BytesIO(data), allow_pickle=False) as packed:
+        x[:] = packed["images"].reshape(x.shape)
+        return packed["labels"].astype(np.int64)
 
 
 def digits(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
@@ -44,14 +44,14 @@ def digits(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
     from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)
-    made = (pixels >= 8 if entry.kind == "bits" else np.rint(pixels * 255 / 16)).astype(np.uint8)
+    values = (pixels >= 8 if entry.kind == "bits" else np.rint(pixels * 255 / 16)).astype(np.uint8)
     labels = labels.astype(np.int64)
-    first = np.sort(np.unique(made, axis=0, return_index=True)[1])
+    first = np.sort(np.unique(values, axis=0, return_index=True)[1])
     order = first[_fifths(labels[first])]
-    made, labels = made[order], labels[order]
-    found = hashlib.sha256(made.tobytes() + labels.astype("<i8").tobytes()).hexdigest()
-    sources.check(entry, "scikit-learn's digits", found, entry.files[0].digest)
-    x[:] = made.reshape(x.shape)
+    values, labels = values[order], labels[order]
+    digest = hashlib.sha256(values.tobytes() + labels.astype("<i8").tobytes()).hexdigest()
+    sources.check(entry, "scikit-learn's digits", digest, entry.files[0].digest)
+    x[:] = values.reshape(x.shape)
     return labels
 
 
@@ -114,8 +114,8 @@ def arrays(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
     for name, expected, _ in entry.files:
         path, kind = source / name, "<i8" if name.startswith("y") else "u1"
         try:
-            found = np.load(path, mmap_mode="r", allow_pickle=False)
-            parts.append(np.ascontiguousarray(found.astype(kind, casting="safe", copy=False)))
+            values = np.load(path, mmap_mode="r", allow_pickle=False)
+            parts.append(np.ascontiguousarray(values.astype(kind, casting="safe", copy=False)))
         except (OSError, ValueError, TypeError, EOFError) as error:
             raise BadInput(
                 f"{entry.name}: {path} cannot be read ({reason(error)}); {sources.bring(entry)}"
@@ -197,8 +197,8 @@ def location(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
         ) from error
     order = np.lexsort((*bits.T[::-1], labels))
     bits, labels = bits[order], labels[order].astype(np.int64) - 1
-    found = hashlib.md5(bits.tobytes() + labels.astype("<i8").tobytes()).hexdigest()
-    sources.check(entry, file.name, found, file.digest)
+    digest = hashlib.md5(bits.tobytes() + labels.astype("<i8").tobytes()).hexdigest()
+    sources.check(entry, file.name, digest, file.digest)
     order = _fifths(labels)
     x[:] = bits[order]
     return labels[order]
@@ -258,11 +258,11 @@ def _balanced(
     """
     number = {name: label for label, name in enumerate(entry.classes)}
     for part, classes, size in parts:
-        each, counts = size // len(number), Counter(classes)
-        wrong = [name for name in number if counts[name] != each]
+        of_class, counts = size // len(number), Counter(classes)
+        wrong = [name for name in number if counts[name] != of_class]
         if wrong or len(classes) != size:
             raise BadInput(
-                f"{entry.name}: {source} has {len(classes):,} {part} samples, expected {size:,}, {each:,} of each class"
+                f"{entry.name}: {source} has {len(classes):,} {part} samples, expected {size:,}, {of_class:,} of each class"
                 f" (not so in {len(wrong)} classes); get it again"
             )
     return np.array([number[name] for _, classes, _ in parts for name in classes], np.int64)

@@ -4,7 +4,6 @@ description.
 
 import json
 import re
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,11 +18,9 @@ from leak_atlas.recipe.registry import Entry, File, Kind, Original
 
 __all__ = ["add"]
 
-LIMIT = 2**35  # bytes that an .npz unpacks to
 LARGEST = 1024  # pixels of the side that images are resized to
 BATCH = 1024  # images whose pixels are measured at once
 PARTS = ("train", "test")
-UNREADABLE = (OSError, ValueError, TypeError, EOFError, MemoryError, zipfile.BadZipFile)
 
 _Moments = tuple[tuple[float, ...], tuple[float, ...]]  # mean and deviation, a value a channel
 
@@ -109,23 +106,21 @@ def add(
         if kind == "images" and not mean:
             moments = _moments(out[:train])
         files = tuple(File(*file) for file in readers.write(ready, out, labels).items())
-        test, note = len(x) - train, "; ".join(notes)
-        mean, std = moments
         entry = Entry(
-            name,
-            name,
-            kind,
-            shape,
-            classes,
-            train,
-            test,
-            "own",
-            files,
-            "your own",
-            "",
-            mean,
-            std,
-            note=note,
+            name=name,
+            title=name,
+            kind=kind,
+            shape=shape,
+            classes=classes,
+            train=train,
+            test=len(x) - train,
+            format="own",
+            files=files,
+            source="your own",
+            licence="",
+            mean=moments[0],
+            std=moments[1],
+            note="; ".join(notes),
         )
         _describe(ready, entry)
     return registry.find(name)
@@ -242,10 +237,8 @@ def _read(path: Path, label: str, original: Original | None) -> _Raw:
             return _csv(path, label)
     except BadInput:
         raise
-    except (*UNREADABLE, NotImplementedError) as error:
-        objects = "allow_pickle" in str(error)
-        remedy = "; write objects as text or numbers: a.astype(str)" if objects else ""
-        raise BadInput(f"{path} cannot be read ({reason(error)}){remedy}") from error
+    except sources.UNREADABLE as error:
+        raise BadInput(f"{path} cannot be read ({reason(error)})") from error
     missing = "" if path.exists() else ": nothing is there"
     raise BadInput(f"{path} is no folder of pictures, .npz or .csv{missing}")
 
@@ -280,29 +273,25 @@ def _hidden(file: Path, folder: Path) -> bool:
 
 
 def _npz(path: Path) -> _Raw:
-    with zipfile.ZipFile(path) as packed:
-        size = sum(file.file_size for file in packed.infolist())
-    if size > LIMIT:
-        raise BadInput(f"{path} unpacks to {size:,} bytes; {LIMIT:,} are the most")
-    with np.load(path, allow_pickle=False) as arrays:
-        if {"x", "y"} <= set(arrays):
-            return _Raw(arrays["x"], arrays["y"])
-        if {"x_train", "y_train", "x_test", "y_test"} <= set(arrays):
-            return _joined(path, arrays)
-        remedy = "name them x, y or x_train, y_train, x_test, y_test"
-        raise BadInput(f"{path} holds {[*arrays]}; {remedy}, as numpy.savez(path, x=..., y=...)")
+    arrays = sources.npz(path)
+    if {"x", "y"} <= set(arrays):
+        return _Raw(arrays["x"], arrays["y"])
+    if {"x_train", "y_train", "x_test", "y_test"} <= set(arrays):
+        return _joined(path, arrays)
+    remedy = "name them x, y or x_train, y_train, x_test, y_test"
+    raise BadInput(f"{path} holds {[*arrays]}; {remedy}, as numpy.savez(path, x=..., y=...)")
 
 
 def _joined(path: Path, arrays: Mapping[str, np.ndarray]) -> _Raw:
     """Train and test part of an .npz as one."""
-    x, y = ([arrays[f"{one}_{part}"] for part in PARTS] for one in "xy")
+    x, y = ([arrays[f"{letter}_{part}"] for part in PARTS] for letter in "xy")
     wrong = []
     for part, samples, labels in zip(PARTS, x, y, strict=True):
         if samples.shape[:1] != labels.shape[:1]:
             wrong.append(f"x_{part} and y_{part} are not of one length")
-    for one, (train, test) in (("x", x), ("y", y)):
+    for letter, (train, test) in (("x", x), ("y", y)):
         if train.shape[1:] != test.shape[1:]:
-            shapes = f"{one}_train have shape {train.shape[1:]}, those of {one}_test"
+            shapes = f"{letter}_train have shape {train.shape[1:]}, those of {letter}_test"
             wrong.append(f"entries of {shapes} {test.shape[1:]}")
     _refuse(path, wrong)
     return _Raw(np.concatenate(x), np.concatenate(y), len(y[0]))

@@ -69,11 +69,11 @@ def fill_cropped(x: np.ndarray, images: Iterable[Path] | np.ndarray) -> None:
     from PIL import Image
 
     mode = "L" if x.shape[3] == 1 else "RGB"
-    for place, each in enumerate(images):
-        if isinstance(each, np.ndarray):
-            whole = Image.fromarray(each.squeeze(2) if each.shape[2:] == (1,) else each)
+    for place, picture in enumerate(images):
+        if isinstance(picture, np.ndarray):
+            whole = Image.fromarray(picture.squeeze(2) if picture.shape[2:] == (1,) else picture)
         else:
-            with opened(each) as image:
+            with opened(picture) as image:
                 whole = image.convert(mode)
         x[place] = np.asarray(cropped(whole, x.shape[1])).reshape(x.shape[1:])
 
@@ -88,7 +88,7 @@ def cropped(image: Image.Image, side: int) -> Image.Image:
     from PIL import Image
 
     shorter = min(image.size)
-    wide, tall = (int(side * each / shorter) for each in image.size)
+    wide, tall = (int(side * length / shorter) for length in image.size)
     if wide * tall > (Image.MAX_IMAGE_PIXELS or math.inf):
         raise BadInput(
             f"a picture of {image.height} x {image.width} pixels is too long to be resized to {side}"

@@ -49,15 +49,15 @@ class Samples:
     train: int
 
 
-def labels(data: Data, own: Samples) -> np.ndarray:
+def labels(data: Data, samples: Samples) -> np.ndarray:
     """The label of each sample `(N,)` int64, dealt out anew where the recipe says so: the same way
     for all networks.
     """
     if not data.dealt:
-        return own.labels
-    first = own.train if data.parts[1] else len(own.labels)
+        return samples.labels
+    first = samples.train if data.parts[1] else len(samples.labels)
     draws = np.random.default_rng(DEAL)
-    return np.concatenate([draws.permutation(part) for part in np.split(own.labels, [first])])
+    return np.concatenate([draws.permutation(part) for part in np.split(samples.labels, [first])])
 
 
 def load(name: str, pixels: int | None = None) -> Samples:
@@ -172,9 +172,9 @@ def _prepared(entry: Entry) -> tuple[np.ndarray, np.ndarray]:
 def _verify(entry: Entry) -> None:
     for file, expected in _sums(entry).items():
         path = registry.folder(entry.name) / file
-        found = _sha256(path) if path.is_file() else "missing"
-        if found != expected:
-            raise BadInput(f"{path}: SHA-256 is {found}, expected {expected}; {_again(entry)}")
+        digest = _sha256(path) if path.is_file() else "missing"
+        if digest != expected:
+            raise BadInput(f"{path}: SHA-256 is {digest}, expected {expected}; {_again(entry)}")
 
 
 def _sha256(path: Path) -> str:
@@ -218,8 +218,8 @@ def preparing(at: Path) -> Iterator[Path]:
                 shutil.rmtree(old, ignore_errors=True)
         with tempfile.TemporaryDirectory(
             prefix=".preparing-", dir=parent, ignore_cleanup_errors=True
-        ) as made:
-            ready = Path(made) / "prepared"
+        ) as scratch:
+            ready = Path(scratch) / "prepared"
             ready.mkdir()
             yield ready
             if not at.exists():
@@ -244,9 +244,9 @@ def write(into: Path, x: np.ndarray, labels: np.ndarray) -> dict[str, str]:
     if isinstance(x, np.memmap):
         x.flush()
     else:
-        text = [one.encode() for one in x]
+        text = [sample.encode() for sample in x]
         np.save(into / "text.npy", np.frombuffer(b"".join(text), np.uint8))
-        np.save(into / "ends.npy", np.cumsum([len(one) for one in text], dtype=np.int64))
+        np.save(into / "ends.npy", np.cumsum([len(sample) for sample in text], dtype=np.int64))
     np.save(into / "labels.npy", labels)
     return {path.name: _sha256(path) for path in sorted(into.iterdir())}
 

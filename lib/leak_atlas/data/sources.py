@@ -5,15 +5,21 @@ unpacked into a folder.
 import gzip
 import hashlib
 import sys
+import zipfile
 import zlib
 from pathlib import Path
 
+import numpy as np
+
 from leak_atlas import BadInput, reason, typed
 from leak_atlas.engine import paths
+from leak_atlas.engine.files import regular
 from leak_atlas.recipe.registry import Entry, File
 
-__all__ = ["bring", "check", "files", "find", "how", "inside", "placed"]
+__all__ = ["bring", "check", "files", "find", "how", "inside", "npz", "placed"]
 
+UNPACKED = 2**36  # bytes that an .npz unpacks to
+UNREADABLE = (OSError, ValueError, TypeError, EOFError, MemoryError, RuntimeError, zlib.error)
 LIMIT = 2**30  # bytes of one file; the largest that is known, SVHN's train part, holds 182 million
 
 
@@ -42,11 +48,11 @@ def find(entry: Entry, scratch: Path) -> Path:
     An archive is checked before it is unpacked. Only the user's unpacked folder of an archive whose
     files have no digests of their own goes unchecked, and that is said.
     """
-    own = paths.data() / entry.name
-    if entry.archive and (own / entry.archive.name).is_file():
-        return _unpacked(entry, entry.archive, own, scratch)
+    home = paths.data() / entry.name
+    if entry.archive and (home / entry.archive.name).is_file():
+        return _unpacked(entry, entry.archive, home, scratch)
     alone = entry.files[0] == entry.archive
-    for place in (own / folder for folder in entry.folders):
+    for place in (home / folder for folder in entry.folders):
         if alone and place.is_dir() and inside(place):
             print(
                 f"{place} has no known digest: form and numbers are checked, content not",
@@ -89,12 +95,12 @@ def _unpacked(entry: Entry, archive: File, at: Path, scratch: Path) -> Path:
     return folder if folder.is_dir() else scratch / "unpacked"  # CINIC-10's archive has no folder
 
 
-def check(entry: Entry, name: str, found: str, expected: str) -> None:
+def check(entry: Entry, name: str, digest: str, expected: str) -> None:
     """BadInput where a digest is not the pinned one."""
-    if found != expected:
+    if digest != expected:
         kind = "SHA-256" if entry.embedded else "MD5"
         raise BadInput(
-            f"{entry.name}: the {kind} of {name} is {found}, expected {expected}; {_again(entry)}"
+            f"{entry.name}: the {kind} of {name} is {digest}, expected {expected}; {_again(entry)}"
         )
 
 
@@ -121,6 +127,27 @@ def files(entry: Entry, source: Path) -> list[bytes]:
     return contents
 
 
+def npz(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz by name, of which none is unpickled. BadInput, which names the file."""
+    try:
+        with zipfile.ZipFile(regular(path)) as packed:
+            size = sum(file.file_size for file in packed.infolist())
+        if size > UNPACKED:
+            raise BadInput(f"{path} unpacks to {size:,} bytes; {UNPACKED:,} are the most")
+        with np.load(path, allow_pickle=False) as packed:
+            arrays = {name: packed[name] for name in packed.files}
+    except zipfile.BadZipFile as error:
+        raise BadInput(f"{path} is no .npz; numpy.savez_compressed makes one") from error
+    except UNREADABLE as error:
+        objects = "allow_pickle" in str(error)
+        remedy = "; write Python objects as text or numbers: a.astype(str)" if objects else ""
+        raise BadInput(f"{path} cannot be read ({reason(error)}){remedy}") from error
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise BadInput(f"{path}: {name} is no array of numpy")
+    return arrays
+
+
 def placed(folder: Path, file: File) -> Path:
     """Where a file of a set lies in a folder, as it is or as .gz."""
     packed = folder / f"{file.name}.gz"
@@ -129,8 +156,8 @@ def placed(folder: Path, file: File) -> Path:
 
 def inside(folder: Path) -> list[Path]:
     """All files below a folder, in the order of text; BadInput for a link that leaves it."""
-    found = sorted(folder.rglob("*"), key=Path.as_posix)
-    for path in found:
+    below = sorted(folder.rglob("*"), key=Path.as_posix)
+    for path in below:
         if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
             raise BadInput(f"{path} is a link that leaves {folder}; put the file itself there")
-    return [path for path in found if path.is_file()]
+    return [path for path in below if path.is_file()]

@@ -36,6 +36,6 @@ def encoded(texts: np.ndarray, train: int, words: int, length: int) -> np.ndarra
     split = CountVectorizer(token_pattern=WORD).build_analyzer()
     out = np.full((len(texts), length), PADDING, np.int32)
     for row, text in zip(out, texts.tolist(), strict=True):
-        found = [number.get(word, UNKNOWN) for word in split(text)[:length]] or [UNKNOWN]
-        row[: len(found)] = found
+        numbers = [number.get(word, UNKNOWN) for word in split(text)[:length]] or [UNKNOWN]
+        row[: len(numbers)] = numbers
     return out

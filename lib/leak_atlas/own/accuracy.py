@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,6 @@ ROUNDED = 0.005  # difference between two accuracies of the same samples that ro
 # .034 at .05, in either direction.
 ALIKE = 0.03
 ALIKE_OUTSIDE = 0.1  # the same of non-members; LiRA's AUC was .35 where shadows had .72 for .97
-SIDES = {"members": Role.MEMBER, "non-members": Role.NONMEMBER, "population": Role.TEST}
 
 
 @dataclass(frozen=True)
@@ -129,18 +128,6 @@ def known_or_asked(signals: Arrays, known: float | None) -> str:
         "other test samples. If yours were the same, the model reads other inputs here: check mean "
         "and std."
     )
-
-
-def accuracy_rows(target: Arrays, shadows: Sequence[Arrays]) -> list[dict[str, Any]]:
-    """A table: the accuracies of the target and, as means, of its shadow models on each side."""
-    present = {name: role for name, role in SIDES.items() if (target["role"] == role).any()}
-    own: dict[str, Any] = {"accuracy": "my model"}
-    mean: dict[str, Any] = {"accuracy": f"{len(shadows)} shadow models, mean"}
-    for name, role in present.items():
-        own[name] = side_accuracy(target, role).value
-        if shadows:
-            mean[name] = audit.mean_ci([side_accuracy(each, role).value for each in shadows])
-    return [own, mean] if shadows else [own]
 
 
 def accuracies(arrays: Logits) -> dict[str, Sides]:

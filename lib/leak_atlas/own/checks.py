@@ -35,9 +35,9 @@ def warnings(
     if wrong := _labels(arrays):  # of which all else would follow
         return wrong
     swapped = _in_shadow(arrays)
-    oriented = {name: each for name, each in scores.items() if name not in UNORIENTED}
+    oriented = {name: values for name, values in scores.items() if name not in UNORIENTED}
     if swapped:
-        oriented = {name: each for name, each in oriented.items() if name in unaware}
+        oriented = {name: values for name, values in oriented.items() if name in unaware}
     return (*swapped, *_member(arrays, oriented, unaware))
 
 
@@ -59,7 +59,7 @@ def _member(
     """A warning where some AUC lies below one half by more than chance gives to the lowest of so
     many attacks.
     """
-    known = {name: ~np.isnan(each) for name, each in scores.items()}
+    known = {name: ~np.isnan(values) for name, values in scores.items()}
     far = {
         name: _deviation(scores[name][known[name]], arrays.member[known[name]]) for name in scores
     }
@@ -88,9 +88,9 @@ def _in_shadow(arrays: Logits) -> tuple[str, ...]:
         return ()
     models = zip(first_query(arrays.shadows), arrays.in_shadow, strict=True)
     far = [
-        _deviation(log_confidence(z, arrays.labels), own)
-        for z, own in models
-        if own.any() and not own.all()
+        _deviation(log_confidence(z, arrays.labels), inside)
+        for z, inside in models
+        if inside.any() and not inside.all()
     ]
     # However much the models depend on each other, the mean varies no more than each of them.
     if not far or special.ndtr(np.mean(far)) >= RISK:
@@ -119,16 +119,16 @@ def _labels(arrays: Logits) -> tuple[str, ...]:
             arrays.population_labels,
         ),
     }
-    found: dict[str, str] = {}
+    lines: dict[str, str] = {}
     for array, (logits, name, labels) in parts.items():
         if (
             logits is not None
             and labels is not None
-            and name not in found
+            and name not in lines
             and (odd := _unlike(logits, labels, name))
         ):
-            found[name] = f"`{name}` look shifted, or `{array}` is in another order: {odd}"
-    return tuple(found.values())
+            lines[name] = f"`{name}` look shifted, or `{array}` is in another order: {odd}"
+    return tuple(lines.values())
 
 
 def _unlike(logits: np.ndarray, labels: np.ndarray, name: str) -> str:

@@ -54,6 +54,11 @@ THRESHOLDS = {
     "largest posterior": "top1",
     "gap (correctness)": "correctness",
 }
+ALONE = (
+    "No shadow models: thresholds on the target's own signals alone. Shadow models would add LiRA, "
+    "RMIA and BASE, which compare each sample with itself and find far more at a low FPR: a few do, "
+    f"{ENOUGH} do well."
+)
 UNAWARE = (*THRESHOLDS, "BASE", "RMIA online")  # they do not read `in_shadow`
 
 
@@ -69,8 +74,8 @@ class Needs(NamedTuple):
         return np.asarray((inside >= self.inside) & (outside >= self.outside))
 
     def __str__(self) -> str:
-        each = zip(self, ("trained", "did not train"), strict=True)
-        return " and ".join(f"{number} that {how} on it" for number, how in each if number)
+        sides = zip(self, ("trained", "did not train"), strict=True)
+        return " and ".join(f"{number} that {how} on it" for number, how in sides if number)
 
 
 def attackers(views: int) -> dict[str, tuple[Attacker, Needs]]:
@@ -145,39 +150,41 @@ class Result:
         An attack has none where it gives one score to more than a share `TIED` of the samples: it
         would be a step.
         """
-        judged = {name: self._judged(name) for name in self.scores}
-        tied = {
-            name: np.unique(own, return_counts=True)[1].max() / own.size
-            for name, (own, _) in judged.items()
-        }
-        rest = [name for name in judged if tied[name] <= TIED and name != "loss"]
-        shown = {"loss", *sorted(rest, key=lambda name: -self.auc[name].value)[: CURVES - 1]}
-        return {name: audit.roc_band(*judged[name]) for name in judged if name in shown}
+        strongest = sorted(self.scores, key=lambda name: -self.auc[name].value)
+        smooth = [name for name in strongest if name != "loss" and self._tied(name) <= TIED]
+        shown = {"loss", *smooth[: CURVES - 1]}
+        return {name: audit.roc_band(*self._judged(name)) for name in self.scores if name in shown}
+
+    def _tied(self, name: str) -> float:
+        """The largest share of samples to which an attack gives one score."""
+        scores = self._judged(name)[0]
+        return float(np.unique(scores, return_counts=True)[1].max() / scores.size)
 
     def rows(self, rates: Sequence[float] = RATES) -> list[dict[str, Any]]:
         """The table: each attack, its AUC, its TPR at each of the rates, the samples that it scored
         if not all.
         """
-        scored = {name: int((~np.isnan(scores)).sum()) for name, scores in self.scores.items()}
-        some_left_out = min(scored.values()) < len(self.arrays.member)
-        each = {audit.tpr_label(rate, self._outside): self.tpr(rate) for rate in rates}
-        return [
-            {"attack": name, "AUC": self.auc[name]}
-            | {label: rate[name] for label, rate in each.items()}
-            | ({"samples scored": scored[name]} if some_left_out else {})
-            for name in self.scores
-        ]
+        scored = {name: len(self._judged(name)[0]) for name in self.scores}
+        tprs = {audit.tpr_label(rate, self._outside): self.tpr(rate) for rate in rates}
+        rows = []
+        for name in self.scores:
+            row = {"attack": name, "AUC": self.auc[name]}
+            row |= {label: tpr[name] for label, tpr in tprs.items()}
+            if min(scored.values()) < len(self.arrays.member):
+                row["samples scored"] = scored[name]
+            rows.append(row)
+        return rows
 
     def caption(self, rates: Sequence[float] = RATES) -> str:
         """What stands below `rows`: which FPRs the non-members resolve, and what "expected" means."""
-        lines = [
-            f"{self._outside:,} non-members resolve an FPR of {audit.resolution(self._outside):.2%} or more"
-        ]
+        smallest = f"{audit.resolution(self._outside):.2%}"
+        lines = [f"{self._outside:,} non-members resolve an FPR of {smallest} or more"]
         for rate in rates:
-            if found := re.search(r"\((.+ % expected)\)", audit.tpr_label(rate, self._outside)):
+            label = audit.tpr_label(rate, self._outside)
+            if expected := re.search(r"\((.+ % expected)\)", label):
                 lines.append(
-                    f"{found[1]}: the threshold for {percent(rate)} FPR is set on these non-members, "
-                    "so few that its FPR on new ones is larger in the mean"
+                    f"{expected[1]}: the threshold for {percent(rate)} FPR is set on these "
+                    "non-members, so few that its FPR on new ones is larger in the mean"
                 )
         return ". ".join(lines)
 
@@ -195,8 +202,8 @@ class Result:
 
     def strongest(self, fpr: float = FPR) -> str:
         """The attack with the largest TPR at an FPR."""
-        found = self.tpr(fpr)
-        return max(found, key=lambda name: found[name].value)
+        rates = self.tpr(fpr)
+        return max(rates, key=lambda name: rates[name].value)
 
     def found_by(self, fpr: float = FPR) -> np.ndarray:
         """How many attacks find each sample at an FPR, `(N,)`: 0 for non-members."""
@@ -205,21 +212,25 @@ class Result:
     def most(self, fpr: float = FPR) -> list[dict[str, Any]]:
         """The members found by the strongest attack, the largest score first: `MOST` at most."""
         name, times = self.strongest(fpr), self.found_by(fpr)
-        found = np.flatnonzero(self.exposed(name, fpr))
-        order = found[np.argsort(-self.scores[name][found], kind="stable")][:MOST]
+        scores, loss = self.scores[name], self.scores["loss"]
+        hits = np.flatnonzero(self.exposed(name, fpr))
         return [
-            {"index": str(self.arrays.places[i]), "class": int(self.arrays.labels[i])}
-            | {f"score, {name}": float(self.scores[name][i])}
-            | {"loss, nats": -float(self.scores["loss"][i]), "attacks that find it": int(times[i])}
-            for i in order
+            {
+                "index": str(self.arrays.places[i]),
+                "class": int(self.arrays.labels[i]),
+                f"score, {name}": float(scores[i]),
+                "loss, nats": -float(loss[i]),
+                "attacks that find it": int(times[i]),
+            }
+            for i in hits[np.argsort(-scores[hits], kind="stable")][:MOST]
         ]
 
     def listed(self, fpr: float = FPR) -> str:
         """The indices of all members that the strongest attack finds, in rising order, as lines of
         text.
         """
-        found = self.arrays.places[self.exposed(self.strongest(fpr), fpr)]
-        return textwrap.fill(" ".join(map(str, found)), WIDTH) or "none"
+        places = self.arrays.places[self.exposed(self.strongest(fpr), fpr)]
+        return textwrap.fill(" ".join(map(str, places)), WIDTH) or "none"
 
     def luck(self, fpr: float = FPR) -> float:
         """Probability, at most, that some attack finds as many members at an FPR where no score
@@ -235,16 +246,10 @@ class Result:
             member = self._judged(name)[1]
             outside = int((~member).sum())
             allowed = int(false_positives(fpr, np.asarray(outside)))
-            hit = int(self.exposed(name, fpr).sum())
             # As many members come before the first non-member that may not pass.
-            chances.append(
-                float(
-                    stats.hypergeom.cdf(
-                        allowed, member.size, outside, min(hit + allowed, member.size)
-                    )
-                )
-            )
-        return min(1.0, len(chances) * min(chances))
+            first = min(int(self.exposed(name, fpr).sum()) + allowed, member.size)
+            chances.append(stats.hypergeom.cdf(allowed, member.size, outside, first))
+        return min(1.0, len(chances) * float(min(chances)))
 
     # ------------------------------------------------------------ in words
 
@@ -256,66 +261,60 @@ class Result:
         """
         if self.warnings:
             return " ".join(["No verdict.", *self.warnings])
-        some, number = audit.largest(self.auc.values()), len(self.scores)
-        if some.low <= 0.5 or not some.resolved:
-            lead = f"None of {number} attacks identifies members significantly"
-            largest = f"The largest AUC is {some.value:.3f} ({self.best})"
-            return f"{lead}. {largest}; corrected for {number} attacks its 95 % CI includes 0.5. {self.resolution(fpr)}"
-        lead = f"The target leaks: {self.best} identifies members with AUC {self.auc[self.best]}."
-        return f"{lead} {self._identified(fpr)} {self.resolution(fpr)}"
+        largest, number = audit.largest(self.auc.values()), len(self.scores)
+        if largest.low > 0.5 and largest.resolved:
+            auc = f"{self.best} identifies members with AUC {self.auc[self.best]}"
+            return f"The target leaks: {auc}. {self._identified(fpr)} {self.resolution(fpr)}"
+        auc = f"The largest AUC is {largest.value:.3f} ({self.best})"
+        return (
+            f"None of {number} attacks identifies members significantly. {auc}; corrected for "
+            f"{number} attacks its 95 % CI includes 0.5. {self.resolution(fpr)}"
+        )
 
     def _identified(self, fpr: float) -> str:
         """How many members the strongest attack finds, of those that it scores."""
         name, at = self.strongest(fpr), f"{percent(fpr)} FPR"
         member = self._judged(name)[1]
-        if not audit.is_resolved(fpr, int((~member).sum())):
-            return f"{int((~member).sum()):,} non-members are too few to measure TPR at {at}."
+        scored, outside = int(member.sum()), int((~member).sum())
+        if not audit.is_resolved(fpr, outside):
+            return f"{outside:,} non-members are too few to measure TPR at {at}."
         if self.luck(fpr) > 0.05:
             return f"At {at} no attack finds significantly more members than guessing does."
-        rate, hit, scored = (
-            self.tpr(fpr)[name],
-            int(self.exposed(name, fpr).sum()),
-            int(member.sum()),
-        )
-        out = int(self.arrays.member.sum()) - scored
-        whom = f"the {scored:,} members that it can score" if out else f"{scored:,} members"
-        left = f"; for {out:,} more the shadow models are too few" if out else ""
-        shares = ", ".join(f"{100 * end:.1f} %" for end in (rate.low, rate.high))
-        share = (
-            f"{100 * rate.value:.1f} % [{shares}], {times(rate.value / fpr)} what guessing finds"
-        )
-        return f"At {at} {name} finds {hit:,} of {whom} ({share}){left}."
+        rate, hits = self.tpr(fpr)[name], int(self.exposed(name, fpr).sum())
+        interval = f"{100 * rate.low:.1f} %, {100 * rate.high:.1f} %"
+        factor = f"{times(rate.value / fpr)} what guessing finds"
+        share = f"{100 * rate.value:.1f} % [{interval}], {factor}"
+        if left := int(self.arrays.member.sum()) - scored:
+            whom = f"the {scored:,} members that it can score ({share})"
+            return f"At {at} {name} finds {hits:,} of {whom}; for {left:,} more the shadow models are too few."
+        return f"At {at} {name} finds {hits:,} of {scored:,} members ({share})."
 
     def resolution(self, fpr: float = FPR) -> str:
         """From how many non-members and shadow models on an FPR can be resolved, and how many there
         are.
         """
-        needed, models = math.ceil(1 / fpr - 1e-9) if fpr else math.inf, self.arrays.models
+        needed = math.ceil(1 / fpr - 1e-9) if fpr else math.inf
         return (
-            f"To resolve {percent(fpr)} FPR takes {needed:,} non-members or more (here {self._outside:,}), and for "
-            f"LiRA, RMIA and BASE about {ENOUGH} shadow models (here {models})."
+            f"To resolve {percent(fpr)} FPR takes {needed:,} non-members or more (here "
+            f"{self._outside:,}), and for LiRA, RMIA and BASE about {ENOUGH} shadow models (here "
+            f"{self.arrays.models})."
         )
 
     def accuracy(self) -> str:
         """Accuracy of the target and of the shadow models on members and non-members, as a line."""
-        found = accuracy.accuracies(self.arrays)
-        each = [f"{self.arrays.models} {name}" if name != "target" else name for name in found]
-        return (
-            "Accuracy: "
-            + "; ".join(f"{who} {own}" for who, own in zip(each, found.values(), strict=True))
-            + "."
-        )
+        sides = accuracy.accuracies(self.arrays)
+        parts = [f"target {sides['target']}"]
+        if "shadow models" in sides:
+            parts.append(f"{self.arrays.models} shadow models {sides['shadow models']}")
+        return f"Accuracy: {'; '.join(parts)}."
 
     def said(self, fpr: float = FPR) -> Said:
         """What a page begins with: the warnings or `verdict`, then accuracies and notes, a line
         each.
         """
         lead = "No verdict: the arrays look swapped." if self.warnings else self.verdict(fpr)
-        return Said(
-            "\n".join(
-                [lead, *(f"- {line}" for line in (*self.warnings, self.accuracy(), *self.notes))]
-            )
-        )
+        lines = [*self.warnings, self.accuracy(), *self.notes]
+        return Said("\n".join([lead, *(f"- {line}" for line in lines)]))
 
     # ------------------------------------------------------------ as files
 
@@ -325,22 +324,24 @@ class Result:
         """All that is measured, as plain values for JSON: what cannot be is None. `settings` are
         told with it.
         """
-        tprs = {f"{rate:g}": self.tpr(rate) for rate in sorted({fpr, *rates})}
-        accuracies = accuracy.accuracies(self.arrays)
+        rates = sorted({fpr, *rates})
+        tprs = {f"{rate:g}": self.tpr(rate) for rate in rates}
         attacks = {}
         for name in self.scores:
             member = self._judged(name)[1]
-            scored = {"members": int(member.sum()), "non_members": int((~member).sum())}
-            rated = {rate: _plain(each[name]) for rate, each in tprs.items()}
-            attacks[name] = {"scored": scored, "auc": _plain(self.auc[name]), "tpr": rated}
+            attacks[name] = {
+                "scored": {"members": int(member.sum()), "non_members": int((~member).sum())},
+                "auc": _plain(self.auc[name]),
+                "tpr": {rate: _plain(tpr[name]) for rate, tpr in tprs.items()},
+            }
+        accuracies = {}
+        for who, sides in accuracy.accuracies(self.arrays).items():
+            accuracies[who] = {side: _number(share) for side, share in sides._asdict().items()}
         return {
             "verdict": None if self.warnings else self.verdict(fpr),
             "warnings": list(self.warnings),
             "notes": list(self.notes),
-            "accuracy": {
-                who: {side: _number(own) for side, own in each._asdict().items()}
-                for who, each in accuracies.items()
-            },
+            "accuracy": accuracies,
             "attacks": attacks,
             "samples": {
                 "members": int(self.arrays.member.sum()),
@@ -348,8 +349,7 @@ class Result:
                 "shadow_models": self.arrays.models,
                 "queries": self.arrays.queries,
             },
-            "settings": {"found_at": fpr, "rates": sorted({fpr, *rates}), "interval": 0.95}
-            | settings,
+            "settings": {"found_at": fpr, "rates": rates, "interval": 0.95} | settings,
         }
 
     def save(
@@ -362,12 +362,12 @@ class Result:
         """
         import pandas as pd
 
-        given = {
+        known = {
             "label": self.arrays.labels,
             "member": self.arrays.member,
             "found_by": self.found_by(fpr),
         }
-        text = pd.DataFrame(given | self.scores, self.arrays.places).rename_axis("index").to_csv()
+        text = pd.DataFrame(known | self.scores, self.arrays.places).rename_axis("index").to_csv()
         summary = json.dumps(self.summary(fpr, rates, **settings), indent=1, allow_nan=False)
         files.folder(path.parent, "LEAK_ATLAS_OUTPUTS moves it")
         files.write(path, text)
@@ -414,40 +414,45 @@ def attack(
     z, y = arrays.judged().by_query(arrays.target), arrays.labels[:, None]
     scores = {name: score(signal, z, y).mean(axis=1) for name, signal in THRESHOLDS.items()}
     if not arrays.models:
-        lead = "No shadow models: thresholds on the target's own signals alone."
-        more = "Shadow models would add LiRA, RMIA and BASE, which compare each sample with itself and find"
-        note = f"{lead} {more} far more at a low FPR: a few do, {ENOUGH} do well."
-        return Result(arrays, scores, (note,), checks.warnings(arrays, scores, UNAWARE))
+        return Result(arrays, scores, (ALONE,), checks.warnings(arrays, scores, UNAWARE))
     import_module("leak_atlas.attacks.networks")  # with torch
     lacking, can = _allowed(arrays)
-    at_work = {
-        name: attacker for name, (attacker, _) in attackers(arrays.queries).items() if name in can
-    }
-    expected = {name: _seconds(each, arrays) for name, each in at_work.items()}
     notes = [f"Not run: {', '.join(names)}. Needed: {lack}." for lack, names in lacking.items()]
-    left: dict[int, list[str]] = {}
-    for name in _told(expected, tell):
-        learnt: Arrays = {}
-        if at_work[name].learns:
-            some = _learns_from(arrays)
-            learnt = learn(at_work[name], arrays.of(some))
-            if not some.all():
-                notes.append(
-                    f"The {name} learnt from {some.sum():,} of the {some.size:,} samples: more add nothing."
-                )
-        scores[name] = scored(at_work[name], arrays, can[name], learnt)
-        if out := int((~can[name]).sum()):
-            left.setdefault(out, []).append(name)
-    for out, names in left.items():
-        notes.append(
-            f"Too few shadow models on one side to score {out:,} of the samples: {', '.join(names)}."
-        )
+    notes += _run(arrays, can, scores, tell)
     warnings = checks.warnings(arrays, scores, UNAWARE)
     unlike = (
         "" if warnings else accuracy.unlike_shadows(arrays, training)
     )  # a swap would explain it
     first = [f"Warning: {unlike}"] if unlike else []
     return Result(arrays, scores, (*first, *_odd(arrays), *notes), warnings)
+
+
+def _run(
+    arrays: Logits,
+    can: Mapping[str, BoolArray],
+    scores: dict[str, FloatArray],
+    tell: Callable[[str], None],
+) -> list[str]:
+    """Adds the scores of the attacks that `can` score some samples `(N,)`; returns notes on them."""
+    known = attackers(arrays.queries)
+    notes: list[str] = []
+    left: dict[int, list[str]] = {}
+    for name in _told({name: _seconds(known[name][0], arrays) for name in can}, tell):
+        attacker = known[name][0]
+        learnt: Arrays = {}
+        if attacker.learns:
+            some = _learns_from(arrays)
+            learnt = learn(attacker, arrays.of(some))
+            if not some.all():
+                part = f"{some.sum():,} of the {some.size:,} samples"
+                notes.append(f"The {name} learnt from {part}: more add nothing.")
+        scores[name] = scored(attacker, arrays, can[name], learnt)
+        if out := int((~can[name]).sum()):
+            left.setdefault(out, []).append(name)
+    for out, names in left.items():
+        lack = f"Too few shadow models on one side to score {out:,} of the samples"
+        notes.append(f"{lack}: {', '.join(names)}.")
+    return notes
 
 
 def scored(

@@ -7,36 +7,58 @@ A, C)` in place of `(N, C)`.
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from leak_atlas import BadInput, nearest, reason
+from leak_atlas import BadInput, nearest
 from leak_atlas.attacks.case import Case
 from leak_atlas.attacks.signals import scaled_confidence
 from leak_atlas.audit import BoolArray
+from leak_atlas.data import sources
 from leak_atlas.data.designs import Role
 from leak_atlas.engine import files, paths
 from leak_atlas.engine.compute import Arrays
 
-LIMIT = 2**36  # bytes that an .npz unpacks to
+
+def _tuple(parts: Sequence[object]) -> str:
+    """`(N, C)`, `(N,)`."""
+    return f"({', '.join(map(str, parts))}{',' * (len(parts) == 1)})"
+
+
+class Array(NamedTuple):
+    """What one array is."""
+
+    axes: str  # a letter each
+    holds: str
+    kind: Literal["logits", "labels", "flags"]
+
+    @property
+    def shape(self) -> str:
+        return _tuple(self.axes)
+
+
 ARRAYS = {
-    "target": ("(N, C)", "logits of the model under audit, floating point"),
-    "labels": ("(N,)", "true classes, whole numbers 0 .. C-1"),
-    "member": ("(N,)", "Boolean: did the target train on the sample?"),
-    "shadows": ("(M, N, C)", "logits of shadow models on the same samples"),
-    "in_shadow": ("(M, N)", "Boolean: did that shadow train on the sample?"),
-    "population": ("(Z, C)", "the target's logits on samples that no model trained on"),
-    "population_labels": ("(Z,)", "true classes of these"),
-    "population_shadows": ("(M, Z, C)", "the shadows' logits on these"),
+    "target": Array("NC", "logits of the model under audit, floating point", "logits"),
+    "labels": Array("N", "true classes, whole numbers 0 .. C-1", "labels"),
+    "member": Array("N", "Boolean: did the target train on the sample?", "flags"),
+    "shadows": Array("MNC", "logits of shadow models on the same samples", "logits"),
+    "in_shadow": Array("MN", "Boolean: did that shadow train on the sample?", "flags"),
+    "population": Array("ZC", "the target's logits on samples that no model trained on", "logits"),
+    "population_labels": Array("Z", "true classes of these", "labels"),
+    "population_shadows": Array("MZC", "the shadows' logits on these", "logits"),
 }
 NEEDED = ("target", "labels", "member")
+TOGETHER = ("shadows", "in_shadow"), ("population", "population_labels", "population_shadows")
+TYPES = {  # of numpy by kind of array, and what to do about another
+    "logits": ("f", "logits are floating point"),
+    "labels": ("iu", "labels are whole numbers"),
+    "flags": ("b", "it takes Booleans: .astype(bool)"),
+}
 QUERIES = "(N, A, C) of A queries a sample, the plain one first"
 
 
@@ -64,90 +86,27 @@ class Logits:
         return np.arange(len(self.labels)) if self.index is None else self.index
 
     def __post_init__(self) -> None:
-        if self.target.ndim not in (2, 3) or self.target.shape[-1] < 2:
-            raise BadInput(
-                f"target has shape {self.target.shape}; it takes (N, C), two classes or more, or {QUERIES}"
-            )
-        n, classes = self.target.shape[0], self.target.shape[-1]
-        self._logits("target", self.target.shape)
-        self._labels("labels", n, classes)
-        self._boolean("member", (n,))
-        self._together("shadows", "in_shadow")
-        self._together("population", "population_labels", "population_shadows")
-        if self.shadows is not None:
-            self._logits("shadows", ("M", *self.target.shape))
-            self._boolean("in_shadow", (self.models, n))
-            for own, shadow in enumerate(self.shadows):
-                if np.array_equal(shadow, self.target):
-                    raise BadInput(
-                        f"shadows[{own}] is the target itself: leave it out, it would find all members"
-                    )
-        if self.population is not None:
-            if self.shadows is None:
-                raise BadInput(
-                    "population serves RMIA, which needs shadows: give them too, or leave it out"
-                )
-            self._logits("population", ("Z", *self.target.shape[1:]))
-            self._labels("population_labels", len(self.population), classes)
-            self._logits("population_shadows", (self.models, *self.population.shape))
-
-    def _together(self, *names: str) -> None:
-        missing = [name for name in names if getattr(self, name) is None]
-        if missing and len(missing) < len(names):
-            there = next(name for name in names if name not in missing)
-            raise BadInput(f"{missing[0]} is missing, which {there} needs: {_line(missing[0])}")
-
-    def _logits(self, name: str, shape: tuple[int | str, ...]) -> None:
-        """Finite logits of this shape, in which a letter stands for any size above 0."""
-        z: np.ndarray = getattr(self, name)
-        sizes = tuple(
-            size if isinstance(size, int) else own
-            for own, size in zip(z.shape, shape, strict=False)
-        )
-        if z.shape != sizes or z.ndim != len(shape) or not z.size:
-            raise BadInput(
-                f"{name} has shape {z.shape}; ({', '.join(map(str, shape))}) is expected"
-            )
-        if z.dtype.kind != "f":
-            raise BadInput(f"{name} holds {z.dtype}; logits are floating point")
-        # a model at a time: memory
-        for own, part in enumerate(z if name.endswith("shadows") else [z]):
-            where = f"{name}[{own}]" if name.endswith("shadows") else name
-            if odd := int((~np.isfinite(part)).sum()):
-                raise BadInput(f"{where} holds {odd:,} values that are NaN or infinite")
-            rows = part[:1000].astype(float)
-            if rows.min() >= 0 and np.allclose(rows.sum(axis=-1), 1, atol=0.01):
-                raise BadInput(
-                    f"{where} holds probabilities; logits are needed, or np.log(np.maximum(p, 1e-30))"
-                )
-
-    def _labels(self, name: str, n: int, classes: int) -> None:
-        y: np.ndarray = getattr(self, name)
-        if y.shape != (n,) or y.dtype.kind not in "iu":
-            raise BadInput(
-                f"{name} holds {y.dtype} of shape {y.shape}; {n:,} whole numbers fit the logits"
-            )
-        if y.min() < 0 or y.max() >= classes:
-            raise BadInput(
-                f"{name} reach from {y.min()} to {y.max()}; the logits have classes 0 to {classes - 1}"
-            )
-
-    def _boolean(self, name: str, shape: tuple[int, ...]) -> None:
-        mask: np.ndarray = getattr(self, name)
-        if mask.dtype != np.bool_:
-            raise BadInput(f"{name} holds {mask.dtype}; it takes Booleans: {name}.astype(bool)")
-        if mask.shape != shape:
-            raise BadInput(f"{name} has shape {mask.shape}; {shape} fits the logits")
+        shape = self.target.shape
+        if len(shape) not in (2, 3) or shape[-1] < 2:
+            takes = f"it takes (N, C), two classes or more, or {QUERIES}"
+            raise BadInput(f"target has shape {shape}; {takes}")
+        values = {name: getattr(self, name) for name in ARRAYS}
+        given = {name: value for name, value in values.items() if value is not None}
+        _complete(given)
+        sizes: dict[str, int] = {}
+        for name, value in given.items():
+            _check(name, value, "AC" if len(shape) == 3 else "C", sizes)
+        for place, shadow in enumerate(given.get("shadows", ())):
+            if np.array_equal(shadow, self.target):
+                remedy = "leave it out, it would find all members"
+                raise BadInput(f"shadows[{place}] is the target itself: {remedy}")
 
     def judged(self) -> Logits:
         """These arrays. BadInput where members or non-members are missing, without which nothing
         can be judged.
         """
-        for side, empty in (
-            ("members", not self.member.any()),
-            ("non-members", bool(self.member.all())),
-        ):
-            if empty:
+        for side, inside in (("members", self.member), ("non-members", ~self.member)):
+            if not inside.any():
                 raise BadInput(f"member has no {side}: an audit needs samples of either kind")
         return self
 
@@ -164,56 +123,102 @@ class Logits:
         return z.reshape(len(z), self.queries, -1)
 
     @cached_property
+    def trained(self) -> BoolArray:
+        """Which shadow model trained on which sample, `(M, N)`."""
+        none = np.zeros((0, len(self.member)), bool)
+        return none if self.in_shadow is None else self.in_shadow
+
+    @cached_property
     def counts(self) -> tuple[np.ndarray, np.ndarray]:
         """How many shadows trained on each sample, and how many did not, `(N,)` each."""
-        inside = np.zeros((0, len(self.member)), bool) if self.in_shadow is None else self.in_shadow
-        return inside.sum(axis=0), (~inside).sum(axis=0)
+        return self.trained.sum(axis=0), (~self.trained).sum(axis=0)
 
     @cached_property
     def case(self) -> Case:
         """All samples as the library's attacks take them; those of the population are its test
         samples.
         """
-        y, pool, rest = (
-            self.labels,
-            np.where(self.member, Role.MEMBER, Role.NONMEMBER),
-            np.zeros(0, int),
-        )
-        if self.population_labels is not None:
+        models = [self.target, *(() if self.shadows is None else self.shadows)]
+        y = self.labels
+        if self.population is not None:
+            assert self.population_labels is not None and self.population_shadows is not None
             y = np.concatenate([y, self.population_labels])
-            rest = np.full(len(self.population_labels), Role.TEST)
-        seen = np.zeros((0, len(pool)), int) if self.in_shadow is None else self.in_shadow
-        roles = [np.concatenate([np.where(own, Role.MEMBER, Role.NONMEMBER), rest]) for own in seen]
+            more = [self.population, *self.population_shadows]
+            models = [np.concatenate(both) for both in zip(models, more, strict=False)]
+        roles = np.full((1 + self.models, len(y)), Role.TEST, int)
+        inside = np.vstack([self.member, self.trained])
+        roles[:, : len(self.member)] = np.where(inside, Role.MEMBER, Role.NONMEMBER)
+        target, *shadows = map(self._signals, models, [y] * len(models), roles)
+        return Case(target, shadows, roles[1:], {})
 
-        def arrays(z: np.ndarray, more: np.ndarray | None, role: np.ndarray) -> Arrays:
-            z = self.by_query(z if more is None else np.concatenate([z, more]))
-            return {
-                "logits": z[:, 0],
-                "views": scaled_confidence(z, y[:, None]),
-                "labels": y,
-                "role": role,
-            }
-
-        target = arrays(self.target, self.population, np.concatenate([pool, rest]))
-        shadows = () if self.shadows is None else self.shadows
-        others = (
-            [None] * self.models if self.population_shadows is None else self.population_shadows
-        )
-        each = zip(shadows, others, roles, strict=True)
-        return Case(
-            target, [arrays(*one) for one in each], np.reshape(roles, (self.models, len(y))), {}
-        )
+    def _signals(self, z: np.ndarray, y: np.ndarray, role: np.ndarray) -> Arrays:
+        """What `Signals` would say of one model."""
+        z = self.by_query(z)
+        views = scaled_confidence(z, y[:, None])
+        return {"logits": z[:, 0], "views": views, "labels": y, "role": role}
 
     def of(self, keep: BoolArray) -> Case:
         """The case of some samples `(N,)` alone, with the whole population."""
         if keep.all():
             return self.case
         which = np.concatenate([keep, np.ones(len(self.case.target["role"]) - len(keep), bool)])
-        target, *others = (
-            {name: one[which] for name, one in a.items()}
-            for a in (self.case.target, *self.case.shadows)
+        target, *shadows = (
+            {name: array[which] for name, array in model.items()}
+            for model in (self.case.target, *self.case.shadows)
         )
-        return Case(target, others, self.case.roles[:, which], {})
+        return Case(target, shadows, self.case.roles[:, which], {})
+
+
+# ---------------------------------------------------------------- checks
+
+
+def _complete(given: Collection[str]) -> None:
+    """BadInput where an array is given without another that it needs."""
+    for names in TOGETHER:
+        missing = [name for name in names if name not in given]
+        if 0 < len(missing) < len(names):
+            there = next(name for name in names if name in given)
+            raise BadInput(f"{missing[0]} is missing, which {there} needs: {_line(missing[0])}")
+    if "population" in given and "shadows" not in given:
+        raise BadInput(
+            "population serves RMIA, which needs shadows: give them too, or leave it out"
+        )
+
+
+def _check(name: str, value: np.ndarray, last: str, sizes: dict[str, int]) -> None:
+    """Compares an array's type, shape and values with what `ARRAYS` says of it.
+
+    `last` are the axes of logits that follow the samples, `sizes` the lengths of the axes of
+    earlier arrays, to which its own are added.
+    """
+    axes, _, kind = ARRAYS[name]
+    types, remedy = TYPES[kind]
+    if value.dtype.kind not in types:
+        raise BadInput(f"{name} holds {value.dtype}; {remedy}")
+    axes = axes.replace("C", last)
+    expected = _tuple([sizes.get(axis, axis) for axis in axes])
+    lengths = dict(zip(axes, value.shape, strict=False))
+    fits = all(sizes.setdefault(axis, length) == length for axis, length in lengths.items())
+    if not fits or value.ndim != len(axes) or not value.size:
+        raise BadInput(f"{name} has shape {value.shape}; {expected} is expected")
+    if kind == "labels" and not 0 <= value.min() <= value.max() < sizes["C"]:
+        why = f"the logits have classes 0 to {sizes['C'] - 1}"
+        raise BadInput(f"{name} reach from {value.min()} to {value.max()}; {why}")
+    if kind == "logits" and axes.startswith("M"):
+        for place, model in enumerate(value):  # one at a time: memory
+            _check_logits(f"{name}[{place}]", model)
+    elif kind == "logits":
+        _check_logits(name, value)
+
+
+def _check_logits(name: str, z: np.ndarray) -> None:
+    """BadInput where logits of one model are not finite, or probabilities."""
+    if odd := int((~np.isfinite(z)).sum()):
+        raise BadInput(f"{name} holds {odd:,} values that are NaN or infinite")
+    some = z[:1000].astype(float)
+    if some.min() >= 0 and np.allclose(some.sum(axis=-1), 1, atol=0.01):
+        remedy = "logits are needed, or np.log(np.maximum(p, 1e-30))"
+        raise BadInput(f"{name} holds probabilities; {remedy}")
 
 
 def first_query(logits: np.ndarray) -> np.ndarray:
@@ -226,16 +231,19 @@ def hits(logits: np.ndarray, labels: np.ndarray) -> BoolArray:
     return np.asarray(first_query(logits).argmax(axis=-1) == labels)
 
 
+# ---------------------------------------------------------------- files
+
+
 def _line(name: str) -> str:
-    return f"{ARRAYS[name][0]} {ARRAYS[name][1]}"
+    return f"{ARRAYS[name].shape} {ARRAYS[name].holds}"
 
 
 def rows(arrays: Logits) -> list[dict[str, str]]:
     """A table of the arrays by name: shape, meaning, and the shape in an audit ("–": it has none)."""
     shapes = {name: getattr(getattr(arrays, name), "shape", "–") for name in ARRAYS}
     return [
-        {"array": name, "shape": shape, "holds": what, "here": str(shapes[name])}
-        for name, (shape, what) in ARRAYS.items()
+        {"array": name, "shape": array.shape, "holds": array.holds, "here": str(shapes[name])}
+        for name, array in ARRAYS.items()
     ]
 
 
@@ -253,50 +261,20 @@ def read(path: Path) -> Logits:
     """The arrays of an .npz. BadInput, one line that names the file, where they are not right;
     nothing unpickles.
     """
+    arrays = sources.npz(path)
     try:
-        with zipfile.ZipFile(files.regular(path)) as packed:
-            size = sum(file.file_size for file in packed.infolist())
-        if size > LIMIT:
-            raise BadInput(f"it unpacks to {size >> 30} GB; {LIMIT >> 30} are the most")
-        with np.load(path, allow_pickle=False) as found:
-            known(found.files)
-            return Logits(**{name: _member(found, name) for name in found.files}).judged()
+        known(arrays)
+        return Logits(**arrays).judged()
     except BadInput as error:
-        raise BadInput(error if f"{path}" in f"{error}" else f"{path}: {error}") from error
-    except zipfile.BadZipFile as error:
-        raise BadInput(f"{path} is no .npz; numpy.savez_compressed makes one") from error
-    except (
-        OSError,
-        ValueError,
-        TypeError,
-        EOFError,
-        MemoryError,
-        RuntimeError,
-        zlib.error,
-    ) as error:
-        raise BadInput(f"{path} cannot be read ({reason(error)})") from error
-
-
-def _member(found: Any, name: str) -> np.ndarray:
-    try:
-        array = found[name]
-    except ValueError as error:
-        if "pickle" not in str(error):
-            raise
-        raise BadInput(
-            f"{name} holds Python objects, which are never unpickled; save an array of numbers"
-        ) from error
-    if not isinstance(array, np.ndarray):
-        raise BadInput(f"{name} is no array of numpy")
-    return array
+        raise BadInput(f"{path}: {error}") from error
 
 
 def save(path: Path, arrays: Logits) -> None:
     """Writes the arrays as an .npz, whole or not at all. OSError where the disk refuses."""
+    values = {name: getattr(arrays, name) for name in ARRAYS}
+    given = {name: value for name, value in values.items() if value is not None}
     with files.whole(path) as partial, open(partial, "wb") as file:
-        np.savez_compressed(
-            file, **{name: each for name in ARRAYS if (each := getattr(arrays, name)) is not None}
-        )
+        np.savez_compressed(file, **given)
 
 
 # ---------------------------------------------------------------- from the library's own networks
@@ -309,22 +287,16 @@ def brought(target: Arrays, shadows: Sequence[Arrays]) -> Logits:
     """
     role = target["role"]
     pool, rest = np.isin(role, (Role.MEMBER, Role.NONMEMBER)), role == Role.TEST
-    given = {
-        "target": target["logits"][pool],
-        "labels": target["labels"][pool],
-        "member": role[pool] == Role.MEMBER,
-    }
-    given["index"] = target["index"][pool]
+    given = {name: array[pool] for name, array in target.items() if name in ("labels", "index")}
+    given |= {"target": target["logits"][pool], "member": role[pool] == Role.MEMBER}
     if shadows:
-        logits = np.stack([one["logits"] for one in shadows])
-        given |= {"shadows": logits[:, pool]}
-        given |= {"in_shadow": np.stack([one["role"][pool] == Role.MEMBER for one in shadows])}
+        logits = np.stack([model["logits"] for model in shadows])
+        given["shadows"] = logits[:, pool]
+        given["in_shadow"] = np.stack([model["role"][pool] == Role.MEMBER for model in shadows])
         if rest.any():
-            given |= {
-                "population": target["logits"][rest],
-                "population_labels": target["labels"][rest],
-            }
-            given |= {"population_shadows": logits[:, rest]}
+            given["population"] = target["logits"][rest]
+            given["population_labels"] = target["labels"][rest]
+            given["population_shadows"] = logits[:, rest]
     return Logits(**given)
 
 

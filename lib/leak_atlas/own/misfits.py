@@ -38,13 +38,12 @@ def in_one_line(wrong: list[str]) -> str:
     if len(wrong) == 1:
         return wrong[0]
     start = f"{len(wrong)} misfits:"
-    room = LINE - len(start) - len(wrong) * len(" (1) ;")
-    sizes = [len(each) for each in wrong]
-    longest = max(sizes)
-    while sum(min(size, longest) for size in sizes) > room:
-        longest -= 1
-    cut = [shorten(each, longest, placeholder=" ...") for each in wrong]
-    numbered = [f"({number}) {each}" for number, each in enumerate(cut, 1)]
+    room = (LINE - len(start)) // len(wrong) - len(" (1) ;")
+    spare = sum(max(0, room - len(misfit)) for misfit in wrong)
+    long = sum(len(misfit) > room for misfit in wrong)
+    longest = room + spare // max(1, long)
+    cut = [shorten(misfit, longest, placeholder=" ...") for misfit in wrong]
+    numbered = [f"({number}) {misfit}" for number, misfit in enumerate(cut, 1)]
     return f"{start} {'; '.join(numbered)}"
 
 
@@ -78,15 +77,15 @@ def _design_misfits(setup: Setup) -> list[str]:
 def _model_misfits(setup: Setup, file: str | Path | None) -> list[str]:
     """Of the architecture with the data, and of the weights with the architecture."""
     wrong: list[str] = []
-    own: dict[str, Tensor] | None = None
+    state: dict[str, Tensor] | None = None
     try:
         readable(setup.data, setup.model)
         module = _module(setup)
-        own = dict(module.state_dict())
+        state = dict(module.state_dict())
         wrong += _call_misfits(module, setup)
     except BadInput as error:
         wrong.append(str(error))
-    return wrong + (_weight_misfits(file, own, setup) if file else [])
+    return wrong + (_weight_misfits(file, state, setup) if file else [])
 
 
 def _module(setup: Setup) -> nn.Module:
@@ -122,22 +121,22 @@ def _call_misfits(module: nn.Module, setup: Setup) -> list[str]:
     if isinstance(setup.model, Model):
         return []
     data = setup.data
-    one = blank(setup.model, data.channels, data.size)
-    x = torch.zeros_like(one.expand(SAMPLES, *one.shape[1:]), device="cpu")
+    sample = blank(setup.model, data.channels, data.size)
+    x = torch.zeros_like(sample.expand(SAMPLES, *sample.shape[1:]), device="cpu")
     with torch.random.fork_rng(devices=()):
         return own.misfits(module, setup.model.stages, setup.model.told, x, data.classes)
 
 
 def _weight_misfits(
     file: str | Path,
-    own: dict[str, Tensor] | None,
+    state: dict[str, Tensor] | None,
     setup: Setup,
 ) -> list[str]:
     """Of the weights with a network's own state; without one only whether the file can be read."""
     from leak_atlas.training import brought
 
     try:
-        given = read_weights(file)
+        weights = read_weights(file)
     except BadInput as error:
         return [str(error)]
-    return brought.misfits(given, own, setup.model.told, Path(file).name) if own else []
+    return brought.misfits(weights, state, setup.model.told, Path(file).name) if state else []

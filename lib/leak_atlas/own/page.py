@@ -72,7 +72,7 @@ def weight_rows(scores: Mapping[str, Arrays], share: float) -> list[dict[str, An
     """
     chosen = {name: shares(highest(maps(result), share)) for name, result in scores.items()}
     first = next(iter(chosen.values()))
-    rows = [{"weights of": each.of, "number": each.weights} for each in first]
+    rows = [{"weights of": area.of, "number": area.weights} for area in first]
     for name, tensors in chosen.items():
         for row, tensor in zip(rows, tensors, strict=True):
             row[f"largest {share:.0%} by {name}"] = tensor.selected

@@ -66,5 +66,5 @@ class _Finder(MetaPathFinder):
 
 def explain_torchvision() -> None:
     """From now on an import of a torchvision that does not fit torch is one line of BadInput."""
-    if not any(isinstance(each, _Finder) for each in sys.meta_path):
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

@@ -56,21 +56,20 @@ def example(setup: Setup) -> Path:
     from leak_atlas.data.designs import Role
     from leak_atlas.models.subject import Subject
 
-    own = Subject(replace(setup.trained()[0].training, seed=model_seed(setup.seed, 9999)))
-    path = paths.outputs() / "own" / f"example-{own.training.key[:12]}{SUFFIX}"
+    subject = Subject(replace(setup.trained()[0].training, seed=model_seed(setup.seed, 9999)))
+    path = paths.outputs() / "own" / f"example-{subject.training.key[:12]}{SUFFIX}"
     if path.is_file():
         return path
-    net, members, dice = own.initial(), own.samples(Role.MEMBER), torch.Generator().manual_seed(0)
-    step = torch.optim.Adam(net.parameters(), lr=0.005)
+    data, net, members = subject.data, subject.initial(), subject.samples(Role.MEMBER)
+    dice = torch.Generator().manual_seed(0)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.005)
     for _ in range(setup.schedule.epochs):
-        for rows in (
-            members[torch.randperm(len(members), generator=dice)].to(own.data.device).split(50)
-        ):
-            step.zero_grad()
-            torch.nn.functional.cross_entropy(
-                net(plain(own.data, rows)), own.data.labels[rows]
-            ).backward()
-            step.step()
+        order = members[torch.randperm(len(members), generator=dice)]
+        for rows in order.to(data.device).split(50):
+            optimizer.zero_grad()
+            loss = torch.nn.functional.cross_entropy(net(plain(data, rows)), data.labels[rows])
+            loss.backward()
+            optimizer.step()
     files.folder(path.parent, "LEAK_ATLAS_OUTPUTS moves it")
     with files.whole(path) as partial:
         save_file(net.state_dict(), partial)

@@ -1,6 +1,6 @@
 """Builds the embedded files from their sources, the same bytes every time.
 
-    python -m tests.data.make_embedded --fashion DIR --wordnet DIR
+    python -m bench.make_embedded --fashion DIR --wordnet DIR
 
 `--fashion` holds Fashion-MNIST's four idx files (plain or .gz), `--wordnet` holds WordNet 3.0's
 `data.noun` and `lexnames` (or only `data.noun`). Debian's packages dataset-fashion-mnist and
