@@ -1,4 +1,6 @@
-"""What an attacker has: what states answered, aligned by sample, and who was a member to whom."""
+"""What an attacker knows: signals of a target and its shadows, aligned by sample, and the shadows'
+membership.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,20 @@ from leak_atlas.engine.compute import Arrays, Of, compute
 from leak_atlas.engine.digests import generic
 from leak_atlas.recipe import Attack, Attacker, Learnt, State
 
+# Computes a signal `(k, ...)` from the arrays of one state, on a Boolean choice `(n,)` of k samples.
+Signal = Callable[[Arrays, np.ndarray], np.ndarray]
+
+IN_POOL = (Role.MEMBER, Role.NONMEMBER)
+EMPTY = {"role": int(Role.UNUSED), "labels": -1}  # the value of a sample that a state does not know
+
 
 class Case(NamedTuple):
     """One target and its shadows, on samples `(n,)` in the same order for all.
 
-    `target` and each of `shadows` hold what the attacker asked of that state, `roles (M, n)` are
-    the shadows'. Where a state does not know a sample its floats are NaN and its role there is
-    `UNUSED`. The target is judged on its `pool`, RMIA's ratios are compared with those of the
-    `population`: both Boolean `(n,)`. Of an attacker that learns, `learnt` is what it has learnt.
+    `target` and each of `shadows` hold the arrays that the attacker asks of that state. `roles (M,
+    n)` are the shadows'. Where a state does not know a sample, its floats are NaN and its role is
+    `UNUSED`. The target is judged on its `pool`; RMIA compares ratios with those of the
+    `population`; both are Boolean `(n,)`. `learnt` is what a learning attacker has learnt.
     """
 
     target: Arrays
@@ -33,47 +41,44 @@ class Case(NamedTuple):
 
     @property
     def pool(self) -> BoolArray:
-        return np.isin(self.target["role"], (Role.MEMBER, Role.NONMEMBER))
+        return np.isin(self.target["role"], IN_POOL)
 
     @property
     def population(self) -> BoolArray:
-        """Test samples; of a design without any the dev samples, which the target did not train on
-        either.
+        """Test samples. A design without test samples gives its dev samples, on which the target
+        did not train either.
         """
-        tests = np.asarray(self.target["role"] == Role.TEST)
-        return tests if tests.any() else np.asarray(self.target["role"] == Role.DEV)
+        is_test = np.asarray(self.target["role"] == Role.TEST)
+        return is_test if is_test.any() else np.asarray(self.target["role"] == Role.DEV)
 
     @property
     def member(self) -> BoolArray:
-        """Whether a shadow trained on a sample of the target's pool, `(M, pool)`; a sample it never
-        met is out too.
+        """Whether a shadow trained on a sample of the target's pool, `(M, pool)`. A sample that the
+        shadow does not know counts as a non-member.
         """
         return np.asarray(self.roles[:, self.pool] == Role.MEMBER)
 
-    def read(
-        self, signal: Callable[[Arrays, np.ndarray], np.ndarray], which: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """A signal on some samples: of the target, and of the shadows stacked."""
-        return signal(self.target, which), np.stack(
-            [signal(shadow, which) for shadow in self.shadows]
-        )
+    def read(self, signal: Signal, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A signal on the samples `which (n,)`: the target's, and the shadows' stacked."""
+        of_shadows = [signal(shadow, which) for shadow in self.shadows]
+        return signal(self.target, which), np.stack(of_shadows)
 
-    def known(
-        self, signal: Callable[[Arrays, np.ndarray], np.ndarray]
-    ) -> tuple[FloatArray, BoolArray, np.ndarray]:
+    def known(self, signal: Signal) -> tuple[FloatArray, BoolArray, np.ndarray]:
         """What an attacker learns from: the shadows' signals `(M, k, ...)`, their membership `(M,
         k)`, labels `(k,)`.
 
-        Of the samples that are some shadow's members or non-members, which need not be the
-        target's; NaN: not its own.
+        The k samples are members or non-members of at least one shadow; the target's pool need not
+        hold them. A signal is NaN where the sample is neither a member nor a non-member of that
+        shadow.
         """
-        met = np.isin(self.roles, (Role.MEMBER, Role.NONMEMBER))
-        some = np.asarray(met.any(axis=0))
-        others = np.stack([signal(shadow, some) for shadow in self.shadows]).astype(float)
-        others[~met[:, some]] = np.nan
-        # -1 where it is unknown
-        labels = np.max([shadow["labels"][some] for shadow in self.shadows], axis=0)
-        return others, self.roles[:, some] == Role.MEMBER, labels
+        in_pool = np.isin(self.roles, IN_POOL)
+        which = np.asarray(in_pool.any(axis=0))
+        signals = np.stack([signal(shadow, which) for shadow in self.shadows]).astype(float)
+        signals[~in_pool[:, which]] = np.nan
+        member = self.roles[:, which] == Role.MEMBER
+        # An unknown label is -1, so the maximum is the known one.
+        labels = np.max([shadow["labels"][which] for shadow in self.shadows], axis=0)
+        return signals, member, labels
 
 
 class Scored(NamedTuple):
@@ -91,74 +96,74 @@ def infer(attacker: Attacker, case: Case) -> Scored:
 
 @generic
 def learn(attacker: Attacker, case: Case) -> Arrays:
-    """What an attacker learns from the shadows of a case, whose target it may not look at."""
+    """What an attacker learns from the shadows of a case. It must not read the case's target."""
     raise TypeError(f"nothing says what {type(attacker).__name__} learns")
 
 
 def answers(
     attacker: Attacker, states: Sequence[State], dealt: int | None = None
 ) -> dict[str, Arrays]:
-    """What the states answered to all that the attacker asks, aligned by sample, by the states'
-    keys.
+    """The arrays of all steps that the attacker asks of the states, aligned by sample, by the
+    states' keys.
 
-    Of two steps that say the same of a state, its roles perhaps, the first one counts. Arrays of a
-    step without an `index` speak of no sample, and come as they are. A number `dealt` deals out
-    membership anew (`Attack`).
+    Where two steps of a state share an array's name, the first step counts. A step without an
+    `index` has no arrays by sample; its arrays stay as they are. The number `dealt` seeds a
+    permutation of the membership labels (`Attack`).
     """
-    read = [
-        (state.key, store.read(step.key).arrays)
-        for state in dict.fromkeys(states)
-        for step in attacker.asks(state)
-    ]
-    by_sample = iter(aligned([arrays for _, arrays in read if "index" in arrays]))
-    found: dict[str, Arrays] = {}
-    for key, arrays in read:
-        found[key] = (next(by_sample) if "index" in arrays else arrays) | found.get(key, {})
+    keys: list[str] = []
+    results: list[Arrays] = []
+    for state in dict.fromkeys(states):
+        for step in attacker.asks(state):
+            keys.append(state.key)
+            results.append(store.read(step.key).arrays)
+    by_sample = iter(aligned([arrays for arrays in results if "index" in arrays]))
+    merged: dict[str, Arrays] = {}
+    for key, arrays in zip(keys, results, strict=True):
+        placed = next(by_sample) if "index" in arrays else arrays
+        merged[key] = placed | merged.get(key, {})
     if dealt is not None:
-        found = {
-            key: arrays | {"role": _dealt(arrays["role"], dealt)} for key, arrays in found.items()
-        }
-    return found
+        for key, arrays in merged.items():
+            merged[key] = arrays | {"role": _dealt(arrays["role"], dealt)}
+    return merged
 
 
 def _dealt(role: np.ndarray, draw: int) -> np.ndarray:
-    """The roles of a pool's samples, of others each; the same others for every network of one pool."""
-    pool = np.flatnonzero(np.isin(role, (Role.MEMBER, Role.NONMEMBER)))
-    made = role.copy()
-    made[pool] = role[np.random.default_rng(draw).permutation(pool)]
-    return made
+    """Roles `(n,)` with those of the pool permuted. Networks of one pool get the same permutation."""
+    pool = np.flatnonzero(np.isin(role, IN_POOL))
+    permuted = role.copy()
+    permuted[pool] = role[np.random.default_rng(draw).permutation(pool)]
+    return permuted
 
 
-def aligned(read: list[Arrays]) -> list[Arrays]:
+def aligned(results: list[Arrays]) -> list[Arrays]:
     """The same arrays on the union of all samples, in the order of `index`."""
-    first = read[0]["index"]
-    if all(np.array_equal(arrays["index"], first) for arrays in read):
-        return read
-    union = reduce(np.union1d, [arrays["index"] for arrays in read])
+    indices = [arrays["index"] for arrays in results]
+    if all(np.array_equal(index, indices[0]) for index in indices):
+        return results
+    union = reduce(np.union1d, indices)
+    return [_spread(arrays, union) for arrays in results]
 
-    def spread(arrays: Arrays) -> Arrays:
-        n, place = len(arrays["index"]), np.searchsorted(union, arrays["index"])
-        found = {"index": union}
-        for name, array in arrays.items():
-            if name != "index" and array.ndim and len(array) == n:
-                empty = {"role": int(Role.UNUSED), "labels": -1}.get(name, np.nan)
-                found[name] = np.full((len(union), *array.shape[1:]), empty, array.dtype)
-                found[name][place] = array
-        return found
 
-    return [spread(arrays) for arrays in read]
+def _spread(arrays: Arrays, union: np.ndarray) -> Arrays:
+    """Arrays by sample on the samples of `union`, a sorted superset of their own."""
+    own_index = arrays["index"]
+    places = np.searchsorted(union, own_index)
+    spread = {"index": union}
+    for name, array in arrays.items():
+        if name == "index" or not array.ndim or len(array) != len(own_index):
+            continue
+        shape = (len(union), *array.shape[1:])
+        spread[name] = np.full(shape, EMPTY.get(name, np.nan), array.dtype)
+        spread[name][places] = array
+    return spread
 
 
 def _case(
     read: dict[str, Arrays], target: Arrays, shadows: Sequence[State], learnt: Arrays
 ) -> Case:
-    others = [read[shadow.key] for shadow in shadows]
-    return Case(
-        target,
-        others,
-        np.stack([other["role"] for other in others]) if others else np.empty(0),
-        learnt,
-    )
+    of_shadows = [read[shadow.key] for shadow in shadows]
+    roles = [arrays["role"] for arrays in of_shadows]
+    return Case(target, of_shadows, np.stack(roles) if roles else np.empty(0), learnt)
 
 
 @compute.register(Learnt)
@@ -169,22 +174,26 @@ def _(step: Learnt, of: Of) -> Arrays:
 
 @compute.register(Attack)
 def _(step: Attack, of: Of) -> Arrays:
-    learns = step.attacker.learns
     read = answers(step.attacker, step.asked, step.dealt)
-    cases = []
-    for target in step.targets:
-        shadows = () if learns or not step.attacker.shadowed else step.helpers(target)
-        learnt = store.read(step.learnt(target).key).arrays if learns else {}
-        cases.append(_case(read, read[target.key], shadows, learnt))
-    index = [case.target["index"][case.pool] for case in cases]
-    if len({len(own) for own in index}) > 1:
+    cases = [_target_case(step, target, read) for target in step.targets]
+    indices = [case.target["index"][case.pool] for case in cases]
+    members = [case.target["role"][case.pool] == Role.MEMBER for case in cases]
+    if len({len(index) for index in indices}) > 1:
         raise BadInput("targets of one attack need pools of one size: attack them one by one")
-    found = [infer(step.attacker, case) for case in cases]
+    same_pool = all(np.array_equal(index, indices[0]) for index in indices)
+    results = [infer(step.attacker, case) for case in cases]
     return {
-        "scores": np.stack([one.scores for one in found]),
-        "member": np.stack([case.target["role"][case.pool] == Role.MEMBER for case in cases]),
-        "thresholds": np.asarray([one.threshold for one in found]),
-        "index": index[0]
-        if all(np.array_equal(own, index[0]) for own in index)
-        else np.stack(index),
+        "scores": np.stack([result.scores for result in results]),
+        "member": np.stack(members),
+        "thresholds": np.asarray([result.threshold for result in results]),
+        "index": indices[0] if same_pool else np.stack(indices),
     }
+
+
+def _target_case(step: Attack, target: State, read: dict[str, Arrays]) -> Case:
+    """One target's case: with what its attacker has learnt, or with its shadows, if it uses any."""
+    if step.attacker.learns:
+        learnt = store.read(step.learnt(target).key).arrays
+        return _case(read, read[target.key], (), learnt)
+    shadows = step.helpers(target) if step.attacker.shadowed else ()
+    return _case(read, read[target.key], shadows, {})

@@ -9,12 +9,12 @@ name.
 
 | ``variance`` | of a sample's signal over shadows |
 | --- | --- |
-| ``per_sample`` | its own, maximum likelihood (ddof 0); noise below some 32 shadows per side |
+| ``per_sample`` | the sample's own, ddof 0; mostly noise below some 32 shadows a side |
 | ``pooled`` | one within-sample variance per query and side: sum of squares / degrees of freedom |
-| ``shrunk`` | (prior * pooled + sum of squares) / (prior + count): conjugate, between the two above
-|
-| ``code`` | the official code's fixed variance: all signals raw, not centred per sample; IN's for
-both sides online |
+| ``shrunk`` | (prior * pooled + sum of squares) / (prior + count): a conjugate prior |
+| ``code`` | the official code's fixed variance of all signals, not centred per sample |
+
+Online, ``code`` uses the IN variance for both sides, as the official code does.
 """
 
 from __future__ import annotations
@@ -26,38 +26,46 @@ from scipy import special
 from leak_atlas.attacks.case import Case, Scored, infer
 from leak_atlas.attacks.shadows import Moments, checked, chosen, medians, moments, require
 from leak_atlas.audit import BoolArray, FloatArray
+from leak_atlas.engine.compute import Arrays
 from leak_atlas.recipe import LiRA
 
-# Keeps a sample whose shadows agree to the last bit from dividing by zero; the official code adds
-# the same.
+# Added to each standard deviation, as in the official code: the shadows of a sample may all agree.
 TINY = 1e-30
 
 
-def _spread(found: Moments, variance: str, prior: float, side: str) -> FloatArray:
-    """Standard deviations, broadcastable to (N, A)."""
-    require(found, side, 2 if variance == "per_sample" else 1)
-    own = found.squares / found.number
-    if variance == "per_sample":
-        return np.sqrt(own) + TINY
+def _deviation(shadows: Moments, variance: str, prior: float, side: str) -> FloatArray:
+    """Standard deviations of the signals, broadcastable to (N, A)."""
+    require(shadows, side, 2 if variance == "per_sample" else 1)
     if variance == "code":
-        mean = np.average(found.mean, weights=found.number)
-        total = np.sum(found.squares + found.number * np.square(found.mean - mean))
-        return np.asarray(np.sqrt(total / found.number.sum()) + TINY)
-    freedom = np.sum(found.number - 1, axis=0)
+        mean = np.average(shadows.mean, weights=shadows.number)
+        between = shadows.number * np.square(shadows.mean - mean)
+        total = np.sum(shadows.squares + between)
+        return np.asarray(np.sqrt(total / shadows.number.sum()) + TINY)
+    if variance == "per_sample":
+        return np.sqrt(shadows.squares / shadows.number) + TINY
+    freedom = np.sum(shadows.number - 1, axis=0)
     if np.any(freedom < 1):
         raise ValueError(f"a pooled variance needs some sample with two {side} shadows")
-    pooled = found.squares.sum(axis=0) / freedom
+    pooled = shadows.squares.sum(axis=0) / freedom
     if variance == "pooled":
         return np.sqrt(pooled) + TINY
-    return np.sqrt((prior * pooled + found.squares) / (prior + found.number)) + TINY
+    shrunk = (prior * pooled + shadows.squares) / (prior + shadows.number)
+    return np.sqrt(shrunk) + TINY
 
 
-def _log_density(phi: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
-    return -0.5 * np.square((phi - mean) / spread) - np.log(spread) - 0.5 * np.log(2 * np.pi)
+def _log_density(phi: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+    """log N(phi; mean, deviation^2)."""
+    standard = (phi - mean) / deviation
+    return -0.5 * np.square(standard) - np.log(deviation) - 0.5 * np.log(2 * np.pi)
 
 
 def lira(
-    target: ArrayLike, shadows: ArrayLike, member: ArrayLike, attacker: LiRA, *, prior: float = 4.0
+    target: ArrayLike,
+    shadows: ArrayLike,
+    member: ArrayLike,
+    attacker: LiRA,
+    *,
+    prior: float = 4.0,
 ) -> FloatArray:
     """LiRA scores ``(N,)`` from scaled confidences (`signals.scaled_confidence`), larger = more
     likely member.
@@ -65,34 +73,39 @@ def lira(
     ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M, N)``; query a must be the same view
     of a sample in every model. NaN among the shadows = not evaluated. ``prior`` is the weight of
     ``shrunk`` in pseudo-shadows. ValueError where shapes do not match or a sample has too few
-    shadows: 2 a side for ``per_sample``, else 1; offline needs OUT only.
+    shadows: ``per_sample`` needs 2 a side, the others 1. Offline modes need OUT shadows only.
     """
-    variance = attacker.variance
     if not prior >= 0:
         raise ValueError(f"prior is a weight, at least 0, not {prior}")
-    phi, others, inside = checked(target, shadows, member)
+    phi, signals, inside = checked(target, shadows, member)
 
     def side(use: BoolArray, name: str) -> tuple[FloatArray, FloatArray]:
-        values = chosen(others, use)
-        found = moments(values)
-        spread = _spread(found, variance, prior, name)
-        return (medians(values) if attacker.centre == "median" else found.mean), spread
+        """Centre and standard deviation of the signals of the shadows on one side."""
+        values = chosen(signals, use)
+        of_side = moments(values)
+        deviation = _deviation(of_side, attacker.variance, prior, name)
+        centre = medians(values) if attacker.centre == "median" else of_side.mean
+        return centre, deviation
 
-    out_mean, out_spread = side(~inside, "OUT")
+    out_mean, out_deviation = side(~inside, "OUT")
     if attacker.mode == "offline_cdf":
-        # The upper tail keeps its digits where the CDF has long rounded to 1: where low false
-        # positive rates live.
-        return -special.log_ndtr((out_mean - phi) / out_spread).mean(axis=1)
+        # The upper tail keeps its digits where the CDF rounds to 1, which decides low FPRs.
+        return -special.log_ndtr((out_mean - phi) / out_deviation).mean(axis=1)
     if attacker.mode == "offline_pdf":
-        return -_log_density(phi, out_mean, out_spread).mean(axis=1)
-    in_mean, in_spread = side(inside, "IN")
-    out_spread = in_spread if variance == "code" else out_spread
-    return (_log_density(phi, in_mean, in_spread) - _log_density(phi, out_mean, out_spread)).mean(
-        axis=1
-    )
+        return -_log_density(phi, out_mean, out_deviation).mean(axis=1)
+    in_mean, in_deviation = side(inside, "IN")
+    if attacker.variance == "code":
+        out_deviation = in_deviation
+    log_in = _log_density(phi, in_mean, in_deviation)
+    log_out = _log_density(phi, out_mean, out_deviation)
+    return (log_in - log_out).mean(axis=1)
+
+
+def _views(arrays: Arrays, which: np.ndarray) -> np.ndarray:
+    return arrays["views"][which]
 
 
 @infer.register(LiRA)
 def _(attacker: LiRA, case: Case) -> Scored:
-    mine, others = case.read(lambda arrays, which: arrays["views"][which], case.pool)
-    return Scored(lira(mine, others, case.member, attacker))
+    target, shadows = case.read(_views, case.pool)
+    return Scored(lira(target, shadows, case.member, attacker))

@@ -1,14 +1,13 @@
-"""Attack networks: a net learns from the shadows' outputs what members look like (Shokri et al.
-2017; Nasr et al. 2018, black box; Yuan & Zhang 2022 in `samia`). One net for all classes, as later
-evaluations have it; Shokri's original has one for each.
+"""Attack networks: a net learns to identify members from the shadows' outputs (Shokri et al. 2017;
+Nasr et al. 2018, black box; Yuan & Zhang 2022 in `samia`). One net serves all classes, as in later
+evaluations; Shokri's original trains one for each class.
 
-Nets of linear maps train on the CPU, in a second: their kernels are too small for a GPU to gain by.
+Nets of linear maps train on the CPU in a second: their kernels are too small for a GPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -27,32 +26,38 @@ from leak_atlas.recipe import Learner, Network
 
 @generic
 def build(attacker: Learner, classes: int) -> nn.Module:
-    """The net of an attacker: `features` in, one logit of "member" out, `(N, 1)`."""
+    """The net of an attacker: it maps `features` to one logit of "member", `(N, 1)`."""
     raise TypeError(f"nothing says what the net of a {type(attacker).__name__} is")
 
 
 def features(
-    logits: ArrayLike, labels: ArrayLike, attacker: Learner, sensitivity: ArrayLike | None = None
+    logits: ArrayLike,
+    labels: ArrayLike,
+    attacker: Learner,
+    sensitivity: ArrayLike | None = None,
 ) -> Tensor:
-    """What the net sees, float32: the attacker's blocks side by side, ``(N, C)`` each, or the three
-    of `top3`.
+    """The net's inputs, float32: the attacker's blocks side by side, ``(N, C)`` each, or ``(N, 3)``
+    for `top3`.
 
-    ``logits (N, C)``, integer ``labels (N,)`` in 0..C-1, ``sensitivity (N, C)`` where a block is
-    made of it; softmax in float64. torch refuses other labels: RuntimeError.
+    ``logits (N, C)``, integer ``labels (N,)`` in 0..C-1, ``sensitivity (N, C)`` where a block needs
+    it; softmax in float64. RuntimeError by torch on other labels.
     """
     z = torch.as_tensor(np.asarray(logits, np.float64))
     posterior = z.softmax(dim=1)
-
-    def block(name: str) -> Tensor:
+    classes = z.shape[1]
+    blocks = []
+    for name in attacker.blocks:
+        block = posterior
         if name == "top3":
-            return F.pad(posterior, (0, max(0, 3 - z.shape[1]))).topk(3, dim=1).values
-        if name == "sensitivity":
-            return torch.as_tensor(np.asarray(sensitivity, np.float64))
-        if name == "label":
-            return F.one_hot(torch.as_tensor(np.asarray(labels), dtype=torch.int64), z.shape[1])
-        return posterior
-
-    return torch.cat([block(name).float() for name in attacker.blocks], dim=1)
+            padded = F.pad(posterior, (0, max(0, 3 - classes)))
+            block = padded.topk(3, dim=1).values
+        elif name == "sensitivity":
+            block = torch.as_tensor(np.asarray(sensitivity, np.float64))
+        elif name == "label":
+            numbers = torch.as_tensor(np.asarray(labels), dtype=torch.int64)
+            block = F.one_hot(numbers, classes)
+        blocks.append(block.float())
+    return torch.cat(blocks, dim=1)
 
 
 def trained(
@@ -62,53 +67,67 @@ def trained(
     attacker: Learner,
     sensitivity: ArrayLike | None = None,
 ) -> dict[str, np.ndarray]:
-    """The net, tensor by tensor, trained on all that the shadows know, members and non-members of
-    all together.
+    """Trains the net on the members and non-members of all shadows together; returns its tensors.
 
     Logits ``shadows (M, N, C)`` with ``member (M, N)`` and ``labels (N,)``, and ``sensitivity (M,
-    N, C)`` where it is asked; NaN = neither a member of that shadow nor a non-member. Cross entropy
-    in which both sides weigh the same, or all samples do (`balanced`); the last epoch's net, as
-    published. The same seed gives the same bits on one machine with one thread. ValueError where
-    shapes do not match or a side is missing.
+    N, C)`` where a block needs it; NaN = neither a member of that shadow nor a non-member. The loss
+    is cross entropy; members and non-members have the same total weight (`balanced`), or all
+    samples the same weight. The last epoch's net counts, as published. The same seed gives the same
+    bits on one machine with one thread. ValueError where shapes do not match or one side has no
+    sample.
     """
-    (others, inside), theirs = paired(shadows, member), np.asarray(labels)
-    if others.ndim != 3 or theirs.shape != others.shape[1:2]:
+    logits, inside = paired(shadows, member)
+    sample_labels = np.asarray(labels)
+    if logits.ndim != 3 or sample_labels.shape != logits.shape[1:2]:
         raise ValueError(
-            f"need shadows (M, N, C) and labels (N,), got {others.shape} and {theirs.shape}"
+            f"need shadows (M, N, C) and labels (N,), got {logits.shape} and {sample_labels.shape}"
         )
-    known = ~np.isnan(others).any(axis=2)
-    moved = None if sensitivity is None else np.asarray(sensitivity)[known]
-    where = torch.device(device() if attacker.place == "device" else "cpu")
-    x = features(others[known], np.broadcast_to(theirs, inside.shape)[known], attacker, moved).to(
-        where
-    )
+    known = ~np.isnan(logits).any(axis=2)
+    known_labels = np.broadcast_to(sample_labels, inside.shape)[known]
+    known_sensitivity = None if sensitivity is None else np.asarray(sensitivity)[known]
+    place = torch.device(device() if attacker.place == "device" else "cpu")
+    x = features(logits[known], known_labels, attacker, known_sensitivity).to(place)
     y = torch.as_tensor(inside[known])
-    sides = torch.stack([~y, y]).sum(dim=1)
-    if not sides.all():
-        raise ValueError("the shadows need at least one member and one non-member")
-    each = len(y) / (2 * sides.double()) if attacker.balanced else torch.ones(2)
-    weight = each[y.long()].float().to(where)
-    truth = y.float().to(where)
+    weight = _weights(y, attacker.balanced).to(place)
+    net = _fit(attacker, logits.shape[2], x, y.float().to(place), weight)
+    return {name: value.cpu().numpy() for name, value in net.state_dict().items()}
 
-    with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
+
+def _weights(y: Tensor, balanced: bool) -> Tensor:
+    """Weights of samples with membership `y`, float32 with mean 1. ValueError where all are members
+    or none is.
+    """
+    counts = torch.stack([~y, y]).sum(dim=1)
+    if not counts.all():
+        raise ValueError("the shadows need at least one member and one non-member")
+    of_side = len(y) / (2 * counts.double()) if balanced else torch.ones(2)
+    return of_side[y.long()].float()
+
+
+def _fit(attacker: Learner, classes: int, x: Tensor, y: Tensor, weight: Tensor) -> nn.Module:
+    """The attacker's net after training on inputs x (N, d), targets and weights (N,)."""
+    place = x.device
+    with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []):
         torch.manual_seed(attacker.seed)
-        net = build(attacker, others.shape[2])
+        net = build(attacker, classes)
         if attacker.init == "xavier":
             net.apply(_xavier)
-        net.to(where)
+        net.to(place)
         optimizer = _optimizer(attacker, net)
         milestones = [round(share * attacker.epochs) for share in attacker.milestones]
         rate = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones, gamma=0.1)
         for _ in range(attacker.epochs):
-            for rows in torch.randperm(len(x)).split(attacker.batch):
-                if len(rows) > 1:  # one sample alone has no variance for a BatchNorm
-                    optimizer.zero_grad()
-                    rows = rows.to(where)
-                    logit = net(x[rows])[:, 0]
-                    F.binary_cross_entropy_with_logits(logit, truth[rows], weight[rows]).backward()  # type: ignore[no-untyped-call]
-                    optimizer.step()
+            for drawn in torch.randperm(len(x)).split(attacker.batch):
+                if len(drawn) == 1:  # BatchNorm cannot normalise a single sample
+                    continue
+                rows = drawn.to(place)
+                optimizer.zero_grad()
+                logit = net(x[rows])[:, 0]
+                loss = F.binary_cross_entropy_with_logits(logit, y[rows], weight[rows])
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
             rate.step()
-    return {name: value.cpu().numpy() for name, value in net.state_dict().items()}
+    return net
 
 
 def scores(
@@ -118,20 +137,21 @@ def scores(
     attacker: Learner,
     sensitivity: ArrayLike | None = None,
 ) -> FloatArray:
-    """The logit of "member" (a member iff >= 0) ``(N,)`` for samples with ``logits (N, C)`` and
-    ``labels (N,)``.
+    """The net's logit of "member" ``(N,)`` for samples with ``logits (N, C)`` and ``labels (N,)``.
+    A logit of at least 0 means member.
     """
     x = features(logits, labels, attacker, sensitivity)
-    with torch.device("meta"):  # no weights are drawn, which would move the global generator
-        made = build(attacker, np.shape(logits)[1]).eval()
-    made.load_state_dict({name: torch.tensor(array) for name, array in net.items()}, assign=True)
+    with torch.device("meta"):  # draws no weights, which would advance the global generator
+        module = build(attacker, np.shape(logits)[1]).eval()
+    tensors = {name: torch.tensor(array) for name, array in net.items()}
+    module.load_state_dict(tensors, assign=True)
     with torch.inference_mode():
-        return np.asarray(made(x)[:, 0].double().numpy())
+        return np.asarray(module(x)[:, 0].double().numpy())
 
 
 def _xavier(module: nn.Module) -> None:
-    """Xavier's weights for linear maps, not for those of torch's attention: the published code goes
-    by the name.
+    """Xavier weights for linear maps except those of torch's attention, whose class has another
+    name: the published code selects by name.
     """
     if type(module) is nn.Linear:
         nn.init.xavier_normal_(module.weight)
@@ -139,42 +159,52 @@ def _xavier(module: nn.Module) -> None:
 
 
 def _optimizer(attacker: Learner, net: nn.Module) -> torch.optim.Optimizer:
-    own = {"lr": attacker.lr, "weight_decay": attacker.weight_decay, "fused": True}
+    options = {"lr": attacker.lr, "weight_decay": attacker.weight_decay, "fused": True}
     if attacker.optimizer == "adam":
-        return torch.optim.Adam(net.parameters(), **own)  # type: ignore[arg-type]
-    return torch.optim.SGD(net.parameters(), momentum=0.9, **own)  # type: ignore[arg-type]
+        return torch.optim.Adam(net.parameters(), **options)  # type: ignore[arg-type]
+    return torch.optim.SGD(net.parameters(), momentum=0.9, **options)  # type: ignore[arg-type]
 
 
 @build.register(Network)
 def _(attacker: Network, classes: int) -> nn.Module:
     size = 3 if attacker.inputs == "top3" else classes * len(attacker.blocks)
-    dropout = (
-        attacker.dropout
-        if isinstance(attacker.dropout, tuple)
-        else (attacker.dropout,) * len(attacker.hidden)
-    )
-    layers: list[nn.Module] = [nn.BatchNorm1d(size)] if "sensitivity" in attacker.blocks else []
-    for (a, b), share in zip(pairwise((size, *attacker.hidden)), dropout, strict=True):
-        layers += [nn.Linear(a, b), nn.ReLU(), nn.Dropout(share)]
-    return nn.Sequential(*layers, nn.Linear((size, *attacker.hidden)[-1], 1))
+    dropout = attacker.dropout
+    if not isinstance(dropout, tuple):
+        dropout = (dropout,) * len(attacker.hidden)
+    layers: list[nn.Module] = []
+    if "sensitivity" in attacker.blocks:
+        layers.append(nn.BatchNorm1d(size))
+    for width, share in zip(attacker.hidden, dropout, strict=True):
+        layers += [nn.Linear(size, width), nn.ReLU(), nn.Dropout(share)]
+        size = width
+    return nn.Sequential(*layers, nn.Linear(size, 1))
+
+
+def _logits(arrays: Arrays, which: np.ndarray) -> np.ndarray:
+    return arrays["logits"][which]
+
+
+def _sensitivity(arrays: Arrays, which: np.ndarray) -> np.ndarray:
+    return arrays["sensitivity"][which]
 
 
 @learn.register(Learner)
 def _(attacker: Learner, case: Case) -> Arrays:
-    shadows, member, labels = case.known(lambda arrays, which: arrays["logits"][which])
-    moved = None
+    shadows, member, labels = case.known(_logits)
+    sensitivity = None
     if "sensitivity" in attacker.blocks:
-        moved = case.known(lambda arrays, which: arrays["sensitivity"][which])[0]
-    return trained(shadows, member, labels, attacker, moved)
+        sensitivity, _, _ = case.known(_sensitivity)
+    return trained(shadows, member, labels, attacker, sensitivity)
 
 
 @infer.register(Learner)
 def _(attacker: Learner, case: Case) -> Scored:
-    pool, moved = case.pool, case.target.get("sensitivity")
-    found = (
-        case.target["logits"][pool],
-        case.target["labels"][pool],
+    sensitivity = case.target.get("sensitivity")
+    pool_scores = scores(
+        case.learnt,
+        case.target["logits"][case.pool],
+        case.target["labels"][case.pool],
         attacker,
-        None if moved is None else moved[pool],
+        None if sensitivity is None else sensitivity[case.pool],
     )
-    return Scored(scores(case.learnt, *found), 0.0)
+    return Scored(pool_scores, threshold=0.0)

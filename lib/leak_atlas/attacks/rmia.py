@@ -1,8 +1,8 @@
-"""RMIA (Zarifzadeh et al. 2024) and BASE (Lassila et al. 2025): the target's confidence against the
-average model's.
+"""RMIA (Zarifzadeh et al. 2024) and BASE (Lassila et al. 2025) compare the target's confidence with
+the average confidence of reference models.
 
 Both take **log confidences** log p_y <= 0 (`signals.log_confidence`, with the temperature that the
-paper names for the data set): where models are confident, p itself has rounded to 1.
+paper names for the data set), because p itself rounds to 1 where models are confident.
 """
 
 from __future__ import annotations
@@ -23,47 +23,56 @@ from leak_atlas.recipe import BASE, RMIA
 
 Mode = Literal["online", "offline"]
 
-# Entries of the (sample, z) comparison held at once when several queries vote.
+# Entries of the (sample, z) comparison in memory at once when several queries vote.
 BLOCK = 2**24
 
 
 def _log_mean(values: FloatArray, use: BoolArray) -> FloatArray:
-    """log of the mean probability over the used shadows: (M, N, A) and (M, N) to (N, A).
+    """Log of the mean probability over the selected shadows: (M, N, A) and (M, N) to (N, A).
 
-    Against the largest one, by expm1 and log1p: exact where all agree, and precise where all are
-    close to 1.
+    expm1 and log1p relative to the largest probability: exact where all agree, and precise where
+    all are close to 1.
     """
-    ours = chosen(values, use)
-    number, valid = present(ours)
-    short = np.flatnonzero(number.min(axis=1) == 0)
-    if short.size:
+    selected = chosen(values, use)
+    number, valid = present(selected)
+    alone = np.flatnonzero(number.min(axis=1) == 0)
+    if alone.size:
         raise ValueError(
-            f"sample {short[0]} has no shadow to compare with ({short.size} samples in all)"
+            f"sample {alone[0]} has no shadow to compare with ({alone.size} samples in all)"
         )
-    top = np.max(ours, axis=2, where=valid, initial=-np.inf)
-    gaps = np.expm1(ours - top[:, :, None])
-    return np.asarray(top + np.log1p(np.sum(gaps, axis=2, where=valid) / number))
+    largest = np.max(selected, axis=2, where=valid, initial=-np.inf)
+    relative = np.expm1(selected - largest[:, :, None])
+    mean = np.sum(relative, axis=2, where=valid) / number
+    return np.asarray(largest + np.log1p(mean))
 
 
 def log_ratio(
-    target: ArrayLike, shadows: ArrayLike, member: ArrayLike, mode: Mode, a: float
+    target: ArrayLike,
+    shadows: ArrayLike,
+    member: ArrayLike,
+    mode: Mode,
+    a: float,
 ) -> FloatArray:
-    """log of target's confidence over the average model's, (N, A); of all shadows online, of OUT
-    ones offline.
+    """Log of the target's confidence over the mean confidence, (N, A): the mean of all shadows
+    online, of OUT shadows offline (Zarifzadeh et al. 2024, with their `a`).
     """
     RMIA(mode)  # refuses an unknown name
-    own, others, inside = checked(target, shadows, member)
-    if any(np.any(values > 0) or np.any(np.isneginf(values)) for values in (own, others)):
-        raise ValueError(
-            "expected log confidences, which are finite and never above 0 (signals.log_confidence)"
-        )
-    known = np.asarray(~np.isnan(others).any(axis=2))
-    out = _log_mean(others, known if mode == "online" else known & ~inside)
-    if mode == "online" or a == 1:
-        return own - out
-    # log(((1 + a) p + 1 - a) / 2) = log(1 + (1 + a) / 2 (p - 1)), which keeps its digits where p is
-    # close to 1.
-    return np.asarray(own - np.log1p((1 + a) / 2 * np.expm1(out)))
+    of_target, of_shadows, inside = checked(target, shadows, member)
+    for values in (of_target, of_shadows):
+        if np.any(values > 0) or np.any(np.isneginf(values)):
+            raise ValueError(
+                "expected log confidences, which are finite and never above 0"
+                " (signals.log_confidence)"
+            )
+    evaluated = np.asarray(~np.isnan(of_shadows).any(axis=2))
+    if mode == "online":
+        return of_target - _log_mean(of_shadows, evaluated)
+    log_out = _log_mean(of_shadows, evaluated & ~inside)
+    if a == 1:
+        return of_target - log_out
+    # log(((1 + a) p + 1 - a) / 2) = log(1 + (1 + a) / 2 (p - 1)): precise where p is close to 1.
+    log_mean = np.log1p((1 + a) / 2 * np.expm1(log_out))
+    return np.asarray(of_target - log_mean)
 
 
 def rmia(
@@ -79,11 +88,11 @@ def rmia(
     """RMIA scores ``(N,)``: the share of population samples z with ratio(x) / ratio(z) > gamma,
     strictly.
 
-    ratio = p / mean p over the reference models: all of them online, ((1 + a) mean of OUT + 1 - a)
+    ratio = p / mean p over the reference models: all shadows online, ((1 + a) mean of OUT + 1 - a)
     / 2 offline. Log confidences ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M, N)``; of
     the population ``target_z (Z[, A])``, ``shadows_z (M, Z[, A])``. No shadow trained on z, unless
     ``member_z (M, Z)`` says which did. Several queries vote for every pair (x, z); an even split is
-    a no, as in the authors' code.
+    no majority, as in the authors' code.
 
     For one query the score is a step function of ratio(x): z and gamma cannot change the ranking,
     but they round it to at most Z + 1 levels. ``attacker.ties`` "ratio" therefore orders equal
@@ -91,39 +100,40 @@ def rmia(
     1/Z; "share" gives the paper's plain share. NaN among the shadows as in `lira`. ValueError on
     shapes that do not match, values above 0, and samples without a reference model.
     """
-    others_z = np.asarray(shadows_z, np.float64)
-    inside_z = (
-        np.zeros(others_z.shape[:2], dtype=np.bool_) if member_z is None else np.asarray(member_z)
-    )
+    if member_z is None:
+        member_z = np.zeros(np.shape(shadows_z)[:2], dtype=np.bool_)
     x = log_ratio(target, shadows, member, attacker.mode, attacker.a)
-    z = log_ratio(target_z, others_z, inside_z, attacker.mode, attacker.a)
+    z = log_ratio(target_z, shadows_z, member_z, attacker.mode, attacker.a)
     if x.shape[1] != z.shape[1]:
         raise ValueError(f"x has {x.shape[1]} queries, z has {z.shape[1]}")
-    size, queries = z.shape
-    bar = x - np.log(attacker.gamma)
-    if queries == 1:
-        wins = np.searchsorted(np.sort(z[:, 0]), bar[:, 0], side="left")
-    else:
-        blocks = []
-        for rows in np.array_split(bar, 1 + len(x) * size // BLOCK):
-            votes = np.zeros((len(rows), size), dtype=np.int16)
-            for query in range(queries):
-                votes += rows[:, query, None] > z[:, query]
-            blocks.append(np.sum(2 * votes > queries, axis=1))
-        wins = np.concatenate(blocks)
+    wins = _wins(x - np.log(attacker.gamma), z)
     if attacker.ties == "share":
-        return wins / size
+        return wins / len(z)
     levels, rank = np.unique(x.mean(axis=1), return_inverse=True)
-    return (wins + rank / levels.size) / size
+    return (wins + rank / levels.size) / len(z)
+
+
+def _wins(x: FloatArray, z: FloatArray) -> np.ndarray:
+    """For each row of x (N, A), the number of rows of z (Z, A) that are smaller in most queries."""
+    size, queries = z.shape
+    if queries == 1:
+        return np.searchsorted(np.sort(z[:, 0]), x[:, 0], side="left")
+    wins = []
+    for rows in np.array_split(x, 1 + len(x) * size // BLOCK):
+        votes = np.zeros((len(rows), size), dtype=np.int16)
+        for query in range(queries):
+            votes += rows[:, query, None] > z[:, query]
+        majority = 2 * votes > queries
+        wins.append(np.sum(majority, axis=1))
+    return np.concatenate(wins)
 
 
 def base(target: ArrayLike, shadows: ArrayLike, member: ArrayLike) -> FloatArray:
-    """BASE scores ``(N,)``: log p - log mean p over the shadows, averaged over queries; RMIA's
-    ranking without z.
-
-    Arrays and errors as `rmia`.
+    """BASE scores ``(N,)``: log p - log mean p over the shadows, averaged over queries (Lassila et
+    al. 2025). The ranking is that of RMIA without z. Arrays and errors as in `rmia`.
     """
-    return np.asarray(log_ratio(target, shadows, member, "online", 1.0).mean(axis=1))
+    ratios = log_ratio(target, shadows, member, "online", 1.0)
+    return np.asarray(ratios.mean(axis=1))
 
 
 @infer.register(RMIA)
@@ -131,14 +141,15 @@ def _(attacker: RMIA, case: Case) -> Scored:
     def signal(arrays: Arrays, which: np.ndarray) -> FloatArray:
         if attacker.views > 1:
             return np.asarray(log_expit(arrays["views"][which]))
-        return log_confidence(
-            arrays["logits"][which], case.target["labels"][which], attacker.temperature
-        )
+        labels = case.target["labels"][which]
+        return log_confidence(arrays["logits"][which], labels, attacker.temperature)
 
-    (mine, others), (z, others_z) = case.read(signal, case.pool), case.read(signal, case.population)
-    # dev samples may be members of a shadow
-    trained_on_z = case.roles[:, case.population] == Role.MEMBER
-    return Scored(rmia(mine, others, case.member, z, others_z, attacker, member_z=trained_on_z))
+    target, shadows = case.read(signal, case.pool)
+    target_z, shadows_z = case.read(signal, case.population)
+    # A population of dev samples may hold members of a shadow.
+    member_z = case.roles[:, case.population] == Role.MEMBER
+    scores = rmia(target, shadows, case.member, target_z, shadows_z, attacker, member_z=member_z)
+    return Scored(scores)
 
 
 @infer.register(BASE)
@@ -146,4 +157,5 @@ def _(attacker: BASE, case: Case) -> Scored:
     def signal(arrays: Arrays, which: np.ndarray) -> FloatArray:
         return log_confidence(arrays["logits"][which], case.target["labels"][which])
 
-    return Scored(base(*case.read(signal, case.pool), case.member))
+    target, shadows = case.read(signal, case.pool)
+    return Scored(base(target, shadows, case.member))

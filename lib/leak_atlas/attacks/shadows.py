@@ -1,4 +1,4 @@
-"""What the shadows say about each sample: checked arrays and masked moments."""
+"""Signals of shadow models: checks, selection by membership, moments for each sample."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from leak_atlas.audit import BoolArray, FloatArray
 
 
 class Moments(NamedTuple):
-    """Over the chosen shadows, for each sample and query ``(N, A)``: how many, their mean, their
-    sum of squares.
+    """For each sample and query ``(N, A)``: number of selected shadows, mean of their signals, sum
+    of squared deviations from that mean.
     """
 
     number: FloatArray
@@ -21,64 +21,72 @@ class Moments(NamedTuple):
 
 
 def paired(shadows: ArrayLike, member: ArrayLike) -> tuple[FloatArray, BoolArray]:
-    """Shadows' signals (M, N, ...) and membership (M, N); ValueError where they do not belong
-    together.
+    """Shadows' signals (M, N, ...) and membership (M, N) as arrays. ValueError where the types or
+    shapes do not match.
     """
-    others, inside = np.asarray(shadows, np.float64), np.asarray(member)
-    if inside.dtype != np.bool_ or inside.ndim != 2 or others.shape[:2] != inside.shape:
-        found = f"{others.shape} and {inside.dtype} {inside.shape}"
-        raise ValueError(f"need shadows (M, N, ...) and Boolean member (M, N), got {found}")
-    return others, inside
+    signals = np.asarray(shadows, np.float64)
+    inside = np.asarray(member)
+    if inside.dtype != np.bool_ or inside.ndim != 2 or signals.shape[:2] != inside.shape:
+        given = f"{signals.shape} and {inside.dtype} {inside.shape}"
+        raise ValueError(f"need shadows (M, N, ...) and Boolean member (M, N), got {given}")
+    return signals, inside
 
 
 def checked(
-    target: ArrayLike, shadows: ArrayLike, member: ArrayLike
+    target: ArrayLike,
+    shadows: ArrayLike,
+    member: ArrayLike,
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """The three arrays as (N, A), (M, N, A) and (M, N); ValueError where they do not belong
-    together.
+    """Target, shadows and membership as (N, A), (M, N, A) and (M, N).
 
-    NaN among the shadows means "not evaluated" and is left out later; NaN in the target is an
-    error.
+    NaN among the shadows means "not evaluated"; `chosen` leaves it out. ValueError where shapes do
+    not match or the target has a NaN.
     """
-    own, (others, inside) = np.asarray(target, np.float64), paired(shadows, member)
-    if own.ndim not in (1, 2) or others.shape[1:] != own.shape:
-        raise ValueError(
-            f"need target (N[, A]) and shadows (M, N[, A]), got {own.shape} and {others.shape}"
-        )
-    if np.isnan(own).any():
+    of_target = np.asarray(target, np.float64)
+    of_shadows, inside = paired(shadows, member)
+    if of_target.ndim not in (1, 2) or of_shadows.shape[1:] != of_target.shape:
+        given = f"{of_target.shape} and {of_shadows.shape}"
+        raise ValueError(f"need target (N[, A]) and shadows (M, N[, A]), got {given}")
+    if np.isnan(of_target).any():
         raise ValueError("the target's signals hold NaN")
-    return own.reshape(len(own), -1), others.reshape(*inside.shape, -1), inside
+    by_query = of_target.reshape(len(of_target), -1)
+    return by_query, of_shadows.reshape(*inside.shape, -1), inside
 
 
-def require(found: Moments, side: str, least: int) -> None:
-    """ValueError naming the first sample that has fewer than ``least`` shadows on this side."""
-    short = np.flatnonzero(found.number.min(axis=1) < least)
+def require(shadows: Moments, side: str, least: int) -> None:
+    """Raises ValueError, which names the first sample with fewer than ``least`` shadows on this
+    side.
+    """
+    fewest = shadows.number.min(axis=1)
+    short = np.flatnonzero(fewest < least)
     if short.size:
-        have = int(found.number[short[0]].min())
+        first = short[0]
         raise ValueError(
-            f"sample {short[0]} has {have} {side} shadows, {least} needed ({short.size} samples short)"
+            f"sample {first} has {int(fewest[first])} {side} shadows, {least} needed"
+            f" ({short.size} samples short)"
         )
 
 
 def chosen(shadows: FloatArray, use: BoolArray) -> FloatArray:
-    """What the used shadows say about each sample, in rising order: ``(M, N, A)`` and ``(M, N)`` to
-    ``(N, A, K)``.
+    """The signals of the selected shadows in rising order: ``(M, N, A)`` and ``(M, N)`` to ``(N, A,
+    K)``.
 
-    K is the largest number that a sample has; others end in NaN. One sort packs what is used to the
-    front, faster than picking it out by the mask, and serves the medians.
+    K is the largest number of selected shadows of a sample; samples with fewer end in NaN. One sort
+    moves the selected signals to the front, faster than indexing by the mask, and serves the
+    medians.
     """
-    # Copied to lie side by side before anything else: every later pass over a sample's shadows is
-    # then contiguous.
+    # The copy makes each sample's signals contiguous for every later pass.
     values = shadows.transpose(1, 2, 0).copy()
-    # Adding NaN from a table of two: masks of random halves make `where` mispredict every other
-    # branch.
-    values += np.array([np.nan, 0.0]).take(use.T.astype(np.int8))[:, None, :]
+    # Adding 0 or NaN is faster than `where`, which mispredicts branches on random masks.
+    nan_or_zero = np.array([np.nan, 0.0])
+    values += nan_or_zero.take(use.T.astype(np.int8))[:, None, :]
     values.sort(axis=2)  # NaN comes last
-    return values[:, :, : int(use.sum(axis=0).max(initial=0))]
+    most = int(use.sum(axis=0).max(initial=0))
+    return values[:, :, :most]
 
 
 def present(values: FloatArray) -> tuple[FloatArray, BoolArray | bool]:
-    """How many of ``(N, A, K)`` are not NaN, and which: True where it is all of them, as numpy is
+    """How many of ``(N, A, K)`` are not NaN, and which. The latter is True where all are: numpy is
     faster unmasked.
     """
     valid = ~np.isnan(values)
@@ -87,20 +95,18 @@ def present(values: FloatArray) -> tuple[FloatArray, BoolArray | bool]:
 
 
 def moments(values: FloatArray) -> Moments:
-    """Moments of ``(N, A, K)`` over what is not NaN."""
+    """Moments of ``(N, A, K)`` over the values that are not NaN."""
     number, valid = present(values)
     mean = np.sum(values, axis=2, where=valid) / np.maximum(number, 1)
-    # Two passes: the one-pass formula loses all digits where a sample's signal is large and hardly
-    # varies.
-    squares = np.sum(np.square(values - mean[:, :, None]), axis=2, where=valid)
+    # Two passes: the one-pass formula loses all digits of large signals that hardly vary.
+    deviations = np.square(values - mean[:, :, None])
+    squares = np.sum(deviations, axis=2, where=valid)
     return Moments(number, mean, squares)
 
 
 def medians(values: FloatArray) -> FloatArray:
-    """Medians ``(N, A)`` of ``(N, A, K)`` in rising order, over what is not NaN."""
-    number = np.asarray(present(values)[0], dtype=np.intp)[:, :, None]
-    middle = [
-        np.take_along_axis(values, i, axis=2)[:, :, 0]
-        for i in (np.maximum(number - 1, 0) // 2, number // 2)
-    ]
-    return 0.5 * middle[0] + 0.5 * middle[1]
+    """Medians ``(N, A)`` of ``(N, A, K)`` in rising order, over the values that are not NaN."""
+    number = present(values)[0].astype(np.intp)[:, :, None]
+    below = np.take_along_axis(values, np.maximum(number - 1, 0) // 2, axis=2)
+    above = np.take_along_axis(values, number // 2, axis=2)
+    return (0.5 * below + 0.5 * above)[:, :, 0]

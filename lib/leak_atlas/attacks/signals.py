@@ -22,8 +22,9 @@ LOG_FLOOR = float(np.log(1e-30))
 
 
 def _logsumexp(values: FloatArray) -> FloatArray:
-    top = values.max(axis=-1, keepdims=True)
-    return np.asarray(np.log(np.exp(values - top).sum(axis=-1)) + top[..., 0])
+    largest = values.max(axis=-1, keepdims=True)
+    total = np.exp(values - largest).sum(axis=-1)
+    return np.asarray(np.log(total) + largest[..., 0])
 
 
 def _checked(logits: ArrayLike) -> FloatArray:
@@ -34,13 +35,12 @@ def _checked(logits: ArrayLike) -> FloatArray:
 
 
 def _columns(z: FloatArray, labels: ArrayLike) -> np.ndarray:
+    """The labels as indices ``(..., 1)`` into the last axis of the logits."""
     y = np.asarray(labels)
-    if (
-        not np.issubdtype(y.dtype, np.integer)
-        or y.min(initial=0) < 0
-        or y.max(initial=0) >= z.shape[-1]
-    ):
-        raise ValueError(f"labels must be integers in 0..{z.shape[-1] - 1}")
+    last = z.shape[-1] - 1
+    integers = np.issubdtype(y.dtype, np.integer)
+    if not integers or y.min(initial=0) < 0 or y.max(initial=0) > last:
+        raise ValueError(f"labels must be integers in 0..{last}")
     return np.broadcast_to(y, z.shape[:-1])[..., None]
 
 
@@ -48,7 +48,8 @@ def _margin(z: FloatArray, columns: np.ndarray) -> FloatArray:
     """log p_c - log(1 - p_c) for the given column c of each row."""
     others = z.copy()
     np.put_along_axis(others, columns, -np.inf, axis=-1)
-    return np.take_along_axis(z, columns, axis=-1)[..., 0] - _logsumexp(others)
+    of_column = np.take_along_axis(z, columns, axis=-1)
+    return of_column[..., 0] - _logsumexp(others)
 
 
 def scaled_confidence(logits: ArrayLike, labels: ArrayLike, temperature: float = 1.0) -> FloatArray:
@@ -80,10 +81,11 @@ def confidence(logits: ArrayLike, labels: ArrayLike, temperature: float = 1.0) -
 
 
 def _log_posteriors(z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """log p and log(1 - p) of every class ``(..., C)``, with all their digits."""
+    """log p and log(1 - p) of every class ``(..., C)``, both precise for p close to 0 or 1."""
     log_p = z - _logsumexp(z)[..., None]
-    log_rest = np.log1p(-np.minimum(np.exp(log_p), 0.75))
-    # Only the top class can come close to 1, where both of these have lost their digits.
+    p = np.minimum(np.exp(log_p), 0.75)
+    log_rest = np.log1p(-p)
+    # The largest posterior may be close to 1, where both lose digits: computed from the margin.
     top = z.argmax(axis=-1)[..., None]
     margin = _margin(z, top)[..., None]
     np.put_along_axis(log_p, top, -np.logaddexp(0.0, -margin), axis=-1)
@@ -94,7 +96,8 @@ def _log_posteriors(z: FloatArray) -> tuple[FloatArray, FloatArray]:
 def entropy(logits: ArrayLike) -> FloatArray:
     """-sum p log p (Song & Mittal 2021) in nats. Smaller = more likely member."""
     log_p, _ = _log_posteriors(_checked(logits))
-    return np.asarray(-np.sum(np.exp(log_p) * np.maximum(log_p, LOG_FLOOR), axis=-1)) + 0.0
+    terms = np.exp(log_p) * np.maximum(log_p, LOG_FLOOR)
+    return np.asarray(-np.sum(terms, axis=-1)) + 0.0
 
 
 def modified_entropy(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
@@ -107,9 +110,8 @@ def modified_entropy(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
     columns = _columns(z, labels)
     log_p, log_rest = _log_posteriors(z)
     terms = np.exp(log_p) * np.maximum(log_rest, LOG_FLOOR)
-    rest_y, log_y = (
-        np.take_along_axis(part, columns, axis=-1) for part in (np.exp(log_rest), log_p)
-    )
+    rest_y = np.take_along_axis(np.exp(log_rest), columns, axis=-1)
+    log_y = np.take_along_axis(log_p, columns, axis=-1)
     np.put_along_axis(terms, columns, rest_y * np.maximum(log_y, LOG_FLOOR), axis=-1)
     return -terms.sum(axis=-1) + 0.0
 
@@ -128,14 +130,26 @@ def top_confidence(logits: ArrayLike) -> FloatArray:
     return confidence(z, z.argmax(axis=-1))
 
 
+def _negative_entropy(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
+    return -entropy(logits)
+
+
+def _negative_modified_entropy(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
+    return -modified_entropy(logits, labels)
+
+
+def _top1(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
+    return top_confidence(logits)
+
+
 SCORES: dict[str, Callable[[ArrayLike, ArrayLike], FloatArray]] = {
     "scaled_confidence": scaled_confidence,
     "confidence": confidence,
     "loss": log_confidence,
-    "entropy": lambda logits, labels: -entropy(logits),
-    "modified_entropy": lambda logits, labels: -modified_entropy(logits, labels),
+    "entropy": _negative_entropy,
+    "modified_entropy": _negative_modified_entropy,
     "correctness": correctness,
-    "top1": lambda logits, labels: top_confidence(logits),
+    "top1": _top1,
 }
 
 

@@ -21,17 +21,17 @@ from leak_atlas.recipe import Architecture, Model
 __all__ = ["Net", "Own", "Stage", "blank", "build", "network", "skeleton"]
 
 FAMILIES = {"resnet": resnet, "vgg": vgg, "densenet": densenet, "atm": atm, "fc": fc, "wrn": wrn}
-# With a weight for each place, so these need to know how many.
+# These have weights for each place of a sample, so they need its size.
 PLACED = {"vit": vit, "transformer": transformer, "cnn2": cnn, "cnn4": cnn, "cnn6": cnn}
 
 
 @generic
 def network(model: Architecture, channels: int, classes: int, size: int | None) -> nn.Module:
-    """The module of a user's architecture, from samples to logits `(n, classes)`: its kind
-    registers what makes it.
+    """The module of a user's architecture, which maps samples to logits `(n, classes)`. The user
+    registers the function that makes it.
 
-    `channels` and `size` as for `build`. Weights are drawn from torch's global generator, which has
-    the model's seed.
+    `channels` and `size` as for `build`. The function draws weights from torch's global generator,
+    which has the model's seed.
     """
     raise BadInput(
         f"nothing says what a {model.told} is built of: register a function with leak_atlas.models.network"
@@ -41,13 +41,13 @@ def network(model: Architecture, channels: int, classes: int, size: int | None) 
 def _made(model: Architecture, channels: int, classes: int, size: int | None) -> Net:
     if not isinstance(model, Model):
         return Own(network(model, channels, classes, size), model.stages, model.told)
-    if model.name in PLACED and size is None:
-        raise BadInput(f"a {model.name} has weights for each place of a sample: say its size")
-    if model.name in PLACED and size is not None:
-        net = PLACED[model.name](model, channels, classes, size)
-    else:
+    if model.name not in PLACED:
         make = next(make for family, make in FAMILIES.items() if model.name.startswith(family))
         net = make(model, channels, classes)
+    elif size is not None:
+        net = PLACED[model.name](model, channels, classes, size)
+    else:
+        raise BadInput(f"a {model.name} has weights for each place of a sample: say its size")
     return xavier_normal(net) if model.init == "xavier" else net
 
 
@@ -56,16 +56,19 @@ def build(
 ) -> Net:
     """The network of `model`, in training mode, on the CPU.
 
-    `channels` of its images and their side `size` in pixels, words of its vocabulary and `size`
-    words of a text, or bits or numbers of a sample (see `Data`); only transformers and plain CNNs
-    need a size. Weights depend on the arguments alone (convolutions He normal over the fan-out,
-    norms 1 and 0, linear layers torch's default, in an ATM normal with 0.02, in transformers all
-    torch's default; Xavier normal where the model says so) and torch's global generator is left as
-    it was. Convolution weights lie in channels_last. Raises BadInput where the recipe's numbers do
-    not make a network. A user's module keeps its layout.
+    For images `channels` is their number of channels and `size` their side in pixels; for texts
+    `channels` is the number of words in the vocabulary and `size` that of words in a text; for rows
+    `channels` is the number of bits or numbers (see `Data`). Only transformers and plain CNNs need a
+    size.
+
+    Weights depend on the arguments alone; torch's global generator does not change. Convolutions
+    are He normal over the fan-out, norms 1 and 0, linear layers torch's default; an ATM's linear
+    layers are normal with 0.02; transformers have torch's defaults; `init="xavier"` gives Xavier
+    normal weights. Convolution weights are in channels_last; a user's module keeps its layout.
+    Raises BadInput where the recipe's numbers do not make a network.
     """
     with torch.random.fork_rng(devices=()):
-        # not torch.manual_seed: that one would reseed the accelerators too
+        # torch.manual_seed would seed the accelerators too.
         torch.default_generator.manual_seed(seed)
         net = _made(model, channels, classes, size)
     if isinstance(net, Own):
@@ -88,9 +91,10 @@ def skeleton(model: Architecture, channels: int, classes: int, size: int | None 
 
 
 def blank(model: Architecture, channels: int, size: int) -> Tensor:
-    """A sample `(1, ...)` as the network takes it, without memory."""
+    """A sample `(1, ...)` in the network's input shape, without memory."""
     if "text" in model.reads:
         return torch.empty(1, size, dtype=torch.int64, device="meta")
-    # Of an architecture that reads images and rows too, the size tells which: rows have size 1.
-    images = "images" in model.reads and (size > 1 or len(model.reads) == 1)
-    return torch.empty(1, channels, *(size, size) if images else (), device="meta")
+    # Rows have size 1, which matters for an architecture that reads both images and rows.
+    if "images" in model.reads and (size > 1 or len(model.reads) == 1):
+        return torch.empty(1, channels, size, size, device="meta")
+    return torch.empty(1, channels, device="meta")

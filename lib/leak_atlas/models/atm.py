@@ -1,17 +1,18 @@
-"""Active Token Mixer for small images (Wei et al., AAAI 2023): channels are sampled at learnt
-offsets along an axis.
+"""Active Token Mixer for small images (Wei et al., AAAI 2023): each group of channels is sampled at
+learnt offsets along an axis.
 
-Written from the description and the published parameter counts. Two things are ours. Each stage
-begins with the convolution that halves the map, so that stages have the maps 16, 8, 4, 2 at 64
-pixels, and the channels of a stage change no other stage's maps. And a block is a run of layers
-that share their offsets, so the next block needs only its output.
+Written from the paper's description and the published parameter counts, with two differences. Each
+stage begins with the convolution that halves the map, so that stages have maps of 16, 8, 4, 2
+pixels at an image of 64 pixels, and a stage's channels change no other stage's maps. A block is a
+run of layers that share their offsets, so the next block needs only its output.
 
-The official training applies no weight decay to the position encodings; here they decay like all
+The official training applies no weight decay to the position encodings. Here they decay like all
 other weights.
 """
 
 import math
 from collections import OrderedDict
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -26,8 +27,8 @@ Grids = tuple[Tensor, Tensor]
 
 
 class Variant(NamedTuple):
-    """Layers and width of the MLPs' inner part (times the channels) by stage; layers that share
-    offsets.
+    """By stage: number of layers, and hidden width of the MLPs as a multiple of the channels. `run`
+    is the number of layers that share offsets.
     """
 
     depths: tuple[int, int, int, int]
@@ -46,54 +47,58 @@ SHARES = (2, 4, 4, 8)  # neighbouring channels that share an offset, by stage
 
 
 def runs(depth: int, run: int) -> list[int]:
-    """Layers of each block in a stage of `depth` layers: `run` each; a last layer alone belongs to
-    the block before.
+    """Number of layers in each block of a stage of `depth` layers: `run`, fewer in the last block. A
+    single last layer belongs to the block before it.
     """
-    starts = [i for i in range(0, depth, run) if i == 0 or i != depth - 1]
-    return [stop - start for start, stop in zip(starts, [*starts[1:], depth], strict=True)]
+    starts = [start for start in range(0, depth, run) if start == 0 or start != depth - 1]
+    return [stop - start for start, stop in pairwise([*starts, depth])]
 
 
 def grid(offsets: Tensor, axis: int) -> Tensor:
-    """Places for `sample`, `(B * G, H, W, 2)`: `offsets (B, H, W, G)` pixels down (axis 1) or right
-    (axis 2).
+    """Places for `sample`, `(B * G, H, W, 2)`: each pixel's place plus `offsets (B, H, W, G)`, in
+    pixels, down (axis 1) or right (axis 2).
     """
     _, height, width, _ = offsets.shape
     moved = offsets.float().permute(0, 3, 1, 2)
     y = torch.arange(height, device=offsets.device)[:, None].expand_as(moved)
     x = torch.arange(width, device=offsets.device).expand_as(moved)
-    x, y = (x + moved, y) if axis == 2 else (x, y + moved)
-    return torch.stack([(2 * x + 1) / width - 1, (2 * y + 1) / height - 1], dim=-1).flatten(0, 1)
+    if axis == 2:
+        x = x + moved
+    else:
+        y = y + moved
+    right = (2 * x + 1) / width - 1  # -1 to 1 are the borders of the map
+    down = (2 * y + 1) / height - 1
+    return torch.stack([right, down], dim=-1).flatten(0, 1)
 
 
 def sample(x: Tensor, where: Tensor) -> Tensor:
-    """The map `x (B, H, W, C)` at the places of `grid`: linear between pixels, zero outside,
-    float32.
+    """Values of the map `x (B, H, W, C)` at the places of `grid`, float32: linear interpolation
+    between pixels, zero outside.
 
     Each of G groups of offsets applies to C / G neighbouring channels. On CUDA the backward pass
-    adds in no fixed order, so two trainings may differ in their last bits.
+    sums in no fixed order, so two trainings may differ in their last bits.
     """
     b, h, w, c = x.shape
     groups = len(where) // b
     maps = x.float().permute(0, 3, 1, 2).reshape(b * groups, c // groups, h, w)
-    return (
-        functional.grid_sample(maps, where, align_corners=False)
-        .view(b, c, h, w)
-        .permute(0, 2, 3, 1)
-    )
+    sampled = functional.grid_sample(maps, where, align_corners=False)
+    return sampled.view(b, c, h, w).permute(0, 2, 3, 1)
 
 
 class MLP(nn.Sequential):
     """Two linear layers with a GELU between them."""
 
     def __init__(self, before: int, inner: int, after: int) -> None:
-        super().__init__(
-            OrderedDict(fc1=nn.Linear(before, inner), gelu=nn.GELU(), fc2=nn.Linear(inner, after))
-        )
+        layers = OrderedDict[str, nn.Module]()
+        layers["fc1"] = nn.Linear(before, inner)
+        layers["gelu"] = nn.GELU()
+        layers["fc2"] = nn.Linear(inner, after)
+        super().__init__(layers)
 
 
 class Offsets(nn.Module):
-    """Offsets of each group of channels at each pixel of a map `(B, H, W, C)`: along the width,
-    along the height.
+    """Sampling places of each group of channels at each pixel of a map `(B, H, W, C)`: one grid of
+    offsets along the width, one along the height.
     """
 
     def __init__(self, channels: int, share: int) -> None:
@@ -107,8 +112,9 @@ class Offsets(nn.Module):
 
 
 class Mixer(nn.Module):
-    """Sum of values along the width, along the height and of the pixel itself; its weights, by
-    channel, are learnt functions of the image."""
+    """Weighted sum of values along the width, along the height and of the pixel itself. The weights,
+    by channel, are learnt functions of the image.
+    """
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -119,10 +125,14 @@ class Mixer(nn.Module):
         self.project = nn.Linear(channels, channels)
 
     def forward(self, x: Tensor, grids: Grids) -> Tensor:
-        w, h, c = self.width(sample(x, grids[0])), self.height(sample(x, grids[1])), self.here(x)
-        weights = self.fusion((w + h + c).mean(dim=(1, 2))).unflatten(1, (3, -1)).softmax(dim=1)
-        a, b, d = weights[:, :, None, None].unbind(dim=1)
-        return self.project(w * a + h * b + c * d)
+        across, down = grids
+        width = self.width(sample(x, across))
+        height = self.height(sample(x, down))
+        here = self.here(x)
+        mean = (width + height + here).mean(dim=(1, 2))
+        weights = self.fusion(mean).unflatten(1, (3, -1)).softmax(dim=1)
+        of_width, of_height, of_here = weights[:, :, None, None].unbind(dim=1)
+        return self.project(width * of_width + height * of_height + here * of_here)
 
 
 class Layer(nn.Module):
@@ -145,7 +155,7 @@ class Layer(nn.Module):
 class Down(nn.Conv2d):
     """A 3x3 convolution that halves the map.
 
-    A map of one pixel is convolved with stride 1, which gives the same: with stride 2, the bfloat16
+    On a map of one pixel the stride is 1, which gives the same result: with stride 2, the bfloat16
     kernel of CPUs with AMX (torch 2.13) leaves uninitialised memory in the gradient.
     """
 
@@ -158,12 +168,11 @@ class Down(nn.Conv2d):
 
 
 class Block(nn.Module):
-    """A run of layers that share their offsets; maps `(B, C, H, W)` in and out.
+    """A run of layers that share their offsets: maps `(B, C, H, W)` to maps.
 
-    A stage has one position encoding (PEG, a depthwise 3x3 convolution with a shortcut), which
-    comes before the offsets of each of its blocks. It is a part of the first block, and the others
-    use it, so a state holds it once. An edit of a stage from its second block on does not change
-    it.
+    A stage has one position encoding (PEG, a depthwise 3x3 convolution with a shortcut), applied
+    before the offsets of each block. The encoding belongs to the first block, the `lender`; the
+    other blocks use it, so a state has it once. Edits of the other blocks do not change it.
     """
 
     def __init__(
@@ -180,7 +189,7 @@ class Block(nn.Module):
         self.down = Down(before, after) if down else None
         if lender is None:
             self.peg = nn.Conv2d(after, after, 3, padding=1, groups=after)
-        # in a tuple, where torch does not take it for a part of this block
+        # The tuple prevents torch from registering the encoding as a part of this block.
         self.borrowed = ((lender or self).peg,)
         self.offsets = Offsets(after, share)
         self.layers = nn.ModuleList(Layer(after, ratio) for _ in range(depth))
@@ -200,9 +209,13 @@ class Stem(nn.Sequential):
     """A 7x7 convolution whose stride is the patch."""
 
     def __init__(self, channels: int, width: int, patch: int) -> None:
-        super().__init__(
-            OrderedDict(conv=nn.Conv2d(channels, width, 7, patch, padding=(8 - patch) // 2))
-        )
+        conv = nn.Conv2d(channels, width, 7, patch, padding=(8 - patch) // 2)
+        super().__init__(OrderedDict(conv=conv))
+
+
+def _mean(x: Tensor) -> Tensor:
+    """The global average of a map."""
+    return x.mean(dim=(2, 3))
 
 
 def atm(model: Model, channels: int, classes: int) -> Net:
@@ -213,34 +226,40 @@ def atm(model: Model, channels: int, classes: int) -> Net:
     """
     if model.patch not in (1, 2, 4):
         raise BadInput(f"an {model.name} needs a patch of 1, 2 or 4, not {model.patch}")
-    outputs, variant = widths(model, FACTORS), VARIANTS[model.name]
+    variant = VARIANTS[model.name]
+    outputs = widths(model, FACTORS)
     for number, (after, share) in enumerate(zip(outputs, SHARES, strict=True), 1):
         if after % share or after < 4:
             raise BadInput(
-                f"stage {number} of an {model.name} needs a multiple of {max(4, share)} channels, not {after}"
+                f"stage {number} of an {model.name} needs a multiple of {max(4, share)} channels,"
+                f" not {after}"
             )
 
-    stem, before = Stem(channels, outputs[0], model.patch), outputs[0]
+    before = outputs[0]
+    stem = Stem(channels, before, model.patch)
     stages: list[Stage] = []
-    for after, share, depth, ratio in zip(
-        outputs, SHARES, variant.depths, variant.ratios, strict=True
-    ):
+    for number, after in enumerate(outputs):
         blocks: list[Block] = []
-        for length in runs(depth, variant.run):
-            first = blocks[0] if blocks else None
-            blocks.append(
-                Block(before, after, bool(stages) and first is None, ratio, length, share, first)
+        for length in runs(variant.depths[number], variant.run):
+            block = Block(
+                before,
+                after,
+                down=number > 0 and not blocks,
+                ratio=variant.ratios[number],
+                depth=length,
+                share=SHARES[number],
+                lender=blocks[0] if blocks else None,
             )
+            blocks.append(block)
             before = after
         stages.append(Stage(*blocks))
-    # global average
-    net = assembled(stem, stages, NormHead(before, classes, lambda x: x.mean(dim=(2, 3))))
+    net = assembled(stem, stages, NormHead(before, classes, _mean))
     for module in net.modules():
         if isinstance(module, nn.Linear):
             nn.init.trunc_normal_(module.weight, std=0.02)
         elif isinstance(module, nn.Conv2d):
-            seen = module.weight[0, 0].numel() * module.out_channels // module.groups
-            nn.init.normal_(module.weight, std=math.sqrt(2 / seen))
+            fan_out = module.weight[0, 0].numel() * module.out_channels // module.groups
+            nn.init.normal_(module.weight, std=math.sqrt(2 / fan_out))
         if isinstance(module, nn.Linear | nn.Conv2d) and module.bias is not None:
             nn.init.zeros_(module.bias)
     return net

@@ -1,5 +1,5 @@
-"""DenseNet for small images (Huang et al., CVPR 2017): a layer's maps are handed on to all that
-follow in its stage.
+"""DenseNet for small images (Huang et al., CVPR 2017): each layer reads the maps of all earlier
+layers of its stage.
 """
 
 import torch
@@ -11,11 +11,13 @@ from leak_atlas.models.resnet import Norm, Stem, conv
 from leak_atlas.recipe import Model
 
 DEPTHS: dict[str, tuple[int, int, int, int]] = {"densenet121": (6, 12, 24, 16)}
-INNER = 4  # channels inside a layer, in those that it adds
+INNER = 4  # channels inside a layer, as a multiple of the channels that the layer adds
 
 
 class Dense(nn.Module):
-    """1x1 and 3x3 convolution, each after its norm and a ReLU; what comes out joins what came in."""
+    """1x1 and 3x3 convolution, each after a norm and a ReLU. The output is the input with the new
+    channels appended.
+    """
 
     def __init__(self, norm: Norm, before: int, growth: int) -> None:
         super().__init__()
@@ -26,12 +28,13 @@ class Dense(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.conv1(functional.relu(self.norm1(x)))
-        return torch.cat([x, self.conv2(functional.relu(self.norm2(y)))], dim=1)
+        added = self.conv2(functional.relu(self.norm2(y)))
+        return torch.cat([x, added], dim=1)
 
 
 class Transition(nn.Module):
-    """Norm, ReLU and a 1x1 convolution to half the channels, then the mean of each four pixels, if
-    there are four.
+    """Norm, ReLU and a 1x1 convolution to half the channels, then a 2x2 average pool, unless the map
+    is one pixel wide or high.
     """
 
     def __init__(self, norm: Norm, before: int) -> None:
@@ -45,7 +48,7 @@ class Transition(nn.Module):
 
 
 class Last(nn.Module):
-    """The norm and ReLU after the last layer, as each layer before it has them from the next one."""
+    """The norm and ReLU after the last layer."""
 
     def __init__(self, norm: Norm, before: int) -> None:
         super().__init__()
@@ -56,19 +59,32 @@ class Last(nn.Module):
 
 
 def densenet(model: Model, channels: int, classes: int) -> Net:
-    """Stem, four stages of layers, head; each layer adds half the model's width (the growth) in
+    """Stem, four stages of layers, head. Each layer adds half the model's width (the growth) in
     channels.
 
-    A stage's last block is its transition, that of stage 4 the last norm. The stem has a norm of
-    its own, as the paper's for large images and PPB's published code. Initialised from torch's
-    global generator.
+    The last block of a stage is its transition; that of stage 4 is the last norm. The stem has a
+    norm, as in the paper's network for large images and in PPB's published code. Initialised from
+    torch's global generator.
     """
-    norm, depths, before = norm_of(model), DEPTHS[model.name], model.width
-    stem, stages = Stem(norm, channels, before, model.stem == "conv3-pool"), []
-    for number, depth in enumerate(depths, 1):
-        growth, after = model.width // 2, before + depth * (model.width // 2)
-        layers = [Dense(norm, each, growth) for each in range(before, after, growth)]
-        last = number == len(depths)
-        stages.append(Stage(*layers, Last(norm, after) if last else Transition(norm, after)))
-        before = after if last else after // 2
-    return he_normal(assembled(stem, stages, Head(before, classes)))
+    norm = norm_of(model)
+    growth = model.width // 2
+    width = model.width
+    stem = Stem(norm, channels, width, model.stem == "conv3-pool")
+    *depths, last_depth = DEPTHS[model.name]
+    stages = []
+    for depth in depths:
+        layers, width = _layers(norm, width, growth, depth)
+        stages.append(Stage(*layers, Transition(norm, width)))
+        width //= 2
+    layers, width = _layers(norm, width, growth, last_depth)
+    stages.append(Stage(*layers, Last(norm, width)))
+    return he_normal(assembled(stem, stages, Head(width, classes)))
+
+
+def _layers(norm: Norm, width: int, growth: int, depth: int) -> tuple[list[nn.Module], int]:
+    """The layers of a stage, and the channels of their output."""
+    layers: list[nn.Module] = []
+    for _ in range(depth):
+        layers.append(Dense(norm, width, growth))
+        width += growth
+    return layers, width

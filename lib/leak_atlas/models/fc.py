@@ -9,12 +9,12 @@ from leak_atlas.recipe import Model
 
 
 def fc(model: Model, features: int, classes: int) -> Net:
-    """Two stages of a hidden layer each, with ReLU and dropout .1 (the model's width in units, then
-    half of it), head.
+    """Two stages of one hidden layer each, with ReLU and dropout .1, and a head. The hidden layers
+    have the model's width and half of it in units.
 
-    The papers' is 256 wide. Initialised as torch does from its global generator.
+    The papers' width is 256. Initialised by torch's defaults from its global generator.
     """
-    stages = [Layer(features, model.width, 0.1), Layer(model.width, model.width // 2, 0.1)]
-    return assembled(
-        None, stages, nn.Sequential(OrderedDict(fc=nn.Linear(model.width // 2, classes)))
-    )
+    half = model.width // 2
+    stages = [Layer(features, model.width, 0.1), Layer(model.width, half, 0.1)]
+    head = nn.Sequential(OrderedDict(fc=nn.Linear(half, classes)))
+    return assembled(None, stages, head)

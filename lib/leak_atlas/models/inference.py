@@ -1,7 +1,8 @@
-"""The inference network of adversarial regularization: is a sample with this posterior and this
-label a member?
+"""The inference network of adversarial regularization: it predicts membership from a sample's
+posterior and label.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
@@ -17,18 +18,21 @@ class InferenceNet(nn.Module):
     and one for both outputs together (512 - 256 - 128 - 64 - 1), with ReLU between layers. `width`
     replaces the 1024; the others scale.
 
-    The codes draw weights from N(0, 0.01), which makes the signal shrink in every layer: even on
-    posteriors that are easy to tell apart, this network learns nothing in its first 20 to 300
-    steps, and at a quarter of the width never. Here weights are He normal over the fan-in: it tells
-    them apart after 20 steps at any width (Adam at 1e-3). Biases are zero. All depend on the
-    arguments alone.
+    The codes draw weights from N(0, 0.01), so that the signal shrinks in every layer: even on
+    posteriors that are easy to separate, the network learns nothing in its first 20 to 300 steps,
+    and never at a quarter of the width. Here weights are He normal over the fan-in: the network
+    separates these posteriors after 20 steps at any width (Adam at 1e-3). Biases are zero. The
+    weights depend on the arguments alone.
     """
 
     def __init__(self, classes: int, seed: int, width: int = 1024) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         units = AdversarialRegularization(width=width).units(classes)
-        self.posterior, self.label, self.judge = (_layers(generator, *own) for own in units)
+        of_posterior, of_label, of_both = units
+        self.posterior = _layers(generator, of_posterior)
+        self.label = _layers(generator, of_label)
+        self.judge = _layers(generator, of_both)
         self.out = _linear(generator, width // 16, 1)
 
     def forward(self, posterior: Tensor, label: Tensor) -> Tensor:
@@ -46,7 +50,8 @@ def _linear(generator: torch.Generator, size: int, units: int) -> nn.Linear:
     return layer
 
 
-def _layers(generator: torch.Generator, *widths: int) -> nn.Sequential:
-    return nn.Sequential(
-        *(part for a, b in pairwise(widths) for part in (_linear(generator, a, b), nn.ReLU()))
-    )
+def _layers(generator: torch.Generator, widths: Sequence[int]) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for size, units in pairwise(widths):
+        layers += [_linear(generator, size, units), nn.ReLU()]
+    return nn.Sequential(*layers)

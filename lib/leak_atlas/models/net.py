@@ -17,12 +17,10 @@ class Stage(nn.Sequential):
 
 
 class Net(nn.Sequential):
-    """Named parts, applied one after another; the output of each is a feature map that can be read.
+    """A chain of named parts. `features` reads the output of each part.
 
-    `PARTS` are those of most architectures; a VGG has no stem and five stages.
-
-    Parameter names start with their part's: `stem.conv.weight`, `stage1.0.conv1.weight`,
-    `head.fc.weight`.
+    `PARTS` are the parts of most architectures; a VGG has no stem and five stages. A parameter's
+    name starts with its part: `stem.conv.weight`, `stage1.0.conv1.weight`, `head.fc.weight`.
     """
 
     PARTS = ("stem", "stage1", "stage2", "stage3", "stage4", "head")
@@ -34,22 +32,23 @@ class Net(nn.Sequential):
     def features(
         self, x: Tensor, parts: Literal["stages", "blocks"] = "stages"
     ) -> Iterator[tuple[str, Tensor]]:
-        """Name and output of each part, or of each block, for samples `x`: one after another, none
-        is kept.
-        """
-        units = list(self.blocks())
-        names = [name if parts == "blocks" else name.partition(".")[0] for name, _ in units]
-        for i, (_, unit) in enumerate(units):
-            x = unit(x)
-            if names[i] not in names[i + 1 :]:
-                yield names[i], x
+        """Name and output of each part, or of each block, for samples `x`, in order."""
+        if parts == "blocks":
+            for name, block in self.blocks():
+                x = block(x)
+                yield name, x
+            return
+        for name, part in self.named_children():
+            for block in part if isinstance(part, Stage) else [part]:
+                x = block(x)
+            yield name, x
 
     def names(self, parts: Literal["stages", "blocks"] = "stages") -> tuple[str, ...]:
         """The names that `features` gives."""
         return self.parts() if parts == "stages" else tuple(name for name, _ in self.blocks())
 
     def blocks(self) -> Iterator[tuple[str, nn.Module]]:
-        """Name and module of the finest units in order: stem, stage1.0, stage1.1, ..., head."""
+        """Name and module of each block in order: stem, stage1.0, stage1.1, ..., head."""
         for name, part in self.named_children():
             if isinstance(part, Stage):
                 for number, block in part.named_children():
@@ -59,12 +58,12 @@ class Net(nn.Sequential):
 
 
 class Dropout(nn.Dropout):
-    """Dropout that draws by a number of its own, `turn`, and by no generator.
+    """Dropout whose draws depend on a counter, `turn`, instead of a generator.
 
-    So a training's draws do not depend on those that run beside it, are the same on every device,
-    and are new ones each time that a recorded step is replayed. An element counts on from the turn,
-    and its count is mixed as in SplitMix64 (Steele, Lea and Flood 2014). The first turn is drawn
-    with the initial weights; it is no part of a state.
+    So the draws do not depend on other trainings, are the same on every device, and differ in each
+    replay of a recorded step. The random number of element i is SplitMix64's mix of turn + i
+    (Steele, Lea and Flood 2014); after each call, turn increases by the number of elements. The
+    first turn is drawn with the initial weights; states do not contain it.
     """
 
     turn: Tensor
@@ -76,41 +75,46 @@ class Dropout(nn.Dropout):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training:
             return x
-        z = torch.arange(x.numel(), device=x.device).add_(self.turn).mul_(-0x61C8864680B583EB)
+        counts = torch.arange(x.numel(), device=x.device).add_(self.turn)
+        z = counts.mul_(-0x61C8864680B583EB)
         for shift, factor in ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15)):
-            # torch shifts in copies of the sign
-            z = (z ^ ((z >> shift) & ((1 << (64 - shift)) - 1))) * factor
+            # torch's shift copies the sign bit: the mask removes the copies.
+            mask = (1 << (64 - shift)) - 1
+            z = (z ^ ((z >> shift) & mask)) * factor
         self.turn.add_(x.numel())
-        return x * (z >= round(self.p * 2**64) - 2**63).view(x.shape) / (1 - self.p)
+        kept = z >= round(self.p * 2**64) - 2**63
+        return x * kept.view(x.shape) / (1 - self.p)
 
 
 class Layer(nn.Sequential):
     """A linear layer, ReLU, dropout."""
 
     def __init__(self, before: int, after: int, dropout: float) -> None:
-        super().__init__(
-            OrderedDict(fc=nn.Linear(before, after), relu=nn.ReLU(), dropout=Dropout(dropout))
-        )
+        layers = OrderedDict[str, nn.Module]()
+        layers["fc"] = nn.Linear(before, after)
+        layers["relu"] = nn.ReLU()
+        layers["dropout"] = Dropout(dropout)
+        super().__init__(layers)
 
 
 class Head(nn.Module):
-    """Global average pool, two hidden layers with dropout .5 where `hidden` says how wide, and a
-    linear layer.
+    """Global average pool and a linear layer; with `hidden` units, two hidden layers with dropout .5
+    between them.
     """
 
     def __init__(self, features: int, classes: int, hidden: int | None = None) -> None:
         super().__init__()
+        self.hidden: nn.Module = nn.Identity()
         if hidden:
             self.hidden = nn.Sequential(Layer(features, hidden, 0.5), Layer(hidden, hidden, 0.5))
         self.fc = nn.Linear(hidden or features, classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.mean(dim=(2, 3))
-        return self.fc(self.hidden(x) if hasattr(self, "hidden") else x)
+        return self.fc(self.hidden(x.mean(dim=(2, 3))))
 
 
 class NormHead(nn.Module):
-    """LayerNorm and a linear layer on what `pool` makes of a map."""
+    """`pool`, which maps a feature map to `(B, features)`, then LayerNorm and a linear layer."""
 
     def __init__(self, features: int, classes: int, pool: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
@@ -124,25 +128,30 @@ class NormHead(nn.Module):
 
 def assembled(stem: nn.Module | None, stages: Iterable[nn.Module], head: nn.Module) -> Net:
     """The network of these parts: stem, stage1, stage2, ..., head."""
-    parts = OrderedDict[str, nn.Module]() if stem is None else OrderedDict(stem=stem)
-    parts |= {f"stage{number}": stage for number, stage in enumerate(stages, 1)}
-    return Net(parts | {"head": head})
+    parts = OrderedDict[str, nn.Module]()
+    if stem is not None:
+        parts["stem"] = stem
+    for number, stage in enumerate(stages, 1):
+        parts[f"stage{number}"] = stage
+    parts["head"] = head
+    return Net(parts)
 
 
 def norm_of(model: Model) -> Callable[[int], nn.Module]:
-    """Makes the norm of a map with so many channels: BatchNorm, or GroupNorm of up to 32 groups, as
-    Opacus replaces it.
+    """The function that makes a norm for a number of channels: BatchNorm, or GroupNorm of at most 32
+    groups, as Opacus replaces BatchNorm.
 
-    Groups are of equal size, so there are as many as the greatest common divisor of 32 and the
-    channels. Only where that leaves a channel a group, each has two: alone on a map of one pixel, a
-    channel would be nothing but its bias.
+    The number of groups is the greatest common divisor of 32 and the number of channels. If groups
+    had one channel, they have two instead: a single channel of a one-pixel map is normalised to 0.
     """
+    return nn.BatchNorm2d if model.norm == "batch" else _group_norm
 
-    def grouped(channels: int) -> nn.Module:
-        groups = math.gcd(32, channels)
-        return nn.GroupNorm(groups if groups < channels else max(1, channels // 2), channels)
 
-    return nn.BatchNorm2d if model.norm == "batch" else grouped
+def _group_norm(channels: int) -> nn.Module:
+    groups = math.gcd(32, channels)
+    if groups == channels:
+        groups = max(1, channels // 2)
+    return nn.GroupNorm(groups, channels)
 
 
 def he_normal(net: Net) -> Net:
@@ -168,15 +177,17 @@ def xavier_normal(net: Net) -> Net:
 
 
 def widths(model: Model, factors: tuple[int, ...]) -> list[int]:
-    """Output channels of each stage: `factors` times the model's width, or what the model gives for
-    the stage.
+    """Output channels of each stage: the model's width times one of `factors`, or the number that
+    the model sets for the stage. BadInput where a stage has no channel.
     """
-    found = [model.width * factor for factor in factors]
-    for stage, channels in ((3, model.stage3_channels), (4, model.stage4_channels)):
-        if channels is not None:
-            found[stage - 1] = channels
-    if min(found) < 1:
+    outputs = [model.width * factor for factor in factors]
+    if model.stage3_channels is not None:
+        outputs[2] = model.stage3_channels
+    if model.stage4_channels is not None:
+        outputs[3] = model.stage4_channels
+    if min(outputs) < 1:
         raise BadInput(
-            f"every stage of a {model.name} needs a channel or more, not {found}: raise width or channels"
+            f"every stage of a {model.name} needs a channel or more, not {outputs}:"
+            " raise width or channels"
         )
-    return found
+    return outputs

@@ -79,8 +79,13 @@ class Stem(nn.Sequential):
     """A 3x3 convolution, and a 3x3 max-pool of stride 2 where `pool` is set."""
 
     def __init__(self, norm: Norm, channels: int, width: int, pool: bool) -> None:
-        parts = OrderedDict(conv=conv(channels, width, 3), norm=norm(width), relu=nn.ReLU())
-        super().__init__(parts | ({"pool": nn.MaxPool2d(3, stride=2, padding=1)} if pool else {}))
+        parts = OrderedDict[str, nn.Module]()
+        parts["conv"] = conv(channels, width, 3)
+        parts["norm"] = norm(width)
+        parts["relu"] = nn.ReLU()
+        if pool:
+            parts["pool"] = nn.MaxPool2d(3, stride=2, padding=1)
+        super().__init__(parts)
 
 
 def resnet(model: Model, channels: int, classes: int) -> Net:
@@ -95,16 +100,19 @@ def resnet(model: Model, channels: int, classes: int) -> Net:
     outputs = widths(model, tuple(block.expansion * factor for factor in (1, 2, 4, 8)))
     if any(after % block.expansion for after in outputs):
         raise BadInput(
-            f"channels of a {model.name}'s stages must be multiples of {block.expansion}, not {outputs}"
+            f"channels of a {model.name}'s stages must be multiples of {block.expansion},"
+            f" not {outputs}"
         )
 
     norm = norm_of(model)
     stem = Stem(norm, channels, model.width, model.stem == "conv3-pool")
-    stages, before = [], model.width
-    for depth, after, stride in zip(
-        DEPTHS[model.name], outputs, (1, 2, 2, model.stage4_stride), strict=True
-    ):
-        rest = (block(norm, after, after, 1) for _ in range(depth - 1))
-        stages.append(Stage(block(norm, before, after, stride), *rest))
+    strides = (1, 2, 2, model.stage4_stride)
+    stages = []
+    before = model.width
+    for depth, after, stride in zip(DEPTHS[model.name], outputs, strides, strict=True):
+        blocks = [block(norm, before, after, stride)]
+        for _ in range(depth - 1):
+            blocks.append(block(norm, after, after, 1))
+        stages.append(Stage(*blocks))
         before = after
     return he_normal(assembled(stem, stages, Head(before, classes)))

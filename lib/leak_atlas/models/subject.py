@@ -1,4 +1,4 @@
-"""A state at hand: its weights, its network, its data, and who plays which role to it."""
+"""A loaded state: its weights, network and data, and the roles of samples."""
 
 from __future__ import annotations
 
@@ -36,51 +36,52 @@ def roles(
     """Roles `(rows, n)` over the samples that the design uses, their indices `(n,)` and labels
     `(n,)`.
     """
-    samples, train = readers.load(data.name, data.pixels), data.parts[0]
+    samples = readers.load(data.name, data.pixels)
+    train = data.parts[0]
     index = designs.used(design, samples.labels, train)
-    return (
-        designs.roles(design, samples.labels, train, rows)[:, index],
-        index,
-        readers.labels(data, samples)[index],
-    )
+    table = designs.roles(design, samples.labels, train, rows)
+    labels = readers.labels(data, samples)
+    return table[:, index], index, labels[index]
 
 
 def weights(state: State) -> Weights:
-    """What is pruned is zero, whatever an edit has put there."""
+    """The weights of a state, with those of its parents edited. Pruned weights are zero, also after
+    an edit that sets them.
+    """
     if not isinstance(state, Edit):
         arrays = store.read(state.key).arrays
         values = {name: torch.tensor(array) for name, array in weights_of(arrays).items()}
         return Weights(values, {}, _unpacked(arrays, values))
-    found = edit(state, weights(state.parent), Subject)
-    values = {
-        name: value.masked_fill(found.gone[name], 0.0) if name in found.gone else value
-        for name, value in found.values.items()
-    }
-    return found._replace(values=values)
+    edited = edit(state, weights(state.parent), Subject)
+    values = dict(edited.values)
+    for name in edited.gone.keys() & values.keys():
+        values[name] = values[name].masked_fill(edited.gone[name], 0.0)
+    return edited._replace(values=values)
 
 
 def packed(gone: Mapping[str, Tensor]) -> Arrays:
-    """Masks of what is pruned as arrays of an entry, eight weights a byte."""
+    """Masks of pruned weights as arrays of an entry, eight weights a byte."""
     return {f"gone/{name}": np.packbits(mask.numpy()) for name, mask in gone.items()}
 
 
 def _unpacked(arrays: Arrays, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    masked = {name: value for name, value in values.items() if f"gone/{name}" in arrays}
-    bits = {
-        name: np.unpackbits(arrays[f"gone/{name}"], count=value.numel())
-        for name, value in masked.items()
-    }
-    return {
-        name: torch.from_numpy(bits[name].astype(bool)).view(value.shape)
-        for name, value in masked.items()
-    }
+    masks = {}
+    for name, value in values.items():
+        bits = arrays.get(f"gone/{name}")
+        if bits is not None:
+            mask = np.unpackbits(bits, count=value.numel()).astype(bool)
+            masks[name] = torch.from_numpy(mask).view(value.shape)
+    return masks
 
 
 class Subject:
-    """A state at hand. `net` is one that has the state's weights already, as while it is trained."""
+    """A loaded state. `net` is a network that already has the state's weights, as during a
+    training.
+    """
 
     def __init__(self, state: State, net: Net | None = None) -> None:
-        self.state, self.training = state, state.training
+        self.state = state
+        self.training = state.training
         if net is not None:
             self.net = net
 
@@ -89,24 +90,22 @@ class Subject:
         return weights(self.state)
 
     def initial(self, added: int = 0) -> Net:
-        """The network as it is initialised, by the training's seed; `added` makes it another one."""
-        own = self.training
-        return build(
-            own.model, own.data.channels, own.data.classes, own.seed + added, own.data.size
-        ).to(device())
+        """The network with its initial weights, which follow the training's seed plus `added`."""
+        data = self.training.data
+        seed = self.training.seed + added
+        net = build(self.training.model, data.channels, data.classes, seed, data.size)
+        return net.to(device())
 
     @cached_property
     def net(self) -> Net:
-        """The network, ready to be asked."""
-        made = self.initial()
-        made.load_state_dict(dict(self.weights.values))
-        return made.eval()
+        """The network with the state's weights, in evaluation mode."""
+        net = self.initial()
+        net.load_state_dict(dict(self.weights.values))
+        return net.eval()
 
     @property
     def held(self) -> dict[str, Tensor]:
-        """Masks of all that the training that follows leaves as it is: what is held, and what is
-        gone.
-        """
+        """Masks of the weights that the next training does not change: held and pruned ones."""
         return rewinding.either(self.weights.held, self.weights.gone)
 
     @property
@@ -124,7 +123,7 @@ class Subject:
 
     @property
     def index(self) -> np.ndarray:
-        """Which samples of the data set these are, `(n,)`, ascending."""
+        """Places of these samples in the data set, `(n,)`, ascending."""
         return self._table[1]
 
     @property
@@ -133,9 +132,9 @@ class Subject:
 
     @property
     def pool(self) -> np.ndarray:
-        """Whether each is a member or a non-member, `(n,)`."""
+        """Whether each sample is a member or a non-member, `(n,)`."""
         return np.isin(self.role, (Role.MEMBER, Role.NONMEMBER))
 
     def samples(self, role: Role) -> Tensor:
-        """Which samples of the data set have a role."""
+        """Places in the data set of the samples with a role."""
         return torch.as_tensor(self.index[self.role == role])

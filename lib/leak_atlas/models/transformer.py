@@ -2,8 +2,8 @@
 in `vit`.
 
 Maps are `(B, tokens, channels)`. Where texts differ in length, the places after a text's end are
-zero in every map, and no token attends to them. So the map itself tells how long each text is, and
-parts pass nothing else on.
+zero in every map, and no token attends to them. So a part finds the length of each text in its
+input map.
 """
 
 import torch
@@ -23,11 +23,10 @@ def here(x: Tensor) -> Tensor:
 
 
 class Attention(nn.Module):
-    """Self-attention in several heads; `mask (B, tokens)` is true for the tokens that may be
-    attended to.
+    """Self-attention in several heads. `mask (B, tokens)` is True for the tokens of the text.
 
-    Written out: torch's fused kernels add in no fixed order on CUDA and their operations are not
-    counted, and its plain one is slower than these lines at few tokens.
+    Written out, because torch's fused kernels sum in no fixed order on CUDA and their operations
+    are not counted, and its plain kernel is slower at few tokens.
     """
 
     def __init__(self, channels: int, heads: int) -> None:
@@ -37,13 +36,16 @@ class Attention(nn.Module):
         self.project = nn.Linear(channels, channels)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind()
-        match = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
+        heads = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        q, k, v = heads.unbind()  # (B, heads, tokens, channels / heads) each
+        scaled = q * q.shape[-1] ** -0.5
+        match = scaled @ k.transpose(-2, -1)
         if mask is not None:
-            # Finite: a text without a word has no token to attend to, and -inf would give it no
-            # number.
-            match = match.masked_fill(~mask[:, None, None], torch.finfo(match.dtype).min)
-        return self.project((match.softmax(dim=-1) @ v).transpose(1, 2).flatten(2))
+            # Finite, because -inf would give NaN for a text without words.
+            lowest = torch.finfo(match.dtype).min
+            match = match.masked_fill(~mask[:, None, None], lowest)
+        attended = match.softmax(dim=-1) @ v
+        return self.project(attended.transpose(1, 2).flatten(2))
 
 
 class Block(nn.Module):
@@ -77,7 +79,9 @@ class Stem(nn.Module):
         self.positions = nn.Parameter(torch.empty(length, channels))
 
     def forward(self, x: Tensor) -> Tensor:
-        return (self.embedding(x) + self.positions[: x.shape[1]]) * (x != 0)[..., None]
+        vectors = self.embedding(x) + self.positions[: x.shape[1]]
+        is_word = (x != 0)[..., None]
+        return vectors * is_word
 
 
 class Head(nn.Module):
@@ -90,7 +94,9 @@ class Head(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         mask = here(x)[..., None]
-        return self.fc((self.norm(x) * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1))
+        total = (self.norm(x) * mask).sum(dim=1)
+        words = mask.sum(dim=1).clamp(min=1)
+        return self.fc(total / words)
 
 
 def transformer(model: Model, words: int, classes: int, length: int) -> Net:

@@ -20,11 +20,10 @@ DEPTHS: dict[str, tuple[int, int, int, int, int]] = {
 
 
 class Unit(nn.Module):
-    """A 3x3 convolution with bias, BatchNorm, ReLU; the last unit of a stage halves the map by a
-    2x2 max-pool.
+    """A 3x3 convolution with bias, norm, ReLU. The last unit of a stage halves the map by a 2x2
+    max-pool.
 
-    A map of one pixel is not pooled, so images of 16 pixels and fewer work too: their last stages
-    have maps of 1x1.
+    A map of one pixel is not pooled, so that images of 16 pixels and fewer work too.
     """
 
     def __init__(self, norm: Norm, before: int, after: int, pool: bool) -> None:
@@ -38,17 +37,25 @@ class Unit(nn.Module):
         return functional.max_pool2d(y, 2) if self.pool and min(y.shape[-2:]) > 1 else y
 
 
-def vgg(model: Model, channels: int, classes: int) -> Net:
-    """Five stages of units, head (average pool, linear layers); initialised from torch's global
-    generator.
+def vgg_stage(norm: Norm, before: int, after: int, depth: int) -> Stage:
+    """A stage of `depth` units, which maps `before` channels to `after` channels."""
+    units = []
+    for number in range(1, depth + 1):
+        units.append(Unit(norm, before, after, pool=number == depth))
+        before = after
+    return Stage(*units)
 
-    Raises BadInput where a stage would have no channels.
+
+def vgg(model: Model, channels: int, classes: int) -> Net:
+    """Five stages of units, and a head of average pool and linear layers; initialised from torch's
+    global generator.
+
+    Raises BadInput where a stage has no channels.
     """
-    norm, stages, before = norm_of(model), [], channels
-    for depth, after in zip(DEPTHS[model.name], widths(model, (1, 2, 4, 8, 8)), strict=True):
-        inputs = [before, *[after] * (depth - 1)]
-        stages.append(
-            Stage(*(Unit(norm, each, after, i == depth) for i, each in enumerate(inputs, 1)))
-        )
+    outputs = widths(model, (1, 2, 4, 8, 8))
+    stages = []
+    before = channels
+    for depth, after in zip(DEPTHS[model.name], outputs, strict=True):
+        stages.append(vgg_stage(norm_of(model), before, after, depth))
         before = after
     return he_normal(assembled(None, stages, Head(before, classes, model.hidden)))

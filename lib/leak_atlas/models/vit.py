@@ -29,13 +29,18 @@ class Stem(nn.Module):
         self.positions = nn.Parameter(torch.empty(1, 1 + patches, width))
 
     def forward(self, x: Tensor) -> Tensor:
-        tokens = self.conv(x).flatten(2).transpose(1, 2)
-        return torch.cat([self.token.expand(len(x), -1, -1), tokens], dim=1) + self.positions
+        patches = self.conv(x).flatten(2).transpose(1, 2)
+        token = self.token.expand(len(x), -1, -1)
+        return torch.cat([token, patches], dim=1) + self.positions
+
+
+def _class_token(tokens: Tensor) -> Tensor:
+    return tokens[:, 0]
 
 
 def vit(model: Model, channels: int, classes: int, pixels: int) -> Net:
-    """Stem, six stages of a block each, head, for images of `pixels` x `pixels`; 8 times the
-    model's width in channels.
+    """Stem, six stages of one block each, head, for images of `pixels` x `pixels`. Maps have 8 times
+    the model's width in channels.
 
     The class token and the positions are normal with 0.02, the rest torch's default. Raises
     BadInput where patches do not cover the image.
@@ -47,7 +52,7 @@ def vit(model: Model, channels: int, classes: int, pixels: int) -> Net:
     width = HEADS * model.width
     stem = Stem(channels, width, model.patch, (pixels // model.patch) ** 2)
     stages = [Block(width, HEADS, width) for _ in range(DEPTH)]
-    net = assembled(stem, stages, NormHead(width, classes, lambda tokens: tokens[:, 0]))
+    net = assembled(stem, stages, NormHead(width, classes, _class_token))
     nn.init.normal_(stem.token, std=0.02)
     nn.init.normal_(stem.positions, std=0.02)
     return net

@@ -12,10 +12,10 @@ STEM = 16  # channels, whatever the width
 
 
 class Wide(nn.Module):
-    """Two 3x3 convolutions, each after its norm and a ReLU, dropout before the second.
+    """Two 3x3 convolutions, each after a norm and a ReLU, with dropout before the second.
 
-    Where a block changes the shape of its map, its shortcut is a 1x1 convolution of what the first
-    convolution reads, as in the authors' code.
+    Where a block changes the shape of its map, its shortcut is a 1x1 convolution of the first
+    convolution's input, as in the authors' code.
     """
 
     def __init__(self, norm: Norm, before: int, after: int, stride: int, dropout: float) -> None:
@@ -28,24 +28,32 @@ class Wide(nn.Module):
         self.shortcut = conv(before, after, 1, stride) if before != after or stride > 1 else None
 
     def forward(self, x: Tensor) -> Tensor:
-        own = functional.relu(self.norm1(x))
-        y = self.conv2(self.dropout(functional.relu(self.norm2(self.conv1(own)))))
-        return y + (x if self.shortcut is None else self.shortcut(own))
+        activated = functional.relu(self.norm1(x))
+        y = functional.relu(self.norm2(self.conv1(activated)))
+        y = self.conv2(self.dropout(y))
+        if self.shortcut is None:
+            return y + x
+        return y + self.shortcut(activated)
 
 
 def wrn(model: Model, channels: int, classes: int) -> Net:
-    """Stem, three stages of (depth - 4) / 6 blocks, head; the model's width is that of stage 1, 16
-    times the paper's k.
+    """Stem, three stages of (depth - 4) / 6 blocks, head. The model's width is that of stage 1, 16
+    times the paper's k: WRN28-2 is `Model("wrn28", 32)`.
 
-    So WRN28-2 is `Model("wrn28", 32)`. The last block of stage 3 is the norm and ReLU before the
-    pool. Initialised from torch's global generator (see `leak_atlas.models.build`).
+    The last block of stage 3 is the norm and ReLU before the pool. Initialised from torch's global
+    generator (see `leak_atlas.models.build`).
     """
-    norm, stages, before = norm_of(model), [], STEM
+    norm = norm_of(model)
+    depth = int(model.name.removeprefix("wrn"))
+    later_blocks = (depth - 4) // 6 - 1
+    stages = []
+    before = STEM
     for after, stride in zip(widths(model, (1, 2, 4)), (1, 2, 2), strict=True):
-        shapes = [(before, stride), *[(after, 1)] * ((int(model.name[3:]) - 4) // 6 - 1)]
-        stages.append(
-            Stage(*(Wide(norm, each, after, step, model.dropout) for each, step in shapes))
-        )
+        blocks = [Wide(norm, before, after, stride, model.dropout)]
+        for _ in range(later_blocks):
+            blocks.append(Wide(norm, after, after, 1, model.dropout))
+        stages.append(Stage(*blocks))
         before = after
     stages[-1].append(Last(norm, before))
-    return he_normal(assembled(conv(channels, STEM, 3), stages, Head(before, classes)))
+    stem = conv(channels, STEM, 3)
+    return he_normal(assembled(stem, stages, Head(before, classes)))

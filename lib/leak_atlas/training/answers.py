@@ -1,4 +1,4 @@
-"""What is read off a trained network: logits, and scaled confidences under fixed views."""
+"""Readings of a trained network: logits, and scaled confidences under fixed views."""
 
 import contextlib
 from collections.abc import Iterator
@@ -16,15 +16,15 @@ from leak_atlas.engine.compute import Arrays, Of, compute
 from leak_atlas.models import Net
 from leak_atlas.recipe import Generated, Sensitivity, Signals
 
-# Every score of every model is computed in batches of just this size (the last one is filled up),
-# because the size may choose another kernel and move a logit by one part in a million.
+# All batches have this size (the last is filled up): libraries choose kernels by the batch size,
+# which may change a logit by one part in a million.
 BATCH = 250
 NOISE = 31  # stream of the draws (`augmentation.generator`)
 
 
 @contextlib.contextmanager
 def scoring(net: Net) -> Iterator[None]:
-    """Evaluation mode, no gradients, and float32 that is not silently TF32."""
+    """In this context the network is in evaluation mode, without gradients and without TF32."""
     before = net.training
     net.eval()
     try:
@@ -44,158 +44,179 @@ def logits(net: Net, data: Resident, index: Tensor, views: int = 1) -> tuple[Ten
     """
     crop = max(1, data.shape[0] // 8) if data.pictures else 0  # the papers' 4 pixels at 32
     index = index.to(data.device)
-    n = len(index)
-    first = torch.empty(0)
+    labels = data.labels[index]
+    plain: Tensor | None = None
     columns: list[Tensor] = []
     with scoring(net):
         for dy, dx, flip in augmentation.views(views, crop):
-            z = torch.cat([net(x) for x in _views(data, index, dy, dx, flip, crop)])[:n].float()
-            first = z if not columns else first
-            columns.append(scaled_confidence(z, data.labels[index]))
-    return first.cpu().clone(), torch.stack(columns, dim=1).cpu().clone()
+            batches = [net(x) for x in _view(data, index, dy, dx, flip, crop)]
+            z = torch.cat(batches)[: len(index)].float()
+            plain = z if plain is None else plain
+            columns.append(scaled_confidence(z, labels))
+    assert plain is not None
+    return plain.cpu().clone(), torch.stack(columns, dim=1).cpu().clone()
 
 
-def _views(
+def _view(
     data: Resident, index: Tensor, dy: int, dx: int, flip: bool, crop: int
 ) -> Iterator[Tensor]:
+    """Batches of the samples `index (n,)`, shifted by (dy, dx) and mirrored if `flip`."""
     for rows in _filled(index):
         if not (dy or dx or flip):
             yield augmentation.plain(data, rows)
-        else:
-            down, right = torch.full_like(rows, crop + dy), torch.full_like(rows, crop + dx)
-            yield augmentation.gather(
-                data, rows, down, right, torch.full_like(rows, flip, dtype=torch.bool), crop
-            )
+            continue
+        down = torch.full_like(rows, crop + dy)
+        right = torch.full_like(rows, crop + dx)
+        mirrored = torch.full_like(rows, flip, dtype=torch.bool)
+        yield augmentation.gather(data, rows, down, right, mirrored, crop)
 
 
 def sensitivity(
     net: Net, data: Resident, index: Tensor, queries: int = 10, eps: float = 1e-3, seed: int = 0
 ) -> Tensor:
-    """How far noise on the plain samples `index (n,)` moves each posterior: mean |f(x + eps d) -
-    f(x)| / eps (SAMIA).
+    """Sensitivity of each posterior to noise on the plain samples `index (n,)`: mean |f(x + eps d) -
+    f(x)| / eps (SAMIA, Yuan & Zhang 2022).
 
-    `(n, C)` float64 on the CPU, over `queries` draws d ~ N(0, I) on what the network reads
-    (normalised pixels, bits, numbers). A sample has the same draws in every model and batch: they
-    follow `seed` and its number. The network runs in float32, softmax and difference in float64. At
-    eps = 1e-3 a small trained net is then 6e-5 of a value off in the median, .1 % at most, against
-    float64 throughout, which takes five times as long.
+    `(n, C)` float64 on the CPU, the mean over `queries` draws d ~ N(0, I) on the network's inputs
+    (normalised pixels, bits, numbers). The draws follow `seed` and the sample's number, so they are
+    the same in every model and batch. The network runs in float32, softmax and difference in
+    float64. At eps = 1e-3 the error on a small trained net, compared with float64 throughout, is
+    6e-5 of the value in the median and .1 % at most; float64 takes five times as long.
     """
-    n, index = len(index), index.to(data.device)
-    found: list[Tensor] = []
+    index = index.to(data.device)
+    batches: list[Tensor] = []
     with scoring(net):
         for rows in _filled(index):
             x = augmentation.plain(data, rows)
-            draws = [augmentation.generator(seed, sample, NOISE) for sample in rows.tolist()]
-            noise = torch.stack(
-                [torch.randn((queries, *x.shape[1:]), generator=draw) for draw in draws], dim=1
-            )
-            still = net(x).double().softmax(dim=1)
-            moved = [
-                (net(x + eps * d).double().softmax(dim=1) - still).abs() for d in noise.to(x.device)
-            ]
-            found.append(torch.stack(moved).mean(dim=0) / eps)
-    return torch.cat(found)[:n].cpu().clone()
+            noise = _noise(rows, (queries, *x.shape[1:]), seed).to(x.device)
+            posterior = net(x).double().softmax(dim=1)
+            changes = []
+            for d in noise:
+                noisy = net(x + eps * d).double().softmax(dim=1)
+                changes.append((noisy - posterior).abs())
+            batches.append(torch.stack(changes).mean(dim=0) / eps)
+    return torch.cat(batches)[: len(index)].cpu().clone()
+
+
+def _noise(rows: Tensor, shape: tuple[int, ...], seed: int) -> Tensor:
+    """Normal draws `(queries, n, ...)` for n samples of `shape` (queries, ...), each from its own
+    generator.
+    """
+    draws = []
+    for sample in rows.tolist():
+        generator = augmentation.generator(seed, sample, NOISE)
+        draws.append(torch.randn(shape, generator=generator))
+    return torch.stack(draws, dim=1)
 
 
 def _filled(index: Tensor) -> tuple[Tensor, ...]:
-    """Samples in batches of one size; the first fills up the last batch."""
-    return torch.cat([index, index[:1].expand(-len(index) % BATCH)]).split(BATCH)
+    """Batches of one size; the last is filled up with the first sample."""
+    filling = index[:1].expand(-len(index) % BATCH)
+    return torch.cat([index, filling]).split(BATCH)
 
 
 def scaled_confidence(logits: Tensor, labels: Tensor) -> Tensor:
     """z_y - logsumexp of the other logits, `(n,)` float64 from logits `(n, C)`."""
     z = logits.double()
-    own = labels[:, None]
-    others = z.scatter(1, own, -torch.inf)
-    return z.gather(1, own)[:, 0] - others.logsumexp(dim=1)
+    columns = labels[:, None]
+    others = z.scatter(1, columns, -torch.inf)
+    return z.gather(1, columns)[:, 0] - others.logsumexp(dim=1)
 
 
 def accuracy(net: Net, data: Resident, index: Tensor) -> float:
-    """The share of samples `index (n,)` that the network classifies rightly."""
+    """The share of samples `index (n,)` that the network classifies correctly."""
+    hits = []
     with scoring(net):
-        right = [
-            (net(augmentation.plain(data, rows)).argmax(dim=1) == data.labels[rows]).sum()
-            for rows in index.to(data.device).split(BATCH)
-        ]
-        return float(torch.stack(right).sum()) / len(index)
+        for rows in index.to(data.device).split(BATCH):
+            predicted = net(augmentation.plain(data, rows)).argmax(dim=1)
+            hits.append((predicted == data.labels[rows]).sum())
+    return float(torch.stack(hits).sum()) / len(index)
 
 
 @compute.register(Signals)
 def _(step: Signals, of: Of) -> Arrays:
-    """Accuracies by role too; of a design without test samples the test accuracy is that on
-    non-members.
+    """Logits and scaled confidences of all samples, and the accuracy of each role. Without test
+    samples the test accuracy is that on non-members.
     """
-    own = of(step.of)
-    plain, views = (
-        part.numpy() for part in logits(own.net, own.data, torch.as_tensor(own.index), step.views)
-    )
-    right = plain.argmax(axis=1) == own.labels
-    parts = {
-        role: right[own.role == role] for role in (Role.MEMBER, Role.NONMEMBER, Role.TEST, Role.DEV)
+    subject = of(step.of)
+    index = torch.as_tensor(subject.index)
+    plain, views = logits(subject.net, subject.data, index, step.views)
+    arrays = {
+        "logits": plain.numpy(),
+        "views": views.numpy(),
+        "labels": subject.labels,
+        "index": subject.index,
+        "role": subject.role,
     }
-    if not len(parts[Role.TEST]):
-        parts[Role.TEST] = parts[Role.NONMEMBER]
-    accuracies = {
-        f"accuracy_{role.name.lower()}": np.asarray(part.mean())
-        for role, part in parts.items()
-        if len(part)
-    }
-    own_arrays = {
-        "logits": plain,
-        "views": views,
-        "labels": own.labels,
-        "index": own.index,
-        "role": own.role,
-    }
-    return own_arrays | accuracies
+    correct = arrays["logits"].argmax(axis=1) == subject.labels
+    for role in (Role.MEMBER, Role.NONMEMBER, Role.TEST, Role.DEV):
+        of_role = correct[subject.role == role]
+        if role == Role.TEST and not len(of_role):
+            of_role = correct[subject.role == Role.NONMEMBER]
+        if len(of_role):
+            arrays[f"accuracy_{role.name.lower()}"] = np.asarray(of_role.mean())
+    return arrays
 
 
 @compute.register(Sensitivity)
 def _(step: Sensitivity, of: Of) -> Arrays:
-    own = of(step.of)
-    index = own.index[own.pool]
-    found = sensitivity(
-        own.net, own.data, torch.as_tensor(index), step.queries, step.eps, step.seed
+    subject = of(step.of)
+    index = subject.index[subject.pool]
+    values = sensitivity(
+        subject.net,
+        subject.data,
+        torch.as_tensor(index),
+        step.queries,
+        step.eps,
+        step.seed,
     )
-    # Float32 keeps the digits that count: seven of each value, from 1e-38 on.
-    arrays = {"sensitivity": found.float().numpy(), "index": index}
-    return arrays | {"labels": own.labels[own.pool], "role": own.role[own.pool]}
+    return {
+        "sensitivity": values.float().numpy(),  # float32: seven digits, more than the precision
+        "index": index,
+        "labels": subject.labels[subject.pool],
+        "role": subject.role[subject.pool],
+    }
 
 
 def generated(data: Resident, index: np.ndarray, seed: int) -> Resident:
-    """As many inputs that no one trained on as `index` has samples, with their labels: see
-    `recipe.Generated`.
-
-    BlindMI's filter: the mean of the absolute horizontal and vertical Sobel gradients, each cut off
-    at 255.
+    """One generated non-member, on which no network trained, for each sample of `index`, with the
+    sample's label (`recipe.Generated`): Sobel edges of images, random bits or random numbers.
     """
-    rng, rows = np.random.default_rng(seed), torch.as_tensor(index, device=data.device)
-    old = data.samples[rows]
+    rng = np.random.default_rng(seed)
+    rows = torch.as_tensor(index, device=data.device)
+    originals = data.samples[rows]
     if data.pictures:
-        across = torch.tensor([1.0, 2.0, 1.0])[:, None] * torch.tensor([-1.0, 0.0, 1.0])
-        pixels = functional.pad(old.cpu().float().permute(0, 3, 1, 2), (1, 1, 1, 1), "reflect")
-        sides = functional.conv2d(
-            pixels.flatten(0, 1)[:, None], torch.stack([across, across.T])[:, None]
-        )
-        made = (
-            sides.abs()
-            .clamp(max=255)
-            .mean(dim=1)
-            .round()
-            .unflatten(0, pixels.shape[:2])
-            .permute(0, 2, 3, 1)
-        )
-    elif old.dtype == torch.uint8:
-        made = torch.from_numpy(rng.integers(2, size=old.shape))
+        inputs = _edges(originals.cpu())
+    elif originals.dtype == torch.uint8:
+        inputs = torch.from_numpy(rng.integers(2, size=originals.shape))
     else:
-        made = torch.from_numpy(rng.normal(size=old.shape))
-    samples = made.to(data.device, old.dtype).contiguous()
+        inputs = torch.from_numpy(rng.normal(size=originals.shape))
+    samples = inputs.to(data.device, originals.dtype).contiguous()
     return replace(data, samples=samples, labels=data.labels[rows], _made={})
+
+
+def _edges(images: Tensor) -> Tensor:
+    """BlindMI's filter of images `(n, H, W, channels)`: the mean of the absolute horizontal and
+    vertical Sobel gradients, each at most 255, rounded.
+    """
+    smooth = torch.tensor([1.0, 2.0, 1.0])
+    across = smooth[:, None] * torch.tensor([-1.0, 0.0, 1.0])
+    filters = torch.stack([across, across.T])[:, None]
+    maps = images.float().permute(0, 3, 1, 2)
+    padded = functional.pad(maps, (1, 1, 1, 1), "reflect")
+    gradients = functional.conv2d(padded.flatten(0, 1)[:, None], filters)
+    edges = gradients.abs().clamp(max=255).mean(dim=1).round()
+    return edges.unflatten(0, maps.shape[:2]).permute(0, 2, 3, 1)
 
 
 @compute.register(Generated)
 def _(step: Generated, of: Of) -> Arrays:
-    own, rng = of(step.of), np.random.default_rng(step.seed)
-    made = generated(own.data, rng.choice(own.index[own.pool], step.count), step.seed)
-    z = logits(own.net, made, torch.arange(step.count))[0]
-    return {"generated": z.numpy(), "generated_labels": made.labels.cpu().numpy()}
+    subject = of(step.of)
+    rng = np.random.default_rng(step.seed)
+    index = rng.choice(subject.index[subject.pool], step.count)
+    nonmembers = generated(subject.data, index, step.seed)
+    z, _ = logits(subject.net, nonmembers, torch.arange(step.count))
+    return {
+        "generated": z.numpy(),
+        "generated_labels": nonmembers.labels.cpu().numpy(),
+    }

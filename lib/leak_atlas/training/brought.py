@@ -1,4 +1,4 @@
-"""Weights from outside: a safetensors file becomes a state of the store."""
+"""Imported weights: a safetensors file becomes a state of the store."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def read(path: Path) -> dict[str, Tensor]:
 
 
 def bare(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors under the network's names `own`: without the `module.` that DataParallel writes
-    before each.
+    """The tensors without the prefix `module.` of DataParallel, if all names of the file have it and
+    no name is one of the network's state `own`.
     """
     prefixed = all(name.startswith(PARALLEL) for name in given)
     if not prefixed or any(name in own for name in given):
@@ -50,29 +50,29 @@ def bare(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[str, Te
 def misfits(
     given: Mapping[str, Tensor], own: Mapping[str, Tensor], told: str, name: object
 ) -> list[str]:
-    """Why tensors of the file `name` do not fit a network `told` with the state `own`: a sentence
-    for each reason.
+    """Why tensors of the file `name` do not fit a network, described by `told`, with the state
+    `own`: a sentence for each reason.
     """
     given = bare(given, own)
-    both = [each for each in own if each in given]
-    lacks = [each for each in own if each not in given]
-    odd = [each for each in given if each not in own]
-    shapes = [each for each in both if given[each].shape != own[each].shape]
-    infinite = [each for each in both if not given[each].isfinite().all()]
-    wrong = []
-    if lacks:
-        wrong.append(f"{name} lacks {_listed(lacks)}")
-    if odd:
-        wrong.append(f"{told} has no place for {_listed(odd)} of {name}")
-    for each in shapes[:SHOWN]:
-        wrong.append(
-            f"'{each}' has shape {tuple(given[each].shape)}, and {told} has {tuple(own[each].shape)}"
-        )
-    if more := shapes[SHOWN:]:
-        wrong.append(f"{len(more)} more tensors have another shape")
+    shared = [key for key in own if key in given]
+    missing = [key for key in own if key not in given]
+    unknown = [key for key in given if key not in own]
+    reshaped = [key for key in shared if given[key].shape != own[key].shape]
+    infinite = [key for key in shared if not given[key].isfinite().all()]
+    reasons = []
+    if missing:
+        reasons.append(f"{name} lacks {_listed(missing)}")
+    if unknown:
+        reasons.append(f"{told} has no place for {_listed(unknown)} of {name}")
+    for key in reshaped[:SHOWN]:
+        shape = tuple(given[key].shape)
+        expected = tuple(own[key].shape)
+        reasons.append(f"'{key}' has shape {shape}, and {told} has {expected}")
+    if len(reshaped) > SHOWN:
+        reasons.append(f"{len(reshaped) - SHOWN} more tensors have another shape")
     if infinite:
-        wrong.append(f"{_listed(infinite)} of {name} holds values that are no finite numbers")
-    return wrong
+        reasons.append(f"{_listed(infinite)} of {name} holds values that are no finite numbers")
+    return reasons
 
 
 def _listed(names: list[str]) -> str:
@@ -83,18 +83,19 @@ def _listed(names: list[str]) -> str:
 def fitted(
     given: Mapping[str, Tensor], own: Mapping[str, Tensor], told: str, name: object
 ) -> dict[str, Tensor]:
-    """The tensors of the file `name` in the order, and of the types, of a network's state `own`.
+    """The tensors of the file `name` in the order and types of a network's state `own`.
 
-    BadInput, which names all reasons, where they do not fit the network, which is called `told`.
+    BadInput, with all reasons, where they do not fit the network, which `told` describes.
     """
-    if wrong := misfits(given, own, told, name):
-        raise BadInput("; ".join(wrong))
+    reasons = misfits(given, own, told, name)
+    if reasons:
+        raise BadInput("; ".join(reasons))
     given = bare(given, own)
-    return {each: given[each].to(value.dtype) for each, value in own.items()}
+    return {key: given[key].to(value.dtype) for key, value in own.items()}
 
 
 def network(step: Brought) -> Net:
-    """The network with the weights of the step's file, ready to be asked. BadInput where the file
+    """The network with the weights of the step's file, in evaluation mode. BadInput where the file
     has changed.
     """
     path = Path(step.file)
@@ -114,4 +115,5 @@ def _(step: Brought, of: Of) -> Arrays:
         raise BadInput(
             f"the weights {told} are not in this store: bring their file again (leak_atlas.own.weights.bring)"
         )
-    return {name: value.contiguous().numpy() for name, value in network(step).state_dict().items()}
+    state = network(step).state_dict()
+    return {name: value.contiguous().numpy() for name, value in state.items()}

@@ -1,6 +1,4 @@
-"""A network without the filters that are gone, taken out by torch-pruning; and what is gained by
-it.
-"""
+"""Compaction: torch-pruning removes the channels that are zero, and the step measures the savings."""
 
 import copy
 import time
@@ -20,14 +18,14 @@ from leak_atlas.training.answers import BATCH, accuracy, logits, scoring
 
 
 def compacted(net: Net, x: Tensor) -> Net:
-    """A smaller copy of the network with the same outputs; `x` is a batch of inputs, one is enough.
+    """A smaller copy of the network with the same outputs; `x` is a batch of one or more inputs.
 
-    A channel is taken out if weights, bias, scale and shift of all convolutions and norms that make
-    it are zero: those of its own, of its partners in a sum, and of norms behind joined maps. A
-    layer keeps one channel. Raises BadInput for a network that torch-pruning cannot follow, and for
-    one with GroupNorm, whose groups zeros belong to.
+    A channel is removed if all convolutions and norms that make it have zero weights, bias, scale
+    and shift: its own, those of channels that are added to it, and norms after a concatenation. A
+    layer keeps at least one channel. Raises BadInput for a network that torch-pruning cannot trace,
+    and for a network with GroupNorm, whose statistics include zero channels.
     """
-    import torch_pruning as tp  # is not on every machine
+    import torch_pruning as tp  # some machines lack it
 
     if any(isinstance(module, nn.GroupNorm) for module in net.modules()):
         raise BadInput(
@@ -40,48 +38,58 @@ def compacted(net: Net, x: Tensor) -> Net:
         raise BadInput(
             f"torch-pruning cannot follow this network: {type(error).__name__}: {error}"
         ) from error
-    for module in [each for each in small.modules() if isinstance(each, nn.Conv2d)]:
-        every = graph.get_pruning_group(
-            module, tp.prune_conv_out_channels, list(range(module.out_channels))
-        )
-        zero = torch.ones(module.out_channels, dtype=torch.bool)
-        for item in every:
-            made = item.dep.target.module
-            if isinstance(made, nn.BatchNorm2d) or item.dep.handler == tp.prune_conv_out_channels:
-                zero[item.root_idxs] &= _silent(made)[item.idxs]
+    remove = tp.prune_conv_out_channels
+    convolutions = [module for module in small.modules() if isinstance(module, nn.Conv2d)]
+    for convolution in convolutions:
+        channels = range(convolution.out_channels)
+        zero = torch.ones(len(channels), dtype=torch.bool)
+        for item in graph.get_pruning_group(convolution, remove, list(channels)):
+            source = item.dep.target.module
+            if isinstance(source, nn.BatchNorm2d) or item.dep.handler == remove:
+                zero[item.root_idxs] &= _silent(source)[item.idxs]
         zero[0] &= not zero.all()
         if zero.any():
-            graph.get_pruning_group(
-                module, tp.prune_conv_out_channels, zero.nonzero()[:, 0].tolist()
-            ).prune()
+            removed = zero.nonzero()[:, 0].tolist()
+            graph.get_pruning_group(convolution, remove, removed).prune()
     return small.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
 
 
 def _silent(module: nn.Module) -> Tensor:
-    """Which channels have neither weights nor a bias."""
-    tensors = [
-        each.detach().flatten(1) if each.dim() > 1 else each.detach()[:, None]
-        for each in module.parameters()
+    """Whether a channel's parameters are all zero, `(channels,)`."""
+    by_channel = [
+        parameter.detach().reshape(len(parameter), -1) for parameter in module.parameters()
     ]
-    return ~torch.cat(tensors, dim=1).any(dim=1).cpu()
+    return ~torch.cat(by_channel, dim=1).any(dim=1).cpu()
 
 
 @compute.register(Compacted)
 def _(step: Compacted, of: Of) -> Arrays:
-    own = of(step.of)
-    first = torch.from_numpy(np.resize(own.index[own.pool], BATCH))
-    x = augmentation.plain(own.data, first.to(own.data.device))
-    nets = own.net, compacted(own.net, x[:1])
-    seconds = np.array([[_seconds(net, x) for net in nets] for _ in range(1 + step.runs)])
-    before, after = (logits(net, own.data, first)[0] for net in nets)
-    judged = own.samples(Role.TEST if (own.role == Role.TEST).any() else Role.NONMEMBER)
+    """Costs of the network and of its compacted copy, `(2,)` each, and their greatest difference in
+    a logit.
+    """
+    subject = of(step.of)
+    batch = torch.from_numpy(np.resize(subject.index[subject.pool], BATCH))
+    x = augmentation.plain(subject.data, batch.to(subject.data.device))
+    nets = [subject.net, compacted(subject.net, x[:1])]
+    for net in nets:
+        _seconds(net, x)  # the first run is slower
+    seconds = []
+    for _ in range(step.runs):
+        seconds.append([_seconds(net, x) for net in nets])
+    before, after = [logits(net, subject.data, batch)[0] for net in nets]
+    has_test = (subject.role == Role.TEST).any()
+    unseen = subject.samples(Role.TEST if has_test else Role.NONMEMBER)
     return {
-        "parameters": np.array([sum(p.numel() for p in net.parameters()) for net in nets]),
+        "parameters": np.array([_parameters(net) for net in nets]),
         "flops": np.array([_flops(net, x[:1]) for net in nets]),
-        "seconds": np.median(seconds[1:], axis=0),  # the first run warms up
+        "seconds": np.median(seconds, axis=0),
         "difference": np.asarray(float((before - after).abs().max())),
-        "accuracy": np.array([accuracy(net, own.data, judged) for net in nets]),
+        "accuracy": np.array([accuracy(net, subject.data, unseen) for net in nets]),
     }
+
+
+def _parameters(net: Net) -> int:
+    return sum(parameter.numel() for parameter in net.parameters())
 
 
 def _flops(net: Net, x: Tensor) -> int:

@@ -1,5 +1,5 @@
-"""What an architecture costs, counted on tensors without memory; and what a training costs,
-measured as it runs.
+"""Costs: those of an architecture, counted on tensors without memory, and those of a training,
+measured in a run.
 """
 
 import contextlib
@@ -28,8 +28,8 @@ ANATOMY = "parts", "parameters", "activations", "flops"
 
 
 class Kernels(TorchDispatchMode):
-    """Counts the kernels that are called inside, and the numbers that they hand on; views cost
-    nothing.
+    """Counts the kernels that are called in this context and the elements of their outputs. Views
+    count nothing.
     """
 
     kernels = numbers = 0
@@ -38,38 +38,40 @@ class Kernels(TorchDispatchMode):
         out = func(*args, **kwargs or {})
         if not func.is_view:
             self.kernels += 1
-            self.numbers += sum(
-                each.numel() for each in tree_leaves(out) if isinstance(each, Tensor)
-            )
+            outputs = [leaf for leaf in tree_leaves(out) if isinstance(leaf, Tensor)]
+            self.numbers += sum(output.numel() for output in outputs)
         return out
 
 
 @cache
 def anatomy(model: Architecture, channels: int, classes: int, size: int) -> dict[str, np.ndarray]:
-    """Block by block in order, for one image of `size` x `size`, or one text of `size` words (see
-    `leak_atlas.models.build`).
+    """Costs of each block, in order, for one image of `size` x `size` or one text of `size` words
+    (see `leak_atlas.models.build`); `(blocks,)` each.
 
-    `parts` (names: stem, stage1.0, ..., head), `parameters` (trainable numbers), `activations`
-    (numbers that the block hands on) and `flops` (of the forward pass, two for a multiply-add;
-    convolutions, linear layers and attention, as torch counts them).
+    `parts` (names: stem, stage1.0, ..., head), `parameters` (trainable weights), `activations`
+    (elements of the block's output), `flops` (of the forward pass, two for a multiply-add;
+    convolutions, linear layers and attention, as torch counts them), `kernels` and `numbers` (see
+    `Kernels`).
     """
+    x = blank(model, channels, size)
     if isinstance(model, Model):
-        net, x = skeleton(model, channels, classes, size), blank(model, channels, size)
-    else:  # a user's module may ask a number for its value, which nothing without memory has
+        net = skeleton(model, channels, classes, size)
+    else:  # a user's module may read a tensor's value: its tensors need memory
         net = build(model, channels, classes, 0, size)
-        x = torch.zeros_like(blank(model, channels, size), device="cpu")
+        x = torch.zeros_like(x, device="cpu")
     net.eval()
-    rows = []
+    costs: dict[str, list[Any]] = {name: [] for name in (*ANATOMY, "kernels", "numbers")}
     with torch.no_grad():
         for name, block in net.blocks():
             with FlopCounterMode(display=False) as counter, Kernels() as called:
                 x = block(x)
-            own = sum(p.numel() for p in block.parameters())
-            rows.append(
-                (name, own, x.numel(), counter.get_total_flops(), called.kernels, called.numbers)
-            )
-    columns = zip((*ANATOMY, "kernels", "numbers"), zip(*rows, strict=True), strict=True)
-    return {name: np.array(column) for name, column in columns}
+            costs["parts"].append(name)
+            costs["parameters"].append(sum(p.numel() for p in block.parameters()))
+            costs["activations"].append(x.numel())
+            costs["flops"].append(counter.get_total_flops())
+            costs["kernels"].append(called.kernels)
+            costs["numbers"].append(called.numbers)
+    return {name: np.array(column) for name, column in costs.items()}
 
 
 @compute.register(Anatomy)
@@ -83,14 +85,13 @@ def _(step: Anatomy, of: Of) -> Arrays:
 
 
 def timed(trainings: Sequence[tuple[Net, dict[str, Any]]], epochs: int) -> dict[str, list[float]]:
-    """Time of the first `epochs` epochs (two or more) of each `training(net, **given)`, which take
-    turns by the epoch.
+    """Seconds of the first `epochs` epochs (two or more) of each `training(net, **given)`, in a
+    process that does nothing else.
 
-    In seconds, of one process that does nothing else, once a step of each has warmed it up:
-    `first_seconds` of the first epoch with all that goes before it, and `seconds` of an epoch after
-    it, the mean. On the CPU processor time is counted, in which waiting for others is not; on CUDA
-    time passes, as the device's work has no clock in this process. What disturbs a machine for
-    longer than an epoch disturbs all trainings alike, as they take turns.
+    `first_seconds` of the first epoch with all preparations, and `seconds` of a later epoch, the
+    mean. Before the measurement each training takes a step. On the CPU the clock counts processor
+    time; on CUDA it counts elapsed time, because this process cannot count the device's time. The
+    trainings take turns by the epoch, so that a longer disturbance affects all of them.
     """
     device = trainings[0][1]["data"].device
     clock = time.perf_counter if device.type == "cuda" else time.process_time
@@ -98,34 +99,43 @@ def timed(trainings: Sequence[tuple[Net, dict[str, Any]]], epochs: int) -> dict[
         for net, given in trainings:
             _warm(net, given)
         laps = [_laps(net, given, clock) for net, given in trainings]
-        rounds = [[next(own) for own in laps] for _ in range(epochs)]
-        for own in laps:
-            own.close()
-    first, *rest = np.array(rounds)
-    return {"first_seconds": first.tolist(), "seconds": np.mean(rest, axis=0).tolist()}
+        rounds = []
+        for _ in range(epochs):
+            rounds.append([next(lap) for lap in laps])
+        for lap in laps:
+            lap.close()
+    seconds = np.array(rounds)
+    return {
+        "first_seconds": seconds[0].tolist(),
+        "seconds": np.mean(seconds[1:], axis=0).tolist(),
+    }
 
 
 def _laps(net: Net, given: dict[str, Any], clock: Callable[[], float]) -> Generator[float]:
-    """Seconds of each epoch of a training that stands still in between."""
-    worked, since = 0.0, clock()  # seconds in earlier turns; when this one began
-    ends = [0.0]  # of epochs, in seconds of its own
-    told = 0
-    run = training(net, **given, on_epoch=lambda _: ends.append(worked + clock() - since))
-    for _ in run:
-        if len(ends) > told + 1:  # the next epoch's first step is taken as well
+    """Seconds of each epoch of a training that pauses after each epoch."""
+    worked = 0.0  # seconds of earlier turns
+    since = clock()  # start of this turn
+    ends = [0.0]  # of epochs, in seconds without the pauses
+    yielded = 0
+
+    def on_epoch(_: int) -> None:
+        ends.append(worked + clock() - since)
+
+    for _ in training(net, **given, on_epoch=on_epoch):
+        if len(ends) > yielded + 1:  # the training pauses after the next epoch's first step
             worked += clock() - since
-            yield ends[told + 1] - ends[told]
-            told += 1
+            yield ends[yielded + 1] - ends[yielded]
+            yielded += 1
             since = clock()
-    yield from np.diff(ends[told:]).tolist()
+    yield from np.diff(ends[yielded:]).tolist()
 
 
 def peak(net: Net, **given: Any) -> dict[str, float]:
-    """Memory of the first two epochs of `training(net, **given)`: `peak_bytes`, the most beyond
-    weights and data.
+    """Memory of the first two epochs of `training(net, **given)`: `peak_bytes`, the maximum in
+    addition to weights and data.
 
-    On CUDA as torch's allocator counts, elsewhere resident memory of this process, which is good to
-    a few MB. The process has to do nothing else.
+    On CUDA as torch's allocator counts; on the CPU resident memory of this process, precise to a
+    few MB. The process must do nothing else.
     """
     device = given["data"].device
     ended: list[int] = []
@@ -142,26 +152,26 @@ def peak(net: Net, **given: Any) -> dict[str, float]:
 
 
 def _warm(net: Net, given: dict[str, Any]) -> None:
-    """A step, so that libraries are loaded and have their workspaces; what it leaves free goes back
-    to the system.
+    """Takes a step, so that libraries are loaded and have workspaces, then returns free memory to
+    the system.
     """
     run = training(net, **given)
     next(run)
     run.close()
     del run
     gc.collect()
-    # other C libraries than glibc keep what they keep
+    # glibc only
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def counted(net: Net, **given: Any) -> dict[str, float]:
-    """Operations and memory of `training(net, **given)`, from a run of two epochs, step by step;
-    the same in every run.
+    """Operations and memory of `training(net, **given)`, from an eager run of two epochs; the same in
+    every run.
 
-    `flops` of an epoch, forward and backward, and `flops_once` of what only the first one does;
-    `saved_bytes`, what autograd keeps of a step's forward pass for its backward pass (storages that
-    weights and statistics do not own, each once; the largest step's).
+    `flops` of an epoch, forward and backward; `flops_once`, the additional ones of the first epoch;
+    `saved_bytes`, the memory that autograd keeps from a step's forward pass for its backward pass
+    (each storage once, without those of weights and statistics; the maximum over steps).
     """
     ended: list[int] = []
     operations = [0, 0]
@@ -170,8 +180,7 @@ def counted(net: Net, **given: Any) -> dict[str, float]:
         run = training(net, **given, on_epoch=ended.append, plan="eager")
         while True:
             with FlopCounterMode(display=False) as counter, _saving(net) as kept:
-                # ends an epoch, dev set included, where one is through, and takes a step
-                next(run, None)
+                next(run, None)  # where an epoch is over, ends it, dev set included; then a step
             if len(ended) == 2:
                 break
             saved = max(saved, sum(kept.values()))
@@ -186,24 +195,28 @@ def counted(net: Net, **given: Any) -> dict[str, float]:
 
 @contextlib.contextmanager
 def _saving(net: nn.Module) -> Iterator[dict[int, int]]:
-    """Bytes of each storage, by its address, that autograd keeps inside; those of the net's own
-    tensors left out.
+    """Bytes of each storage, by its address, that autograd keeps in this context, without those of
+    the net's parameters and buffers.
     """
-    own = {tensor.untyped_storage().data_ptr() for tensor in (*net.parameters(), *net.buffers())}
+    state = (*net.parameters(), *net.buffers())
+    of_net = {tensor.untyped_storage().data_ptr() for tensor in state}
     kept: dict[int, int] = {}
 
     def pack(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
-        if storage.data_ptr() not in own:
+        if storage.data_ptr() not in of_net:
             kept[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    def unpack(tensor: Tensor) -> Tensor:
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
         yield kept
 
 
 def _lane(device: torch.device) -> contextlib.AbstractContextManager[Any]:
-    """Recordings are made on a stream of the training's own, which begins when all is there."""
+    """A new stream, on which steps can be recorded, after all work so far; nothing on the CPU."""
     if device.type != "cuda":
         return contextlib.nullcontext()
     torch.cuda.synchronize(device)
@@ -211,18 +224,18 @@ def _lane(device: torch.device) -> contextlib.AbstractContextManager[Any]:
 
 
 def _level(device: torch.device) -> int:
-    """Bytes in use now; the peak is counted from here."""
+    """Bytes in use now. Resets the peak that `_peak` reads."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
         torch.cuda.reset_peak_memory_stats(device)
         return torch.cuda.memory_allocated(device)
     with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")  # Linux: the peak falls to what is there now
+        Path("/proc/self/clear_refs").write_text("5")  # Linux: resets the peak to the present use
     return _peak(device)
 
 
 def _peak(device: torch.device) -> int:
-    """The most bytes that were in use, for the CPU by this process and in main memory."""
+    """The maximum of bytes in use; on the CPU those of this process in main memory."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     try:

@@ -1,5 +1,5 @@
-"""Steps of the defences that need more than the batch: another network, other samples, or labels of
-their own.
+"""Training steps of the defences that need more than the batch: another network, further samples, or
+soft labels.
 """
 
 import dataclasses
@@ -43,7 +43,8 @@ from leak_atlas.training.update import (
 
 @generic
 def update_for(objective: Objective, task: Task) -> Update:
-    """The step of an objective; the kinds that need more than the batch register themselves here.
+    """The training step of an objective. Objectives that need more than the batch register their own
+    class of step here.
 
     BadInput where the task lacks the samples or labels that the objective needs.
     """
@@ -52,50 +53,63 @@ def update_for(objective: Objective, task: Task) -> Update:
 
 @update_for.register
 def _private(objective: DPSGD, task: Task) -> Update:
-    # Opacus takes seconds to import, and is not on every machine
+    # The import of Opacus takes seconds, and some machines lack Opacus.
     from leak_atlas.training.private import Private
 
     return Private(objective, task)
 
 
 def turns(n: int, count: int, draws: torch.Generator) -> Tensor:
-    """`(count,)` of n samples, as permutations one after another."""
+    """The first `count` numbers of as many permutations of n samples as are needed."""
     rounds = max(1, -(-count // max(1, n)))
-    return torch.cat([torch.randperm(n, generator=draws) for _ in range(rounds)])[:count]
+    permutations = [torch.randperm(n, generator=draws) for _ in range(rounds)]
+    return torch.cat(permutations)[:count]
 
 
-def joined(*tables: augmentation.Tables) -> augmentation.Tables:
-    """Tables one after another, as those of looks follow the members' own."""
-    return augmentation.Tables(*(torch.cat(columns) for columns in zip(*tables, strict=True)))
+def joined(first: augmentation.Tables, second: augmentation.Tables) -> augmentation.Tables:
+    """Two tables one after the other, as the tables of further looks follow those of the members."""
+    columns = zip(first, second, strict=True)
+    return augmentation.Tables(*(torch.cat(pair) for pair in columns))
 
 
 @update_for.register(AdversarialRegularization)
 class Adversarial(Update):
-    """Before each step of the classifier the inference net h takes some, on what the classifier
-    says in evaluation mode of plain members and of as many plain outsiders, at a squared error (as
-    SELENA's code has it all).
+    """Adversarial regularization (Nasr et al. 2018): before each step of the classifier the inference
+    net h takes `steps` steps.
 
-    Each of h's steps goes once through the epoch's members, in an order of its own; outsiders come
-    in permutations one after another, however many there are.
+    h sees the classifier's posteriors, in evaluation mode, of members without augmentation and of
+    the same number of outsiders. Its loss is the squared error, as in SELENA's code. In an epoch,
+    each of h's steps sees every member once, in an order of its own. The outsiders follow
+    permutations one after another.
     """
 
     objective: AdversarialRegularization
 
     def __init__(self, objective: AdversarialRegularization, task: Task) -> None:
         super().__init__(objective, task, task.role(objective.outsiders, objective))
-        self.h = InferenceNet(task.data.classes, task.seed, objective.width).to(task.data.device)
-        plain = Schedule(
-            optimizer="adam", lr=objective.attack_lr, decay="constant", weight_decay=0.0
+        h = InferenceNet(task.data.classes, task.seed, objective.width)
+        self.h = h.to(task.data.device)
+        h_schedule = Schedule(
+            optimizer="adam",
+            lr=objective.attack_lr,
+            decay="constant",
+            weight_decay=0.0,
         )
-        self.h_optimizer = optimizer(plain, list(self.h.parameters()))
+        self.h_optimizer = optimizer(h_schedule, list(self.h.parameters()))
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
-        visits, draws = self.visits(epoch), augmentation.generator(seed, epoch, ADVERSARY)
+        visits = self.visits(epoch)
+        draws = augmentation.generator(seed, epoch, ADVERSARY)
         count = self.objective.steps * len(visits)
         members = visits[turns(len(visits), count, draws)]
-        others = self.n + turns(len(self.samples) - self.n, count, draws)
-        still = torch.zeros(2 * count, dtype=torch.int64)
-        looks = augmentation.Tables(torch.cat([members, others]), still, still, still.bool())
+        outsiders = self.n + turns(len(self.samples) - self.n, count, draws)
+        no_shift = torch.zeros(2 * count, dtype=torch.int64)
+        looks = augmentation.Tables(
+            perm=torch.cat([members, outsiders]),
+            dy=no_shift,
+            dx=no_shift,
+            flip=no_shift.bool(),
+        )
         return joined(super().tables(seed, epoch), looks)
 
     def prepare(self, size: int) -> None:
@@ -107,11 +121,12 @@ class Adversarial(Update):
         self.hold.train()
         label = self._one_hot(self.labels(drawn[0]))
         member = torch.arange(2 * size, device=drawn.device) < size
+        # Members and outsiders, each for all steps of h.
+        posteriors = posterior.view(2, steps, size, -1)
+        labels = label.view(2, steps, size, -1)
         for step in range(steps):
-            both = [
-                part.view(2, steps, size, -1)[:, step].flatten(0, 1) for part in (posterior, label)
-            ]
-            error = self.error(self.h(*both), member.float())
+            membership = self.h(posteriors[:, step].flatten(0, 1), labels[:, step].flatten(0, 1))
+            error = self.error(membership, member.float())
             self.h_optimizer.zero_grad(set_to_none=True)
             error.backward()  # type: ignore[no-untyped-call]
             self.h_optimizer.step()
@@ -123,7 +138,7 @@ class Adversarial(Update):
         return objectives.adversarial(self.objective, logits, labels, membership)
 
     def error(self, membership: Tensor, member: Tensor) -> Tensor:
-        """What h descends."""
+        """The loss of h."""
         if self.objective.form == "code":
             return self.objective.alpha * functional.binary_cross_entropy(membership, member)
         return functional.mse_loss(membership, member)
@@ -132,20 +147,25 @@ class Adversarial(Update):
         return [*super().learners(), (self.h, self.h_optimizer)]
 
     def _one_hot(self, labels: Tensor) -> Tensor:
-        # functional.one_hot asks the device for the largest label
-        return (labels[:, None] == torch.arange(self.data.classes, device=labels.device)).float()
+        # functional.one_hot would wait for the device, which has to find the largest label.
+        classes = torch.arange(self.data.classes, device=labels.device)
+        return (labels[:, None] == classes).float()
 
 
 @update_for.register(Slimming)
 class Scales(Update):
-    """The penalty's gradient is that of its sign, zero at zero."""
+    """Network slimming: cross-entropy plus an L1 penalty on the scales of norms. The gradient of the
+    penalty is the sign of the scale, and 0 at 0.
+    """
 
     objective: Slimming
 
     def __init__(self, objective: Slimming, task: Task) -> None:
         super().__init__(objective, task)
         self.scales: list[Tensor] = [
-            m.weight for m in task.net.modules() if isinstance(m, nn.BatchNorm2d | nn.GroupNorm)
+            module.weight
+            for module in task.net.modules()
+            if isinstance(module, nn.BatchNorm2d | nn.GroupNorm)
         ]
         if not self.scales:
             raise BadInput("Slimming needs a network with BatchNorm or GroupNorm: take a resnet")
@@ -160,23 +180,22 @@ class Sparsity(Update):
     """PAST: after each step of the optimizer every weight moves towards zero, by rate * lambda *
     its sensitivity gamma.
 
-    From the paper is what the penalty is: L1, weighted by the gradient of the gap between the mean
-    losses of members and non-members. The rest is inferred:
+    The paper gives the penalty: L1, weighted by the gradient of the gap between the mean losses of
+    members and non-members. The rest is inferred:
 
-    - the gap is that of each step's batch and as many reference samples, augmented alike; its
-      gradient is the
-      difference of the two gradients, the sign falls away with the absolute value. gamma is a
-      constant of the step, no
-      gradient goes through it;
-    - penalised are tensors of two or more dimensions: weights of layers and embeddings, no biases,
-      no norms;
-    - gamma has mean one over each tensor's weights that are not held, so that lambda means the same
-      in all layers;
-    - the shrinkage is proximal, as Adam would scale a penalty's gradient away, and stops at zero.
+    - The gap is that of each step's batch and the same number of reference samples, with the same
+      kind of augmentation. gamma is the absolute difference of the two gradients, a constant of the
+      step.
+    - The penalty covers tensors of two or more dimensions: weights of layers and embeddings, not
+      biases or norms.
+    - gamma has mean one over each tensor's free weights, so that lambda has the same meaning in all
+      layers.
+    - The shrinkage is proximal, because Adam would rescale the gradient of a penalty. It stops at
+      zero.
 
-    In BatchNorm reference samples are normalised by their own batch, as members are, and leave no
-    trace in the statistics. Reference samples come in permutations one after another. The history's
-    loss is cross-entropy alone.
+    BatchNorm normalises reference samples by their own batch and does not count them in its
+    statistics. Reference samples follow permutations one after another. The loss in the history is
+    cross-entropy alone.
     """
 
     objective: PAST
@@ -184,59 +203,64 @@ class Sparsity(Update):
     def __init__(self, objective: PAST, task: Task) -> None:
         super().__init__(objective, task, task.role("reference", objective))
         held = {id(tensor): mask for tensor, mask, _ in self.hold.pinned}
-        weights = [p for p in self.net.parameters() if p.requires_grad and p.dim() > 1]
-        self.penalised = [
-            (p, ~held[id(p)] if id(p) in held else torch.ones_like(p, dtype=torch.bool))
-            for p in weights
-        ]
+        self.penalised: list[Tensor] = []
+        self.free: list[Tensor] = []  # for each penalised tensor the mask of its free weights
+        for parameter in self.net.parameters():
+            if parameter.requires_grad and parameter.dim() > 1:
+                none_held = torch.zeros_like(parameter, dtype=torch.bool)
+                self.penalised.append(parameter)
+                self.free.append(~held.get(id(parameter), none_held))
         self.outside: tuple[Tensor, ...] = ()  # gradients of the reference samples' loss
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
-        own, draws = super().tables(seed, epoch), augmentation.generator(seed, epoch, OUTSIDERS)
-        count = len(own.perm)
-        others = self.n + turns(len(self.samples) - self.n, count, draws)
-        return joined(
-            own,
-            augmentation.tables(seed, epoch, count, self.augment, OUTSIDER_VIEWS)._replace(
-                perm=others
-            ),
-        )
+        members = super().tables(seed, epoch)
+        count = len(members.perm)
+        draws = augmentation.generator(seed, epoch, OUTSIDERS)
+        outsiders = self.n + turns(len(self.samples) - self.n, count, draws)
+        views = augmentation.tables(seed, epoch, count, self.augment, OUTSIDER_VIEWS)
+        return joined(members, views._replace(perm=outsiders))
 
     def prepare(self, size: int) -> None:
         drawn = self.beside(size)[:, 0]
         with untracked(self.net):
             logits = self.logits(self.images(drawn))
             value = self.value(size, drawn[0], logits, self.labels(drawn[0]))
-            self.outside = torch.autograd.grad(value, [weight for weight, _ in self.penalised])
+            self.outside = torch.autograd.grad(value, self.penalised)
 
     def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         return functional.cross_entropy(logits.float(), labels)
 
     def update(self) -> None:
-        pairs = zip(self.penalised, self.outside, strict=True)
+        gammas = []
         with torch.no_grad():
-            gamma = [sensitivity(weight.grad - outside, free) for (weight, free), outside in pairs]  # type: ignore[operator]
+            for weight, free, outside in zip(self.penalised, self.free, self.outside, strict=True):
+                gap = weight.grad - outside  # type: ignore[operator]
+                gammas.append(sensitivity(gap, free))
         super().update()
         rate = self.optimizer.param_groups[0]["lr"]
         with torch.no_grad():
-            for (weight, _), own in zip(self.penalised, gamma, strict=True):
-                weight.copy_(
-                    weight.sign() * (weight.abs() - rate * self.objective.weight * own).clamp(min=0)
-                )
+            for weight, gamma in zip(self.penalised, gammas, strict=True):
+                shrunk = weight.abs() - rate * self.objective.weight * gamma
+                weight.copy_(weight.sign() * shrunk.clamp(min=0))
 
 
 def sensitivity(gap: Tensor, free: Tensor) -> Tensor:
-    """PAST's gamma of a tensor: the size of the gap's gradient, of mean one where `free`; zeros
-    where all are zero.
+    """PAST's gamma of a tensor: the absolute gradient of the gap, divided by its mean over the free
+    weights. Zeros where all gradients are zero.
     """
     size = gap.abs() * free
-    return size / (size.sum() / free.sum()).clamp(min=torch.finfo(size.dtype).tiny)
+    mean = size.sum() / free.sum()
+    return size / mean.clamp(min=torch.finfo(size.dtype).tiny)
 
 
 @update_for.register(RMR)
 class Remembered(Update):
-    """Weight decay by the batch's members. As under the schedule's own, its gradient goes through
-    Adam. All parameters decay, as in torch, and the history's loss leaves the penalty out."""
+    """RMR: weight decay whose strength depends on the members of the batch.
+
+    The gradient of the decay goes through the optimizer, as that of the schedule's own decay does.
+    All parameters decay, as in torch. The loss in the history is cross-entropy alone. The form
+    "code" makes separate batches of risky and of other members, each with an optimizer.
+    """
 
     objective: RMR
 
@@ -251,37 +275,42 @@ class Remembered(Update):
             self.risky[highest[: round(objective.share * self.n)]] = True
         else:
             self.risky = ranking >= objective.tau
-        own = torch.where(self.risky, objective.risky, objective.general)
-        self.decay, self.strength = (
-            own.to(self.data.device, torch.float32),
-            torch.zeros((), device=self.data.device),
-        )
+        decay = torch.where(self.risky, objective.risky, objective.general)
+        self.decay = decay.to(self.data.device, torch.float32)  # of each member
+        self.strength = torch.zeros((), device=self.data.device)  # mean decay of the batch
         self.weights = [parameter for parameter in self.net.parameters() if parameter.requires_grad]
         self.first = optimizer(schedules[0], self.weights) if objective.form == "code" else None
         for group in self.first.param_groups if self.first else ():
             group["lr"] = self.optimizer.param_groups[0]["lr"]
 
     def apart(self, epoch: int) -> int:
-        """How many risky members come before the others in an epoch; 0 where they mix."""
+        """Number of risky members that an epoch visits before the others; 0 where batches mix them."""
+        risky, others = self._counts(epoch)
+        separate = self.first is not None and min(risky, others) > 1
+        return risky if separate else 0
+
+    def _counts(self, epoch: int) -> tuple[int, int]:
+        """Numbers of visits to risky and to other members in an epoch."""
         visits = self.visits(epoch)
-        number = int(self.risky[visits].sum())
-        return number if self.first and min(number, len(visits) - number) > 1 else 0
+        risky = int(self.risky[visits].sum())
+        return risky, len(visits) - risky
 
     def batches(self, epoch: int) -> Sequence[Batch]:
-        if not (number := self.apart(epoch)):  # all go with the side that nearly all are on
-            visits = self.visits(epoch)
-            side = "risky" if self.first and 2 * int(self.risky[visits].sum()) > len(visits) else ""
-            return [batch._replace(phase=side) for batch in super().batches(epoch)]
-        sides = {"risky": number, "general": len(self.visits(epoch)) - number}
-        return [
-            Batch(size, side) for side, count in sides.items() for size in sizes(count, self.batch)
-        ]
+        risky, others = self._counts(epoch)
+        if self.apart(epoch):
+            first = [Batch(size, "risky") for size in sizes(risky, self.batch)]
+            return first + [Batch(size, "general") for size in sizes(others, self.batch)]
+        # At most one visit is on the other side: all batches take the phase of the majority.
+        phase = "risky" if self.first and risky > others else ""
+        return [batch._replace(phase=phase) for batch in super().batches(epoch)]
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
         drawn = super().tables(seed, epoch)
         if not self.apart(epoch):
             return drawn
-        return drawn._replace(perm=drawn.perm[(~self.risky[drawn.perm]).int().argsort(stable=True)])
+        others = ~self.risky[drawn.perm]
+        risky_first = others.int().argsort(stable=True)
+        return drawn._replace(perm=drawn.perm[risky_first])
 
     def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         self.strength = self.decay.index_select(0, places).mean()
@@ -292,51 +321,55 @@ class Remembered(Update):
             with torch.no_grad():
                 for weight in self.weights:
                     weight.grad.add_(weight * self.strength)  # type: ignore[union-attr]
-        (self.first if self.first and self.phase == "risky" else self.optimizer).step()
+        if self.first and self.phase == "risky":
+            self.first.step()
+        else:
+            self.optimizer.step()
 
     def learners(self) -> list[tuple[nn.Module, torch.optim.Optimizer]]:
-        return [*super().learners(), *([(self.net, self.first)] if self.first else [])]
+        learners = super().learners()
+        return [*learners, (self.net, self.first)] if self.first else learners
 
 
 @update_for.register(CSKD)
 class ClassWise(Update):
-    """CS-KD: the teacher's logits are the same network's, on another member of the class, drawn
-    anew in each epoch.
+    """CS-KD: the teacher's logits are those of the same network on another member of the class, drawn
+    in each epoch.
 
-    As in the official code both forward passes are in training mode, on batches of their own, the
-    student's first, so that BatchNorm's statistics move twice in a step. There a sample may be its
-    own partner, and a batch counts both sides: its 128 are a `batch` of 64 here. Here a sample is
-    its own partner only where the epoch has no other.
+    As in the official code, both forward passes are in training mode on separate batches, the
+    student's first, so that BatchNorm's statistics change twice in a step. In the official code a
+    sample may be its own partner, and the batch size counts both sides: 128 there is a `batch` of
+    64 here. Here a sample is its own partner only where the epoch has no other of its class.
     """
 
     objective: CSKD
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
-        own, draws = super().tables(seed, epoch), augmentation.generator(seed, epoch, PARTNERS)
-        met = own.perm.unique()
-        met = met[self.label[met].argsort(stable=True)]  # class by class
-        label = self.label[met]
-        # of each one's class
-        count, first = label.bincount()[label], torch.searchsorted(label, label)
-        ahead = (
-            1 + (torch.rand(len(met), generator=draws, dtype=torch.float64) * (count - 1)).long()
-        )
+        members = super().tables(seed, epoch)
+        draws = augmentation.generator(seed, epoch, PARTNERS)
+        visited = members.perm.unique()
+        visited = visited[self.label[visited].argsort(stable=True)]  # class by class
+        label = self.label[visited]
+        count = label.bincount()[label]  # of visited members of the same class
+        first = torch.searchsorted(label, label)  # place of the first of them
+        uniform = torch.rand(len(visited), generator=draws, dtype=torch.float64)
+        distance = 1 + (uniform * (count - 1)).long()
+        rank = torch.arange(len(visited)) - first  # within the class
         partner = torch.empty(self.n, dtype=torch.int64)
-        partner[met] = met[first + (torch.arange(len(met)) - first + ahead) % count]
-        view = augmentation.tables(seed, epoch, len(own.perm), self.augment, PARTNER_VIEWS)
-        return joined(own, view._replace(perm=partner[own.perm]))
+        partner[visited] = visited[first + (rank + distance) % count]
+        views = augmentation.tables(seed, epoch, len(members.perm), self.augment, PARTNER_VIEWS)
+        return joined(members, views._replace(perm=partner[members.perm]))
 
     def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         with torch.no_grad():
-            teacher = self.logits(self.images(self.beside(size)[:, 0]))
+            partners = self.beside(size)[:, 0]
+            teacher = self.logits(self.images(partners))
         return objectives.class_wise(self.objective, logits, teacher, labels)
 
 
 @update_for.register(Distillation)
 class Distilling(Update):
-    """The members' labels are soft ones, fixed before the training: `soft (n, C)`, in the members'
-    order.
-    """
+    """Distillation on soft labels `soft (n, C)` of the members, fixed before the training."""
 
     def __init__(self, objective: Distillation, task: Task) -> None:
         if task.soft is None or task.soft.shape != (len(task.members), task.data.classes):
@@ -351,15 +384,15 @@ class Distilling(Update):
 
 
 def soft_labels(posteriors: Tensor, seen: Tensor) -> Tensor:
-    """Mean posterior of those teachers that did not train on a sample, `(n, C)` float32.
+    """Mean posterior of the teachers that did not train on a sample, `(n, C)` float32.
 
-    `posteriors (K, n, C)` and Boolean `seen (K, n)`; what `posteriors` holds where a teacher
-    trained on the sample is never read. BadInput where all teachers trained on a sample.
+    `posteriors (K, n, C)` of K teachers; Boolean `seen (K, n)` is True where a teacher trained on
+    the sample, whose posterior is then ignored. BadInput where all teachers trained on a sample.
     """
-    known = (~seen).sum(dim=0)
-    if not known.all():
-        raise BadInput(
-            f"{int((known == 0).sum())} members were seen by every teacher: let each be left out by some"
-        )
-    total = posteriors.double().masked_fill(seen[:, :, None], 0.0).sum(dim=0)
-    return (total / known[:, None]).float()
+    teachers = (~seen).sum(dim=0)
+    if not teachers.all():
+        number = int((teachers == 0).sum())
+        raise BadInput(f"{number} members were seen by every teacher: let each be left out by some")
+    unseen = posteriors.double().masked_fill(seen[:, :, None], 0.0)
+    mean = unseen.sum(dim=0) / teachers[:, None]
+    return mean.float()

@@ -1,4 +1,4 @@
-"""Which members an epoch visits."""
+"""Sampling schedules: which members an epoch visits."""
 
 import torch
 from torch import Tensor
@@ -9,25 +9,29 @@ from leak_atlas.recipe.diets import Diet, Window
 
 @generic
 def places(diet: Diet, ranking: Tensor, labels: Tensor, epoch: int) -> Tensor:
-    """Places `(k,)` among n members that an epoch, counted from 0, visits, in any order; one may
-    come several times.
+    """Places `(k,)` among n members that an epoch, counted from 0, visits, in any order. A place
+    may occur several times.
 
-    `ranking (n,)` is a score of each member, `labels (n,)` its class; all on the CPU. TypeError for
-    an unknown diet.
+    `ranking (n,)` is a score of each member, `labels (n,)` its class; all tensors are on the CPU.
+    TypeError for an unknown schedule.
     """
     raise TypeError(f"no places are written for {type(diet).__name__}")
 
 
 @places.register
 def window(diet: Window, ranking: Tensor, labels: Tensor, epoch: int) -> Tensor:
-    """Of equal scores the first member ranks first."""
-    place = ranking.argsort(descending=diet.order == "high-to-low", stable=True)
-    place = place[labels[place].argsort(stable=True)]  # class by class
-    label, count = labels[place], labels.bincount()
-    rank = torch.arange(len(place)) - (count.cumsum(0) - count)[label]
+    """A window of ranks within each class. Of equal scores the first member ranks first."""
+    by_score = ranking.argsort(descending=diet.order == "high-to-low", stable=True)
+    place = by_score[labels[by_score].argsort(stable=True)]  # class by class
+    label = labels[place]
+    count = labels.bincount()
+    first = count.cumsum(0) - count  # of each class, in `place`
+    rank = torch.arange(len(place)) - first[label]
     start = diet.step * epoch
-    end = count.clamp(max=start + diet.width)
+    stop = start + diet.width
+    end = count.clamp(max=stop)
     if diet.form == "code":
-        # A class that the window has left behind is skipped: it cuts none after it.
-        end = end.where(count > start, start + diet.width).cummin(0).values
-    return place[(rank >= start) & (rank < end[label])]
+        # A short class shortens the windows of all later classes, unless it ends before the window.
+        end = end.where(count > start, stop).cummin(0).values
+    inside = (rank >= start) & (rank < end[label])
+    return place[inside]

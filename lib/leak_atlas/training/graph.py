@@ -1,8 +1,8 @@
-"""A step recorded once for each kind of batch, and replayed: on CUDA the host then launches one
-thing a step.
+"""CUDA graphs: a training step is recorded once for each kind of batch and then replayed, so that
+the host launches one operation a step.
 
 Each process checks the first recording of a kind of step on a kind of network: recorded and eager
-steps begin with the same weights and have to end with the same. Where they do not, or where
+steps start with the same weights and must end with the same weights. If they differ, or if the
 recording fails, the process trains such networks eagerly.
 """
 
@@ -17,13 +17,12 @@ from torch import Tensor
 from leak_atlas import BadInput, reason
 from leak_atlas.training.update import Batch, Update
 
-# Steps before the recording (libraries choose kernels and get their workspaces, the optimizer makes
-# its state), and steps that are compared.
+# Eager steps before the recording, in which libraries choose kernels and the optimizer makes its
+# state. The check compares the same number of steps.
 TURNS = 3
 
-# How far recorded steps may end from eager ones, as a share of the way that the eager ones go.
-# Twice
-# the distance of two eager runs comes on top, because some kernels add in no fixed order.
+# Allowed distance between the ends of recorded and of eager steps, as a share of the distance from
+# the start. Twice the distance of two eager runs is added: some kernels sum in no fixed order.
 SHARE = 0.01
 
 Replay = Callable[[], None]
@@ -34,7 +33,7 @@ _trusted: dict[tuple[type[Update], str], bool] = {}
 
 
 class End(NamedTuple):
-    """Copies of what steps have changed."""
+    """Copies of the tensors that steps have changed."""
 
     weights: list[Tensor]
     statistics: list[Tensor]  # floating point: those of the norms, and the loss
@@ -42,13 +41,13 @@ class End(NamedTuple):
 
 
 def recorded(step: Update, batches: Collection[Batch]) -> Take:
-    """Runs `step` for any of `batches`, from recordings made here, which leave no trace in what is
-    trained; or `step` itself, where a recording fails or does something else than the step.
+    """A function that replays `step` for any of `batches` from recordings made here; or `step`
+    itself, where a recording fails or differs from the step.
 
-    Call and replay on the same stream, one of the training's own (not the default one). Raises
-    BadInput without CUDA.
+    Recording changes nothing in the trained networks. Call and replay on the same stream, one of
+    the training's own (not the default one). Raises BadInput without CUDA.
     """
-    kind = type(step), str(step.net)
+    kind = (type(step), str(step.net))
     if not _trusted.get(kind, True):
         return step
     eager = _end(step, batches, step)
@@ -64,20 +63,22 @@ def recorded(step: Update, batches: Collection[Batch]) -> Take:
         replays[Batch(size, phase)]()
 
     if kind not in _trusted:
-        begin, again = _end(step, (), step), _end(step, batches, step)
-        if not _alike(begin, eager, again, _end(step, batches, replay)):
+        begin = _end(step, (), step)
+        again = _end(step, batches, step)
+        replayed = _end(step, batches, replay)
+        if not _alike(begin, eager, again, replayed):
             return _eagerly(step, "do something else when they are replayed from a recording")
         _trusted[kind] = True
     return replay
 
 
 def record(step: Update, batches: Collection[Batch]) -> dict[Batch, Replay]:
-    """One CUDA graph for each size and phase. They never run at the same time, hence share their
-    memory."""
+    """One CUDA graph for each size and phase. Graphs share memory, since only one runs at a time."""
     device = step.data.device
     if device.type != "cuda":
         raise BadInput(f"graphs are recorded on CUDA devices, not on '{device}'")
-    pool, stream = torch.cuda.graph_pool_handle(), torch.cuda.current_stream(device)
+    pool = torch.cuda.graph_pool_handle()
+    stream = torch.cuda.current_stream(device)
     replays: dict[Batch, Replay] = {}
     for batch in batches:
         graph = torch.cuda.CUDAGraph()
@@ -97,37 +98,42 @@ def _eagerly(step: Update, why: str) -> Take:
 
 
 def _end(step: Update, batches: Collection[Batch], take: Take) -> End:
-    """What a few steps of each kind of batch make of the training's start; they are undone."""
+    """The tensors after a few steps of each kind of batch from the training's start. The steps are
+    undone.
+    """
     with step.undone():
         for batch in batches:
             last = max(len(step.ahead) - batch.size, 0)
             for turn in range(TURNS):
                 step.position.fill_(min(turn * batch.size, last))
                 take(*batch)
-        weights: list[Tensor] = []
-        statistics, counts = [step.loss], [step.position]
+        end = End(weights=[], statistics=[_copy(step.loss)], counts=[_copy(step.position)])
         for network, _ in step.learners():
-            weights += network.parameters()
+            end.weights.extend(map(_copy, network.parameters()))
             for buffer in network.buffers():
-                (statistics if buffer.is_floating_point() else counts).append(buffer)
-        return End(
-            *([each.detach().clone() for each in own] for own in (weights, statistics, counts))
-        )
+                kind = end.statistics if buffer.is_floating_point() else end.counts
+                kind.append(_copy(buffer))
+        return end
+
+
+def _copy(tensor: Tensor) -> Tensor:
+    return tensor.detach().clone()
 
 
 def _alike(begin: End, eager: End, again: End, replayed: End) -> bool:
-    """Whether recorded steps end where eager ones end, as near as two eager runs do."""
+    """Whether recorded steps end where eager steps end, up to the difference of two eager runs."""
     if not all(map(torch.equal, eager.counts, replayed.counts)):
         return False
-    for name in ("weights", "statistics"):
-        start, end, other, found = (getattr(each, name) for each in (begin, eager, again, replayed))
-        allowed = SHARE * _distance(start, end) + 2 * _distance(end, other)
-        if not _distance(end, found) <= allowed:
+    for part in (0, 1):  # weights, statistics
+        way = _distance(begin[part], eager[part])
+        noise = _distance(eager[part], again[part])
+        error = _distance(eager[part], replayed[part])
+        if not error <= SHARE * way + 2 * noise:  # NaN fails too
             return False
     return True
 
 
-def _distance(one: list[Tensor], other: list[Tensor]) -> float:
+def _distance(first: list[Tensor], second: list[Tensor]) -> float:
     """The Euclidean distance of two lists of tensors."""
-    squares = [(a.double() - b.double()).square().sum() for a, b in zip(one, other, strict=True)]
+    squares = [(a.double() - b.double()).square().sum() for a, b in zip(first, second, strict=True)]
     return math.sqrt(float(torch.stack(squares).sum()))

@@ -16,56 +16,60 @@ class Held:
     """
 
     def __init__(self, net: Net, held: Mapping[str, Tensor]) -> None:
-        own = dict(net.named_parameters()) | dict(net.named_buffers())
+        tensors = dict(net.named_parameters()) | dict(net.named_buffers())
         for name, mask in held.items():
-            if name not in own:
+            if name not in tensors:
                 raise BadInput(f"the network has no tensor '{name}' to hold")
-            if mask.dtype != torch.bool or mask.shape != own[name].shape:
-                raise BadInput(
-                    f"the mask of '{name}' must be Boolean of shape {tuple(own[name].shape)}"
-                )
+            shape = tensors[name].shape
+            if mask.dtype != torch.bool or mask.shape != shape:
+                raise BadInput(f"the mask of '{name}' must be Boolean of shape {tuple(shape)}")
         self.net = net
+        # Names of tensors that are held wholly; those of them that would need a gradient.
         self.whole = {name for name, mask in held.items() if bool(mask.all())}
-        self.still = [
-            own[name]
-            for name in self.whole
-            if isinstance(own[name], nn.Parameter) and own[name].requires_grad
-        ]
-        self.fixed = [
-            module
-            for name, module in net.named_modules()
-            if isinstance(module, nn.BatchNorm2d)
-            and {f"{name}.running_mean", f"{name}.running_var"} <= self.whole
-        ]
-        buffers = [buffer for module in self.fixed for buffer in module.buffers()]
-        untouched = {id(tensor) for tensor in (*self.still, *buffers)}
-        self.pinned = [
-            (own[name], mask.to(own[name].device), own[name].detach().clone())
-            for name, mask in held.items()
-            if id(own[name]) not in untouched and bool(mask.any())
-        ]
+        self.still: list[nn.Parameter] = []
+        for name in self.whole:
+            tensor = tensors[name]
+            if isinstance(tensor, nn.Parameter) and tensor.requires_grad:
+                self.still.append(tensor)
+        # BatchNorms whose statistics are held wholly: they stay in evaluation mode.
+        self.fixed: list[nn.BatchNorm2d] = []
+        for name, module in net.named_modules():
+            statistics = {f"{name}.running_mean", f"{name}.running_var"}
+            if isinstance(module, nn.BatchNorm2d) and statistics <= self.whole:
+                self.fixed.append(module)
+        # All other held values: tensor, mask, and a copy of the tensor to restore them from.
+        constant = {id(tensor) for tensor in self.still}
+        for module in self.fixed:
+            constant |= {id(buffer) for buffer in module.buffers()}
+        self.pinned: list[tuple[Tensor, Tensor, Tensor]] = []
+        for name, mask in held.items():
+            tensor = tensors[name]
+            if id(tensor) not in constant and bool(mask.any()):
+                copy = tensor.detach().clone()
+                self.pinned.append((tensor, mask.to(tensor.device), copy))
 
     def leading(self) -> list[nn.Module]:
-        """The blocks at the network's beginning that are held wholly, statistics included, and draw
-        nothing.
+        """The first blocks of the network, up to the first block with a free weight, a free statistic
+        or dropout.
         """
-        found: list[nn.Module] = []
+        blocks: list[nn.Module] = []
         for name, block in self.net.blocks():
-            tensors = [f"{name}.{own}" for own in block.state_dict()]
-            still = all(
-                tensor in self.whole or tensor.endswith("num_batches_tracked") for tensor in tensors
-            )
-            if not still or any(isinstance(module, nn.Dropout) for module in block.modules()):
+            tensors = {f"{name}.{tensor}" for tensor in block.state_dict()}
+            free = tensors - self.whole
+            drops = any(isinstance(module, nn.Dropout) for module in block.modules())
+            if drops or not all(tensor.endswith("num_batches_tracked") for tensor in free):
                 break
-            found.append(block)
-        return found
+            blocks.append(block)
+        return blocks
 
     def train(self) -> None:
+        """Training mode, except for BatchNorms whose statistics are held."""
         self.net.train()
         for module in self.fixed:
             module.eval()
 
     def impose(self) -> None:
+        """Restores held values after a step."""
         with torch.no_grad():
             for tensor, mask, value in self.pinned:
                 torch.where(mask, value, tensor, out=tensor)
@@ -73,8 +77,8 @@ class Held:
 
 @contextlib.contextmanager
 def holding(net: Net, held: Mapping[str, Tensor]) -> Iterator[Held]:
-    """Tensors that are held wholly need no gradient (their backward pass is saved) while this
-    lasts.
+    """Within this context, tensors that are held wholly need no gradient, which saves their part of
+    the backward pass.
     """
     hold = Held(net, held)
     try:

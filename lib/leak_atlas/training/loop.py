@@ -18,7 +18,7 @@ from leak_atlas.training.defences import update_for
 from leak_atlas.training.graph import recorded
 from leak_atlas.training.held import holding
 from leak_atlas.training.schedule import rate
-from leak_atlas.training.update import Task, Update
+from leak_atlas.training.update import Batch, Task, Update
 
 Tensors = dict[str, Tensor]
 Mode = Literal["eager", "graph"]
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Diverged(RuntimeError):
-    """The loss or a weight is no longer a finite number. To train again would give the same."""
+    """The loss or a weight is no longer a finite number. Another run would give the same."""
 
     def __init__(self, epoch: int) -> None:
         super().__init__(
@@ -37,14 +37,14 @@ class Diverged(RuntimeError):
 
 
 class Trajectory(NamedTuple):
-    """What a training returns.
+    """The result of a training.
 
-    `states`: by "init", epoch number (from 1) or "last", whatever was wanted and "last" always;
+    `states`: by "init", epoch number (from 1) or "last", the wanted states and always "last";
     contiguous CPU tensors by state-dict name. With a patience "last" is the best epoch on dev, and
-    epochs that were not reached are missing. `history`: `(epochs,)` arrays `loss` (the objective's
-    mean over the samples), `accuracy` (on the training batches as they came), `rate` (learning
-    rate), with a patience `dev_accuracy`, and of a DPSGD `epsilon`: what its steps have spent, a
-    guarantee only if the weights that they began with and the masks owe nothing to the members.
+    epochs after the stop are missing. `history`: `(epochs,)` arrays `loss` (the objective's mean
+    over the samples), `accuracy` (on the training batches, before each step), `rate` (learning
+    rate), `dev_accuracy` with a patience, and `epsilon` with DPSGD: the privacy budget spent so
+    far, a guarantee only if the initial weights and the masks do not depend on the members.
     """
 
     states: dict[int | str, Tensors]
@@ -76,28 +76,28 @@ def training(
     """Trains `net` on samples `members (n,)` of `data`, which lies on the net's device; for `fit`
     or `fit_many`.
 
-    `held` maps state-dict names to Boolean masks of the tensor's shape; what is True there has the
-    same bits after every step. `samples` are further ones by their role: on "dev" a schedule with a
-    patience looks, "reference" are the non-members of adversarial regularization and PAST. `soft
-    (n, C)` are the members' labels of a distillation. A `diet` says which members each epoch
-    visits, by `ranking (n,)`, a score of each; without one each epoch visits all of them once.
+    `held` maps state-dict names to Boolean masks of the tensor's shape; values under True keep
+    their bits in every step. `samples` are further samples by role: "dev" for a schedule with a
+    patience, "reference" as non-members of adversarial regularization and PAST. `soft (n, C)` are
+    the members' soft labels for distillation. A `diet` selects the members of each epoch by
+    `ranking (n,)`, a score of each member; without a `diet` each epoch visits every member once.
     `precision="bf16"` computes the network under autocast; weights and losses stay float32. Order
-    and augmentation depend on `seed` and on whom the epoch visits. `plan` is how steps are run: one
-    by one ("eager", the reference) or from a recording ("graph", for CUDA, where it is the
-    default).
+    and augmentation depend on `seed` and on the members that the epoch visits. `plan` "eager" runs
+    each step (the reference), "graph" replays recorded steps (CUDA only, the default there).
 
-    `on_epoch` is called with the number of each finished epoch, from 1. At that moment all its
-    steps are done, on CUDA too, and the training's stream is the current one. The live `net` has
-    the weights and statistics of the epoch's end. It may be read, by `net.state_dict()` or
-    `leak_atlas.training.answers`, but not written.
+    `on_epoch` is called with the number of each finished epoch, from 1. At that time all steps of
+    the epoch are done, on CUDA too, and the training's stream is the current one. `net` has the
+    weights and statistics of the epoch's end. The callback may read them, by `net.state_dict()` or
+    `leak_atlas.training.answers`, but must not change them.
 
-    The last, smaller batch of an epoch is kept; a single left-over sample joins the batch before
-    it, because BatchNorm has no variance of one. The net ends in its last state, in evaluation mode
-    and without gradients.
+    The last batch of an epoch may be smaller; a single left-over sample joins the batch before it,
+    because BatchNorm needs two samples. The net ends in its last state, in evaluation mode and
+    without gradients.
 
     Pauses after each step. Raises Diverged, and BadInput where the arguments contradict each other.
     """
-    objective, samples = objective or CrossEntropy(), samples or {}
+    objective = objective or CrossEntropy()
+    samples = samples or {}
     dev = samples["dev"].to(data.device) if "dev" in samples else None
     if len(members) < 2 or schedule.batch < 2:
         raise BadInput(
@@ -111,17 +111,17 @@ def training(
 
     with holding(net, held or {}) as hold:
         task = Task(
-            net,
-            hold,
-            data,
-            members.to(data.device),
-            schedule,
-            precision,
-            seed,
-            samples,
-            soft,
-            diet,
-            ranking,
+            net=net,
+            hold=hold,
+            data=data,
+            members=members.to(data.device),
+            schedule=schedule,
+            precision=precision,
+            seed=seed,
+            samples=samples,
+            soft=soft,
+            diet=diet,
+            ranking=ranking,
         )
         step = update_for(objective, task)
         tables = step.tables(seed, 0)
@@ -143,11 +143,12 @@ def training(
                 on_epoch(epoch + 1)
             if schedule.patience is not None and dev is not None:
                 rows[-1]["dev_accuracy"] = answers.accuracy(net, data, dev)
-                # the first of several best
-                since = epoch - int(np.argmax([row["dev_accuracy"] for row in rows]))
-                if since > schedule.patience:
+                accuracies = [row["dev_accuracy"] for row in rows]
+                best_epoch = int(np.argmax(accuracies))  # the first of equally good epochs
+                if best_epoch == epoch:
+                    best = _copy(net)
+                if epoch - best_epoch > schedule.patience:
                     break
-                best = best if since else _copy(net)
         net.zero_grad(set_to_none=True)
 
     if best is not None:
@@ -156,14 +157,14 @@ def training(
     if not all(torch.isfinite(value).all() for value in states["last"].values()):
         raise Diverged(len(rows))
     net.eval()
-    return Trajectory(
-        states, {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
-    )
+    names = rows[0] if rows else ()
+    history = {name: np.array([row[name] for row in rows]) for name in names}
+    return Trajectory(states, history)
 
 
 def _taker(step: Update, plan: Mode | None, epochs: int) -> Callable[[int, str], None]:
-    """What takes a step under the plan: the step itself, or recordings of all kinds of batches of
-    all epochs.
+    """The function that takes a step under the plan: the step itself, or recordings of all kinds of
+    batches of all epochs.
     """
     if plan == "graph" and not step.recordable:
         raise BadInput(
@@ -173,13 +174,14 @@ def _taker(step: Update, plan: Mode | None, epochs: int) -> Callable[[int, str],
         plan = "graph" if step.recordable and step.data.device.type == "cuda" else "eager"
     if plan == "eager":
         return step
-    return recorded(
-        step, dict.fromkeys(batch for epoch in range(epochs) for batch in step.batches(epoch))
-    )
+    kinds: dict[Batch, None] = {}  # in the order of their first use
+    for epoch in range(epochs):
+        kinds |= dict.fromkeys(step.batches(epoch))
+    return recorded(step, kinds)
 
 
 def _row(step: Update, epoch: int, learning_rate: float) -> dict[str, float]:
-    """The history of the epoch that has just ended."""
+    """The history of the epoch that has just ended. Diverged where its loss is not finite."""
     seen = max(1, int(step.position))  # a Poisson sample may be empty
     row = {
         "loss": float(step.loss) / seen,
@@ -202,17 +204,17 @@ def fit(*args: Any, **options: Any) -> Trajectory:
 def fit_many(
     trainings: Iterable[Generator[None, None, T]], streams: int = 1
 ) -> Iterator[tuple[int, T | Exception]]:
-    """Number in the given order and outcome of each training, as they end; an error ends none but
-    its own.
+    """Number (in the given order) and outcome of each training, as the trainings end. An error ends
+    only its own training.
 
-    On CUDA `streams` of them run at a time, each on a stream of its own; elsewhere one after the
-    other. A training is taken from `trainings` when a stream is free, and its network may be made
-    then. The result of a training does not depend on the others. Any generator that pauses as a
-    `Training` does may be given.
+    On CUDA `streams` trainings run at a time, each on its own stream; on the CPU they run one after
+    the other. A training is taken from `trainings` when a stream is free; its network may be built
+    then. The result of a training does not depend on the others. `trainings` may hold any
+    generators that pause as a `Training` does.
     """
-    lanes: list[Lane] = (
-        [torch.cuda.Stream() for _ in range(streams)] if torch.cuda.is_available() else [None]
-    )
+    lanes: list[Lane] = [None]
+    if torch.cuda.is_available():
+        lanes = [torch.cuda.Stream() for _ in range(streams)]
     return _in_turn(enumerate(trainings), lanes)
 
 
@@ -220,32 +222,34 @@ def _in_turn(
     waiting: Iterator[tuple[int, Generator[None, None, T]]], lanes: list[Lane]
 ) -> Iterator[tuple[int, T | Exception]]:
     """Takes a step of each running training in turn, so that every stream always has work."""
-    free, under_way = list(lanes), list[tuple[int, Generator[None, None, T], Lane]]()
+    free = list(lanes)
+    running: list[tuple[int, Generator[None, None, T], Lane]] = []
     while True:
-        for number, one in itertools.islice(waiting, len(free)):
+        for number, run in itertools.islice(waiting, len(free)):
             lane = free.pop()
             if lane is not None:
-                lane.wait_stream(torch.cuda.current_stream())  # which made the network
-            under_way.append((number, one, lane))
-        if not under_way:
+                lane.wait_stream(torch.cuda.current_stream())  # on which the network was built
+            running.append((number, run, lane))
+        if not running:
             return
-        for entry in list(under_way):
-            number, one, lane = entry
+        for entry in list(running):
+            number, run, lane = entry
             outcome: T | Exception
             try:
                 with torch.cuda.stream(lane):
-                    next(one)
+                    next(run)
                 continue
             except StopIteration as end:
                 outcome = end.value
             except Exception as error:
                 outcome = error
-            under_way.remove(entry)
+            running.remove(entry)
             free.append(lane)
             yield number, outcome
 
 
 def _copy(net: nn.Module) -> Tensors:
+    """The network's state as contiguous tensors on the CPU."""
     return {
         name: value.detach().to("cpu", copy=True, memory_format=torch.contiguous_format)
         for name, value in net.state_dict().items()

@@ -1,5 +1,5 @@
-"""What a training minimizes. No branch depends on a tensor's value, so that a step can be captured
-as a graph.
+"""The losses that a training minimizes. No branch depends on a tensor's value, so that a step can be
+recorded as a CUDA graph.
 """
 
 import math
@@ -23,8 +23,8 @@ from leak_atlas.recipe import (
 
 @generic
 def loss(objective: Objective, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
-    """The objective on one batch, a scalar of the logits' type; a loss that needs no more registers
-    itself here.
+    """The objective on one batch, a scalar of the logits' type. Objectives that need the batch alone
+    register their loss here.
 
     `logits (B, C)` float32, `labels (B,)`, `epoch ()` int64 from 0. TypeError for an objective
     without a loss.
@@ -39,28 +39,29 @@ def cross_entropy(objective: CrossEntropy, logits: Tensor, labels: Tensor, epoch
 
 @loss.register
 def relaxed(objective: RelaxLoss, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
-    """RelaxLoss (Chen et al., ICLR 2022, Alg. 1): keep the batch's mean cross-entropy at alpha.
+    """RelaxLoss (Chen et al., ICLR 2022, Alg. 1) keeps the batch's mean cross-entropy at alpha.
 
-    Even epochs descend above alpha and ascend below. Odd epochs descend above; below, the paper
-    flattens the posterior: cross-entropy with a soft label that keeps the true class's own (capped)
-    probability and spreads the rest evenly. The soft label is a constant there, so the true logit's
-    gradient is zero unless the cap bites. The official CIFAR code does something else in that
-    place: it ascends the cross-entropy of every sample, adds the soft term only for misclassified
-    ones, and lets gradients through the soft label.
+    Even epochs descend the cross-entropy above alpha and ascend it below. Odd epochs descend it
+    above alpha. Below alpha, the paper flattens the posterior in odd epochs: it minimizes the
+    cross-entropy with a soft label that has the true class's (capped) probability and spreads the
+    rest evenly. The soft label is a constant, so the true logit's gradient is zero unless the cap
+    applies. The official CIFAR code (form "code") differs in that case: it ascends the
+    cross-entropy of every sample, adds the soft term for misclassified samples only, and does not
+    treat the soft label as a constant.
     """
     log_p = functional.log_softmax(logits, dim=1)
-    each = -log_p.gather(1, labels[:, None])[:, 0]
-    mean = each.mean()
-    kept = (-each).exp().clamp(max=objective.upper)
+    losses = -log_p.gather(1, labels[:, None])[:, 0]
+    mean = losses.mean()
+    p_true = (-losses).exp().clamp(max=objective.upper)
     if objective.form == "paper":
-        kept = kept.detach()
-    rest = (1 - kept) / (logits.shape[1] - 1)
-    soft = kept * each - rest * (log_p.sum(dim=1) + each)
+        p_true = p_true.detach()
+    p_other = (1 - p_true) / (logits.shape[1] - 1)
+    soft_losses = p_true * losses - p_other * (log_p.sum(dim=1) + losses)
     if objective.form == "paper":
-        below = soft.mean()
+        below = soft_losses.mean()
     else:
         wrong = (logits.argmax(dim=1) != labels).float()
-        below = (wrong * soft - each).mean()
+        below = (wrong * soft_losses - losses).mean()
     even = (mean - objective.alpha).abs()
     odd = torch.where(mean > objective.alpha, mean, below)
     return torch.where(epoch % 2 == 0, even, odd)
@@ -74,26 +75,33 @@ def high_entropy(objective: HAMP, logits: Tensor, labels: Tensor, epoch: Tensor)
     classes = logits.shape[1]
     p = soft_label(objective.entropy, classes)
     log_q = functional.log_softmax(logits, dim=1)
-    own = labels[:, None] == torch.arange(classes, device=labels.device)
-    soft = torch.where(own, p, (1 - p) / (classes - 1)).to(log_q.dtype)
+    is_label = labels[:, None] == torch.arange(classes, device=labels.device)
+    soft = torch.where(is_label, p, (1 - p) / (classes - 1)).to(log_q.dtype)
     divergence = functional.kl_div(log_q, soft, reduction="batchmean")
     if objective.form == "code":
         divergence = divergence / classes
-    return divergence + objective.weight * (log_q.exp() * log_q).sum(dim=1).mean()
+    negative_entropy = (log_q.exp() * log_q).sum(dim=1).mean()
+    return divergence + objective.weight * negative_entropy
 
 
 def soft_label(share: float, classes: int) -> float:
     """The probability of the true class in a label of entropy `share` * ln C whose other classes
-    share the rest evenly.
+    have equal probabilities.
 
-    By bisection between 1 / C (entropy ln C) and 1 (none), where the entropy falls. The published
-    code has the same rounded down to a multiple of .01.
+    Bisection between 1 / C (entropy ln C) and 1 (entropy 0), where the entropy decreases. The
+    published code rounds the same value down to a multiple of .01.
     """
-    low, high = 1 / classes, 1.0
+    target = share * math.log(classes)
+    low = 1 / classes
+    high = 1.0
     for _ in range(60):
         p = (low + high) / 2
-        entropy = -p * math.log(p) - ((1 - p) * math.log((1 - p) / (classes - 1)) if p < 1 else 0.0)
-        low, high = (p, high) if entropy > share * math.log(classes) else (low, p)
+        rest = (1 - p) * math.log((1 - p) / (classes - 1)) if p < 1 else 0.0
+        entropy = -p * math.log(p) - rest
+        if entropy > target:
+            low = p
+        else:
+            high = p
     return low
 
 
@@ -102,29 +110,32 @@ def convex_concave(objective: CCL, logits: Tensor, labels: Tensor, epoch: Tensor
     """The convex-concave loss (Liu et al., ICML 2024), a scalar that may be negative: the mean over
     the batch.
 
-    In the logits its gradient is cross-entropy's times beta * (alpha + (1 - alpha) p e^p), or p +
-    p^2 for p e^p in the quadratic form: it grows with the confidence. The repository's focal
-    variant adds e^p where this subtracts it.
+    Its gradient in the logits is that of cross-entropy times beta * (alpha + (1 - alpha) p e^p); the
+    quadratic form has p + p^2 instead of p e^p. The gradient increases with the confidence. The
+    focal variant of the authors' code adds e^p; this loss subtracts it.
     """
-    each = functional.cross_entropy(logits, labels, reduction="none")
-    p = (-each).exp()
+    convex = functional.cross_entropy(logits, labels, reduction="none")
+    p = (-convex).exp()
     concave = p.exp() if objective.form == "exponential" else p + p**2 / 2
-    return objective.beta * (objective.alpha * each - (1 - objective.alpha) * concave).mean()
+    losses = objective.alpha * convex - (1 - objective.alpha) * concave
+    return objective.beta * losses.mean()
 
 
 @loss.register
 def balanced(objective: PPB, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
-    """PPB (Yuan & Zhang, USENIX Security 2022, eq. 6), a scalar; sorted logits have sorted
-    posteriors.
+    """PPB (Yuan & Zhang, USENIX Security 2022, eq. 6), a scalar: cross-entropy plus the divergence of
+    sorted posteriors within pairs of samples.
     """
-    value, pairs = functional.cross_entropy(logits, labels), len(logits) // 2
-    if not pairs:  # the mean over no pairs would be no number
+    value = functional.cross_entropy(logits, labels)
+    pairs = len(logits) // 2
+    if not pairs:  # the mean over no pairs is NaN
         return value
-    ranked = functional.log_softmax(logits.sort(dim=1, descending=True).values, dim=1)
-    first, second = ranked[:pairs], ranked[pairs : 2 * pairs]
-    return value + objective.weight * functional.kl_div(
-        first, second, reduction="batchmean", log_target=True
-    )
+    sorted_logits = logits.sort(dim=1, descending=True).values
+    log_p = functional.log_softmax(sorted_logits, dim=1)
+    first = log_p[:pairs]
+    second = log_p[pairs : 2 * pairs]
+    divergence = functional.kl_div(first, second, reduction="batchmean", log_target=True)
+    return value + objective.weight * divergence
 
 
 def distillation(logits: Tensor, soft: Tensor) -> Tensor:
@@ -132,8 +143,8 @@ def distillation(logits: Tensor, soft: Tensor) -> Tensor:
     part).
 
     The official code takes the logarithm of a softmax, which underflows at a gap of 104 between two
-    logits: an infinite loss and a gradient that is no number, the "gradient explosions" that PPTP
-    reports. From the log-softmax both are right at any gap.
+    logits: the loss is infinite and the gradient NaN, the "gradient explosions" that PPTP reports.
+    The log-softmax gives both correctly at any gap.
     """
     return functional.cross_entropy(logits.float(), soft)
 
@@ -142,27 +153,28 @@ def class_wise(objective: CSKD, logits: Tensor, teacher: Tensor, labels: Tensor)
     """CS-KD (Yun et al., CVPR 2020, eq. 2 and 4): the mean over the batch, a float32 scalar; both
     logits `(B, C)`.
     """
-    logits, t = logits.float(), objective.temperature
-    student, goal = (
-        functional.log_softmax(z.float() / t, dim=1) for z in (logits, teacher.detach())
-    )
-    divergence = functional.kl_div(student, goal, reduction="batchmean", log_target=True)
-    return functional.cross_entropy(logits, labels) + objective.weight * t**2 * divergence
+    logits = logits.float()
+    t = objective.temperature
+    log_p = functional.log_softmax(logits / t, dim=1)
+    log_q = functional.log_softmax(teacher.detach().float() / t, dim=1)
+    divergence = functional.kl_div(log_p, log_q, reduction="batchmean", log_target=True)
+    value = functional.cross_entropy(logits, labels)
+    return value + objective.weight * t**2 * divergence
 
 
 def adversarial(
     objective: AdversarialRegularization, logits: Tensor, labels: Tensor, membership: Tensor
 ) -> Tensor:
-    """Cross-entropy and alpha times the inference net's gain on members; `membership (B,)` is what
-    it says of them.
+    """Cross-entropy plus alpha times the inference net's gain; `membership (B,)` holds its
+    probabilities of membership for the members of the batch.
 
-    The gain is the mean probability less a half, as the codes of the paper's authors, SELENA and
-    RelaxLoss have it; the paper's Algorithm 1 writes its logarithm, which has no lower bound, as
-    does the pruning papers' (`code`).
+    The gain is the mean probability minus a half, as in the codes of the paper's authors, SELENA
+    and RelaxLoss. The paper's Algorithm 1 and the pruning papers' code (form "code") take its
+    logarithm, which has no lower bound.
     """
     value = functional.cross_entropy(logits.float(), labels)
     if objective.form == "code":
-        return value - objective.alpha * functional.binary_cross_entropy(
-            membership, torch.ones_like(membership)
-        )
+        ones = torch.ones_like(membership)
+        error = functional.binary_cross_entropy(membership, ones)
+        return value - objective.alpha * error
     return value + objective.alpha * (membership.mean() - 0.5)

@@ -1,5 +1,5 @@
-"""Differentially private training (Abadi et al. 2016): Opacus clips each sample's gradient, and
-adds the noise.
+"""Differentially private training (DP-SGD, Abadi et al. 2016): Opacus clips each sample's gradient
+and adds the noise.
 """
 
 import warnings
@@ -9,7 +9,7 @@ import torch
 from opacus.accountants import RDPAccountant
 from opacus.grad_sample import GradSampleHooks
 from opacus.optimizers import DPOptimizer
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
 
@@ -18,15 +18,12 @@ from leak_atlas.data import augmentation
 from leak_atlas.recipe import DPSGD
 from leak_atlas.training.update import NOISE, POISSON, Batch, Task, Update, float32, sizes
 
-# Bytes that the gradients of single samples may take at once; larger batches are worked off in
-# parts.
+# Bytes that the gradients of single samples may take at once. A larger batch is split into parts.
 ROOM = 2**30
 
 
 class Hooks(GradSampleHooks):  # type: ignore[misc]  # Opacus is not typed
-    """Without Opacus' own rule for convolutions: it reads maps as contiguous, and gets those in
-    channels_last wrong.
-    """
+    """Opacus' hooks without its rule for convolutions, which is wrong for maps in channels_last."""
 
     GRAD_SAMPLERS = {  # noqa: RUF012  # the base class declares it
         kind: rule for kind, rule in GradSampleHooks.GRAD_SAMPLERS.items() if kind is not nn.Conv2d
@@ -34,15 +31,15 @@ class Hooks(GradSampleHooks):  # type: ignore[misc]  # Opacus is not typed
 
 
 class Private(Update):
-    """Cross-entropy on Poisson samples of the members. Steps are run one by one: no two need be of
-    one size.
+    """Cross-entropy on Poisson samples of the members. Batches differ in size, so steps are not
+    recorded.
 
-    An epoch has as many steps as batches cover the members, and each member is in each with the
-    same probability q = 1 / steps, drawn from the seed. What the gradients sum up to is divided by
-    q n, how many are expected. A batch may be empty: its step is noise.
+    An epoch has as many steps as batches cover the n members. Each member is in each batch with
+    probability q = 1 / steps, drawn from the seed. The step divides the sum of gradients by q n,
+    the expected batch size. The step of an empty batch is noise.
 
-    Held weights are out of what is clipped and out of the noise, and are imposed after the step as
-    ever, since weight decay and momentum move them too.
+    Clipping and noise leave out held weights. After the step they are restored, because weight
+    decay and momentum change them too.
     """
 
     objective: DPSGD
@@ -56,12 +53,12 @@ class Private(Update):
                 "DPSGD needs a network without BatchNorm, whose statistics samples share: take norm='group'"
             )
         super().__init__(objective, task)
-        self.seed, self.steps = task.seed, len(sizes(self.n, self.batch))
+        self.seed = task.seed
+        self.steps = len(sizes(self.n, self.batch))
         learning = self.optimizer.param_groups[0]["params"]
-        self.part = (
-            max(1, ROOM // (4 * objective.group * sum(one.numel() for one in learning)))
-            * objective.group
-        )
+        weights = sum(parameter.numel() for parameter in learning)
+        group_bytes = 4 * objective.group * weights
+        self.part = max(1, ROOM // group_bytes) * objective.group  # samples
         held = {id(tensor): mask for tensor, mask, _ in self.hold.pinned}
         self.free = [
             (parameter, ~held[id(parameter)]) for parameter in learning if id(parameter) in held
@@ -78,18 +75,23 @@ class Private(Update):
         self.accountant = RDPAccountant()
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
-        """Those of the samples drawn, step after step; `perm` goes on by n from step to step, so
-        that it tells both.
+        """The tables of the drawn samples, step after step. `perm` is the step's number times n plus
+        the member's place.
         """
         draws = augmentation.generator(seed, epoch, POISSON)
-        drawn = (torch.rand(self.steps * self.n, generator=draws) < 1 / self.steps).nonzero()[:, 0]
-        return augmentation.tables(seed, epoch, len(drawn), self.augment)._replace(perm=drawn)
+        uniform = torch.rand(self.steps * self.n, generator=draws)
+        drawn = (uniform < 1 / self.steps).nonzero()[:, 0]
+        views = augmentation.tables(seed, epoch, len(drawn), self.augment)
+        return views._replace(perm=drawn)
 
     def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
-        self.counts: list[int] = (tables.perm // self.n).bincount(minlength=self.steps).tolist()
-        self.order = self.order.new_zeros(4, 1, len(tables.perm))
-        super().begin(epoch, rate, tables._replace(perm=tables.perm % self.n))
-        self.noise.manual_seed(augmentation.generator(self.seed, epoch, NOISE).initial_seed())
+        steps = tables.perm // self.n
+        members = tables.perm % self.n
+        self.counts: list[int] = steps.bincount(minlength=self.steps).tolist()
+        self.order = self.order.new_zeros(4, 1, len(members))
+        super().begin(epoch, rate, tables._replace(perm=members))
+        noise = augmentation.generator(self.seed, epoch, NOISE)
+        self.noise.manual_seed(noise.initial_seed())
 
     def batches(self, epoch: int) -> Sequence[Batch]:
         return [Batch(count) for count in self.counts]
@@ -97,38 +99,44 @@ class Private(Update):
     def __call__(self, size: int, phase: str = "") -> None:
         """Learn from the next Poisson sample, which has `size` members."""
         drawn = self.order[:, 0].index_select(1, self.ahead[:size] + self.position)
-        # Opacus wants a gradient of every weight: where nobody is drawn, somebody counts nothing.
+        # Opacus needs a gradient of every weight: an empty batch has one sample of weight 0.
         parts = drawn.split(self.part, dim=1) if size else [drawn.new_zeros(4, 1)]
         hooks = Hooks(self.net, loss_reduction="mean")
         try:
             for number, part in enumerate(parts, 1):
-                self.private.zero_grad(set_to_none=True)
-                labels = self.labels(part[0])
-                with float32(), warnings.catch_warnings():
-                    # Opacus hooks modules whose input needs no gradient
-                    warnings.simplefilter("ignore")
-                    logits = self.logits(self.images(part))
-                    value = functional.cross_entropy(logits.float(), labels) * bool(size)
-                    value.backward()  # type: ignore[no-untyped-call]
-                for parameter, free in self.free:
-                    parameter.grad_sample.mul_(free)
-                if (group := self.objective.group) > 1:
-                    for parameter in self.private.params:
-                        parameter.grad_sample = torch.stack(
-                            [g.mean(dim=0) for g in parameter.grad_sample.split(group)]
-                        )
+                self._sample_gradients(part, empty=size == 0)
                 self.private.signal_skip_step(number < len(parts))
                 self.private.step()
-                self.loss.add_(value.detach(), alpha=part.shape[1])
-                self.right.add_((logits.detach().argmax(dim=1) == labels).sum() * bool(size))
         finally:
             hooks.cleanup()
         self.hold.impose()
         self.position.add_(size)
         self.accountant.step(noise_multiplier=self.objective.noise, sample_rate=1 / self.steps)
 
+    def _sample_gradients(self, drawn: Tensor, empty: bool) -> None:
+        """Computes the gradient of each sample (or group) of `drawn (4, B)`, and counts loss and
+        hits.
+        """
+        self.private.zero_grad(set_to_none=True)
+        labels = self.labels(drawn[0])
+        with float32(), warnings.catch_warnings():
+            # Opacus hooks modules whose input needs no gradient.
+            warnings.simplefilter("ignore")
+            logits = self.logits(self.images(drawn))
+            value = functional.cross_entropy(logits.float(), labels) * (not empty)
+            value.backward()  # type: ignore[no-untyped-call]
+        for parameter, free in self.free:
+            parameter.grad_sample.mul_(free)
+        if self.objective.group > 1:
+            for parameter in self.private.params:
+                groups = parameter.grad_sample.split(self.objective.group)
+                parameter.grad_sample = torch.stack([group.mean(dim=0) for group in groups])
+        hits = (logits.detach().argmax(dim=1) == labels).sum()
+        self.loss.add_(value.detach(), alpha=drawn.shape[1])
+        self.right.add_(hits * (not empty))
+
     def _noised(self, _: DPOptimizer) -> None:
-        # the fused optimizers read gradients in the order of the weights
+        # The fused optimizers read gradients in the memory order of the weights.
         for parameter in self.private.params:
             if parameter.grad.stride() != parameter.stride():
                 parameter.grad = torch.empty_like(parameter).copy_(parameter.grad)
@@ -136,12 +144,12 @@ class Private(Update):
             parameter.grad.mul_(free)
 
     def measures(self) -> dict[str, float]:
-        """`epsilon` that all steps so far have spent, by Opacus' RDP accountant (Balle et al.'s
-        conversion).
+        """The `epsilon` of all steps so far, by Opacus' RDP accountant (conversion of Balle et al.);
+        NaN for groups of samples.
         """
         if self.objective.group > 1:
             return {"epsilon": float("nan")}
         with warnings.catch_warnings():
-            # the best order is the last one looked at: a valid bound, not the tightest
+            # Opacus warns where its largest order is best: the bound is valid, not the tightest.
             warnings.simplefilter("ignore")
             return {"epsilon": float(self.accountant.get_epsilon(self.objective.delta))}

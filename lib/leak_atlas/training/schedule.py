@@ -10,37 +10,46 @@ from leak_atlas.recipe import Schedule
 
 
 def rate(schedule: Schedule, epoch: int) -> float:
-    """The learning rate of an epoch, counted from 0; it is the same for all steps of the epoch."""
+    """The learning rate of all steps of an epoch, counted from 0."""
     if epoch < schedule.warmup:
         return schedule.lr * schedule.factor
     if schedule.decay == "cosine":
         return schedule.lr * 0.5 * (1 + math.cos(math.pi * epoch / schedule.epochs))
     if schedule.decay == "steps":
-        return schedule.lr * schedule.factor ** sum(
-            epoch >= milestone for milestone in schedule.milestones
-        )
+        passed = [milestone for milestone in schedule.milestones if milestone <= epoch]
+        return schedule.lr * schedule.factor ** len(passed)
     return schedule.lr
 
 
 def optimizer(schedule: Schedule, parameters: Collection[Parameter]) -> torch.optim.Optimizer:
-    """A fresh optimizer for parameters on one device; its learning rate is a tensor there, to be
-    filled.
+    """A new optimizer for parameters on one device. Its learning rate is a tensor on that device,
+    which each epoch overwrites.
 
-    The weight decay is L2: added to the gradient, under Adam too (not AdamW's).
+    The weight decay is L2: it is added to the gradient, under Adam too (unlike AdamW's).
     """
-    device, lr, decay = next(iter(parameters)).device, rate(schedule, 0), schedule.weight_decay
+    device = next(iter(parameters)).device
     cuda = device.type == "cuda"
-    made: torch.optim.Optimizer
+    lr = rate(schedule, 0)
+    fresh: torch.optim.Optimizer
     if schedule.optimizer == "adam":
-        made = torch.optim.Adam(parameters, lr, weight_decay=decay, fused=True, capturable=cuda)
-    else:
-        momentum, nesterov = schedule.momentum, schedule.nesterov and schedule.momentum > 0
-        made = torch.optim.SGD(
-            parameters, lr, momentum, weight_decay=decay, nesterov=nesterov, fused=True
+        fresh = torch.optim.Adam(
+            parameters,
+            lr,
+            weight_decay=schedule.weight_decay,
+            fused=True,
+            capturable=cuda,
         )
-    # CUDA's fused kernels read a float32; the CPU's take a number of any width, and a float64 is
-    # what Python has.
+    else:
+        fresh = torch.optim.SGD(
+            parameters,
+            lr,
+            schedule.momentum,
+            weight_decay=schedule.weight_decay,
+            nesterov=schedule.nesterov and schedule.momentum > 0,
+            fused=True,
+        )
+    # CUDA's fused kernels read a float32. The CPU's accept any width; Python's numbers are float64.
     dtype = torch.float32 if cuda else torch.float64
-    for group in made.param_groups:
+    for group in fresh.param_groups:
         group["lr"] = torch.full((), lr, dtype=dtype, device=device)
-    return made
+    return fresh

@@ -1,11 +1,12 @@
-"""One step of a training, as a function of tensors that stay where they are.
+"""One step of a training, a function of tensors whose addresses do not change.
 
-Nothing here asks the device for a value and no branch depends on one: the host may run the steps
-one by one, or record a step once and replay it (`leak_atlas.training.graph`).
+No step waits for the device or branches on a value of a tensor. So the host may run the steps one
+by one, or record a step once and replay it (`leak_atlas.training.graph`).
 """
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -23,22 +24,28 @@ from leak_atlas.training.held import Held
 from leak_atlas.training.objectives import loss
 from leak_atlas.training.schedule import optimizer
 
-# Samples that the held first parts of a network see at once.
+# Batch size of the forward passes through the held first blocks of a network.
 CHUNK = 512
 
-# The output of these parts for the training samples is kept where it takes no more bytes than this.
+# Most bytes that the outputs of these blocks for all training samples may take in memory.
 CACHE = 2**28
 
-# Streams of random numbers beside that of the members' tables. A stream keeps its number for ever.
-ADVERSARY, PARTNERS, PARTNER_VIEWS, OUTSIDERS, OUTSIDER_VIEWS, POISSON, NOISE = 1, 2, 3, 4, 5, 6, 7
+# Streams of random numbers in addition to that of the members' tables. The numbers never change.
+ADVERSARY = 1
+PARTNERS = 2
+PARTNER_VIEWS = 3
+OUTSIDERS = 4
+OUTSIDER_VIEWS = 5
+POISSON = 6
+NOISE = 7
 
 
 class Task(NamedTuple):
-    """What every kind of step is made of.
+    """The arguments of a training that its steps need.
 
     `members (n,)` are samples of `data`, `samples` further ones by their role ("dev", "reference").
-    In the members' order are `soft (n, C)`, their soft labels, and `ranking (n,)`, a score of each.
-    `seed` is the training's.
+    `soft (n, C)` are the members' soft labels, `ranking (n,)` is a score of each member, both in
+    the members' order. `seed` is the training's.
     """
 
     net: Net
@@ -61,8 +68,8 @@ class Task(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The next `size` samples; `phase` names what is done with them, where a step can do several
-    things.
+    """The next `size` samples of an epoch. `phase` names the kind of step, where an objective has
+    several.
     """
 
     size: int
@@ -70,126 +77,134 @@ class Batch(NamedTuple):
 
 
 class Update:
-    """The next samples of an epoch: gather, augment, forward, backward, update, impose what is
-    held, count.
+    """A training step on the next samples of an epoch: gather, augment, forward, backward, update,
+    restore held values, count.
 
-    Static tensors, on the data's device: `order (4, 1 + looks, k)` int64 holds the epoch's tables
-    (place among the samples, dy, dx, flip), in row 0 of those that it learns from, where k is the
-    longest epoch's number of samples; `position`, `epoch`, and `right` int64 and `loss` float64 are
-    scalars, as is the learning rate, which the optimizer holds. `loss` sums the objective over the
-    samples of the epoch so far, `right` counts the hits.
+    All tensors are on the data's device and keep their addresses. `order (4, 1 + looks, k)` int64
+    holds the epoch's tables (place among the samples, dy, dx, flip), where k is the longest epoch's
+    number of samples; row 0 is that of the samples to learn from, the others of further samples
+    that the objective looks at. `position`, `epoch` and `right` are int64 scalars, `loss` a float64
+    scalar. `loss` sums the objective over the samples of the epoch so far, `right` counts the
+    correct predictions. The optimizer has the learning rate.
 
-    Without augmentation, leading blocks that are held wholly see the same images in every epoch.
-    Their output is computed once and kept, if it is small enough.
+    Without augmentation, first blocks that are held wholly see the same images in every epoch. If
+    their output is small enough, it is computed once and kept.
 
-    Objectives that need more than the batch have kinds of their own
-    (`leak_atlas.training.defences`): they draw further `tables`, have other `batches`, `prepare`
-    the batch, have another `value` or `update` (by `phase`, that of the batch under way), or train
-    another network or with another optimizer (`learners`). `others` are samples that are looked at
-    beside the members; their places follow the members'.
+    Objectives that need more than the batch have subclasses (`leak_atlas.training.defences`). They
+    override `tables`, `batches`, `prepare`, `value`, `update` or `learners`. `others` are samples
+    that a subclass looks at in addition to the members; their places follow the members'.
     """
 
-    # whether all steps of one size and phase do the same, so that one may be recorded
+    # Whether all steps of one size and phase run the same operations, so that one may be recorded.
     recordable = True
 
     def __init__(self, objective: Objective, task: Task, others: Tensor | None = None) -> None:
-        net, hold, data, members, schedule = (
-            task.net,
-            task.hold,
-            task.data,
-            task.members,
-            task.schedule,
-        )
-        learning = [parameter for parameter in net.parameters() if parameter.requires_grad]
+        learning = [parameter for parameter in task.net.parameters() if parameter.requires_grad]
         if not learning:
             raise BadInput("everything is held: nothing is left to train")
-        self.net, self.hold, self.data, self.objective = net, hold, data, objective
+        members = task.members
+        schedule = task.schedule
+        self.net = task.net
+        self.hold = task.hold
+        self.data = task.data
+        self.objective = objective
         self.n = len(members)
         self.samples = members if others is None else torch.cat([members, others])
-        self.label = data.labels[members].cpu()
-        self.batch, self.augment, self.phase, self.rho = (
-            schedule.batch,
-            schedule.augment,
-            "",
-            schedule.sharpness,
-        )
+        self.label = self.data.labels[members].cpu()
+        self.batch = schedule.batch
+        self.augment = schedule.augment
+        self.rho = schedule.sharpness
+        self.phase = ""  # of the current batch
         self.low = task.precision == "bf16"
         self.pool = task.samples.get("pool")
-        self.diet, self.ranking = task.diet, None if task.ranking is None else task.ranking.cpu()
-        ranked = self.diet is not None or objective.ranked
-        if ranked and (
-            self.ranking is None or self.ranking.shape != (self.n,) or self.ranking.isnan().any()
-        ):
-            raise BadInput("diets and RMR go by a ranking: give a number for each member")
-        lengths = [len(self.visits(epoch)) for epoch in range(schedule.epochs)] or [self.n]
-        if self.diet and (least := min(lengths)) < 2:
-            raise BadInput(
-                f"a diet of {least} members in epoch {1 + lengths.index(least)}: every epoch needs two"
-            )
+        self.diet = task.diet
+        self.ranking = self._checked_ranking(task.ranking)
+        most = max(self._lengths(schedule.epochs))
         self.optimizer = optimizer(schedule, learning)
-        self.order = torch.zeros(
-            4, 1 + objective.looks, max(lengths), dtype=torch.int64, device=data.device
-        )
-        self.ahead = torch.arange(max(lengths), device=data.device)
-        self.position, self.epoch, self.right = torch.zeros(
-            3, dtype=torch.int64, device=data.device
-        ).unbind()
-        self.loss = torch.zeros((), dtype=torch.float64, device=data.device)
 
-        self.learned: Callable[[Tensor], Tensor] = net
+        integers = partial(torch.zeros, dtype=torch.int64, device=self.data.device)
+        self.order = integers(4, 1 + objective.looks, most)
+        self.ahead = torch.arange(most, device=self.data.device)
+        self.position, self.epoch, self.right = integers(3).unbind()
+        self.loss = torch.zeros((), dtype=torch.float64, device=self.data.device)
+
+        self.learned: Callable[[Tensor], Tensor] = self.net
         self.kept: Tensor | None = None
-        frozen = nn.Sequential(*([] if self.augment else hold.leading()))
-        if len(frozen):
-            hold.train()
-            with torch.no_grad(), float32(), self._autocast():
-                if (
-                    frozen(augmentation.plain(data, members[:1])).nbytes * len(self.samples)
-                    <= CACHE
-                ):
-                    parts = [
-                        frozen(augmentation.plain(data, rows)) for rows in self.samples.split(CHUNK)
-                    ]
-                    self.kept = torch.cat([_channels_last(part) for part in parts])
-                    self.learned = nn.Sequential(
-                        *[block for _, block in net.blocks()][len(frozen) :]
-                    )
+        if not self.augment:
+            self._keep(self.hold.leading())
+
+    def _checked_ranking(self, ranking: Tensor | None) -> Tensor | None:
+        """The ranking, on the CPU. BadInput where one is needed and does not give a number for each
+        member.
+        """
+        on_cpu = None if ranking is None else ranking.cpu()
+        needed = self.diet is not None or self.objective.ranked
+        complete = on_cpu is not None and on_cpu.shape == (self.n,) and not on_cpu.isnan().any()
+        if needed and not complete:
+            raise BadInput("diets and RMR go by a ranking: give a number for each member")
+        return on_cpu
+
+    def _lengths(self, epochs: int) -> list[int]:
+        """Number of visits in each epoch. BadInput where a sampling schedule gives fewer than two."""
+        lengths = [len(self.visits(epoch)) for epoch in range(epochs)] or [self.n]
+        least = min(lengths)
+        if self.diet and least < 2:
+            epoch = 1 + lengths.index(least)
+            raise BadInput(f"a diet of {least} members in epoch {epoch}: every epoch needs two")
+        return lengths
+
+    def _keep(self, blocks: list[nn.Module]) -> None:
+        """Keeps the outputs of these first blocks for all samples, if they are small enough; the
+        step then runs the other blocks only.
+        """
+        if not blocks:
+            return
+        first = nn.Sequential(*blocks)
+        self.hold.train()
+        with torch.no_grad(), float32(), self._autocast():
+            output = first(augmentation.plain(self.data, self.samples[:1]))
+            if output.nbytes * len(self.samples) > CACHE:
+                return
+            chunks = self.samples.split(CHUNK)
+            outputs = [first(augmentation.plain(self.data, rows)) for rows in chunks]
+        self.kept = torch.cat([_channels_last(output) for output in outputs])
+        rest = [block for _, block in self.net.blocks()][len(blocks) :]
+        self.learned = nn.Sequential(*rest)
 
     def visits(self, epoch: int) -> Tensor:
-        """The places among the members that an epoch visits, sorted, each as often as it is
-        visited; on the CPU.
-        """
+        """The places among the members that an epoch visits, sorted, with repetitions; on the CPU."""
         if self.diet is None or self.ranking is None:
             return torch.arange(self.n)
         return places(self.diet, self.ranking, self.label, epoch).sort().values
 
     def batches(self, epoch: int) -> Sequence[Batch]:
-        """The batches of an epoch, in their order; asked once it has begun, of a recordable step at
-        any time.
+        """The batches of an epoch, in their order. If the step is not recordable, call `begin` for
+        this epoch first.
         """
-        return [
-            Batch(size)
-            for size in sizes(len(self.visits(epoch)), self.batch)[: self.objective.batches]
-        ]
+        all_sizes = sizes(len(self.visits(epoch)), self.batch)
+        return [Batch(size) for size in all_sizes[: self.objective.batches]]
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
-        """The randomness of an epoch, on the CPU: the members' own tables, followed by those of
-        each further look.
+        """The random numbers of an epoch, on the CPU: the tables of the members, then those of each
+        further look.
         """
-        if self.pool is not None:  # in the order of the whole pool, the others skipped
+        if self.pool is not None:  # the order of the whole pool, without its non-members
             drawn = augmentation.tables(seed, epoch, len(self.pool), self.augment)
-            index, members = self.pool[drawn.perm], self.samples[: self.n].cpu()
-            own = torch.isin(index, members)
-            kept = augmentation.Tables(*(column[own] for column in drawn))
-            return kept._replace(perm=torch.searchsorted(members, index[own]))
+            index = self.pool[drawn.perm]
+            members = self.samples[: self.n].cpu()
+            is_member = torch.isin(index, members)
+            kept = augmentation.Tables(*(column[is_member] for column in drawn))
+            return kept._replace(perm=torch.searchsorted(members, index[is_member]))
         visits = self.visits(epoch)
         drawn = augmentation.tables(seed, epoch, len(visits), self.augment)
         return drawn._replace(perm=visits[drawn.perm])
 
     def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
-        """Lay out an epoch, counted from 0. The host does not wait."""
-        order = torch.stack([column.to(torch.int64) for column in tables]).view(
-            4, self.order.shape[1], -1
-        )
+        """Copies an epoch's tables and learning rate to the device; epochs count from 0. The host
+        does not wait.
+        """
+        columns = torch.stack([column.to(torch.int64) for column in tables])
+        order = columns.view(4, self.order.shape[1], -1)
         self.order[:, :, : order.shape[2]].copy_(order, non_blocking=True)
         self.epoch.fill_(epoch)
         for group in self.optimizer.param_groups:
@@ -199,7 +214,7 @@ class Update:
         self.hold.train()
 
     def __call__(self, size: int, phase: str = "") -> None:
-        """Learn from the next `size` samples."""
+        """One training step on the next `size` samples."""
         self.phase = phase
         drawn = self.order[:, 0].index_select(1, self.ahead[:size] + self.position)
         labels = self.labels(drawn[0])
@@ -218,7 +233,7 @@ class Update:
         self.right.add_((logits.detach().argmax(dim=1) == labels).sum())
 
     def prepare(self, size: int) -> None:
-        """What comes before the network learns from the next `size` samples."""
+        """Runs before the network learns from the next `size` samples."""
 
     def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         """The objective on these `size` samples at `places (size,)`, a float32 scalar."""
@@ -228,40 +243,44 @@ class Update:
         """SAM (Foret et al. 2021): replaces the gradients by those at the weights + rho * gradient
         / its norm.
 
-        The norm is over all weights that are free, and what is held stays where it is. The second
-        pass sees the same batch and leaves BatchNorm's statistics alone. Weight decay is the
-        optimizer's, at the weights themselves.
+        The norm is over all free weights; held weights do not move. The second pass sees the same
+        batch and does not change BatchNorm's statistics. The optimizer's weight decay uses the
+        weights before the move.
         """
         learning = [parameter for parameter in self.net.parameters() if parameter.grad is not None]
         with torch.no_grad():
             for tensor, mask, _ in self.hold.pinned:
                 if tensor.grad is not None:
                     tensor.grad.masked_fill_(mask, 0)
-            up: list[Tensor] = [parameter.grad for parameter in learning]  # type: ignore[misc]
-            scale = self.rho / (torch.stack([part.norm() for part in up]).norm() + 1e-12)
+            gradients: list[Tensor] = [parameter.grad for parameter in learning]  # type: ignore[misc]
+            norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
+            scale = self.rho / (norm + 1e-12)
             before = [parameter.clone() for parameter in learning]
-            for parameter, part in zip(learning, up, strict=True):
-                parameter.addcmul_(part, scale)
+            for parameter, gradient in zip(learning, gradients, strict=True):
+                parameter.addcmul_(gradient, scale)
         self.optimizer.zero_grad(set_to_none=True)
         with float32(), untracked(self.net):
-            self.value(size, drawn[0], self.logits(self.images(drawn)), labels).backward()  # type: ignore[no-untyped-call]
+            logits = self.logits(self.images(drawn))
+            self.value(size, drawn[0], logits, labels).backward()  # type: ignore[no-untyped-call]
         with torch.no_grad():
             for parameter, value in zip(learning, before, strict=True):
                 parameter.copy_(value)
 
     def update(self) -> None:
-        """Changes the weights by the gradients, which are there."""
+        """Changes the weights by their gradients."""
         self.optimizer.step()
 
     def beside(self, size: int) -> Tensor:
-        """The tables `(4, looks, size)` of what is only looked at, beside the next `size` samples."""
+        """The tables `(4, looks, size)` of the further samples that the objective looks at together
+        with the next `size` samples.
+        """
         return self.order[:, 1:].index_select(2, self.ahead[:size] + self.position)
 
     def labels(self, places: Tensor) -> Tensor:
         return self.data.labels.index_select(0, self.samples.index_select(0, places))
 
     def images(self, drawn: Tensor, plain: bool = False) -> Tensor:
-        """What the learning blocks see of `drawn (4, B)`; `plain` leaves the augmentation out."""
+        """The inputs of the learning blocks for `drawn (4, B)`, without augmentation if `plain`."""
         places, dy, dx, flip = drawn
         if self.kept is not None:
             return _channels_first(self.kept.index_select(0, places))
@@ -275,17 +294,15 @@ class Update:
             return self.learned(x)
 
     def measures(self) -> dict[str, float]:
-        """Further values of the epoch's history, by name, beside loss, accuracy and rate; asked at
-        the epoch's end.
-        """
+        """Values for the epoch's history, by name, in addition to loss, accuracy and rate."""
         return {}
 
     def learners(self) -> list[tuple[nn.Module, torch.optim.Optimizer]]:
-        """Each network that a step changes, and an optimizer of it."""
+        """Pairs of a network that a step changes and an optimizer of it."""
         return [(self.net, self.optimizer)]
 
     def _autocast(self) -> torch.autocast:
-        # Every weight is cast once a step: a cache of casts would save nothing, and must not
+        # Each weight is cast once a step, so a cache of casts would save nothing; and it must not
         # outlive a recording.
         return torch.autocast(
             self.data.device.type, torch.bfloat16, enabled=self.low, cache_enabled=False
@@ -293,21 +310,20 @@ class Update:
 
     @contextlib.contextmanager
     def undone(self) -> Iterator[None]:
-        """What steps inside do to weights, statistics, optimizer and counts is undone: in place, to
-        the last bit.
+        """At its end this context restores weights, statistics and counts in place, to the last
+        bit, and sets the optimizers' states to zero.
 
-        For use before the first step of a training only: the optimizers' states are set to zeros,
-        as they are at first.
+        For use before the first step of a training only, when the optimizers' states are zero.
         """
-        own = [self.position, self.loss, self.right]
+        tensors = [self.position, self.loss, self.right]
         for network, _ in self.learners():
-            own += [*network.parameters(), *network.buffers()]
-        before = [tensor.detach().clone() for tensor in own]
+            tensors += [*network.parameters(), *network.buffers()]
+        before = [tensor.detach().clone() for tensor in tensors]
         try:
             yield
         finally:
             with torch.no_grad():
-                for tensor, value in zip(own, before, strict=True):
+                for tensor, value in zip(tensors, before, strict=True):
                     tensor.copy_(value)
                 for _, optimizer in self.learners():
                     optimizer.zero_grad(set_to_none=True)
@@ -318,7 +334,7 @@ class Update:
 
 @contextlib.contextmanager
 def untracked(net: nn.Module) -> Iterator[None]:
-    """BatchNorm normalises as it does in training, while its statistics stay as they are."""
+    """Within this context BatchNorm normalises as in training and does not change its statistics."""
     tracking = [
         module for module in net.modules() if isinstance(module, nn.BatchNorm2d) and module.training
     ]
@@ -332,17 +348,25 @@ def untracked(net: nn.Module) -> Iterator[None]:
 
 
 def sizes(n: int, batch: int) -> list[int]:
-    """Sizes of the batches that cover n samples: the last may be smaller; a single sample joins the
-    one before it.
+    """Sizes of the batches that cover n samples. The last batch may be smaller; a single left-over
+    sample joins the batch before it.
     """
-    found = [min(batch, n - start) for start in range(0, n, batch)]
-    return [*found[:-2], batch + 1] if len(found) > 1 and found[-1] == 1 else found
+    covering = [min(batch, n - start) for start in range(0, n, batch)]
+    if len(covering) > 1 and covering[-1] == 1:
+        return [*covering[:-2], batch + 1]
+    return covering
 
 
 def float32() -> contextlib.AbstractContextManager[None]:
-    """float32 that is not silently TF32; cuDNN's other switches stay as they are."""
-    now = torch.backends.cudnn
-    return now.flags(True, now.benchmark, now.benchmark_limit, now.deterministic, allow_tf32=False)
+    """Within this context cuDNN computes float32 without TF32. Its other switches do not change."""
+    cudnn = torch.backends.cudnn
+    return cudnn.flags(
+        enabled=True,
+        benchmark=cudnn.benchmark,
+        benchmark_limit=cudnn.benchmark_limit,
+        deterministic=cudnn.deterministic,
+        allow_tf32=False,
+    )
 
 
 def _channels_last(x: Tensor) -> Tensor:
