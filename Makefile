@@ -64,7 +64,7 @@ api: env ## pages of the library's docstrings in outputs/api
 	$(INSTALL) '.[docs]'
 	$(PYTHON) -W ignore -m pdoc leak_atlas --output-directory outputs/api
 
-report: env ## clean the executed notebooks of PROFILE into outputs/reports and refresh README's table
+report: env ## clean the executed notebooks of PROFILE into outputs/reports and refresh the table of docs/findings.md
 	$(COMMAND) report "$$PROFILE"
 
 site: env ## every published report as a page, under one index, in outputs/site: to be read without a server

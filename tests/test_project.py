@@ -350,6 +350,8 @@ def test_nothing_large_or_foreign_is_tracked() -> None:
             assert path.stat().st_size <= 4 * 2**20, f"{name} is too large"
 
 
-def test_the_readme_says_what_the_reports_say() -> None:
+def test_the_findings_say_what_the_reports_say() -> None:
     table = report.results_table(paths.ROOT / "outputs" / "reports")
-    assert table in (paths.ROOT / "README.md").read_text(), "make report PROFILE=quick refreshes it"
+    assert table in (paths.ROOT / "docs/findings.md").read_text(), (
+        "make report PROFILE=quick refreshes it"
+    )

@@ -1,4 +1,6 @@
-"""README's commands do what it says, typed as they are printed in a shell with the environment."""
+"""Commands of README and of documents do what is said, typed as they are printed in a shell with the
+environment.
+"""
 
 import os
 import re
@@ -14,7 +16,8 @@ from click.testing import CliRunner
 from leak_atlas.__main__ import commands
 from leak_atlas.engine import paths
 
-README = (paths.ROOT / "README.md").read_text()
+DOCUMENTS = ("README.md", "docs/own.md", "docs/settings.md")
+README = "\n".join((paths.ROOT / name).read_text() for name in DOCUMENTS)
 FENCED = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 BLOCKS = [block for language, block in FENCED if not language]  # of the shell
 COMMANDS = [

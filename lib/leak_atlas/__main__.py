@@ -156,7 +156,7 @@ def _notebooks(
 def report(profile: str) -> None:
     """Publish the run of a profile in outputs/reports.
 
-    The table in README.md is refreshed.
+    The table in docs/findings.md is refreshed.
 
     Example: leak-atlas report quick
     """
@@ -175,8 +175,10 @@ def report(profile: str) -> None:
     print(f"index: {folder / 'index.html'}")
     names = contents.publish(folder, paths.reports())
     print(f"{len(names)} reports published: {paths.reports() / profile / 'index.md'}")
-    if contents.refresh_readme(paths.ROOT / "README.md", contents.results_table(paths.reports())):
-        print("README.md: results table refreshed")
+    if contents.refresh_findings(
+        paths.ROOT / "docs/findings.md", contents.results_table(paths.reports())
+    ):
+        print("docs/findings.md: results table refreshed")
 
 
 @commands.command()

@@ -21,11 +21,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from leak_atlas import BadInput
-from leak_atlas.data import augmentation, own, readers, sources
 from leak_atlas.__main__ import main
+from leak_atlas.data import augmentation, own, readers, sources
 from leak_atlas.data.resident import resident
 from leak_atlas.recipe import Data, registry
-from leak_atlas.report import batch
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 256, (20, 6, 6, 3), np.uint8)

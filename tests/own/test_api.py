@@ -15,7 +15,7 @@ from tests.own.arrays import simulated
 
 
 def test_the_lines_of_the_readme_run_as_they_are_printed(tmp_path: Path) -> None:
-    section = (paths.ROOT / "README.md").read_text().split("## My own")[1].split("\n## ")[0]
+    section = (paths.ROOT / "README.md").read_text().split("From Python:")[1].split("\n## ")[0]
     (printed,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     assert len(printed.split("\n\n")) <= 2 and len(list(filter(None, printed.splitlines()))) == 4
     arrays = logits.Logits(**simulated(1.5, n=200))

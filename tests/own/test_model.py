@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 
 import leak_atlas
 from leak_atlas import LINE, BadInput, audit, lab
+from leak_atlas.__main__ import main
 from leak_atlas.data import own as own_sets
 from leak_atlas.data.designs import Role
 from leak_atlas.data.resident import resident
@@ -26,7 +27,6 @@ from leak_atlas.lab import run
 from leak_atlas.models import build
 from leak_atlas.models.own import OUTPUT, Own
 from leak_atlas.own import accuracy, misfits, weights
-from leak_atlas.__main__ import main
 from leak_atlas.own.sizes import fitted_sizes
 from leak_atlas.recipe import (
     RMIA,

@@ -368,7 +368,7 @@ def test_profiles_are_published_side_by_side(run):
     assert found == [
         (name, profile) for name in ("layers/fig01", "time/plane") for profile in ("quick", "desk")
     ]
-    assert "outputs/reports/desk/index.md" in contents.results_table(paths.reports())
+    assert "../outputs/reports/desk/index.md" in contents.results_table(paths.reports())
     assert "*thin*" in (paths.reports() / "desk" / "index.md").read_text()
 
 
@@ -400,25 +400,26 @@ def test_nothing_to_publish(own_outputs):
     assert contents.results_table(paths.reports()) == "*No reports are published yet.*"
 
 
-def test_readme_changes_between_its_marks_only(tmp_path):
-    readme = tmp_path / "README.md"
-    readme.write_text(f"above\n{contents.MARKS[0]}\nold\n{contents.MARKS[1]}\nbelow\n")
-    assert contents.refresh_readme(readme, "| new |")
+def test_the_findings_change_between_their_marks_only(tmp_path):
+    document = tmp_path / "findings.md"
+    document.write_text(f"above\n{contents.MARKS[0]}\nold\n{contents.MARKS[1]}\nbelow\n")
+    assert contents.refresh_findings(document, "| new |")
     assert (
-        readme.read_text() == f"above\n{contents.MARKS[0]}\n| new |\n{contents.MARKS[1]}\nbelow\n"
+        document.read_text() == f"above\n{contents.MARKS[0]}\n| new |\n{contents.MARKS[1]}\nbelow\n"
     )
-    assert not contents.refresh_readme(readme, "| new |")
-    readme.write_text("nothing")
+    assert not contents.refresh_findings(document, "| new |")
+    document.write_text("nothing")
     with pytest.raises(BadInput, match="no place for the results"):
-        contents.refresh_readme(readme, "x")
+        contents.refresh_findings(document, "x")
 
 
 def test_command(run, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
-    (tmp_path / "README.md").write_text("\n".join(contents.MARKS))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/findings.md").write_text("\n".join(contents.MARKS))
     assert main(["report", "quick"]) == 0
     assert "2 reports published" in capsys.readouterr().out
-    assert "Stage 4 is loudest" in (tmp_path / "README.md").read_text()
+    assert "Stage 4 is loudest" in (tmp_path / "docs/findings.md").read_text()
     for wrong, hint in (("quik", "did you mean 'quick'"), ("../runs", "no run of profile")):
         assert main(["report", wrong]) == 2
         said = capsys.readouterr().err

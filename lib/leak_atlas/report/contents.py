@@ -1,5 +1,5 @@
 """What was executed, listed: the index of a run, published reports, a site of all profiles, the
-table in the README.
+table in docs/findings.md.
 """
 
 from __future__ import annotations
@@ -28,7 +28,15 @@ from leak_atlas.report.markup import PAGE, drawn, png
 from leak_atlas.report.papers import GROUPS, PAPERS
 from leak_atlas.report.render import WAY, clean, style, write_page
 
-__all__ = ["index", "link_pages", "publish", "published", "refresh_readme", "results_table", "site"]
+__all__ = [
+    "index",
+    "link_pages",
+    "publish",
+    "published",
+    "refresh_findings",
+    "results_table",
+    "site",
+]
 
 OWN = "own"  # notebooks on what users brought, and the run of their audits
 OVERVIEW = "answers.png"  # of a published profile; it stands in the README
@@ -379,17 +387,17 @@ def results_table(reports_folder: Path) -> str:
     )
 
 
-def refresh_readme(readme: Path, table: str) -> bool:
-    """Puts `table` between the README's marks; True where that changed it."""
-    text = readme.read_text()
+def refresh_findings(document: Path, table: str) -> bool:
+    """Puts `table` between the document's marks; True where that changed it."""
+    text = document.read_text()
     begin, end = map(re.escape, MARKS)
     fresh, places = re.subn(
         f"(?s)({begin}).*?({end})", lambda marks: f"{marks[1]}\n{table}\n{marks[2]}", text
     )
     if not places:
         raise BadInput(
-            f"{readme.name} has no place for the results: a line {MARKS[0]} and, below, a line {MARKS[1]}"
+            f"{document.name} has no place for the results: a line {MARKS[0]} and, below, a line {MARKS[1]}"
         )
     if fresh != text:
-        files.write(readme, fresh)
+        files.write(document, fresh)
     return fresh != text
