@@ -320,7 +320,7 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
     contents.publish(run, reports)
     assert first == {p: p.read_bytes() for p in reports.rglob("*") if p.is_file()}
     table = contents.results_table(reports)
-    asked = "| In which layers? [PPTP](outputs/reports/quick/layers/fig01.ipynb) | quick |"
+    asked = "| In which layers? [PPTP](../outputs/reports/quick/layers/fig01.ipynb) | quick |"
     row = "Stage 4 is loudest (Fig. 1) | 0.300 [0.200, 0.400] | ✓\u00a0holds | no regime is declared |"
     assert (
         f"{asked} {row}" in table
