@@ -205,10 +205,8 @@ def _form(x: np.ndarray, size: int | None) -> _Form:
 
 def _fill(out: np.ndarray, x: np.ndarray, size: int | None) -> None:
     """Writes the samples `x` into `out (N, ...)`; images at that `size`, where there is one."""
-    if size is not None:
-        pictures.fill_cropped(out, x)
-    elif x.dtype == object:
-        pictures.fill(out, x)
+    if size is not None or x.dtype == object:
+        pictures.fill(out, x, crop=size is not None)
     else:
         out[:] = x.reshape(out.shape)
 
