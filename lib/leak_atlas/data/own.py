@@ -271,10 +271,11 @@ def _hidden(file: Path, folder: Path) -> bool:
 
 
 def _npz(path: Path) -> _Raw:
-    arrays = sources.npz(path)
+    parts = {f"{letter}_{part}" for letter in "xy" for part in PARTS}
+    arrays = sources.npz(path, {"x", "y", *parts})
     if {"x", "y"} <= set(arrays):
         return _Raw(arrays["x"], arrays["y"])
-    if {"x_train", "y_train", "x_test", "y_test"} <= set(arrays):
+    if parts <= set(arrays):
         return _joined(path, arrays)
     remedy = "name them x, y or x_train, y_train, x_test, y_test"
     raise BadInput(f"{path} holds {[*arrays]}; {remedy}, as numpy.savez(path, x=..., y=...)")

@@ -8,7 +8,7 @@ import hashlib
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -136,15 +136,19 @@ def reading(entry: Entry, path: Path, remedy: str) -> Iterator[None]:
         ) from error
 
 
-def npz(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an .npz by name, of which none is unpickled. BadInput, which names the file."""
+def npz(path: Path, wanted: Collection[str] = ()) -> dict[str, np.ndarray]:
+    """The arrays of an .npz by name, of which none is unpickled. BadInput, which names the file.
+
+    Where names are `wanted`, all other arrays are empty.
+    """
     try:
         with zipfile.ZipFile(regular(path)) as packed:
             size = sum(file.file_size for file in packed.infolist())
         if size > UNPACKED:
             raise BadInput(f"{path} unpacks to {size:,} bytes; {UNPACKED:,} are the most")
         with np.load(path, allow_pickle=False) as packed:
-            arrays = {name: packed[name] for name in packed.files}
+            arrays = dict.fromkeys(packed.files, np.empty(0))
+            arrays |= {name: packed[name] for name in arrays if not wanted or name in wanted}
     except zipfile.BadZipFile as error:
         raise BadInput(f"{path} is no .npz; numpy.savez_compressed makes one") from error
     except UNREADABLE as error:
