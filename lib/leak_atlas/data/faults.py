@@ -84,8 +84,6 @@ def of_pictures(files: Iterable[Path]) -> tuple[list[tuple[int, int]], int, list
     for file in files:
         try:
             with pictures.opened(file) as image:
-                if image.mode[0] in "IF":  # Pillow would cut them off at 255
-                    wrong.append(f"{file} has pixels of more than 8 bits; convert it")
                 sizes.add((image.height, image.width))
                 grey &= image.mode in ("1", "L")
         except BadInput as error:

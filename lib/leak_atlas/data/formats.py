@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from leak_atlas import BadInput, reason
+from leak_atlas import BadInput
 from leak_atlas.data import pictures, sources
 from leak_atlas.recipe.registry import Entry
 
@@ -113,13 +113,9 @@ def arrays(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
     parts = []
     for name, expected, _ in entry.files:
         path, kind = source / name, "<i8" if name.startswith("y") else "u1"
-        try:
+        with sources.reading(entry, path, sources.bring(entry)):
             values = np.load(path, mmap_mode="r", allow_pickle=False)
             parts.append(np.ascontiguousarray(values.astype(kind, casting="safe", copy=False)))
-        except (OSError, ValueError, TypeError, EOFError) as error:
-            raise BadInput(
-                f"{entry.name}: {path} cannot be read ({reason(error)}); {sources.bring(entry)}"
-            ) from error
         sources.check(entry, name, hashlib.md5(parts[-1].data).hexdigest(), expected)
     x[:] = np.concatenate([part.reshape(-1, *entry.shape) for part in parts[::2]])
     return np.concatenate(parts[1::2])
@@ -132,13 +128,9 @@ def tiny(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
     `val` in the order of its annotations, for the archive's own test images have no labels.
     """
     train = sorted(source.glob("train/*/images/*.JPEG"), key=Path.as_posix)
-    try:
+    with sources.reading(entry, source / ANNOTATIONS, "get it again"):
         val = [line.split("\t") for line in (source / ANNOTATIONS).read_text("ascii").splitlines()]
         wnids = {file: wnid for file, wnid, *_ in val}
-    except (OSError, ValueError) as error:  # not there, not ASCII, or not of that many columns
-        raise BadInput(
-            f"{entry.name}: {ANNOTATIONS} in {source} is missing or damaged; get it again"
-        ) from error
     parts = [
         ("train", [file.parts[-3] for file in train], entry.train),
         ("val", [*wnids.values()], entry.test),
@@ -189,12 +181,8 @@ def location(entry: Entry, source: Path, x: np.ndarray) -> np.ndarray:
     """
     (file,) = entry.files
     path = sources.placed(source, file)
-    try:
+    with sources.reading(entry, path, sources.bring(entry)):
         bits, labels = shokri(path)
-    except (OSError, ValueError) as error:
-        raise BadInput(
-            f"{entry.name}: {path} cannot be read ({reason(error)}); {sources.bring(entry)}"
-        ) from error
     order = np.lexsort((*bits.T[::-1], labels))
     bits, labels = bits[order], labels[order].astype(np.int64) - 1
     digest = hashlib.md5(bits.tobytes() + labels.astype("<i8").tobytes()).hexdigest()

@@ -205,10 +205,8 @@ def _form(x: np.ndarray, size: int | None) -> _Form:
 
 def _fill(out: np.ndarray, x: np.ndarray, size: int | None) -> None:
     """Writes the samples `x` into `out (N, ...)`; images at that `size`, where there is one."""
-    if size is not None:
-        pictures.fill_cropped(out, x)
-    elif x.dtype == object:
-        pictures.fill(out, x)
+    if size is not None or x.dtype == object:
+        pictures.fill(out, x, crop=size is not None)
     else:
         out[:] = x.reshape(out.shape)
 
@@ -273,10 +271,11 @@ def _hidden(file: Path, folder: Path) -> bool:
 
 
 def _npz(path: Path) -> _Raw:
-    arrays = sources.npz(path)
+    parts = {f"{letter}_{part}" for letter in "xy" for part in PARTS}
+    arrays = sources.npz(path, {"x", "y", *parts})
     if {"x", "y"} <= set(arrays):
         return _Raw(arrays["x"], arrays["y"])
-    if {"x_train", "y_train", "x_test", "y_test"} <= set(arrays):
+    if parts <= set(arrays):
         return _joined(path, arrays)
     remedy = "name them x, y or x_train, y_train, x_test, y_test"
     raise BadInput(f"{path} holds {[*arrays]}; {remedy}, as numpy.savez(path, x=..., y=...)")

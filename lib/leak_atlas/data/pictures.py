@@ -16,7 +16,7 @@ from leak_atlas import BadInput, reason
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["area_weights", "cropped", "fill", "fill_cropped", "opened", "resize"]
+__all__ = ["area_weights", "cropped", "fill", "opened", "resize"]
 
 BATCH = 2048  # images that are resized at once
 
@@ -24,7 +24,7 @@ BATCH = 2048  # images that are resized at once
 @contextlib.contextmanager
 def opened(file: Path) -> Iterator[Image.Image]:
     """A picture file, of which only the head is read; BadInput with its name where it cannot be
-    read, now or later.
+    read, now or later, or has pixels of more than 8 bits, which Pillow would cut off at 255.
 
     A picture beyond Pillow's limit of pixels is refused: it may be small as a file and fill the
     memory when decoded.
@@ -34,6 +34,8 @@ def opened(file: Path) -> Iterator[Image.Image]:
     try:
         bomb = warnings.catch_warnings(action="error", category=Image.DecompressionBombWarning)
         with bomb, Image.open(file) as image:
+            if image.mode[0] in "IF":
+                raise BadInput(f"{file} has pixels of more than 8 bits; convert it")
             yield image
     except BadInput:
         raise
@@ -41,41 +43,28 @@ def opened(file: Path) -> Iterator[Image.Image]:
         raise BadInput(f"{file} is missing, damaged or no picture ({reason(error)})") from error
 
 
-def fill(x: np.ndarray, files: Iterable[Path]) -> None:
-    """Decodes as many pictures as `x (N, H, W, C)` holds; greyscale ones have equal channels, or C
-    is 1.
+def fill(x: np.ndarray, images: Iterable[Path] | np.ndarray, crop: bool = False) -> None:
+    """Fills `x (N, H, W, C)` with picture files, or with images (N, H', W') or (N, H', W', C)
+    uint8. Greyscale ones have equal channels, or C is 1.
 
-    One at a time is in memory. BadInput for a picture that is missing, damaged, or of another size.
-    """
-    for place, file in enumerate(files):
-        with opened(file) as image:
-            if image.size[::-1] != x.shape[1:3]:
-                raise BadInput(
-                    f"{file} has {image.height} x {image.width} pixels, not {x.shape[1]} x {x.shape[2]}"
-                )
-            if image.mode[0] in "IF":  # Pillow would cut them off at 255
-                raise BadInput(f"{file} has pixels of more than 8 bits; convert it")
-            x[place] = np.asarray(image.convert("L" if x.shape[3] == 1 else "RGB")).reshape(
-                x.shape[1:]
-            )
-
-
-def fill_cropped(x: np.ndarray, images: Iterable[Path] | np.ndarray) -> None:
-    """Fills `x (N, S, S, C)` with picture files, or with images (N, H, W) or (N, H, W, C) uint8,
-    each `cropped` to S.
-
-    BadInput for a picture that is missing or damaged.
+    With `crop` each is `cropped` to H = W pixels. One at a time is in memory. BadInput for a
+    picture that is missing, damaged, or, without `crop`, of another size.
     """
     from PIL import Image
 
     mode = "L" if x.shape[3] == 1 else "RGB"
-    for place, picture in enumerate(images):
-        if isinstance(picture, np.ndarray):
-            whole = Image.fromarray(picture.squeeze(2) if picture.shape[2:] == (1,) else picture)
+    for place, source in enumerate(images):
+        if isinstance(source, np.ndarray):
+            image = Image.fromarray(source.squeeze(2) if source.shape[2:] == (1,) else source)
         else:
-            with opened(picture) as image:
-                whole = image.convert(mode)
-        x[place] = np.asarray(cropped(whole, x.shape[1])).reshape(x.shape[1:])
+            with opened(source) as file:
+                image = file.convert(mode)
+        if crop:
+            image = cropped(image, x.shape[1])
+        elif image.size[::-1] != x.shape[1:3]:
+            sizes = f"{image.height} x {image.width} pixels, not {x.shape[1]} x {x.shape[2]}"
+            raise BadInput(f"{source} has {sizes}")
+        x[place] = np.asarray(image).reshape(x.shape[1:])
 
 
 def cropped(image: Image.Image, side: int) -> Image.Image:

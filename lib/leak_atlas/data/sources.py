@@ -2,11 +2,13 @@
 unpacked into a folder.
 """
 
+import contextlib
 import gzip
 import hashlib
 import sys
 import zipfile
 import zlib
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,7 @@ from leak_atlas.engine import paths
 from leak_atlas.engine.files import regular
 from leak_atlas.recipe.registry import Entry, File
 
-__all__ = ["bring", "check", "files", "find", "how", "inside", "npz", "placed"]
+__all__ = ["bring", "check", "files", "find", "how", "inside", "npz", "placed", "reading"]
 
 UNPACKED = 2**36  # bytes that an .npz unpacks to
 UNREADABLE = (OSError, ValueError, TypeError, EOFError, MemoryError, RuntimeError, zlib.error)
@@ -115,27 +117,38 @@ def files(entry: Entry, source: Path) -> list[bytes]:
     contents = []
     for file in entry.files:
         path = placed(source, file)
-        try:
-            with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-                contents.append(stream.read(LIMIT))
-        except (OSError, EOFError, zlib.error) as error:
-            raise BadInput(
-                f"{entry.name}: {path} cannot be read ({reason(error)}); {_again(entry)}"
-            ) from error
+        opens = gzip.open if path.suffix == ".gz" else open
+        with reading(entry, path, _again(entry)), opens(path, "rb") as stream:
+            contents.append(stream.read(LIMIT))
         kind = "sha256" if entry.embedded else "md5"
         check(entry, file.name, hashlib.new(kind, contents[-1]).hexdigest(), file.digest)
     return contents
 
 
-def npz(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an .npz by name, of which none is unpickled. BadInput, which names the file."""
+@contextlib.contextmanager
+def reading(entry: Entry, path: Path, remedy: str) -> Iterator[None]:
+    """BadInput, which names set and file, where the file cannot be read inside."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise BadInput(
+            f"{entry.name}: {path} cannot be read ({reason(error)}); {remedy}"
+        ) from error
+
+
+def npz(path: Path, wanted: Collection[str] = ()) -> dict[str, np.ndarray]:
+    """The arrays of an .npz by name, of which none is unpickled. BadInput, which names the file.
+
+    Where names are `wanted`, all other arrays are empty.
+    """
     try:
         with zipfile.ZipFile(regular(path)) as packed:
             size = sum(file.file_size for file in packed.infolist())
         if size > UNPACKED:
             raise BadInput(f"{path} unpacks to {size:,} bytes; {UNPACKED:,} are the most")
         with np.load(path, allow_pickle=False) as packed:
-            arrays = {name: packed[name] for name in packed.files}
+            arrays = dict.fromkeys(packed.files, np.empty(0))
+            arrays |= {name: packed[name] for name in arrays if not wanted or name in wanted}
     except zipfile.BadZipFile as error:
         raise BadInput(f"{path} is no .npz; numpy.savez_compressed makes one") from error
     except UNREADABLE as error:

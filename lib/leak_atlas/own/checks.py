@@ -19,6 +19,12 @@ from leak_atlas.own.logits import Logits, first_query
 RISK = 0.005
 # standard errors above agreement by chance up to which predictions say nothing of labels
 BY_CHANCE = 3.0
+OF_LABELS = {  # which labels belong to which logits
+    "target": "labels",
+    "shadows": "labels",
+    "population": "population_labels",
+    "population_shadows": "population_labels",
+}
 # They do not look at the label, or learn their orientation: below 0.5 they may be right.
 UNORIENTED = ("entropy", "largest posterior", "attack network")
 
@@ -59,24 +65,26 @@ def _member(
     """A warning where some AUC lies below one half by more than chance gives to the lowest of so
     many attacks.
     """
-    known = {name: ~np.isnan(values) for name, values in scores.items()}
-    far = {
-        name: _deviation(scores[name][known[name]], arrays.member[known[name]]) for name in scores
-    }
+    judged = {}
+    for name, values in scores.items():
+        known = ~np.isnan(values)
+        judged[name] = values[known], arrays.member[known]
+    far = {name: _deviation(*values) for name, values in judged.items()}
     low = [name for name in far if len(far) * special.ndtr(far[name]) < RISK]
     if not low:
         return ()
     worst = min(low, key=far.__getitem__)
-    number = audit.auc_interval(scores[worst][known[worst]], arrays.member[known[worst]])
-    seen = f"the AUC of {worst} is {number}, significantly below 0.5"
+    auc = audit.auc_interval(*judged[worst])
+    seen = f"the AUC of {worst} is {auc}, significantly below 0.5"
     if set(low) & set(unaware):
         return (
-            f"`member` looks inverted: {seen}. It is True where the target trained on a sample; if yours is the "
-            "opposite, bring ~member. Members and non-members of different distributions look like that too.",
+            f"`member` looks inverted: {seen}. It is True where the target trained on a sample; if "
+            "yours is the opposite, bring ~member. Members and non-members of different "
+            "distributions look like that too.",
         )
     return (
-        f"`in_shadow` looks inverted or misplaced: {seen}, and that of the target's own loss is not. Row m of it "
-        "belongs to shadows[m], column n to sample n.",
+        f"`in_shadow` looks inverted or misplaced: {seen}, and that of the target's own loss is "
+        "not. Row m of it belongs to shadows[m], column n to sample n.",
     )
 
 
@@ -105,28 +113,13 @@ def _labels(arrays: Logits) -> tuple[str, ...]:
     """Warnings where models predict the labels no better than by chance, and worse than the largest
     class.
     """
-    parts = {
-        "target": (arrays.target[None], "labels", arrays.labels),
-        "shadows": (arrays.shadows, "labels", arrays.labels),
-        "population": (
-            None if arrays.population is None else arrays.population[None],
-            "population_labels",
-            arrays.population_labels,
-        ),
-        "population_shadows": (
-            arrays.population_shadows,
-            "population_labels",
-            arrays.population_labels,
-        ),
-    }
     lines: dict[str, str] = {}
-    for array, (logits, name, labels) in parts.items():
-        if (
-            logits is not None
-            and labels is not None
-            and name not in lines
-            and (odd := _unlike(logits, labels, name))
-        ):
+    for array, name in OF_LABELS.items():
+        logits, labels = getattr(arrays, array), getattr(arrays, name)
+        if logits is None or name in lines:
+            continue
+        models = logits if array.endswith("shadows") else logits[None]
+        if odd := _unlike(models, labels, name):
             lines[name] = f"`{name}` look shifted, or `{array}` is in another order: {odd}"
     return tuple(lines.values())
 

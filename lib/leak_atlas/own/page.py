@@ -17,18 +17,9 @@ from leak_atlas.own.findings import Said
 MEASURES = ("euclidean", "direction")  # of the distance between features
 
 
-class Answer(str):
-    """Text in Markdown, which a notebook renders."""
-
-    def _repr_markdown_(self) -> str:
-        return str(self)
-
-    __repr__ = str.__str__
-
-
-def answer(said: Said, notes: Sequence[str]) -> Answer:
+def answer(said: Said, notes: Sequence[str]) -> Said:
     """The answer of a page: what the attacks find, and what one has to know of it."""
-    return Answer("\n\n".join([said._repr_markdown_(), *notes]))
+    return Said("\n\n".join([said, *notes]))
 
 
 def module_areas(membership: Result) -> dict[str, Estimate]:
