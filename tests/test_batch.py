@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -537,3 +539,44 @@ def test_copies_that_jupyterlab_keeps_are_no_notebooks(
         (tmp_path / place).write_text("# %%\n")
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path)
     assert [one.name for one in notebooks()] == ["layers/one"]
+
+
+ASLEEP = """
+import sys
+import time
+from pathlib import Path
+from leak_atlas.__main__ import main
+from leak_atlas.engine import paths
+
+if __name__ == "__main__":
+    paths.NOTEBOOKS, paths.PARAMS = Path("notebooks").resolve(), Path("params").resolve()
+    sys.exit(main(["reproduce", "--profile", "smoke", "--workers", "1"]))
+"""
+
+
+@pytest.mark.notebook
+def test_ctrl_c_ends_a_batch_in_one_line(tmp_path: Path) -> None:
+    """A terminal sends it to all processes; one notebook runs and another one waits."""
+    body = NOTEBOOK.split("from tests")[0] + "lab.realize([])\nopen('begun', 'w')\n"
+    body += "import time\ntime.sleep(100)\n"
+    for place in ("notebooks", "params/smoke"):
+        (tmp_path / place).mkdir(parents=True)
+    for name in ("one", "two"):
+        (tmp_path / "notebooks" / f"{name}.py").write_text(body)
+    (tmp_path / "batch.py").write_text(ASLEEP)
+    places = {"LEAK_ATLAS_OUTPUTS": str(tmp_path / "outputs")}
+    batch = subprocess.Popen(
+        [sys.executable, "batch.py"],
+        cwd=tmp_path,
+        env=os.environ | places | {"PYTHONPATH": f"{paths.ROOT}:{paths.ROOT}/lib"},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "begun").exists():
+        assert batch.poll() is None and time.monotonic() < deadline
+        time.sleep(0.1)
+    os.killpg(batch.pid, signal.SIGINT)
+    _, said = batch.communicate(timeout=60)
+    assert batch.returncode == 130 and said.count("\n") == 1 and "interrupted" in said, said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import parent_process, resource_tracker
 from threading import Thread, current_thread, main_thread
@@ -53,6 +54,24 @@ def unheard() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def ending(pool: ProcessPoolExecutor) -> Iterator[None]:
+    """Waits at its end for the work of a pool; where it ends early, kills the pool's processes."""
+    try:
+        yield
+        pool.shutdown()
+    finally:
+        for process in list((pool._processes or {}).values()):
+            process.kill()  # whoever still works does so for nobody
+        pool.shutdown(cancel_futures=True)
+
+
+def serve() -> None:
+    """In a new worker: Ctrl-C is for the process that started it, and it ends with that process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
 
 
 def end_with_parent() -> None:

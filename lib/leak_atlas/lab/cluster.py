@@ -35,7 +35,7 @@ from unittest.mock import patch
 from leak_atlas import BadInput, typed
 from leak_atlas.engine import paths
 from leak_atlas.engine.digests import in_library
-from leak_atlas.engine.processes import end_with_parent, unheard
+from leak_atlas.engine.processes import ending, serve, unheard
 from leak_atlas.lab.jobs import Outcome, do_one
 from leak_atlas.lab.plans import Job
 from leak_atlas.recipe.core import KINDS
@@ -134,14 +134,9 @@ def _processes_here(count: int) -> Iterator[Workers]:
     def submit(job: Job) -> Future[Outcome]:
         return pool.submit(_unpacked, pickle.dumps(job))
 
-    try:
+    with ending(pool):
         _begun(pool)
         yield Workers(submit, lambda: count, "this machine")
-        pool.shutdown()
-    finally:
-        for process in list((pool._processes or {}).values()):
-            process.kill()  # whoever still works does so for nobody
-        pool.shutdown(cancel_futures=True)
 
 
 def _begun(pool: ProcessPoolExecutor) -> None:
@@ -158,8 +153,7 @@ def _begun(pool: ProcessPoolExecutor) -> None:
 
 def _begin(environment: dict[str, str], devices: Any) -> None:
     """In a new worker: its environment, its GPU, and an end with the process that started it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started it
-    end_with_parent()
+    serve()
     os.environ.clear()
     os.environ.update(environment)
     device = devices.get()
@@ -301,7 +295,8 @@ def queued(where: Where) -> Any:
     our environment. Raises BadInput where `dask_jobqueue` is missing or finds no queue.
     """
     if not find_spec("dask_jobqueue"):
-        raise BadInput(f"--queue {where.queue} needs {typed('pip install dask-jobqueue')}")
+        install = typed("pip install dask-jobqueue")
+        raise BadInput(f"--queue {where.queue} needs dask-jobqueue: {install}")
     kind = getattr(_jobqueue(), QUEUES[where.queue])
     command = kind.job_cls.submit_command.split()[0]
     if not which(command):

@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 
 from leak_atlas import BadInput, nearest, one_line
 from leak_atlas.engine import files, paths
-from leak_atlas.engine.processes import BAD, FAILED, end_with_parent
+from leak_atlas.engine.processes import BAD, FAILED, ending, serve
 from leak_atlas.lab import cluster
 from leak_atlas.lab.declare import (
     Notebook,
@@ -77,26 +77,28 @@ def reproduce(
     size = where.workers or os.cpu_count() or 1
     if todo.jobs and not where.elsewhere:  # trainings need this machine's cores too
         size = max(1, size // 2)
-    with alone(folder), executing(size) as pool:
-        batch = Run(pool, folder, every, given)
-        for name, why in errors.items():
-            batch.failed(name, why)
-        _compute(todo, needs, where, batch)
-        pool.shutdown()
+    pool = executing(size)
+    batch = Run(pool, folder, every, given)
+    with alone(folder):
+        with ending(pool), batch:
+            for name, why in errors.items():
+                batch.failed(name, why)
+            _compute(todo, needs, where, batch)
         code = batch.close()
     return BAD if errors else code
 
 
 def executing(processes: int) -> ProcessPoolExecutor:
     """Processes that execute notebooks, and end with this one."""
-    return ProcessPoolExecutor(processes, get_context("spawn"), end_with_parent)
+    return ProcessPoolExecutor(processes, get_context("spawn"), serve)
 
 
 def audit(page: Path, given: dict[str, Any]) -> Any:
     """Executes the notebook that audits logits to `page`.ipynb, with its page; BadInput if it fails."""
     files.folder(page.parent, "LEAK_ATLAS_OUTPUTS moves it")
     notebook = Notebook(page.name, paths.NOTEBOOKS / "own" / "audit_my_logits.py")
-    with executing(1) as pool:
+    pool = executing(1)
+    with ending(pool):
         done = pool.submit(execute, page.parent, notebook, given, True)
     if error := str(done.exception() or "") or done.result():
         raise BadInput(f"{error}; {page}.ipynb has how far it came")
@@ -218,6 +220,12 @@ class Run:
     chosen: dict[str, Notebook]
     given: dict[str, dict[str, Any]]
     errors: dict[str, str] = field(default_factory=dict)
+    stopped: bool = False  # by an error or Ctrl-C: what becomes of notebooks is not told
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        self.stopped = error is not None
 
     def execute(self, name: str) -> None:
         try:
@@ -228,6 +236,8 @@ class Run:
             future.add_done_callback(partial(self._told, name))
 
     def _told(self, name: str, done: Future[str]) -> None:
+        if self.stopped or done.cancelled():
+            return
         error = str(done.exception() or "") or done.result()
         with suppress(BrokenPipeError):  # the batch ends where it prints next
             if error:
