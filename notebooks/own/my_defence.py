@@ -137,12 +137,9 @@ relaxed = {f"RelaxLoss, alpha {alpha:g}": setup.trained(recipe.RelaxLoss(alpha *
 attackers = {"RMIA": recipe.RMIA(), "my attack": Margin()}
 attackers["confidence"] = recipe.Threshold(sign="shadows")
 permuted = [ordinary.attack(Margin(), dealt=draw) for draw in range(draws)]
-comparison = lab.compare(
-    {end: ordinary} | mine | relaxed,
-    attackers,
-    checkpoints={end: stops},
-    also=[permuted, recipe.self_audit(ordinary)],
-)
+variants = {end: ordinary} | mine | relaxed
+also = [permuted, recipe.self_audit(ordinary)]
+comparison = lab.compare(variants, attackers, checkpoints={end: stops}, also=also)
 
 # %% [markdown]
 # ## Answer
