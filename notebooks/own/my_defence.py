@@ -169,7 +169,8 @@ answer
 # %%
 words = {"holds": "beats", "fails": "loses to"}
 verb = words.get(answer["stopping"], "cannot be told from")
-lines = {end: [*comparison.checkpoints[end], end], "my defence": [end, *mine], "RelaxLoss": [end, *relaxed]}
+lines = {end: [*comparison.checkpoints[end], end]}
+lines |= {"my defence": [end, *mine], "RelaxLoss": [end, *relaxed]}
 points = comparison.plane(lines, "RMIA") + comparison.plane(lines, "my attack")
 finding = f"At matched attack AUC my defence {verb} early stopping"
 report.tradeoff(points, xlabel="test accuracy", ylabel="AUC", null=None, title=finding)
