@@ -133,32 +133,29 @@ print(f"{what}.", *sizes.notes)
 
 # %%
 ordinary, end = setup.trained(), "ordinary training"
-stopping = {f"stopped after {stop} epochs": ordinary.at(stop) for stop in stops}
 mine = {f"my defence, floor {floor:g}": setup.trained(Floor(floor * guess)) for floor in floors}
 strongest = f"my defence, floor {max(floors):g}"
 relaxed = {f"RelaxLoss, alpha {alpha:g}": setup.trained(recipe.RelaxLoss(alpha * guess))}
-variants = stopping | {end: ordinary} | mine | relaxed
-signals = {variant: networks.signals() for variant, networks in variants.items()}
 attackers = {"RMIA": recipe.RMIA(), "my attack": Margin()}
 attackers["confidence"] = recipe.Threshold(sign="shadows")
-attacks = {}
-for variant, networks in variants.items():
-    for name, attacker in attackers.items():
-        attacks[variant, name] = networks.attack(attacker)
 permuted = [ordinary.attack(Margin(), dealt=draw) for draw in range(draws)]
-results = lab.realize(attacks, signals, permuted, recipe.self_audit(ordinary))
+variants = {end: ordinary} | mine | relaxed
+also = [permuted, recipe.self_audit(ordinary)]
+comparison = lab.compare(variants, attackers, checkpoints={end: stops}, also=also)
 
 # %% [markdown]
 # ## Answer
 
 # %%
-comparison = audit.Comparison.of(results, signals, attacks)
-null = [audit.auc(results[one]["scores"], results[one]["member"]) for one in permuted]
+null = []
+for one in permuted:
+    attack = comparison.results[one]
+    null.append(audit.auc(attack["scores"], attack["member"]))
 lowered = comparison.auc_difference(end, strongest, "RMIA")
 answer = report.judge(
     claims,
     hides=comparison.auc_difference(strongest, end, "RMIA"),
-    stopping=comparison.at_matched_auc([*mine], [*stopping, end], "RMIA"),
+    stopping=comparison.early_stopping([*mine], "RMIA"),
     finds=comparison.stronger([(end, "my attack")], [(end, "confidence")], "auc"),
     chance=audit.mean_ci([aucs.mean() - 0.5 for aucs in null]),
     checks={"stopping": {"my defence lowers the AUC of RMIA": lowered}},
@@ -174,7 +171,8 @@ answer
 # %%
 words = {"holds": "beats", "fails": "loses to"}
 verb = words.get(answer["stopping"], "cannot be told from")
-lines = {end: [*stopping, end], "my defence": [end, *mine], "RelaxLoss": [end, *relaxed]}
+lines = {end: [*comparison.checkpoints[end], end]}
+lines |= {"my defence": [end, *mine], "RelaxLoss": [end, *relaxed]}
 points = comparison.plane(lines, "RMIA") + comparison.plane(lines, "my attack")
 finding = f"At matched attack AUC my defence {verb} early stopping"
 report.tradeoff(points, xlabel="test accuracy", ylabel="AUC", null=None, title=finding)
@@ -187,4 +185,4 @@ report.table(comparison.table(numbers=("auc",)), caption=f"Mean over {shadows} t
 # knows the defence may find more. That no attack finds a member does not show that none can.
 
 # %%
-report.provenance(results)
+report.provenance(comparison.results)

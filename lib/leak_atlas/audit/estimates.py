@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -75,11 +76,10 @@ class Estimate:
         from scipy import special
 
         stretch = float(special.stdtrit(self.df, (1 + level) / 2) / special.stdtrit(self.df, 0.975))
-        low, high = (
-            self.value - (self.value - self.low) * stretch,
-            self.value + (self.high - self.value) * stretch,
-        )
-        return replace(self, low=max(low, self.bounds[0]), high=min(high, self.bounds[1]), parts=())
+        low = self.value - (self.value - self.low) * stretch
+        high = self.value + (self.high - self.value) * stretch
+        least, most = self.bounds
+        return replace(self, low=max(low, least), high=min(high, most), parts=())
 
     def p(self, border: float) -> float:
         """Two-sided p of "the truth lies at the border"; below .05 exactly where the interval
@@ -96,11 +96,8 @@ class Estimate:
         if self.parts and self.resolved:
             if border < self.value:
                 return max(part.p(border) for part in self.parts)
-            return min(
-                1.0,
-                len(self.parts)
-                * min((e.p(border) for e in self.parts if e.value < border), default=1.0),
-            )
+            below = [part.p(border) for part in self.parts if part.value < border]
+            return min(1.0, len(self.parts) * min(below, default=1.0))
         reach = self.high - self.value if border > self.value else self.value - self.low
         if not self.resolved or math.isnan(reach) or math.isnan(self.value):
             return math.nan
@@ -122,17 +119,16 @@ def least(estimates: Iterable[Estimate]) -> Estimate:
     every = list(estimates)
     if not every:
         raise ValueError("need at least one estimate")
-    lowest = min(every, key=lambda e: e.low)
+    if len(every) == 1:
+        return replace(every[0], parts=())
     return replace(
-        lowest,
+        min(every, key=attrgetter("low")),
         value=min(e.value for e in every),
-        high=min(e.at(1 - 0.05 / len(every)).high for e in every)
-        if len(every) > 1
-        else lowest.high,
+        high=min(e.at(1 - 0.05 / len(every)).high for e in every),
         n=min(e.n for e in every),
         resolved=all(e.resolved for e in every),
-        error=lowest.error if len(every) == 1 else math.nan,
-        parts=tuple(every) if len(every) > 1 else (),
+        error=math.nan,
+        parts=tuple(every),
         moderated=any(e.moderated for e in every),
         reason="; ".join(dict.fromkeys(e.reason for e in every if e.reason)),
     )
@@ -163,7 +159,8 @@ def moderate(family: Sequence[Estimate], expected: ArrayLike) -> list[Estimate]:
 
     error, df = (np.array([getattr(e, name) for e in family]) for name in ("error", "df"))
     prior = np.asarray(expected, np.float64)
-    used = np.array([e.resolved for e in family]) & (error > 0) & (prior > 0) & np.isfinite(df)
+    used = np.array([e.resolved for e in family])
+    used &= (error > 0) & (prior > 0) & np.isfinite(df)
     if used.sum() < 3:
         raise ValueError(
             f"a family needs at least three comparisons with an error each, not {used.sum()}"
@@ -180,10 +177,16 @@ def moderate(family: Sequence[Estimate], expected: ArrayLike) -> list[Estimate]:
     total = np.minimum(2 * half + df, most)
     reach = special.stdtrit(total, 0.975) * fitted
 
-    each = zip(family, used, reach.tolist(), fitted.tolist(), total.tolist(), strict=True)
-    return [
-        replace(e, low=e.value - r, high=e.value + r, error=error, df=df, moderated=True)
-        if fits
-        else e
-        for e, fits, r, error, df in each
-    ]
+    moderated = []
+    for i, estimate in enumerate(family):
+        if used[i]:
+            estimate = replace(
+                estimate,
+                low=estimate.value - float(reach[i]),
+                high=estimate.value + float(reach[i]),
+                error=float(fitted[i]),
+                df=float(total[i]),
+                moderated=True,
+            )
+        moderated.append(estimate)
+    return moderated

@@ -4,6 +4,8 @@ model.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -26,18 +28,15 @@ def clopper_pearson(
     """Exact two-sided interval of a binomial rate, elementwise for ``k`` successes of ``n``."""
     from scipy import special
 
-    hits, total, tail = (
-        np.asarray(k, dtype=np.float64),
-        np.asarray(n, dtype=np.float64),
-        (1 - level) / 2,
-    )
+    hits = np.asarray(k, dtype=np.float64)
+    total = np.asarray(n, dtype=np.float64)
+    tail = (1 - level) / 2
     if np.any(hits < 0) or np.any(hits > total) or np.any(total < 1):
         raise ValueError("need 0 <= k <= n and n >= 1")
-    low = np.where(hits > 0, special.betaincinv(np.maximum(hits, 1), total - hits + 1, tail), 0.0)
-    high = np.where(
-        hits < total, special.betaincinv(hits + 1, np.maximum(total - hits, 1), 1 - tail), 1.0
-    )
-    return low[()], high[()]
+    misses = total - hits
+    low = special.betaincinv(np.maximum(hits, 1), misses + 1, tail)
+    high = special.betaincinv(hits + 1, np.maximum(misses, 1), 1 - tail)
+    return np.where(hits > 0, low, 0.0)[()], np.where(misses > 0, high, 1.0)[()]
 
 
 def tpr_at_fpr(scores: ArrayLike, member: ArrayLike, fpr: float, level: float = 0.95) -> Estimate:
@@ -60,29 +59,28 @@ def tpr_of_sorted(pos: FloatArray, neg: FloatArray, fpr: float, level: float = 0
     """
     from scipy import stats
 
-    allowed = int(false_positives(fpr, np.asarray(neg.size)))
-    passed = (
-        pos.size - np.searchsorted(pos, neg[-1 - allowed], side="right")
-        if allowed < neg.size
-        else pos.size
-    )
-    value = float(passed / pos.size)
-    fewest, most = (
-        int(k) for k in stats.binom.ppf([(1 - level) / 2, (1 + level) / 2], neg.size, fpr)
-    )
-    stricter = (
-        pos.size - np.searchsorted(pos, neg[neg.size - fewest], side="left") if fewest > 0 else 0
-    )
-    laxer = (
-        pos.size - np.searchsorted(pos, neg[-1 - most], side="right")
-        if most < neg.size
-        else pos.size
-    )
-    low, high = (float(end) for end in clopper_pearson(round(value * pos.size), pos.size, level))
+    def above(border: float, side: Literal["left", "right"]) -> int:
+        """Members above a border, those that are equal to it too (left) or not (right)."""
+        return pos.size - int(np.searchsorted(pos, border, side=side))
+
+    m = neg.size
+    allowed = int(false_positives(fpr, np.asarray(m)))
+    passed = above(neg[-1 - allowed], "right") if allowed < m else pos.size
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    fewest, most = (int(k) for k in stats.binom.ppf(tails, m, fpr))
+    stricter = above(neg[m - fewest], "left") if fewest > 0 else 0
+    laxer = above(neg[-1 - most], "right") if most < m else pos.size
+    value = passed / pos.size
+    low, high = (float(end) for end in clopper_pearson(passed, pos.size, level))
     below = np.hypot(value - low, max(0.0, value - stricter / pos.size))
-    above = np.hypot(high - value, max(0.0, laxer / pos.size - value))
-    ends = max(0.0, value - float(below)), min(1.0, value + float(above))
-    return Estimate(value, *ends, pos.size + neg.size, is_resolved(fpr, neg.size))
+    beyond = np.hypot(high - value, max(0.0, laxer / pos.size - value))
+    return Estimate(
+        value,
+        max(0.0, value - float(below)),
+        min(1.0, value + float(beyond)),
+        pos.size + m,
+        is_resolved(fpr, m),
+    )
 
 
 def delong(scores: ArrayLike, member: ArrayLike) -> FloatArray:
@@ -97,18 +95,23 @@ def delong(scores: ArrayLike, member: ArrayLike) -> FloatArray:
     pos, neg = rows[:, inside], rows[:, ~inside]
     fewer = min(pos.shape[1], neg.shape[1])
     total = np.zeros((len(rows), len(rows)))
-    for own, other in ((pos, neg), (neg, pos)) if fewer > 1 else ():
-        order = np.argsort(own, axis=1)  # what is looked up in order is found twice as quickly
-        both = zip(np.sort(other, axis=1), np.take_along_axis(own, order, axis=1), strict=True)
-        found = np.stack(
-            [np.searchsorted(o, x, "left") + np.searchsorted(o, x, "right") for o, x in both]
-        )
-        places = np.empty(own.shape)
-        np.put_along_axis(places, order, found / (2 * other.shape[1]), axis=1)
-        total += np.atleast_2d(np.cov(places)) / own.shape[1]
+    if fewer > 1:
+        for own, other in ((pos, neg), (neg, pos)):
+            places = np.array([_placements(*pair) for pair in zip(own, other, strict=True)])
+            total += np.atleast_2d(np.cov(places)) / own.shape[1]
     none = np.diag(total) <= 0
     total[none, none] = ((1 - 0.025 ** (1 / fewer)) / 1.959964) ** 2
     return total
+
+
+def _placements(own: FloatArray, other: FloatArray) -> FloatArray:
+    """The share of `other (m,)` below each score of `own (n,)`, ties counted one half: `(n,)`."""
+    order = np.argsort(own)  # what is looked up in order is found twice as quickly
+    ordered, known = own[order], np.sort(other)
+    sides = np.searchsorted(known, ordered, "left") + np.searchsorted(known, ordered, "right")
+    places = np.empty(own.shape)
+    places[order] = sides / (2 * other.size)
+    return places
 
 
 def delong_difference(
@@ -122,9 +125,12 @@ def delong_difference(
     if np.array_equal(member, others):
         both = delong(np.stack([first, second]), member)
         return float(both[0, 0] + both[1, 1] - 2 * both[0, 1])
-    return sum(
-        float(delong(np.asarray(s)[None], m)[0, 0]) for s, m in ((first, member), (second, others))
-    )
+    return _variance(first, member) + _variance(second, others)
+
+
+def _variance(scores: ArrayLike, member: ArrayLike) -> float:
+    """DeLong's variance of one AUC."""
+    return float(delong(np.asarray(scores)[None], member)[0, 0])
 
 
 def auc_interval(scores: ArrayLike, member: ArrayLike, level: float = 0.95) -> Estimate:
@@ -139,7 +145,7 @@ def auc_interval(scores: ArrayLike, member: ArrayLike, level: float = 0.95) -> E
     value, n = mann_whitney(pos, neg), pos.size + neg.size
     if min(pos.size, neg.size) < 2:
         return Estimate(value, 0.0, 1.0, n, resolved=False)
-    error = float(np.sqrt(delong(np.asarray(scores)[None], member)[0, 0]))
+    error = float(np.sqrt(_variance(scores, member)))
     reach = float(-special.ndtri((1 - level) / 2)) * error
     if value in (0, 1):
         return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), n, error=error)
