@@ -101,7 +101,9 @@ def learn(attacker: Attacker, case: Case) -> Arrays:
 
 
 def answers(
-    attacker: Attacker, states: Sequence[State], dealt: int | None = None
+    attacker: Attacker,
+    states: Sequence[State],
+    dealt: int | None = None,
 ) -> dict[str, Arrays]:
     """The arrays of all steps that the attacker asks of the states, aligned by sample, by the
     states' keys.
@@ -159,7 +161,10 @@ def _spread(arrays: Arrays, union: np.ndarray) -> Arrays:
 
 
 def _case(
-    read: dict[str, Arrays], target: Arrays, shadows: Sequence[State], learnt: Arrays
+    read: dict[str, Arrays],
+    target: Arrays,
+    shadows: Sequence[State],
+    learnt: Arrays,
 ) -> Case:
     of_shadows = [read[shadow.key] for shadow in shadows]
     roles = [arrays["role"] for arrays in of_shadows]

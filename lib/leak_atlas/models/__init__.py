@@ -26,7 +26,12 @@ PLACED = {"vit": vit, "transformer": transformer, "cnn2": cnn, "cnn4": cnn, "cnn
 
 
 @generic
-def network(model: Architecture, channels: int, classes: int, size: int | None) -> nn.Module:
+def network(
+    model: Architecture,
+    channels: int,
+    classes: int,
+    size: int | None,
+) -> nn.Module:
     """The module of a user's architecture, which maps samples to logits `(n, classes)`. The user
     registers the function that makes it.
 
@@ -52,7 +57,11 @@ def _made(model: Architecture, channels: int, classes: int, size: int | None) ->
 
 
 def build(
-    model: Architecture, channels: int, classes: int, seed: int, size: int | None = None
+    model: Architecture,
+    channels: int,
+    classes: int,
+    seed: int,
+    size: int | None = None,
 ) -> Net:
     """The network of `model`, in training mode, on the CPU.
 
@@ -76,7 +85,12 @@ def build(
     return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
 
 
-def skeleton(model: Architecture, channels: int, classes: int, size: int | None = None) -> Net:
+def skeleton(
+    model: Architecture,
+    channels: int,
+    classes: int,
+    size: int | None = None,
+) -> Net:
     """The same network without memory for its weights (torch's meta device): names, shapes and
     counts.
 

@@ -30,7 +30,9 @@ class Net(nn.Sequential):
         return tuple(name for name, _ in self.named_children())
 
     def features(
-        self, x: Tensor, parts: Literal["stages", "blocks"] = "stages"
+        self,
+        x: Tensor,
+        parts: Literal["stages", "blocks"] = "stages",
     ) -> Iterator[tuple[str, Tensor]]:
         """Name and output of each part, or of each block, for samples `x`, in order."""
         if parts == "blocks":
@@ -116,7 +118,12 @@ class Head(nn.Module):
 class NormHead(nn.Module):
     """`pool`, which maps a feature map to `(B, features)`, then LayerNorm and a linear layer."""
 
-    def __init__(self, features: int, classes: int, pool: Callable[[Tensor], Tensor]) -> None:
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        pool: Callable[[Tensor], Tensor],
+    ) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(features)
         self.fc = nn.Linear(features, classes)

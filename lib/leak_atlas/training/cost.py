@@ -34,7 +34,13 @@ class Kernels(TorchDispatchMode):
 
     kernels = numbers = 0
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: Any = (),
+        kwargs: Any = None,
+    ) -> Any:
         out = func(*args, **kwargs or {})
         if not func.is_view:
             self.kernels += 1
@@ -44,7 +50,12 @@ class Kernels(TorchDispatchMode):
 
 
 @cache
-def anatomy(model: Architecture, channels: int, classes: int, size: int) -> dict[str, np.ndarray]:
+def anatomy(
+    model: Architecture,
+    channels: int,
+    classes: int,
+    size: int,
+) -> dict[str, np.ndarray]:
     """Costs of each block, in order, for one image of `size` x `size` or one text of `size` words
     (see `leak_atlas.models.build`); `(blocks,)` each.
 

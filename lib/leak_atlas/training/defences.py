@@ -131,7 +131,13 @@ class Adversarial(Update):
             error.backward()  # type: ignore[no-untyped-call]
             self.h_optimizer.step()
 
-    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    def value(
+        self,
+        size: int,
+        places: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
         weights = {name: parameter.detach() for name, parameter in self.h.named_parameters()}
         posterior = logits.float().softmax(dim=1)
         membership = functional_call(self.h, weights, (posterior, self._one_hot(labels)))
@@ -170,7 +176,13 @@ class Scales(Update):
         if not self.scales:
             raise BadInput("Slimming needs a network with BatchNorm or GroupNorm: take a resnet")
 
-    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    def value(
+        self,
+        size: int,
+        places: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
         penalty = torch.cat(self.scales).abs().sum()
         return functional.cross_entropy(logits.float(), labels) + self.objective.weight * penalty
 
@@ -227,7 +239,13 @@ class Sparsity(Update):
             value = self.value(size, drawn[0], logits, self.labels(drawn[0]))
             self.outside = torch.autograd.grad(value, self.penalised)
 
-    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    def value(
+        self,
+        size: int,
+        places: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
         return functional.cross_entropy(logits.float(), labels)
 
     def update(self) -> None:
@@ -312,7 +330,13 @@ class Remembered(Update):
         risky_first = others.int().argsort(stable=True)
         return drawn._replace(perm=drawn.perm[risky_first])
 
-    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    def value(
+        self,
+        size: int,
+        places: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
         self.strength = self.decay.index_select(0, places).mean()
         return functional.cross_entropy(logits.float(), labels)
 
@@ -360,7 +384,13 @@ class ClassWise(Update):
         views = augmentation.tables(seed, epoch, len(members.perm), self.augment, PARTNER_VIEWS)
         return joined(members, views._replace(perm=partner[members.perm]))
 
-    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    def value(
+        self,
+        size: int,
+        places: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
         with torch.no_grad():
             partners = self.beside(size)[:, 0]
             teacher = self.logits(self.images(partners))
@@ -379,7 +409,13 @@ class Distilling(Update):
         super().__init__(objective, task)
         self.soft = task.soft.to(self.data.device, torch.float32)
 
-    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    def value(
+        self,
+        size: int,
+        places: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
         return objectives.distillation(logits, self.soft.index_select(0, places))
 
 

@@ -98,7 +98,12 @@ class Update:
     # Whether all steps of one size and phase run the same operations, so that one may be recorded.
     recordable = True
 
-    def __init__(self, objective: Objective, task: Task, others: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        task: Task,
+        others: Tensor | None = None,
+    ) -> None:
         learning = [parameter for parameter in task.net.parameters() if parameter.requires_grad]
         if not learning:
             raise BadInput("everything is held: nothing is left to train")
@@ -235,7 +240,13 @@ class Update:
     def prepare(self, size: int) -> None:
         """Runs before the network learns from the next `size` samples."""
 
-    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    def value(
+        self,
+        size: int,
+        places: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
         """The objective on these `size` samples at `places (size,)`, a float32 scalar."""
         return loss(self.objective, logits.float(), labels, self.epoch)
 
@@ -305,7 +316,10 @@ class Update:
         # Each weight is cast once a step, so a cache of casts would save nothing; and it must not
         # outlive a recording.
         return torch.autocast(
-            self.data.device.type, torch.bfloat16, enabled=self.low, cache_enabled=False
+            self.data.device.type,
+            torch.bfloat16,
+            enabled=self.low,
+            cache_enabled=False,
         )
 
     @contextlib.contextmanager
