@@ -43,7 +43,12 @@ def network(
     )
 
 
-def _made(model: Architecture, channels: int, classes: int, size: int | None) -> Net:
+def _made(
+    model: Architecture,
+    channels: int,
+    classes: int,
+    size: int | None,
+) -> Net:
     if not isinstance(model, Model):
         return Own(network(model, channels, classes, size), model.stages, model.told)
     if model.name not in PLACED:

@@ -104,7 +104,12 @@ class Head(nn.Module):
     between them.
     """
 
-    def __init__(self, features: int, classes: int, hidden: int | None = None) -> None:
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        hidden: int | None = None,
+    ) -> None:
         super().__init__()
         self.hidden: nn.Module = nn.Identity()
         if hidden:
@@ -133,7 +138,11 @@ class NormHead(nn.Module):
         return self.fc(self.norm(self.pool(x)))
 
 
-def assembled(stem: nn.Module | None, stages: Iterable[nn.Module], head: nn.Module) -> Net:
+def assembled(
+    stem: nn.Module | None,
+    stages: Iterable[nn.Module],
+    head: nn.Module,
+) -> Net:
     """The network of these parts: stem, stage1, stage2, ..., head."""
     parts = OrderedDict[str, nn.Module]()
     if stem is not None:

@@ -37,7 +37,12 @@ class Own(Net):
     global generator.
     """
 
-    def __init__(self, module: nn.Module, stages: tuple[str, ...], told: str) -> None:
+    def __init__(
+        self,
+        module: nn.Module,
+        stages: tuple[str, ...],
+        told: str,
+    ) -> None:
         super().__init__()
         if not isinstance(module, nn.Module):
             raise BadInput(f"{told} takes a torch.nn.Module, not {type(module).__name__}")
@@ -102,7 +107,12 @@ class Own(Net):
         outputs: dict[str, Tensor] = {}
         errors: dict[str, str] = {}
 
-        def read(name: str, module: nn.Module, inputs: Any, output: Any) -> None:
+        def read(
+            name: str,
+            module: nn.Module,
+            inputs: Any,
+            output: Any,
+        ) -> None:
             if isinstance(output, Tensor) and output.ndim > 1:
                 outputs[name] = output.clone()  # the next module may change it in place
             else:

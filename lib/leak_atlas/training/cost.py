@@ -87,9 +87,11 @@ def anatomy(
 
 @compute.register(Anatomy)
 def _(step: Anatomy, of: Of) -> Arrays:
-    counts = anatomy(step.model, step.data.channels, step.data.classes, step.data.size)
-    parts = text([str(name) for name in counts["parts"]])
-    return {name: counts[name] for name in ANATOMY} | {"parts": parts}
+    data = step.data
+    costs = anatomy(step.model, data.channels, data.classes, data.size)
+    arrays = {name: costs[name] for name in ANATOMY}
+    arrays["parts"] = text([str(name) for name in costs["parts"]])
+    return arrays
 
 
 # --- a training, as it runs -----------------------------------------------------------------------------------------
@@ -122,7 +124,11 @@ def timed(trainings: Sequence[tuple[Net, dict[str, Any]]], epochs: int) -> dict[
     }
 
 
-def _laps(net: Net, given: dict[str, Any], clock: Callable[[], float]) -> Generator[float]:
+def _laps(
+    net: Net,
+    given: dict[str, Any],
+    clock: Callable[[], float],
+) -> Generator[float]:
     """Seconds of each epoch of a training that pauses after each epoch."""
     worked = 0.0  # seconds of earlier turns
     since = clock()  # start of this turn

@@ -85,7 +85,11 @@ class Adversarial(Update):
 
     objective: AdversarialRegularization
 
-    def __init__(self, objective: AdversarialRegularization, task: Task) -> None:
+    def __init__(
+        self,
+        objective: AdversarialRegularization,
+        task: Task,
+    ) -> None:
         super().__init__(objective, task, task.role(objective.outsiders, objective))
         h = InferenceNet(task.data.classes, task.seed, objective.width)
         self.h = h.to(task.data.device)
@@ -183,8 +187,9 @@ class Scales(Update):
         logits: Tensor,
         labels: Tensor,
     ) -> Tensor:
+        value = functional.cross_entropy(logits.float(), labels)
         penalty = torch.cat(self.scales).abs().sum()
-        return functional.cross_entropy(logits.float(), labels) + self.objective.weight * penalty
+        return value + self.objective.weight * penalty
 
 
 @update_for.register(PAST)
@@ -316,8 +321,9 @@ class Remembered(Update):
     def batches(self, epoch: int) -> Sequence[Batch]:
         risky, others = self._counts(epoch)
         if self.apart(epoch):
-            first = [Batch(size, "risky") for size in sizes(risky, self.batch)]
-            return first + [Batch(size, "general") for size in sizes(others, self.batch)]
+            of_risky = [Batch(size, "risky") for size in sizes(risky, self.batch)]
+            of_others = [Batch(size, "general") for size in sizes(others, self.batch)]
+            return of_risky + of_others
         # At most one visit is on the other side: all batches take the phase of the majority.
         phase = "risky" if self.first and risky > others else ""
         return [batch._replace(phase=phase) for batch in super().batches(epoch)]

@@ -22,7 +22,12 @@ from leak_atlas.recipe import (
 
 
 @generic
-def loss(objective: Objective, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
+def loss(
+    objective: Objective,
+    logits: Tensor,
+    labels: Tensor,
+    epoch: Tensor,
+) -> Tensor:
     """The objective on one batch, a scalar of the logits' type. Objectives that need the batch alone
     register their loss here.
 
@@ -142,7 +147,12 @@ def convex_concave(
 
 
 @loss.register
-def balanced(objective: PPB, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
+def balanced(
+    objective: PPB,
+    logits: Tensor,
+    labels: Tensor,
+    epoch: Tensor,
+) -> Tensor:
     """PPB (Yuan & Zhang, USENIX Security 2022, eq. 6), a scalar: cross-entropy plus the divergence of
     sorted posteriors within pairs of samples.
     """

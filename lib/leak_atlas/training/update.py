@@ -62,9 +62,10 @@ class Task(NamedTuple):
 
     def role(self, name: str, objective: Objective) -> Tensor:
         """The samples of a role that the objective needs; BadInput where there are none."""
-        if name not in self.samples or not len(self.samples[name]):
+        samples = self.samples.get(name)
+        if samples is None or not len(samples):
             raise BadInput(f"{type(objective).__name__} needs {name} samples: give the design some")
-        return self.samples[name].to(self.data.device)
+        return samples.to(self.data.device)
 
 
 class Batch(NamedTuple):
@@ -204,7 +205,12 @@ class Update:
         drawn = augmentation.tables(seed, epoch, len(visits), self.augment)
         return drawn._replace(perm=visits[drawn.perm])
 
-    def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
+    def begin(
+        self,
+        epoch: int,
+        rate: float,
+        tables: augmentation.Tables,
+    ) -> None:
         """Copies an epoch's tables and learning rate to the device; epochs count from 0. The host
         does not wait.
         """
