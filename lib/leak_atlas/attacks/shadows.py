@@ -106,8 +106,8 @@ def moments(values: FloatArray) -> Moments:
 
 def medians(values: FloatArray) -> FloatArray:
     """Medians ``(N, A)`` of ``(N, A, K)`` in rising order, over the values that are not NaN."""
-    number, _ = present(values)
-    number = number.astype(np.intp)[:, :, None]
+    counts, _ = present(values)
+    number = counts.astype(np.intp)[:, :, None]
     lower = np.maximum(number - 1, 0) // 2
     upper = number // 2
     below = np.take_along_axis(values, lower, axis=2)
