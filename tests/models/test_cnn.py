@@ -9,7 +9,6 @@ from leak_atlas import BadInput
 from leak_atlas.models import build, skeleton
 from leak_atlas.recipe import Model, Slimming
 from leak_atlas.recipe.steps import filtered
-from tests.models.chains import assert_front_is_held, assert_no_distance_before, images
 
 NAMES = ("cnn2", "cnn4", "cnn6")
 
@@ -44,24 +43,7 @@ def test_it_is_convolutions_relu_pool_and_a_linear_layer() -> None:
     assert len(own) == 10 and not own["stage2.1.conv.bias"].any()
 
 
-def test_it_needs_a_size_and_has_no_norms() -> None:
-    with pytest.raises(BadInput, match="say its size"):
-        build(Model("cnn2"), 3, 10, seed=0)
+def test_it_has_no_norms() -> None:
     assert not Model("cnn2").shares_statistics
     with pytest.raises(BadInput, match="unlike a cnn2: take a resnet"):
         filtered(Model("cnn2"), Slimming.__name__)
-    for fields in (
-        {"norm": "group"},
-        {"stage3_channels": 8},
-        {"stem": "conv3-pool"},
-        {"dropout": 0.3},
-    ):
-        with pytest.raises(BadInput, match=f"{next(iter(fields))} belongs to the"):
-            Model("cnn2", **fields)
-
-
-def test_the_front_is_held_and_distances_begin_where_nets_part(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert_front_is_held(Model("cnn4", width=4), "stage2", monkeypatch)
-    assert_no_distance_before(Model("cnn4", width=4), "stage2.1", images())

@@ -31,5 +31,3 @@ def test_it_reads_bits_and_numbers_alone() -> None:
     ):
         with pytest.raises(BadInput, match=words):
             Setup(data, RandomHalves(20, 0), model, Schedule(1), 1).trained()
-    with pytest.raises(BadInput, match="give an even one, not 7"):
-        Model("fc", width=7)

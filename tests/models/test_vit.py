@@ -6,10 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from leak_atlas import BadInput
-from leak_atlas.data import augmentation
 from leak_atlas.data.resident import Resident
-from leak_atlas.localization.layers import walk
 from leak_atlas.models import Net, build, skeleton
 from leak_atlas.models.transformer import Attention
 from leak_atlas.recipe import Model, Schedule
@@ -83,26 +80,7 @@ def test_attention_is_a_softmax_over_scaled_products() -> None:
     torch.testing.assert_close(attention(x, mask)[1:, [0, 1, 3]], alone)
 
 
-@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
-def test_forward_and_backward_are_finite(precision: torch.dtype) -> None:
-    net = build(SMALL, 3, 10, 0, 16)
-    with torch.autocast("cpu", torch.bfloat16, enabled=precision is torch.bfloat16):
-        out = net(torch.randn(4, 3, 16, 16))
-    assert out.dtype is precision
-    out.float().square().mean().backward()
-    assert all(
-        p.grad is not None and torch.isfinite(p.grad).all() and p.grad.any()
-        for p in net.parameters()
-    )
-
-
-def test_initialisation_is_the_seeds() -> None:
-    torch.manual_seed(3)
-    before = torch.get_rng_state()
-    first, again, other = (small(seed).state_dict() for seed in (5, 5, 6))
-    assert torch.equal(torch.get_rng_state(), before)
-    assert all(torch.equal(first[name], again[name]) for name in first)
-    assert not torch.equal(first["stem.positions"], other["stem.positions"])
+def test_positions_are_normal() -> None:
     positions = build(Model("vit", width=16), 3, 10, 0, 32).state_dict()["stem.positions"]
     assert float(positions.std()) == pytest.approx(0.02, rel=0.05)
 
@@ -141,23 +119,6 @@ def test_single_weights_are_held(data: Resident) -> None:
         assert same[mask].all() and not same[~mask].any(), name
 
 
-def test_two_trainings_are_one_and_learn(data: Resident) -> None:
-    schedule = Schedule(15, batch=24, optimizer="adam", lr=2e-3, weight_decay=0.0)
-    ends = [fit(small(), data, torch.arange(72), schedule, seed=4) for _ in range(2)]
-    assert all(
-        torch.equal(value, ends[1].states["last"][name])
-        for name, value in ends[0].states["last"].items()
-    )
-    assert ends[0].history["accuracy"][-1] > 0.9 > 0.6 > ends[0].history["accuracy"][0]
-
-
-def test_parts_hand_on_what_the_next_needs(data: Resident) -> None:
-    net, x = small(), augmentation.plain(data, torch.arange(4))
-    seen = {name: maps[0] for name, maps in walk((net,), x, "blocks")}
-    assert list(seen) == list(net.parts())
-    torch.testing.assert_close(seen["head"], net(x))
-
-
 def test_counts_block_by_block() -> None:
     counts = anatomy(SMALL, 1, 3, 8)
     t, d = 5, 16
@@ -170,23 +131,3 @@ def test_counts_block_by_block() -> None:
     assert counts["parameters"].tolist() == [
         sum(p.numel() for p in part.parameters()) for part in small()
     ]
-
-
-@pytest.mark.parametrize(
-    ("model", "size", "words"),
-    [
-        (Model("vit"), None, "say its size"),
-        (Model("vit", patch=5), 32, "whole patches"),
-    ],
-)
-def test_impossible_networks_are_refused(model: Model, size: int | None, words: str) -> None:
-    with pytest.raises(BadInput, match=words):
-        build(model, 3, 10, 0, size)
-
-
-@pytest.mark.parametrize(
-    "fields", [{"stem": "conv3-pool"}, {"stage4_stride": 1}, {"stage3_channels": 8}]
-)
-def test_fields_of_others_are_refused(fields: dict[str, object]) -> None:
-    with pytest.raises(BadInput, match="leave it out of a vit"):
-        Model("vit", **fields)  # type: ignore[arg-type]

@@ -7,11 +7,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from leak_atlas import BadInput
 from leak_atlas.models import build, skeleton
 from leak_atlas.models.net import Dropout
 from leak_atlas.recipe import Model
-from tests.models.chains import assert_front_is_held, assert_no_distance_before, images
 
 
 @pytest.mark.parametrize(
@@ -69,16 +67,3 @@ def test_dropout_is_between_convolutions_and_off_when_asked() -> None:
     assert (
         Model("wrn16", dropout=0.0) == Model("wrn16") and "dropout" not in Model("wrn16").record()
     )
-    for name, share, words in (
-        ("resnet18", 0.3, "dropout belongs to the wrn"),
-        ("wrn16", 1.0, "cannot be 1"),
-    ):
-        with pytest.raises(BadInput, match=words):
-            Model(name, dropout=share)  # type: ignore[arg-type]
-
-
-def test_the_front_is_held_and_distances_begin_where_nets_part(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert_front_is_held(Model("wrn16", width=2), "stage2", monkeypatch)
-    assert_no_distance_before(Model("wrn16", width=2), "stage2.1", images())

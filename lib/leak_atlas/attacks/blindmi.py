@@ -25,7 +25,8 @@ def features(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
     posterior = softmax(np.asarray(logits, np.float64), axis=1)
     columns = np.asarray(labels)[:, None]
     of_label = np.take_along_axis(posterior, columns, axis=1)
-    two_largest = np.sort(posterior, axis=1)[:, :-3:-1]
+    ascending = np.sort(posterior, axis=1)
+    two_largest = ascending[:, :-3:-1]
     return np.concatenate([of_label, two_largest], axis=1)
 
 

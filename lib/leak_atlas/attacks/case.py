@@ -58,10 +58,15 @@ class Case(NamedTuple):
         """
         return np.asarray(self.roles[:, self.pool] == Role.MEMBER)
 
-    def read(self, signal: Signal, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def read(
+        self,
+        signal: Signal,
+        which: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """A signal on the samples `which (n,)`: the target's, and the shadows' stacked."""
+        of_target = signal(self.target, which)
         of_shadows = [signal(shadow, which) for shadow in self.shadows]
-        return signal(self.target, which), np.stack(of_shadows)
+        return of_target, np.stack(of_shadows)
 
     def known(self, signal: Signal) -> tuple[FloatArray, BoolArray, np.ndarray]:
         """What an attacker learns from: the shadows' signals `(M, k, ...)`, their membership `(M,
@@ -73,12 +78,13 @@ class Case(NamedTuple):
         """
         in_pool = np.isin(self.roles, IN_POOL)
         which = np.asarray(in_pool.any(axis=0))
-        signals = np.stack([signal(shadow, which) for shadow in self.shadows]).astype(float)
+        of_shadows = [signal(shadow, which) for shadow in self.shadows]
+        signals = np.stack(of_shadows).astype(float)
         signals[~in_pool[:, which]] = np.nan
         member = self.roles[:, which] == Role.MEMBER
         # An unknown label is -1, so the maximum is the known one.
-        labels = np.max([shadow["labels"][which] for shadow in self.shadows], axis=0)
-        return signals, member, labels
+        labels = [shadow["labels"][which] for shadow in self.shadows]
+        return signals, member, np.max(labels, axis=0)
 
 
 class Scored(NamedTuple):
@@ -101,7 +107,9 @@ def learn(attacker: Attacker, case: Case) -> Arrays:
 
 
 def answers(
-    attacker: Attacker, states: Sequence[State], dealt: int | None = None
+    attacker: Attacker,
+    states: Sequence[State],
+    dealt: int | None = None,
 ) -> dict[str, Arrays]:
     """The arrays of all steps that the attacker asks of the states, aligned by sample, by the
     states' keys.
@@ -130,8 +138,9 @@ def answers(
 def _dealt(role: np.ndarray, draw: int) -> np.ndarray:
     """Roles `(n,)` with those of the pool permuted. Networks of one pool get the same permutation."""
     pool = np.flatnonzero(np.isin(role, IN_POOL))
+    order = np.random.default_rng(draw).permutation(pool)
     permuted = role.copy()
-    permuted[pool] = role[np.random.default_rng(draw).permutation(pool)]
+    permuted[pool] = role[order]
     return permuted
 
 
@@ -159,11 +168,16 @@ def _spread(arrays: Arrays, union: np.ndarray) -> Arrays:
 
 
 def _case(
-    read: dict[str, Arrays], target: Arrays, shadows: Sequence[State], learnt: Arrays
+    read: dict[str, Arrays],
+    target: Arrays,
+    shadows: Sequence[State],
+    learnt: Arrays,
 ) -> Case:
     of_shadows = [read[shadow.key] for shadow in shadows]
-    roles = [arrays["role"] for arrays in of_shadows]
-    return Case(target, of_shadows, np.stack(roles) if roles else np.empty(0), learnt)
+    roles = np.empty(0)
+    if of_shadows:
+        roles = np.stack([arrays["role"] for arrays in of_shadows])
+    return Case(target, of_shadows, roles, learnt)
 
 
 @compute.register(Learnt)

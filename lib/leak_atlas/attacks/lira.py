@@ -33,7 +33,12 @@ from leak_atlas.recipe import LiRA
 TINY = 1e-30
 
 
-def _deviation(shadows: Moments, variance: str, prior: float, side: str) -> FloatArray:
+def _deviation(
+    shadows: Moments,
+    variance: str,
+    prior: float,
+    side: str,
+) -> FloatArray:
     """Standard deviations of the signals, broadcastable to (N, A)."""
     require(shadows, side, 2 if variance == "per_sample" else 1)
     if variance == "code":
@@ -53,7 +58,11 @@ def _deviation(shadows: Moments, variance: str, prior: float, side: str) -> Floa
     return np.sqrt(shrunk) + TINY
 
 
-def _log_density(phi: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+def _log_density(
+    phi: FloatArray,
+    mean: FloatArray,
+    deviation: FloatArray,
+) -> FloatArray:
     """log N(phi; mean, deviation^2)."""
     standard = (phi - mean) / deviation
     return -0.5 * np.square(standard) - np.log(deviation) - 0.5 * np.log(2 * np.pi)

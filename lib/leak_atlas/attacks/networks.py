@@ -104,7 +104,13 @@ def _weights(y: Tensor, balanced: bool) -> Tensor:
     return of_side[y.long()].float()
 
 
-def _fit(attacker: Learner, classes: int, x: Tensor, y: Tensor, weight: Tensor) -> nn.Module:
+def _fit(
+    attacker: Learner,
+    classes: int,
+    x: Tensor,
+    y: Tensor,
+    weight: Tensor,
+) -> nn.Module:
     """The attacker's net after training on inputs x (N, d), targets and weights (N,)."""
     place = x.device
     with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []):

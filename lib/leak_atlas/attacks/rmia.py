@@ -128,7 +128,11 @@ def _wins(x: FloatArray, z: FloatArray) -> np.ndarray:
     return np.concatenate(wins)
 
 
-def base(target: ArrayLike, shadows: ArrayLike, member: ArrayLike) -> FloatArray:
+def base(
+    target: ArrayLike,
+    shadows: ArrayLike,
+    member: ArrayLike,
+) -> FloatArray:
     """BASE scores ``(N,)``: log p - log mean p over the shadows, averaged over queries (Lassila et
     al. 2025). The ranking is that of RMIA without z. Arrays and errors as in `rmia`.
     """

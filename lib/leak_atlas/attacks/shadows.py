@@ -99,14 +99,18 @@ def moments(values: FloatArray) -> Moments:
     number, valid = present(values)
     mean = np.sum(values, axis=2, where=valid) / np.maximum(number, 1)
     # Two passes: the one-pass formula loses all digits of large signals that hardly vary.
-    deviations = np.square(values - mean[:, :, None])
-    squares = np.sum(deviations, axis=2, where=valid)
+    deviations = values - mean[:, :, None]
+    squares = np.sum(np.square(deviations), axis=2, where=valid)
     return Moments(number, mean, squares)
 
 
 def medians(values: FloatArray) -> FloatArray:
     """Medians ``(N, A)`` of ``(N, A, K)`` in rising order, over the values that are not NaN."""
-    number = present(values)[0].astype(np.intp)[:, :, None]
-    below = np.take_along_axis(values, np.maximum(number - 1, 0) // 2, axis=2)
-    above = np.take_along_axis(values, number // 2, axis=2)
-    return (0.5 * below + 0.5 * above)[:, :, 0]
+    counts, _ = present(values)
+    number = counts.astype(np.intp)[:, :, None]
+    lower = np.maximum(number - 1, 0) // 2
+    upper = number // 2
+    below = np.take_along_axis(values, lower, axis=2)
+    above = np.take_along_axis(values, upper, axis=2)
+    middle = 0.5 * below + 0.5 * above
+    return middle[:, :, 0]

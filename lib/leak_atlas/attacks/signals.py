@@ -52,7 +52,11 @@ def _margin(z: FloatArray, columns: np.ndarray) -> FloatArray:
     return of_column[..., 0] - _logsumexp(others)
 
 
-def scaled_confidence(logits: ArrayLike, labels: ArrayLike, temperature: float = 1.0) -> FloatArray:
+def scaled_confidence(
+    logits: ArrayLike,
+    labels: ArrayLike,
+    temperature: float = 1.0,
+) -> FloatArray:
     """log p_y - log(1 - p_y) = z_y - logsumexp of the other logits (Carlini et al. 2022, section
     VI).
 
@@ -63,17 +67,29 @@ def scaled_confidence(logits: ArrayLike, labels: ArrayLike, temperature: float =
     return _margin(z / temperature, _columns(z, labels))
 
 
-def loss(logits: ArrayLike, labels: ArrayLike, temperature: float = 1.0) -> FloatArray:
+def loss(
+    logits: ArrayLike,
+    labels: ArrayLike,
+    temperature: float = 1.0,
+) -> FloatArray:
     """Cross entropy -log p_y in nats, exact down to 1e-300. Smaller = more likely member."""
     return np.logaddexp(0.0, -scaled_confidence(logits, labels, temperature))
 
 
-def log_confidence(logits: ArrayLike, labels: ArrayLike, temperature: float = 1.0) -> FloatArray:
+def log_confidence(
+    logits: ArrayLike,
+    labels: ArrayLike,
+    temperature: float = 1.0,
+) -> FloatArray:
     """log p_y, what `rmia` and `base` take. Larger = more likely member."""
     return -loss(logits, labels, temperature)
 
 
-def confidence(logits: ArrayLike, labels: ArrayLike, temperature: float = 1.0) -> FloatArray:
+def confidence(
+    logits: ArrayLike,
+    labels: ArrayLike,
+    temperature: float = 1.0,
+) -> FloatArray:
     """p_y. Larger = more likely member. Rounds to 1 above a margin of 37: rank by
     `scaled_confidence` instead.
     """

@@ -26,7 +26,12 @@ PLACED = {"vit": vit, "transformer": transformer, "cnn2": cnn, "cnn4": cnn, "cnn
 
 
 @generic
-def network(model: Architecture, channels: int, classes: int, size: int | None) -> nn.Module:
+def network(
+    model: Architecture,
+    channels: int,
+    classes: int,
+    size: int | None,
+) -> nn.Module:
     """The module of a user's architecture, which maps samples to logits `(n, classes)`. The user
     registers the function that makes it.
 
@@ -38,7 +43,12 @@ def network(model: Architecture, channels: int, classes: int, size: int | None) 
     )
 
 
-def _made(model: Architecture, channels: int, classes: int, size: int | None) -> Net:
+def _made(
+    model: Architecture,
+    channels: int,
+    classes: int,
+    size: int | None,
+) -> Net:
     if not isinstance(model, Model):
         return Own(network(model, channels, classes, size), model.stages, model.told)
     if model.name not in PLACED:
@@ -52,7 +62,11 @@ def _made(model: Architecture, channels: int, classes: int, size: int | None) ->
 
 
 def build(
-    model: Architecture, channels: int, classes: int, seed: int, size: int | None = None
+    model: Architecture,
+    channels: int,
+    classes: int,
+    seed: int,
+    size: int | None = None,
 ) -> Net:
     """The network of `model`, in training mode, on the CPU.
 
@@ -76,7 +90,12 @@ def build(
     return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
 
 
-def skeleton(model: Architecture, channels: int, classes: int, size: int | None = None) -> Net:
+def skeleton(
+    model: Architecture,
+    channels: int,
+    classes: int,
+    size: int | None = None,
+) -> Net:
     """The same network without memory for its weights (torch's meta device): names, shapes and
     counts.
 

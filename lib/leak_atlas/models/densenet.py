@@ -81,7 +81,12 @@ def densenet(model: Model, channels: int, classes: int) -> Net:
     return he_normal(assembled(stem, stages, Head(width, classes)))
 
 
-def _layers(norm: Norm, width: int, growth: int, depth: int) -> tuple[list[nn.Module], int]:
+def _layers(
+    norm: Norm,
+    width: int,
+    growth: int,
+    depth: int,
+) -> tuple[list[nn.Module], int]:
     """The layers of a stage, and the channels of their output."""
     layers: list[nn.Module] = []
     for _ in range(depth):

@@ -16,5 +16,6 @@ def fc(model: Model, features: int, classes: int) -> Net:
     """
     half = model.width // 2
     stages = [Layer(features, model.width, 0.1), Layer(model.width, half, 0.1)]
-    head = nn.Sequential(OrderedDict(fc=nn.Linear(half, classes)))
+    fc = nn.Linear(half, classes)
+    head = nn.Sequential(OrderedDict(fc=fc))
     return assembled(None, stages, head)

@@ -30,7 +30,9 @@ class Net(nn.Sequential):
         return tuple(name for name, _ in self.named_children())
 
     def features(
-        self, x: Tensor, parts: Literal["stages", "blocks"] = "stages"
+        self,
+        x: Tensor,
+        parts: Literal["stages", "blocks"] = "stages",
     ) -> Iterator[tuple[str, Tensor]]:
         """Name and output of each part, or of each block, for samples `x`, in order."""
         if parts == "blocks":
@@ -102,7 +104,12 @@ class Head(nn.Module):
     between them.
     """
 
-    def __init__(self, features: int, classes: int, hidden: int | None = None) -> None:
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        hidden: int | None = None,
+    ) -> None:
         super().__init__()
         self.hidden: nn.Module = nn.Identity()
         if hidden:
@@ -116,7 +123,12 @@ class Head(nn.Module):
 class NormHead(nn.Module):
     """`pool`, which maps a feature map to `(B, features)`, then LayerNorm and a linear layer."""
 
-    def __init__(self, features: int, classes: int, pool: Callable[[Tensor], Tensor]) -> None:
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        pool: Callable[[Tensor], Tensor],
+    ) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(features)
         self.fc = nn.Linear(features, classes)
@@ -126,7 +138,11 @@ class NormHead(nn.Module):
         return self.fc(self.norm(self.pool(x)))
 
 
-def assembled(stem: nn.Module | None, stages: Iterable[nn.Module], head: nn.Module) -> Net:
+def assembled(
+    stem: nn.Module | None,
+    stages: Iterable[nn.Module],
+    head: nn.Module,
+) -> Net:
     """The network of these parts: stem, stage1, stage2, ..., head."""
     parts = OrderedDict[str, nn.Module]()
     if stem is not None:

@@ -1,8 +1,8 @@
-"""A user's own module as a network of the library: any forward pass, its state dict as it is.
+"""A user's own module as a network of the library, with any forward pass and its own state dict.
 
-Architectures of the library are chains of parts. A user's module is read by forward hooks at the
-modules it names: so its forward need be no chain, and weights that were trained elsewhere fit by
-their own names.
+Architectures of the library are chains of parts. Forward hooks read a user's module at the stages
+that the user names. So its forward pass need not be a chain, and weights from elsewhere keep their
+names.
 """
 
 from __future__ import annotations
@@ -21,23 +21,28 @@ from torch import Tensor, nn
 from leak_atlas import BadInput, nearest, reason
 from leak_atlas.models.net import Dropout, Net
 
-OUTPUT = "output"  # the last part of which features are read: the logits
-# Folders of code that is not the user's: installed packages, and this one.
+OUTPUT = "output"  # the name of the last part, whose features are the logits
+# Folders of code that is not the user's: installed packages, and this folder.
 OTHERS = str(Path(torch.__file__).parents[1]), str(Path(__file__).parent)
 SHOWN = 60  # characters of a line of code in a message
 
 
 class Own(Net):
-    """One part, `output`, that has the module's own names of weights; features are read at `stages`
-    and of the logits.
+    """A network of one part, `output`, with the weights' names of the user's module. `features` reads
+    the modules named in `stages`, and the logits.
 
-    Weights keep the layout that the module gives them, and images come to it contiguous, so that a
-    `view` in its forward does what it does elsewhere. Of a module that is called twice the last
-    output is read. Each `nn.Dropout` is drawn as the library's are: repeatably. Randomness of
-    another sort follows torch's global generator.
+    Weights keep the module's memory layout, and inputs are contiguous, so that a `view` in its
+    forward pass works as elsewhere. If a stage is called twice, the last output counts. The
+    library's reproducible dropout replaces each `nn.Dropout`. Other random numbers follow torch's
+    global generator.
     """
 
-    def __init__(self, module: nn.Module, stages: tuple[str, ...], told: str) -> None:
+    def __init__(
+        self,
+        module: nn.Module,
+        stages: tuple[str, ...],
+        told: str,
+    ) -> None:
         super().__init__()
         if not isinstance(module, nn.Module):
             raise BadInput(f"{told} takes a torch.nn.Module, not {type(module).__name__}")
@@ -45,17 +50,16 @@ class Own(Net):
             raise BadInput(f"{told}.{'; '.join(wrong)}")
         for owner in module.modules():
             if getattr(owner, "inplace", False):
-                owner.inplace = False  # type: ignore[assignment]  # the same numbers; DP-SGD's hooks refuse to be written into
+                owner.inplace = False  # type: ignore[assignment]  # same numbers; DP-SGD's hooks need it
             for name, child in owner.named_children():
                 if type(child) is nn.Dropout:
                     setattr(owner, name, Dropout(child.p))
-        # The module's own tables: names, moves to a device and loaded weights are those of the
-        # module.
+        # Both share these tables: names, moves to a device and loaded weights.
         self._parameters = module._parameters
         self._buffers = module._buffers
         self._modules = module._modules  # type: ignore[assignment]
         self._non_persistent_buffers_set = module._non_persistent_buffers_set
-        # Not by `nn.Module.__setattr__`, which refuses names that children of the module have.
+        # `nn.Module.__setattr__` refuses names that children of the module have.
         for name, value in {"module": module, "stages": stages, "told": told}.items():
             object.__setattr__(self, name, value)
 
@@ -64,8 +68,7 @@ class Own(Net):
     told: str
 
     def get_submodule(self, target: str) -> nn.Module:
-        # torch's own asks for attributes by name, and finds this class's `features` before the
-        # module's.
+        # torch's method reads attributes, and would find this class's `features` first.
         return self.module.get_submodule(target)
 
     def get_parameter(self, target: str) -> nn.Parameter:
@@ -75,13 +78,12 @@ class Own(Net):
         return self.module.get_buffer(target)
 
     def forward(self, x: Tensor) -> Tensor:
-        # Of one channel `contiguous()` would leave the strides of channels_last, after which the
-        # next layer asks.
-        found = self.module(x.clone(memory_format=torch.contiguous_format))
-        if not isinstance(found, Tensor) or found.ndim != 2:
-            shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        # With one channel, `contiguous()` would leave the strides of channels_last.
+        logits = self.module(x.clone(memory_format=torch.contiguous_format))
+        if not isinstance(logits, Tensor) or logits.ndim != 2:
+            shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             raise BadInput(f"{self.told} answers with {shape}, and logits (n, classes) are needed")
-        return found
+        return logits
 
     def train(self, mode: bool = True) -> Own:
         super().train(mode)
@@ -98,38 +100,42 @@ class Own(Net):
         yield OUTPUT, self
 
     def features(
-        self, x: Tensor, parts: Literal["stages", "blocks"] = "stages"
+        self,
+        x: Tensor,
+        parts: Literal["stages", "blocks"] = "stages",
     ) -> Iterator[tuple[str, Tensor]]:
-        found: dict[str, Tensor] = {}
-        wrong: dict[str, str] = {}
+        outputs: dict[str, Tensor] = {}
+        errors: dict[str, str] = {}
 
-        def look(name: str, module: nn.Module, given: Any, output: Any) -> None:
+        def read(
+            name: str,
+            module: nn.Module,
+            inputs: Any,
+            output: Any,
+        ) -> None:
             if isinstance(output, Tensor) and output.ndim > 1:
-                found[name] = output.clone()  # what comes next may write into it
+                outputs[name] = output.clone()  # the next module may change it in place
             else:
-                wrong[name] = (
+                errors[name] = (
                     f"'{name}' puts out no tensor (n, ...): name a module inside or behind it"
                 )
 
         with ExitStack() as hooks:
             for name in self.stages:
-                hooks.enter_context(
-                    self.get_submodule(name).register_forward_hook(partial(look, name))
-                )
-            found[OUTPUT] = self(x)
+                stage = self.get_submodule(name)
+                hooks.enter_context(stage.register_forward_hook(partial(read, name)))
+            outputs[OUTPUT] = self(x)
         for name in self.stages:
-            if name not in found:
-                wrong.setdefault(name, f"it does not call '{name}'; take that out of stages")
-        if wrong:
-            raise BadInput(f"{self.told}: {'; '.join(wrong.values())}")
+            if name not in outputs:
+                errors.setdefault(name, f"it does not call '{name}'; take that out of stages")
+        if errors:
+            raise BadInput(f"{self.told}: {'; '.join(errors.values())}")
         for name in self.parts():
-            yield name, found[name]
+            yield name, outputs[name]
 
 
 def unknown(stages: tuple[str, ...], module: nn.Module) -> list[str]:
-    """What is wrong with the names of stages, a sentence for each: it is no module, or stands there
-    twice.
-    """
+    """The errors in the names of stages, a sentence for each name that is no module or is repeated."""
     known = dict(module.named_modules())
     children = [name for name, _ in module.named_children()]
     wrong = []
@@ -144,42 +150,41 @@ def unknown(stages: tuple[str, ...], module: nn.Module) -> list[str]:
 
 
 def misfits(
-    module: nn.Module, stages: tuple[str, ...], told: str, x: Tensor, classes: int
+    module: nn.Module,
+    stages: tuple[str, ...],
+    told: str,
+    x: Tensor,
+    classes: int,
 ) -> list[str]:
-    """What keeps a module from being trained on samples like `x (n, ...)` and read at its stages, a
-    sentence for each.
+    """Why a module cannot be trained on samples like `x (n, ...)` or read at its stages, a sentence
+    for each reason.
 
-    The module is called once as it is trained and once as it is asked, so that its statistics may
-    change.
+    The module is called in training mode and in evaluation mode, so its statistics may change.
     """
-    wrong = unknown(stages, module)
-    net = Own(
-        module,
-        tuple(name for name in dict.fromkeys(stages) if name in dict(module.named_modules())),
-        told,
-    )
-    return [f"{told}.{each}" for each in wrong] + _called(net, x, classes)
+    errors = [f"{told}.{error}" for error in unknown(stages, module)]
+    modules = dict(module.named_modules())
+    valid = tuple(name for name in dict.fromkeys(stages) if name in modules)
+    return errors + _call_errors(Own(module, valid, told), x, classes)
 
 
-def _called(net: Own, x: Tensor, classes: int) -> list[str]:
-    """What goes wrong where the module is called, as it is trained and as it is asked, and where it
-    is read.
-    """
-    expected = (len(x), classes)
+def _call_errors(net: Own, x: Tensor, classes: int) -> list[str]:
+    """The errors of the module's calls in training mode and in evaluation mode, and of its reading."""
     try:
         with torch.no_grad():
             shapes = [tuple(net.train(mode)(x).shape) for mode in (True, False)]
-            odd = next((shape for shape in shapes if shape != expected), None)
             list(net.features(x))
     except BadInput as error:
         return [str(error)]
     except Exception as error:  # the user's code may raise anything
         return [f"{net.told} fails on samples {tuple(x.shape)}{_line(error)}: {reason(error)}"]
-    return (
-        [f"{net.told} gives logits {odd} of {len(x)} samples, and the data have {classes} classes"]
-        if odd
-        else []
-    )
+    n = len(x)
+    for shape in shapes:
+        if shape != (n, classes):
+            return [
+                f"{net.told} gives logits {shape} of {n} samples, and the data have"
+                f" {classes} classes"
+            ]
+    return []
 
 
 def _line(error: Exception) -> str:

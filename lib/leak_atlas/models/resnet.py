@@ -32,7 +32,10 @@ def _shortcut(norm: Norm, before: int, after: int, stride: int) -> nn.Module:
     """A 1x1 convolution where a block changes the shape of its map."""
     if before == after and stride == 1:
         return nn.Identity()
-    return nn.Sequential(OrderedDict(conv=conv(before, after, 1, stride), norm=norm(after)))
+    parts = OrderedDict[str, nn.Module]()
+    parts["conv"] = conv(before, after, 1, stride)
+    parts["norm"] = norm(after)
+    return nn.Sequential(parts)
 
 
 class Basic(nn.Module):
@@ -40,7 +43,13 @@ class Basic(nn.Module):
 
     expansion = 1
 
-    def __init__(self, norm: Norm, before: int, after: int, stride: int) -> None:
+    def __init__(
+        self,
+        norm: Norm,
+        before: int,
+        after: int,
+        stride: int,
+    ) -> None:
         super().__init__()
         self.conv1 = conv(before, after, 3, stride)
         self.norm1 = norm(after)
@@ -50,7 +59,8 @@ class Basic(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = functional.relu(self.norm1(self.conv1(x)))
-        return functional.relu(self.norm2(self.conv2(y)) + self.shortcut(x))
+        y = self.norm2(self.conv2(y))
+        return functional.relu(y + self.shortcut(x))
 
 
 class Bottleneck(nn.Module):
@@ -58,7 +68,13 @@ class Bottleneck(nn.Module):
 
     expansion = 4
 
-    def __init__(self, norm: Norm, before: int, after: int, stride: int) -> None:
+    def __init__(
+        self,
+        norm: Norm,
+        before: int,
+        after: int,
+        stride: int,
+    ) -> None:
         super().__init__()
         inner = after // self.expansion
         self.conv1 = conv(before, inner, 1)
@@ -72,13 +88,20 @@ class Bottleneck(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         y = functional.relu(self.norm1(self.conv1(x)))
         y = functional.relu(self.norm2(self.conv2(y)))
-        return functional.relu(self.norm3(self.conv3(y)) + self.shortcut(x))
+        y = self.norm3(self.conv3(y))
+        return functional.relu(y + self.shortcut(x))
 
 
 class Stem(nn.Sequential):
     """A 3x3 convolution, and a 3x3 max-pool of stride 2 where `pool` is set."""
 
-    def __init__(self, norm: Norm, channels: int, width: int, pool: bool) -> None:
+    def __init__(
+        self,
+        norm: Norm,
+        channels: int,
+        width: int,
+        pool: bool,
+    ) -> None:
         parts = OrderedDict[str, nn.Module]()
         parts["conv"] = conv(channels, width, 3)
         parts["norm"] = norm(width)

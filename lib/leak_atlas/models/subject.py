@@ -31,7 +31,9 @@ def device_name() -> str:
 
 @lru_cache(maxsize=64)
 def roles(
-    data: Data, design: Design, rows: tuple[int, ...]
+    data: Data,
+    design: Design,
+    rows: tuple[int, ...],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Roles `(rows, n)` over the samples that the design uses, their indices `(n,)` and labels
     `(n,)`.

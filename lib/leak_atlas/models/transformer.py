@@ -55,7 +55,13 @@ class Block(nn.Module):
     `ragged`: whether texts may end before the last token.
     """
 
-    def __init__(self, channels: int, heads: int, inner: int, ragged: bool = False) -> None:
+    def __init__(
+        self,
+        channels: int,
+        heads: int,
+        inner: int,
+        ragged: bool = False,
+    ) -> None:
         super().__init__()
         self.ragged = ragged
         self.norm1 = nn.LayerNorm(channels)

@@ -26,7 +26,13 @@ class Unit(nn.Module):
     A map of one pixel is not pooled, so that images of 16 pixels and fewer work too.
     """
 
-    def __init__(self, norm: Norm, before: int, after: int, pool: bool) -> None:
+    def __init__(
+        self,
+        norm: Norm,
+        before: int,
+        after: int,
+        pool: bool,
+    ) -> None:
         super().__init__()
         self.conv = nn.Conv2d(before, after, 3, padding=1)
         self.norm = norm(after)

@@ -22,7 +22,13 @@ DEPTH, HEADS = 6, 8
 class Stem(nn.Module):
     """A class token and the patches as tokens, with a learnt vector of each place added."""
 
-    def __init__(self, channels: int, width: int, patch: int, patches: int) -> None:
+    def __init__(
+        self,
+        channels: int,
+        width: int,
+        patch: int,
+        patches: int,
+    ) -> None:
         super().__init__()
         self.conv = nn.Conv2d(channels, width, patch, patch)
         self.token = nn.Parameter(torch.empty(1, 1, width))
@@ -31,7 +37,8 @@ class Stem(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         patches = self.conv(x).flatten(2).transpose(1, 2)
         token = self.token.expand(len(x), -1, -1)
-        return torch.cat([token, patches], dim=1) + self.positions
+        tokens = torch.cat([token, patches], dim=1)
+        return tokens + self.positions
 
 
 def _class_token(tokens: Tensor) -> Tensor:

@@ -18,7 +18,14 @@ class Wide(nn.Module):
     convolution's input, as in the authors' code.
     """
 
-    def __init__(self, norm: Norm, before: int, after: int, stride: int, dropout: float) -> None:
+    def __init__(
+        self,
+        norm: Norm,
+        before: int,
+        after: int,
+        stride: int,
+        dropout: float,
+    ) -> None:
         super().__init__()
         self.norm1 = norm(before)
         self.conv1 = conv(before, after, 3, stride)

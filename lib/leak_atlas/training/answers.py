@@ -34,7 +34,12 @@ def scoring(net: Net) -> Iterator[None]:
         net.train(before)
 
 
-def logits(net: Net, data: Resident, index: Tensor, views: int = 1) -> tuple[Tensor, Tensor]:
+def logits(
+    net: Net,
+    data: Resident,
+    index: Tensor,
+    views: int = 1,
+) -> tuple[Tensor, Tensor]:
     """Logits `(n, C)` float32 of the plain samples `index (n,)`, and scaled confidences `(n,
     views)` float64.
 
@@ -58,7 +63,12 @@ def logits(net: Net, data: Resident, index: Tensor, views: int = 1) -> tuple[Ten
 
 
 def _view(
-    data: Resident, index: Tensor, dy: int, dx: int, flip: bool, crop: int
+    data: Resident,
+    index: Tensor,
+    dy: int,
+    dx: int,
+    flip: bool,
+    crop: int,
 ) -> Iterator[Tensor]:
     """Batches of the samples `index (n,)`, shifted by (dy, dx) and mirrored if `flip`."""
     for rows in _filled(index):
@@ -72,7 +82,12 @@ def _view(
 
 
 def sensitivity(
-    net: Net, data: Resident, index: Tensor, queries: int = 10, eps: float = 1e-3, seed: int = 0
+    net: Net,
+    data: Resident,
+    index: Tensor,
+    queries: int = 10,
+    eps: float = 1e-3,
+    seed: int = 0,
 ) -> Tensor:
     """Sensitivity of each posterior to noise on the plain samples `index (n,)`: mean |f(x + eps d) -
     f(x)| / eps (SAMIA, Yuan & Zhang 2022).

@@ -48,7 +48,10 @@ def bare(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[str, Te
 
 
 def misfits(
-    given: Mapping[str, Tensor], own: Mapping[str, Tensor], told: str, name: object
+    given: Mapping[str, Tensor],
+    own: Mapping[str, Tensor],
+    told: str,
+    name: object,
 ) -> list[str]:
     """Why tensors of the file `name` do not fit a network, described by `told`, with the state
     `own`: a sentence for each reason.
@@ -81,7 +84,10 @@ def _listed(names: list[str]) -> str:
 
 
 def fitted(
-    given: Mapping[str, Tensor], own: Mapping[str, Tensor], told: str, name: object
+    given: Mapping[str, Tensor],
+    own: Mapping[str, Tensor],
+    told: str,
+    name: object,
 ) -> dict[str, Tensor]:
     """The tensors of the file `name` in the order and types of a network's state `own`.
 

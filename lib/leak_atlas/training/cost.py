@@ -34,7 +34,13 @@ class Kernels(TorchDispatchMode):
 
     kernels = numbers = 0
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: Any = (),
+        kwargs: Any = None,
+    ) -> Any:
         out = func(*args, **kwargs or {})
         if not func.is_view:
             self.kernels += 1
@@ -44,7 +50,12 @@ class Kernels(TorchDispatchMode):
 
 
 @cache
-def anatomy(model: Architecture, channels: int, classes: int, size: int) -> dict[str, np.ndarray]:
+def anatomy(
+    model: Architecture,
+    channels: int,
+    classes: int,
+    size: int,
+) -> dict[str, np.ndarray]:
     """Costs of each block, in order, for one image of `size` x `size` or one text of `size` words
     (see `leak_atlas.models.build`); `(blocks,)` each.
 
@@ -76,9 +87,11 @@ def anatomy(model: Architecture, channels: int, classes: int, size: int) -> dict
 
 @compute.register(Anatomy)
 def _(step: Anatomy, of: Of) -> Arrays:
-    counts = anatomy(step.model, step.data.channels, step.data.classes, step.data.size)
-    parts = text([str(name) for name in counts["parts"]])
-    return {name: counts[name] for name in ANATOMY} | {"parts": parts}
+    data = step.data
+    costs = anatomy(step.model, data.channels, data.classes, data.size)
+    arrays = {name: costs[name] for name in ANATOMY}
+    arrays["parts"] = text([str(name) for name in costs["parts"]])
+    return arrays
 
 
 # --- a training, as it runs -----------------------------------------------------------------------------------------
@@ -111,7 +124,11 @@ def timed(trainings: Sequence[tuple[Net, dict[str, Any]]], epochs: int) -> dict[
     }
 
 
-def _laps(net: Net, given: dict[str, Any], clock: Callable[[], float]) -> Generator[float]:
+def _laps(
+    net: Net,
+    given: dict[str, Any],
+    clock: Callable[[], float],
+) -> Generator[float]:
     """Seconds of each epoch of a training that pauses after each epoch."""
     worked = 0.0  # seconds of earlier turns
     since = clock()  # start of this turn

@@ -85,7 +85,11 @@ class Adversarial(Update):
 
     objective: AdversarialRegularization
 
-    def __init__(self, objective: AdversarialRegularization, task: Task) -> None:
+    def __init__(
+        self,
+        objective: AdversarialRegularization,
+        task: Task,
+    ) -> None:
         super().__init__(objective, task, task.role(objective.outsiders, objective))
         h = InferenceNet(task.data.classes, task.seed, objective.width)
         self.h = h.to(task.data.device)
@@ -131,7 +135,13 @@ class Adversarial(Update):
             error.backward()  # type: ignore[no-untyped-call]
             self.h_optimizer.step()
 
-    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    def value(
+        self,
+        size: int,
+        places: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
         weights = {name: parameter.detach() for name, parameter in self.h.named_parameters()}
         posterior = logits.float().softmax(dim=1)
         membership = functional_call(self.h, weights, (posterior, self._one_hot(labels)))
@@ -170,9 +180,16 @@ class Scales(Update):
         if not self.scales:
             raise BadInput("Slimming needs a network with BatchNorm or GroupNorm: take a resnet")
 
-    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    def value(
+        self,
+        size: int,
+        places: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
+        value = functional.cross_entropy(logits.float(), labels)
         penalty = torch.cat(self.scales).abs().sum()
-        return functional.cross_entropy(logits.float(), labels) + self.objective.weight * penalty
+        return value + self.objective.weight * penalty
 
 
 @update_for.register(PAST)
@@ -227,7 +244,13 @@ class Sparsity(Update):
             value = self.value(size, drawn[0], logits, self.labels(drawn[0]))
             self.outside = torch.autograd.grad(value, self.penalised)
 
-    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    def value(
+        self,
+        size: int,
+        places: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
         return functional.cross_entropy(logits.float(), labels)
 
     def update(self) -> None:
@@ -298,8 +321,9 @@ class Remembered(Update):
     def batches(self, epoch: int) -> Sequence[Batch]:
         risky, others = self._counts(epoch)
         if self.apart(epoch):
-            first = [Batch(size, "risky") for size in sizes(risky, self.batch)]
-            return first + [Batch(size, "general") for size in sizes(others, self.batch)]
+            of_risky = [Batch(size, "risky") for size in sizes(risky, self.batch)]
+            of_others = [Batch(size, "general") for size in sizes(others, self.batch)]
+            return of_risky + of_others
         # At most one visit is on the other side: all batches take the phase of the majority.
         phase = "risky" if self.first and risky > others else ""
         return [batch._replace(phase=phase) for batch in super().batches(epoch)]
@@ -312,7 +336,13 @@ class Remembered(Update):
         risky_first = others.int().argsort(stable=True)
         return drawn._replace(perm=drawn.perm[risky_first])
 
-    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    def value(
+        self,
+        size: int,
+        places: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
         self.strength = self.decay.index_select(0, places).mean()
         return functional.cross_entropy(logits.float(), labels)
 
@@ -360,7 +390,13 @@ class ClassWise(Update):
         views = augmentation.tables(seed, epoch, len(members.perm), self.augment, PARTNER_VIEWS)
         return joined(members, views._replace(perm=partner[members.perm]))
 
-    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    def value(
+        self,
+        size: int,
+        places: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
         with torch.no_grad():
             partners = self.beside(size)[:, 0]
             teacher = self.logits(self.images(partners))
@@ -379,7 +415,13 @@ class Distilling(Update):
         super().__init__(objective, task)
         self.soft = task.soft.to(self.data.device, torch.float32)
 
-    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    def value(
+        self,
+        size: int,
+        places: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
         return objectives.distillation(logits, self.soft.index_select(0, places))
 
 

@@ -162,7 +162,11 @@ def training(
     return Trajectory(states, history)
 
 
-def _taker(step: Update, plan: Mode | None, epochs: int) -> Callable[[int, str], None]:
+def _taker(
+    step: Update,
+    plan: Mode | None,
+    epochs: int,
+) -> Callable[[int, str], None]:
     """The function that takes a step under the plan: the step itself, or recordings of all kinds of
     batches of all epochs.
     """

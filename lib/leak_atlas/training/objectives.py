@@ -22,7 +22,12 @@ from leak_atlas.recipe import (
 
 
 @generic
-def loss(objective: Objective, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
+def loss(
+    objective: Objective,
+    logits: Tensor,
+    labels: Tensor,
+    epoch: Tensor,
+) -> Tensor:
     """The objective on one batch, a scalar of the logits' type. Objectives that need the batch alone
     register their loss here.
 
@@ -33,12 +38,22 @@ def loss(objective: Objective, logits: Tensor, labels: Tensor, epoch: Tensor) ->
 
 
 @loss.register
-def cross_entropy(objective: CrossEntropy, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
+def cross_entropy(
+    objective: CrossEntropy,
+    logits: Tensor,
+    labels: Tensor,
+    epoch: Tensor,
+) -> Tensor:
     return functional.cross_entropy(logits, labels, label_smoothing=objective.smoothing)
 
 
 @loss.register
-def relaxed(objective: RelaxLoss, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
+def relaxed(
+    objective: RelaxLoss,
+    logits: Tensor,
+    labels: Tensor,
+    epoch: Tensor,
+) -> Tensor:
     """RelaxLoss (Chen et al., ICLR 2022, Alg. 1) keeps the batch's mean cross-entropy at alpha.
 
     Even epochs descend the cross-entropy above alpha and ascend it below. Odd epochs descend it
@@ -68,7 +83,12 @@ def relaxed(objective: RelaxLoss, logits: Tensor, labels: Tensor, epoch: Tensor)
 
 
 @loss.register
-def high_entropy(objective: HAMP, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
+def high_entropy(
+    objective: HAMP,
+    logits: Tensor,
+    labels: Tensor,
+    epoch: Tensor,
+) -> Tensor:
     """HAMP's training loss (Chen & Pattabiraman, NDSS 2024), a scalar: the mean over the batch,
     entropies in nats.
     """
@@ -106,7 +126,12 @@ def soft_label(share: float, classes: int) -> float:
 
 
 @loss.register
-def convex_concave(objective: CCL, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
+def convex_concave(
+    objective: CCL,
+    logits: Tensor,
+    labels: Tensor,
+    epoch: Tensor,
+) -> Tensor:
     """The convex-concave loss (Liu et al., ICML 2024), a scalar that may be negative: the mean over
     the batch.
 
@@ -122,7 +147,12 @@ def convex_concave(objective: CCL, logits: Tensor, labels: Tensor, epoch: Tensor
 
 
 @loss.register
-def balanced(objective: PPB, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
+def balanced(
+    objective: PPB,
+    logits: Tensor,
+    labels: Tensor,
+    epoch: Tensor,
+) -> Tensor:
     """PPB (Yuan & Zhang, USENIX Security 2022, eq. 6), a scalar: cross-entropy plus the divergence of
     sorted posteriors within pairs of samples.
     """
@@ -149,7 +179,12 @@ def distillation(logits: Tensor, soft: Tensor) -> Tensor:
     return functional.cross_entropy(logits.float(), soft)
 
 
-def class_wise(objective: CSKD, logits: Tensor, teacher: Tensor, labels: Tensor) -> Tensor:
+def class_wise(
+    objective: CSKD,
+    logits: Tensor,
+    teacher: Tensor,
+    labels: Tensor,
+) -> Tensor:
     """CS-KD (Yun et al., CVPR 2020, eq. 2 and 4): the mean over the batch, a float32 scalar; both
     logits `(B, C)`.
     """
@@ -163,7 +198,10 @@ def class_wise(objective: CSKD, logits: Tensor, teacher: Tensor, labels: Tensor)
 
 
 def adversarial(
-    objective: AdversarialRegularization, logits: Tensor, labels: Tensor, membership: Tensor
+    objective: AdversarialRegularization,
+    logits: Tensor,
+    labels: Tensor,
+    membership: Tensor,
 ) -> Tensor:
     """Cross-entropy plus alpha times the inference net's gain; `membership (B,)` holds its
     probabilities of membership for the members of the batch.

@@ -84,7 +84,12 @@ class Private(Update):
         views = augmentation.tables(seed, epoch, len(drawn), self.augment)
         return views._replace(perm=drawn)
 
-    def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
+    def begin(
+        self,
+        epoch: int,
+        rate: float,
+        tables: augmentation.Tables,
+    ) -> None:
         steps = tables.perm // self.n
         members = tables.perm % self.n
         self.counts: list[int] = steps.bincount(minlength=self.steps).tolist()

@@ -62,9 +62,10 @@ class Task(NamedTuple):
 
     def role(self, name: str, objective: Objective) -> Tensor:
         """The samples of a role that the objective needs; BadInput where there are none."""
-        if name not in self.samples or not len(self.samples[name]):
+        samples = self.samples.get(name)
+        if samples is None or not len(samples):
             raise BadInput(f"{type(objective).__name__} needs {name} samples: give the design some")
-        return self.samples[name].to(self.data.device)
+        return samples.to(self.data.device)
 
 
 class Batch(NamedTuple):
@@ -98,7 +99,12 @@ class Update:
     # Whether all steps of one size and phase run the same operations, so that one may be recorded.
     recordable = True
 
-    def __init__(self, objective: Objective, task: Task, others: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        task: Task,
+        others: Tensor | None = None,
+    ) -> None:
         learning = [parameter for parameter in task.net.parameters() if parameter.requires_grad]
         if not learning:
             raise BadInput("everything is held: nothing is left to train")
@@ -199,7 +205,12 @@ class Update:
         drawn = augmentation.tables(seed, epoch, len(visits), self.augment)
         return drawn._replace(perm=visits[drawn.perm])
 
-    def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
+    def begin(
+        self,
+        epoch: int,
+        rate: float,
+        tables: augmentation.Tables,
+    ) -> None:
         """Copies an epoch's tables and learning rate to the device; epochs count from 0. The host
         does not wait.
         """
@@ -235,7 +246,13 @@ class Update:
     def prepare(self, size: int) -> None:
         """Runs before the network learns from the next `size` samples."""
 
-    def value(self, size: int, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    def value(
+        self,
+        size: int,
+        places: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
         """The objective on these `size` samples at `places (size,)`, a float32 scalar."""
         return loss(self.objective, logits.float(), labels, self.epoch)
 
@@ -305,7 +322,10 @@ class Update:
         # Each weight is cast once a step, so a cache of casts would save nothing; and it must not
         # outlive a recording.
         return torch.autocast(
-            self.data.device.type, torch.bfloat16, enabled=self.low, cache_enabled=False
+            self.data.device.type,
+            torch.bfloat16,
+            enabled=self.low,
+            cache_enabled=False,
         )
 
     @contextlib.contextmanager
