@@ -130,14 +130,12 @@ def link_pages(folder: Path, found: Sequence[Mapping[str, Any]] | None = None) -
     listed = [e for e in (entries(folder) if found is None else found) if e["status"] == "executed"]
     places = [(entry, folder / entry.get("page", f"{entry['notebook']}.html")) for entry in listed]
     pages = [(entry, place) for entry, place in places if place.exists()]
-    for i, (_, place) in enumerate(pages):
-        beside = [pages[j] if 0 <= j < len(pages) else None for j in (i - 1, i + 1)]
-        before, after = ([one[0]["title"], _link(one[1], place)] if one else None for one in beside)
-        way = drawn(
-            "way.html", before=before, after=after, home=_link(folder / "index.html", place)
-        )
+    for before, (_, place), after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
+        ways = [(one[0]["title"], _link(one[1], place)) if one else None for one in (before, after)]
+        home = _link(folder / "index.html", place)
+        way = f"<!--way-->{drawn('way.html', before=ways[0], after=ways[1], home=home)}<!--/way-->"
         text = files.text(place)
-        fresh = WAY.sub(lambda _, way=way: f"<!--way-->{way}<!--/way-->", text)  # type: ignore[misc]
+        fresh = way.join(WAY.split(text))
         if fresh != text:
             files.write(place, fresh)
 
