@@ -8,7 +8,6 @@ import base64
 import io
 import json
 import os
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -171,20 +170,18 @@ def _contents(found: Sequence[Mapping[str, Any]], profile: str, kind: str) -> st
 
 
 def _answers(executed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each paper's question with what was found of it: its reports' claims by profile, and the
-    report that is shown.
+    """Each paper with the report that is shown for it.
 
     Shown is the paper's chosen one, where that was executed, else its first with a figure.
     """
     answers = []
     for folder, paper in PAPERS.items():
         own = [entry for entry in executed if _folder(entry) == folder and entry["claims"]]
+        chosen = [entry for entry in own if entry["notebook"] == paper.shown]
+        pictured = [entry for entry in own if entry.get("thumbnail")]
         if own:
-            ranked = sorted(
-                own,
-                key=lambda entry: (entry["notebook"] != paper.shown, not entry.get("thumbnail")),
-            )
-            answers.append({"paper": paper, "group": GROUPS[folder], "shown": ranked[0]})
+            shown = [*chosen, *pictured, *own][0]
+            answers.append({"paper": paper, "group": GROUPS[folder], "shown": shown})
     return answers
 
 
@@ -358,13 +355,11 @@ def results_table(reports_folder: Path) -> str:
     """
     found = [entry for entry in published(reports_folder) if entry["claims"]]
     profiles = list(dict.fromkeys(entry["profile"] for entry in found))
-    own = {
-        profile: [entry for entry in found if entry["profile"] == profile] for profile in profiles
-    }
-    answers = sorted(
-        (answer for each in own.values() for answer in _answers(each)),
-        key=lambda answer: list(GROUPS.values()).index(answer["group"]),
-    )
+    answers = []
+    for profile in profiles:
+        answers += _answers([entry for entry in found if entry["profile"] == profile])
+    papers = list(PAPERS.values())
+    answers.sort(key=lambda answer: papers.index(answer["paper"]))
     return drawn(
         "results.md",
         answers=answers,
@@ -380,14 +375,14 @@ def results_table(reports_folder: Path) -> str:
 def refresh_readme(readme: Path, table: str) -> bool:
     """Puts `table` between the README's marks; True where that changed it."""
     text = readme.read_text()
-    begin, end = map(re.escape, MARKS)
-    fresh, places = re.subn(
-        f"(?s)({begin}).*?({end})", lambda marks: f"{marks[1]}\n{table}\n{marks[2]}", text
-    )
-    if not places:
+    begin, end = MARKS
+    before, found, rest = text.partition(begin)
+    _, ended, after = rest.partition(end)
+    if not (found and ended):
         raise BadInput(
-            f"{readme.name} has no place for the results: a line {MARKS[0]} and, below, a line {MARKS[1]}"
+            f"{readme.name} has no place for the results: a line {begin} and, below, a line {end}"
         )
+    fresh = f"{before}{begin}\n{table}\n{end}{after}"
     if fresh != text:
         files.write(readme, fresh)
     return fresh != text

@@ -128,7 +128,8 @@ def _audits(results: Any, audits: Iterable[Any]) -> Iterable[tuple[str, str]]:
             none = "✓ no duplicate across a split"
             lines.append(f"✗ {count} duplicates across splits" if count else none)
         if "blind" in arrays:
-            auc = Estimate(*map(float, arrays["blind"]))
+            value, low, high = map(float, arrays["blind"])
+            auc = Estimate(value, low, high)
             mark, can = ("✗", "can") if auc.low > 0.5 else ("✓", "cannot")
             text = f"a blind classifier on the inputs {can} tell members from non-members"
             lines.append(f"{mark} {text}: AUC {auc:.3f}")

@@ -57,7 +57,8 @@ def planes(courses: Mapping[str, ArrayLike], epochs: Sequence[int], **words: str
             panels["" if alone else course, name] = course, at
     edges = {course: [_edges(each[:, row]) for row in (0, 1)] for course, each in rates.items()}
     norm = LogNorm(1, 10)
-    samples, centres = [], []
+    samples: list[pd.DataFrame] = []
+    centres: list[pd.DataFrame] = []
     for panel, (course, at) in panels.items():
         way = rates[course].mean(axis=2)[: at + 1]
         for rows, (x, y) in ((samples, rates[course][at]), (centres, way.T)):
