@@ -309,7 +309,7 @@ def judge(
     return Judgement(tuple(rows))
 
 
-def _known(what: str, given: Iterable[str], known: Sequence[str]) -> None:
+def _known(what: str, given: Iterable[str], known: list[str]) -> None:
     for name in given:
         if name not in known:
             raise BadInput(f"there is no {what} '{name}'{nearest(name, known)}")

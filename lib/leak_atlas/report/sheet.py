@@ -403,7 +403,7 @@ def overlaps(fig: Figure, most: float = 2.0) -> list[str]:
     problems = [
         f"'{words}' is cut"
         for words, outline in outlines
-        if canvas.count_contains(outline.vertices) < len(outline.vertices)
+        if not all(canvas.contains(x, y) for x, y in np.asarray(outline.vertices))
     ]
     for (words, outline), (others, beyond) in combinations(outlines, 2):
         if outline.intersects_path(beyond):
