@@ -85,9 +85,6 @@ FIGURES = {
         title=TITLE,
         notes={("plain", "stage4"): "AUC 0.60 [0.58, 0.62]"},
     ),
-    "histograms, one row of a grid": lambda: report.histograms(
-        {("plain", s): two_distributions() for s in STAGES}
-    ),
     "histograms, logarithmic": lambda: report.histograms(
         {s: two_distributions() for s in STAGES[1:]},
         ("members", "non-members"),
@@ -109,12 +106,6 @@ FIGURES = {
         report.rows(["stem", "stage1.0", "stage1.1", "stage2.0"], map(near, (0.5, 0.5, 0.6, 0.6))),
         begins="stage2",
     ),
-    "profile, facets": lambda: report.profile(
-        series(depth="a", width=8) + series(depth="b", width=16),
-        hue="width",
-        facet="depth",
-        null=None,
-    ),
     "profile, one pair and two": lambda: report.profile(
         report.rows(
             STAGES[:3],
@@ -135,25 +126,9 @@ FIGURES = {
         ]
     ),
     "tradeoff": lambda: report.tradeoff(tradeoffs(["LiRA"], strengths=3), title=TITLE),
-    "tradeoff, facets": lambda: report.tradeoff(tradeoffs(["LiRA", "RMIA"]), title=TITLE),
-    "tradeoff, chosen": lambda: report.tradeoff(
-        [
-            row | {"chosen on dev": i % 3 == 2}
-            for i, row in enumerate(tradeoffs(["LiRA", "RMIA"], strengths=3))
-        ],
-        chosen="chosen on dev",
-    ),
     "against paper": lambda: report.against_paper(
         [{"setting": s, "value": near(0.7), "paper": p} for s, p in (("2×2", 0.52), ("4×4", None))],
         source="paper (X)",
-    ),
-    "against paper, hue": lambda: report.against_paper(
-        [
-            {"setting": s, "value": near(0.7), "part": h}
-            for s in ("2×2", "4×4")
-            for h in ("train", "test")
-        ],
-        hue="part",
     ),
     "curves": lambda: report.curves(
         [
@@ -183,16 +158,8 @@ FIGURES = {
         title=TITLE,
         notes={("ResNet", "all"): "r = 0.95"},
     ),
-    "density, zeros alone": lambda: report.density({"norm": (np.zeros(900), np.zeros(900))}),
     "roc": lambda: report.roc(bands("CE", "RelaxLoss", "RelaxLoss in PPTP"), title=TITLE),
     "roc, one target": lambda: report.roc(bands("CE", targets=1)),
-    "roc, rows": lambda: report.roc(
-        {
-            (attack, name): band
-            for attack in ("loss", "LiRA")
-            for name, band in bands("CE", "RelaxLoss").items()
-        }
-    ),
 }
 
 
@@ -325,28 +292,6 @@ def test_a_curve_of_one_number_can_be_seen():
     assert drawn
 
 
-def test_a_rows_name_stands_left_of_its_axis():
-    rows = [
-        {"x": i, "value": i / 9, "panel": (net, what)}
-        for net in ("ResNet", "ViT")
-        for what in "ab"
-        for i in (0, 9)
-    ]
-    fig = report.curves(rows, "x", facet="panel")
-    fig.draw_without_rendering()
-    first = fig.axes[0]
-    assert [ax.get_ylabel() for ax in fig.axes] == ["ResNet", "", "ViT", ""]
-    low, high = first.get_ylim()
-    ticks = [label for label in first.get_yticklabels() if low <= label.get_position()[1] <= high]
-    assert ticks and first.yaxis.label.get_window_extent().x1 <= min(
-        tick.get_window_extent().x0 for tick in ticks
-    )
-    named = report.histograms(
-        {(net, what): two_distributions() for net in ("ResNet", "ViT") for what in "ab"}
-    )
-    assert [ax.get_ylabel() for ax in named.axes] == ["ResNet", "", "ViT", ""]
-
-
 def test_logarithmic_histograms_share_an_axis_and_show_their_means():
     rare = (np.repeat([0.0, 1.0], [999, 1]), np.repeat([0.0, 1.0], [500, 500]))
     fig = report.histograms(
@@ -361,46 +306,12 @@ def test_logarithmic_histograms_share_an_axis_and_show_their_means():
     )
 
 
-def test_rows_of_histograms_that_are_compared_share_their_range():
-    near, far = (tuple(np.linspace(0, end, 50) for _ in range(2)) for end in (1, 9))
-    fig = report.histograms(
-        {("a", "x"): near, ("b", "x"): far, ("a", "y"): near, ("b", "y"): near}, columns=True
-    )
-    first, second, third, fourth = (ax.get_xlim() for ax in fig.axes)
-    assert (
-        first == pytest.approx(third)
-        and second == pytest.approx(fourth)
-        and first[1] > 8 > 2 > second[1]
-    )
-
-
-def test_a_plane_in_which_no_side_is_better_says_so():
-    assert "better" in texts(report.tradeoff(tradeoffs(["LiRA"])))
-    assert "better" not in texts(report.tradeoff(tradeoffs(["LiRA"]), better=""))
-
-
 def test_series_differ_in_more_than_colour():
     fig = report.profile(
         [row for name in "abcdefg" for row in series(variant=name)], hue="variant", null=None
     )
     looks = [(line.get_marker(), str(line.get_linestyle())) for line in fig.axes[0].lines]
     assert len(looks) == 7 and len({marker for marker, _ in looks}) == 7
-
-
-def test_every_dot_keeps_its_colour():
-    """The picture has few colours: those of a lone point are not to be mixed with others."""
-    from PIL import Image
-
-    rows = [
-        {"part": "z", "value": near(0.5 + 0.01 * i), "kind": k} for i, k in enumerate("abcdefg")
-    ]
-    fig = report.profile([*rows, {"part": "y", "value": near(0.5), "kind": "a"}], hue="kind")
-    fig.savefig(whole := io.BytesIO(), format="png", dpi=2 * fig.dpi)
-    pictures = (
-        Image.open(each).convert("RGB") for each in (whole, io.BytesIO(base64.b64decode(fig.png())))
-    )
-    before, after = (np.array(each, int) for each in pictures)
-    assert np.abs(before - after).max() < 20
 
 
 def test_quantities_go_from_light_to_dark():
@@ -420,16 +331,6 @@ def test_order_of_parts_is_that_of_the_rows():
     assert ticks == STAGES[::-1]
 
 
-def test_a_name_with_a_number_stays_whole():
-    named = report.profile(
-        report.rows(["0.1 %", "alpha 0.3", "stage2.block1"], map(near, (0.5, 0.5, 0.6)))
-    ).axes[0]
-    assert [label.get_text() for label in named.get_xticklabels()] == ["0.1 %", "alpha 0.3", "1"]
-    assert [
-        text.get_text() for text in named.texts if text.get_text() in ("0", "alpha 0", "stage2")
-    ] == ["stage2"]
-
-
 CROWDED = [
     {
         "variant": f"defence {i} at strength {i / 7:.2f}",
@@ -439,17 +340,6 @@ CROWDED = [
     for i in range(12)
 ]
 LABELLED = {
-    "points": lambda: report.tradeoff(CROWDED, title=TITLE),
-    "ends": lambda: report.profile(
-        [row for i in range(7) for row in series(variant=f"series {i}, all of which end alike")],
-        hue="variant",
-    ),
-    "two ends": lambda: report.profile(
-        series(measure="direction") + series(measure="Euclidean"),
-        hue="measure",
-        title=TITLE,
-        xlabel="part",
-    ),
     "rows": lambda: report.histograms(
         {
             (row, s): two_distributions()
@@ -471,18 +361,6 @@ HARD = {
     "profile of many": lambda: report.profile(
         [{"part": f"{LONG} {i}", "value": near(0.5 + i / 100)} for i in range(16)], title=LONG * 4
     ),
-    "profile of many in four panels": lambda: report.profile(
-        [
-            {
-                "part": f"window of width {i % 4}, step {i // 4}",
-                "value": near(0.5),
-                "panel": f"{LONG} {k}",
-            }
-            for k in range(4)
-            for i in range(16)
-        ],
-        facet="panel",
-    ),
     "against paper": lambda: report.against_paper(
         [
             {"setting": f"{LONG} {i}", "value": near(0.7), "paper": 0.6, "panel": f"{LONG} {k}"}
@@ -502,25 +380,6 @@ HARD = {
         title=LONG * 3,
         level="the dense network, trained on",
     ),
-    "curves that end alike": lambda: report.curves(
-        [
-            {"epoch": e, "value": 0.5 + e / 100 + i / 1e4, "who": f"{LONG} {i}"}
-            for i in range(8)
-            for e in (0, 9)
-        ],
-        "epoch",
-        hue="who",
-        null=0.5,
-    ),
-    "curves of large numbers": lambda: report.curves(
-        [
-            {"epoch": 1e5 * e, "value": 1e4 * e, "who": f"{LONG} {i}"}
-            for i in range(5)
-            for e in range(9)
-        ],
-        "epoch",
-        facet="who",
-    ),
     "histograms": lambda: report.histograms(
         {(LONG, f"{LONG} {i}"): two_distributions() for i in range(4)},
         (LONG, f"{LONG} 2"),
@@ -528,11 +387,6 @@ HARD = {
             (LONG, f"{LONG} {i}"): "AUC 0.60 [0.58, 0.62] over 12 pairs of networks"
             for i in range(4)
         },
-    ),
-    "density": lambda: report.density(
-        {(f"row {i}", f"{LONG} {k}"): scattered(500) for i in range(3) for k in range(3)},
-        counted=LONG,
-        title=LONG * 3,
     ),
 }
 
@@ -572,72 +426,15 @@ def test_a_batch_keeps_figures_beside_their_page(tmp_path, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("count", [2, 5, 9])
-@pytest.mark.parametrize("parts", [2, 5])
-def test_no_point_moves_nearer_to_another_tick(count, parts):
-    rows = [
-        row
-        for i in range(count)
-        for row in series(variant=f"v{i}")
-        if row["part"] in STAGES[:parts]
-    ]
-    lines = [
-        line
-        for line in report.profile(rows, hue="variant").axes[0].lines
-        if len(line.get_xdata()) == parts
-    ]
-    places = np.array([line.get_xdata() for line in lines[:count]])
-    assert np.abs(places - np.arange(parts)).max() < 0.5 and np.diff(places, axis=0).min() > 0
-
-
-def test_points_without_intervals_stay_at_their_tick():
-    rows = [
-        row | {"value": 0.5, "low": 0.5, "high": 0.5} for i in "abc" for row in series(variant=i)
-    ]
-    for line in report.profile(rows, hue="variant", null=None).axes[0].lines:
-        assert list(line.get_xdata()) == list(range(len(STAGES)))
-
-
 def test_a_far_null_is_named_and_does_not_squeeze_the_points():
     rows = [
         {"variant": v, "accuracy": near(0.7), "auc": near(auc)}
         for v, auc in (("a", 0.9), ("b", 0.93))
     ]
     fig = report.tradeoff(rows, facet=None)
-    assert fig.axes[0].get_ylim()[0] > 0.7 and "↓ no difference: 0.5" in texts(fig)
+    assert fig.axes[0].get_ylim()[0] > 0.7 and "no difference: 0.5, below" in texts(fig)
     assert "no difference: " not in texts(report.tradeoff(tradeoffs(["LiRA"]), null=0.6))
     assert "guessing" in texts(report.tradeoff(tradeoffs(["LiRA"]), level="guessing"))
-
-
-def test_a_minus_is_a_minus():
-    fig = report.profile(series(net="resnet-18"), facet="net", title="stage-4: -0.02 [-.1, 2-3]")
-    assert fig.finding == "stage-4: −0.02 [−.1, 2-3]" and "resnet-18" in texts(fig)
-
-
-@pytest.mark.parametrize("attacks", [["LiRA"], ["LiRA", "RMIA"]])
-def test_a_series_whose_only_point_is_chosen_is_named(attacks):
-    rows = [row | {"taken": row["variant"] == "scratch"} for row in tradeoffs(attacks)]
-    assert {"ordinary", "scratch", "risky stages", "taken"} <= set(
-        texts(report.tradeoff(rows, chosen="taken")).split("\n")
-    )
-
-
-def test_points_that_coincide_are_all_seen():
-    rows = [{"variant": v, "accuracy": near(0.7), "auc": near(0.8)} for v in "abc"]
-    sizes = [
-        line.get_markersize()
-        for line in report.tradeoff(rows).axes[0].lines
-        if line.get_label() in set("abc")
-    ]
-    assert sizes == sorted(set(sizes), reverse=True)
-
-
-def test_figure_stays_within_the_page_whatever_the_number_of_panels():
-    for count in (1, 2, 3, 5, 8):
-        wide, tall = size(
-            report.histograms({f"stage{i}": two_distributions() for i in range(count)})
-        )
-        assert wide <= 1848 and tall <= 1600
 
 
 def test_no_words_meet_or_are_cut_in_published_figures():

@@ -24,7 +24,6 @@ from leak_atlas.engine.processes import end_with_parent
 # No torch: most notebooks only look things up, and its threads would not survive a fork. No
 # `leak_atlas.report.figures`: its style is the style of every figure once it is imported.
 WARM = [
-    "adjustText",
     "ipykernel.kernelapp",
     "jinja2",
     "leak_atlas.audit",

@@ -8,7 +8,6 @@ import base64
 import io
 import json
 import os
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -138,14 +137,12 @@ def link_pages(folder: Path, found: Sequence[Mapping[str, Any]] | None = None) -
     listed = [e for e in (entries(folder) if found is None else found) if e["status"] == "executed"]
     places = [(entry, folder / entry.get("page", f"{entry['notebook']}.html")) for entry in listed]
     pages = [(entry, place) for entry, place in places if place.exists()]
-    for i, (_, place) in enumerate(pages):
-        beside = [pages[j] if 0 <= j < len(pages) else None for j in (i - 1, i + 1)]
-        before, after = ([one[0]["title"], _link(one[1], place)] if one else None for one in beside)
-        way = drawn(
-            "way.html", before=before, after=after, home=_link(folder / "index.html", place)
-        )
+    for before, (_, place), after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
+        ways = [(one[0]["title"], _link(one[1], place)) if one else None for one in (before, after)]
+        home = _link(folder / "index.html", place)
+        way = f"<!--way-->{drawn('way.html', before=ways[0], after=ways[1], home=home)}<!--/way-->"
         text = files.text(place)
-        fresh = WAY.sub(lambda _, way=way: f"<!--way-->{way}<!--/way-->", text)  # type: ignore[misc]
+        fresh = way.join(WAY.split(text))
         if fresh != text:
             files.write(place, fresh)
 
@@ -181,20 +178,18 @@ def _contents(found: Sequence[Mapping[str, Any]], profile: str, kind: str) -> st
 
 
 def _answers(executed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each paper's question with what was found of it: its reports' claims by profile, and the
-    report that is shown.
+    """Each paper with the report that is shown for it.
 
     Shown is the paper's chosen one, where that was executed, else its first with a figure.
     """
     answers = []
     for folder, paper in PAPERS.items():
         own = [entry for entry in executed if _folder(entry) == folder and entry["claims"]]
+        chosen = [entry for entry in own if entry["notebook"] == paper.shown]
+        pictured = [entry for entry in own if entry.get("thumbnail")]
         if own:
-            ranked = sorted(
-                own,
-                key=lambda entry: (entry["notebook"] != paper.shown, not entry.get("thumbnail")),
-            )
-            answers.append({"paper": paper, "group": GROUPS[folder], "shown": ranked[0]})
+            shown = [*chosen, *pictured, *own][0]
+            answers.append({"paper": paper, "group": GROUPS[folder], "shown": shown})
     return answers
 
 
@@ -368,13 +363,11 @@ def results_table(reports_folder: Path) -> str:
     """
     found = [entry for entry in published(reports_folder) if entry["claims"]]
     profiles = list(dict.fromkeys(entry["profile"] for entry in found))
-    own = {
-        profile: [entry for entry in found if entry["profile"] == profile] for profile in profiles
-    }
-    answers = sorted(
-        (answer for each in own.values() for answer in _answers(each)),
-        key=lambda answer: list(GROUPS.values()).index(answer["group"]),
-    )
+    answers = []
+    for profile in profiles:
+        answers += _answers([entry for entry in found if entry["profile"] == profile])
+    papers = list(PAPERS.values())
+    answers.sort(key=lambda answer: papers.index(answer["paper"]))
     return drawn(
         "results.md",
         answers=answers,
@@ -390,14 +383,14 @@ def results_table(reports_folder: Path) -> str:
 def refresh_findings(document: Path, table: str) -> bool:
     """Puts `table` between the document's marks; True where that changed it."""
     text = document.read_text()
-    begin, end = map(re.escape, MARKS)
-    fresh, places = re.subn(
-        f"(?s)({begin}).*?({end})", lambda marks: f"{marks[1]}\n{table}\n{marks[2]}", text
-    )
-    if not places:
+    begin, end = MARKS
+    before, found, rest = text.partition(begin)
+    _, ended, after = rest.partition(end)
+    if not (found and ended):
         raise BadInput(
-            f"{document.name} has no place for the results: a line {MARKS[0]} and, below, a line {MARKS[1]}"
+            f"{document.name} has no place for the results: a line {begin} and, below, a line {end}"
         )
+    fresh = f"{before}{begin}\n{table}\n{end}{after}"
     if fresh != text:
         files.write(document, fresh)
     return fresh != text

@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from adjustText import adjust_text
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
-from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
 from leak_atlas import BadInput
@@ -60,7 +58,6 @@ HOLLOW: dict[str, Any] = {
     "markersize": 7,
     "linestyle": "none",
 }
-NAMED = 2.6  # inches: longer names of series stand in the key, not in the panel
 RING: dict[str, Any] = {
     "markeredgecolor": INK,
     "markeredgewidth": 1.4,
@@ -194,7 +191,6 @@ def draw(
     notes: Notes = None,
     null: float | None = None,
     level: str = "no difference",
-    names: str = "",
     words: Mapping[str, str] | None = None,
 ) -> Sheet:
     """One panel for each value of `facet`, in it the marks of all layers, series by series.
@@ -202,10 +198,8 @@ def draw(
     A layer is a table and its mark; one without the column `hue` is drawn in quiet grey. `panels`
     lays the values out otherwise than the first table has them, as a mosaic for example
     (`sheet.panels_of`). `dress` gives a panel its scales and limits, `notes` a quiet line above.
-    `null` is the y that means "no difference", or what `level` says. A key above names the series;
-    where one panel is all, their names stand in it: at the "ends" of their lines, or beside their
-    "points" (`names`). `words` are what the figure says beside its numbers: its title, which is the
-    finding, xlabel and ylabel.
+    `null` is the y that means "no difference", or what `level` says. A key above names the series. `words`
+    are what the figure says beside its numbers: its title, which is the finding, xlabel and ylabel.
     """
     looks = looks or looks_of(levels(layers[0][0], hue))
     grid, fig = sheet.panels_of(panels or levels(layers[0][0], facet), height, widest, share, width)
@@ -221,106 +215,24 @@ def draw(
         spec = ax.get_subplotspec()
         part = len(spec.colspan) / spec.get_gridspec().ncols if spec else 1.0
         sheet.note_above(ax, (notes or {}).get(panel, ""), 0.85 * part * fig.get_figwidth() - 0.35)
-        if null is not None and ax.get_ylim()[0] <= null <= ax.get_ylim()[1]:
-            ax.axhline(null, **GUESS)
-    beside = (
-        len(grid) == 1 < len(looks)
-        and max(len(look.label) for look in looks.values()) * sheet.LETTER < NAMED
-    )
-    direct = names if beside else ""
-    unkeyed, key = {look.label for look in looks.values()} if direct else set(), dict[str, Any]()
-    for artist, label in [
-        pair for ax in grid.values() for pair in zip(*ax.get_legend_handles_labels(), strict=True)
-    ]:
-        if label not in unkeyed:
+        if null is not None:
+            draw_null(ax, null, level)
+    key: dict[str, Any] = {}
+    for ax in grid.values():
+        for artist, label in zip(*ax.get_legend_handles_labels(), strict=True):
             key.setdefault(label, artist)
     sheet.finish(fig, key, **(words or {}))
-    last = [
-        ax for ax in grid.values() if (spec := ax.get_subplotspec()) and spec.rowspan.start == 0
-    ][-1]
-    drawn = pd.concat([table for table, _ in layers])
-    ends = [
-        (rows.iloc[-1], look)
-        for name, look in looks.items()
-        if direct and len(rows := only(drawn, hue, name))
-    ]
-    name_ends(last, ends if direct == "ends" else [], null, level)
-    if direct == "points":
-        name_points(last, ends, drawn)
     return fig
 
 
-def name_ends(
-    ax: Axes,
-    ends: Sequence[tuple[Any, Look]],
-    null: float | None = None,
-    level: str = "no difference",
-) -> None:
-    """Names at the right of a panel: of the series, where they end, and of the line that means
-    nothing.
-    """
+def draw_null(ax: Axes, null: float, level: str) -> None:
+    """The line that means "no difference", or what `level` says; in the key where it lies outside."""
     low, high = ax.get_ylim()
-    named = [
-        (row["_y"] - 1e-3 * i * (high - low), look.label, look.colour)
-        for i, (row, look) in enumerate(ends)
-    ]
-    if null is not None:
-        way = "↓ " if null < low else "↑ " if null > high else ""
-        named.append(
-            (np.clip(null, low, high), f"{way}{level}{f': {null:g}' if way else ''}", QUIET)
-        )
-    look: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 8.5}
-    texts = [
-        ax.text(1.012, at, label, color=sheet.readable(colour), **look)
-        for at, label, colour in named
-    ]
-    if len(texts) > 1:
-        adjust_text(
-            texts,
-            ax=ax,
-            only_move=dict.fromkeys(("text", "static", "explode", "pull"), "y"),
-            avoid_self=False,
-            prevent_crossings=False,
-            ensure_inside_axes=False,
-            iter_lim=500,
-            expand=(1, 1.1),
-        )
-        for text in texts:
-            text.set(x=1.012, ha="left")
-
-
-def name_points(ax: Axes, ends: Sequence[tuple[Any, Look]], taken: pd.DataFrame) -> None:
-    """Each series' name beside its last point, off all points and other names; lines may pass
-    behind it.
-    """
-    ax.figure.draw_without_rendering()  # type: ignore[union-attr]
-    corners = np.array([(i, j) for i in (-7, 0, 7) for j in (-7, 0, 7)])  # of a marker, in dots
-    dots = (ax.transData.transform(taken[["_x", "_y"]].dropna())[:, None] + corners).reshape(-1, 2)
-    halo = [withStroke(linewidth=2.5, foreground=(1, 1, 1, 0.8))]
-    texts = [
-        ax.text(
-            row["_x"],
-            row["_y"],
-            look.label,
-            color=sheet.readable(look.colour),
-            fontsize=8.5,
-            path_effects=halo,
-        )
-        for row, look in ends
-    ]
-    adjust_text(
-        texts,
-        *ax.transData.inverted().transform(dots).T,
-        ax=ax,
-        iter_lim=500,
-        expand=(1.08, 1.3),
-        explode_radius=60,
-        force_explode=(0.3, 0.8),
-        force_text=(0.3, 0.5),
-        force_static=(0.2, 0.4),
-        min_arrow_len=9,
-        arrowprops={"arrowstyle": "-", "color": sheet.FAINT, "linewidth": 0.7},
-    )
+    if low <= null <= high:
+        ax.axhline(null, label=level, **GUESS)
+    else:
+        side = "below" if null < low else "above"
+        ax.plot([], [], label=f"{level}: {null:g}, {side} the panel", **GUESS)
 
 
 def places(frames: Sequence[pd.DataFrame], x: str, hue: Column, room: float) -> list[str]:
@@ -454,18 +366,10 @@ def density(
 
     def cells(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
         x, y = rows["_x"].clip(across[0], across[-1]), rows["_y"].clip(up[0], up[-1])
-        counts, *_ = ax.hist2d(
-            x, y, [across, up], cmin=1, norm=norm, cmap=sheet.SEQUENTIAL, rasterized=True
-        )
+        counts = count_in_cells(ax, x, y, [across, up], norm)
         i, j = np.nonzero(np.nan_to_num(counts))
-        told = {
-            "panel": [rows["panel"].iloc[0]] * len(i),
-            "_x": across[i],
-            "_y": up[j],
-            counted: counts[i, j],
-        }
-        counted_cells.append(pd.DataFrame(told))
-        norm.vmax = max(norm.vmax, np.nanmax(counts))
+        drawn = {"_x": across[i], "_y": up[j], counted: counts[i, j]}
+        counted_cells.append(pd.DataFrame(drawn).assign(panel=[rows["panel"].iloc[0]] * len(i)))
 
     def dress(panel: Any, ax: Axes) -> None:
         ax.set(xscale="log", yscale="log")
@@ -482,14 +386,22 @@ def density(
         words=words,
     )
     fig.numbers = sheet.numbers(*counted_cells)
-    fig.colorbar(
-        ScalarMappable(norm, sheet.SEQUENTIAL),
-        ax=fig.axes,
-        label=f"{counted} in a cell",
-        aspect=40,
-        pad=0.01,
-    )
+    colour_key(fig, norm, counted)
     return fig
+
+
+def count_in_cells(ax: Axes, x: Any, y: Any, edges: Any, norm: LogNorm) -> np.ndarray:
+    """Draws how many points lie in each cell; `norm`, the scale of all panels, reaches the most."""
+    style: dict[str, Any] = {"cmap": sheet.SEQUENTIAL, "rasterized": True}
+    counts, *_ = ax.hist2d(x, y, edges, cmin=1, norm=norm, **style)
+    norm.vmax = max(norm.vmax or 0.0, np.nanmax(counts))
+    return counts
+
+
+def colour_key(fig: Sheet, norm: LogNorm, counted: str) -> None:
+    """A bar at the right of all panels: the colours of counts."""
+    mapped = ScalarMappable(norm, sheet.SEQUENTIAL)
+    fig.colorbar(mapped, ax=fig.axes, label=f"{counted} in a cell", aspect=40, pad=0.01)
 
 
 def _cells(values: np.ndarray) -> np.ndarray:
@@ -555,7 +467,6 @@ def profile(
         dress=dress,
         null=null,
         level=level,
-        names="ends",
         words={"ylabel": "AUC", **words},
     )
 
@@ -567,7 +478,6 @@ def tradeoff(
     *,
     hue: str = "variant",
     facet: Column = "attack",
-    chosen: Column = None,
     null: float | None = 0.5,
     level: str = "no difference",
     better: str = "better ↘",
@@ -577,8 +487,7 @@ def tradeoff(
     `x_high`, ...).
 
     Several rows of one series (strengths of a defence) are joined in their order. Facets share
-    their axes. `chosen` names a Boolean column: where it is True the point stands in a ring, with
-    its interval and off the line; the others are then small and have none. Markers of later series
+    their axes. Markers of later series
     are smaller, so that none hides another. `null` is the y that means "no difference", or what
     `level` says; `better` says in a corner where one would be, "" where no side is.
     """
@@ -586,24 +495,14 @@ def tradeoff(
     facet = facet if facet in table else None
     across, (low, high) = limits(None, table, name="_x", least=0.01), limits(null, table)
     looks = looks_of(levels(table, hue))
-    sizes = np.linspace(9, 7, len(looks)) if not chosen else np.full(len(looks), 4.5)
-    looks = {
-        name: look._replace(size=size)
-        for (name, look), size in zip(looks.items(), sizes, strict=True)
-    }
-    layers: list[tuple[pd.DataFrame, Mark]] = [(table, points)]
-    if chosen:
-        taken = table[chosen].astype(bool)
-        small = table[~taken].drop(columns=["_x_low", "_x_high", "_y_low", "_y_high"])
-        layers = [(small, points), (table[taken], intervals), (table[taken], marker(**RING))]
+    sizes = np.linspace(9, 7, len(looks))
+    looks = {name: looks[name]._replace(size=size) for name, size in zip(looks, sizes, strict=True)}
 
     def dress(panel: Any, ax: Axes) -> None:
         ax.set(xlim=across, ylim=(low - 0.07 * (high - low), high))  # room for the arrow
-        if chosen:
-            keyed(ax, chosen, color="none", **RING)
 
     fig = draw(
-        layers,
+        [(table, points)],
         looks=looks,
         hue=hue,
         facet=facet,
@@ -614,7 +513,6 @@ def tradeoff(
         dress=dress,
         null=null,
         level=level,
-        names="points",
         words={"xlabel": x, "ylabel": y, **words},
     )
     corner: dict[str, Any] = {
@@ -719,7 +617,6 @@ def curves(
         dress=dress,
         null=null,
         level=level,
-        names="ends",
         words={"xlabel": x, "ylabel": "value", **words},
     )
 

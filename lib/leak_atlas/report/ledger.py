@@ -369,9 +369,8 @@ def claims_of(notebook: NotebookNode) -> list[dict[str, Any]]:
     outputs = [
         output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", ())
     ]
-    behind = {
-        "populations": sorted({name for data in outputs for name in data.get(POPULATIONS, ())})
-    }
+    populations = {name for data in outputs for name in data.get(POPULATIONS, ())}
+    behind = {"populations": sorted(populations)}
     rows = [dict(row) | behind for data in outputs for row in data.get(MIME, ())]
     return checked(rows, "an executed notebook")
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, to_hex
 from numpy.typing import ArrayLike, NDArray
 
@@ -40,91 +39,57 @@ DRAWN, MARGIN = 600, 0.05  # samples of a course that move at most; of the plane
 LEVELS = (0.0, 0.25, 0.5, 0.75)  # of TPR - FPR in the last epoch, where the colour changes
 
 
-def planes(
-    courses: Mapping[str, ArrayLike],
-    epochs: Sequence[int],
-    *,
-    shown: Sequence[int] = (),
-    notes: Mapping[tuple[str, int], str] | None = None,
-    **words: str,
-) -> Sheet:
-    """The vulnerability plane of each course `(E, 2, n)`, a row, in some of its `epochs` (0: before
-    training).
+def planes(courses: Mapping[str, ArrayLike], epochs: Sequence[int], **words: str) -> Sheet:
+    """The vulnerability plane of each course `(E, 2, n)`, a row, in five of its `epochs`.
 
-    `shown` are those epochs; by default the first, the last, and three between, evenly spread over
+    Epoch 0 is before training. Shown are the first, the last, and three between, evenly spread over
     the grid. Colour says how many samples lie in a cell, on one scale. Rates that are counted lie
-    on a lattice: cells then hold as many of its points each, so that none is dark for its place
-    alone. A note, by course and epoch, stands above its panel. Raises BadInput on rates outside [0,
-    1], on another shape, and on an epoch that is not there.
+    on a lattice: each cell then holds the same number of its points. Raises BadInput on rates
+    outside [0, 1] and on another shape.
     """
-    found = _checked(courses, epochs)
-    if unknown := [epoch for epoch in shown if epoch not in epochs]:
-        raise BadInput(f"epoch {unknown[0]} has no plane; there are {', '.join(map(str, epochs))}")
-    spread = np.linspace(0, len(epochs) - 1, 5).round().astype(int)
-    taken = [list(epochs).index(epoch) for epoch in shown] or list(dict.fromkeys(spread))
-    names = {at: f"epoch {epochs[at]}" if epochs[at] else "before training" for at in taken}
-    grid, keys = len(found) > 1 < len(taken), dict[tuple[str, int], Any]()
-    for course in found:
-        for at, name in names.items():
-            keys[course, at] = (
-                (course, name) if grid else name if len(found) == 1 else f"{course}, {name}"
-            )
-    edges = {course: [_edges(rates[:, row]) for row in (0, 1)] for course, rates in found.items()}
+    rates = _checked(courses, epochs)
+    shown = dict.fromkeys(np.linspace(0, len(epochs) - 1, 5).round().astype(int))
+    alone, several = len(rates) == 1, len(rates) > 1 < len(shown)
+    panels: dict[Any, tuple[str, int]] = {}
+    for course in rates:
+        for at in shown:
+            name = f"epoch {epochs[at]}" if epochs[at] else "before training"
+            panels["" if alone else course, name] = course, at
+    edges = {course: [_edges(each[:, row]) for row in (0, 1)] for course, each in rates.items()}
     norm = LogNorm(1, 10)
+    samples: list[pd.DataFrame] = []
+    centres: list[pd.DataFrame] = []
+    for panel, (course, at) in panels.items():
+        way = rates[course].mean(axis=2)[: at + 1]
+        for rows, (x, y) in ((samples, rates[course][at]), (centres, way.T)):
+            table = pd.DataFrame({"_x": x, "_y": y, "course": course})
+            rows.append(table.assign(panel=[panel] * len(table)))
 
     def cells(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-        counts, *_ = ax.hist2d(
-            rows["_x"],
-            rows["_y"],
-            edges[rows["course"].iloc[0]],
-            cmin=1,
-            norm=norm,
-            cmap=sheet.SEQUENTIAL,
-            rasterized=True,
-        )
-        norm.vmax = max(norm.vmax, np.nanmax(counts))
+        own = edges[rows["course"].iloc[0]]
+        figures.count_in_cells(ax, rows["_x"], rows["_y"], own, norm)
 
     def dress(panel: Any, ax: Axes) -> None:
         ax.plot((0, 1), (0, 1), **figures.GUESS, label="a guess")
         ends = np.concatenate([each[[0, -1]] for pair in edges.values() for each in pair])
         around = min(-0.03, ends.min()), max(1.03, ends.max())
-        ax.set(xlim=around, ylim=around, aspect="equal", xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
-        ax.set_xticklabels(("0", ".5", "1"))
-        ax.set_yticklabels(("0", ".5", "1"))
+        ax.set(xlim=around, ylim=around, aspect="equal")
+        ax.set_xticks((0, 0.5, 1), ("0", ".5", "1"))
+        ax.set_yticks((0, 0.5, 1), ("0", ".5", "1"))
 
-    def table(course: str, at: int, x: FloatArray, y: FloatArray) -> pd.DataFrame:
-        return pd.DataFrame(
-            {"_x": x, "_y": y, "course": course, "panel": [keys[course, at]] * len(x)}
-        )
-
-    means = {course: rates.mean(axis=2) for course, rates in found.items()}
-    samples = pd.concat([table(course, at, *found[course][at]) for course, at in keys])
-    centres = pd.concat([table(course, at, *means[course][: at + 1].T) for course, at in keys])
-    alone = f"{next(iter(found))}: {TPR}" if len(found) == 1 and all(found) else TPR
-    across = len(taken) if len(taken) > 1 else sheet.columns(len(found), 4)
+    course = next(iter(rates))
     fig = figures.draw(
-        [(samples, cells), (centres, _way)],
+        [(pd.concat(samples), cells), (pd.concat(centres), _way)],
         facet="panel",
-        panels=list(keys.values()),
-        widest=max(across, 4),
-        height=min((0.2 if grid else 0.7) + 0.25 * bool(notes) + 7.2 / across, 3.6),
+        panels=list(panels),
+        height=min((0.2 if several else 0.7) + 7.2 / len(shown), 3.6),
         share=True,
         dress=dress,
-        notes={
-            keys[course, list(epochs).index(epoch)]: note
-            for (course, epoch), note in (notes or {}).items()
-        },
-        words={"xlabel": FPR, "ylabel": alone, **words},
+        words={"xlabel": FPR, "ylabel": f"{course}: {TPR}" if alone and course else TPR, **words},
     )
     # panels of one shape, whatever stands around them
     fig.set_layout_engine("compressed", w_pad=0.05, h_pad=0.05)
-    fig.colorbar(
-        ScalarMappable(norm, sheet.SEQUENTIAL),
-        ax=fig.axes,
-        label="samples in a cell",
-        aspect=40,
-        pad=0.01,
-    )
+    figures.colour_key(fig, norm, "samples")
     return fig
 
 

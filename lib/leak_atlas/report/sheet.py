@@ -9,7 +9,7 @@ import os
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from itertools import combinations, count, cycle
+from itertools import chain, combinations, count, cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -19,6 +19,8 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.path import Path as Outline
+from matplotlib.transforms import Affine2D
 from PIL import Image
 
 from leak_atlas.audit import Estimate
@@ -225,47 +227,43 @@ def panels_of(
 
     A mosaic is a list of rows; a key that stands in several places has one large panel.
     """
-    pairs, layout = all(isinstance(key, tuple) and len(key) == 2 for key in keys), list(keys)
-    if pairs:
-        downs, acrosses = (list(dict.fromkeys(part)) for part in zip(*keys, strict=True))
-        layout = [
-            [(row, name) if (row, name) in keys else "" for name in acrosses] for row in downs
-        ]
-    elif not isinstance(keys[0], list):
-        across = columns(len(keys), widest)
-        filled = [*keys, *[""] * (-len(keys) % across)]
-        layout = [filled[i : i + across] for i in range(0, len(filled), across)]
-    alone, grown = layout == [[keys[0]]], pairs and min(len(layout), len(layout[0])) > 1
-    fig = Sheet(
-        figsize=(0.8 * width if alone else width, len(layout) * height + (0.6 if alone else 0))
-    )
-    number = {
-        key: i
-        for i, key in enumerate(dict.fromkeys(key for row in layout for key in row if key != ""))
-    }
-    places: list[Any] = [[number.get(key, -1) for key in row] for row in layout]
-    made = fig.subplot_mosaic(places, empty_sentinel=-1, sharex=share, sharey=share)
-    axes = {key: made[i] for key, i in number.items()}
+    rows, pairs = _rows_of(keys, widest)
+    across = len(rows[0])
+    crossed, alone = pairs and min(len(rows), across) > 1, len(rows) == across == 1
+    fig = Sheet(figsize=((0.8 if alone else 1.0) * width, len(rows) * height + 0.6 * alone))
+    known = [key for key in dict.fromkeys(chain.from_iterable(rows)) if key != ""]
+    places: list[Any] = [[known.index(key) if key != "" else -1 for key in row] for row in rows]
+    panels = fig.subplot_mosaic(places, empty_sentinel=-1, sharex=share, sharey=share)
+    axes = {key: panels[i] for i, key in enumerate(known)}
     for key, ax in axes.items():
-        row, name = (
-            key
-            if grown
-            else (
-                "",
-                ", ".join(str(part) for part in key if part) if isinstance(key, tuple) else key,
-            )
-        )
-        wide = max(line.count(key) for line in layout) / len(layout[0])
-        named = name is not None and not (grown and row != downs[0])
-        name_panel(ax, str(name) if named else "", 0.8 * wide * fig.get_figwidth() - 0.15)
-        if grown and name == acrosses[0]:
-            fit(
-                ax.set_ylabel(proper(str(row)), fontweight="bold", fontsize=9.5, color=INK),
-                0.72 * height,
-            )
+        place: Any = ax.get_subplotspec()
+        row, name = key if crossed else ("", _words(key))
+        room = 0.8 * len(place.colspan) / across * fig.get_figwidth() - 0.15
+        name_panel(ax, str(name) if not crossed or place.is_first_row() else "", room)
+        if crossed and place.is_first_col():
+            label = ax.set_ylabel(proper(str(row)), fontweight="bold", fontsize=9.5, color=INK)
+            fit(label, 0.72 * height)
         if share:
             ax.label_outer()
     return axes, fig
+
+
+def _rows_of(keys: Sequence[Any], widest: int) -> tuple[list[list[Any]], bool]:
+    """Rows of keys, "" where no panel stands; and whether the keys are pairs (row, column)."""
+    if isinstance(keys[0], list):
+        return list(keys), False
+    if all(isinstance(key, tuple) and len(key) == 2 for key in keys):
+        down, across = (list(dict.fromkeys(part)) for part in zip(*keys, strict=True))
+        return [[(row, at) if (row, at) in keys else "" for at in across] for row in down], True
+    wide = columns(len(keys), widest)
+    filled = [*keys, *[""] * (-len(keys) % wide)]
+    return [filled[i : i + wide] for i in range(0, len(filled), wide)], False
+
+
+def _words(key: Any) -> str:
+    if isinstance(key, tuple):
+        return ", ".join(str(part) for part in key if part)
+    return "" if key is None else str(key)
 
 
 def name_panel(ax: Axes, name: str, room: float) -> None:
@@ -281,47 +279,42 @@ def name_parts(ax: Axes, names: Sequence[str], panels: int = 1) -> None:
     """
     fig: Sheet = ax.figure.get_figure(root=True)  # type: ignore[assignment]
     blocks = [re.fullmatch(r"([^\W\d]\w*)\.(\S+)", name) for name in names]  # `0.1 %` is none
-    owners = [block[1] if block else name for block, name in zip(blocks, names, strict=True)]
-    shown = [
-        block[2].removeprefix("block") if block else name
-        for block, name in zip(blocks, names, strict=True)
-    ]
-    room, longest = fig.get_figwidth() / panels * 0.8, LETTER * max(map(len, shown))
-    lean: dict[str, Any] = {}
+    stages: dict[str, list[int]] = {}
+    shown = list(names)
+    for i, block in enumerate(blocks):
+        if block:
+            stages.setdefault(block[1], []).append(i)
+            shown[i] = block[2].removeprefix("block")
+    room = 0.8 * fig.get_figwidth() / panels
     if LETTER * sum(len(name) + 1 for name in shown) > room:
-        steep = [30, 60, 90][longest > 1.5 :]
-        angle = next(
-            (each for each in steep if room / len(names) * np.sin(np.deg2rad(each)) > LINE), 90
-        )
-        lines = max(1, int(room / len(names) * np.sin(np.deg2rad(angle)) / LINE))
-        shown = [textwrap.fill(name, max(24, -(-len(name) // lines) + 4)) for name in shown]
-        fig.deeper = max(
-            fig.deeper, LETTER * max(map(_longest, shown)) * np.sin(np.deg2rad(angle)) - 0.7
-        )
-        lean = {
-            "rotation": angle,
-            "ha": "right",
-            "rotation_mode": "anchor",
-            "va": "center" if angle > 30 else "top",
-        }
-    ax.set_xticks(range(len(names)), shown, **lean)
+        _lean(ax, shown, room)
+    else:
+        ax.set_xticks(range(len(names)), shown)
     ax.set_xlim(-0.45, len(names) - 0.55)
     ax.grid(axis="x", visible=False)
-    for owner in dict.fromkeys(own for own, name in zip(owners, names, strict=True) if own != name):
-        places = [i for i, own in enumerate(owners) if own == owner]
-        ax.annotate(
-            owner,
-            (np.mean(places), 0),
-            (0, -17),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            ha="center",
-            va="top",
-            fontsize=8.5,
-            color=QUIET,
-            annotation_clip=False,
-        )
-        ax.axvline(places[0] - 0.5, color=WASH, linewidth=0.8, zorder=0)
+    style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 8.5, "color": QUIET}
+    place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    for stage, at in stages.items():
+        ax.annotate(stage, (np.mean(at), 0), (0, -17), annotation_clip=False, **place, **style)
+        ax.axvline(at[0] - 0.5, color=WASH, linewidth=0.8, zorder=0)
+
+
+def _lean(ax: Axes, names: Sequence[str], room: float) -> None:
+    """Names under the axis, `room` inches long, turned as little as their lines allow."""
+    fig: Sheet = ax.figure.get_figure(root=True)  # type: ignore[assignment]
+    apart = room / len(names)
+    angle, steep = 90, 0.0
+    for angle in (60, 90) if LETTER * max(map(len, names)) > 1.5 else (30, 60, 90):
+        steep = np.sin(np.deg2rad(angle))
+        if apart * steep > LINE:
+            break
+    lines = max(1, int(apart * steep / LINE))
+    wrapped = [textwrap.fill(name, max(24, -(-len(name) // lines) + 4)) for name in names]
+    fig.deeper = max(fig.deeper, LETTER * max(map(_longest, wrapped)) * steep - 0.7)
+    side = "center" if angle > 30 else "top"
+    ax.set_xticks(range(len(names)), wrapped, rotation=angle, rotation_mode="anchor")
+    for label in ax.get_xticklabels():
+        label.set(ha="right", va=side)
 
 
 def finish(
@@ -332,17 +325,23 @@ def finish(
     """
     fig.finding = proper(title)
     width, body = fig.get_size_inches()
-    for label, room, put in ((xlabel, width, fig.supxlabel), (ylabel, body - 0.5, fig.supylabel)):
-        if label:
-            fit(put(proper(label), fontsize=9, color="#3e4c59"), room)
+    style: dict[str, Any] = {"fontsize": 9, "color": "#3e4c59"}
+    below = fig.supxlabel(proper(xlabel), **style) if xlabel else None
+    beside = fig.supylabel(proper(ylabel), **style) if ylabel else None
+    if below:
+        fit(below, width)
+    if beside:
+        fit(beside, body - 0.5)
     for across in range(len(key) or 1, 0, -1):
         head = fig.legend(key.values(), key.keys(), title=fig.finding, ncols=across, **HEAD)
         fit(head.get_title(), 0.985 * width)
-        if across == 1 or head.get_window_extent().width < fig.bbox.width:
+        if across == 1 or head.get_window_extent().width < 0.98 * fig.bbox.width:
             break
         head.remove()
     tall = head.get_window_extent().height / fig.dpi + 0.1 if key or title else 0.0
     fig.set_size_inches(width, body + tall + fig.deeper)
+    if beside:  # the panels, not the key above them
+        beside.set_y((body / 2 + fig.deeper) / fig.get_figheight())
     fig.set_layout_engine("constrained", w_pad=0.05, h_pad=0.05)
 
 
@@ -394,20 +393,22 @@ def overlaps(fig: Figure, most: float = 2.0) -> list[str]:
 
     fig.draw_without_rendering()
     axes = [axis for ax in fig.axes for axis in (ax.xaxis, ax.yaxis)]
-    of = {label: axis for axis in axes for label in axis.get_ticklabels(which="both")}
-    places = {each: _corners(each) for each in fig.findobj(Text) if _seen(each, of.get(each))}
-    told = [
-        f"'{each.get_text()}' is cut"  # type: ignore[attr-defined]
-        for each, corners in places.items()
-        if corners.min() < -most or (corners.max(axis=0) > np.array(fig.bbox.size) + most).any()
+    owner = {label: axis for axis in axes for label in axis.get_ticklabels(which="both")}
+    outlines = [
+        (text.get_text(), _outline(text, most))  # type: ignore[attr-defined]
+        for text in fig.findobj(Text)
+        if _seen(text, owner.get(text))
     ]
-    pairs = combinations(places.items(), 2)
-    told += [
-        f"'{a.get_text()}' meets '{b.get_text()}'"
-        for (a, one), (b, two) in pairs
-        if _depth(one, two) > most
-    ]  # type: ignore[attr-defined]
-    return told
+    canvas = fig.bbox.padded(most / 2)
+    problems = [
+        f"'{words}' is cut"
+        for words, outline in outlines
+        if not all(canvas.contains(x, y) for x, y in np.asarray(outline.vertices))
+    ]
+    for (words, outline), (others, beyond) in combinations(outlines, 2):
+        if outline.intersects_path(beyond):
+            problems.append(f"'{words}' meets '{others}'")
+    return problems
 
 
 def _seen(text: Any, axis: Any) -> bool:
@@ -420,25 +421,14 @@ def _seen(text: Any, axis: Any) -> bool:
     return bool(axis.axes.get_visible() and axis.get_visible() and low <= at <= high)
 
 
-def _corners(text: Any) -> np.ndarray:
-    """The corners `(4, 2)` of a text's box in dots, turned as the text is."""
+def _outline(text: Any, margin: float) -> Outline:
+    """A text's box in dots, turned as the text is, smaller by `margin` dots."""
     box, angle = text.get_window_extent(), text.get_rotation()
-    centre = np.array([box.x0 + box.x1, box.y0 + box.y1]) / 2
     text.set_rotation(0)
     flat = text.get_window_extent()
     text.set_rotation(angle)
-    x, y = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]).T * [[flat.width / 2], [flat.height / 2]]
-    turn = np.deg2rad(angle)
-    return centre + np.stack(
-        [x * np.cos(turn) - y * np.sin(turn), x * np.sin(turn) + y * np.cos(turn)], axis=1
+    size = max(flat.width - margin, 1), max(flat.height - margin, 1)
+    placed = Affine2D().translate(-0.5, -0.5).scale(*size).rotate_deg(angle)
+    return Outline.unit_rectangle().transformed(
+        placed.translate((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2)
     )
-
-
-def _depth(one: np.ndarray, two: np.ndarray) -> float:
-    """By how much two rectangles lie in one another, along the direction in which that is least;
-    below 0: apart.
-    """
-    sides = np.concatenate([np.diff(one[:3], axis=0), np.diff(two[:3], axis=0)])
-    ways = sides / np.maximum(np.linalg.norm(sides, axis=1, keepdims=True), 1e-9)
-    a, b = one @ ways.T, two @ ways.T
-    return float((np.minimum(a.max(0), b.max(0)) - np.maximum(a.min(0), b.min(0))).min())
