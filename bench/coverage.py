@@ -17,7 +17,7 @@ from leak_atlas.attacks.lira import lira
 from leak_atlas.attacks.rmia import rmia
 from leak_atlas.data import designs, honesty, readers
 from leak_atlas.data.designs import Role
-from leak_atlas.localization import courses, disparity, samples, trajectories
+from leak_atlas.localization import disparity, over_time, samples, trajectories
 from leak_atlas.recipe import RMIA, Halves, LiRA, RandomHalves
 
 Row = tuple[str, float | np.floating, str]
@@ -187,7 +187,7 @@ def of_ranks(rng: np.random.Generator) -> Iterator[Row]:
     yield "difference of two rank correlations, 200 samples", np.mean(inside), ""
 
 
-def learning(rng: np.random.Generator, unlike: float) -> courses.Trajectory:
+def learning(rng: np.random.Generator, unlike: float) -> over_time.Trajectory:
     """Scores of 24 networks in complement pairs on 240 samples, at three checkpoints.
 
     Samples differ in what they leak. Half of the noise stays from one checkpoint to the next.
@@ -204,10 +204,10 @@ def learning(rng: np.random.Generator, unlike: float) -> courses.Trajectory:
         noise = np.sqrt(0.5) * (lasting + rng.normal(size=member.shape))
         scores.append(noise + share * leak * strength * member)
     pairs = np.arange(networks) // 2
-    return courses.Trajectory(np.array(epochs), np.stack(scores), member, np.arange(n), pairs)
+    return over_time.Trajectory(np.array(epochs), np.stack(scores), member, np.arange(n), pairs)
 
 
-def exposure(one: courses.Trajectory) -> np.ndarray:
+def exposure(one: over_time.Trajectory) -> np.ndarray:
     """The mean advantage at the end, the share of exposed samples, and the rank correlation of the
     advantages at two checkpoints.
     """
@@ -234,7 +234,7 @@ def of_trajectories(rng: np.random.Generator, runs: int = 500) -> Iterator[Row]:
         whole, parts = [], []
         for seed in range(runs):
             one = learning(rng, unlike)
-            whole.append(courses.jackknife(exposure, one))
+            whole.append(over_time.jackknife(exposure, one))
             first = np.random.default_rng(seed).permutation(12)[:6]
             side = np.isin(one.group, first)
             halves = one.part(np.flatnonzero(side)), one.part(np.flatnonzero(~side))

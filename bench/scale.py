@@ -49,7 +49,7 @@ def recipes(steps: int) -> list[Any]:
     asked = []
     for configuration in range(max(1, round(steps / (2 * SHADOWS + 2)))):
         schedule = Schedule(20, lr=0.001 * (configuration + 1))
-        private = pool.rewind("stage4").hold("stage4").train(schedule, RelaxLoss(0.5))
+        private = pool.rewind("stage4").freeze("stage4").train(schedule, RelaxLoss(0.5))
         asked.append([private.signals(), private.attack(LiRA()), private.attack(Threshold())])
     return asked
 

@@ -24,6 +24,7 @@ from leak_atlas.data.designs import Role
 from leak_atlas.lab import Result, trainings
 from leak_atlas.lab.plans import steps_of
 from leak_atlas.recipe import Halves, Recipe, Step
+from leak_atlas.recipe.core import recorded_names
 
 NOISE = 0.002  # of one model around its way
 OWN = (1.0, 0.15, 0.01)
@@ -46,13 +47,14 @@ def _way(of: Recipe) -> str:
         for f in dataclasses.fields(of)
         if f.name not in ("row", "seed") and not _later(of, f)
     )
-    text = ",".join(f"{name}={way(getattr(of, name))}" for name in told)
-    return f"{type(of).__name__}:{zlib.crc32(text.encode()):08x}"
+    recorded = recorded_names(type(of))
+    text = ",".join(f"{recorded[name]}={way(getattr(of, name))}" for name in told)
+    return f"{of.recorded}:{zlib.crc32(text.encode()):08x}"
 
 
 def _later(of: Recipe, field: dataclasses.Field[Any]) -> bool:
     """Whether a field came after the plants and says nothing here: it shall not draw them anew."""
-    later = ("balanced", "dealt", "dropout", "head", "later", "outsiders", "part", "sharpness")
+    later = ("balanced", "permuted", "dropout", "head", "later", "outsiders", "part", "sharpness")
     came = field.name in later or (field.name == "order" and isinstance(of, Halves))
     return came and getattr(of, field.name) == field.default
 
@@ -69,9 +71,7 @@ def chain(value: Any) -> str:
         for f in dataclasses.fields(value)
         if f.name in ("parent", "of", "candidates")
     ]
-    return (
-        f"{type(value).__name__}({','.join(chain(each) for each in parents if each is not None)})"
-    )
+    return f"{value.recorded}({','.join(chain(each) for each in parents if each is not None)})"
 
 
 @cache
@@ -183,7 +183,7 @@ class Planted:
     def __init__(self, steps: list[Step], number: int, loud: Callable[[float], bool]) -> None:
         self.steps, self.number, self.loud = steps, number, loud
         self.ranked = any(
-            isinstance(step, recipe.Memorization) or getattr(step, "dealt", None) is not None
+            isinstance(step, recipe.Memorization) or getattr(step, "permuted", None) is not None
             for step in steps
         )
         remembers = any(isinstance(step, recipe.Memorization) for step in steps)
@@ -378,7 +378,7 @@ class Planted:
             shift *= 1 - strange**3 * (0.7 + lack) - 0.7 * turned**3 * over
         # a null mostly hardly tells anything; else it tells as much
         quiet = (
-            0.1 if step.dealt is not None and self.effect(step.attacker, "dealt") < 0.75 else 1.0
+            0.1 if step.permuted is not None and self.effect(step.attacker, "dealt") < 0.75 else 1.0
         )
         # how far the same samples are exposed as in other ways
         alike = self.effect(step.targets[0], "alike")
@@ -426,7 +426,7 @@ class Planted:
 
     @cached_property
     def nulled(self) -> bool:
-        return any(getattr(step, "dealt", None) is not None for step in self.steps)
+        return any(getattr(step, "permuted", None) is not None for step in self.steps)
 
     def begun(self, step: recipe.Attack) -> tuple[float, float]:
         """Shift and slope of a course that tells nothing before training, then little or much,
@@ -439,7 +439,7 @@ class Planted:
             0.0
             if getattr(step.targets[0], "when", None) == "init"
             else 1.0
-            if step.dealt is None
+            if step.permuted is None
             else 0.1
         )
         return told * float(own.choice([0.4, 1.5, 3.0])), told * float(own.choice([0.0, 6.0]))

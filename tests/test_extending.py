@@ -64,7 +64,7 @@ def _(objective: LogitPenalty, logits: Tensor, labels: Tensor, epoch: Tensor) ->
 
 def test_a_defence_is_a_class_and_a_loss() -> None:
     plain, defended = pool(), pool(LogitPenalty(5.0))
-    inside = plain.rewind("stage4").hold("stage4").train(SHORT, LogitPenalty(5.0))
+    inside = plain.rewind("stage4").freeze("stage4").train(SHORT, LogitPenalty(5.0))
     results = lab.realize(
         [one.signals() for one in (plain, defended, inside)], defended.attack(Threshold("loss"))
     )

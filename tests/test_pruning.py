@@ -96,7 +96,7 @@ def test_zeros_stay_zero_and_the_rest_learns(optimizer: str) -> None:
     start, gone = prune(net.state_dict(), 0.7)
     net.load_state_dict(start)
     schedule = Schedule(2, batch=8, optimizer=optimizer, lr=0.01, weight_decay=0.1)
-    end = fit(net, images(), torch.arange(24), schedule, seed=0, held=gone).states["last"]
+    end = fit(net, images(), torch.arange(24), schedule, seed=0, frozen=gone).states["last"]
     for name, mask in gone.items():
         assert not end[name][mask].any()
         assert not torch.equal(end[name], start[name]), name
@@ -249,7 +249,7 @@ def test_a_channel_that_is_gone_is_zero_behind_its_norm_before_and_after_fine_tu
     count = silent(net.eval(), gone)
     assert count == sum(int(gone[f"{norm}.weight"].sum()) for _, norm in parts) > 20
     schedule = Schedule(3, batch=8, optimizer="adam", lr=0.01, weight_decay=0.1)
-    end = fit(net, images(), torch.arange(24), schedule, seed=0, held=gone).states["last"]
+    end = fit(net, images(), torch.arange(24), schedule, seed=0, frozen=gone).states["last"]
     assert silent(net.eval(), gone) == count and silent(net.train(), gone) == count
     assert all(not end[name][mask].any() for name, mask in gone.items())
     assert not end["stage2.0.norm1.running_mean"].equal(values["stage2.0.norm1.running_mean"])
@@ -265,8 +265,8 @@ def test_filters_of_a_chain_are_pruned_by_its_recipe_and_refused_where_there_are
         "sparsity": 0.5,
     }
     lab.realize(models)
-    (_, _, first), (values, held, other) = map(weights, pruned)
-    assert not held and any(not first[name].equal(mask) for name, mask in other.items())
+    (_, _, first), (values, frozen, other) = map(weights, pruned)
+    assert not frozen and any(not first[name].equal(mask) for name, mask in other.items())
     twice = weights(pruned[1].prune(0.8, scope="layer"))
     assert all((twice.gone[name] | ~mask).all() for name, mask in other.items())
     assert all(not values[name][mask].any() for name, mask in other.items())

@@ -122,13 +122,13 @@ def test_a_chain_comes_back_from_its_records() -> None:
         LiRA(variance="shrunk"),
         tuple(Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 6).trained()),
     )
-    chain = base().rewind("stage4").hold("stage4").train(Schedule(2), RelaxLoss(0.5))
+    chain = base().rewind("stage4").freeze("stage4").train(Schedule(2), RelaxLoss(0.5))
     known = {step.key: step for step in (*attack.targets, base(), base().rewind("stage4"))}
     known[chain.parent.key] = chain.parent  # type: ignore[union-attr]
-    diet = base().train(Schedule(2), diet=Window(step=7), ranking=Signals(base()))
-    for parent in diet.parents():
+    sampling = base().train(Schedule(2), sampling=Window(step=7), ranking=Signals(base()))
+    for parent in sampling.parents():
         known[parent.key] = parent
-    for step in (attack, chain, diet):
+    for step in (attack, chain, sampling):
         assert load(json.loads(json.dumps(step.record())), known.__getitem__).key == step.key
 
 
@@ -200,7 +200,7 @@ def test_the_last_epoch_is_the_end_of_the_training() -> None:
 
 
 def test_a_chain_walks_back_to_its_own_initialisation() -> None:
-    chain = base(seed=7).train(Schedule(2)).rewind("stage4").hold("stage4").train(Schedule(1))
+    chain = base(seed=7).train(Schedule(2)).rewind("stage4").freeze("stage4").train(Schedule(1))
     assert chain.origin() == base(seed=7)
     assert At(base(seed=7), "init") in list(Rewind(base(seed=7), "head").parents())
     assert chain.seed == 7
@@ -211,7 +211,7 @@ def test_every_shadow_walks_every_step_of_its_target() -> None:
     population.
     """
     start = Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 6).trained()
-    private = start.rewind("stage4").hold("stage4").train(Schedule(2), RelaxLoss(0.5))
+    private = start.rewind("stage4").freeze("stage4").train(Schedule(2), RelaxLoss(0.5))
     attack = private.attack(LiRA())
 
     def walk(step):
@@ -235,11 +235,11 @@ def test_every_shadow_walks_every_step_of_its_target() -> None:
 def test_a_course_attacks_each_checkpoint_by_the_shadows_of_that_checkpoint() -> None:
     models = Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 8).trained()
     mine, others = Population(models.states[:4]), Population(models.states[4:])
-    course = mine.course(Threshold(), (0, 2), shadows=others)
+    course = mine.attack_over_time(Threshold(), (0, 2), shadows=others)
     assert course == {
         t: mine.at(at).attack(Threshold(), shadows=others.at(at)) for t, at in ((0, "init"), (2, 2))
     }
-    assert models.course(LiRA(), (2,), 1) == {2: models.at(2).attack(LiRA(), dealt=1)}
+    assert models.attack_over_time(LiRA(), (2,), 1) == {2: models.at(2).attack(LiRA(), permuted=1)}
 
 
 def test_a_pair_differs_by_its_data_alone() -> None:
@@ -257,7 +257,7 @@ def test_every_student_has_sub_models_of_its_own() -> None:
     design, models = RandomHalves(100), {"sub_models": 5, "leave_out": 2}
     students = Setup(Data(), design, MODEL, Schedule(3), 4).selena(Schedule(2), **models)
     plain = Setup(Data(), design, MODEL, Schedule(3), 4).trained()
-    inside = plain.rewind("stage4").hold("stage4").distil(Schedule(1), Schedule(2), **models)
+    inside = plain.rewind("stage4").freeze("stage4").distil(Schedule(1), Schedule(2), **models)
     every = [teacher for student in students for teacher in student.training.teachers]
     assert (
         len({t.key for t in every})
@@ -311,10 +311,10 @@ def test_every_model_walks_cwrf_by_its_own_score() -> None:
     models = Setup(Data(), RandomHalves(100, dev=10, reference=10), MODEL, Schedule(3), 4).trained()
     by = models.score()
     walked = (
-        models.rewind_weights(by, 0.01).hold_weights(by, 0.01).train(Schedule(1), RelaxLoss(0.5))
+        models.rewind_weights(by, 0.01).freeze_weights(by, 0.01).train(Schedule(1), RelaxLoss(0.5))
     )
     for state, own, one in zip(models, by, walked, strict=True):
-        assert one == state.rewind_weights(own, 0.01).hold_weights(own, 0.01).train(
+        assert one == state.rewind_weights(own, 0.01).freeze_weights(own, 0.01).train(
             Schedule(1), RelaxLoss(0.5)
         )
         assert one.origin() == state and own.of == state

@@ -1,4 +1,4 @@
-"""Edits by stage: what goes back, what stays, and that what is held stays to the bit."""
+"""Edits by stage: what goes back, what stays, and that what is frozen stays to the bit."""
 
 import pytest
 import torch
@@ -52,9 +52,9 @@ def test_rewound_from_the_stem_is_the_initialisation() -> None:
 @given(st.sampled_from([*PARTS, "stage1.1", "stage4.1"]))
 def test_rewind_and_hold_meet_at_the_boundary(place: str) -> None:
     trained, init = states()
-    rewound, held = rewind(trained, init, place), freeze(trained, place)
+    rewound, frozen = rewind(trained, init, place), freeze(trained, place)
     for name in trained:
-        front = name in held
+        front = name in frozen
         assert torch.equal(rewound[name], trained[name] if front else init[name])
         assert front == (
             not name.startswith(place)
@@ -62,9 +62,9 @@ def test_rewind_and_hold_meet_at_the_boundary(place: str) -> None:
         )
         if front:
             assert (
-                held[name].dtype == torch.bool
-                and held[name].shape == trained[name].shape
-                and held[name].all()
+                frozen[name].dtype == torch.bool
+                and frozen[name].shape == trained[name].shape
+                and frozen[name].all()
             )
 
 
@@ -101,13 +101,13 @@ def test_held_is_held_through_a_training(optimizer: str) -> None:
     net = build(MODEL, 1, 3, 0)
     start = rewind(trained, init, "stage4")
     net.load_state_dict(start)
-    held = freeze(start, "stage4")
+    frozen = freeze(start, "stage4")
     schedule = Schedule(2, batch=8, optimizer=optimizer, lr=0.01, weight_decay=0.1)
-    end = fit(net, images(), torch.arange(24), schedule, RelaxLoss(0.5), seed=0, held=held).states[
-        "last"
-    ]
+    end = fit(
+        net, images(), torch.arange(24), schedule, RelaxLoss(0.5), seed=0, frozen=frozen
+    ).states["last"]
     for name, value in end.items():
-        if name in held:
+        if name in frozen:
             assert torch.equal(value, trained[name]), name
         elif value.is_floating_point():
             assert not torch.equal(value, init[name]), name
@@ -144,16 +144,16 @@ def test_held_weights_keep_their_bits_while_statistics_go_on(optimizer: str, res
     start = rewind_weights(trained, init, chosen)
     net = build(MODEL, 1, 3, 0)
     net.load_state_dict(start)
-    held = freeze_weights(start, chosen, rest)
+    frozen = freeze_weights(start, chosen, rest)
     schedule = Schedule(2, batch=8, optimizer=optimizer, lr=0.01, weight_decay=0.1)
-    end = fit(net, images(), torch.arange(24), schedule, RelaxLoss(0.5), seed=0, held=held).states[
-        "last"
-    ]
+    end = fit(
+        net, images(), torch.arange(24), schedule, RelaxLoss(0.5), seed=0, frozen=frozen
+    ).states["last"]
     for name, value in end.items():
         if name.endswith(("running_mean", "running_var", "num_batches_tracked")):
-            assert name not in held and not torch.equal(value, start[name]), name
+            assert name not in frozen and not torch.equal(value, start[name]), name
             continue
-        mask = held.get(name, torch.zeros_like(value, dtype=torch.bool))
+        mask = frozen.get(name, torch.zeros_like(value, dtype=torch.bool))
         assert torch.equal(value[mask], start[name][mask]), name
         expected = (
             ~chosen[name]

@@ -76,7 +76,7 @@ def test_a_rewind_study_by_hand() -> None:
     setup = Setup(DATA, design, MODEL, schedule, 4, 3)
     ordinary, short = setup.trained(), Schedule(2, 16, "adam", lr=0.005)
     by = ordinary.score(score)
-    held = ordinary.rewind_weights(by, 0.1).hold_weights(by, 0.1)
+    held = ordinary.rewind_weights(by, 0.1).freeze_weights(by, 0.1)
     assert keys(study.ordinary) == keys(ordinary)
     assert keys(study.rewound(0.1)) == keys(held)
     assert keys(study.inside(0.1, RelaxLoss(0.3))) == keys(held.train(short, RelaxLoss(0.3)))
@@ -93,7 +93,7 @@ def test_a_window_study_by_hand() -> None:
     dense, short = setup.trained(), replace(schedule, epochs=3)
     ranking = setup.memorization(4, 0.7, replace(schedule, epochs=2, patience=None))
     assert study.ranking.key == ranking.key
-    window = {"diet": Window(3, 1), "ranking": ranking}
+    window = {"sampling": Window(3, 1), "ranking": ranking}
     by_hand = dense.iteratively("L1 unstructured", 0.6, short, 2, True, **window)
     assert [keys(each) for each in study.iterative(**window)] == [keys(each) for each in by_hand]
     once = replace(short, epochs=1)
@@ -125,13 +125,13 @@ def test_a_trajectory_study_by_hand() -> None:
     whole = Setup(DATA, RandomHalves(80, test=20, seed=2), MODEL, schedule, 16, 2).trained()
     trained = Population(whole.states[:12])
     assert keys(study.trained) == keys(trained)
-    assert study.attacks() == trained.course(LiRA(), [0, 2, 4])
-    assert study.attacks(permuted=0) == trained.course(LiRA(), [0, 2, 4], 0)
+    assert study.attacks() == trained.attack_over_time(LiRA(), [0, 2, 4])
+    assert study.attacks(permuted=0) == trained.attack_over_time(LiRA(), [0, 2, 4], 0)
     loss = Threshold("loss", by_class=False)
-    assert study.fits("loss") == trained.course(loss, [0, 2, 4])
+    assert study.fits("loss") == trained.attack_over_time(loss, [0, 2, 4])
     by_epoch = {0: trained.at("init").signals(), 2: trained.at(2).signals()}
     by_epoch[4] = trained.at(4).signals()
     assert study.signals() == by_epoch
     pair = trained.halvings(1)[0]
-    by_hand = [[half.course(LiRA(), [2, 4], 0) for half in pair]]
+    by_hand = [[half.attack_over_time(LiRA(), [2, 4], 0) for half in pair]]
     assert study.halves(1, [2, 4], permuted=0) == by_hand

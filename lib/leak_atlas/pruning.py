@@ -106,7 +106,7 @@ def _(
         before.gone,
         state.part,
     )
-    return Weights(values, before.held, either(before.gone, pruned))
+    return Weights(values, before.frozen, either(before.gone, pruned))
 
 
 # --- filters ------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def _(
         training.seed,
         before.gone,
     )
-    return Weights(values, before.held, either(before.gone, pruned))
+    return Weights(values, before.frozen, either(before.gone, pruned))
 
 
 # --- what is pruned -----------------------------------------------------------------------------

@@ -4,7 +4,7 @@ PPTP rewinds the back of a network and freezes its front (Alg. 1); CWRF rewinds 
 weights by Boolean masks (eq. 5-7).
 
 A state is a state dict whose names begin with the part they belong to (``stage4.0.conv1.weight``),
-in order of depth. A place is a part ("stage4") or a block in one ("stage4.1"). `held` has a Boolean
+in order of depth. A place is a part ("stage4") or a block in one ("stage4.1"). `frozen` has a Boolean
 mask for each tensor that is frozen, and the training re-imposes the frozen values after each step:
 masking gradients alone would freeze nothing under momentum or weight decay, and BatchNorm's running
 statistics have no gradients at all.
@@ -20,7 +20,7 @@ from torch import Tensor
 from leak_atlas import BadInput, nearest
 from leak_atlas.engine import selection, store
 from leak_atlas.engine.compute import Of, Weights, edit, weights_of
-from leak_atlas.recipe import Hold, HoldWeights, Rewind, RewindWeights
+from leak_atlas.recipe import Freeze, FreezeWeights, Rewind, RewindWeights
 
 State = Mapping[str, Tensor]
 Masks = Mapping[str, Tensor]  # Boolean, of the shape of the tensor of that name
@@ -103,14 +103,14 @@ def _(
     return before._replace(values=rewind(before.values, start, state.start))
 
 
-@edit.register(Hold)
+@edit.register(Freeze)
 def _(
-    state: Hold,
+    state: Freeze,
     before: Weights,
     of: Of,
 ) -> Weights:
     frozen = freeze(before.values, state.until, state.later)
-    return before._replace(held=either(before.held, frozen))
+    return before._replace(frozen=either(before.frozen, frozen))
 
 
 # --- single weights -----------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def either(one: Masks, other: Masks) -> dict[str, Tensor]:
     return joined
 
 
-def _chosen(state: RewindWeights | HoldWeights) -> dict[str, Tensor]:
+def _chosen(state: RewindWeights | FreezeWeights) -> dict[str, Tensor]:
     scores = weights_of(store.read(state.by.key).arrays)
     chosen = selection.highest(scores, state.share)
     return {name: torch.as_tensor(mask) for name, mask in chosen.items()}
@@ -170,11 +170,11 @@ def _(
     return before._replace(values=rewind_weights(before.values, init, _chosen(state)))
 
 
-@edit.register(HoldWeights)
+@edit.register(FreezeWeights)
 def _(
-    state: HoldWeights,
+    state: FreezeWeights,
     before: Weights,
     of: Of,
 ) -> Weights:
     frozen = freeze_weights(before.values, _chosen(state), state.rest)
-    return before._replace(held=either(before.held, frozen))
+    return before._replace(frozen=either(before.frozen, frozen))

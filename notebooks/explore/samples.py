@@ -12,7 +12,7 @@
 # A network is pruned in rounds, and trained on after each (WeMem). Base trains on all members in every epoch; RSW on those in a window that slides over the
 # members of each class, ordered by their memorization scores; SWMR also holds down the weights on those with the highest scores. Who is in the window, how often
 # is each rank visited in all, and who is exposed before and after? Choose a window and its order, move through the epochs of a round, pick a sample: its score,
-# its neighbours, its exposure. One of the orders is the control: the same scores, dealt out at random.
+# its neighbours, its exposure. One of the orders is the control: the same scores, permuted out at random.
 #
 # The claims are judged elsewhere (`samples/`); nothing here is a verdict.
 

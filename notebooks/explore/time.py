@@ -13,7 +13,7 @@
 # trained on it (TPR). At the diagonal the attack guesses; in the upper left corner the sample is exposed. Move through the epochs, colour the samples by how hard
 # they are, choose one: its picture, its path, its loss, its difficulty by each measure. Choose another attack, another threshold, another way to tell the rates.
 #
-# Rates from few networks are noisy, and noise travels too: beside each length stands what a null has, the same attack with membership dealt out anew.
+# Rates from few networks are noisy, and noise travels too: beside each length stands what a null has, the same attack with membership permuted.
 #
 # The claims are judged elsewhere (`time/`); nothing here is a verdict.
 

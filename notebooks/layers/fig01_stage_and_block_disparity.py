@@ -19,7 +19,7 @@
 # **It would be wrong if** an early stage told the halves apart, or stage 4 did not. **It would be an artefact** if it
 # vanished up to the best rotation of channels, or hung on the order of batches: by default M_h1 shuffles by itself, in
 # a common order it visits its members as M_all does. **It would not say where memory sits** if memory that
-# is known to be early showed up late. We plant it, in another model and pool: labels are dealt out anew, to be learnt
+# is known to be early showed up late. We plant it, in another model and pool: labels are permuted, to be learnt
 # by heart, and only the stem and stages 1 and 2 learn; all from stage 3 on is held as initialised.
 #
 # Strengths are two-sided. Rules were settled on draw 0, a referee's objections in hand, and are judged on this one
@@ -84,9 +84,11 @@ schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment
 setup = Setup(Data(data, pixels), Halves(pool, seed=seed), Model(model, width, stem), schedule, pairs, seed, precision)
 probes = {"own order": (own := setup.pairs()), "common order": setup.pairs(common=True)[:common_pairs]}
 by_heart = Schedule(planted_epochs, batch, "adam", planted_lr)
-small = Data(data, pixels, dealt=True), Halves(planted_pool, seed=seed), Model(planted_model, planted_width, stem), by_heart
-dealt = Setup(*small, planted_pairs, seed, precision).pairs()
-probes["planted"] = tuple(Pair(*(state.at("init").hold("stage3", later=True).train(by_heart) for state in (pair.whole, pair.half))) for pair in dealt)
+small = Data(data, pixels, permuted=True), Halves(planted_pool, seed=seed), Model(planted_model, planted_width, stem), by_heart
+permuted = Setup(*small, planted_pairs, seed, precision).pairs()
+probes["planted"] = tuple(
+    Pair(*(state.at("init").freeze("stage3", later=True).train(by_heart) for state in (pair.whole, pair.half))) for pair in permuted
+)
 stages = {name: [pair.distance() for pair in probe] for name, probe in probes.items()}
 stages["blocks"], rotated, floor = [pair.distance("blocks") for pair in own], [pair.similarity() for pair in own], seed_floors(own)
 signals = {name: [[Signals(pair.whole), Signals(pair.half)] for pair in probe] for name, probe in probes.items()}
@@ -130,7 +132,7 @@ report.profile(
 )  # fmt: skip
 
 # %% [markdown]
-# ## Memory planted early: labels dealt out, learnt by heart in the stem and stages 1 and 2 alone
+# ## Memory planted early: labels permuted out, learnt by heart in the stem and stages 1 and 2 alone
 # A network that fits its labels must differ at its output, so the head, held too, tells nothing and is left out.
 
 # %%

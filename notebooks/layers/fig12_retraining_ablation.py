@@ -90,13 +90,13 @@ short = replace(long, epochs=retrain_epochs)
 private, design = RelaxLoss(alpha), RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
 setup = Setup(Data(data, pixels), design, Model(model, width, stem), long, shadows, seed, precision)
 ordinary = setup.trained()
-rewound = {cut: ordinary.rewind(cut).hold(cut) for cut in ("stage1", "stage3", "stage4", "head")}
+rewound = {cut: ordinary.rewind(cut).freeze(cut) for cut in ("stage1", "stage3", "stage4", "head")}
 cuts = {cut: each.train(short, private) for cut, each in rewound.items()}
 risky, tuned, head, plain = "risky stages", "classifier, fine-tuned", "classifier, rewound", "risky stages, cross-entropy"
 line = {f"epoch {stop}": ordinary.at(stop) for stop in stops} | {f"epoch {epochs}": ordinary}
 fewer = {f"{n} epochs": setup.trained(schedule=replace(long, epochs=n)) for n in shorter}
 ways = line | fewer | {"scratch": setup.trained(private), "scratch, longer": setup.trained(private, replace(long, epochs=epochs + retrain_epochs))}
-ways |= {"whole network, fine-tuned": ordinary.train(short, private), tuned: ordinary.hold("head").train(short, private), head: cuts["head"]}
+ways |= {"whole network, fine-tuned": ordinary.train(short, private), tuned: ordinary.freeze("head").train(short, private), head: cuts["head"]}
 ways |= {plain: rewound[risky_from].train(short), risky: cuts[risky_from]} | {f"from {cut}": each for cut, each in cuts.items()}
 attackers = {"confidence": Threshold("confidence", sign="shadows"), "LiRA": LiRA(), "RMIA": RMIA()}
 attacks = {(way, name): each.attack(attacker) for way, each in ways.items() for name, attacker in attackers.items()}

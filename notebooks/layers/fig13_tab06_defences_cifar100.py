@@ -89,7 +89,7 @@ short = replace(long, epochs=retrain_epochs)
 design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
 setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, width, stem), long, shadows, seed, precision)
 ordinary = setup.trained()
-rewound = {cut: ordinary.rewind(cut).hold(cut) for cut in ("stage1", risky_from)}
+rewound = {cut: ordinary.rewind(cut).freeze(cut) for cut in ("stage1", risky_from)}
 defences = {
     "RelaxLoss": {alpha: recipe.RelaxLoss(alpha) for alpha in relax_alphas},
     "Adv-Reg": {alpha: recipe.AdversarialRegularization(alpha, adv_steps, width=adv_width) for alpha in adv_alphas},

@@ -88,7 +88,7 @@ setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, widt
 learning = {"ordinary": setup.trained(), "CS-KD": setup.trained(recipe.CSKD())}
 taught = {"sub_models": sub_models, "leave_out": leave_out}
 learning["SELENA"] = replace(setup, schedule=bare).selena(long, **taught)
-rewound = {how: each.rewind(risky_from).hold(risky_from) for how, each in learning.items()}
+rewound = {how: each.rewind(risky_from).freeze(risky_from) for how, each in learning.items()}
 looked = {"ordinary": (*stops, epochs), "CS-KD": (*stops[1::2], epochs) if len(stops) > 1 else (*stops, epochs)}
 ways = {(how, "epoch", stop): learning[how].at(stop) for how in looked for stop in looked[how]}
 ways["SELENA", "from scratch", leave_out] = learning["SELENA"]

@@ -83,7 +83,7 @@ design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=refe
 setup = recipe.Setup(recipe.Data(data, pixels), design, recipe.Model(model, width, stem), long, shadows, seed, precision)
 ordinary = setup.trained()
 cuts = {"RelaxLoss": risky_from, "Adv-Reg": adv_from}
-rewound = {cut: ordinary.rewind(cut).hold(cut) for cut in cuts.values()}
+rewound = {cut: ordinary.rewind(cut).freeze(cut) for cut in cuts.values()}
 defences = {
     "RelaxLoss": {alpha: recipe.RelaxLoss(alpha) for alpha in relax_alphas},
     "Adv-Reg": {alpha: recipe.AdversarialRegularization(alpha, adv_steps, width=adv_width) for alpha in adv_alphas},

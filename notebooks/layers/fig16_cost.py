@@ -82,7 +82,7 @@ design, net, private = RandomHalves(pool, test=test, seed=seed, dev=dev, referen
 setup, few = Setup(Data(data, pixels), design, net, long, networks, seed, precision), f"scratch, {retrain_epochs} epochs"
 ordinary = setup.trained()
 ways = {"ordinary": ordinary, "scratch": setup.trained(private), few: setup.trained(private, short)}
-costly = {"ordinary": ordinary, "scratch": ways["scratch"]} | {cut: ordinary.rewind(cut).hold(cut).train(short, private) for cut in cuts}
+costly = {"ordinary": ordinary, "scratch": ways["scratch"]} | {cut: ordinary.rewind(cut).freeze(cut).train(short, private) for cut in cuts}
 ways[pptp := f"PPTP from {cuts[-1]}"] = costly[cuts[-1]]
 course = {way: [each.at(1 + epoch).signals() for epoch in range(each[0].training.schedule.epochs)] for way, each in ways.items() if way != "ordinary"}
 course["ordinary"], firsts = [ordinary.signals()], [each[0].training for each in costly.values()]

@@ -91,8 +91,8 @@ rewound = ordinary.rewind(risky_from)
 states = {
     "untrained": ordinary.at("init"),
     "ordinary": ordinary,
-    "PPTP": rewound.hold(risky_from).train(short, private),
-    "retrained with cross-entropy": rewound.hold(risky_from).train(short),
+    "PPTP": rewound.freeze(risky_from).train(short, private),
+    "retrained with cross-entropy": rewound.freeze(risky_from).train(short),
     "RelaxLoss from scratch": setup.trained(private),
     (few := f"the same, {retrain_epochs} epochs"): setup.trained(private, short),
 }

@@ -45,7 +45,7 @@ from dataclasses import replace
 from leak_atlas import audit, lab, recipe, report
 from leak_atlas.own import accuracy, findings, logits, page, vision
 from leak_atlas.own.sizes import fitted_sizes
-from leak_atlas.own.weights import bring_or_example
+from leak_atlas.own.weights import imported_or_example
 
 vision.explain_torchvision()
 
@@ -85,7 +85,7 @@ more = {"weight_decay": weight_decay, "decay": decay, "augment": augment}
 training = recipe.Schedule(epochs, batch, optimizer, lr, nesterov=True, **more)
 samples = recipe.Data(sizes.data, sizes.pixels)
 setup = recipe.Setup(samples, split, MyNet(), training, 1 + shadow_networks, seed)
-target = bring_or_example(weights, data, setup)  # the first row of the split
+target = imported_or_example(weights, data, setup)  # the first row of the split
 accuracy.refuse_another_accuracy(target, known_accuracy)
 
 models = recipe.Population((target, *setup.trained().states[1:]))

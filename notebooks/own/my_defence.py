@@ -138,7 +138,7 @@ strongest = f"my defence, floor {max(floors):g}"
 relaxed = {f"RelaxLoss, alpha {alpha:g}": setup.trained(recipe.RelaxLoss(alpha * guess))}
 attackers = {"RMIA": recipe.RMIA(), "my attack": Margin()}
 attackers["confidence"] = recipe.Threshold(sign="shadows")
-permuted = [ordinary.attack(Margin(), dealt=draw) for draw in range(draws)]
+permuted = [ordinary.attack(Margin(), permuted=draw) for draw in range(draws)]
 variants = {end: ordinary} | mine | relaxed
 also = [permuted, recipe.self_audit(ordinary)]
 comparison = lab.compare(variants, attackers, checkpoints={end: stops}, also=also)

@@ -47,7 +47,7 @@ from leak_atlas.recipe import Data, Model, PruningStudy, Schedule
 
 cut, epochs_alone = f"{sparsity:.0%} pruned than dense", {"ours": "our control", "control": "the same schedule, nothing removed"}
 most, share = {"above": 0.5, "margin": 1 / 6}, "share of classes whose gap of"  # "most" is two classes of three
-paired, dealt = ({"control": told} for told in ("paired over victims and classes", "labels shuffled within members and within non-members"))
+paired, permuted = ({"control": told} for told in ("paired over victims and classes", "labels shuffled within members and within non-members"))
 varied = {"quantity": "standard deviation over classes, pruned, over its mean with shuffled labels", "above": 1.2, "margin": 0.2}
 question = {"ours": "our question", "margin": 0.3, "control": "other victims, so that no split is shared"}
 claims = report.claims(
@@ -61,8 +61,8 @@ claims = report.claims(
         f"{share} sensitivity is larger, pruned than dense, trained on", **most, **epochs_alone),
     report.Claim("told_in_most", "In most classes pruning makes members easier to tell by their confidence",
         f"share of classes whose AUC of confidence is larger, {cut}", ours="our question", **most, **paired),
-    report.Claim("confidence_varies", "The gap of confidence differs among classes by a fifth more than chance makes it", paper="Fig. 4 (c)", **varied, **dealt),
-    report.Claim("sensitivity_varies", "The gap of sensitivity differs among classes by a fifth more than chance makes it", paper="Fig. 4 (d)", **varied, **dealt),
+    report.Claim("confidence_varies", "The gap of confidence differs among classes by a fifth more than chance makes it", paper="Fig. 4 (c)", **varied, **permuted),
+    report.Claim("sensitivity_varies", "The gap of sensitivity differs among classes by a fifth more than chance makes it", paper="Fig. 4 (d)", **varied, **permuted),
     report.Claim("same_classes", "The classes with the large gaps of confidence are the same before and after",
         "rank correlation over classes of a victim's dense gaps of confidence with the other victims' pruned ones", above=0.0, **question),
     report.Claim("hard_classes", "Members are easier to tell by their confidence in classes that are hard to learn",
@@ -134,8 +134,8 @@ drawn("sensitivity")
 def varies(kind, way):
     """Standard deviation of a victim's gaps over classes, over its mean with shuffled labels."""
     rng = np.random.default_rng(seed)
-    dealt = [[permuted_labels(one["label"], one["member"], rng) for _ in range(shuffles)] for one in known[way]]
-    chance = [[np.std(gap_by_class(one[kind], one["member"], d, classes)) for d in each] for one, each in zip(known[way], dealt, strict=True)]
+    permuted = [[permuted_labels(one["label"], one["member"], rng) for _ in range(shuffles)] for one in known[way]]
+    chance = [[np.std(gap_by_class(one[kind], one["member"], d, classes)) for d in each] for one, each in zip(known[way], permuted, strict=True)]
     return audit.mean_ci(gaps[kind, way].std(axis=1) / np.mean(chance, axis=1))
 
 

@@ -99,9 +99,9 @@ study = WindowStudy(
 dense, ranking, short = study.dense, study.ranking, study.tuning
 freely = study.setup.trained(schedule=replace(study.schedule, patience=None))
 slow = {w: Window(w, steps[0][0], "low-to-high") for w in widths[0]}
-plans = {("RSW", w): {"diet": diet, "ranking": ranking} for w, diet in slow.items()}
+plans = {("RSW", w): {"sampling": sampling, "ranking": ranking} for w, sampling in slow.items()}
 plans |= {("RMR", strength): {"objective": RMR(strength, share=risky_share), "ranking": ranking} for strength in risky}
-plans |= {("SWMR", w): plans["RMR", risky[-1]] | {"diet": Window(w, steps[0][-1], "high-to-low")} for w in (widths[0][0], widths[0][-1])}
+plans |= {("SWMR", w): plans["RMR", risky[-1]] | {"sampling": Window(w, steps[0][-1], "high-to-low")} for w in (widths[0][0], widths[0][-1])}
 plans |= {("PPB", weight): {"objective": recipe.PPB(weight)} for weight in ppb}
 plans |= {("ADV", weight): {"objective": ADV(weight, 7, "one_step", adv_width, outsiders="dev")} for weight in adv}
 plans |= {("RelaxLoss", a): {"objective": recipe.RelaxLoss(a)} for a in alphas} | {("DP-SGD", n): {"objective": recipe.DPSGD(n)} for n in noises}

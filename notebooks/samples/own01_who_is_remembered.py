@@ -103,8 +103,8 @@ study = WindowStudy(
 dense, ranking, short = study.dense, study.ranking, study.tuning
 scores = {rsw: ranking, chance: ranking.shuffle()}
 near, far = Window(widths[0][-1], steps[0][0], "low-to-high"), Window(widths[0][-1], steps[0][-1], "high-to-low")
-trainings = {base: {}} | {name: {"diet": near, "ranking": by} for name, by in scores.items()}
-trainings[swmr] = {"diet": far, "ranking": ranking, "objective": RMR(0.1, share=risky_share)}
+trainings = {base: {}} | {name: {"sampling": near, "ranking": by} for name, by in scores.items()}
+trainings[swmr] = {"sampling": far, "ranking": ranking, "objective": RMR(0.1, share=risky_share)}
 shot, whole = dense.pruned("L1 unstructured", sparsity, study.head), replace(short, epochs=rounds * round_epochs[0])
 ways = {("dense", 0): dense, (known, rounds): dense.train(whole), (once, rounds): shot.train(whole)}
 fewer = replace(short, epochs=round(np.mean(near.visits(study.class_members, round_epochs[0]))))

@@ -16,7 +16,7 @@
 #
 # **It would be wrong if** members were not told better from non-members *of the same score* where the score is high:
 # TPR alone does not tell, as a threshold calls confident samples members. **It would be beside the point if** the score
-# were noise (control: halves of its networks), if any score did it (the same, dealt out anew), if difficulty did (parts
+# were noise (control: halves of its networks), if any score did it (the same, permuted), if difficulty did (parts
 # by what networks without the sample know), or longer training (as many steps, nothing removed).
 
 # %% tags=["parameters"]
@@ -98,12 +98,12 @@ for i, d in enumerate(data):
     rankings[d] = ranking = study.ranking
     folded[d] = study.setup.fold_memorization(folds, study.scoring)
     halves[d] = [Memorization(ranking.models[k::2], ranking.measure) for k in (0, 1)]
-dealt = {d: [ranking.shuffle(k) for k in range(20)] for d, ranking in rankings.items()}
+permuted = {d: [ranking.shuffle(k) for k in range(20)] for d, ranking in rankings.items()}
 attackers = {"Conf": Threshold(), "LiRA": LiRA("offline_cdf")}
 attacks = {(way, name): each.attack(one, targets=victims) for way, each in ways.items() for name, one in attackers.items()}
 signals = {way: each.signals()[:victims] for way, each in ways.items()}
 removed = [Sparsity(state) for d in data for state in ways[d, "iterative"].states[:victims]]
-results = lab.realize(attacks, signals, rankings, halves, folded, dealt, removed)
+results = lab.realize(attacks, signals, rankings, halves, folded, permuted, removed)
 found = audit.Comparison.of(results, signals, attacks)
 
 # %% [markdown]
@@ -146,7 +146,7 @@ report.profile(points, hue="who", facet="data", null=None, xlabel="part, by scor
 # %%
 areas = {(*way, name): samples.auc_by_part(results[attack], results[rankings[way[0]]], parts) for (way, name), attack in attacks.items()}
 hard = {d: {**results[one], "score": -results[one]["outside"]} for d, one in rankings.items()}
-chance = {d: [samples.auc_by_part(results[attacks[(d, "iterative"), "Conf"]], results[one], parts) for one in dealt[d]] for d in data}
+chance = {d: [samples.auc_by_part(results[attacks[(d, "iterative"), "Conf"]], results[one], parts) for one in permuted[d]] for d in data}
 by = {(d, name, "score"): areas[d, "iterative", name] for d in data for name in attackers}
 by |= {(d, name, "difficulty"): samples.auc_by_part(results[attacks[(d, "iterative"), name]], hard[d], parts) for d, name, _ in by}
 by |= {(d, "Conf", "random scores"): np.mean(each, axis=0) for d, each in chance.items()}

@@ -15,7 +15,7 @@
 #
 # **It would be wrong if** attacks did not fall, or test fell far; **beside the point if** stopping earlier did as much,
 # or the score had no part in it. The formula implies as much: a batch is decayed by the mean of its members' lambda
-# (controls: that mean for everybody; scores dealt out anew). In the published code risky batches come apart, with an
+# (controls: that mean for everybody; scores permuted). In the published code risky batches come apart, with an
 # Adam of their own. **The networks' 73 %** from lambda_r = .1 on may be no leak: as published, members are 73.17 % of
 # what they judge, and the attacker has used all non-members. So a clean split stands beside it.
 
@@ -81,12 +81,12 @@ short, scored = Schedule(round_epochs[0], batch[0], lr=lr[0], **given), Schedule
 dense, ranking = setup.trained(), setup.memorization(networks, share, scored)
 chain = {"pruner": "L1 unstructured", "sparsity": sparsity, "rounds": rounds, "head": model[0] != "fc"}
 goals = {f"RMR {each:g}": RMR(each, short.weight_decay, share=risky_share) for each in lambdas}
-code, dealt, mean = replace(goals[best], form="code"), ranking.shuffle(), short.weight_decay + risky_share * (middle - short.weight_decay)
+code, permuted, mean = replace(goals[best], form="code"), ranking.shuffle(), short.weight_decay + risky_share * (middle - short.weight_decay)
 split = SharedTest(shared[0], shared[1], seed, dev=shared[2], victims=shared[3])
 other = replace(setup, data=replace(what, joined=False), design=split, models=shared[3] + shadows)
 start, order = other.trained(), other.fold_memorization(schedule=scored)
 ruled = {way: (dense, each, ranking) for way, each in goals.items()} | {f"{best}, published": (start, goals[best], order)}
-ruled |= {"random scores": (dense, goals[best], dealt), "code's form": (dense, code, ranking), "code's form, random": (dense, code, dealt)}
+ruled |= {"random scores": (dense, goals[best], permuted), "code's form": (dense, code, ranking), "code's form, random": (dense, code, permuted)}
 plainly = {"Base": (dense, short), "Base, published": (start, short), "plain L2": (dense, replace(short, weight_decay=mean))}
 freely = setup.trained(schedule=replace(setup.schedule, patience=None))
 line = [*(f"Base, {one} + {rounds} x {each} epochs" for one, each in stops), "Base"]

@@ -98,8 +98,8 @@ study = WindowStudy(
 )
 dense, ranking, short, narrow = study.dense, study.ranking, study.tuning, widths[0][-1]
 penalty, slow = RMR(risky, share=risky_share), {w: Window(w, steps[0][0], "low-to-high") for w in widths[0]}
-plans = {"Base": {}} | {f"RSW, w = {w}": {"diet": diet, "ranking": ranking} for w, diet in slow.items()}
-plans |= {"RMR": (rmr := {"objective": penalty, "ranking": ranking}), "SWMR": rmr | {"diet": Window(narrow, steps[0][-1], "high-to-low")}}
+plans = {"Base": {}} | {f"RSW, w = {w}": {"sampling": sampling, "ranking": ranking} for w, sampling in slow.items()}
+plans |= {"RMR": (rmr := {"objective": penalty, "ranking": ranking}), "SWMR": rmr | {"sampling": Window(narrow, steps[0][-1], "high-to-low")}}
 once = ADV(adv, 7, "one_step", adv_widths[0], outsiders="dev")
 plans |= {"PPB": {"objective": recipe.PPB(ppb)}, "ADV": {"objective": once}, "RelaxLoss": {"objective": recipe.RelaxLoss(alpha)}}
 visits = sum(slow[narrow].visits(members := study.class_members, round_epochs[0])) / members  # of each member, in a round

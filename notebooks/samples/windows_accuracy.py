@@ -115,10 +115,10 @@ windows = {(o, w, small): Window(w, small, orders[o in (orders[1], *chance[:2])]
 fewer = {w: study.epochs_like(Window(w, small)) for w in dict.fromkeys((wide, *some))}  # epochs of all with as many visits
 cell, plain = "{}, {}, w {}, s {}".format, "no window, {} epochs a round".format
 ways = {"dense": dense, "Base": study.iterative()[-1]} | {plain(n): study.iterative(schedule=replace(short, epochs=n))[-1] for n in fewer.values()}
-ways |= {cell("RSW", *c): study.iterative(diet=diet, ranking=by[c[0]])[-1] for c, diet in windows.items()}
-ways |= {cell("SWMR", *c): study.iterative(diet=d, ranking=by[c[0]], objective=RMR(0.1, share=risky_share))[-1] for c, d in both.items()}
+ways |= {cell("RSW", *c): study.iterative(sampling=sampling, ranking=by[c[0]])[-1] for c, sampling in windows.items()}
+ways |= {cell("SWMR", *c): study.iterative(sampling=d, ranking=by[c[0]], objective=RMR(0.1, share=risky_share))[-1] for c, d in both.items()}
 slip, slipped = f"RSW as in the code, low-to-high, w {wide}, s {small}", Window(wide, small, form="code")
-ways[slip] = study.iterative(diet=slipped, ranking=ranking)[-1]
+ways[slip] = study.iterative(sampling=slipped, ranking=ranking)[-1]
 signals = {way: each.signals()[:victims] for way, each in ways.items()}
 results = lab.realize(signals, by)
 found = audit.Comparison.of(results, signals, {})
@@ -144,9 +144,9 @@ report.table(rows, caption=f"One round. {members} members a class, and {visits} 
 
 # %%
 seen, reached = {way: found.accuracy(way) for way in ways}, {way: np.array(each) for way, each in found.accuracies.items()}
-dealt = {w: np.mean([reached[cell("RSW", o, w, small)] for o in chance], axis=0) for w in some}
+permuted = {w: np.mean([reached[cell("RSW", o, w, small)] for o in chance], axis=0) for w in some}
 told = [(o, w, s, m, seen[cell(m, o, w, s)]) for m, cells in {"RSW": windows, "SWMR": both}.items() for o, w, s in cells if o in orders]
-told += [(o, w, small, "RSW, mean of 3 random orders", audit.mean_ci(each)) for o, (w, each) in product(orders, dealt.items())]
+told += [(o, w, small, "RSW, mean of 3 random orders", audit.mean_ci(each)) for o, (w, each) in product(orders, permuted.items())]
 told += [(o, w, small, "as many visits, no window", seen[plain(n)]) for o, (w, n) in product(orders, fewer.items())]
 points = [{"order": o, "window": f"{w}, {s}", "series": m, "value": value} for o, w, s, m, value in told]
 falls = {o: found.more_accurate(cell("RSW", o, wide, small), cell("RSW", o, narrow, small)) for o in orders}
@@ -180,8 +180,8 @@ report.judge(
     claims, falls_high_to_low=falls["high-to-low"], falls_low_to_high=falls["low-to-high"],
     swmr_is_lower=audit.paired_difference(mean["test", "SWMR"], mean["test", "RSW"]),
     costs_little=found.more_accurate(thin["low-to-high"], "Base"),
-    as_few_visits=audit.paired_difference(dealt[narrow], reached[plain(fewer[narrow])]),
-    score_not_chance=audit.paired_difference(reached[thin["low-to-high"]], dealt[narrow]),
+    as_few_visits=audit.paired_difference(permuted[narrow], reached[plain(fewer[narrow])]),
+    score_not_chance=audit.paired_difference(reached[thin["low-to-high"]], permuted[narrow]),
     direction_is_equal=audit.paired_difference(ways_of["low-to-high"], ways_of["high-to-low"]),
     slip_is_harmless=found.more_accurate(slip, cell("RSW", "low-to-high", wide, small)),
     checks=dict.fromkeys(("falls_low_to_high", "costs_little", "score_not_chance"), less["low-to-high"])

@@ -109,17 +109,19 @@ windows = {(o, w, small): Window(w, small, orders[o in (orders[1], *chance[:2])]
 fewer = {w: study.epochs_like(Window(w, small)) for w in some}  # epochs of all with as many visits
 cell, plain = "{}, {}, w {}, s {}".format, "no window, {} epochs a round".format
 ways = {"dense": dense, "Base": study.iterative()[-1]} | {plain(n): study.iterative(schedule=replace(short, epochs=n))[-1] for n in fewer.values()}
-ways |= {cell("RSW", *c): study.iterative(diet=diet, ranking=by[c[0]])[-1] for c, diet in windows.items()}
-ways |= {cell("SWMR", *c): study.iterative(diet=d, ranking=by[c[0]], objective=RMR(0.1, share=risky_share))[-1] for c, d in both.items()}
+ways |= {cell("RSW", *c): study.iterative(sampling=sampling, ranking=by[c[0]])[-1] for c, sampling in windows.items()}
+ways |= {cell("SWMR", *c): study.iterative(sampling=d, ranking=by[c[0]], objective=RMR(0.1, share=risky_share))[-1] for c, d in both.items()}
 once = {f"{e} epochs, then 1 a round": study.setup.trained(schedule=replace(study.schedule, patience=None)).at(e) for e in sooner} | {plain(1): dense}
 ways |= {way: study.iterative(one, replace(short, epochs=1))[-1] for way, one in once.items()}
 attackers, signals = {"Conf": Threshold(), "LiRA": LiRA("offline_cdf")}, {way: each.signals()[:victims] for way, each in ways.items()}
 attacks = {(way, name): each.attack(attacker, targets=victims) for way, each in ways.items() for name, attacker in attackers.items()}
 results = lab.realize(attacks, signals, by)
 found = audit.Comparison.of(results, signals, attacks)
-seen, dealt = {way: found.leak(way, "Conf")["accuracy"] for way in ways}, {w: [cell("RSW", o, w, small) for o in chance] for w in some}
+seen, permuted = {way: found.leak(way, "Conf")["accuracy"] for way in ways}, {w: [cell("RSW", o, w, small) for o in chance] for w in some}
 told = [(o, w, s, m, seen[cell(m, o, w, s)]) for m, cells in {"RSW": windows, "SWMR": both}.items() for o, w, s in cells if o in orders]
-told += [(o, w, small, "RSW, mean of 3 random orders", audit.mean_ci(found.reached(*product(dealt[w], ["Conf"])))) for o, w in product(orders, some)]
+told += [
+    (o, w, small, "RSW, mean of 3 random orders", audit.mean_ci(found.reached(*product(permuted[w], ["Conf"])))) for o, w in product(orders, some)
+]
 told += [(o, w, small, "as many visits, no window", seen[plain(n)]) for o, (w, n) in product(orders, fewer.items())]
 points = [{"order": o, "window": f"{w}, {s}", "series": m, "value": value} for o, w, s, m, value in told]
 falls = {o: found.accuracy_difference(*((cell("RSW", o, w, small), "Conf") for w in (narrow, wide))) for o in orders}
@@ -151,7 +153,7 @@ report.table(rows, caption=f"{victims} victims; a guess: .500. Risky visits: sha
 early, few, window = list(once)[len(sooner) - 1], plain(fewer[narrow]), (rsw := partial(cell, "RSW"))("low-to-high", narrow, small)
 pairs = {f"{narrow}, {small} − {w}, {s}, {o}": ([rsw(o, narrow, small)], [rsw(o, w, s)]) for w, s in ((wide, small), (narrow, far)) for o in orders}
 pairs |= {f"SWMR minus RSW, {o}, w {w}, s {s}": ([cell("SWMR", o, w, s)], [rsw(o, w, s)]) for o, w, s in both}
-pairs |= {f"{best}, minus {name}": ([window], side) for name, side in {"few visits": [few], early: [early], "random": dealt[narrow]}.items()}
+pairs |= {f"{best}, minus {name}": ([window], side) for name, side in {"few visits": [few], early: [early], "random": permuted[narrow]}.items()}
 report.table([
     {"difference": name, "test accuracy": audit.paired_difference(*(np.mean([found.accuracies[way] for way in side], axis=0) for side in pair))}
     | {"Conf, accuracy": found.stronger(*([(way, "Conf") for way in side] for side in pair))}
@@ -186,7 +188,7 @@ report.judge(
     small_step_is_best=found.stronger(*([(rsw(o, narrow, s), "Conf") for o in orders] for s in (small, far))),
     swmr_is_better=audit.largest(found.accuracy_difference((cell("SWMR", *c), "Conf"), (rsw(*c), "Conf")) for c in high),
     not_fewer_visits=found.accuracy_difference((window, "Conf"), (few, "Conf")), stopping_does_too=found.auc_difference(window, early, "LiRA"),
-    score_not_chance=found.stronger([(window, "Conf")], [*product(dealt[narrow], ["Conf"])]), less_exposed=moved["low-to-high", groups[0]],
+    score_not_chance=found.stronger([(window, "Conf")], [*product(permuted[narrow], ["Conf"])]), less_exposed=moved["low-to-high", groups[0]],
     checks={c.name: less[window] for c in claims} | {"narrow_high_to_low": less[thin["high-to-low"]], "stopping_does_too": less[early] | less[window]}
     | {"swmr_is_better": {"SWMR lowers member accuracy": penalty, ".05 of visits are risky": bool(min(risky[rsw(*c)] for c in high) > 0.05)}},
     regime={"dense member accuracy": audit.mean_ci(inside["dense"]), "dense test accuracy": found.accuracy("dense")},

@@ -18,7 +18,7 @@
 # alike at an equal gap in loss; a better fit, if with members fitted alike. Spreads might go with the level of leak.
 #
 # **Our definitions** are those of `complexity_and_speed`, faults of ways too. Advantage: TPR minus FPR of a sample.
-# Spread: its standard deviation over samples, without what counting adds and the null (membership dealt out anew) has.
+# Spread: its standard deviation over samples, without what counting adds and the null (membership permuted) has.
 
 # %% tags=["parameters"]
 models = ["cnn2", "cnn4", "cnn6", "wrn16"]  # plain CNNs from shallow to deep, then a WRN (reading note: CNNs and WRN28-2)
@@ -47,7 +47,7 @@ from functools import partial
 
 import numpy as np
 from leak_atlas import audit, lab, report
-from leak_atlas.localization import courses, trajectories
+from leak_atlas.localization import over_time, trajectories
 from leak_atlas.recipe import Anatomy, Data, Model, Schedule, TrajectoryStudy
 
 shallow, *between, wide = models
@@ -82,15 +82,15 @@ signals = {(name, t): each for name, study in studies.items() for t, each in stu
 fits = {(name, what): study.fits(what) for name, study in studies.items() for what in ("correctness", "loss")}
 results = lab.realize(attacks, signals, sizes, fits)
 found = audit.Comparison.of(results, signals, {((m, t), "LiRA"): a for m, (each, _) in attacks.items() for t, a in each.items()})
-walked = {m: [courses.read(results, each) for each in both] for m, both in attacks.items()}
+walked = {m: [over_time.read(results, each) for each in both] for m, both in attacks.items()}
 
 # %%
 more = {m: trajectories.encoding_contrast(*walked[shallow], *walked[m], rate) for m in (deep, wide)}
 less = {m: trajectories.encoding_contrast(*walked[m], *walked[wide], rate) for m in models[:-1]}
-times = courses.jackknife(partial(trajectories.epochs_to_reach, parts=parts, rule=rate), walked[shallow][0], walked[wide][0])
+times = over_time.jackknife(partial(trajectories.epochs_to_reach, parts=parts, rule=rate), walked[shallow][0], walked[wide][0])
 level = partial(trajectories.mean_advantage, rule=rate)
 rows = [{"network": m, "epoch": t, "value": value}
-        for m, (one, _) in walked.items() for t, value in zip(checkpoints, courses.jackknife(level, one), strict=True)]  # fmt: skip
+        for m, (one, _) in walked.items() for t, value in zip(checkpoints, over_time.jackknife(level, one), strict=True)]  # fmt: skip
 shift, times_of = more[deep]["displacement"], {m: f"{2 ** more[m]['doublings of displacement'].value:.1f} times" for m in more}
 way = "about as far" if max(-shift.low, shift.high) < 0.08 else times_of[deep]
 words = {"title": f"{wide} moves the centre {times_of[wide]} as far as {shallow}, {deep} {way}"}
@@ -98,13 +98,13 @@ report.curves(rows, "epoch", hue="network", null=0.0, level="no leak", ylabel="m
 
 # %%
 members, tests = ({way: [float(results[one][f"accuracy_{who}"]) for one in each] for way, each in signals.items()} for who in ("member", "test"))
-right, wrong = ({(m, t): own for m in models for t, own in courses.generalisation_gaps_by_network(courses.read(results, fits[m, what])).items()}
+right, wrong = ({(m, t): own for m in models for t, own in over_time.generalisation_gaps_by_network(over_time.read(results, fits[m, what])).items()}
                 for what in ("correctness", "loss"))  # fmt: skip
-spread = {m: courses.jackknife(partial(trajectories.advantage_spread, rule=rate), *each) for m, each in walked.items()}
+spread = {m: over_time.jackknife(partial(trajectories.advantage_spread, rule=rate), *each) for m, each in walked.items()}
 table = [
     {"network": m, "convolutions": int(m[3:]) - 3 * (m == wide), "parameters": int(results[sizes[m]]["parameters"].sum())}
     | {"test accuracy": found.accuracy((m, end)), "member accuracy": audit.mean_ci(members[m, end]), "AUC": found.leak((m, end), "LiRA")["auc"]}
-    | dict(zip(trajectories.ENCODING, courses.jackknife(partial(trajectories.encoding, rule=rate), *walked[m]), strict=True))
+    | dict(zip(trajectories.ENCODING, over_time.jackknife(partial(trajectories.encoding, rule=rate), *walked[m]), strict=True))
     | {"spread": spread[m][-1], "displacement of the null": trajectories.displacement(trajectories.plane(walked[m][1], rate))}
     for m in models
 ]  # fmt: skip
@@ -115,7 +115,7 @@ report.table(table, caption=f"{compared} networks of each, at epoch {end}; ways 
 # Each line is a course, from the lower left, from a fifth of its epochs on.
 
 # %%
-apart, alike = courses.jackknife(  # at the end, and where the other has the mean advantage with which the one ends
+apart, alike = over_time.jackknife(  # at the end, and where the other has the mean advantage with which the one ends
     lambda one, null, other, noise: np.interp([np.inf, level(one)[-1]], np.maximum.accumulate(level(other)), trajectories.advantage_spread(other, noise, rate))
     - trajectories.advantage_spread(one, null, rate)[-1], *walked[shallow], *walked[wide],
 )  # fmt: skip

@@ -16,7 +16,7 @@
 # networks and pool, is not known here.
 #
 # **It would be wrong if** the centre moved as far on simple data. **It would be beside the point if** noise did it
-# (control: the null, the same attack with membership dealt out anew), or size (equal pool, pixels, network and
+# (control: the null, the same attack with membership permuted), or size (equal pool, pixels, network and
 # epochs). **It would be no more than overfitting if** data sets leaked alike at an equal generalisation gap, and no
 # more than slow learning if they did at an equal fit of their members. `plane` asks some of this of the same networks:
 # its answers are not independent of these.
@@ -53,7 +53,7 @@ from functools import partial
 from itertools import pairwise
 
 from leak_atlas import audit, lab, report
-from leak_atlas.localization import courses, trajectories
+from leak_atlas.localization import over_time, trajectories
 from leak_atlas.recipe import Data, Model, Schedule, TrajectoryStudy
 
 first, last, end, step = axis[0], axis[-1], checkpoints[-1], "from each data set to the next, least"
@@ -81,18 +81,18 @@ for d, side in zip(axis, axis_pixels, strict=True):
     fits |= {(d, what): study.fits(what) for what in ("correctness", "loss")}
 results = lab.realize(attacks, signals, fits)
 found = audit.Comparison.of(results, signals, {((d, t), "LiRA"): a for d, (each, _) in attacks.items() for t, a in each.items()})
-walked = {d: [courses.read(results, each) for each in both] for d, both in attacks.items()}
+walked = {d: [over_time.read(results, each) for each in both] for d, both in attacks.items()}
 
 # %%
 steps = [trajectories.encoding_contrast(*walked[a], *walked[b], rate) for a, b in pairwise(axis)]
 whole = trajectories.encoding_contrast(*walked[first], *walked[last], rate)
 level = partial(trajectories.mean_advantage, rule=rate)
 rows = [{"data": d, "epoch": t, "value": value}
-        for d, (one, _) in walked.items() for t, value in zip(checkpoints, courses.jackknife(level, one), strict=True)]  # fmt: skip
+        for d, (one, _) in walked.items() for t, value in zip(checkpoints, over_time.jackknife(level, one), strict=True)]  # fmt: skip
 more = audit.least(each["doublings of displacement"] for each in steps)
 times_as_far = f"{last} moves the centre {2 ** whole['doublings of displacement'].value:.1f} times as far as {first}"
 order = times_as_far if more.low > 0 else "The centre does not surely move further on harder data"
-times = courses.jackknife(partial(trajectories.epochs_to_reach, parts=parts, rule=rate), walked[first][0], walked[last][0])
+times = over_time.jackknife(partial(trajectories.epochs_to_reach, parts=parts, rule=rate), walked[first][0], walked[last][0])
 when = "not surely earlier nor later" if times[-1].low <= 0 <= times[-1].high else "earlier" if times[-1].value < 0 else "later"
 told = f"{order}; {parts[-1]:.0%} of the leak on {first} comes {when} there"
 report.curves(rows, "epoch", hue="data", null=0.0, level="no leak", title=told, ylabel="mean advantage (TPR minus FPR)")
@@ -104,11 +104,11 @@ report.table(rows, caption="When the mean advantage first is as large; straight 
 
 # %%
 members, tests = ({way: [float(results[one][f"accuracy_{who}"]) for one in each] for way, each in signals.items()} for who in ("member", "test"))
-right, wrong = ({(d, t): own for d in axis for t, own in courses.generalisation_gaps_by_network(courses.read(results, fits[d, what])).items()}
+right, wrong = ({(d, t): own for d in axis for t, own in over_time.generalisation_gaps_by_network(over_time.read(results, fits[d, what])).items()}
                 for what in ("correctness", "loss"))  # fmt: skip
 table = [
     {"data": d, "test accuracy": found.accuracy((d, end)), "member accuracy": audit.mean_ci(members[d, end]), "AUC": found.leak((d, end), "LiRA")["auc"]}
-    | dict(zip(trajectories.ENCODING, courses.jackknife(partial(trajectories.encoding, rule=rate), *walked[d]), strict=True))
+    | dict(zip(trajectories.ENCODING, over_time.jackknife(partial(trajectories.encoding, rule=rate), *walked[d]), strict=True))
     | {"displacement of the null": trajectories.displacement(trajectories.plane(walked[d][1], rate))}
     for d in axis
 ]  # fmt: skip

@@ -20,7 +20,7 @@
 # a class). Noise in the risk lowers every correlation: the ceiling is measured.
 #
 # **Definitions, ours.** Risk: TPR minus FPR at the end, by normal laws fitted to scores. Speed: the way's length, less
-# that of a null (membership dealt out anew). Rules were settled on draw 0, a referee's objections in hand, and are
+# that of a null (membership permuted). Rules were settled on draw 0, a referee's objections in hand, and are
 # judged on this one (seed 1).
 
 # %% tags=["parameters"]
@@ -51,7 +51,7 @@ from itertools import product
 
 import numpy as np
 from leak_atlas import audit, lab, report
-from leak_atlas.localization import courses, samples, trajectories
+from leak_atlas.localization import over_time, samples, trajectories
 from leak_atlas.localization.difficulty import EFFORT, LOOK, OTHERS, UNCERTAINTY, difficulty, mean_over_members, ranks_within_class
 from leak_atlas.recipe import Data, GradientNorm, Model, Population, PredictionDepth, Schedule, TrajectoryStudy
 
@@ -62,7 +62,7 @@ claims = report.claims(
     report.Claim("effort_tops", "What adds up over training tells more than one look does", f"{seen}, mean of effort minus mean of one look", above=0.05, margin=0.05, control="same judges", **paper),
     report.Claim("epistemic_tops", "Epistemic uncertainty tells more than other measures do", f"{seen}, the better of two readings minus mean of the rest", above=0.0, margin=0.15, control="two readings: over training, over networks", **paper),
     report.Claim("outside_adds", "Networks without the sample tell what the loss over training does not", f"{seen}, inconsistency, given mean loss", above=0.2, margin=0.15, control="a second mean loss, of other judges, given the first (below the table)", ours=True),
-    report.Claim("speed", "Harder samples move faster", "rank correlation with the speed less the null's, mean of effort and uncertainty", above=0.1, margin=0.15, control="null: membership dealt out anew; given the risk in the table", **paper),
+    report.Claim("speed", "Harder samples move faster", "rank correlation with the speed less the null's, mean of effort and uncertainty", above=0.1, margin=0.15, control="null: membership permuted; given the risk in the table", **paper),
     report.Claim("within_class", "Hard classes do not explain it", "the same with the final risk, both ranked within their class", above=0.1, margin=0.15, control="ranks within the class", ours=True),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )  # fmt: skip
@@ -86,8 +86,8 @@ cuts, halves = study.trained.halvings(halvings), study.halves(halvings)
 norms, depths = zip(*((GradientNorm(one.at(early)), PredictionDepth(one)) for one in others.states[:readings]), strict=True)
 results = lab.realize(attacks, null, signals, ranking, answers, halves, norms, depths)
 found = audit.Comparison.of(results, {"end": signals[last]}, {("end", "LiRA"): attacks[last]})
-one, noise = (courses.read(results, each) for each in (attacks, null))
-parts = [[courses.read(results, half) for half in pair] for pair in halves]
+one, noise = (over_time.read(results, each) for each in (attacks, null))
+parts = [[over_time.read(results, half) for half in pair] for pair in halves]
 
 # %%
 hard = difficulty({t: [results[step] for step in each] for t, each in answers.items()}, early)
@@ -124,7 +124,7 @@ def told(one, noise):
     return np.concatenate([np.ravel(each), claimed, [weights["both"] @ each[3], weights["both"] @ each[2]]])
 
 
-*numbers, effort, epistemic, ensemble, second, faster, inside = courses.jackknife(told, one, noise)
+*numbers, effort, epistemic, ensemble, second, faster, inside = over_time.jackknife(told, one, noise)
 agree = lambda a, b, at: np.append(audit.rank_correlation(every[:, np.searchsorted(index, at)], a[-1]), audit.rank_correlation(a[-1:], b[-1]))  # noqa: E731
 whole = lambda v: np.append(v[:-1] / np.sqrt(np.maximum(v[-1], 1e-9)), v[-1])  # noqa: E731
 by_rule = {rule: trajectories.across_halves(agree, parts, whole, rule) for rule in (rate / 2, rate, 2 * rate, "balanced")}
@@ -154,7 +154,7 @@ def circular(one, other):
     )
 
 
-same = dict(zip(names[:-2], courses.jackknife(circular, *parts[0]), strict=True))
+same = dict(zip(names[:-2], over_time.jackknife(circular, *parts[0]), strict=True))
 luck = np.abs(
     audit.rank_correlation(np.random.default_rng(0).random((100, len(index))), trajectories.advantage(trajectories.plane(one, rate, "fitted"))[-1])
 )

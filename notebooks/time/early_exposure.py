@@ -58,7 +58,7 @@ from itertools import product
 
 import numpy as np
 from leak_atlas import audit, lab, report
-from leak_atlas.localization import courses, trajectories
+from leak_atlas.localization import over_time, trajectories
 from leak_atlas.localization.difficulty import difficulty
 from leak_atlas.recipe import Data, LiRA, Model, Population, RandomHalves, Schedule, Setup
 
@@ -83,16 +83,16 @@ net, plan = Model(model, width), Schedule(epochs, batch, lr=lr, **given)
 setup = Setup(Data(data, pixels or None), RandomHalves(pool, test=test, seed=seed), net, plan, networks, seed, precision)
 still = setup.trained(schedule=Schedule(epochs, batch, lr=constant_lr, optimizer=optimizer, decay="constant"))
 ways = {data: setup.trained(), "constant rate": still, simple: replace(setup, data=Data(simple, simple_pixels or None)).trained()}
-attacks = {way: each.course(LiRA(), checkpoints) for way, each in ways.items()}
-null = ways[data].course(LiRA(), checkpoints, dealt=0)
+attacks = {way: each.attack_over_time(LiRA(), checkpoints) for way, each in ways.items()}
+null = ways[data].attack_over_time(LiRA(), checkpoints, permuted=0)
 signals = {(way, t): each.at(t or "init").signals() for way, each in ways.items() for t in checkpoints}
-halves = {way: [[half.course(LiRA(), checkpoints) for half in pair] for pair in each.halvings(halvings)] for way, each in ways.items()}
+halves = {way: [[half.attack_over_time(LiRA(), checkpoints) for half in pair] for pair in each.halvings(halvings)] for way, each in ways.items()}
 others = Population((ranking := setup.memorization(judges, share)).models)
 answers = {t: others.at(t or "init").signals() for t in checkpoints}
 results = lab.realize(attacks, null, signals, halves, ranking, answers)
 found = audit.Comparison.of(results, {way: signals[way, last] for way in ways}, {(way, "LiRA"): attacks[way][last] for way in ways})
-whole = {way: courses.read(results, each) for way, each in attacks.items()}
-parts = {way: [[courses.read(results, half) for half in pair] for pair in each] for way, each in halves.items()}
+whole = {way: over_time.read(results, each) for way, each in attacks.items()}
+parts = {way: [[over_time.read(results, half) for half in pair] for pair in each] for way, each in halves.items()}
 
 # %% [markdown]
 # ## How many are flagged, and who says so?
@@ -143,8 +143,10 @@ for way, one in whole.items():
         fit = {f"{side} accuracy": float(np.mean([results[step][f"accuracy_{side}"] for step in signals[way, t]])) for side in ("member", "test")}
         rows.append({"way": way, "epoch": t} | fit | {"mean TPR minus FPR": float(gained[k].mean()), "in the high state": float(high[way][k].mean())})
         rows[-1] |= {"of the final ones": float(top["share"][k]), "of these, final ones": float(top["precision"][k])}
-null_high = float((trajectories.states(trajectories.plane(courses.read(results, null), rate, "fitted")) == trajectories.HIGH).mean(axis=1).max())
-report.table(rows, caption=f"All {networks} networks, the same at both epochs. Null, membership dealt out: {null_high:.3f} at most in the high state")
+null_high = float((trajectories.states(trajectories.plane(over_time.read(results, null), rate, "fitted")) == trajectories.HIGH).mean(axis=1).max())
+report.table(
+    rows, caption=f"All {networks} networks, the same at both epochs. Null, membership permuted out: {null_high:.3f} at most in the high state"
+)
 
 # %%
 rows, tried = [], [(rate, flags), (rate / 2, flags), (2 * rate, flags), ("balanced", flags), (rate, flags / 2), (rate, 2 * flags)]
@@ -173,7 +175,7 @@ report.judge(
     **estimates,
     steady=told["constant rate"][0],
     freezes=freezes,
-    complex=courses.jackknife(lambda one, other: ends(one) - ends(other), whole[data], whole[simple]),
+    complex=over_time.jackknife(lambda one, other: ends(one) - ends(other), whole[data], whole[simple]),
     checks={claim.name: beats for claim in claims},
     regime={"member accuracy": members, "test accuracy": found.accuracy(data)},
 )

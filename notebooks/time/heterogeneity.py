@@ -17,7 +17,7 @@
 # **Read together** (quick): samples do differ, and networks that share nothing find the same ones exposed. On the harder data
 # samples differ more, but no more than its higher leak brings with it: at an equal mean advantage they differ as much.
 #
-# **It would be wrong if** samples differed no more than counting and the null (membership dealt out anew) let them, or
+# **It would be wrong if** samples differed no more than counting and the null (membership permuted) let them, or
 # if who is exposed were chance (control: halves of the networks that share no shadow). **It would be beside the point
 # if** harder data only leaked more (control: equal mean advantage), or entropy rose since rates leave the corner, as
 # counted rates spread most in the middle (control: equal samples, all with the rates of the centre of mass). The claims
@@ -50,13 +50,13 @@ from functools import partial
 
 import numpy as np
 from leak_atlas import audit, lab, report
-from leak_atlas.localization import courses, trajectories
+from leak_atlas.localization import over_time, trajectories
 from leak_atlas.recipe import Data, Model, Schedule, TrajectoryStudy
 from sklearn.metrics import adjusted_rand_score
 
 simple, hard, end, slack, alike = axis[0], axis[-1], checkpoints[-1], 0.15, 0.1  # nats; in standard deviations of TPR minus FPR
 growth, unlike, beyond = "growth of entropy less the null's", "standard deviation of true TPR minus FPR", f"{hard} minus {simple}"
-note, ours, article, alone = {"paper": "reading note"}, {"ours": True}, {"paper": "article"}, {"control": "membership dealt out anew"}
+note, ours, article, alone = {"paper": "reading note"}, {"ours": True}, {"paper": "article"}, {"control": "membership permuted"}
 equals, others, leak = {"control": "equal samples"}, {"control": "halves of the networks that share no shadow"}, {"control": "mean advantage"}
 claims = report.claims(
     report.Claim("samples_differ", "Samples differ, beyond counting", f"{unlike}, end, least", above=0.05, margin=0.1, **alone, **ours),
@@ -81,8 +81,8 @@ attacks, nulls = ({d: study.attacks(permuted=draw) for d, study in studies.items
 signals = {d: study.trained.at(end).signals() for d, study in studies.items()}
 halves = {(d, kind): study.halves(2, permuted=draw) for d, study in studies.items() for kind, draw in membership.items()}
 results = lab.realize(attacks, nulls, signals, halves)
-one, noise = ({d: courses.read(results, own) for d, own in each.items()} for each in (attacks, nulls))
-last, chance, begun = ([courses.read(results, {t: each[d][t]}) for d in axis] for each, t in ((attacks, end), (nulls, end), (attacks, checkpoints[0])))  # fmt: skip
+one, noise = ({d: over_time.read(results, own) for d, own in each.items()} for each in (attacks, nulls))
+last, chance, begun = ([over_time.read(results, {t: each[d][t]}) for d in axis] for each, t in ((attacks, end), (nulls, end), (attacks, checkpoints[0])))  # fmt: skip
 
 # %% [markdown]
 # ## How unlike are samples?
@@ -91,9 +91,9 @@ last, chance, begun = ([courses.read(results, {t: each[d][t]}) for d in axis] fo
 
 # %%
 spread, level = partial(trajectories.advantage_spread, rule=rate), partial(trajectories.mean_advantage, rule=rate)
-ways, levels = {d: courses.jackknife(spread, one[d], noise[d]) for d in axis}, {d: courses.jackknife(level, one[d]) for d in axis}
+ways, levels = {d: over_time.jackknife(spread, one[d], noise[d]) for d in axis}, {d: over_time.jackknife(level, one[d]) for d in axis}
 apart = lambda h, n, s, m: [spread(h, n)[-1] - spread(s, m)[-1], trajectories.difference_at_level(spread(h, n), level(h), spread(s, m), level(s))]  # noqa: E731
-farther, same = courses.jackknife(apart, one[hard], noise[hard], one[simple], noise[simple])
+farther, same = over_time.jackknife(apart, one[hard], noise[hard], one[simple], noise[simple])
 words = ["more" if e.low > 0 else "less" if e.high < 0 else "not surely more" for e in (farther, same)]
 said = words[0], "about as" if -alike < same.low and same.high < alike else words[1]
 points = [{"variant": d, "x": x, "y": replace(y, low=max(0.0, y.low))}
@@ -104,7 +104,7 @@ report.tradeoff(points, "x", "y", null=0.0, title=title, xlabel="mean advantage 
 # %% [markdown]
 # ## Entropy
 # Of the shares of samples in cells of a grid. Equal samples all have the centre's rates; counting alone spreads them.
-# They lie below the null, since networks are each other's shadows and so do not decide on a sample independently: dealt
+# They lie below the null, since networks are each other's shadows and so do not decide on a sample independently: permuted
 # out anew among samples, scores of the null lie there too (caption). So each growth is less that series' null, or start.
 
 # %%
@@ -113,13 +113,13 @@ spatial, equal = (
     partial(trajectories.entropy_of_equal_samples, rule=rate, grid=grids),
 )
 series = {"measured": spatial, "equal samples": equal}
-found = {(d, name): courses.jackknife(lambda a, b, of=of: of(a) - of(b), one[d], noise[d]) for d in axis for name, of in series.items()}
+found = {(d, name): over_time.jackknife(lambda a, b, of=of: of(a) - of(b), one[d], noise[d]) for d in axis for name, of in series.items()}
 points = [{"data": d, "samples": name, "epoch": t, "value": e} for (d, name), each in found.items() for t, e in zip(checkpoints, each, strict=True)]
 told = lambda g, same: [*g, g[-1] - g[0], *(left := g - same), left[-1] - left[0]]  # noqa: E731  # of each data set; hard minus simple; beyond equals
 grown = lambda *both, form="counted", rule=rate, grid=grids: told(*(  # noqa: E731
     np.array([trajectories.entropy_above_null(*pair, rule, grid, of) for pair in zip(both[: len(axis)], both[len(axis) :], strict=True)])
     for of in (form, "equals")))  # fmt: skip
-gains = courses.jackknife(grown, *last, *chance)
+gains = over_time.jackknife(grown, *last, *chance)
 gain, rest = gains[: len(axis)], [-each for each in gains[len(axis) + 1 : -1]]
 rising, mainly = sum(each.low > 0 for each in gain), sum(each.low > -slack for each in rest)
 title = f"Entropy surely grows on {rising} of {len(axis)} data sets; on {mainly} surely by less than {slack:g} nats more than that of equal samples"
@@ -129,25 +129,25 @@ report.curves(points, "epoch", hue="samples", facet="data", title=title, ylabel=
 named, rows = [*axis, beyond], []
 tries = [("null", "counted", rate, n) for n in (grids, 5, 10, 20)] + [("start", "counted", rate, grids), ("null", "counted", 2 * rate, grids)]
 for base, form, rule, cells in [*tries, ("null", "fitted", rate, grids), ("null", "fitted", 2 * rate, grids)]:
-    own = courses.jackknife(partial(grown, rule=rule, grid=cells, form=form), *last, *(chance if base == "null" else begun))
+    own = over_time.jackknife(partial(grown, rule=rule, grid=cells, form=form), *last, *(chance if base == "null" else begun))
     rows.append({"less": base, "threshold": f"FPR {rule:g}", "cells": str(cells).strip("[]"), "rates": form} | dict(zip(named, own, strict=False)))
     rows[-1] |= {f"{name}, less equals": each for name, each in zip(named, own[len(named) :], strict=True)} if form == "counted" else {}
-dealt = " and ".join(f"{spatial(courses.exchanged_scores(noise[d]))[-1]:.2f}, not {spatial(noise[d])[-1]:.2f}" for d in axis)
-report.table(rows, caption=f"Growth of entropy, nats (reading note: MNIST −.08, CINIC-10 4.20). Scores of the null, dealt out anew, end at {dealt}")
+permuted = " and ".join(f"{spatial(over_time.exchanged_scores(noise[d]))[-1]:.2f}, not {spatial(noise[d])[-1]:.2f}" for d in axis)
+report.table(rows, caption=f"Growth of entropy, nats (reading note: MNIST −.08, CINIC-10 4.20). Scores of the null, permuted, end at {permuted}")
 
 # %% [markdown]
 # ## States and kinds
 # Low: TPR minus FPR below .2. High: TPR of at least .8 at an FPR of at most .2. Halves share no shadow; fitted rates.
-# Exchanged: scores dealt out anew among a network's members, and among others: equal samples. Kinds: k-means on
+# Exchanged: scores permuted among a network's members, and among others: equal samples. Kinds: k-means on
 # trajectories. Cut: the largest advantages at the end, as many as k-means with two groups exposes.
 
 # %%
 accuracy = {d: {f"{side} accuracy": audit.mean_ci([results[s][f"accuracy_{side}"] for s in signals[d]]) for side in ("member", "test")} for d in axis}
-parted = {key: [[courses.read(results, half) for half in both] for both in each] for key, each in halves.items()}
+parted = {key: [[over_time.read(results, half) for half in both] for both in each] for key, each in halves.items()}
 high = lambda path: trajectories.states(path)[-1] == trajectories.HIGH  # noqa: E731
 twice = lambda a, b, _: np.array([a.mean() / 2 + b.mean() / 2, np.mean(a & b), np.mean(a & b) - a.mean() * b.mean()])  # noqa: E731
 again = {key: trajectories.across_halves(twice, each, rule=rate, seen=high) for key, each in parted.items()}
-pictures = {"measured": one, "exchanged": {d: courses.exchanged_scores(each) for d, each in one.items()}, "null": noise}
+pictures = {"measured": one, "exchanged": {d: over_time.exchanged_scores(each) for d, each in one.items()}, "null": noise}
 rows, middle, names = [], len(checkpoints) // 2, ("low", "middle", "high")
 for d in axis:
     for name, own in pictures.items():

@@ -48,7 +48,7 @@ from dataclasses import replace
 
 import numpy as np
 from leak_atlas import audit, lab, report
-from leak_atlas.localization import courses, trajectories
+from leak_atlas.localization import over_time, trajectories
 from leak_atlas.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup
 
 last, half = checkpoints[-1], max(t for t in checkpoints if t and 2 * t in checkpoints)
@@ -71,7 +71,7 @@ claims
 # %% [markdown]
 # ## Train, and look at checkpoints
 # LiRA gives each sample its place. RMIA judges the lines, as its targets hardly depend on each other. The null:
-# membership dealt out anew among the samples, the same networks, the same attack.
+# membership permuted among the samples, the same networks, the same attack.
 
 # %%
 design, schedule = RandomHalves(pool, test=test, seed=seed), Schedule(epochs, batch, optimizer=optimizer, lr=lr, decay=decay)
@@ -79,13 +79,13 @@ setup = Setup(Data(data, pixels or None), design, Model(model, width), schedule,
 schedules = {sgd: schedule} | {name: replace(schedule, sharpness=rho) for name, rho in zip(sams, rhos, strict=True)}
 schedules |= {steady: replace(schedule, lr=constant_lr, decay="constant")}
 ways = {name: setup.trained(schedule=each) for name, each in schedules.items()}
-asked = {(name, dealt): each.course(LiRA(), checkpoints, dealt) for name, each in ways.items() for dealt in (None, 0)}
-ratios = {name: each.course(RMIA(), checkpoints) for name, each in ways.items()}
+asked = {(name, permuted): each.attack_over_time(LiRA(), checkpoints, permuted) for name, each in ways.items() for permuted in (None, 0)}
+ratios = {name: each.attack_over_time(RMIA(), checkpoints) for name, each in ways.items()}
 signals = {(name, t): each.at(t or "init").signals() for name, each in ways.items() for t in checkpoints}
 results = lab.realize(asked, ratios, signals)
 attacks = {((name, t), "LiRA"): asked[name, None][t] for name, t in signals} | {((name, t), "RMIA"): ratios[name][t] for name, t in signals}
 found = audit.Comparison.of(results, signals, attacks)
-one, null = ({name: courses.read(results, asked[name, dealt]) for name in ways} for dealt in (None, 0))
+one, null = ({name: over_time.read(results, asked[name, permuted]) for name in ways} for permuted in (None, 0))
 path, noise = ({name: trajectories.plane(course, rate) for name, course in each.items()} for each in (one, null))
 high = {name: float(np.mean(trajectories.states(each)[-1] == trajectories.HIGH)) for name, each in path.items()}
 title = f"At the end {high[sgd]:.0%} of the samples are high-risk with SGD, {high[sam]:.0%} with SAM"
@@ -110,8 +110,8 @@ def compared(a, b):
 
 
 kinds = [*((r, "counted", 0.8) for r in (rate, rate / 2, 2 * rate, "balanced")), (rate, "fitted", 0.8), (rate, "counted", 0.7)]
-apart = np.array(courses.jackknife(compared, one[sam], one[sgd]), object).reshape(5, -1)
-shares = {name: courses.jackknife(lambda each: trajectories.entry_shares(trajectories.states(trajectories.plane(each, rate))), course)
+apart = np.array(over_time.jackknife(compared, one[sam], one[sgd]), object).reshape(5, -1)
+shares = {name: over_time.jackknife(lambda each: trajectories.entry_shares(trajectories.states(trajectories.plane(each, rate))), course)
           for name, course in one.items()}  # fmt: skip
 peaks, means = ({name: take([e.value for e in each]) for name, each in shares.items()} for take in (max, np.mean))
 shares["null"] = [audit.Estimate(v, v, v) for v in trajectories.entry_shares(trajectories.states(noise[sgd])).tolist()]

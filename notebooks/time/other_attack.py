@@ -52,7 +52,7 @@ from dataclasses import replace
 
 import numpy as np
 from leak_atlas import audit, lab, report
-from leak_atlas.localization import courses, trajectories
+from leak_atlas.localization import over_time, trajectories
 from leak_atlas.recipe import RMIA, Data, LiRA, Model, Network, Population, RandomHalves, Schedule, Setup, Threshold
 from scipy import stats
 
@@ -89,17 +89,17 @@ for way, each in ways.items():
     states, middle = each.states, len(each) // 2
     sides = [tuple(map(Population, pair)) for pair in ((states[:middle], states[middle:][:tutors]), (states[middle:], states[:tutors]))]
     for name, attacker in attackers.items():
-        parted[way, name] = [one.course(attacker, checkpoints, shadows=by if name in learners else None) for one, by in sides]
-        asked[way, name] = parted[way, name] if name in learners else [each.course(attacker, checkpoints)]
-    asked[way, "null"] = [each.course(LiRA(), checkpoints, 0)]
+        parted[way, name] = [one.attack_over_time(attacker, checkpoints, shadows=by if name in learners else None) for one, by in sides]
+        asked[way, name] = parted[way, name] if name in learners else [each.attack_over_time(attacker, checkpoints)]
+    asked[way, "null"] = [each.attack_over_time(LiRA(), checkpoints, 0)]
 signals = {way: each.signals() for way, each in ways.items()}
 results = lab.realize(asked, parted, signals)
-found = {key: courses.joined_by_rank(*(courses.read(results, one) for one in each)) for key, each in asked.items()}
-null = {(w, name): found[w, "null"] if name == "LiRA" else courses.permuted_membership(found[w, name]) for w in ways for name in attackers}
+found = {key: over_time.joined_by_rank(*(over_time.read(results, one) for one in each)) for key, each in asked.items()}
+null = {(w, name): found[w, "null"] if name == "LiRA" else over_time.permuted_membership(found[w, name]) for w in ways for name in attackers}
 
 # %% [markdown]
 # ## The orders, attack by attack
-# Speed and entropy are less the null's: membership dealt out anew, to LiRA before it attacks, to the others after it.
+# Speed and entropy are less the null's: membership permuted, to LiRA before it attacks, to the others after it.
 
 
 # %%
@@ -113,7 +113,7 @@ def motion(one, other):
 
 measures = (f"displacement, {rate:.0%} FPR", f"displacement, {loose:.0%} FPR", "speed", "entropy", "into the high-risk state, mean")
 fours = {(order, name): [kind[way, name] for way in pair for kind in (found, null)] for order, pair in orders.items() for name in attackers}
-apart = {key: courses.jackknife(lambda *four: motion(*four[:2]) - motion(*four[2:]), *four) for key, four in fours.items()}
+apart = {key: over_time.jackknife(lambda *four: motion(*four[:2]) - motion(*four[2:]), *four) for key, four in fours.items()}
 area = {key: audit.auc(one.scores[-1], one.member) for key, one in found.items()}
 effect = {(way, name): drawn if name == shokri else each[0][checkpoints[-1]].design_effect for (way, name), each in asked.items()}
 differ = {(order, name): audit.paired_difference(area[a, name], area[b, name], design_effect=effect[a, name])
@@ -153,8 +153,8 @@ def alike(r, *each):
 
 
 named = ["LiRA with itself", *(f"{name} with {by}" for name in [*attackers][1:] for by in ("LiRA", "itself")), "differ"]
-halves = {way: [courses.joined_by_rank(courses.read(results, one)) for name in attackers for one in parted[way, name]] for way in ways}
-agreed = {(way, r): dict(zip(named, courses.jackknife(lambda *each, r=r: alike(r, *each), *each), strict=True))
+halves = {way: [over_time.joined_by_rank(over_time.read(results, one)) for name in attackers for one in parted[way, name]] for way in ways}
+agreed = {(way, r): dict(zip(named, over_time.jackknife(lambda *each, r=r: alike(r, *each), *each), strict=True))
           for way, each in halves.items() for r in (rate, loose)}  # fmt: skip
 rows = [{"networks": way, "threshold": f"{r:.0%} FPR"} | {name: each[name] for name in named[:-1]} for (way, r), each in agreed.items()]
 report.table(rows, caption="Rank correlations between halves; no shadow, net or threshold serves both")

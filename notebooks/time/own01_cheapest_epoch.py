@@ -55,7 +55,7 @@ from itertools import product
 
 import numpy as np
 from leak_atlas import audit, lab, report
-from leak_atlas.localization import courses, trajectories
+from leak_atlas.localization import over_time, trajectories
 from leak_atlas.localization.difficulty import difficulty
 from leak_atlas.recipe import Data, Model, Population, Schedule, TrajectoryStudy
 
@@ -87,7 +87,7 @@ others = Population(ranking.models)
 answers = study.signals(others)
 results = lab.realize(attacks, signals, halves, ranking, answers)
 found = audit.Comparison.of(results, signals, {(t, "LiRA"): attack for t, attack in attacks.items()})
-parts = [[courses.read(results, half) for half in pair] for pair in halves]
+parts = [[over_time.read(results, half) for half in pair] for pair in halves]
 
 # %% [markdown]
 # ## Who tells, when, and how well?

@@ -14,7 +14,7 @@
 # sample's place is followed "throughout the entire training process", and that complex data cause "a significant shift
 # towards higher vulnerability", simple data "limited privacy leakage". The paper's text is lost: definitions are ours.
 #
-# **It would be wrong if** the mean of TPR minus FPR rose no further than where membership is dealt out anew (the null),
+# **It would be wrong if** the mean of TPR minus FPR rose no further than where membership is permuted (the null),
 # or no further on the harder data. **It would be beside the point if** harder data only had a larger generalisation gap
 # (control: equal gap), or members fitted better (control: equal member accuracy), if a threshold or a way to estimate
 # rates decided it (four thresholds, two forms), or if samples moved at random (control: halves of the networks that
@@ -46,14 +46,14 @@ from itertools import product
 
 import numpy as np
 from leak_atlas import audit, lab, report
-from leak_atlas.localization import courses, trajectories
+from leak_atlas.localization import over_time, trajectories
 from leak_atlas.recipe import Data, Model, Schedule, TrajectoryStudy
 from scipy import stats
 
 simple, hard, early, end = axis[0], axis[-1], checkpoints[len(checkpoints) // 4], checkpoints[-1]
 lead, more, halved = "TPR minus FPR of the centre", f"TPR minus FPR of the centre, {hard} minus {simple}", "rank correlation between halves"
 said, ours, wide = {"paper": "article"}, {"ours": True}, {"above": 0.03, "margin": 0.07}
-beside, apart = {"control": "membership dealt out anew"}, {"control": "no shadow in common; null beside it"}
+beside, apart = {"control": "membership permuted"}, {"control": "no shadow in common; null beside it"}
 claims = report.claims(
     report.Claim("rises", "The centre leaves the diagonal on each data set", f"{lead}, end, minus the null's, least", above=0.05, margin=0.05, **beside, **said),
     report.Claim("more_on_harder", "It gets further on the harder of these two", f"{more}, at the end", **wide, control="same sizes and epochs", **said),
@@ -73,7 +73,7 @@ claims
 # control the pairs are parted in two, in two ways, and each half is attacked by itself, so that halves share no shadow.
 
 # %%
-given, kinds = {"optimizer": optimizer, "decay": decay}, {"true": None, "dealt out anew": 0}  # of membership
+given, kinds = {"optimizer": optimizer, "decay": decay}, {"true": None, "permuted": 0}  # of membership
 plan = Schedule(epochs, batch, lr=lr, **given)
 studies = {
     d: TrajectoryStudy(Data(d, p or None), Model(model, width), plan, pool, test, networks, checkpoints, seed, precision)
@@ -84,8 +84,8 @@ right, wrong = ({d: study.fits(what) for d, study in studies.items()} for what i
 signals = {(d, t): each for d, study in studies.items() for t, each in study.signals().items()}
 halves = {(d, kind): study.halves(2, (early, end), draw) for d, study in studies.items() for kind, draw in kinds.items()}
 results = lab.realize(attacks, nulls, right, wrong, signals, halves)
-one, noise, fits, losses = ({d: courses.read(results, own) for d, own in each.items()} for each in (attacks, nulls, right, wrong))
-last, chance = ({d: courses.read(results, {end: own[end]}) for d, own in each.items()} for each in (attacks, nulls))
+one, noise, fits, losses = ({d: over_time.read(results, own) for d, own in each.items()} for each in (attacks, nulls, right, wrong))
+last, chance = ({d: over_time.read(results, {end: own[end]}) for d, own in each.items()} for each in (attacks, nulls))
 paths = {d: trajectories.plane(one[d], rate) for d in axis}
 
 # %% [markdown]
@@ -99,10 +99,10 @@ def ends(a, b, rule=rate, form="counted"):
     return trajectories.mean_advantage(a, rule, form)[-1] - trajectories.mean_advantage(b, rule, form)[-1]
 
 
-farther = courses.jackknife(ends, last[hard], last[simple])
-beyond = {d: courses.jackknife(ends, last[d], chance[d]) for d in axis}
+farther = over_time.jackknife(ends, last[hard], last[simple])
+beyond = {d: over_time.jackknife(ends, last[d], chance[d]) for d in axis}
 risen, way = sum(each.low > 0 for each in beyond.values()), "further" if farther.low > 0 else "less far" if farther.high < 0 else "not surely further"
-stay = {d: courses.jackknife(lambda a: (trajectories.advantage(trajectories.plane(a, rate)) <= 0.1).mean(axis=1), one[d]) for d in axis}
+stay = {d: over_time.jackknife(lambda a: (trajectories.advantage(trajectories.plane(a, rate)) <= 0.1).mean(axis=1), one[d]) for d in axis}
 title = f"The centre leaves the diagonal on {risen} of {len(axis)} data sets, {way} on {hard}; {stay[simple][-1].value:.0%} of {simple} stay near it"
 report.planes({d.replace("-", "\n", 1): path for d, path in paths.items()}, checkpoints, title=title)
 
@@ -111,8 +111,8 @@ report.moving(paths, checkpoints, f"Samples on the vulnerability plane, epochs 0
 
 # %%
 of, sides = partial(trajectories.mean_advantage, rule=rate), ("member", "test")
-seen = (of, one), (of, noise), (courses.generalisation_gaps, fits), (courses.generalisation_gaps, losses)
-ways, still, gaps, deep = ({d: courses.jackknife(measure, own[d]) for d in axis} for measure, own in seen)
+seen = (of, one), (of, noise), (over_time.generalisation_gaps, fits), (over_time.generalisation_gaps, losses)
+ways, still, gaps, deep = ({d: over_time.jackknife(measure, own[d]) for d in axis} for measure, own in seen)
 accuracy = {side: {key: audit.mean_ci([results[s][f"accuracy_{side}"] for s in each]) for key, each in signals.items()} for side in sides}
 rows = [{"data": d, "epoch": t} | {f"{side} accuracy": accuracy[side][d, t] for side in sides}
         | {"gap": gaps[d][k], "gap in loss": deep[d][k], lead: ways[d][k], "of the null": still[d][k], "samples at .1 or less": stay[d][k]}
@@ -129,10 +129,10 @@ report.table(
 
 # %%
 four = one[hard], one[simple], fits[hard], fits[simple]
-fit = courses.jackknife(
-    lambda h, s, a, b: -trajectories.difference_at_level(of(s), courses.mean_scores(b)[0], of(h), courses.mean_scores(a)[0]), *four
+fit = over_time.jackknife(
+    lambda h, s, a, b: -trajectories.difference_at_level(of(s), over_time.mean_scores(b)[0], of(h), over_time.mean_scores(a)[0]), *four
 )
-same, by_accuracy = (courses.jackknife(lambda h, s, a, b: trajectories.difference_at_level(of(h), courses.generalisation_gaps(a), of(s), courses.generalisation_gaps(b)),
+same, by_accuracy = (over_time.jackknife(lambda h, s, a, b: trajectories.difference_at_level(of(h), over_time.generalisation_gaps(a), of(s), over_time.generalisation_gaps(b)),
                                              one[hard], one[simple], each[hard], each[simple]) for each in (losses, fits))  # fmt: skip
 word = "more" if same.low > 0 else "less" if same.high < 0 else "not surely more"
 points = [{"variant": d, "gap": deep[d][k], "lead": ways[d][k]} for d in axis for k, t in enumerate(checkpoints) if t >= end / 5]
@@ -145,7 +145,7 @@ report.tradeoff(points, "gap", "lead", null=0.0, title=f"At the gap in loss at w
 
 # %%
 names, rules, forms = ("beyond the null", "FPR", "TPR"), (0.05, 0.1, 0.2, "balanced"), ("counted", "fitted")
-tried = {(d, rule, form): courses.jackknife(lambda a, b, r=rule, f=form: [ends(a, b, r, f), *trajectories.centre_of_mass(trajectories.plane(a, r, f))[-1]],
+tried = {(d, rule, form): over_time.jackknife(lambda a, b, r=rule, f=form: [ends(a, b, r, f), *trajectories.centre_of_mass(trajectories.plane(a, r, f))[-1]],
                                                   last[d], chance[d]) for d in axis for rule in rules for form in forms}  # fmt: skip
 rows = [{"threshold": str(rule), "rates": form} | {f"{d}: {name}": e for d in axis for name, e in zip(names, tried[d, rule, form], strict=True)}
         for rule in rules for form in forms]  # fmt: skip
@@ -155,7 +155,7 @@ report.table(rows, caption=f"The centre of mass at epoch {end}: TPR minus FPR le
 # ## Do other networks see the same?
 
 # %%
-parted = {key: [[courses.read(results, half) for half in both] for both in each] for key, each in halves.items()}
+parted = {key: [[over_time.read(results, half) for half in both] for both in each] for key, each in halves.items()}
 alike = {key: trajectories.across_halves(lambda a, b, _: [stats.spearmanr(*pair).statistic for pair in zip(a, b, strict=True)],
                                    each, lambda v: np.array([*v, v[1] - v[0]]), rate) for key, each in parted.items()}  # fmt: skip
 rows = [{"data": d, "membership": kind} | dict(zip((f"epoch {early}", f"epoch {end}", "difference"), each, strict=True))
@@ -165,7 +165,7 @@ report.table(rows, caption="Rank correlation over samples of TPR minus FPR (fitt
 # %%
 choices = [one for one in product(rules, forms) if one != ("balanced", "fitted")]  # which resolves nothing
 four = last[hard], chance[hard], last[simple], chance[simple]
-further = [courses.jackknife(lambda a, b, c, d, one=one: ends(a, b, *one) - ends(c, d, *one), *four) for one in choices]
+further = [over_time.jackknife(lambda a, b, c, d, one=one: ends(a, b, *one) - ends(c, d, *one), *four) for one in choices]
 tests = ([results[s]["accuracy_test"] for s in signals[d, end]] for d in (simple, hard))
 checks = {f"{hard} is harder than {simple}": audit.paired_difference(*tests)}
 report.judge(

@@ -84,13 +84,13 @@ setup = Setup(Data(data, pixels), design, Model(model, width, stem), long, shado
 private, ordinary = RelaxLoss(alpha), setup.trained()
 by, anyhow = ordinary.score(Vulnerability(weight=balance, steps=score_steps, batch=score_batch)), ordinary.score(Random(seed))
 rewound = {r: ordinary.rewind_weights(by, r) for r in rates}
-held = {r: each.hold_weights(by, r) for r, each in rewound.items()}
-others = ordinary.rewind_weights(anyhow, compared).hold_weights(anyhow, compared)
+held = {r: each.freeze_weights(by, r) for r, each in rewound.items()}
+others = ordinary.rewind_weights(anyhow, compared).freeze_weights(anyhow, compared)
 ways = {("ordinary", None): ordinary, ("from scratch", None): setup.trained(private, whole)}
 ways |= {("nothing rewound", a): ordinary.train(short, RelaxLoss(a)) for a in alphas}
 ways |= {("A3", r): each.train(short, private) for r, each in held.items()}
 ways["A3, cross-entropy", compared] = held[compared].train(short)
-ways["A2", mid] = rewound[mid].hold_weights(by, mid, rest=True).train(short, private)
+ways["A2", mid] = rewound[mid].freeze_weights(by, mid, rest=True).train(short, private)
 more = {("nothing rewound", alpha): ordinary, ("A3", compared): held[compared], ("random", compared): others}
 ways |= {(f"{way}, longer", r): each.train(long, private) for (way, r), each in more.items()}
 pairs = {"all": (by, "all"), "norms": (by, "norms"), "others": (by, "others"), "random": ([score.shuffle(seed) for score in by], "others")}

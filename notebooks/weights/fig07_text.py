@@ -96,7 +96,7 @@ ordinary, by = study.ordinary, study.scores
 
 def held(by, r=r):
     """Of each model the share r of the weights that score highest, rewound and held from here on."""
-    return ordinary.rewind_weights(by, r).hold_weights(by, r)
+    return ordinary.rewind_weights(by, r).freeze_weights(by, r)
 
 
 plain, inside, tuned, scratch = "cross-entropy", "inside CWRF", "nothing rewound", "from scratch"
@@ -112,7 +112,7 @@ others = {learned: recipe.Learnability(score_steps, batch), "at random": recipe.
 rewound = {inside: held(by), more: held(by, rates[-1])}
 rewound |= {name: held(ordinary.score(criterion)) for name, criterion in others.items()}
 rewound["at random, by layer"] = held([score.shuffle() for score in by])
-rewound[head] = recipe.Population(tuple(one.rewind("head").hold("head", later=True) for one in ordinary))
+rewound[head] = recipe.Population(tuple(one.rewind("head").freeze("head", later=True) for one in ordinary))
 ways |= {(plain, name): each.train(study.short) for name, each in rewound.items()}
 signals = {way: each.signals() for way, each in ways.items()} | {name: each.signals() for name, each in rewound.items()}
 attackers = {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()}

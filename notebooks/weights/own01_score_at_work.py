@@ -88,7 +88,7 @@ pushed = {(by, t): trained.updated(criterion(by, t, every)).signals() for by in 
 pushed |= {(by, 0): trained.signals() for by in (ours, zero)}
 scores = {by: trained.score(criterion(by, score_steps)) for by in (ours, zero)}
 again = trained.score(Learnability(score_steps, score_batch, draw=1))
-held = {key: trained.rewind_weights(by, share).hold_weights(by, share) for key, by in scores.items()}
+held = {key: trained.rewind_weights(by, share).freeze_weights(by, share) for key, by in scores.items()}
 ways = {"undefended": trained} | {f"nothing rewound, {a:g}": trained.train(short, RelaxLoss(a)) for a in alphas}
 line = [*ways]
 ways |= {key: each.train(short, RelaxLoss(alphas[-1])) for key, each in held.items()}

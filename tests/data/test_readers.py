@@ -117,9 +117,9 @@ def test_the_command_on_bad_input(capsys: pytest.CaptureFixture) -> None:
 def test_dealt_labels_stay_in_their_part_and_say_nothing() -> None:
     data = Data("fashion-mnist-small", 8)
     own = readers.load(data.name, data.pixels)
-    true, dealt = (readers.labels(replace(data, dealt=each), own) for each in (False, True))
+    true, permuted = (readers.labels(replace(data, permuted=each), own) for each in (False, True))
     train = data.parts[0]
     for part in (slice(train), slice(train, None)):
-        np.testing.assert_array_equal(np.bincount(dealt[part]), np.bincount(true[part]))
-        assert np.mean(dealt[part] == true[part]) < 0.15
-    np.testing.assert_array_equal(dealt, readers.labels(replace(data, dealt=True), own))
+        np.testing.assert_array_equal(np.bincount(permuted[part]), np.bincount(true[part]))
+        assert np.mean(permuted[part] == true[part]) < 0.15
+    np.testing.assert_array_equal(permuted, readers.labels(replace(data, permuted=True), own))

@@ -47,7 +47,7 @@ from leak_atlas.recipe import (
     VictimAttacker,
     Window,
 )
-from leak_atlas.training.diets import places
+from leak_atlas.training.sampling import places
 from tests.explore.conftest import answered, offered, text
 
 VICTIMS, SHADOWS, EPOCHS, SHORT = 3, 2, 2, 6
@@ -142,19 +142,19 @@ def test_networks_are_those_of_the_figures() -> None:
     dense, rounds = BITS.setup.trained(), {"rounds": 2, "head": True}
     base = dense.iteratively("L1 unstructured", 0.6, BITS.schedule, **rounds)[-1]
     assert BITS.pruned() == base and len(BITS.measured(base, "LiRA")[0]) == VICTIMS
-    given = {"diet": Window(3, 1, "low-to-high"), "ranking": BITS.ranking}
+    given = {"sampling": Window(3, 1, "low-to-high"), "ranking": BITS.ranking}
     assert (
         BITS.pruned(WAY)
         == dense.iteratively("L1 unstructured", 0.6, BITS.schedule, **rounds, **given)[-1]
     )
-    given |= {"diet": Window(6, 2, "high-to-low"), "objective": RMR(share=0.2)}
+    given |= {"sampling": Window(6, 2, "high-to-low"), "objective": RMR(share=0.2)}
     other = Way("SWMR", 6, 2, "high-to-low")
     assert (
         BITS.pruned(other)
         == dense.iteratively("L1 unstructured", 0.6, BITS.schedule, **rounds, **given)[-1]
     )
     shuffled = BITS.pruned(WAY._replace(order=RANDOM))[0].training
-    assert shuffled.ranking == BITS.ranking.shuffle() and shuffled.diet == Window(3, 1)
+    assert shuffled.ranking == BITS.ranking.shuffle() and shuffled.sampling == Window(3, 1)
 
 
 def test_published_windows_are_offered() -> None:

@@ -33,7 +33,7 @@ from leak_atlas.explore.time import (
     losses,
     seen,
 )
-from leak_atlas.localization import courses, trajectories
+from leak_atlas.localization import over_time, trajectories
 from leak_atlas.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup
 from tests.explore.conftest import answered, text
 
@@ -78,14 +78,14 @@ def put(of: Time, attack: str, leak: float = 3.0) -> None:
                 )
                 arrays = {"logits": logits, "labels": labels, "index": index, "role": role}
                 store.write(signals.key, signals.record(), arrays, {})
-    for dealt in (None, 0):
-        for at, step in enumerate(of.course(attack, dealt).values()):
+    for permuted in (None, 0):
+        for at, step in enumerate(of.attack_over_time(attack, permuted).values()):
             found = [
                 roles(of, target.training.row, target.training.design) for target in step.targets
             ]
             pool = np.isin(found[0][0], (Role.MEMBER, Role.NONMEMBER))
             member = np.stack([role[pool] == Role.MEMBER for role, *_ in found])
-            shift = leak * at * hard[found[0][1][pool]] * (dealt is None)
+            shift = leak * at * hard[found[0][1][pool]] * (permuted is None)
             arrays = {"scores": rng.normal(size=member.shape) + shift * member, "member": member}
             arrays |= {"index": found[0][1][pool], "thresholds": np.full(NETWORKS, np.nan)}
             store.write(step.key, step.record(), arrays, {})
@@ -108,8 +108,8 @@ def test_networks_are_those_of_the_figures() -> None:
     """So that what the batch has stored is shown; judges are nobody's shadows."""
     trained = IMAGES.setup.trained()
     attacks, null, answers, judged = IMAGES.steps("LiRA")
-    assert attacks == [*trained.course(LiRA(), EPOCHS).values()]
-    assert null == [*trained.course(LiRA(), EPOCHS, 0).values()]
+    assert attacks == [*trained.attack_over_time(LiRA(), EPOCHS).values()]
+    assert null == [*trained.attack_over_time(LiRA(), EPOCHS, 0).values()]
     assert answers == [trained.at(epoch or "init").signals() for epoch in EPOCHS]
     judges = IMAGES.setup.memorization(JUDGES, 0.5).models
     assert [each.of for each in judged[-1]] == list(judges)
@@ -137,7 +137,7 @@ def test_losses_are_means_over_those_who_trained_on_a_sample_and_those_who_did_n
         epoch: [store.read(step.key).arrays for step in each]
         for epoch, each in IMAGES.answers.items()
     }
-    index = store.read(IMAGES.course("LiRA")[4].key).arrays["index"]
+    index = store.read(IMAGES.attack_over_time("LiRA")[4].key).arrays["index"]
     found = losses(read, index)
     assert found.shape == (len(EPOCHS), 2, POOL)
     for side, wanted in enumerate((Role.NONMEMBER, Role.MEMBER)):
@@ -152,8 +152,8 @@ def test_losses_are_means_over_those_who_trained_on_a_sample_and_those_who_did_n
 def test_samples_are_told_apart_as_the_statistics_do(shelf: None) -> None:
     one = seen(IMAGES, Shelf(), "LiRA", "10 % FPR", "counted")
     assert one is not None and one.null is not None
-    course = courses.trajectory(
-        {e: store.read(s.key).arrays for e, s in IMAGES.course("LiRA").items()}
+    course = over_time.trajectory(
+        {e: store.read(s.key).arrays for e, s in IMAGES.attack_over_time("LiRA").items()}
     )
     np.testing.assert_array_equal(one.path, trajectories.plane(course, 0.1))
     assert one.agreement(FINAL, -1) == pytest.approx(1) and one.agreement("memorization", -1) > 0.3
@@ -172,7 +172,7 @@ def test_it_says_where_samples_are_and_how_far_noise_travels(app: Explorer) -> N
     assert one is not None and one.null is not None
     assert "Epoch 4: LiRA with its threshold at 10 % FPR" in said
     assert f"a mean rate of {one.path[-1, 0].mean():.3f} (FPR)" in said
-    assert f"with membership dealt out anew by {trajectories.displacement(one.null):.3f}" in said
+    assert f"with membership permuted by {trajectories.displacement(one.null):.3f}" in said
     assert (
         "over the 8 networks" in said and "steps of 0.250, standard errors of up to 0.250" in said
     )

@@ -21,7 +21,7 @@ def asked(models: int = 6, epochs: int = 1) -> list[Any]:
     pool = Setup(
         Data(pixels=8), RandomHalves(40, test=20), Model("resnet10", width=2), schedule, models
     ).trained()
-    private = pool.rewind("stage4").hold("stage4").train(Schedule(1, 32), RelaxLoss(0.5))
+    private = pool.rewind("stage4").freeze("stage4").train(Schedule(1, 32), RelaxLoss(0.5))
     attack = private.attack(LiRA())
     return [attack, *attack.parents(), *private, *pool, pool.at("init"), pool.signals()]
 

@@ -51,9 +51,9 @@ class Watch:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
-        self.log, self.hold = folder / "log", folder / "hold"
+        self.log, self.freeze = folder / "log", folder / "hold"
         self.log.touch()
-        self.environment = {"WATCHED_LOG": str(self.log), "WATCHED_HOLD": str(self.hold)}
+        self.environment = {"WATCHED_LOG": str(self.log), "WATCHED_HOLD": str(self.freeze)}
 
     def trained(self) -> list[tuple[str, int]]:
         """Key and process of each training that was begun."""
@@ -339,12 +339,12 @@ def test_a_worker_that_is_killed_once_costs_no_result(
 ) -> None:
     """The pool breaks; a new one does what was under way, and all that follows."""
     alone = undisturbed(monkeypatch, tmp_path / "alone", pool(4).signals())
-    watch.hold.touch()
+    watch.freeze.touch()
     asking = client(tmp_path)
     until(lambda: len(watch.trained()) == 2)
     os.kill(watch.trained()[0][1], signal.SIGKILL)
     until(lambda: len(watch.trained()) == 3)
-    watch.hold.unlink()
+    watch.freeze.unlink()
     said = asking.communicate(timeout=300)
     assert asking.returncode == 0 and not said[1], said
     assert fingerprint() == alone
@@ -355,13 +355,13 @@ def test_a_training_whose_worker_is_killed_is_done_elsewhere(
     watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone = undisturbed(monkeypatch, tmp_path / "alone", pool(4).signals())
-    watch.hold.touch()
+    watch.freeze.touch()
     with site() as found:
         asking = client(tmp_path, DASK_SCHEDULER_ADDRESS=found.scheduler_address)
         until(lambda: len(watch.trained()) == 2)
         victim, process = watch.trained()[0]
         os.kill(process, signal.SIGKILL)
-        watch.hold.unlink()
+        watch.freeze.unlink()
         said = asking.communicate(timeout=300)
     assert asking.returncode == 0, said
     assert fingerprint() == alone
@@ -387,12 +387,12 @@ def test_a_lost_scheduler_is_one_line_and_the_rerun_goes_on(
         worker = subprocess.Popen([*dask_, "worker", "--no-dashboard", *one, *options], **quiet)
         asking = client(tmp_path, DASK_SCHEDULER_ADDRESS=json.loads(address.read_text())["address"])
         until(lambda: len(watch.trained()) > 1)
-        watch.hold.touch()
+        watch.freeze.touch()
         until(lambda: len(list(store.listing())) > 0)
         scheduler.kill()
         error = asking.communicate(timeout=300)[1].strip()
     finally:
-        watch.hold.unlink(missing_ok=True)
+        watch.freeze.unlink(missing_ok=True)
         for process in (scheduler, worker):
             if process:
                 process.kill()
@@ -522,7 +522,7 @@ def test_a_script_without_a_guard_is_told_so_in_one_line(tmp_path: Path) -> None
 
 
 def test_an_interrupt_leaves_no_process_behind(watch: Watch, tmp_path: Path) -> None:
-    watch.hold.touch()
+    watch.freeze.touch()
     asking = client(tmp_path, WATCHED_MARK=str(tmp_path))
     until(lambda: len(watch.trained()) == 2)
     os.killpg(asking.pid, signal.SIGINT)  # as a terminal does

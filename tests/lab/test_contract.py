@@ -69,9 +69,9 @@ def sparsity(state: State) -> float:
         (
             lambda dense: (
                 dense.prune(0.3, scope="layer")
-                .hold("stage2")
+                .freeze("stage2")
                 .train(SHORT)
-                .hold("stage3")
+                .freeze("stage3")
                 .train(SHORT)
             ),
             0.3,
@@ -287,8 +287,8 @@ def test_an_attack_that_cannot_be_done_is_refused_before_anything_is_trained() -
 def test_memorization_is_what_the_models_with_a_sample_know_more_than_those_without() -> None:
     models = pool(4, Subsets(80, test=40, share=0.5))
     right, sure = Memorization(models.states), Memorization(models.states, "confidence")
-    dealt = right.shuffle(3)
-    results = lab.realize(right, sure, dealt, models.signals())
+    permuted = right.shuffle(3)
+    results = lab.realize(right, sure, permuted, models.signals())
     read = [results[step] for step in models.signals()]
     found, known = results[right], []
     for place, sample in enumerate(found["index"]):
@@ -309,8 +309,8 @@ def test_memorization_is_what_the_models_with_a_sample_know_more_than_those_with
     others = np.setdiff1d(np.arange(len(found["score"])), known)
     assert len(others)
     assert found["score"][others] == pytest.approx(np.median(found["score"][known]))
-    assert sorted(results[dealt]["score"]) == pytest.approx(sorted(found["score"]))
-    assert not np.array_equal(results[dealt]["score"], found["score"])
+    assert sorted(results[permuted]["score"]) == pytest.approx(sorted(found["score"]))
+    assert not np.array_equal(results[permuted]["score"], found["score"])
     assert np.abs(results[sure]["score"][np.isfinite(results[sure]["score"])]).max() <= 1
     assert Subject(models[0]).pool.sum() == 80
 
@@ -331,17 +331,20 @@ def test_a_training_may_follow_a_ranking_of_the_samples() -> None:
     ranking = Memorization(models.states, "confidence")
     window = Window(width=2, step=0, order="high-to-low")
     asked = {
-        by: models[0].train(SHORT, diet=window, ranking=by) for by in (ranking, ranking.shuffle())
+        by: models[0].train(SHORT, sampling=window, ranking=by)
+        for by in (ranking, ranking.shuffle())
     }
     plain = models[0].train(SHORT)
     lab.realize(plain, asked)
-    trained, dealt, all_of_them = (store.read(one.key).arrays for one in (*asked.values(), plain))
-    assert not np.array_equal(trained["head.fc.weight"], dealt["head.fc.weight"]), (
+    trained, permuted, all_of_them = (
+        store.read(one.key).arrays for one in (*asked.values(), plain)
+    )
+    assert not np.array_equal(trained["head.fc.weight"], permuted["head.fc.weight"]), (
         "another ranking, other samples"
     )
     assert not np.array_equal(trained["head.fc.weight"], all_of_them["head.fc.weight"])
-    assert "diet" not in plain.record()
-    every = models[0].train(SHORT, diet=Window(width=80, step=0), ranking=ranking)
+    assert "sampling" not in plain.record()
+    every = models[0].train(SHORT, sampling=Window(width=80, step=0), ranking=ranking)
     lab.realize(every)
     assert np.array_equal(
         store.read(every.key).arrays["head.fc.weight"], all_of_them["head.fc.weight"]
@@ -351,9 +354,9 @@ def test_a_training_may_follow_a_ranking_of_the_samples() -> None:
 def test_a_ranking_of_other_samples_is_told() -> None:
     models, others = pool(4, Subsets(80, test=40)), pool(4, Subsets(80, test=40, seed=1))
     with pytest.raises(lab.Failed, match=r"the ranking says nothing of [0-9]+ members"):
-        lab.realize(models[0].train(SHORT, diet=Window(), ranking=Memorization(others.states)))
+        lab.realize(models[0].train(SHORT, sampling=Window(), ranking=Memorization(others.states)))
     for lacking in (
-        {"diet": Window()},
+        {"sampling": Window()},
         {"objective": RMR()},
         {"ranking": Memorization(models.states)},
     ):

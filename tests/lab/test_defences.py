@@ -53,7 +53,7 @@ def pool(objective: Objective | None = None, models: int = 4) -> Population:
 
 def inside(objective: Objective) -> Population:
     """The defence as PPTP's second training."""
-    return pool().rewind("stage4").hold("stage4").train(Schedule(1, 32), objective)
+    return pool().rewind("stage4").freeze("stage4").train(Schedule(1, 32), objective)
 
 
 ONE_STEP = [ADVERSARIAL, CSKD(), HAMP(), CCL(form="quadratic"), PAST(), PPB(), Slimming()]
@@ -77,7 +77,7 @@ def test_private_training_runs_from_scratch_and_inside_pptp() -> None:
     """
     short = Schedule(2, 32, optimizer="adam", lr=0.01)
     plain, scratch = (Setup(DATA, DESIGN, VIT, short, 4).trained(o) for o in (None, DPSGD(noise=2)))
-    chain = plain.rewind("stage4").hold("stage4").train(short, DPSGD(noise=2))
+    chain = plain.rewind("stage4").freeze("stage4").train(short, DPSGD(noise=2))
     lab.realize(scratch.attack(Threshold("loss")), chain.signals())
     ends = {
         name: store.read(one[0].key).arrays
@@ -94,7 +94,7 @@ def test_private_training_runs_from_scratch_and_inside_pptp() -> None:
 
 def test_selena_runs_from_scratch_and_inside_pptp() -> None:
     students = Setup(DATA, DESIGN, MODEL, SHORT, 4).selena(**SMALL)
-    chain = pool().rewind("stage4").hold("stage4").distil(Schedule(1, 32), SHORT, **SMALL)
+    chain = pool().rewind("stage4").freeze("stage4").distil(Schedule(1, 32), SHORT, **SMALL)
     asked = [students.attack(RMIA()), chain.attack(Threshold("loss")), self_audit(students)]
     found = plan([asked])
     order = list(found.jobs)

@@ -112,7 +112,7 @@ def test_rewinding_gives_the_initialisation_and_holding_keeps_bits() -> None:
     train = pool()[0]
     private = (
         train.rewind("stage3")
-        .hold("stage3")
+        .freeze("stage3")
         .train(Schedule(1, 32, optimizer="adam", lr=0.01), RelaxLoss(0.5))
     )
     lab.realize(private, train.at("init"))
@@ -163,8 +163,10 @@ def test_states_whose_designs_use_other_samples_are_compared_sample_by_sample() 
         Distance(pair.whole, elsewhere)
     with pytest.raises(BadInput, match="judged on test samples"):
         StageProbe(Setup(DATA, RandomHalves(80, test=0), MODEL, SHORT, 2).trained().states[0])
-    with pytest.raises(BadInput, match="without a diet"):
-        replace(pair.half.training, design=Halves(80, test=40, order="common"), diet=Window(1, 1))
+    with pytest.raises(BadInput, match="without a sampling schedule"):
+        replace(
+            pair.half.training, design=Halves(80, test=40, order="common"), sampling=Window(1, 1)
+        )
     with pytest.raises(BadInput, match="row 0 of Halves holds the whole pool"):
         StageMembership(pair.whole)
     with pytest.raises(BadInput, match="row 0 of Halves holds the whole pool"):
@@ -231,7 +233,7 @@ def test_workers_and_one_process_give_the_same_bits(
 ) -> None:
     asked = [
         pool().attack(LiRA()),
-        pool().rewind("stage4").hold("stage4").train(Schedule(1, 32)).signals(),
+        pool().rewind("stage4").freeze("stage4").train(Schedule(1, 32)).signals(),
     ]
     lab.realize(asked)
     alone = fingerprint()
@@ -272,7 +274,7 @@ def test_company_on_a_gpu_changes_no_bit(
 ) -> None:
     asked = [
         pool().attack(LiRA()),
-        pool().rewind("stage4").hold("stage4").train(Schedule(1, 32)).signals(),
+        pool().rewind("stage4").freeze("stage4").train(Schedule(1, 32)).signals(),
     ]
     asked.append(Signals(pool()[3].at(1)))
     with monkeypatch.context() as patch:
@@ -430,7 +432,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bits(
 
 def test_an_attacker_need_not_know_the_defence() -> None:
     plain = pool()
-    private = plain.rewind("stage4").hold("stage4").train(Schedule(1, 32), RelaxLoss(0.5))
+    private = plain.rewind("stage4").freeze("stage4").train(Schedule(1, 32), RelaxLoss(0.5))
     naive, adaptive = (
         private.attack(LiRA(), targets=2, shadows=plain),
         private.attack(LiRA(), targets=2),

@@ -149,7 +149,7 @@ def test_membership_dealt_out_anew_leaves_nothing_to_find(attacker: Attacker) ->
         )
         store.discard(signals.key)
         store.write(signals.key, signals.record(), arrays, {})
-    true, *nulls = (models.attack(attacker, dealt=dealt) for dealt in (None, *range(8)))
+    true, *nulls = (models.attack(attacker, permuted=permuted) for permuted in (None, *range(8)))
     results = lab.realize(true, nulls)
     assert audit.audit(results[true], ())["auc"].low > 0.6
     found = audit.mean_ci(

@@ -31,7 +31,7 @@ ADAM = Schedule(6, 16, "adam", lr=3e-3, weight_decay=0.0, decay="constant")
 @pytest.mark.parametrize(("data", "model"), [(GLOSSES, WORDS), (IMAGES, PATCHES)])
 def test_a_chain_is_trained_attacked_and_looked_into(data: Data, model: Model) -> None:
     start = Setup(data, RandomHalves(120, test=40), model, ADAM, 4).trained()
-    private = start.rewind("stage2").hold("stage2").train(ADAM, RelaxLoss(0.5))
+    private = start.rewind("stage2").freeze("stage2").train(ADAM, RelaxLoss(0.5))
     attacks, audit = [private.attack(RMIA()), private.attack(Threshold("loss"))], self_audit(start)
     probes = [StageProbe(start[0], 64), StageMembership(start[0], 64)]
     results = lab.realize(attacks, audit, probes, list(start), list(private))
@@ -79,5 +79,5 @@ def test_plans_count() -> None:
     operations = 12 * 8 * 8 * 2 * 8 + 4 * 8 * 8 * 8  # of a layer: matrices, and tokens by tokens
     assert counted("flops", GLOSSES, WORDS) == 2 * operations + 2 * 8 * 14
     assert work(chain[0].training) == 6 * 60 * 3 * counted("flops", GLOSSES, WORDS)
-    held = chain.rewind("stage2").hold("stage2").train(ADAM)
+    held = chain.rewind("stage2").freeze("stage2").train(ADAM)
     assert work(held[0].training) < work(chain[0].training)

@@ -101,11 +101,11 @@ def test_scoring_leaves_the_model_alone_and_random_differs_from_model_to_model()
 def test_shuffled_scores_choose_as_many_of_each_tensor_but_others() -> None:
     models = pool(2)
     by = models.score(VULNERABLE)
-    dealt = [score.shuffle() for score in by]
-    assert {type(job.step) for job in plan([dealt]).jobs.values()} == {Train, Score, Shuffled}
-    assert not any(work(score) for score in dealt)
-    found = lab.realize(by, dealt, dealt[0].shuffle(1))
-    for score, shuffled in zip(by, dealt, strict=True):
+    permuted = [score.shuffle() for score in by]
+    assert {type(job.step) for job in plan([permuted]).jobs.values()} == {Train, Score, Shuffled}
+    assert not any(work(score) for score in permuted)
+    found = lab.realize(by, permuted, permuted[0].shuffle(1))
+    for score, shuffled in zip(by, permuted, strict=True):
         own, other = maps(found[score]), maps(found[shuffled])
         assert all(
             np.array_equal(np.sort(own[name], None), np.sort(other[name], None)) for name in own
@@ -116,14 +116,14 @@ def test_shuffled_scores_choose_as_many_of_each_tensor_but_others() -> None:
         assert kinds(found[shuffled]) == kinds(found[score])
     order = [
         np.argsort(np.argsort(found[one]["head.fc.weight"], None))
-        for one in (dealt[0], dealt[0].shuffle(1))
+        for one in (permuted[0], permuted[0].shuffle(1))
     ]
     assert not np.array_equal(*order)
-    pruned, _, gone = weights(models[0].prune(0.9, dealt[0]))
+    pruned, _, gone = weights(models[0].prune(0.9, permuted[0]))
     assert all(not pruned[name][mask].any() for name, mask in gone.items())
     assert (
-        load(json.loads(json.dumps(dealt[0].record())), {s.key: s for s in models}.__getitem__)
-        == dealt[0]
+        load(json.loads(json.dumps(permuted[0].record())), {s.key: s for s in models}.__getitem__)
+        == permuted[0]
     )
 
 
@@ -206,8 +206,8 @@ def test_a1_a2_and_a3_train_what_they_say_and_hold_the_rest_to_the_bit() -> None
         0.1,
     )
     a1 = risky.remove(by, r).train(fine, loss)
-    a2 = risky.rewind_weights(by, r).hold_weights(by, r, rest=True).train(fine, loss)
-    a3 = risky.rewind_weights(by, r).hold_weights(by, r).train(fine, loss)
+    a2 = risky.rewind_weights(by, r).freeze_weights(by, r, rest=True).train(fine, loss)
+    a3 = risky.rewind_weights(by, r).freeze_weights(by, r).train(fine, loss)
     found = lab.realize(a1, a2, a3, by, risky.at("init"), a3.signals())
     own, init = arrays(risky[0]), arrays(risky[0].at("init"))
     chosen = selection.highest(maps(found[by[0]]), r)
@@ -266,7 +266,7 @@ def test_edits_of_stages_and_of_weights_hold_together() -> None:
     (train,) = pool(1)
     score = train.score(Magnitude())
     lab.realize(score)
-    held = Subject(train.prune(0.5, score).hold("stage2").hold_weights(score, 0.1)).held
+    held = Subject(train.prune(0.5, score).freeze("stage2").freeze_weights(score, 0.1)).held
     low, high = (
         choose(maps(store.read(score.key).arrays), share)
         for choose, share in ((selection.lowest, 0.5), (selection.highest, 0.1))
@@ -282,7 +282,7 @@ def test_edits_of_stages_and_of_weights_hold_together() -> None:
 def test_adaptive_is_adaptive_every_shadow_has_its_own_score_and_mask() -> None:
     risky = pool(6)
     by = risky.score(VULNERABLE)
-    private = risky.rewind_weights(by, 0.05).hold_weights(by, 0.05).train(SHORT, RelaxLoss(0.5))
+    private = risky.rewind_weights(by, 0.05).freeze_weights(by, 0.05).train(SHORT, RelaxLoss(0.5))
     attack = private.attack(Threshold("loss"))
     found = plan([[attack]])
     jobs = [job.step for job in found.jobs.values()]
@@ -313,7 +313,7 @@ def test_what_follows_a_stored_score_needs_it_no_more_than_its_key() -> None:
     assert not plan([[score]]).jobs
     assert {
         type(job.step)
-        for job in plan([[train.hold_weights(score, 0.1).train(SHORT)]]).jobs.values()
+        for job in plan([[train.freeze_weights(score, 0.1).train(SHORT)]]).jobs.values()
     } == {Train}
 
 
@@ -337,7 +337,7 @@ def test_chains_keep_their_keys() -> None:
     for step in (
         by[0],
         train.rewind_weights(by[0], 0.1),
-        train.hold_weights(by[0], 0.1),
+        train.freeze_weights(by[0], 0.1),
         train.prune(0.5, by[0], "layer"),
     ):
         assert load(json.loads(json.dumps(step.record())), known.__getitem__) == step
@@ -361,7 +361,7 @@ def test_chains_keep_their_keys() -> None:
     ("make", "words"),
     [
         (lambda a, b: a.rewind_weights(b.score(Random()), 0.1), "another model"),
-        (lambda a, b: a.hold_weights(a.score(Random()), 1.1), "share takes 0 to 1, not 1.1"),
+        (lambda a, b: a.freeze_weights(a.score(Random()), 1.1), "share takes 0 to 1, not 1.1"),
         (lambda a, b: a.prune(-0.1), "sparsity takes 0 to 1, not -0.1"),
         (
             lambda a, b: pool(2).remove(pool(4).score(Random()), 0.1),

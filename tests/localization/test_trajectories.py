@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from leak_atlas.audit import Estimate, auc
-from leak_atlas.localization.courses import (
+from leak_atlas.localization.over_time import (
     Trajectory,
     exchanged_scores,
     generalisation_gaps,

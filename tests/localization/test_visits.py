@@ -7,7 +7,7 @@ import torch
 from leak_atlas.data.designs import Role
 from leak_atlas.localization.samples import member_visits, split_by_group, window_visits
 from leak_atlas.recipe import Window
-from leak_atlas.training.diets import places
+from leak_atlas.training.sampling import places
 
 
 @pytest.mark.parametrize("order", ["high-to-low", "low-to-high"])

@@ -31,11 +31,11 @@ from leak_atlas.own.sizes import fitted_sizes
 from leak_atlas.recipe import (
     RMIA,
     SNIP,
-    Brought,
     Data,
     Distance,
     GivenSplit,
     GradientNorm,
+    ImportedModel,
     Learnability,
     LiRA,
     Population,
@@ -142,7 +142,7 @@ def test_a_file_is_read_once_and_its_place_is_in_no_key(mine: Callable[[str], Mo
     assert weights.bring("elsewhere/other.safetensors", setup).key == target.key
     store.discard(Signals(target).key)
     np.testing.assert_array_equal(lab.realize(Signals(target))[Signals(target)]["logits"], first)
-    bare = Brought(target.data, target.design, 0, target.model, target.sha256)
+    bare = ImportedModel(target.data, target.design, 0, target.model, target.sha256)
     assert bare == target
     store.discard(target.key), store.discard(Signals(target).key)
     with pytest.raises(lab.Failed, match="are not in this store: bring their file again"):
@@ -171,7 +171,7 @@ def test_every_reading_edit_and_training_takes_it(mine: Callable[[str], ModuleTy
     edited = [
         target.prune(0.5),
         target.train(Schedule(1)),
-        target.rewind("hidden", fresh=True).hold("hidden"),
+        target.rewind("hidden", fresh=True).freeze("hidden"),
     ]
     edited[2] = edited[2].train(Schedule(1))
     results = lab.realize(attacks, scores, asked, distance, [Signals(each) for each in edited])

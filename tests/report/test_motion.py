@@ -114,16 +114,16 @@ def test_counted_rates_are_shaken_within_their_step_and_alike_in_all_epochs() ->
 
 
 def test_it_stays_small_however_many_samples_there_are() -> None:
-    courses = {
+    over_time = {
         name: course(20_000, networks, seed)
         for seed, (name, networks) in enumerate((("a", 0), ("b", 16), ("c", 64)))
     }
-    shown = report.moving(courses, EPOCHS, TITLE)
+    shown = report.moving(over_time, EPOCHS, TITLE)
     assert [each.shape[2] for each in dots(shown)] == [
         600
     ] * 3 and "Of each course 600 samples" in shown.html
     assert len(shown.html) * 12 / len(EPOCHS) < 150_000
-    mean = courses["c"][-1].mean(axis=1)
+    mean = over_time["c"][-1].mean(axis=1)
     assert f"mean FPR {mean[0]:.3f}, TPR {mean[1]:.3f}" in shown.html, (
         "the centre is that of all samples"
     )

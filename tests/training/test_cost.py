@@ -58,13 +58,13 @@ def images(n: int) -> Resident:
 
 def measured(n: int = 64, hold: str = "", **schedule: object) -> dict[str, float]:
     net = build(Model("resnet10", width=4), 1, 4, seed=0)
-    held = rewinding.freeze(net.state_dict(), hold) if hold else {}
+    frozen = rewinding.freeze(net.state_dict(), hold) if hold else {}
     given: dict[str, Any] = {
         "data": images(n),
         "members": torch.arange(n),
         "schedule": Schedule(3, **({"batch": 32} | schedule)),
     }
-    given |= {"seed": 0, "held": held}
+    given |= {"seed": 0, "frozen": frozen}
     times = {name: each[0] for name, each in timed([(net, given)], 3).items()}
     return times | peak(net, **given) | counted(net, **given)
 

@@ -40,7 +40,7 @@ from leak_atlas.training.defences import (
     soft_labels,
     update_for,
 )
-from leak_atlas.training.held import holding
+from leak_atlas.training.frozen import freezing
 from leak_atlas.training.loop import Diverged
 from leak_atlas.training.update import Task
 from tests.training.test_plans import rehearsing, same
@@ -66,7 +66,7 @@ fit = partial(loop.fit, samples=OTHERS, soft=SOFT, ranking=RANKING)
 def adversarial(
     net: Net, data: Resident, objective: AdversarialRegularization, schedule: Schedule
 ) -> Adversarial:
-    with holding(net, {}) as hold:
+    with freezing(net, {}) as hold:
         step = update_for(objective, Task(net, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
     assert isinstance(step, Adversarial)
     return step
@@ -89,12 +89,12 @@ def test_the_same_seed_gives_the_same_bits(
 
 
 @defences
-@pytest.mark.parametrize("held", ["nothing", "parts", "half"])
+@pytest.mark.parametrize("frozen", ["nothing", "parts", "half"])
 def test_a_recording_changes_nothing(
-    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, objective: Objective, held: str
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, objective: Objective, frozen: str
 ) -> None:
     monkeypatch.setattr(graph, "record", rehearsing)
-    options = {"held": masks(net, held), "seed": 3, "wanted": ("init", 1)}
+    options = {"frozen": masks(net, frozen), "seed": 3, "wanted": ("init", 1)}
     found = [
         fit(copy.deepcopy(net), data, MEMBERS, SHORT, objective, plan=p, **options)
         for p in ("eager", "graph")
@@ -104,18 +104,18 @@ def test_a_recording_changes_nothing(
 
 @defences
 @pytest.mark.parametrize("augment", [None, Augment(1)], ids=["plain", "augmented"])
-@pytest.mark.parametrize("held", ["parts", "half"])
+@pytest.mark.parametrize("frozen", ["parts", "half"])
 def test_what_is_held_keeps_its_bits(
-    net: Net, data: Resident, objective: Objective, held: str, augment: Augment | None
+    net: Net, data: Resident, objective: Objective, frozen: str, augment: Augment | None
 ) -> None:
     # so that weights and statistics are not those of a fresh net
     fit(net, data, MEMBERS, SHORT, seed=0)
     mask, before = (
-        masks(net, held),
+        masks(net, frozen),
         {name: value.clone() for name, value in net.state_dict().items()},
     )
     schedule = Schedule(3, batch=16, lr=0.05, augment=augment)
-    after = fit(net, data, MEMBERS, schedule, objective, seed=1, held=mask).states["last"]
+    after = fit(net, data, MEMBERS, schedule, objective, seed=1, frozen=mask).states["last"]
     assert mask and all(
         torch.equal(before[name][keep], after[name][keep]) for name, keep in mask.items()
     )
@@ -126,10 +126,10 @@ def test_what_is_held_keeps_its_bits(
 def test_kept_features_are_the_eager_path(
     net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, objective: Objective
 ) -> None:
-    other, held = copy.deepcopy(net), masks(net, "parts")
-    kept = fit(net, data, MEMBERS, SHORT, objective, seed=1, held=held).states["last"]
+    other, frozen = copy.deepcopy(net), masks(net, "parts")
+    kept = fit(net, data, MEMBERS, SHORT, objective, seed=1, frozen=frozen).states["last"]
     monkeypatch.setattr("leak_atlas.training.update.CACHE", 0)
-    eager = fit(other, data, MEMBERS, SHORT, objective, seed=1, held=held).states["last"]
+    eager = fit(other, data, MEMBERS, SHORT, objective, seed=1, frozen=frozen).states["last"]
     assert max(float((kept[name] - value).abs().max()) for name, value in eager.items()) < 1e-4
 
 
@@ -184,7 +184,7 @@ def test_a_constant_h_adds_no_gradient(net: Net, data: Resident) -> None:
     gradients = []
     for objective in (CrossEntropy(), AdversarialRegularization(alpha=50, width=32)):
         own = copy.deepcopy(net)
-        with holding(own, {}) as hold:
+        with freezing(own, {}) as hold:
             step = update_for(objective, Task(own, hold, data, MEMBERS, SHORT, "fp32", 0, OTHERS))
         if isinstance(step, Adversarial):
             step.h_optimizer.param_groups[0]["lr"].zero_()
@@ -200,7 +200,7 @@ def test_the_classifier_learns_to_look_like_no_member(net: Net, data: Resident) 
     says = []
     for alpha in (0.0, 5.0, 50.0):
         own = copy.deepcopy(net)
-        with holding(own, {}) as hold:
+        with freezing(own, {}) as hold:
             objective = AdversarialRegularization(alpha, width=256)
             step = update_for(objective, Task(own, hold, data, MEMBERS, SHORT, "fp32", 0, OTHERS))
             assert isinstance(step, Adversarial)
@@ -366,9 +366,9 @@ def test_slimming_makes_scales_small_and_needs_some(net: Net, data: Resident) ->
 
 
 def sparse(
-    net: Net, data: Resident, objective: PAST, schedule: Schedule = SHORT, held: str = "nothing"
+    net: Net, data: Resident, objective: PAST, schedule: Schedule = SHORT, frozen: str = "nothing"
 ) -> Sparsity:
-    with holding(net, masks(net, held)) as hold:
+    with freezing(net, masks(net, frozen)) as hold:
         step = update_for(objective, Task(net, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS))
     assert isinstance(step, Sparsity)
     return step
@@ -391,7 +391,7 @@ def test_where_there_is_no_gap_nothing_shrinks(net: Net, data: Resident, optimiz
     schedule = Schedule(2, batch=28, lr=0.01, optimizer=optimizer)
     plain, heavy = copy.deepcopy(net), net
     for own, objective in ((plain, CrossEntropy()), (heavy, PAST(1e3))):
-        with holding(own, {}) as hold:
+        with freezing(own, {}) as hold:
             step = update_for(
                 objective, Task(own, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS)
             )
@@ -417,7 +417,7 @@ def test_an_even_gap_is_the_plain_l1_penalty(
     )
     plain, schedule = copy.deepcopy(net), Schedule(1, batch=16, lr=0.05, optimizer="adam")
     for own, objective in ((plain, CrossEntropy()), (net, PAST(0.4))):
-        with holding(own, {}) as hold:
+        with freezing(own, {}) as hold:
             step = update_for(
                 objective, Task(own, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS)
             )
@@ -442,7 +442,7 @@ def test_sensitivity_is_the_gradient_of_the_gap(net: Net, data: Resident) -> Non
         data,
         PAST(0.5),
         Schedule(1, batch=16, lr=1.0, momentum=0.0, weight_decay=0.0),
-        held="half",
+        frozen="half",
     )
     own = copy.deepcopy(net)
     step.begin(0, 1.0, step.tables(2, 0))
@@ -461,9 +461,9 @@ def test_sensitivity_is_the_gradient_of_the_gap(net: Net, data: Resident) -> Non
     )
     descent = torch.autograd.grad(losses[0], list(weights.values()))
     step(16)
-    held = masks(net, "half")
+    frozen = masks(net, "half")
     for (name, before), difference, slope in zip(weights.items(), gap, descent, strict=True):
-        after, free = net.get_parameter(name).detach(), ~held[name]
+        after, free = net.get_parameter(name).detach(), ~frozen[name]
         assert torch.equal(after[~free], before.detach()[~free])
         moved = before.detach() - slope
         if before.dim() > 1:
@@ -534,7 +534,7 @@ def test_partners_are_other_members_of_the_class(
     data = copy.deepcopy(data)
     shuffled = torch.randperm(56, generator=torch.Generator().manual_seed(0))
     data.labels[shuffled] = torch.arange(3).repeat_interleave(torch.tensor(sizes))
-    with holding(net, {}) as hold:
+    with freezing(net, {}) as hold:
         step = update_for(CSKD(), Task(net, hold, data, MEMBERS, SHORT, "fp32", 0))
     assert isinstance(step, ClassWise)
     met: list[set[int]] = [set() for _ in range(56)]
@@ -552,7 +552,7 @@ def test_partners_are_other_members_of_the_class(
 
 
 def test_a_partner_that_is_the_sample_itself_adds_nothing(net: Net, data: Resident) -> None:
-    with holding(net, {}) as hold:
+    with freezing(net, {}) as hold:
         step = update_for(CSKD(weight=100), Task(net, hold, data, MEMBERS, SHORT, "fp32", 0))
         own = augmentation.tables(0, 0, 56, None)
         step.begin(0, 0.0, augmentation.Tables(*(torch.cat([column, column]) for column in own)))
@@ -566,7 +566,7 @@ def test_a_partner_that_is_the_sample_itself_adds_nothing(net: Net, data: Reside
 
 
 def test_both_passes_are_in_training_mode(net: Net, data: Resident) -> None:
-    with holding(net, {}) as hold:
+    with freezing(net, {}) as hold:
         step = update_for(CSKD(), Task(net, hold, data, MEMBERS, SHORT, "fp32", 0))
         step.begin(0, 0.0, step.tables(0, 0))
         before = int(net.stem.norm.num_batches_tracked)
@@ -645,7 +645,7 @@ def test_a_batch_decays_by_the_mean_of_its_members(net: Net, data: Resident) -> 
 
 def test_a_member_that_is_risky_alone_goes_with_the_others(net: Net, data: Resident) -> None:
     alone = RMR(0.5, 0.01, tau=float(RANKING.max()), form="code")
-    with holding(net, {}) as hold:
+    with freezing(net, {}) as hold:
         step = update_for(alone, Task(net, hold, data, MEMBERS, SHORT, "fp32", 0, ranking=RANKING))
     assert [tuple(batch) for batch in step.batches(0)] == [(16, ""), (16, ""), (16, ""), (8, "")]
     with pytest.raises(BadInput, match="each member"):

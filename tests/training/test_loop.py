@@ -1,4 +1,4 @@
-"""The loop against a plain one, and its promises: same bits, held is held, best on dev."""
+"""The loop against a plain one, and its promises: same bits, frozen is frozen, best on dev."""
 
 import copy
 
@@ -14,7 +14,7 @@ from leak_atlas.data.resident import Resident
 from leak_atlas.models import Net, build
 from leak_atlas.recipe import Augment, CrossEntropy, Model, RelaxLoss, Schedule
 from leak_atlas.training import answers, update
-from leak_atlas.training.held import holding
+from leak_atlas.training.frozen import freezing
 from leak_atlas.training.loop import Diverged, fit
 from leak_atlas.training.schedule import rate
 from leak_atlas.training.update import Task, Update, sizes
@@ -132,16 +132,19 @@ def test_at_the_end_of_an_epoch_the_live_net_may_be_read(net: Net, data: Residen
     """Weights and statistics of that epoch, and signals off them; whoever reads changes nothing."""
     live: dict[int, dict[str, Tensor]] = {}
     read: dict[int, Tensor] = {}
-    held = {name: mask for name, mask in masks(net, 2).items() if not name.startswith("stage")}
+    frozen = {name: mask for name, mask in masks(net, 2).items() if not name.startswith("stage")}
 
     def reading(epoch: int) -> None:
         live[epoch] = {name: value.clone() for name, value in net.state_dict().items()}
         read[epoch] = answers.logits(net, data, MEMBERS)[0]
 
     start = copy.deepcopy(net)
-    found = fit(net, data, MEMBERS, SHORT, seed=1, held=held, wanted=(1, 2, 3), on_epoch=reading)
+    found = fit(
+        net, data, MEMBERS, SHORT, seed=1, frozen=frozen, wanted=(1, 2, 3), on_epoch=reading
+    )
     assert same(
-        found, fit(copy.deepcopy(start), data, MEMBERS, SHORT, seed=1, held=held, wanted=(1, 2, 3))
+        found,
+        fit(copy.deepcopy(start), data, MEMBERS, SHORT, seed=1, frozen=frozen, wanted=(1, 2, 3)),
     )
     assert sorted(live) == [1, 2, 3]
     for epoch, state in live.items():
@@ -166,7 +169,7 @@ def test_batches_keep_the_tail_but_no_single_sample() -> None:
     assert [sizes(n, 16) for n in (9, 1, 0)] == [[9], [1], []]
 
 
-# ---------------------------------------------------------------- held
+# ---------------------------------------------------------------- frozen
 
 
 def masks(net: Net, start: int) -> dict[str, Tensor]:
@@ -194,11 +197,11 @@ def test_held_parts_keep_their_bits(
 ) -> None:
     # so that weights, statistics and counters are not those of a fresh net
     fit(net, data, MEMBERS, SHORT, seed=0)
-    held = masks(net, start)
+    frozen = masks(net, start)
     before = {name: value.clone() for name, value in net.state_dict().items()}
-    after = fit(net, data, MEMBERS, schedule, RelaxLoss(0.5), seed=1, held=held).states["last"]
+    after = fit(net, data, MEMBERS, schedule, RelaxLoss(0.5), seed=1, frozen=frozen).states["last"]
     for name, value in before.items():
-        if name in held:
+        if name in frozen:
             assert torch.equal(value, after[name]), name
         elif name.endswith(("weight", "running_mean")):
             assert not torch.equal(value, after[name]), name
@@ -208,45 +211,45 @@ def test_held_parts_keep_their_bits(
 @pytest.mark.parametrize("schedule", OPTIMIZERS, ids=["momentum", "sgd", "adam", "augmented"])
 def test_partly_held_tensors_keep_those_bits(net: Net, data: Resident, schedule: Schedule) -> None:
     generator = torch.Generator().manual_seed(0)
-    held = {
+    frozen = {
         name: torch.rand(value.shape, generator=generator) < 0.5
         for name, value in net.state_dict().items()
         if value.dim() > 0
     }
     before = {name: value.clone() for name, value in net.state_dict().items()}
-    after = fit(net, data, MEMBERS, schedule, seed=1, held=held).states["last"]
-    for name, mask in held.items():
+    after = fit(net, data, MEMBERS, schedule, seed=1, frozen=frozen).states["last"]
+    for name, mask in frozen.items():
         assert torch.equal(before[name][mask], after[name][mask]), name
     moved = [
         float((before[name] != after[name])[~mask].float().mean())
-        for name, mask in held.items()
+        for name, mask in frozen.items()
         if (~mask).any()
     ]
     assert np.mean(moved) > 0.9
 
 
 def test_held_weights_with_free_statistics(net: Net, data: Resident) -> None:
-    held = {
+    frozen = {
         name: mask for name, mask in masks(net, 4).items() if name in dict(net.named_parameters())
     }
     before = {name: value.clone() for name, value in net.state_dict().items()}
-    after = fit(net, data, MEMBERS, SHORT, seed=1, held=held).states["last"]
-    assert all(torch.equal(before[name], after[name]) for name in held)
+    after = fit(net, data, MEMBERS, SHORT, seed=1, frozen=frozen).states["last"]
+    assert all(torch.equal(before[name], after[name]) for name in frozen)
     assert not torch.equal(before["stem.norm.running_mean"], after["stem.norm.running_mean"])
 
 
 def test_held_statistics_are_what_training_normalises_with(net: Net, data: Resident) -> None:
-    """One batch that is the whole data set: with held statistics the features must be those of
+    """One batch that is the whole data set: with frozen statistics the features must be those of
     evaluation mode.
     """
-    held = masks(net, 5)
+    frozen = masks(net, 5)
     features = {}
     handle = net.stage4.register_forward_hook(
         lambda _, __, output: features.setdefault("training", output.detach())
     )
     # an augmentation that does nothing
     schedule = Schedule(1, batch=56, lr=0.0, augment=Augment(0, flip=False))
-    fit(net, data, MEMBERS, schedule, seed=1, held=held)
+    fit(net, data, MEMBERS, schedule, seed=1, frozen=frozen)
     handle.remove()
     with torch.no_grad():
         perm = augmentation.tables(1, 0, 56, schedule.augment).perm
@@ -259,19 +262,19 @@ def test_kept_features_are_the_eager_path(
     net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, start: int
 ) -> None:
     other = copy.deepcopy(net)
-    kept = fit(net, data, MEMBERS, SHORT, seed=1, held=masks(net, start)).states["last"]
+    kept = fit(net, data, MEMBERS, SHORT, seed=1, frozen=masks(net, start)).states["last"]
     monkeypatch.setattr(update, "CACHE", 0)
-    eager = fit(other, data, MEMBERS, SHORT, seed=1, held=masks(net, start)).states["last"]
+    eager = fit(other, data, MEMBERS, SHORT, seed=1, frozen=masks(net, start)).states["last"]
     assert difference(kept, eager) < 1e-5
 
 
 def test_what_cannot_be_held_is_refused(net: Net, data: Resident) -> None:
     with pytest.raises(BadInput, match="nowhere"):
-        fit(net, data, MEMBERS, SHORT, seed=0, held={"nowhere": torch.tensor(True)})
+        fit(net, data, MEMBERS, SHORT, seed=0, frozen={"nowhere": torch.tensor(True)})
     with pytest.raises(BadInput, match="shape"):
-        fit(net, data, MEMBERS, SHORT, seed=0, held={"head.fc.bias": torch.tensor([True])})
-    with pytest.raises(BadInput, match="everything is held"):
-        fit(net, data, MEMBERS, SHORT, seed=0, held=masks(net, 6))
+        fit(net, data, MEMBERS, SHORT, seed=0, frozen={"head.fc.bias": torch.tensor([True])})
+    with pytest.raises(BadInput, match="everything is frozen"):
+        fit(net, data, MEMBERS, SHORT, seed=0, frozen=masks(net, 6))
     assert all(parameter.requires_grad for parameter in net.parameters())
 
 
@@ -324,7 +327,7 @@ def test_a_common_order_is_that_of_the_pool_without_the_others(net: Net, data: R
     """Whom M_all meets and M_h1 knows, M_h1 meets in the same order, with the same crops and flips."""
     schedule, pool = Schedule(2, 8, augment=Augment(1)), torch.arange(10, 70)
     half = pool[torch.randperm(60, generator=torch.Generator().manual_seed(1))[:30]].sort().values
-    with holding(net, {}) as hold:
+    with freezing(net, {}) as hold:
         whole = Update(CrossEntropy(), Task(net, hold, data, pool, schedule, "fp32", 5))
         one = Update(
             CrossEntropy(), Task(net, hold, data, half, schedule, "fp32", 5, {"pool": pool})

@@ -52,7 +52,7 @@ def same(a: Trajectory, b: Trajectory) -> bool:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("held", ["nothing", "parts", "half"])
+@pytest.mark.parametrize("frozen", ["nothing", "parts", "half"])
 @pytest.mark.parametrize(
     "schedule",
     [
@@ -69,7 +69,7 @@ def test_a_recording_is_no_training(
     data: Resident,
     monkeypatch: pytest.MonkeyPatch,
     schedule: Schedule,
-    held: str,
+    frozen: str,
     precision: str,
 ) -> None:
     monkeypatch.setattr(graph, "record", rehearsing)
@@ -78,7 +78,7 @@ def test_a_recording_is_no_training(
     for plan in ("eager", "graph"):
         net.load_state_dict(start)
         options = {
-            "held": masks(net, held),
+            "frozen": masks(net, frozen),
             "precision": precision,
             "wanted": ("init", 1),
             "plan": plan,
@@ -215,9 +215,9 @@ def test_two_optimizers_in_turn_are_two_optimizers_in_turn(net: Net, data: Resid
         torch.testing.assert_close(net.state_dict()[name], value, atol=2e-3, rtol=0, msg=name)
 
 
-@pytest.mark.parametrize("held", ["nothing", "half"])
+@pytest.mark.parametrize("frozen", ["nothing", "half"])
 def test_a_recording_is_kept_for_each_phase(
-    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, held: str
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, frozen: str
 ) -> None:
     """Two batches of one size that differ in phase are two recordings."""
     made: list[Batch] = []
@@ -227,7 +227,7 @@ def test_a_recording_is_kept_for_each_phase(
         return rehearsing(step, batches)
 
     monkeypatch.setattr(graph, "record", recording)
-    options = {"held": masks(net, held), "seed": 4, "wanted": ("init", 1), "ranking": EVEN}
+    options = {"frozen": masks(net, frozen), "seed": 4, "wanted": ("init", 1), "ranking": EVEN}
     found = [
         fit(copy.deepcopy(net), data, MEMBERS, GENERAL, APART, plan=p, **options)
         for p in ("eager", "graph")
@@ -295,7 +295,7 @@ def test_without_cuda_one_after_the_other(data: Resident, monkeypatch: pytest.Mo
 
 def test_an_abandoned_training_gives_the_net_back(net: Net, data: Resident) -> None:
     under_way = training(
-        net, data, MEMBERS, Schedule(2, batch=16), seed=0, held=masks(net, "parts")
+        net, data, MEMBERS, Schedule(2, batch=16), seed=0, frozen=masks(net, "parts")
     )
     next(under_way)
     assert not net.stem.conv.weight.requires_grad

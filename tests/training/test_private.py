@@ -19,7 +19,7 @@ from leak_atlas.models import Net, build
 from leak_atlas.recipe import DPSGD, Augment, CrossEntropy, Model, Schedule
 from leak_atlas.training import private
 from leak_atlas.training.defences import update_for
-from leak_atlas.training.held import holding
+from leak_atlas.training.frozen import freezing
 from leak_atlas.training.loop import fit
 from leak_atlas.training.private import Private
 from leak_atlas.training.update import Task
@@ -46,7 +46,7 @@ def linear() -> Net:
 def private_step(
     net: Net, data: Resident, objective: DPSGD, schedule: Schedule = PLAIN, seed: int = 0
 ) -> Private:
-    with holding(net, {}) as hold:
+    with freezing(net, {}) as hold:
         step = update_for(objective, Task(net, hold, data, MEMBERS, schedule, "fp32", seed))
     assert isinstance(step, Private)
     return step
@@ -281,23 +281,23 @@ def test_bf16_stays_near(net: Net, data: Resident) -> None:
     assert all(value.dtype == torch.float32 for value in low.states["last"].values())
 
 
-# ---------------------------------------------------------------- held
+# ---------------------------------------------------------------- frozen
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-@pytest.mark.parametrize("held", ["parts", "half"])
+@pytest.mark.parametrize("frozen", ["parts", "half"])
 @pytest.mark.parametrize("augment", [None, Augment(1)], ids=["plain", "augmented"])
 def test_held_weights_keep_their_bits_under_noise(
-    net: Net, data: Resident, held: str, optimizer: str, augment: Augment | None
+    net: Net, data: Resident, frozen: str, optimizer: str, augment: Augment | None
 ) -> None:
     mask, before = (
-        masks(net, held),
+        masks(net, frozen),
         {name: value.clone() for name, value in net.state_dict().items()},
     )
     schedule = Schedule(
         2, batch=16, lr=0.05, weight_decay=0.01, optimizer=optimizer, augment=augment
     )
-    after = fit(net, data, MEMBERS, schedule, DPSGD(noise=3), seed=1, held=mask).states["last"]
+    after = fit(net, data, MEMBERS, schedule, DPSGD(noise=3), seed=1, frozen=mask).states["last"]
     assert mask and all(
         torch.equal(before[name][keep], after[name][keep]) for name, keep in mask.items()
     )
@@ -317,7 +317,7 @@ def test_held_weights_are_out_of_what_is_clipped(net: Net, data: Resident) -> No
         name: torch.ones_like(value, dtype=torch.bool) for name, value in net.state_dict().items()
     } | mask
     before = net.head.fc.weight.detach().clone()
-    with holding(net, mask) as hold:
+    with freezing(net, mask) as hold:
         step = update_for(
             DPSGD(noise=0, clip=1e-3), Task(net, hold, data, MEMBERS, PLAIN, "fp32", 0)
         )

@@ -28,7 +28,7 @@ from leak_atlas.recipe import (
 )
 from leak_atlas.training import update as module
 from leak_atlas.training.defences import update_for
-from leak_atlas.training.held import holding
+from leak_atlas.training.frozen import freezing
 from leak_atlas.training.loop import fit
 from leak_atlas.training.objectives import loss
 from leak_atlas.training.update import Task, Update
@@ -57,11 +57,11 @@ SOFT = torch.full((56, 3), 1 / 3)
 RANKING = torch.rand(56, generator=torch.Generator().manual_seed(5))
 
 
-def masks(net: Net, held: str) -> dict[str, Tensor]:
+def masks(net: Net, frozen: str) -> dict[str, Tensor]:
     """Of nothing, of the first parts with their statistics, or of half of each tensor."""
     generator = torch.Generator().manual_seed(0)
     state = net.state_dict()
-    if held == "parts":
+    if frozen == "parts":
         return {
             n: torch.ones_like(v, dtype=torch.bool)
             for n, v in state.items()
@@ -70,18 +70,18 @@ def masks(net: Net, held: str) -> dict[str, Tensor]:
     return {
         n: torch.rand(v.shape, generator=generator) < 0.5
         for n, v in state.items()
-        if v.dim() and held == "half"
+        if v.dim() and frozen == "half"
     }
 
 
 def without_values(
-    net: Net, data: Resident, schedule: Schedule, objective: Objective, held: str, precision: str
+    net: Net, data: Resident, schedule: Schedule, objective: Objective, frozen: str, precision: str
 ) -> tuple[Update, FakeTensorMode]:
     """A training's step whose tensors have shapes, types and devices, but no values."""
     # made before the first step, as they are before a recording
     data.row, data.padded(1), data.window(1)
     mode = FakeTensorMode()
-    with holding(net, masks(net, held)) as hold:
+    with freezing(net, masks(net, frozen)) as hold:
         step = update_for(
             objective, Task(net, hold, data, MEMBERS, schedule, precision, 0, OTHERS, SOFT)
         )
@@ -100,10 +100,12 @@ CHOICES = (
 # an orthogonal array: any two columns hold all four pairs
 ROWS = ((0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0))
 CASES = [
-    (objective, held, *(pair[k] for pair, k in zip(CHOICES[2:], ROWS[(i + j) % 4], strict=True)))
-    for (i, objective), (j, held) in itertools.product(enumerate(CHOICES[0]), enumerate(CHOICES[1]))
+    (objective, frozen, *(pair[k] for pair, k in zip(CHOICES[2:], ROWS[(i + j) % 4], strict=True)))
+    for (i, objective), (j, frozen) in itertools.product(
+        enumerate(CHOICES[0]), enumerate(CHOICES[1])
+    )
 ]
-# Each objective also meets features that are kept, which needs two choices at once: held first
+# Each objective also meets features that are kept, which needs two choices at once: frozen first
 # parts, no augmentation.
 CASES += [(objective, "parts", "sgd", None, "bf16") for objective in CHOICES[0][::2]]
 
@@ -114,19 +116,19 @@ def test_any_two_choices_meet_in_a_case() -> None:
     assert {case[0] for case in CASES if (case[1], case[3]) == ("parts", None)} == set(OBJECTIVES)
 
 
-@pytest.mark.parametrize(("objective", "held", "optimizer", "augment", "precision"), CASES)
+@pytest.mark.parametrize(("objective", "frozen", "optimizer", "augment", "precision"), CASES)
 def test_no_step_asks_for_a_value(
     net: Net,
     data: Resident,
     objective: str,
-    held: str,
+    frozen: str,
     optimizer: str,
     augment: Augment | None,
     precision: str,
 ) -> None:
     schedule = Schedule(2, batch=16, optimizer=optimizer, augment=augment)
-    step, mode = without_values(net, data, schedule, OBJECTIVES[objective], held, precision)
-    assert (step.kept is not None) == (held == "parts" and augment is None)
+    step, mode = without_values(net, data, schedule, OBJECTIVES[objective], frozen, precision)
+    assert (step.kept is not None) == (frozen == "parts" and augment is None)
     with mode:
         for size in (16, 16, 8):
             step(size)
@@ -143,12 +145,12 @@ def test_sharpness_goes_with_every_objective(net: Net, data: Resident, objective
             step(size)
 
 
-@pytest.mark.parametrize("held", ["nothing", "half"])
-def test_sharpness_takes_the_gradient_uphill(net: Net, data: Resident, held: str) -> None:
+@pytest.mark.parametrize("frozen", ["nothing", "half"])
+def test_sharpness_takes_the_gradient_uphill(net: Net, data: Resident, frozen: str) -> None:
     """One step, against SAM written down: the norm is of free weights, and statistics know the
     first pass alone.
     """
-    rho, lr, mask = 0.3, 0.1, masks(net, held)
+    rho, lr, mask = 0.3, 0.1, masks(net, frozen)
     other, before = (
         copy.deepcopy(net).train(),
         {n: p.detach().clone() for n, p in net.named_parameters()},
@@ -177,7 +179,7 @@ def test_sharpness_takes_the_gradient_uphill(net: Net, data: Resident, held: str
         MEMBERS,
         Schedule(1, 56, lr=lr, momentum=0.0, weight_decay=0.0, sharpness=rho),
         seed=0,
-        held=mask,
+        frozen=mask,
     )
     assert max((up[n] - down[n]).abs().max() for n in up) > 1e-3, "uphill is elsewhere"
     for name, parameter in net.named_parameters():
@@ -214,7 +216,7 @@ KINDS = (
 
 
 @pytest.mark.parametrize(
-    ("objective", "optimizer", "held"),
+    ("objective", "optimizer", "frozen"),
     [
         (KINDS[i], ("sgd", "adam")[k], ("nothing", "half")[(i + k) % 2])
         for i in range(len(KINDS))
@@ -222,13 +224,13 @@ KINDS = (
     ],
 )
 def test_every_tensor_of_a_step_is_on_the_device(
-    net: Net, data: Resident, objective: str, optimizer: str, held: str
+    net: Net, data: Resident, objective: str, optimizer: str, frozen: str
 ) -> None:
     """All tensors pretend to lie on a second device: one that is made on the first, or left there,
     does not mix.
     """
     schedule = Schedule(2, batch=16, optimizer=optimizer, augment=Augment(1))
-    step, mode = without_values(net, data, schedule, OBJECTIVES[objective], held, "fp32")
+    step, mode = without_values(net, data, schedule, OBJECTIVES[objective], frozen, "fp32")
     own = [parameter for network, _ in step.learners() for parameter in network.parameters()]
     for tensor in (*mode.fake_tensor_converter.tensor_memo.values(), *own):
         tensor.fake_device = ELSEWHERE
@@ -249,7 +251,7 @@ def test_every_tensor_of_a_step_is_on_the_device(
 )
 def test_rehearsals_leave_no_trace(net: Net, data: Resident, objective: str) -> None:
     before = {name: value.clone() for name, value in net.state_dict().items()}
-    with holding(net, {}) as hold:
+    with freezing(net, {}) as hold:
         schedule = Schedule(2, batch=16)
         task = Task(net, hold, data, MEMBERS, schedule, "fp32", 0, OTHERS, SOFT)
         step = update_for(OBJECTIVES[objective], task)
@@ -284,7 +286,7 @@ def test_rehearsals_leave_no_trace(net: Net, data: Resident, objective: str) -> 
 
 def test_counts(net: Net, data: Resident) -> None:
     """Loss and hits of an epoch, against a net that does not move."""
-    with holding(net, {}) as hold:
+    with freezing(net, {}) as hold:
         step = Update(
             CrossEntropy(), Task(net, hold, data, MEMBERS, Schedule(2, batch=16, lr=0.0), "fp32", 0)
         )

@@ -109,13 +109,13 @@ def learn(attacker: Attacker, case: Case) -> Arrays:
 def answers(
     attacker: Attacker,
     states: Sequence[State],
-    dealt: int | None = None,
+    permuted: int | None = None,
 ) -> dict[str, Arrays]:
     """The arrays of all steps that the attacker asks of the states, aligned by sample, by the
     states' keys.
 
     Where two steps of a state share an array's name, the first step counts. A step without an
-    `index` has no arrays by sample; its arrays stay as they are. The number `dealt` seeds a
+    `index` has no arrays by sample; its arrays stay as they are. The number `permuted` seeds a
     permutation of the membership labels (`Attack`).
     """
     keys: list[str] = []
@@ -129,13 +129,13 @@ def answers(
     for key, arrays in zip(keys, results, strict=True):
         placed = next(by_sample) if "index" in arrays else arrays
         merged[key] = placed | merged.get(key, {})
-    if dealt is not None:
+    if permuted is not None:
         for key, arrays in merged.items():
-            merged[key] = arrays | {"role": _dealt(arrays["role"], dealt)}
+            merged[key] = arrays | {"role": _permuted(arrays["role"], permuted)}
     return merged
 
 
-def _dealt(role: np.ndarray, draw: int) -> np.ndarray:
+def _permuted(role: np.ndarray, draw: int) -> np.ndarray:
     """Roles `(n,)` with those of the pool permuted. Networks of one pool get the same permutation."""
     pool = np.flatnonzero(np.isin(role, IN_POOL))
     order = np.random.default_rng(draw).permutation(pool)
@@ -182,13 +182,13 @@ def _case(
 
 @compute.register(Learnt)
 def _(step: Learnt, of: Of) -> Arrays:
-    read = answers(step.attacker, step.shadows, step.dealt)
+    read = answers(step.attacker, step.shadows, step.permuted)
     return learn(step.attacker, _case(read, {}, step.shadows, {}))
 
 
 @compute.register(Attack)
 def _(step: Attack, of: Of) -> Arrays:
-    read = answers(step.attacker, step.asked, step.dealt)
+    read = answers(step.attacker, step.asked, step.permuted)
     cases = [_target_case(step, target, read) for target in step.targets]
     indices = [case.target["index"][case.pool] for case in cases]
     members = [case.target["role"][case.pool] == Role.MEMBER for case in cases]

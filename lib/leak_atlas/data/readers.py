@@ -50,10 +50,10 @@ class Samples:
 
 
 def labels(data: Data, samples: Samples) -> np.ndarray:
-    """The label of each sample `(N,)` int64, dealt out anew where the recipe says so: the same way
+    """The label of each sample `(N,)` int64, permuted where the recipe says so: the same way
     for all networks.
     """
-    if not data.dealt:
+    if not data.permuted:
         return samples.labels
     first = samples.train if data.parts[1] else len(samples.labels)
     draws = np.random.default_rng(DEAL)

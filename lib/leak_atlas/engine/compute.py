@@ -25,14 +25,14 @@ Of = Callable[[State], "Subject"]  # a state at hand: its network, its data, its
 
 
 class Weights(NamedTuple):
-    """A state's values by name, what is held in the training that follows, and what is pruned in
+    """A state's values by name, what is frozen in the training that follows, and what is pruned in
     all that follows.
 
-    `held` and `gone` have a Boolean mask for each tensor of which something is.
+    `frozen` and `gone` have a Boolean mask for each tensor of which something is.
     """
 
     values: Mapping[str, Tensor]
-    held: Mapping[str, Tensor]
+    frozen: Mapping[str, Tensor]
     gone: Mapping[str, Tensor]
 
 

@@ -85,7 +85,7 @@ class Rewinding:
         by, objective = self.scores(name), _named(self.defences, defence, "defence")[1]
         return (
             self.ordinary.rewind_weights(by, rate)
-            .hold_weights(by, rate)
+            .freeze_weights(by, rate)
             .train(self.schedule, objective)
         )
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from leak_atlas.report.sheet import Sheet
 
 DEFENCES = ("RSW", "SWMR")
-RANDOM = "random order"  # the control: the same scores, dealt out anew
+RANDOM = "random order"  # the control: the same scores, permuted
 ORDERS = ("low-to-high", "high-to-low", RANDOM)
 PARTS, NEIGHBOURS = 4, 6  # of the pool by its scores; samples that lie next to the chosen one
 
@@ -128,7 +128,7 @@ class Samples:
                     (way.order, ORDERS) if way.defence in DEFENCES else (way.defence, DEFENCES)
                 )
                 raise BadInput(f"there is no '{wrong}' to look at{nearest(wrong, known)}")
-            given = {"diet": way.window, "ranking": self.ranked(way.order)}
+            given = {"sampling": way.window, "ranking": self.ranked(way.order)}
             given |= {"objective": self.risky} if way.defence == "SWMR" else {}
         dense = self.setup.trained()
         return dense.iteratively(

@@ -28,7 +28,7 @@ from leak_atlas.explore import base, look
 from leak_atlas.explore.base import View
 from leak_atlas.explore.look import WRAP, percent
 from leak_atlas.explore.shelf import Shelf
-from leak_atlas.localization import courses, trajectories
+from leak_atlas.localization import over_time, trajectories
 from leak_atlas.localization.difficulty import difficulty
 from leak_atlas.recipe import Attack, Attacker, Population, Setup, Signals, Step, registry
 from leak_atlas.report.markup import drawn, png
@@ -55,7 +55,7 @@ class Time:
     """Networks of `setup` on halves of one pool, each attacked by the others at checkpoints.
 
     `judges` networks of their own, each on a random `share` of the pool, tell how hard samples are;
-    no attack knows them. The null is the same attack with membership dealt out anew. Raises
+    no attack knows them. The null is the same attack with membership permuted. Raises
     BadInput on data without pictures.
     """
 
@@ -72,13 +72,13 @@ class Time:
     def networks(self) -> Population:
         return self.setup.trained()
 
-    def course(self, attack: str, dealt: int | None = None) -> dict[int, Attack]:
+    def attack_over_time(self, attack: str, permuted: int | None = None) -> dict[int, Attack]:
         """Raises BadInput on an attack that is not offered."""
         if attack not in self.attackers:
             raise BadInput(
                 f"there is no attack '{attack}' to look at{nearest(attack, list(self.attackers))}"
             )
-        return self.networks.course(self.attackers[attack], self.epochs, dealt)
+        return self.networks.attack_over_time(self.attackers[attack], self.epochs, permuted)
 
     @cached_property
     def answers(self) -> dict[int, tuple[Signals, ...]]:
@@ -95,7 +95,7 @@ class Time:
         """All that is looked at: the attack and its null at each checkpoint, and what all networks
         say there.
         """
-        attacks = [[*self.course(attack, dealt).values()] for dealt in (None, 0)]
+        attacks = [[*self.attack_over_time(attack, permuted).values()] for permuted in (None, 0)]
         return [*attacks, [*self.answers.values()], [*self.judged.values()]]
 
 
@@ -133,7 +133,7 @@ class Seen:
     """What is stored of a study: paths through the plane, losses, and how hard samples are."""
 
     epochs: Sequence[int]
-    course: courses.Trajectory
+    course: over_time.Trajectory
     path: FloatArray  # (E, 2, n)
     null: FloatArray | None
     loss: FloatArray  # (E, 2, n)
@@ -190,10 +190,12 @@ def seen(
             {epoch: each for epoch, each in found.items() if each} if all(found.values()) else None
         )
 
-    def walked(dealt: int | None) -> courses.Trajectory | None:
-        found = read({epoch: [each] for epoch, each in study.course(attack, dealt).items()})
+    def walked(permuted: int | None) -> over_time.Trajectory | None:
+        found = read(
+            {epoch: [each] for epoch, each in study.attack_over_time(attack, permuted).items()}
+        )
         return (
-            courses.trajectory({epoch: own[0] for epoch, own in found.items()}) if found else None
+            over_time.trajectory({epoch: own[0] for epoch, own in found.items()}) if found else None
         )
 
     course, null, answers, judged = walked(None), walked(0), read(study.answers), read(study.judged)
@@ -205,8 +207,8 @@ def seen(
         hard = difficulty(judged, early=[epoch for epoch in study.epochs if epoch][:2][-1])
         at = np.searchsorted(hard.pop("index"), course.index)
         measures |= {name: values[at] for name, values in hard.items()}
-    dealt = trajectories.plane(null, RULES[rule], form) if null else None
-    return Seen(study.epochs, course, path, dealt, losses(answers, course.index), measures)
+    permuted = trajectories.plane(null, RULES[rule], form) if null else None
+    return Seen(study.epochs, course, path, permuted, losses(answers, course.index), measures)
 
 
 # --- drawing --------------------------------------------------------------------------------------------------------
@@ -385,12 +387,12 @@ class Explorer(base.Explorer):
     def needs(self, name: str, value: Any) -> Sequence[Step]:
         now = self.state | {name: value}
         study = self._studies[now["data"]]
-        return [study.course(now["attack"])[study.epochs[-1]]]
+        return [study.attack_over_time(now["attack"])[study.epochs[-1]]]
 
     def attacks(self) -> dict[str, Arrays]:
         study = self._studies[self.data.value]
         found = self._shelf.results(
-            [study.course(self.attack.value)[study.epochs[self.epoch.value]]]
+            [study.attack_over_time(self.attack.value)[study.epochs[self.epoch.value]]]
         )
         return (
             {f"{self.attack.value}, {when(study.epochs[self.epoch.value])}": found[0]}

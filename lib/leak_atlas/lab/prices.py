@@ -99,7 +99,7 @@ def _sort(step: Step) -> str:
     of = training(step)
     if of:
         width = f"-{of.model.width}" if isinstance(of.model, Model) else ""
-        words += [f"{of.model.told}{width}", of.precision]
+        words += [f"{of.model.description}{width}", of.precision]
     if isinstance(step, Train):
         words.append(str(step.schedule.batch))
     return " ".join(words)

@@ -58,7 +58,7 @@ def train(
         return {name: value.detach().cpu().contiguous().numpy() for name, value in states} | gone
 
     if step.parent and "epsilon" in trajectory.history:
-        # where it goes on from, and what is held, may tell of the members
+        # where it goes on from, and what is frozen, may tell of the members
         trajectory.history["epsilon"][:] = np.nan
     history = {f"history/{name}": np.asarray(values) for name, values in trajectory.history.items()}
     return {step.key: arrays("last") | history} | {at.key: arrays(at.when) for at in asked} | found
@@ -82,10 +82,10 @@ def prepared(step: Train) -> tuple[Net, dict[str, Any]]:
         "schedule": step.schedule,
         "objective": step.objective,
         "seed": step.seed,
-        "held": before.held if before else {},
+        "frozen": before.frozen if before else {},
         "samples": {name: index for name, index in others.items() if len(index)},
         "soft": _soft_labels(step, members) if step.teachers else None,
-        "diet": step.diet,
+        "sampling": step.sampling,
         "ranking": _ranking(step, members),
         "precision": step.precision,
     }

@@ -346,7 +346,7 @@ def member_visits(
     """
     import torch
 
-    from leak_atlas.training.diets import places
+    from leak_atlas.training.sampling import places
 
     inside = signals["role"] == Role.MEMBER
     score = ranking["score"][_places(ranking, signals["index"][inside])]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from leak_atlas.audit import BoolArray, Estimate, FloatArray, IntArray, cutoff_at_fpr
-from leak_atlas.localization.courses import Half, Trajectory, interval, jackknife, samples_of
+from leak_atlas.localization.over_time import Half, Trajectory, interval, jackknife, samples_of
 
 Rule = float | Literal["balanced"]  # an FPR, or where balanced accuracy is largest
 Form = Literal["counted", "fitted"]
@@ -495,10 +495,10 @@ def across_halves(
     """A measure of one half of the networks against the other: Estimates.
 
     The halves share neither targets nor shadows; `halvings` are those of `Population.halvings`, as
-    `courses.read` gives them. `measure` takes the fitted advantages `(E, n)` of two halves, or what
+    `over_time.read` gives them. `measure` takes the fitted advantages `(E, n)` of two halves, or what
     else `seen` makes of their planes, and the samples `index (n,)`, and gives a number or several.
     The mean is over halvings and both orders; `then` is applied to it. The intervals are those of
-    `courses.interval`: a group is left out of each half that it is in.
+    `over_time.interval`: a group is left out of each half that it is in.
     """
     halves = list(chain.from_iterable(halvings))
     groups = np.unique(np.concatenate([half.group for half in halves]))

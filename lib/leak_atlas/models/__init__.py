@@ -39,7 +39,7 @@ def network(
     which has the model's seed.
     """
     raise BadInput(
-        f"nothing says what a {model.told} is built of: register a function with leak_atlas.models.network"
+        f"nothing says what a {model.description} is built of: register a function with leak_atlas.models.network"
     )
 
 
@@ -50,7 +50,7 @@ def _made(
     size: int | None,
 ) -> Net:
     if not isinstance(model, Model):
-        return Own(network(model, channels, classes, size), model.stages, model.told)
+        return Own(network(model, channels, classes, size), model.stages, model.description)
     if model.name not in PLACED:
         make = next(make for family, make in FAMILIES.items() if model.name.startswith(family))
         net = make(model, channels, classes)
@@ -106,7 +106,9 @@ def skeleton(
         with torch.device("meta"):
             return _made(model, channels, classes, size)
     except RuntimeError as error:
-        raise BadInput(f"{model.told} cannot be built with these sizes: {reason(error)}") from error
+        raise BadInput(
+            f"{model.description} cannot be built with these sizes: {reason(error)}"
+        ) from error
 
 
 def blank(model: Architecture, channels: int, size: int) -> Tensor:

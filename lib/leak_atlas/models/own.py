@@ -41,13 +41,13 @@ class Own(Net):
         self,
         module: nn.Module,
         stages: tuple[str, ...],
-        told: str,
+        description: str,
     ) -> None:
         super().__init__()
         if not isinstance(module, nn.Module):
-            raise BadInput(f"{told} takes a torch.nn.Module, not {type(module).__name__}")
+            raise BadInput(f"{description} takes a torch.nn.Module, not {type(module).__name__}")
         if wrong := unknown(stages, module):
-            raise BadInput(f"{told}.{'; '.join(wrong)}")
+            raise BadInput(f"{description}.{'; '.join(wrong)}")
         for owner in module.modules():
             if getattr(owner, "inplace", False):
                 owner.inplace = False  # type: ignore[assignment]  # same numbers; DP-SGD's hooks need it
@@ -60,12 +60,12 @@ class Own(Net):
         self._modules = module._modules  # type: ignore[assignment]
         self._non_persistent_buffers_set = module._non_persistent_buffers_set
         # `nn.Module.__setattr__` refuses names that children of the module have.
-        for name, value in {"module": module, "stages": stages, "told": told}.items():
+        for name, value in {"module": module, "stages": stages, "description": description}.items():
             object.__setattr__(self, name, value)
 
     module: nn.Module
     stages: tuple[str, ...]
-    told: str
+    description: str
 
     def get_submodule(self, target: str) -> nn.Module:
         # torch's method reads attributes, and would find this class's `features` first.
@@ -82,7 +82,9 @@ class Own(Net):
         logits = self.module(x.clone(memory_format=torch.contiguous_format))
         if not isinstance(logits, Tensor) or logits.ndim != 2:
             shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-            raise BadInput(f"{self.told} answers with {shape}, and logits (n, classes) are needed")
+            raise BadInput(
+                f"{self.description} answers with {shape}, and logits (n, classes) are needed"
+            )
         return logits
 
     def train(self, mode: bool = True) -> Own:
@@ -129,7 +131,7 @@ class Own(Net):
             if name not in outputs:
                 errors.setdefault(name, f"it does not call '{name}'; take that out of stages")
         if errors:
-            raise BadInput(f"{self.told}: {'; '.join(errors.values())}")
+            raise BadInput(f"{self.description}: {'; '.join(errors.values())}")
         for name in self.parts():
             yield name, outputs[name]
 
@@ -152,7 +154,7 @@ def unknown(stages: tuple[str, ...], module: nn.Module) -> list[str]:
 def misfits(
     module: nn.Module,
     stages: tuple[str, ...],
-    told: str,
+    description: str,
     x: Tensor,
     classes: int,
 ) -> list[str]:
@@ -161,10 +163,10 @@ def misfits(
 
     The module is called in training mode and in evaluation mode, so its statistics may change.
     """
-    errors = [f"{told}.{error}" for error in unknown(stages, module)]
+    errors = [f"{description}.{error}" for error in unknown(stages, module)]
     modules = dict(module.named_modules())
     valid = tuple(name for name in dict.fromkeys(stages) if name in modules)
-    return errors + _call_errors(Own(module, valid, told), x, classes)
+    return errors + _call_errors(Own(module, valid, description), x, classes)
 
 
 def _call_errors(net: Own, x: Tensor, classes: int) -> list[str]:
@@ -176,12 +178,14 @@ def _call_errors(net: Own, x: Tensor, classes: int) -> list[str]:
     except BadInput as error:
         return [str(error)]
     except Exception as error:  # the user's code may raise anything
-        return [f"{net.told} fails on samples {tuple(x.shape)}{_line(error)}: {reason(error)}"]
+        return [
+            f"{net.description} fails on samples {tuple(x.shape)}{_line(error)}: {reason(error)}"
+        ]
     n = len(x)
     for shape in shapes:
         if shape != (n, classes):
             return [
-                f"{net.told} gives logits {shape} of {n} samples, and the data have"
+                f"{net.description} gives logits {shape} of {n} samples, and the data have"
                 f" {classes} classes"
             ]
     return []

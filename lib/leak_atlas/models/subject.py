@@ -106,9 +106,9 @@ class Subject:
         return net.eval()
 
     @property
-    def held(self) -> dict[str, Tensor]:
-        """Masks of the weights that the next training does not change: held and pruned ones."""
-        return rewinding.either(self.weights.held, self.weights.gone)
+    def frozen(self) -> dict[str, Tensor]:
+        """Masks of the weights that the next training does not change: frozen and pruned ones."""
+        return rewinding.either(self.weights.frozen, self.weights.gone)
 
     @property
     def data(self) -> Resident:

@@ -16,7 +16,7 @@ from leak_atlas.audit import BoolArray
 from leak_atlas.data.designs import Role
 from leak_atlas.engine.compute import Arrays
 from leak_atlas.own.logits import Logits, hits
-from leak_atlas.recipe import Brought
+from leak_atlas.recipe import ImportedModel
 
 if TYPE_CHECKING:
     from leak_atlas.recipe import Schedule
@@ -74,22 +74,22 @@ def side_accuracy(signals: Arrays, *roles: Role) -> Accuracy:
     return Accuracy(int(right[chosen].sum()), int(chosen.sum()))
 
 
-def measured_accuracy(target: Brought) -> Accuracy:
+def measured_accuracy(target: ImportedModel) -> Accuracy:
     """The accuracy of imported weights on the whole test part of their data set, computed now."""
     import torch
 
     from leak_atlas.data.resident import resident
     from leak_atlas.models.subject import device
-    from leak_atlas.training import answers, brought
+    from leak_atlas.training import answers, imported
 
     data = resident(target.data, device())
     rows = torch.arange(data.train, len(data.labels))
-    logits, _ = answers.logits(brought.network(target).to(device()), data, rows)
+    logits, _ = answers.logits(imported.network(target).to(device()), data, rows)
     right = logits.argmax(dim=1) == data.labels[rows.to(data.device)].cpu()
     return Accuracy(int(right.sum()), len(rows))
 
 
-def refuse_another_accuracy(target: Brought, known: float | None) -> None:
+def refuse_another_accuracy(target: ImportedModel, known: float | None) -> None:
     """BadInput where the target's test accuracy is not the `known` one, or that one is no share.
 
     The known accuracy may be of other test samples, and rounded: it is another one where it is

@@ -52,7 +52,7 @@ def read_weights(file: str | Path) -> dict[str, Tensor]:
 
     BadInput where it is none; of a pickle it names the command that makes one.
     """
-    from leak_atlas.training import brought
+    from leak_atlas.training import imported
 
     path = Path(file).expanduser().resolve()
     with open(files.regular(path), "rb") as opened:
@@ -63,7 +63,7 @@ def read_weights(file: str | Path) -> dict[str, Tensor]:
             f"{file} is a pickle, and to read one may run what is in it; "
             f"make a safetensors file of its tensors: {typed(f'leak-atlas model {quote(str(file))}')}"
         )
-    return brought.read(path)
+    return imported.read(path)
 
 
 def _design_misfits(setup: Setup) -> list[str]:
@@ -106,9 +106,9 @@ def _module(setup: Setup) -> nn.Module:
         except Exception as error:  # the user's code may raise anything
             needs = f"{shape[0]} channels, {shape[1]} classes and size {data.size}"
             why = f"{type(error).__name__}: {error}"
-            raise BadInput(f"{model.told} cannot be built for {needs}: {why}") from error
+            raise BadInput(f"{model.description} cannot be built for {needs}: {why}") from error
     if not isinstance(module, torch.nn.Module):
-        raise BadInput(f"{model.told} takes a torch.nn.Module, not {type(module).__name__}")
+        raise BadInput(f"{model.description} takes a torch.nn.Module, not {type(module).__name__}")
     return module
 
 
@@ -124,7 +124,7 @@ def _call_misfits(module: nn.Module, setup: Setup) -> list[str]:
     sample = blank(setup.model, data.channels, data.size)
     x = torch.zeros_like(sample.expand(SAMPLES, *sample.shape[1:]), device="cpu")
     with torch.random.fork_rng(devices=()):
-        return own.misfits(module, setup.model.stages, setup.model.told, x, data.classes)
+        return own.misfits(module, setup.model.stages, setup.model.description, x, data.classes)
 
 
 def _weight_misfits(
@@ -133,10 +133,12 @@ def _weight_misfits(
     setup: Setup,
 ) -> list[str]:
     """Of the weights with a network's own state; without one only whether the file can be read."""
-    from leak_atlas.training import brought
+    from leak_atlas.training import imported
 
     try:
         weights = read_weights(file)
     except BadInput as error:
         return [str(error)]
-    return brought.misfits(weights, state, setup.model.told, Path(file).name) if state else []
+    return (
+        imported.misfits(weights, state, setup.model.description, Path(file).name) if state else []
+    )

@@ -8,12 +8,12 @@ from pathlib import Path
 from leak_atlas import BadInput, typed
 from leak_atlas.engine import files, paths
 from leak_atlas.own.misfits import refuse_misfits
-from leak_atlas.recipe import Brought, Setup, model_seed
+from leak_atlas.recipe import ImportedModel, Setup, model_seed
 
 SUFFIX = ".safetensors"
 
 
-def bring_or_example(weights: str, data: str, setup: Setup) -> Brought:
+def imported_or_example(weights: str, data: str, setup: Setup) -> ImportedModel:
     """The target of an audit: the weights of the user's file, or without one ("") those of
     `example`.
 
@@ -25,10 +25,10 @@ def bring_or_example(weights: str, data: str, setup: Setup) -> Brought:
             f"{weights} was trained on data of yours: name them, data = 'my-set'; "
             f"{typed('leak-atlas data add my-set PATH')} adds them"
         )
-    return bring(weights or example(setup), setup)
+    return import_model(weights or example(setup), setup)
 
 
-def bring(file: str | Path, setup: Setup, row: int = 0) -> Brought:
+def import_model(file: str | Path, setup: Setup, row: int = 0) -> ImportedModel:
     """The weights of a safetensors file as a state of `setup.model`, which was trained as row `row`
     of the design.
 
@@ -36,12 +36,12 @@ def bring(file: str | Path, setup: Setup, row: int = 0) -> Brought:
     names all misfits of weights, architecture, stages, data and design at once
     (`leak_atlas.own.misfits`).
     """
-    from leak_atlas.training import brought
+    from leak_atlas.training import imported
 
     refuse_misfits(setup, file)
     path = Path(file).expanduser().resolve()
-    what = setup.data, setup.design, row, setup.model, brought.digest(path)
-    return Brought(*what, model_seed(setup.seed, row), setup.precision, str(path))
+    what = setup.data, setup.design, row, setup.model, imported.digest(path)
+    return ImportedModel(*what, model_seed(setup.seed, row), setup.precision, str(path))
 
 
 def example(setup: Setup) -> Path:

@@ -2,12 +2,12 @@
 torch, no data.
 
 An experiment is a small graph of steps. `Data`, `Design`, `Model`, `Objective` and `Schedule` say
-*what*; the steps (`Train`, `At`, `Rewind`, `Hold`, `Signals`, ...) say *what is done with it*, and
+*what*; the steps (`Train`, `At`, `Rewind`, `Freeze`, `Signals`, ...) say *what is done with it*, and
 hold their parents as fields.
 
     pool = Setup(Data(), RandomHalves(pool=1000), Model("resnet10", width=8), Schedule(30),
     models=10).trained()
-    private = pool.rewind("stage4").hold("stage4").train(Schedule(12), RelaxLoss(1.0))
+    private = pool.rewind("stage4").freeze("stage4").train(Schedule(12), RelaxLoss(1.0))
     results = lab.realize(Attack(LiRA(), private))
 """
 
@@ -15,10 +15,10 @@ from leak_atlas.recipe.attacks import *
 from leak_atlas.recipe.core import *
 from leak_atlas.recipe.criteria import *
 from leak_atlas.recipe.designs import *
-from leak_atlas.recipe.diets import *
 from leak_atlas.recipe.objectives import *
 from leak_atlas.recipe.populations import *
 from leak_atlas.recipe.readings import *
+from leak_atlas.recipe.sampling import *
 from leak_atlas.recipe.steps import *
 from leak_atlas.recipe.studies import *
 from leak_atlas.recipe.subjects import *

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import field
 from itertools import pairwise
 from typing import ClassVar, Literal
 
@@ -292,7 +293,7 @@ class Learnt(Step):
 
     attacker: Attacker
     shadows: tuple[State, ...]
-    dealt: Whole | None = None  # membership dealt out anew, see `Attack`
+    permuted: Whole | None = field(default=None, metadata={"recorded": "dealt"})  # see `Attack`
 
     @property
     def place(self) -> Literal["device", "host"]:  # type: ignore[override]
@@ -316,7 +317,7 @@ class Attack(Step):
     Each target is judged on the members and non-members of its own row. Signals are aligned by
     sample, not by place.
 
-    With a number `dealt` it is the null: each sample of the pool gets the membership of another
+    With a number `permuted` it is the null: each sample of the pool gets the membership of another
     one, the same in every network, targets and shadows, so that numbers of members and complement
     pairs stay and nothing is left to find.
 
@@ -330,7 +331,8 @@ class Attack(Step):
     targets: tuple[State, ...]
     # empty: the targets are each other's shadows (an adaptive attacker)
     shadows: tuple[State, ...] = ()
-    dealt: Whole | None = None  # the draw of a null
+    # the draw of a permutation null
+    permuted: Whole | None = field(default=None, metadata={"recorded": "dealt"})
 
     def verify(self) -> None:
         if not self.targets:
@@ -402,7 +404,7 @@ class Attack(Step):
 
     def learnt(self, target: State) -> Learnt:
         """What the attacker has learnt from a target's shadows."""
-        return Learnt(self.attacker, self.helpers(target), self.dealt)
+        return Learnt(self.attacker, self.helpers(target), self.permuted)
 
     def parents(self) -> Iterator[Step]:
         learnt = [self.learnt(target) for target in self.targets] if self.attacker.learns else []

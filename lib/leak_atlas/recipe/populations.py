@@ -13,9 +13,9 @@ from leak_atlas import BadInput, nearest
 from leak_atlas.recipe.attacks import Attack, Attacker
 from leak_atlas.recipe.criteria import Criterion, Random, Taylor
 from leak_atlas.recipe.designs import Design, Folds, Halves, LeftOut, Subsets
-from leak_atlas.recipe.diets import Diet
 from leak_atlas.recipe.objectives import CrossEntropy, Distillation, Objective
 from leak_atlas.recipe.readings import Distance, Memorization, SelfAudit, Sensitivity, Similarity
+from leak_atlas.recipe.sampling import Sampling
 from leak_atlas.recipe.steps import Score, Signals, State, Step, Train
 from leak_atlas.recipe.subjects import Architecture, Data, Schedule
 
@@ -93,8 +93,8 @@ class Population:
     def rewind(self, start: str, fresh: bool = False) -> Population:
         return self._map(lambda state: state.rewind(start, fresh))
 
-    def hold(self, until: str) -> Population:
-        return self._map(lambda state: state.hold(until))
+    def freeze(self, until: str) -> Population:
+        return self._map(lambda state: state.freeze(until))
 
     def score(self, criterion: Criterion | None = None) -> tuple[Score, ...]:
         return tuple(state.score(criterion) for state in self.states)
@@ -102,8 +102,8 @@ class Population:
     def rewind_weights(self, by: Sequence[Score], share: float) -> Population:
         return self._each(by, lambda state, score: state.rewind_weights(score, share))
 
-    def hold_weights(self, by: Sequence[Score], share: float, rest: bool = False) -> Population:
-        return self._each(by, lambda state, score: state.hold_weights(score, share, rest))
+    def freeze_weights(self, by: Sequence[Score], share: float, rest: bool = False) -> Population:
+        return self._each(by, lambda state, score: state.freeze_weights(score, share, rest))
 
     def updated(self, criterion: Taylor) -> Population:
         return self._map(lambda state: state.updated(criterion))
@@ -190,13 +190,13 @@ class Population:
         self,
         schedule: Schedule,
         objective: Objective | None = None,
-        diet: Diet | None = None,
+        sampling: Sampling | None = None,
         ranking: Step | None = None,
         reference: int | None = None,
         order: int = 0,
     ) -> Population:
         return self._map(
-            lambda state: state.train(schedule, objective, (), diet, ranking, reference, order)
+            lambda state: state.train(schedule, objective, (), sampling, ranking, reference, order)
         )
 
     def distil(
@@ -229,33 +229,38 @@ class Population:
         attacker: Attacker,
         targets: int | None = None,
         shadows: Population | None = None,
-        dealt: int | None = None,
+        permuted: int | None = None,
     ) -> Attack:
         """The first `targets` models (all, by default) attacked by `shadows` (this population
         itself, by default).
 
-        A number `dealt` makes it the null, in which membership is dealt out anew (see `Attack`).
+        A number `permuted` makes it the null, in which membership is permuted (see `Attack`).
         """
         chosen = self.states[:targets]
         return Attack(
-            attacker, chosen, shadows.states if shadows else self.states if targets else (), dealt
+            attacker,
+            chosen,
+            shadows.states if shadows else self.states if targets else (),
+            permuted,
         )
 
-    def course(
+    def attack_over_time(
         self,
         attacker: Attacker,
         epochs: Sequence[int],
-        dealt: int | None = None,
+        permuted: int | None = None,
         shadows: Population | None = None,
     ) -> dict[int, Attack]:
         """These models attacked at each checkpoint by `shadows` (by each other, by default); 0 is
         the initialisation.
 
-        `leak_atlas.localization.courses.trajectory` reads what they store.
+        `leak_atlas.localization.over_time.trajectory` reads what they store.
         """
 
         def attack(at: int | Literal["init"]) -> Attack:
-            return self.at(at).attack(attacker, shadows=shadows and shadows.at(at), dealt=dealt)
+            return self.at(at).attack(
+                attacker, shadows=shadows and shadows.at(at), permuted=permuted
+            )
 
         return {epoch: attack(epoch or "init") for epoch in epochs}
 
@@ -353,7 +358,7 @@ class Setup:
 
         `sub_models` and `leave_out` are the paper's K and L; sub-models train by `sub_schedule`, or
         as the students. Every model, a shadow too, has its own split and sub-models. Inside PPTP:
-        `rewind(...).hold(...).distil(...)`.
+        `rewind(...).freeze(...).distil(...)`.
         """
         own = partial(left_out, schedule=sub_schedule, sub_models=sub_models, leave_out=leave_out)
         whole = (state.training for state in self.trained())

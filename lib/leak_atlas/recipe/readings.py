@@ -209,7 +209,7 @@ class Memorization(Step):
 
 
 class ShuffledRanking(Step):
-    """The same scores, dealt out anew among the samples: the control of everything that goes by a
+    """The same scores, permuted among the samples: the control of everything that goes by a
     ranking.
     """
 

@@ -13,16 +13,16 @@ from leak_atlas import BadInput
 from leak_atlas.recipe.core import Count, Share, Step, Whole
 from leak_atlas.recipe.criteria import Criterion, Taylor, Vulnerability
 from leak_atlas.recipe.designs import Design
-from leak_atlas.recipe.diets import Diet
 from leak_atlas.recipe.objectives import CrossEntropy, Objective, Slimming
+from leak_atlas.recipe.sampling import Sampling
 from leak_atlas.recipe.subjects import NORMED, Architecture, Data, Model, Schedule
 
 __all__ = [
     "At",
-    "Brought",
     "Edit",
-    "Hold",
-    "HoldWeights",
+    "Freeze",
+    "FreezeWeights",
+    "ImportedModel",
     "Prune",
     "PruneFilters",
     "Rewind",
@@ -54,7 +54,7 @@ class State(Step, ABC):
         """
         return self.before is not None and self.before.pruned
 
-    def origin(self) -> Train | Brought:
+    def origin(self) -> Train | ImportedModel:
         """The root of this chain: a training from scratch, or weights from outside."""
         return self.before.origin() if self.before else self.training
 
@@ -63,7 +63,7 @@ class State(Step, ABC):
         is not known.
         """
         root = self.origin()
-        if isinstance(root, Brought):
+        if isinstance(root, ImportedModel):
             raise BadInput(
                 "weights from outside come without their initialisation: nothing can be rewound to it or compared "
                 "with it; take fresh=True, a criterion that looks at trained weights alone, or train the model here"
@@ -81,8 +81,8 @@ class State(Step, ABC):
     def rewind(self, start: str, fresh: bool = False) -> Rewind:
         return Rewind(self, start, fresh)
 
-    def hold(self, until: str, later: bool = False) -> Hold:
-        return Hold(self, until, later)
+    def freeze(self, until: str, later: bool = False) -> Freeze:
+        return Freeze(self, until, later)
 
     def score(self, criterion: Criterion | None = None) -> Score:
         return Score(self, criterion or Vulnerability())
@@ -90,8 +90,8 @@ class State(Step, ABC):
     def rewind_weights(self, by: Score, share: float) -> RewindWeights:
         return RewindWeights(self, by, share)
 
-    def hold_weights(self, by: Score, share: float, rest: bool = False) -> HoldWeights:
-        return HoldWeights(self, by, share, rest)
+    def freeze_weights(self, by: Score, share: float, rest: bool = False) -> FreezeWeights:
+        return FreezeWeights(self, by, share, rest)
 
     def prune(
         self,
@@ -124,7 +124,7 @@ class State(Step, ABC):
         schedule: Schedule,
         objective: Objective | None = None,
         teachers: tuple[State, ...] = (),
-        diet: Diet | None = None,
+        sampling: Sampling | None = None,
         ranking: Step | None = None,
         reference: int | None = None,
         order: Whole = 0,
@@ -143,7 +143,7 @@ class State(Step, ABC):
             objective=goal,
             parent=self,
             teachers=teachers,
-            diet=diet,
+            sampling=sampling,
             ranking=ranking,
             design=design
             if reference is None
@@ -178,8 +178,9 @@ class Train(State):
     precision: Literal["fp32", "bf16"] = "fp32"
     parent: State | None = None  # where the weights come from; None: a fresh initialisation
     teachers: tuple[State, ...] = ()  # whose answers a Distillation learns
-    diet: Diet | None = None  # which samples each epoch holds; None: every member once
-    # what a diet goes by: a step that gives `score (n,)` of the samples `index (n,)`
+    # which samples each epoch holds; None: every member once
+    sampling: Sampling | None = field(default=None, metadata={"recorded": "diet"})
+    # what a sampling schedule goes by: a step that gives `score (n,)` of the samples `index (n,)`
     ranking: Step | None = None
 
     def verify(self) -> None:
@@ -195,9 +196,9 @@ class Train(State):
         if any(teacher.training.data != self.data for teacher in self.teachers):
             raise BadInput("teachers need the same data as their student")
         self.design.serve(self.objective, self.objective.needs)
-        if self.diet and getattr(self.design, "order", "own") == "common":
+        if self.sampling and getattr(self.design, "order", "own") == "common":
             raise BadInput(
-                "a common order visits all members: train without a diet, or in an order of its own"
+                "a common order visits all members: train without a sampling schedule, or in an order of its own"
             )
         if self.objective.by_sample and self.model.shares_statistics:
             own = not isinstance(self.model, Model)
@@ -207,7 +208,7 @@ class Train(State):
                 else "take norm='group'"
             )
             raise BadInput(
-                f"{name} needs a network without BatchNorm, unlike a {self.model.told}: {how}"
+                f"{name} needs a network without BatchNorm, unlike a {self.model.description}: {how}"
             )
         if self.schedule.patience is not None and not self.design.dev:
             raise BadInput(
@@ -215,12 +216,12 @@ class Train(State):
             )
         if isinstance(self.objective, Slimming):
             filtered(self.model, name)
-        if (self.diet is not None or self.objective.ranked) != (self.ranking is not None):
+        if (self.sampling is not None or self.objective.ranked) != (self.ranking is not None):
             raise BadInput(
-                "a ranking comes with a diet or RMR(), and they with it: train(schedule, ..., ranking=...)"
+                "a ranking comes with a sampling schedule or RMR(), and they with it: train(schedule, ..., ranking=...)"
             )
-        if self.diet and self.objective.by_sample:
-            raise BadInput(f"{name} draws its own batches: train without a diet")
+        if self.sampling and self.objective.by_sample:
+            raise BadInput(f"{name} draws its own batches: train without a sampling schedule")
         if self.schedule.sharpness and self.objective.by_sample:
             raise BadInput(f"{name} clips each sample's gradient: train with sharpness 0")
 
@@ -239,7 +240,7 @@ class Train(State):
         """The first part that it may change; None: it may change all."""
         state = self.parent
         while isinstance(state, Edit):
-            if isinstance(state, Hold):
+            if isinstance(state, Freeze):
                 return state.until
             state = state.parent
         return None
@@ -249,9 +250,9 @@ class Train(State):
         whole = count("flops", self.data, self.model)
         trained = count("flops", self.data, self.model, self.held_until)
         learnt: float = samples * self.schedule.epochs
-        if self.diet is not None:
+        if self.sampling is not None:
             learnt = self.data.classes * sum(
-                self.diet.visits(samples // self.data.classes, self.schedule.epochs)
+                self.sampling.visits(samples // self.data.classes, self.schedule.epochs)
             )
         if objective.batches is not None:
             learnt = min(learnt, objective.batches * self.schedule.batch * self.schedule.epochs)
@@ -272,9 +273,9 @@ class Train(State):
         return self
 
 
-class Brought(State):
+class ImportedModel(State, recorded="Brought"):
     """Weights from outside: those of a safetensors file with this digest
-    (`leak_atlas.own.weights.bring` makes the step).
+    (`leak_atlas.own.weights.import_model` makes the step).
 
     Data, design and row say what the network was trained on, as they do for a training here; what
     follows is attacked, scored, edited and trained on as any state is. The file is read once: then
@@ -300,7 +301,7 @@ class Brought(State):
     def before(self) -> None:
         return None
 
-    def origin(self) -> Brought:
+    def origin(self) -> ImportedModel:
         return self
 
     @cached_property
@@ -366,7 +367,7 @@ class Rewind(Edit):
             yield self.initial()
 
 
-class Hold(Edit):
+class Freeze(Edit, recorded="Hold"):
     """All stages before `until` keep their weights and BatchNorm statistics in the training that
     follows.
 
@@ -413,7 +414,7 @@ class Score(Step):
 
 
 class Shuffled(Score):
-    """The same scores, dealt out anew inside each tensor: of each layer as many weights are chosen,
+    """The same scores, permuted inside each tensor: of each layer as many weights are chosen,
     but others.
 
     The control of "these very weights": Su et al. 2020 find that of many prunings only the layers'
@@ -474,7 +475,7 @@ class RewindWeights(Edit):
         yield from (self.parent, self.by, self.initial())
 
 
-class HoldWeights(Edit):
+class FreezeWeights(Edit, recorded="HoldWeights"):
     """The `share` of the scored weights with the largest scores keep their values in the training
     that follows.
 
@@ -514,7 +515,7 @@ class Prune(Edit):
         super().verify()
         if not self.head and not isinstance(self.training.model, Model):
             raise BadInput(
-                f"which part of a {self.training.model.told} is the last is not known: prune with head=True"
+                f"which part of a {self.training.model.description} is the last is not known: prune with head=True"
             )
 
     @property
@@ -582,7 +583,9 @@ def readable(data: Data, model: Architecture) -> None:
         kinds = " and ".join(model.reads)
         of_a_user = f"if it can read them, write reads = ({data.kind!r},) in its class"
         remedy = "take another of them" if isinstance(model, Model) else of_a_user
-        raise BadInput(f"a {model.told} reads {kinds}, but {data.name} holds {data.kind}: {remedy}")
+        raise BadInput(
+            f"a {model.description} reads {kinds}, but {data.name} holds {data.kind}: {remedy}"
+        )
 
 
 def mixed(state: State, who: str) -> None:
@@ -599,5 +602,5 @@ def mixed(state: State, who: str) -> None:
 def filtered(model: Architecture, who: str) -> None:
     if not isinstance(model, Model) or not model.name.startswith(NORMED):
         raise BadInput(
-            f"{who} needs convolutions with norms behind them, unlike a {model.told}: take a resnet"
+            f"{who} needs convolutions with norms behind them, unlike a {model.description}: take a resnet"
         )

@@ -10,10 +10,10 @@ from typing import Any, Literal
 from leak_atlas.recipe.attacks import Attack, Attacker, LiRA, Threshold
 from leak_atlas.recipe.criteria import Criterion
 from leak_atlas.recipe.designs import Halves, RandomHalves, VictimAttacker
-from leak_atlas.recipe.diets import Window
 from leak_atlas.recipe.objectives import Objective
 from leak_atlas.recipe.populations import Pair, Population, Pruner, Setup, seed_floors
 from leak_atlas.recipe.readings import Distance, Memorization, Sparsity
+from leak_atlas.recipe.sampling import Window
 from leak_atlas.recipe.steps import Score, Signals
 from leak_atlas.recipe.subjects import Architecture, Data, Model, Schedule
 
@@ -131,7 +131,7 @@ class WindowStudy(PruningStudy):
         """Networks at the end of each round, see `Population.iteratively`.
 
         `start`: what the first round begins with (default: the dense networks); `schedule`: of a
-        round; `training`: its objective, window (`diet`) and `ranking`.
+        round; `training`: its objective, window (`sampling schedule`) and `ranking`.
         """
         return (start or self.dense).iteratively(
             "L1 unstructured",
@@ -199,7 +199,7 @@ class RewindStudy:
 
     def rewound(self, share: float) -> Population:
         """Networks of which a share of the weights is rewound and frozen, before any retraining."""
-        return self.ordinary.rewind_weights(self.scores, share).hold_weights(self.scores, share)
+        return self.ordinary.rewind_weights(self.scores, share).freeze_weights(self.scores, share)
 
     def inside(self, share: float, objective: Objective | None = None) -> Population:
         """Rewound networks that are retrained, with a defence or without."""
@@ -299,7 +299,7 @@ class TrajectoryStudy:
         A number `permuted` draws the permutation null: membership labels are permuted among the
         samples.
         """
-        return self.trained.course(attacker or LiRA(), self.checkpoints, permuted)
+        return self.trained.attack_over_time(attacker or LiRA(), self.checkpoints, permuted)
 
     def fits(self, measure: Literal["correctness", "loss"]) -> dict[int, Attack]:
         """A threshold on the correctness or on the loss at each checkpoint: what networks learn."""
@@ -316,4 +316,6 @@ class TrajectoryStudy:
         """
         chosen = self.checkpoints if epochs is None else epochs
         divisions = self.trained.halvings(number)
-        return [[half.course(LiRA(), chosen, permuted) for half in pair] for pair in divisions]
+        return [
+            [half.attack_over_time(LiRA(), chosen, permuted) for half in pair] for pair in divisions
+        ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Annotated, Any, ClassVar, Literal
 
 from leak_atlas import BadInput
@@ -22,8 +23,8 @@ class Data(Recipe):
     words: Annotated[int, Within(3)] = 10_000
     length: Positive = 64  # of text: words kept of each sample
     joined: bool = False  # train and test part are one pool, as SAMIA has it; no test part is left
-    # each part's labels dealt out anew among its samples: nothing can be learnt but by heart
-    dealt: bool = False
+    # each part's labels permuted among its samples: nothing can be learnt but by heart
+    permuted: bool = field(default=False, metadata={"recorded": "dealt"})
 
     def verify(self) -> None:
         kind = registry.find(self.name).kind
@@ -85,7 +86,7 @@ class Architecture(Recipe):
     reads: ClassVar[tuple[registry.Kind, ...]] = ("images",)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The architecture in a word."""
         return type(self).__name__
 
@@ -153,7 +154,7 @@ class Model(Architecture):
         )
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         return self.name
 
     @property

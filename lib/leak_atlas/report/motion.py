@@ -39,7 +39,7 @@ DRAWN, MARGIN = 600, 0.05  # samples of a course that move at most; of the plane
 LEVELS = (0.0, 0.25, 0.5, 0.75)  # of TPR - FPR in the last epoch, where the colour changes
 
 
-def planes(courses: Mapping[str, ArrayLike], epochs: Sequence[int], **words: str) -> Sheet:
+def planes(over_time: Mapping[str, ArrayLike], epochs: Sequence[int], **words: str) -> Sheet:
     """The vulnerability plane of each course `(E, 2, n)`, a row, in five of its `epochs`.
 
     Epoch 0 is before training. Shown are the first, the last, and three between, evenly spread over
@@ -47,7 +47,7 @@ def planes(courses: Mapping[str, ArrayLike], epochs: Sequence[int], **words: str
     on a lattice: each cell then holds the same number of its points. Raises BadInput on rates
     outside [0, 1] and on another shape.
     """
-    rates = _checked(courses, epochs)
+    rates = _checked(over_time, epochs)
     shown = dict.fromkeys(np.linspace(0, len(epochs) - 1, 5).round().astype(int))
     alone, several = len(rates) == 1, len(rates) > 1 < len(shown)
     panels: dict[Any, tuple[str, int]] = {}
@@ -109,8 +109,8 @@ def _way(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     )
 
 
-def _checked(courses: Mapping[str, ArrayLike], epochs: Sequence[int]) -> dict[str, FloatArray]:
-    found = {name: np.asarray(rates, float) for name, rates in courses.items()}
+def _checked(over_time: Mapping[str, ArrayLike], epochs: Sequence[int]) -> dict[str, FloatArray]:
+    found = {name: np.asarray(rates, float) for name, rates in over_time.items()}
     if not found or not len(epochs) or list(epochs) != sorted(set(epochs)):
         raise BadInput("a plane needs a course, and epochs in their order")
     for name, rates in found.items():
@@ -157,7 +157,7 @@ class Moving:
         return {"text/html": self.html, "text/plain": f"Moving picture: {self.title}"}
 
 
-def moving(courses: Mapping[str, ArrayLike], epochs: Sequence[int], title: str) -> Moving:
+def moving(over_time: Mapping[str, ArrayLike], epochs: Sequence[int], title: str) -> Moving:
     """The plane of each course `(E, 2, n)`, side by side, with one slider over their `epochs`, and
     play and pause.
 
@@ -168,7 +168,7 @@ def moving(courses: Mapping[str, ArrayLike], epochs: Sequence[int], title: str) 
     reader prefers less motion. Without JavaScript the last epoch is shown. Raises BadInput as
     `planes` does.
     """
-    found = _checked(courses, epochs)
+    found = _checked(over_time, epochs)
     shades = sns.color_palette(sheet.SEQUENTIAL, as_cmap=True)(np.linspace(0, 1, len(LEVELS)))
     colours = [sheet.FAINT, *map(to_hex, shades)]
     ends = [f"{low:g} to {high:g}" for low, high in zip(LEVELS, (*LEVELS[1:], 1), strict=True)]

@@ -219,14 +219,14 @@ class Sparsity(Update):
 
     def __init__(self, objective: PAST, task: Task) -> None:
         super().__init__(objective, task, task.role("reference", objective))
-        held = {id(tensor): mask for tensor, mask, _ in self.hold.pinned}
+        frozen = {id(tensor): mask for tensor, mask, _ in self.hold.pinned}
         self.penalised: list[Tensor] = []
         self.free: list[Tensor] = []  # for each penalised tensor the mask of its free weights
         for parameter in self.net.parameters():
             if parameter.requires_grad and parameter.dim() > 1:
                 none_held = torch.zeros_like(parameter, dtype=torch.bool)
                 self.penalised.append(parameter)
-                self.free.append(~held.get(id(parameter), none_held))
+                self.free.append(~frozen.get(id(parameter), none_held))
         self.outside: tuple[Tensor, ...] = ()  # gradients of the reference samples' loss
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:

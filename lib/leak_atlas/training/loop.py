@@ -12,11 +12,11 @@ from leak_atlas import BadInput
 from leak_atlas.data.resident import Resident
 from leak_atlas.models import Net
 from leak_atlas.recipe import CrossEntropy, Objective, Schedule
-from leak_atlas.recipe.diets import Diet
+from leak_atlas.recipe.sampling import Sampling
 from leak_atlas.training import answers
 from leak_atlas.training.defences import update_for
+from leak_atlas.training.frozen import freezing
 from leak_atlas.training.graph import recorded
-from leak_atlas.training.held import holding
 from leak_atlas.training.schedule import rate
 from leak_atlas.training.update import Batch, Task, Update
 
@@ -63,10 +63,10 @@ def training(
     objective: Objective | None = None,
     *,
     seed: int,
-    held: Mapping[str, Tensor] | None = None,
+    frozen: Mapping[str, Tensor] | None = None,
     samples: Mapping[str, Tensor] | None = None,
     soft: Tensor | None = None,
-    diet: Diet | None = None,
+    sampling: Sampling | None = None,
     ranking: Tensor | None = None,
     precision: str = "fp32",
     wanted: Collection[int | str] = (),
@@ -76,11 +76,11 @@ def training(
     """Trains `net` on samples `members (n,)` of `data`, which lies on the net's device; for `fit`
     or `fit_many`.
 
-    `held` maps state-dict names to Boolean masks of the tensor's shape; values under True keep
+    `frozen` maps state-dict names to Boolean masks of the tensor's shape; values under True keep
     their bits in every step. `samples` are further samples by role: "dev" for a schedule with a
     patience, "reference" as non-members of adversarial regularization and PAST. `soft (n, C)` are
-    the members' soft labels for distillation. A `diet` selects the members of each epoch by
-    `ranking (n,)`, a score of each member; without a `diet` each epoch visits every member once.
+    the members' soft labels for distillation. A `sampling` selects the members of each epoch by
+    `ranking (n,)`, a score of each member; without a `sampling schedule` each epoch visits every member once.
     `precision="bf16"` computes the network under autocast; weights and losses stay float32. Order
     and augmentation depend on `seed` and on the members that the epoch visits. `plan` "eager" runs
     each step (the reference), "graph" replays recorded steps (CUDA only, the default there).
@@ -109,7 +109,7 @@ def training(
     rows: list[dict[str, float]] = []
     best: Tensors | None = None
 
-    with holding(net, held or {}) as hold:
+    with freezing(net, frozen or {}) as hold:
         task = Task(
             net=net,
             hold=hold,
@@ -120,7 +120,7 @@ def training(
             seed=seed,
             samples=samples,
             soft=soft,
-            diet=diet,
+            sampling=sampling,
             ranking=ranking,
         )
         step = update_for(objective, task)

@@ -38,7 +38,7 @@ class Private(Update):
     probability q = 1 / steps, drawn from the seed. The step divides the sum of gradients by q n,
     the expected batch size. The step of an empty batch is noise.
 
-    Clipping and noise leave out held weights. After the step they are restored, because weight
+    Clipping and noise leave out frozen weights. After the step they are restored, because weight
     decay and momentum change them too.
     """
 
@@ -46,8 +46,10 @@ class Private(Update):
     recordable = False
 
     def __init__(self, objective: DPSGD, task: Task) -> None:
-        if task.diet is not None:
-            raise BadInput("DPSGD draws each batch from all members: train without a diet")
+        if task.sampling is not None:
+            raise BadInput(
+                "DPSGD draws each batch from all members: train without a sampling schedule"
+            )
         if any(isinstance(module, _BatchNorm) for module in task.net.modules()):
             raise BadInput(
                 "DPSGD needs a network without BatchNorm, whose statistics samples share: take norm='group'"
@@ -59,9 +61,9 @@ class Private(Update):
         weights = sum(parameter.numel() for parameter in learning)
         group_bytes = 4 * objective.group * weights
         self.part = max(1, ROOM // group_bytes) * objective.group  # samples
-        held = {id(tensor): mask for tensor, mask, _ in self.hold.pinned}
+        frozen = {id(tensor): mask for tensor, mask, _ in self.hold.pinned}
         self.free = [
-            (parameter, ~held[id(parameter)]) for parameter in learning if id(parameter) in held
+            (parameter, ~frozen[id(parameter)]) for parameter in learning if id(parameter) in frozen
         ]
         self.noise = torch.Generator(self.data.device)
         self.private = DPOptimizer(

@@ -18,13 +18,13 @@ from leak_atlas.data import augmentation
 from leak_atlas.data.resident import Resident
 from leak_atlas.models import Net
 from leak_atlas.recipe import Objective, Schedule
-from leak_atlas.recipe.diets import Diet
-from leak_atlas.training.diets import places
-from leak_atlas.training.held import Held
+from leak_atlas.recipe.sampling import Sampling
+from leak_atlas.training.frozen import Frozen
 from leak_atlas.training.objectives import loss
+from leak_atlas.training.sampling import places
 from leak_atlas.training.schedule import optimizer
 
-# Batch size of the forward passes through the held first blocks of a network.
+# Batch size of the forward passes through the frozen first blocks of a network.
 CHUNK = 512
 
 # Most bytes that the outputs of these blocks for all training samples may take in memory.
@@ -49,7 +49,7 @@ class Task(NamedTuple):
     """
 
     net: Net
-    hold: Held
+    hold: Frozen
     data: Resident
     members: Tensor
     schedule: Schedule
@@ -57,7 +57,7 @@ class Task(NamedTuple):
     seed: int
     samples: Mapping[str, Tensor] = MappingProxyType({})
     soft: Tensor | None = None
-    diet: Diet | None = None
+    sampling: Sampling | None = None
     ranking: Tensor | None = None
 
     def role(self, name: str, objective: Objective) -> Tensor:
@@ -79,7 +79,7 @@ class Batch(NamedTuple):
 
 class Update:
     """A training step on the next samples of an epoch: gather, augment, forward, backward, update,
-    restore held values, count.
+    restore frozen values, count.
 
     All tensors are on the data's device and keep their addresses. `order (4, 1 + looks, k)` int64
     holds the epoch's tables (place among the samples, dy, dx, flip), where k is the longest epoch's
@@ -88,7 +88,7 @@ class Update:
     scalar. `loss` sums the objective over the samples of the epoch so far, `right` counts the
     correct predictions. The optimizer has the learning rate.
 
-    Without augmentation, first blocks that are held wholly see the same images in every epoch. If
+    Without augmentation, first blocks that are frozen wholly see the same images in every epoch. If
     their output is small enough, it is computed once and kept.
 
     Objectives that need more than the batch have subclasses (`leak_atlas.training.defences`). They
@@ -107,7 +107,7 @@ class Update:
     ) -> None:
         learning = [parameter for parameter in task.net.parameters() if parameter.requires_grad]
         if not learning:
-            raise BadInput("everything is held: nothing is left to train")
+            raise BadInput("everything is frozen: nothing is left to train")
         members = task.members
         schedule = task.schedule
         self.net = task.net
@@ -123,7 +123,7 @@ class Update:
         self.phase = ""  # of the current batch
         self.low = task.precision == "bf16"
         self.pool = task.samples.get("pool")
-        self.diet = task.diet
+        self.sampling = task.sampling
         self.ranking = self._checked_ranking(task.ranking)
         most = max(self._lengths(schedule.epochs))
         self.optimizer = optimizer(schedule, learning)
@@ -144,19 +144,23 @@ class Update:
         member.
         """
         on_cpu = None if ranking is None else ranking.cpu()
-        needed = self.diet is not None or self.objective.ranked
+        needed = self.sampling is not None or self.objective.ranked
         complete = on_cpu is not None and on_cpu.shape == (self.n,) and not on_cpu.isnan().any()
         if needed and not complete:
-            raise BadInput("diets and RMR go by a ranking: give a number for each member")
+            raise BadInput(
+                "sampling schedules and RMR go by a ranking: give a number for each member"
+            )
         return on_cpu
 
     def _lengths(self, epochs: int) -> list[int]:
         """Number of visits in each epoch. BadInput where a sampling schedule gives fewer than two."""
         lengths = [len(self.visits(epoch)) for epoch in range(epochs)] or [self.n]
         least = min(lengths)
-        if self.diet and least < 2:
+        if self.sampling and least < 2:
             epoch = 1 + lengths.index(least)
-            raise BadInput(f"a diet of {least} members in epoch {epoch}: every epoch needs two")
+            raise BadInput(
+                f"a sampling schedule of {least} members in epoch {epoch}: every epoch needs two"
+            )
         return lengths
 
     def _keep(self, blocks: list[nn.Module]) -> None:
@@ -179,9 +183,9 @@ class Update:
 
     def visits(self, epoch: int) -> Tensor:
         """The places among the members that an epoch visits, sorted, with repetitions; on the CPU."""
-        if self.diet is None or self.ranking is None:
+        if self.sampling is None or self.ranking is None:
             return torch.arange(self.n)
-        return places(self.diet, self.ranking, self.label, epoch).sort().values
+        return places(self.sampling, self.ranking, self.label, epoch).sort().values
 
     def batches(self, epoch: int) -> Sequence[Batch]:
         """The batches of an epoch, in their order. If the step is not recordable, call `begin` for
@@ -260,7 +264,7 @@ class Update:
         """SAM (Foret et al. 2021): replaces the gradients by those at the weights + rho * gradient
         / its norm.
 
-        The norm is over all free weights; held weights do not move. The second pass sees the same
+        The norm is over all free weights; frozen weights do not move. The second pass sees the same
         batch and does not change BatchNorm's statistics. The optimizer's weight decay uses the
         weights before the move.
         """

@@ -28,11 +28,11 @@ from leak_atlas.recipe import (
     Schedule,
 )
 from leak_atlas.recipe.core import digest
-from leak_atlas.recipe.diets import Diet, Window
+from leak_atlas.recipe.sampling import Sampling, Window
 from leak_atlas.training import graph, loop
 from leak_atlas.training.defences import update_for
-from leak_atlas.training.diets import places
-from leak_atlas.training.held import holding
+from leak_atlas.training.frozen import freezing
+from leak_atlas.training.sampling import places
 from leak_atlas.training.update import Task, Update
 from tests.training.test_plans import rehearsing, same
 from tests.training.test_update import MEMBERS, OTHERS, RANKING, SOFT, masks
@@ -40,17 +40,17 @@ from tests.training.test_update import MEMBERS, OTHERS, RANKING, SOFT, masks
 EPOCHS = 21  # of a training in the published code
 
 
-def visits(counts: list[int], diet: Window, epochs: int = EPOCHS) -> list[list[Tensor]]:
+def visits(counts: list[int], sampling: Window, epochs: int = EPOCHS) -> list[list[Tensor]]:
     """By epoch and class: the ranks that are visited, where the first member of a class is first in
     its order.
     """
     labels = torch.cat([torch.full((n,), label) for label, n in enumerate(counts)])
     rank = torch.cat([torch.arange(n) for n in counts])
-    ranking = (-rank if diet.order == "high-to-low" else rank).double()
+    ranking = (-rank if sampling.order == "high-to-low" else rank).double()
     shuffled = torch.randperm(len(labels), generator=torch.Generator().manual_seed(0))
     found = []
     for epoch in range(epochs):
-        place = shuffled[places(diet, ranking[shuffled], labels[shuffled], epoch)]
+        place = shuffled[places(sampling, ranking[shuffled], labels[shuffled], epoch)]
         found.append(
             [rank[place[labels[place] == label]].sort().values for label in range(len(counts))]
         )
@@ -177,8 +177,8 @@ def test_a_window_that_cannot_be_is_refused(wrong: dict[str, object]) -> None:
 
 
 def test_an_unknown_diet_is_an_error() -> None:
-    with pytest.raises(TypeError, match="Diet"):
-        places(Diet(), torch.zeros(2), torch.zeros(2, dtype=torch.int64), 0)
+    with pytest.raises(TypeError, match="Sampling"):
+        places(Sampling(), torch.zeros(2), torch.zeros(2, dtype=torch.int64), 0)
 
 
 # ---------------------------------------------------------------- trainings
@@ -205,9 +205,9 @@ class Twice(Update):
         return torch.cat([everyone, everyone[::2]]).sort().values if epoch % 2 else everyone
 
 
-def task(net: Net, data: Resident, diet: Diet | None) -> Task:
-    with holding(net, {}) as hold:
-        return Task(net, hold, data, MEMBERS, LONG, "fp32", 0, OTHERS, SOFT, diet, RANKING)
+def task(net: Net, data: Resident, sampling: Sampling | None) -> Task:
+    with freezing(net, {}) as hold:
+        return Task(net, hold, data, MEMBERS, LONG, "fp32", 0, OTHERS, SOFT, sampling, RANKING)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
@@ -217,22 +217,24 @@ def test_a_diet_of_everyone_is_no_diet(
 ) -> None:
     schedule = Schedule(2, batch=16, lr=0.05, augment=augment)
     plain = fit(copy.deepcopy(net), data, MEMBERS, schedule, objective, seed=1)
-    assert same(plain, fit(net, data, MEMBERS, schedule, objective, seed=1, diet=Window(19, 0)))
+    assert same(plain, fit(net, data, MEMBERS, schedule, objective, seed=1, sampling=Window(19, 0)))
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
-@pytest.mark.parametrize("held", ["nothing", "parts"])
+@pytest.mark.parametrize("frozen", ["nothing", "parts"])
 def test_a_recording_of_a_diet_changes_nothing(
-    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, objective: Objective, held: str
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, objective: Objective, frozen: str
 ) -> None:
     monkeypatch.setattr(graph, "record", rehearsing)
-    options = {"held": masks(net, held), "seed": 3, "diet": SLIDING, "wanted": (5,)}
+    options = {"frozen": masks(net, frozen), "seed": 3, "sampling": SLIDING, "wanted": (5,)}
     found = [
         fit(copy.deepcopy(net), data, MEMBERS, LONG, objective, plan=p, **options)
         for p in ("eager", "graph")
     ]
     assert same(*found)
-    assert not same(found[0], fit(net, data, MEMBERS, LONG, objective, **options | {"diet": None}))
+    assert not same(
+        found[0], fit(net, data, MEMBERS, LONG, objective, **options | {"sampling": None})
+    )
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
@@ -287,9 +289,9 @@ def test_kept_features_and_augmented_images_follow_the_diet(
     """As if only the visited members were there."""
     schedule = Schedule(1, batch=16, lr=0.05, augment=augment)
     first = places(SLIDING, RANKING, data.labels[MEMBERS], 0).sort().values
-    held = masks(net, "parts")
-    alone = loop.fit(copy.deepcopy(net), data, MEMBERS[first], schedule, seed=4, held=held)
-    assert same(alone, fit(net, data, MEMBERS, schedule, seed=4, held=held, diet=SLIDING))
+    frozen = masks(net, "parts")
+    alone = loop.fit(copy.deepcopy(net), data, MEMBERS[first], schedule, seed=4, frozen=frozen)
+    assert same(alone, fit(net, data, MEMBERS, schedule, seed=4, frozen=frozen, sampling=SLIDING))
 
 
 @pytest.mark.parametrize(
@@ -298,12 +300,12 @@ def test_kept_features_and_augmented_images_follow_the_diet(
         ({"ranking": None}, "ranking"),
         ({"ranking": RANKING[:-1]}, "each member"),
         ({"ranking": torch.full((56,), torch.nan)}, "each member"),
-        ({"diet": Window(8, 4)}, "epoch 6"),
-        ({"objective": DPSGD()}, "without a diet"),
+        ({"sampling": Window(8, 4)}, "epoch 6"),
+        ({"objective": DPSGD()}, "without a sampling schedule"),
     ],
 )
 def test_what_cannot_be_fed_is_refused(
     net: Net, data: Resident, more: dict[str, object], why: str
 ) -> None:
     with pytest.raises(BadInput, match=why):
-        fit(net, data, MEMBERS, LONG, seed=0, **{"diet": SLIDING} | more)
+        fit(net, data, MEMBERS, LONG, seed=0, **{"sampling": SLIDING} | more)

@@ -13,7 +13,7 @@ from leak_atlas import BadInput, reason
 from leak_atlas.engine import files
 from leak_atlas.engine.compute import Arrays, Of, compute
 from leak_atlas.models import Net, build
-from leak_atlas.recipe import Brought
+from leak_atlas.recipe import ImportedModel
 
 SHOWN = 3  # names of tensors in a message
 PARALLEL = "module."  # what DataParallel writes before each name
@@ -50,7 +50,7 @@ def bare(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[str, Te
 def misfits(
     given: Mapping[str, Tensor],
     own: Mapping[str, Tensor],
-    told: str,
+    description: str,
     name: object,
 ) -> list[str]:
     """Why tensors of the file `name` do not fit a network, described by `told`, with the state
@@ -66,11 +66,11 @@ def misfits(
     if missing:
         reasons.append(f"{name} lacks {_listed(missing)}")
     if unknown:
-        reasons.append(f"{told} has no place for {_listed(unknown)} of {name}")
+        reasons.append(f"{description} has no place for {_listed(unknown)} of {name}")
     for key in reshaped[:SHOWN]:
         shape = tuple(given[key].shape)
         expected = tuple(own[key].shape)
-        reasons.append(f"'{key}' has shape {shape}, and {told} has {expected}")
+        reasons.append(f"'{key}' has shape {shape}, and {description} has {expected}")
     if len(reshaped) > SHOWN:
         reasons.append(f"{len(reshaped) - SHOWN} more tensors have another shape")
     if infinite:
@@ -86,21 +86,21 @@ def _listed(names: list[str]) -> str:
 def fitted(
     given: Mapping[str, Tensor],
     own: Mapping[str, Tensor],
-    told: str,
+    description: str,
     name: object,
 ) -> dict[str, Tensor]:
     """The tensors of the file `name` in the order and types of a network's state `own`.
 
     BadInput, with all reasons, where they do not fit the network, which `told` describes.
     """
-    reasons = misfits(given, own, told, name)
+    reasons = misfits(given, own, description, name)
     if reasons:
         raise BadInput("; ".join(reasons))
     given = bare(given, own)
     return {key: given[key].to(value.dtype) for key, value in own.items()}
 
 
-def network(step: Brought) -> Net:
+def network(step: ImportedModel) -> Net:
     """The network with the weights of the step's file, in evaluation mode. BadInput where the file
     has changed.
     """
@@ -110,16 +110,16 @@ def network(step: Brought) -> Net:
             f"{path} has changed since it was brought ({step.sha256[:12]}): run the cell that brings it again"
         )
     net = build(step.model, step.data.channels, step.data.classes, step.seed, step.data.size)
-    net.load_state_dict(fitted(read(path), net.state_dict(), step.model.told, path))
+    net.load_state_dict(fitted(read(path), net.state_dict(), step.model.description, path))
     return net.eval()
 
 
-@compute.register(Brought)
-def _(step: Brought, of: Of) -> Arrays:
+@compute.register(ImportedModel)
+def _(step: ImportedModel, of: Of) -> Arrays:
     if not step.file:
-        told = step.sha256[:12]
+        description = step.sha256[:12]
         raise BadInput(
-            f"the weights {told} are not in this store: bring their file again (leak_atlas.own.weights.bring)"
+            f"the weights {description} are not in this store: bring their file again (leak_atlas.own.weights.import_model)"
         )
     state = network(step).state_dict()
     return {name: value.contiguous().numpy() for name, value in state.items()}

@@ -71,7 +71,7 @@ def trajectory(scored: Mapping[int, Scored], group: Sequence[int] | None = None)
 
 
 def read(results: Any, attacks: Mapping[int, Attack]) -> Trajectory:
-    """The trajectory that `Population.course` asked for, from what `lab.realize` gave.
+    """The trajectory that `Population.attack_over_time` asked for, from what `lab.realize` gave.
 
     Groups are the pairs of the design, so that trajectories of one population's halves number them
     alike, as `across_halves` needs it.
@@ -124,7 +124,7 @@ def permuted_membership(one: Trajectory, seed: int = 0) -> Trajectory:
     """A permutation null: each sample has another one's membership, the same one in all networks.
 
     For attacks that do not know who trained on the sample that they judge. What a learned attack
-    learns from permuted membership (`Attack.dealt`) is no such null.
+    learns from permuted membership (`Attack.permuted`) is no such null.
     """
     order = np.random.default_rng(seed).permutation(len(one.index))
     return replace(one, member=one.member[:, order])

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from leak_atlas.recipe.core import Positive, Recipe, Whole
 
-__all__ = ["Diet", "Window"]
+__all__ = ["Sampling", "Window"]
 
 
-class Diet(Recipe):
+class Sampling(Recipe):
     """Which members an epoch visits, and how often, by a ranking: a score of each member."""
 
     def visits(self, members: int, epochs: int) -> list[int]:
@@ -17,7 +17,7 @@ class Diet(Recipe):
         return [epochs] * members
 
 
-class Window(Diet):
+class Window(Sampling):
     """WeMem's sliding window (Shang et al., NDSS 2025) over the members of each class, ordered by
     their scores.
 

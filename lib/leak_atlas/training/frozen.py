@@ -10,39 +10,39 @@ from leak_atlas import BadInput
 from leak_atlas.models import Net
 
 
-class Held:
-    """Keeps held weights and statistics as they are: restores them after every step, and freezes
+class Frozen:
+    """Keeps frozen weights and statistics as they are: restores them after every step, and freezes
     BatchNorm.
     """
 
-    def __init__(self, net: Net, held: Mapping[str, Tensor]) -> None:
+    def __init__(self, net: Net, frozen: Mapping[str, Tensor]) -> None:
         tensors = dict(net.named_parameters()) | dict(net.named_buffers())
-        for name, mask in held.items():
+        for name, mask in frozen.items():
             if name not in tensors:
                 raise BadInput(f"the network has no tensor '{name}' to hold")
             shape = tensors[name].shape
             if mask.dtype != torch.bool or mask.shape != shape:
                 raise BadInput(f"the mask of '{name}' must be Boolean of shape {tuple(shape)}")
         self.net = net
-        # Names of tensors that are held wholly; those of them that would need a gradient.
-        self.whole = {name for name, mask in held.items() if bool(mask.all())}
+        # Names of tensors that are frozen wholly; those of them that would need a gradient.
+        self.whole = {name for name, mask in frozen.items() if bool(mask.all())}
         self.still: list[nn.Parameter] = []
         for name in self.whole:
             tensor = tensors[name]
             if isinstance(tensor, nn.Parameter) and tensor.requires_grad:
                 self.still.append(tensor)
-        # BatchNorms whose statistics are held wholly: they stay in evaluation mode.
+        # BatchNorms whose statistics are frozen wholly: they stay in evaluation mode.
         self.fixed: list[nn.BatchNorm2d] = []
         for name, module in net.named_modules():
             statistics = {f"{name}.running_mean", f"{name}.running_var"}
             if isinstance(module, nn.BatchNorm2d) and statistics <= self.whole:
                 self.fixed.append(module)
-        # All other held values: tensor, mask, and a copy of the tensor to restore them from.
+        # All other frozen values: tensor, mask, and a copy of the tensor to restore them from.
         constant = {id(tensor) for tensor in self.still}
         for module in self.fixed:
             constant |= {id(buffer) for buffer in module.buffers()}
         self.pinned: list[tuple[Tensor, Tensor, Tensor]] = []
-        for name, mask in held.items():
+        for name, mask in frozen.items():
             tensor = tensors[name]
             if id(tensor) not in constant and bool(mask.any()):
                 copy = tensor.detach().clone()
@@ -63,24 +63,24 @@ class Held:
         return blocks
 
     def train(self) -> None:
-        """Training mode, except for BatchNorms whose statistics are held."""
+        """Training mode, except for BatchNorms whose statistics are frozen."""
         self.net.train()
         for module in self.fixed:
             module.eval()
 
     def impose(self) -> None:
-        """Restores held values after a step."""
+        """Restores frozen values after a step."""
         with torch.no_grad():
             for tensor, mask, value in self.pinned:
                 torch.where(mask, value, tensor, out=tensor)
 
 
 @contextlib.contextmanager
-def holding(net: Net, held: Mapping[str, Tensor]) -> Iterator[Held]:
-    """Within this context, tensors that are held wholly need no gradient, which saves their part of
+def freezing(net: Net, frozen: Mapping[str, Tensor]) -> Iterator[Frozen]:
+    """Within this context, tensors that are frozen wholly need no gradient, which saves their part of
     the backward pass.
     """
-    hold = Held(net, held)
+    hold = Frozen(net, frozen)
     try:
         for tensor in hold.still:
             tensor.requires_grad_(False)
