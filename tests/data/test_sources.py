@@ -375,7 +375,7 @@ def test_an_original_is_added_as_it_is(original: tuple[str, Path]) -> None:
     name, path = original
     with pytest.raises(BadInput, match=f"{name} is not there; unpack dataset_"):
         readers.load(name)
-    assert main(["add", name, str(path)]) == 0
+    assert main(["data", "add", name, str(path)]) == 0
     samples = readers.load(name)
     stored = np.c_[samples.labels + 1, samples.x].tolist()
     assert sorted(stored) == sorted(np.c_[CLASSES, BITS].tolist()) and samples.train == 24
