@@ -266,7 +266,7 @@ def test_edits_of_stages_and_of_weights_hold_together() -> None:
     (train,) = pool(1)
     score = train.score(Magnitude())
     lab.realize(score)
-    held = Subject(train.prune(0.5, score).freeze("stage2").freeze_weights(score, 0.1)).held
+    held = Subject(train.prune(0.5, score).freeze("stage2").freeze_weights(score, 0.1)).frozen
     low, high = (
         choose(maps(store.read(score.key).arrays), share)
         for choose, share in ((selection.lowest, 0.5), (selection.highest, 0.1))

@@ -39,7 +39,7 @@ def assert_front_is_held(model: Model, place: str, monkeypatch: pytest.MonkeyPat
         net.load_state_dict(start)
         calls: list[int] = []
         next(net.blocks())[1].register_forward_hook(lambda *_, calls=calls: calls.append(1))
-        ends.append(fit(net, data, members, schedule, seed=1, held=held).states["last"])
+        ends.append(fit(net, data, members, schedule, seed=1, frozen=held).states["last"])
         # One look at what a sample takes and one at all samples, or one a step.
         assert len(calls) == (2 if cache else 2 * 3 + 1)
     known = places(start)

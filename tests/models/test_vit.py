@@ -91,7 +91,7 @@ def test_the_front_is_held_and_the_rest_learns(data: Resident, place: str) -> No
     before = {name: value.clone() for name, value in net.state_dict().items()}
     held = freeze(before, place)
     schedule = Schedule(2, batch=24, optimizer="adam", lr=1e-3, weight_decay=0.1)
-    after = fit(net, data, torch.arange(72), schedule, seed=0, held=held).states["last"]
+    after = fit(net, data, torch.arange(72), schedule, seed=0, frozen=held).states["last"]
     known = places(before)
     for position, name in enumerate(before):
         assert (
@@ -112,7 +112,7 @@ def test_single_weights_are_held(data: Resident) -> None:
         torch.arange(72),
         Schedule(2, batch=24, optimizer="adam", lr=1e-3),
         seed=0,
-        held=held,
+        frozen=held,
     )
     for name, mask in held.items():
         same = after.states["last"][name] == before[name]

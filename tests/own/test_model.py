@@ -111,7 +111,7 @@ def saved(own: ModuleType, name: str = "mine.safetensors", seed: int = 0) -> Any
 def test_what_is_brought_answers_as_it_does_outside(mine: Callable[[str], ModuleType]) -> None:
     own = mine()
     net = saved(own)
-    target = weights.bring("mine.safetensors", setup_of(own))
+    target = weights.import_model("mine.safetensors", setup_of(own))
     signals = Signals(target)
     found = lab.realize(signals)[signals]
     from leak_atlas.data import readers
@@ -135,11 +135,11 @@ def test_a_file_is_read_once_and_its_place_is_in_no_key(mine: Callable[[str], Mo
     own = mine()
     saved(own)
     setup = setup_of(own)
-    target = weights.bring("mine.safetensors", setup)
+    target = weights.import_model("mine.safetensors", setup)
     first = lab.realize(Signals(target))[Signals(target)]["logits"]
     Path("elsewhere").mkdir()
     Path("mine.safetensors").rename("elsewhere/other.safetensors")
-    assert weights.bring("elsewhere/other.safetensors", setup).key == target.key
+    assert weights.import_model("elsewhere/other.safetensors", setup).key == target.key
     store.discard(Signals(target).key)
     np.testing.assert_array_equal(lab.realize(Signals(target))[Signals(target)]["logits"], first)
     bare = ImportedModel(target.data, target.design, 0, target.model, target.sha256)
@@ -148,7 +148,7 @@ def test_a_file_is_read_once_and_its_place_is_in_no_key(mine: Callable[[str], Mo
     with pytest.raises(lab.Failed, match="are not in this store: bring their file again"):
         lab.realize(Signals(bare))
     saved(own, "elsewhere/other.safetensors", seed=1)
-    moved = weights.bring("elsewhere/other.safetensors", setup)
+    moved = weights.import_model("elsewhere/other.safetensors", setup)
     assert moved != target
     saved(own, "elsewhere/other.safetensors", seed=2)
     with pytest.raises(lab.Failed, match="has changed since it was brought"):
@@ -160,7 +160,7 @@ def test_every_reading_edit_and_training_takes_it(mine: Callable[[str], ModuleTy
     own = mine()
     saved(own)
     setup = setup_of(own, models=5)
-    target = weights.bring("mine.safetensors", setup)
+    target = weights.import_model("mine.safetensors", setup)
     shadows = Population(setup.trained().states[1:])
     attacks = [
         Population((target,)).attack(each, shadows=shadows)
@@ -198,7 +198,7 @@ def test_workers_train_shadows_of_an_own_module(
     saved(own)
     setup = setup_of(own, models=3)
     signals = Population(
-        (weights.bring("mine.safetensors", setup), *setup.trained().states[1:])
+        (weights.import_model("mine.safetensors", setup), *setup.trained().states[1:])
     ).signals()
     monkeypatch.setattr(run, "ENOUGH", 0.0)
     found = {step.key: lab.realize(signals, workers=2)[step]["logits"] for step in signals}
@@ -319,7 +319,7 @@ class Vit(nn.Module):
 
 Net = KIND
 '''
-NAMES = "features", "blocks", "stages", "parts", "names", "module", "told"
+NAMES = "features", "blocks", "stages", "parts", "names", "module", "description"
 KINDS = "Vgg", "ResNet", "Vit"
 
 
@@ -350,7 +350,7 @@ def test_children_may_have_the_names_of_the_wrapper(
         Schedule(1, 20, lr=0.01),
         2,
     )
-    target, shadow = weights.bring("mine.safetensors", setup), setup.trained().states[1]
+    target, shadow = weights.import_model("mine.safetensors", setup), setup.trained().states[1]
     asked = StageMembership(target), Distance(target, shadow), target.score(Learnability(2))
     # torch warns that vmap takes attention sample by sample
     norms = [GradientNorm(target)] if kind != "Vit" else []
@@ -394,7 +394,7 @@ Net = Bare"""
     steps = []
     for name in ("own", "parallel"):
         assert main(["model", f"{name}.pt"]) == 0
-        steps.append(weights.bring(f"{name}.safetensors", setup))
+        steps.append(weights.import_model(f"{name}.safetensors", setup))
     lab.realize(steps)
     for step in steps:
         arrays = store.read(step.key).arrays
@@ -415,9 +415,11 @@ def test_a_pickle_is_refused_with_the_command_that_converts_it(
     }.items():
         torch.save(held, f"{name}.pt")
         with pytest.raises(BadInput, match=f"{name}.pt is a pickle.*leak-atlas model {name}.pt$"):
-            weights.bring(f"{name}.pt", setup)
+            weights.import_model(f"{name}.pt", setup)
         assert main(["model", f"{name}.pt"]) == 0 and "tensors" in capsys.readouterr().out
-        made, right = (weights.bring(f"{each}.safetensors", setup) for each in (name, "right"))
+        made, right = (
+            weights.import_model(f"{each}.safetensors", setup) for each in (name, "right")
+        )
         logits = lab.realize(Signals(made), Signals(right))
         np.testing.assert_array_equal(
             logits[Signals(made)]["logits"], logits[Signals(right)]["logits"]
@@ -455,7 +457,7 @@ def test_weights_that_do_not_fit_are_one_line(mine: Callable[[str], ModuleType])
     for why, held in bad.items():
         save_file(held, "bad.safetensors")
         with pytest.raises(BadInput, match=why) as error:
-            weights.bring("bad.safetensors", setup)
+            weights.import_model("bad.safetensors", setup)
         assert "\n" not in str(error.value)
     Path("bad.safetensors").write_bytes(b"0" * 99)
     for name, why in {
@@ -464,12 +466,12 @@ def test_weights_that_do_not_fit_are_one_line(mine: Callable[[str], ModuleType])
         ".": "not a file",
     }.items():
         with pytest.raises(BadInput, match=why):
-            weights.bring(name, setup)
+            weights.import_model(name, setup)
     save_file(
         {name: each.half() if each.is_floating_point() else each for name, each in state.items()},
         "half.safetensors",
     )
-    step = weights.bring("half.safetensors", setup)
+    step = weights.import_model("half.safetensors", setup)
     lab.realize(step)
     assert store.read(step.key).arrays["out.bias"].dtype == np.float32
 
@@ -487,7 +489,7 @@ def test_all_misfits_stand_in_one_line(mine: Callable[[str], ModuleType]) -> Non
         held | {"out.weight": torch.ones(3, 12), "out.bias": torch.ones(3)}, "bad.safetensors"
     )
     with pytest.raises(BadInput) as error:
-        weights.bring(
+        weights.import_model(
             "bad.safetensors",
             replace(setup_of(own), design=GivenSplit(9_000, test=120, population=20)),
         )
@@ -532,7 +534,7 @@ def test_a_module_that_cannot_be_audited_is_refused_before_anything_is_trained(
     own = mine(text.replace(old, new))
     save_file({"out.weight": torch.ones(1)}, "mine.safetensors")
     with pytest.raises(BadInput, match=why), lab.planning():
-        weights.bring("mine.safetensors", setup_of(own))
+        weights.import_model("mine.safetensors", setup_of(own))
     with pytest.raises(BadInput, match=why):
         weights.example(setup_of(own))
     assert not list(store.listing()) and not list(paths.outputs().rglob("*.safetensors"))
@@ -588,7 +590,7 @@ def test_another_accuracy_than_the_known_one_is_refused(mine, monkeypatch) -> No
     own = mine(MINE.replace("width: Positive = 3", "width: Positive = 8"))
     split = GivenSplit(400, test=354, population=154)
     setup = Setup(Data("digits"), split, own.Mine(), Schedule(12, 20, "adam", lr=0.005), 5)
-    target = weights.bring(weights.example(setup), setup)
+    target = weights.import_model(weights.example(setup), setup)
     measured = accuracy.measured_accuracy(target)
     signals = lab.realize(Signals(target))[Signals(target)]
     outside = np.isin(signals["role"], (Role.NONMEMBER, Role.TEST))

@@ -77,17 +77,17 @@ def test_a_cell_holds_as_many_points_of_the_lattice_as_any_other(networks: int) 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"courses": {}}, "needs a course"),
+        ({"over_time": {}}, "needs a course"),
         ({"epochs": [0, 2, 1, 5, 10, 20, 40]}, "in their order"),
         ({"epochs": [0, 1]}, r"'a' is \(7, 2, 300\); 2 epochs make it \(2, 2, n\)"),
-        ({"courses": {"a": course() + 0.6}}, "no rates"),
-        ({"courses": {"a": course() * np.nan}}, "no rates"),
+        ({"over_time": {"a": course() + 0.6}}, "no rates"),
+        ({"over_time": {"a": course() * np.nan}}, "no rates"),
     ],
 )
 def test_what_is_no_course_is_refused(given: dict[str, object], said: str) -> None:
     for draw in (report.planes, lambda **how: report.moving(**how, title="")):
         with pytest.raises(BadInput, match=said):
-            draw(**{"courses": {"a": course()}, "epochs": EPOCHS} | given)
+            draw(**{"over_time": {"a": course()}, "epochs": EPOCHS} | given)
 
 
 # ---------------------------------------------------------------- over time
