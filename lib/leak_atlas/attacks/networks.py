@@ -124,7 +124,7 @@ def _fit(
         rate = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones, gamma=0.1)
         for _ in range(attacker.epochs):
             for drawn in torch.randperm(len(x)).split(attacker.batch):
-                if len(drawn) == 1:  # BatchNorm cannot normalise a single sample
+                if len(drawn) == 1:  # what remains of an epoch; BatchNorm needs two samples
                     continue
                 rows = drawn.to(place)
                 optimizer.zero_grad()

@@ -23,17 +23,17 @@ BATCH = 2048  # images that are resized at once
 
 @contextlib.contextmanager
 def opened(file: Path) -> Iterator[Image.Image]:
-    """A picture file, of which only the head is read; BadInput with its name where it cannot be
-    read, now or later, or has pixels of more than 8 bits, which Pillow would cut off at 255.
+    """Opens a picture file and reads its head; the caller decodes the pixels.
 
-    A picture beyond Pillow's limit of pixels is refused: it may be small as a file and fill the
-    memory when decoded.
+    Raises BadInput with the file's name where it cannot be read, also while the caller decodes it;
+    where pixels have more than 8 bits, which Pillow would cut off at 255; and beyond Pillow's limit
+    of pixels, because a small file may fill the memory when it is decoded.
     """
     from PIL import Image
 
     try:
-        bomb = warnings.catch_warnings(action="error", category=Image.DecompressionBombWarning)
-        with bomb, Image.open(file) as image:
+        refusal = warnings.catch_warnings(action="error", category=Image.DecompressionBombWarning)
+        with refusal, Image.open(file) as image:
             if image.mode[0] in "IF":
                 raise BadInput(f"{file} has pixels of more than 8 bits; convert it")
             yield image

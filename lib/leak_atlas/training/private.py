@@ -23,7 +23,10 @@ ROOM = 2**30
 
 
 class Hooks(GradSampleHooks):  # type: ignore[misc]  # Opacus is not typed
-    """Opacus' hooks without its rule for convolutions, which is wrong for maps in channels_last."""
+    """Opacus' hooks without its own rule for `Conv2d`.
+
+    That rule is wrong for activations in channels_last. Opacus then uses its general rule, functorch.
+    """
 
     GRAD_SAMPLERS = {  # noqa: RUF012  # the base class declares it
         kind: rule for kind, rule in GradSampleHooks.GRAD_SAMPLERS.items() if kind is not nn.Conv2d
@@ -31,15 +34,19 @@ class Hooks(GradSampleHooks):  # type: ignore[misc]  # Opacus is not typed
 
 
 class Private(Update):
-    """Cross-entropy on Poisson samples of the members. Batches differ in size, so steps are not
-    recorded.
+    """Cross-entropy on Poisson samples of the members.
 
-    An epoch has as many steps as batches cover the n members. Each member is in each batch with
-    probability q = 1 / steps, drawn from the seed. The step divides the sum of gradients by q n,
-    the expected batch size. The step of an empty batch is noise.
+    An epoch has ceil(n / batch) steps. Each member is in each batch with probability q = 1 / steps,
+    drawn from the seed. The step divides the sum of clipped gradients by the expected batch size,
+    q n. The step of an empty batch is noise alone. Batches differ in size, so no step is recorded
+    as a CUDA graph.
 
-    Clipping and noise leave out frozen weights. After the step they are restored, because weight
-    decay and momentum change them too.
+    With `objective.group` above 1 the gradients of so many samples are averaged before they are
+    clipped, as in the published code of PPB; no epsilon holds then. A part of a large batch holds
+    whole groups.
+
+    Frozen weights are neither clipped nor noised. They are restored after the step, because weight
+    decay and momentum change them.
     """
 
     objective: DPSGD
@@ -52,7 +59,7 @@ class Private(Update):
             )
         if any(isinstance(module, _BatchNorm) for module in task.net.modules()):
             raise BadInput(
-                "DPSGD needs a network without BatchNorm, whose statistics samples share: take norm='group'"
+                "DPSGD needs a network without BatchNorm, because samples share its statistics: take norm='group'"
             )
         super().__init__(objective, task)
         self.seed = task.seed
@@ -70,7 +77,7 @@ class Private(Update):
             self.optimizer,
             noise_multiplier=objective.noise,
             max_grad_norm=objective.clip,
-            expected_batch_size=self.n / self.steps / objective.group,  # type: ignore[arg-type]  # which only divides
+            expected_batch_size=self.n / self.steps / objective.group,  # type: ignore[arg-type]  # an integer by its annotation
             generator=self.noise,
         )
         self.private.attach_step_hook(self._noised)
