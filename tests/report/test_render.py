@@ -325,7 +325,7 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
     assert (
         f"{asked} {row}" in table
         and table.count("\n| ") == 5
-        and "[quick](outputs/reports/quick/index.md)" in table
+        and "[quick](../outputs/reports/quick/index.md)" in table
     )
 
 
