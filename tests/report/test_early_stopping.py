@@ -15,7 +15,7 @@ def judged(estimate: Estimate, **given) -> dict:
 
 
 def test_it_claims_superiority_by_a_margin_of_a_hundredth() -> None:
-    assert (CLAIM.name, CLAIM.above, CLAIM.margin, CLAIM.paper) == ("stopping", 0.0, 0.01, "ours")
+    assert (CLAIM.name, CLAIM.above, CLAIM.margin, CLAIM.ours) == ("stopping", 0.0, 0.01, True)
     assert CLAIM.text == (
         "At matched AUC of RMIA, pruned networks are more accurate than early stopping"
     )
