@@ -421,7 +421,8 @@ def test_a_misspelt_parameter_is_told() -> None:
     assert [*lab.misspelt(cells)] == ["nothing uses 'epohcs' so far; did you mean 'epochs'?"]
     for one in ALL:  # as it stands nobody is blamed
         texts = [cell.source for cell in one.text.cells if cell.cell_type == "code"]
-        last = next(place for place, text in enumerate(texts) if "lab.realize(" in text)
+        runs = [re.search(r"lab\.(realize|compare)\(", text) for text in texts]
+        last = next(place for place, found in enumerate(runs) if found)
         assert not [*lab.misspelt(texts[: last + 1])], one.name
 
 
