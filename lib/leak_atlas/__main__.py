@@ -242,7 +242,7 @@ def audit(file: Path, name: str, example: bool, fail_above: tuple[str, ...]) -> 
         return 0
     scores = logits.place(name or file.stem)
     page = scores.with_name(scores.name.removesuffix(".csv"))
-    arrays = logits.read(file)  # what is wrong is told before anything is written
+    arrays = logits.read(file)  # refuses a faulty file before anything is written
     samples = f"{arrays.member.sum():,} members, {(~arrays.member).sum():,} non-members"
     print(f"{file}: {samples}, {arrays.models} shadow models", flush=True)
     rates = {*findings.RATES, *(each.fpr for each in allowed if each.fpr)}

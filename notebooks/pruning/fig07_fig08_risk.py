@@ -13,9 +13,8 @@
 # raises the accuracy of their attack SAMIA above that on the dense network. At similar test accuracy
 # most pruned networks leak more.
 #
-# **Setup.** Ten target networks (the paper's "victims") are trained, pruned and fine-tuned. The
-# attacker does the same with five shadow models on other samples, and learns from them what members
-# look like.
+# **Setup.** Target networks (the paper's "victims") are trained, pruned and fine-tuned. The attacker
+# does the same with shadow models on other samples, and learns from them what members look like.
 #
 # **Controls.** The first two decide.
 #
@@ -183,7 +182,7 @@ report.profile(
     hue="pruner",
     null=comparison.estimate("dense", "SAMIA", "accuracy").value,
     level="dense",
-    title=f"At {low:.0%} sparsity {raised} of 4 pruners raise SAMIA's accuracy, {lowered} lower it",
+    title=f"At {low:.0%} sparsity {raised} of 4 pruners significantly raise SAMIA's accuracy, {lowered} lower it",
     xlabel="removed",
     ylabel="attack accuracy of SAMIA",
 )
@@ -203,7 +202,7 @@ shown = [variant for variant in [*pruned, random] if members[variant].value > 0.
 report.tradeoff(
     comparison.frontier("LiRA", line, shown) + comparison.frontier("Conf", line, shown),
     level="guessing",
-    title=f"At matched AUC {behind} of 4 pruners are less accurate than early stopping",
+    title=f"At matched AUC {behind} of 4 pruners are significantly less accurate than early stopping",
     xlabel="test accuracy",
     ylabel="AUC of the attack",
 )

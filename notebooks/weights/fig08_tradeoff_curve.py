@@ -181,7 +181,7 @@ for defence in defences:
     plane += comparison.plane(lines, "LiRA", panel=defence)
 matched = {v: comparison.early_stopping(v, "LiRA") for v in comparison.variants if v not in early}
 winners = [defence for defence in defences if any(matched[v].low > 0 and matched[v].resolved for v in curve(defence, inside)[1:])]
-title = f"At matched AUC {' and '.join(winners) or 'no defence'} inside CWRF beats early stopping"
+title = f"At matched AUC {' and '.join(winners) or 'no defence'} inside CWRF significantly beats early stopping"
 report.tradeoff(plane, null=None, xlabel="test accuracy", ylabel="AUC of LiRA", title=title)
 
 # %%

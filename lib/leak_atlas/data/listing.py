@@ -1,4 +1,4 @@
-"""The table of data sets, and what a user is told of a set that was added."""
+"""The table of data sets, and the lines about a set that was added."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def data() -> Path:
     return _folder("LEAK_ATLAS_DATA", "~/.cache/leak-atlas")
 
 
-def told(path: Path) -> str:
+def shown(path: Path) -> str:
     """A path as it is typed here: from the working directory on where it lies below it."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

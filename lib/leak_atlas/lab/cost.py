@@ -54,10 +54,10 @@ def child() -> None:
         for _ in range(step.rounds):
             times.append(anew.apply(_time, (step,)))
             peaks.append([anew.apply(_ask, (cost.peak, one)) for one in step.of])
-    told: dict[str, Any] = {name: [each[name] for each in counts] for name in counts[0]}
-    told |= {name: [one[name] for one in times] for name in times[0]}
-    told["peak_bytes"] = [[each["peak_bytes"] for each in one] for one in peaks]
-    print(json.dumps(told))
+    measured: dict[str, Any] = {name: [each[name] for each in counts] for name in counts[0]}
+    measured |= {name: [one[name] for one in times] for name in times[0]}
+    measured["peak_bytes"] = [[each["peak_bytes"] for each in one] for one in peaks]
+    print(json.dumps(measured))
 
 
 def _ask(measure: Any, of: Train) -> dict[str, float]:

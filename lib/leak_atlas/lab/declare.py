@@ -323,11 +323,11 @@ def run_name(profile: str, extra: Mapping[str, Any]) -> str:
     What is too long or cannot stand in a name is cut or replaced, and a digest of the whole ends
     it.
     """
-    told = {
+    texts = {
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in sorted(extra.items())
     }
-    whole = "".join(f"+{name}={value}" for name, value in told.items())
+    whole = "".join(f"+{name}={value}" for name, value in texts.items())
     bare = whole.translate(str.maketrans("", "", ' []"'))  # [1, 2] is 1,2
     safe = re.sub(r"[^\w.,=+-]", "_", bare, flags=re.ASCII)
     if safe == bare and len(safe) <= LONGEST and "[[" not in whole:

@@ -161,11 +161,11 @@ def remember(done: Iterable[tuple[list[Step], str, float]]) -> None:
     for steps, device, seconds in done:
         guess = sum(_guess(step, device) for step in steps)
         found[device, _sort(steps[0])].append(max(seconds, 1e-3) / guess)
-    told = {sort: median(each) for sort, each in found.items() if len(each) >= TELLING}
-    if not told:
+    medians = {sort: median(each) for sort, each in found.items() if len(each) >= TELLING}
+    if not medians:
         return
     seen = factors()
-    for (device, sort), factor in told.items():
+    for (device, sort), factor in medians.items():
         seen.setdefault(device, {})[sort] = factor
     with suppress(OSError):  # those who could not store their results have said so
         files.write(paths.store() / FILE, json.dumps(seen))

@@ -81,7 +81,7 @@ def run(
     where = where if isinstance(where, Where) else Where(where)
     present(plan, where)
     here = _alone(plan, where)
-    told = on_done or Lines(plan)
+    notify = on_done or Lines(plan)
     spent: list[tuple[list[Step], str, float]] = []
 
     def took(outcome: Outcome) -> None:
@@ -90,7 +90,7 @@ def run(
             raise BadInput(f"{outcome.error}; {kept}")
         if outcome.device:
             spent.append((plan.jobs[outcome.key].computed, outcome.device, outcome.seconds))
-        told(outcome)
+        notify(outcome)
 
     store.sweep()
     failed: dict[str, Outcome] = {}

@@ -128,7 +128,7 @@ def base(
 
 
 def _named(**given: ArrayLike) -> Logits:
-    """Arrays by their names; without `member`, which no attack is told, nobody is one."""
+    """Arrays by their names; without `member`, which no attack reads, nobody is one."""
     arrays = {name: np.asarray(each) for name, each in given.items()}
     arrays.setdefault("member", np.zeros(arrays["target"].shape[:1], bool))
     return Logits(**arrays)

@@ -1,6 +1,6 @@
 """What does not fit together in the audit of a user's model.
 
-All of it is told of in one line, before anything is trained.
+One line names all of it, before anything is trained.
 """
 
 from __future__ import annotations

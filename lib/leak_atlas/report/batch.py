@@ -181,7 +181,7 @@ def _compute(todo: Plan, needs: dict[str, set[str]], where: cluster.Where, batch
         broken = [outcome for key, outcome in failed.items() if key in missing]
         if broken:  # it stayed corrupt
             batch.failed(name, f"{broken[0].name}: {broken[0].error}")
-        elif missing:  # another process has finished it, and nobody told
+        elif missing:  # another process has finished it
             batch.execute(name)
 
 
@@ -195,7 +195,7 @@ def alone(folder: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
-        why = f"another batch writes into {paths.told(folder)}: wait until it is done"
+        why = f"another batch writes into {paths.shown(folder)}: wait until it is done"
         raise BadInput(
             f"{why}, or give this one a folder of its own by LEAK_ATLAS_OUTPUTS"
         ) from error
@@ -245,7 +245,7 @@ class Run:
             else:
                 with suppress(OSError, BadInput):  # `close` tells of it
                     contents.index(self.folder)
-                print(f"  {name}: {paths.told(self.folder / name)}.html", flush=True)
+                print(f"  {name}: {paths.shown(self.folder / name)}.html", flush=True)
 
     def failed(self, name: str, why: str) -> None:
         self.errors[name] = why = one_line(why)
@@ -268,10 +268,12 @@ class Run:
             self.errors["index"] = one_line(f"{type(error).__name__}: {error}")
         executed = len(self.chosen.keys() - self.errors.keys())
         plural = {"holds": "hold", "fails": "fail"}
-        told = [f"{verdicts[one]} {plural.get(one, one)}" for one in ledger.ICONS if verdicts[one]]
-        claims = f"; of {verdicts.total()} claims {', '.join(told)}" if verdicts else ""
+        counts = [
+            f"{verdicts[one]} {plural.get(one, one)}" for one in ledger.ICONS if verdicts[one]
+        ]
+        claims = f"; of {verdicts.total()} claims {', '.join(counts)}" if verdicts else ""
         print(
-            f"{executed} of {len(self.chosen)} notebooks executed{claims}; read {paths.told(self.folder)}/index.html"
+            f"{executed} of {len(self.chosen)} notebooks executed{claims}; read {paths.shown(self.folder)}/index.html"
         )
         return _failures(self.errors, FAILED)
 

@@ -159,21 +159,21 @@ def _contents(found: Sequence[Mapping[str, Any]], profile: str, kind: str) -> st
     groups = {
         name: list(each) for name, each in groupby(executed, lambda entry: _group(entry, profile))
     }
-    told = {
+    values = {
         "profile": profile,
         "executed": executed,
         "groups": groups,
         "failed": failed,
         "style": style(),
     }
-    told |= {
+    values |= {
         "answers": _answers(executed),
         "profiles": list(dict.fromkeys(e.get("profile", profile) for e in executed)),
     }
     words = {"icons": ledger.ICONS, "meaning": ledger.MEANING, "drawn_claims": ledger.drawn_claims}
     words |= {"headlines": summary.headlines, "networks": summary.networks}
     return drawn(
-        f"contents.{kind}", **told, **words, script=Markup((PAGE / "filter.js").read_text())
+        f"contents.{kind}", **values, **words, script=Markup((PAGE / "filter.js").read_text())
     )
 
 
@@ -254,8 +254,8 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
             raise BadInput(
                 f"{name} would be {size / 1e6:.1f} MB, more than 1 MB; draw fewer or smaller figures"
             )
-    told = ("notebook", "title", "setting", "status", "claims")
-    new = {name: {key: entry[key] for key in told} for name, entry in executed.items()}
+    fields = ("notebook", "title", "setting", "status", "claims")
+    new = {name: {key: entry[key] for key in fields} for name, entry in executed.items()}
     kept = {entry["notebook"]: entry for entry in _published(place)}
     both = _weighed(sorted((kept | new).values(), key=_order))
     for name, text in texts.items():

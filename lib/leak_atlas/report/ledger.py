@@ -217,22 +217,22 @@ def outside(row: Mapping[str, Any]) -> list[str]:
     """What qualifies a verdict: checks of the treatment that fail, a regime that is not met, q
     below .05.
     """
-    told = [f"manipulation check failed: {check}" for check in row.get("inert", ())]
-    told += [f"outside the regime: {what}" for what in row.get("outside", ())]
+    reasons = [f"manipulation check failed: {check}" for check in row.get("inert", ())]
+    reasons += [f"outside the regime: {what}" for what in row.get("outside", ())]
     q = row.get("q")
     alone = q is not None and q < 0.05 and row["verdict"] in ("holds", "fails")
-    return [*told, "stands alone"] if alone else told
+    return [*reasons, "stands alone"] if alone else reasons
 
 
 def weight(row: Mapping[str, Any]) -> str:
     """Units, half-width over margin, p and (in an index) q: `n = 10, half-width 0.6 of the margin,
     p = 0.004`.
     """
-    told = [f"n = {row['n']:,}".replace(",", " ")] if row["n"] else []
+    parts = [f"n = {row['n']:,}".replace(",", " ")] if row["n"] else []
     if row.get("power") is not None:
-        told.append(f"half-width {row['power']:.2g} of the margin")
-    told += [f"{name} = {row[name]:.2g}" for name in ("p", "q") if row.get(name) is not None]
-    return ", ".join([*told, "moderated variance"] if row.get("moderated") else told)
+        parts.append(f"half-width {row['power']:.2g} of the margin")
+    parts += [f"{name} = {row[name]:.2g}" for name in ("p", "q") if row.get(name) is not None]
+    return ", ".join([*parts, "moderated variance"] if row.get("moderated") else parts)
 
 
 def measured(row: Mapping[str, Any]) -> str:
@@ -252,9 +252,9 @@ def page_of_claims(rows: Sequence[Mapping[str, Any]]) -> str:
         for name, (value, least) in row.get("learnt", {}).items()
         if value is not None
     }
-    told = [f"Regime: {', '.join(least.values())}"] if least else []
-    told += [MODERATED] if any(row.get("moderated") for row in rows) else []
-    caption = "".join(f"{line}. " for line in told).rstrip()
+    sentences = [f"Regime: {', '.join(least.values())}"] if least else []
+    sentences += [MODERATED] if any(row.get("moderated") for row in rows) else []
+    caption = "".join(f"{line}. " for line in sentences).rstrip()
     return f'<div id="verdicts">{drawn_claims("html", rows, caption)}</div>'
 
 

@@ -173,7 +173,7 @@ def moving(over_time: Mapping[str, ArrayLike], epochs: Sequence[int], title: str
     colours = [sheet.FAINT, *map(to_hex, shades)]
     ends = [f"{low:g} to {high:g}" for low, high in zip(LEVELS, (*LEVELS[1:], 1), strict=True)]
     panels = [_panel(name, rates, epochs, colours) for name, rates in found.items()]
-    told = {
+    values = {
         "title": sheet.proper(title),
         "epochs": json.dumps(list(map(int, epochs))),
         "last": epochs[-1],
@@ -184,7 +184,7 @@ def moving(over_time: Mapping[str, ArrayLike], epochs: Sequence[int], title: str
         "centre": CENTRE,
         "colours": list(zip(("below 0", *ends), colours, strict=True)),
     }
-    return Moving(sheet.proper(title), str(drawn("moving.html", panels=panels, **told)))
+    return Moving(sheet.proper(title), str(drawn("moving.html", panels=panels, **values)))
 
 
 def _panel(

@@ -193,15 +193,15 @@ def write_page(folder: Path, name: str, title: str) -> None:
     profile = folder.name
     known = (paths.PARAMS / profile).is_dir()  # not what users brought, or changed by -p
     command = f"make reproduce PROFILE={profile} ONLY={name}" if known else ""
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "name": name,
         "profile": profile,
         "paper": paper_of(name),
         "command": command,
     }
     beside = [place.with_suffix(kind) for kind in (".py", ".ipynb")]
-    told |= {"figures": figures, "files": [path.name for path in beside if path.exists()]}
-    files.write(place, html(node, title, "../" * name.count("/") + "index.html", **told))
+    values |= {"figures": figures, "files": [path.name for path in beside if path.exists()]}
+    files.write(place, html(node, title, "../" * name.count("/") + "index.html", **values))
 
 
 def _pictures(notebook: NotebookNode) -> Iterator[tuple[Any, Any]]:

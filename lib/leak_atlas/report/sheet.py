@@ -119,12 +119,14 @@ def numbers(*tables: pd.DataFrame) -> pd.DataFrame:
     # where a name has its place
     drawn = drawn.drop(columns=["_at", "_x"] if "_at" in drawn else [])
     own = [name for name in drawn if str(name).startswith("_")]
-    told = [
+    columns = [
         name
         for name in drawn
         if name not in own and not drawn[name].map(lambda one: isinstance(one, Estimate)).any()
     ]
-    words = drawn[told].map(lambda one: ", ".join(map(str, one)) if isinstance(one, tuple) else one)
+    words = drawn[columns].map(
+        lambda one: ", ".join(map(str, one)) if isinstance(one, tuple) else one
+    )
     return words.drop(columns=[name[1:] for name in own], errors="ignore").join(
         drawn[own].rename(columns=lambda n: n[1:])
     )
@@ -379,8 +381,8 @@ def note_above(ax: Axes, note: str, room: float) -> None:
             "xycoords": "axes fraction",
             "textcoords": "offset points",
         }
-        fit(told := ax.annotate(proper(note), (0, 1), color=QUIET, fontsize=8.5, **offset), room)
-        lines = told.get_text().count("\n") + 1
+        fit(label := ax.annotate(proper(note), (0, 1), color=QUIET, fontsize=8.5, **offset), room)
+        lines = label.get_text().count("\n") + 1
         ax.set_title(name := ax.get_title(loc="left"), pad=7 + 12 * lines if name else 6)
 
 

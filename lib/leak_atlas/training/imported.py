@@ -53,7 +53,7 @@ def misfits(
     description: str,
     name: object,
 ) -> list[str]:
-    """Why tensors of the file `name` do not fit a network, described by `told`, with the state
+    """Why tensors of the file `name` do not fit a network, described by `description`, with the state
     `own`: a sentence for each reason.
     """
     given = bare(given, own)
@@ -91,7 +91,7 @@ def fitted(
 ) -> dict[str, Tensor]:
     """The tensors of the file `name` in the order and types of a network's state `own`.
 
-    BadInput, with all reasons, where they do not fit the network, which `told` describes.
+    BadInput, with all reasons, where they do not fit the network, which `description` describes.
     """
     reasons = misfits(given, own, description, name)
     if reasons:
