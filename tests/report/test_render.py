@@ -135,7 +135,7 @@ def test_clean_drops_the_machine_and_keeps_the_results():
         assert word not in text
     assert "…/a.parquet and lib/x.py" in text and "100 %" in text and "1 %\\r" not in text
     assert "a live control" in text and "IntSlider" not in text
-    assert [row | {"populations": []} for row in JUDGED] == report.claims_of(node)
+    assert report.claims_of(node) == list(JUDGED)
     assert node.cells[2].metadata.tags == ["parameters"]
     assert "papermill" in before.metadata, "the notebook that was given stays as it is"
     nbformat.validate(node)
@@ -307,9 +307,7 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
     reports = paths.reports()
     assert contents.publish(run, reports) == ["layers/fig01", "time/plane"]
     node = nbformat.read(reports / "quick/layers/fig01.ipynb", as_version=4)
-    assert "papermill" not in node.metadata and [
-        row | {"populations": []} for row in JUDGED
-    ] == report.claims_of(node)
+    assert "papermill" not in node.metadata and report.claims_of(node) == list(JUDGED)
     assert sorted(p.name for p in reports.rglob("*") if p.is_file()) == [
         "fig01.ipynb",
         "index.md",
@@ -473,15 +471,15 @@ def test_q_is_that_of_all_claims_of_a_profile():
 
 
 def test_the_index_counts_what_findings_rest_on():
-    row = {"verdict": "holds", "p": 0.01, "q": 0.02, "populations": ["a"], "outside": []}
+    row = {"verdict": "holds", "p": 0.01, "q": 0.02, "outside": []}
     rows = [
         row,
-        row | {"populations": ["a", "b"], "q": 0.2},
+        row | {"q": 0.2},
         row | {"verdict": "undecided", "outside": ["x"]},
     ]
     said = drawn("counts.txt", claims=rows)
     assert said.startswith("3 claims; at most 0.1 wrong signs expected by chance; 1 stands alone")
-    assert "2 distinct populations" in said and "1 outside their regime" in said
+    assert "1 outside their regime" in said
     assert drawn("counts.txt", claims=[]) == "0 claims"
 
 
