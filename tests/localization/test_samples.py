@@ -5,12 +5,14 @@ import pytest
 from scipy import stats
 
 from leak_atlas import audit
+from leak_atlas.data.designs import Role
 from leak_atlas.localization.samples import (
     agreement,
     agreement_difference,
     agreement_of_lowest,
     auc_by_part,
     exposure,
+    member_loss,
     memorization,
     overlap_at_the_top,
     rates_by_part,
@@ -164,7 +166,9 @@ def test_overlap_at_the_top_counts_common_samples() -> None:
     other = ranking(np.concatenate([np.arange(55.0), [-1, -2, -3, 55, 56]]))
     overlap = overlap_at_the_top(one, other, 6)  # of 50 to 59 three fall out
     assert (overlap.value, overlap.n) == (0.7, 10) and overlap.low < 0.7 < overlap.high
-    chance = overlap_at_the_top(one, ranking(np.random.default_rng(0).permutation(np.arange(60.0))), 6)
+    chance = overlap_at_the_top(
+        one, ranking(np.random.default_rng(0).permutation(np.arange(60.0))), 6
+    )
     assert chance.low < 1 / 6 < chance.high
 
 
@@ -198,3 +202,12 @@ def test_within_strata_a_confounder_alone_shows_no_rise() -> None:
     )
     assert np.abs(confounded.mean()) < 0.03 < 0.1 < own.mean()
     assert rise(auc_by_part(scored(difficulty), ranking(score), 6)).value > 0.1
+
+
+def test_the_loss_on_members_is_their_cross_entropy() -> None:
+    probability = np.array([0.5, 0.25, 0.9])
+    signals = {
+        "views": np.log(probability / (1 - probability))[:, None],
+        "role": np.array([Role.MEMBER, Role.MEMBER, Role.NONMEMBER]),
+    }
+    assert member_loss(signals) == pytest.approx(np.log(8) / 2)

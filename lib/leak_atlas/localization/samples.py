@@ -208,6 +208,12 @@ def _by_target(scored: Scored, name: str) -> NDArray:
     return np.broadcast_to(scored[name], np.shape(scored["scores"]))
 
 
+def member_loss(signals: Arrays) -> float:
+    """Mean cross-entropy on a network's members, nats; `signals` is what its `Signals` stored."""
+    scaled = signals["views"][signals["role"] == Role.MEMBER, 0]  # log(p / (1 - p))
+    return float(np.logaddexp(0, -scaled).mean())
+
+
 def exposure(scored: Scored, least: int = 1) -> dict[str, NDArray]:
     """How much an attack's score of each sample depends on its membership, as a ranking.
 

@@ -101,9 +101,9 @@ class WindowStudy(PruningStudy):
 
     sparsity: float  # after the last round
     rounds: int
-    judges: int  # networks that give the memorization scores
-    share: float  # of the pool, on which each of them trains
-    score_epochs: int  # of each of them, without a patience
+    judges: int = 0  # networks that give the memorization scores
+    share: float = 0.7  # of the pool, on which each of them trains
+    score_epochs: int = 0  # of each of them, without a patience
 
     @cached_property
     def ranking(self) -> Memorization:
