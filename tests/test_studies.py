@@ -133,7 +133,8 @@ def test_variants_of_a_window_study_by_hand() -> None:
     assert keys(study.same_visits(window)) == rounds(dense, replace(short, epochs=1))
     once = replace(short, epochs=1)
     stopped = {epoch: keys(each) for epoch, each in study.stopped_early([2, 6]).items()}
-    assert stopped == {2: rounds(dense.at(2), once), 6: rounds(dense.at(6), once)}
+    by_hand = {2: rounds(dense.at(2), once), 6: rounds(dense.at(6), once)}
+    assert stopped == by_hand | {9: keys(dense.train(short, order=1))}
     kept = [keys(each) for each in dense.iteratively(None, 0, short, 2)]
     assert [keys(each) for each in study.rounds_without_pruning()] == kept
     shot = dense.pruned(*pruned, True).iteratively(None, 0, short, 2)

@@ -168,8 +168,8 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Accuracy against leakage
-# Down and right is better. The line has dense networks of few epochs, pruned with one epoch a round.
-# Its last point is Base.
+# Down and right is better. The line has dense networks of few epochs, pruned with one epoch a round,
+# then Base's rounds.
 
 # %%
 lines = {"Base, stopped early": [*comparison.checkpoints["Base"], "Base"]}

@@ -228,14 +228,14 @@ points = []
 for name, values in by_part.items():
     for part, each in zip(names, values, strict=True):
         points.append({"parts by": name, "part": part, "value": audit.mean_ci(each)})
-more = report.effect(beyond, "more than", "less than", "neither more nor less than")
+better = report.effect(beyond, "better than", "worse than", "neither better nor worse than")
 report.profile(
     points,
     hue="parts by",
     level="guessing",
     xlabel="part of the samples",
     ylabel="AUC within the part",
-    title=f"The score explains risk {more} the difficulty of a sample",
+    title=f"The score explains risk {better} difficulty does",
 )
 
 # %%

@@ -94,7 +94,7 @@ claims = report.claims(
     ),
     report.Claim(
         "score_has_no_part",
-        "RMR hides the samples with the highest scores no better than plain L2",
+        "RMR and plain L2 hide the samples with the highest scores equally well",
         quantity=highest,
         within=0.03,
         ours="our control",
@@ -209,7 +209,7 @@ SLIDE = {
     "RMR .1": [77.81, 54.60, 53.06, 54.78, 54.84],
     "RMR 1": [69.83, 52.14, 50.97, 51.99, 51.93],
 }
-kinds = {"test accuracy, minus Base": slice(0, 1), f"{attacked}, minus Base": slice(1, 5)}
+kinds = {"test accuracy": slice(0, 1), "attack accuracy": slice(1, 5)}
 test_kind, attack_kind = kinds
 base_attacks = [("Base", name) for name in of_slide]
 changes = {}
@@ -237,14 +237,14 @@ report.against_paper(
     "strength",
     facet="kind",
     source="slide, CIFAR10",
-    xlabel="difference",
+    xlabel="difference from Base",
     title=title.replace("-", "−"),
 )
 
 # %% [markdown]
 # ## Next to plain L2 and early stopping
-# Down and right is better. The line has dense networks of few epochs, pruned with one epoch a round;
-# its last point is Base. The attack of the second panel is Conf.
+# Down and right is better. The line has dense networks of few epochs, pruned with one epoch a round,
+# then Base's rounds.
 
 # %%
 lines = {"Base, stopped early": [*comparison.checkpoints["Base"], "Base"]}
@@ -283,7 +283,7 @@ for variant in variants:
 published_split = audit.Comparison({}, {("published", "NN"): comparison.results[unbalanced]})
 floor = published_split.leak("published", "NN")
 split_says = f"accuracy of NN {floor['accuracy']}, of a majority guess {floor['majority']}"
-report.table(rows, caption=f"The paper's split, {best}: {split_says}, AUC of NN {floor['auc']}")
+report.table(rows, caption=f"The paper's split in small, {best}: {split_says}, AUC of NN {floor['auc']}")
 
 # %% [markdown]
 # ## Verdicts

@@ -18,8 +18,8 @@
 #
 # **Controls.** Both decide.
 #
-# 1. *Early stopping* of the network without a window (Base). Test accuracies are compared where the
-#    attack LiRA has the same AUC (*at matched AUC*).
+# 1. *Early stopping* of the network without a window (Base). Test accuracies are compared where an
+#    attack, LiRA or Conf, has the same AUC (*at matched AUC*).
 # 2. *The same number of visits*: windows in random order, and fewer epochs without a window.
 
 # %% tags=["parameters"]
@@ -84,6 +84,8 @@ def best_window(name, order):
 # %%
 label = f"networks with the narrow window ({low})"
 stopping = replace(report.early_stopping_claim("stopping", label), headline=True)
+by_conf = report.early_stopping_claim("stopping_conf", label, "Conf")
+stopping_conf = replace(by_conf, headline=True)
 claims = report.claims(
     best_window("best_low_first", low),
     best_window("best_high_first", high),
@@ -109,6 +111,7 @@ claims = report.claims(
         headline=True,
     ),
     stopping,
+    stopping_conf,
     regime={"dense member accuracy": 0.95, "dense test accuracy": learnt},
 )
 claims
@@ -205,7 +208,7 @@ report.profile(
 # %% [markdown]
 # ## Accuracy against leakage
 # Down and right is better. The line *Base, stopped early* has dense networks of few epochs, pruned with
-# one epoch a round. Its last point is Base. The windows are narrow, with a small step.
+# one epoch a round, then Base's rounds. The windows are narrow, with a small step.
 
 # %%
 best = ("RSW", low, near)
@@ -215,7 +218,9 @@ for variant in (best, ("RSW", high, near), ("SWMR", high, near), random_orders[0
 lines[same_visits] = [same_visits]
 plane = comparison.plane(lines, "LiRA") + comparison.plane(lines, "Conf")
 at_matched = comparison.early_stopping(best, "LiRA")
-word = report.effect(at_matched, "more accurate", "less accurate", "neither more nor less accurate")
+conf_matched = comparison.early_stopping(best, "Conf")
+undecided = "not significantly more accurate"
+word = report.effect(at_matched, "more accurate", "less accurate", undecided)
 report.tradeoff(
     plane,
     level="guessing",
@@ -279,6 +284,7 @@ report.judge(
     swmr_is_better=comparison.stronger(swmr, rsw),
     more_than_visits=audit.largest(controls),
     stopping=at_matched,
+    stopping_conf=conf_matched,
     checks=checks,
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),

@@ -171,10 +171,15 @@ class WindowStudy(PruningStudy):
         return self.iterative(schedule=fewer)[-1]
 
     def stopped_early(self, epochs: Sequence[int]) -> dict[int, Population]:
-        """Base stopped early: dense networks of some epochs, pruned with one epoch a round."""
+        """Base stopped early: dense networks of some epochs, pruned with one epoch a round, and
+        Base at the end of each round but the last, by the number of its epochs so far.
+        """
         short = replace(self.tuning, epochs=1, patience=None)
         dense = self.stopped(epochs)
-        return {epoch: self.iterative(dense[epoch], short)[-1] for epoch in epochs}
+        stopped = {epoch: self.iterative(dense[epoch], short)[-1] for epoch in epochs}
+        for number, population in enumerate(self.iterative()[:-1], start=1):
+            stopped[self.schedule.epochs + number * self.fine_tuning] = population
+        return stopped
 
     def rounds_without_pruning(self) -> tuple[Population, ...]:
         """Networks at the end of each round, where no round removes a weight."""
