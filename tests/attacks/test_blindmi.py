@@ -19,7 +19,7 @@ from leak_atlas.recipe import (
     Threshold,
 )
 from leak_atlas.training.answers import generated
-from tests.attacks.test_attacks import finds_nothing
+from tests.attacks.simulated import finds_nothing
 
 Points = NDArray[np.float64]
 

@@ -22,13 +22,7 @@ DEPTH, HEADS = 6, 8
 class Stem(nn.Module):
     """A class token and the patches as tokens, with a learnt vector of each place added."""
 
-    def __init__(
-        self,
-        channels: int,
-        width: int,
-        patch: int,
-        patches: int,
-    ) -> None:
+    def __init__(self, channels: int, width: int, patch: int, patches: int) -> None:
         super().__init__()
         self.conv = nn.Conv2d(channels, width, patch, patch)
         self.token = nn.Parameter(torch.empty(1, 1, width))

@@ -149,7 +149,7 @@ class Logits:
         inside = np.vstack([self.member, self.trained])
         roles[:, : len(self.member)] = np.where(inside, Role.MEMBER, Role.NONMEMBER)
         target, *shadows = map(self._signals, models, [y] * len(models), roles)
-        return Case(target, shadows, roles[1:], {})
+        return Case(target, shadows, {})
 
     def _signals(self, z: np.ndarray, y: np.ndarray, role: np.ndarray) -> Arrays:
         """What `Signals` would say of one model."""
@@ -166,7 +166,7 @@ class Logits:
             {name: array[which] for name, array in model.items()}
             for model in (self.case.target, *self.case.shadows)
         )
-        return Case(target, shadows, self.case.roles[:, which], {})
+        return Case(target, shadows, {})
 
 
 # ---------------------------------------------------------------- checks
