@@ -10,7 +10,7 @@ from scipy import stats
 from leak_atlas import audit
 from leak_atlas.attacks import lira as likelihood
 from leak_atlas.recipe import LiRA
-from tests.attacks.simulated import complement_pairs, other_pairs, same_order
+from tests.attacks.simulated import complement_pairs, other_pairs
 
 VARIANCES = ("per_sample", "pooled", "code")
 
@@ -113,15 +113,6 @@ def test_lira_equals_the_official_definition(mode: str, variance: str, models: i
     np.testing.assert_allclose(scores, expected, rtol=1e-9)
 
 
-def test_a_common_variance_cancels_from_the_online_ranking() -> None:
-    rng = np.random.default_rng(0)
-    inside = complement_pairs(rng, 4, 500)
-    shadows, phi = rng.normal(size=(8, 500)), rng.normal(size=500)
-    mean_in, mean_out = (shadows.mean(axis=0, where=side) for side in (inside, ~inside))
-    expected = (phi - mean_out) ** 2 - (phi - mean_in) ** 2
-    assert same_order(lira(phi, shadows, inside, variance="code"), expected)
-
-
 @pytest.mark.parametrize(("variance", "distance"), [("pooled", 1.0), ("code", 0.1)])
 def test_pooled_variance_is_the_within_sample_one(variance: str, distance: float) -> None:
     """OUT signals vary by 2 within a sample, by 20 between samples. At phi = mean + 2 the p-value
@@ -135,15 +126,6 @@ def test_pooled_variance_is_the_within_sample_one(variance: str, distance: float
     assert scores[0] == pytest.approx(-stats.norm.logsf(distance), abs=0.01)
 
 
-@pytest.mark.parametrize("variance", VARIANCES)
-def test_equal_in_and_out_score_zero(variance: str) -> None:
-    rng = np.random.default_rng(0)
-    half = rng.normal(size=(4, 50))
-    inside = np.tile(np.arange(8)[:, None] < 4, (1, 50))
-    scores = lira(rng.normal(size=50), np.concatenate([half, half]), inside, variance=variance)
-    np.testing.assert_array_equal(scores, 0)
-
-
 @pytest.mark.parametrize("centre", ["mean", "median"])
 @pytest.mark.parametrize("variance", VARIANCES)
 @pytest.mark.parametrize("mode", ["online", "offline_cdf", "offline_pdf"])
@@ -154,11 +136,9 @@ def test_a_shadow_that_was_not_evaluated_changes_nothing(
     inside = complement_pairs(rng, 4, 40)
     shadows, phi = rng.normal(size=(8, 40, 2)), rng.normal(size=(40, 2))
     more = np.concatenate([shadows, np.full((2, 40, 2), np.nan)])
-    run = partial(lira, mode=mode, variance=variance, centre=centre)
-    padded = run(phi, more, np.concatenate([inside, inside[:2]]))
-    np.testing.assert_allclose(padded, run(phi, shadows, inside))
-    single = run(phi[:, 0], shadows[:, :, 0], inside)
-    np.testing.assert_allclose(run(phi[:, [0, 0]], shadows[:, :, [0, 0]], inside), single)
+    run = partial(lira, phi, mode=mode, variance=variance, centre=centre)
+    padded = run(more, np.concatenate([inside, inside[:2]]))
+    np.testing.assert_allclose(padded, run(shadows, inside))
 
 
 def test_too_few_shadows_are_refused() -> None:

@@ -48,17 +48,12 @@ def test_features_stand_side_by_side() -> None:
     rng = np.random.default_rng(0)
     z, y, sensitivity = rng.normal(0, 3, size=(40, 5)), np.arange(40) % 5, rng.random((40, 5))
     posterior = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    whole = np.concatenate([posterior, sensitivity, np.eye(5)[y]], axis=1)
-    for inputs, columns in (
-        ("posterior", [0]),
-        ("posterior_label", [0, 2]),
-        ("posterior_sensitivity", [0, 1]),
-        ("posterior_sensitivity_label", [0, 1, 2]),
-    ):
+    columns = {"posterior": posterior, "sensitivity": sensitivity, "label": np.eye(5)[y]}
+    for inputs in (*INPUTS, "posterior_sensitivity", "posterior_sensitivity_label"):
         given = (sensitivity,) if "sensitivity" in inputs else ()
-        x = features(Network(inputs), z, y, *given).numpy()
+        x = features(Network(inputs), z, y, *given).numpy()  # type: ignore[arg-type]
+        expected = np.concatenate([columns[name] for name in inputs.split("_")], axis=1)
         assert x.dtype == np.float32
-        expected = np.concatenate([np.split(whole, 3, axis=1)[k] for k in columns], axis=1)
         np.testing.assert_allclose(x, expected, atol=1e-7)
     top = features(Network("top3"), z, y).numpy()
     np.testing.assert_allclose(top, np.sort(posterior, axis=1)[:, :-4:-1], atol=1e-7)

@@ -78,12 +78,12 @@ class Case(NamedTuple):
         The K rows are the members and non-members of all shadow models, one model after the other.
         """
         pools = [in_pool(shadow["role"]) for shadow in self.shadows]
-        columns = []
-        for name in (*names, "role"):
+
+        def column(name: str) -> np.ndarray:
             rows = [shadow[name][pool] for shadow, pool in zip(self.shadows, pools, strict=True)]
-            columns.append(np.concatenate(rows))
-        *arrays, role = columns
-        return arrays, role == Role.MEMBER
+            return np.concatenate(rows)
+
+        return [column(name) for name in names], column("role") == Role.MEMBER
 
 
 class Scored(NamedTuple):
@@ -171,20 +171,22 @@ def _(step: Attack, of: Of) -> Arrays:
     read = answers(step.attacker, step.asked, step.permuted)
     cases = [_case(step, target, read) for target in step.targets]
     results = [infer(step.attacker, case) for case in cases]
-    index, role = (np.stack(arrays) for arrays in zip(*_pools(cases), strict=True))
+    index = np.stack([case.target["index"][case.pool] for case in cases])
+    role = np.stack([case.target["role"][case.pool] for case in cases])
+    same_pool = (index == index[0]).all()
     return {
         "scores": np.stack([result.scores for result in results]),
         "member": role == Role.MEMBER,
         "thresholds": np.asarray([result.threshold for result in results]),
-        "index": index[0] if (index == index[0]).all() else index,
+        "index": index[0] if same_pool else index,
     }
 
 
-def _pools(cases: Sequence[Case]) -> list[list[np.ndarray]]:
-    return [case.judged("index", "role") for case in cases]
-
-
-def _case(step: Attack, target: State, read: dict[str, Arrays]) -> Case:
+def _case(
+    step: Attack,
+    target: State,
+    read: dict[str, Arrays],
+) -> Case:
     """One target's case: with what its attacker has learnt, or with its shadow models, if the
     attacker uses any.
     """

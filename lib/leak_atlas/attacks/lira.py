@@ -47,7 +47,11 @@ def _deviation(shadows: Moments, variance: str) -> FloatArray:
     return np.sqrt(squares.sum(axis=0) / freedom) + TINY
 
 
-def _log_density(phi: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+def _log_density(
+    phi: FloatArray,
+    mean: FloatArray,
+    deviation: FloatArray,
+) -> FloatArray:
     """log N(phi; mean, deviation^2)."""
     standard = (phi - mean) / deviation
     return -0.5 * np.square(standard) - np.log(deviation) - 0.5 * np.log(2 * np.pi)

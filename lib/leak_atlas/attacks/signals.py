@@ -147,7 +147,11 @@ SCORES: dict[str, tuple[Callable[[ArrayLike, ArrayLike], FloatArray], int]] = {
 }
 
 
-def score(name: str, logits: ArrayLike, labels: ArrayLike) -> FloatArray:
+def score(
+    name: str,
+    logits: ArrayLike,
+    labels: ArrayLike,
+) -> FloatArray:
     """The named signal of `SCORES`, turned so that larger = more likely member."""
     signal, sign = SCORES[name]
     return sign * signal(logits, labels)

@@ -113,7 +113,11 @@ def skeleton(
         ) from error
 
 
-def blank(model: Architecture, channels: int, size: int) -> Tensor:
+def blank(
+    model: Architecture,
+    channels: int,
+    size: int,
+) -> Tensor:
     """A sample `(1, ...)` in the network's input shape, without memory."""
     if "text" in model.reads:
         return torch.empty(1, size, dtype=torch.int64, device="meta")

@@ -63,7 +63,11 @@ def sample(x: Tensor, where: Tensor) -> Tensor:
     return sampled.view(b, c, h, w).permute(0, 2, 3, 1)
 
 
-def mlp(before: int, inner: int, after: int) -> nn.Sequential:
+def mlp(
+    before: int,
+    inner: int,
+    after: int,
+) -> nn.Sequential:
     """Two linear layers with a GELU between them."""
     return chain(fc1=nn.Linear(before, inner), gelu=nn.GELU(), fc2=nn.Linear(inner, after))
 
@@ -176,22 +180,25 @@ class Block(nn.Module):
         return y.permute(0, 3, 1, 2)
 
 
-def atm(model: Model, channels: int, classes: int) -> Net:
+def atm(
+    model: Model,
+    channels: int,
+    classes: int,
+) -> Net:
     """Stem, four stages of blocks, head; no dropout and no dropped paths; initialised from torch's
     global generator. The stem is a 7x7 convolution whose stride is the model's patch.
 
     Raises BadInput where a stage's channels do not divide into groups.
     """
     outputs = widths(model, FACTORS)
-    for after, share in zip(outputs, SHARES, strict=True):
-        if after % max(4, share):
-            raise BadInput(
-                f"stages of an {model.name} need multiples of 4, 4, 4 and 8 channels, not {outputs}"
-            )
-    first = outputs[0]
-    stem = chain(conv=nn.Conv2d(channels, first, 7, model.patch, padding=(8 - model.patch) // 2))
+    if any(after % max(4, share) for after, share in zip(outputs, SHARES, strict=True)):
+        raise BadInput(
+            f"stages of an {model.name} need multiples of 4, 4, 4 and 8 channels, not {outputs}"
+        )
+    patch = model.patch
+    stem = nn.Conv2d(channels, outputs[0], 7, patch, padding=(8 - patch) // 2)
     stages = _stages(model.name, outputs)
-    net = assembled(stem, stages, NormHead(outputs[-1], classes, _mean))
+    net = assembled(chain(conv=stem), stages, NormHead(outputs[-1], classes, _mean))
     _initialise(net)
     return net
 
@@ -222,7 +229,10 @@ def _initialise(net: Net) -> None:
         if isinstance(module, nn.Linear):
             nn.init.trunc_normal_(module.weight, std=0.02)
         elif isinstance(module, nn.Conv2d):
-            fan_out = module.weight[0, 0].numel() * module.out_channels // module.groups
+            kernel = module.kernel_size[0] * module.kernel_size[1]
+            fan_out = kernel * module.out_channels // module.groups
             nn.init.normal_(module.weight, std=math.sqrt(2 / fan_out))
-        if isinstance(module, nn.Linear | nn.Conv2d) and module.bias is not None:
+        else:
+            continue
+        if module.bias is not None:
             nn.init.zeros_(module.bias)

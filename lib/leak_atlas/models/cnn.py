@@ -12,7 +12,12 @@ from leak_atlas.models.vgg import vgg_stages
 from leak_atlas.recipe import Model
 
 
-def cnn(model: Model, channels: int, classes: int, pixels: int) -> Net:
+def cnn(
+    model: Model,
+    channels: int,
+    classes: int,
+    pixels: int,
+) -> Net:
     """Two stages, of the model's width and twice that width, and a head, for images of `pixels` x
     `pixels`.
 

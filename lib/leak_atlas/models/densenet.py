@@ -19,7 +19,12 @@ class Dense(nn.Module):
     channels appended.
     """
 
-    def __init__(self, norm: Norm, before: int, growth: int) -> None:
+    def __init__(
+        self,
+        norm: Norm,
+        before: int,
+        growth: int,
+    ) -> None:
         super().__init__()
         self.norm1 = norm(before)
         self.conv1 = conv(before, INNER * growth, 1)
@@ -57,7 +62,11 @@ class Transition(Last):
         return functional.avg_pool2d(y, 2) if min(y.shape[-2:]) > 1 else y
 
 
-def densenet(model: Model, channels: int, classes: int) -> Net:
+def densenet(
+    model: Model,
+    channels: int,
+    classes: int,
+) -> Net:
     """DenseNet-121: stem, four stages of layers, head. Each layer adds half the model's width (the
     growth) in channels.
 

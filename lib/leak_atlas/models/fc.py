@@ -6,7 +6,11 @@ from leak_atlas.models.net import Net, assembled, chain, hidden_layer
 from leak_atlas.recipe import Model
 
 
-def fc(model: Model, features: int, classes: int) -> Net:
+def fc(
+    model: Model,
+    features: int,
+    classes: int,
+) -> Net:
     """Two stages of one hidden layer each, with ReLU and dropout .1, and a head. The hidden layers
     have the model's width and half of it in units.
 

@@ -82,12 +82,21 @@ def chain(**modules: nn.Module) -> nn.Sequential:
     return nn.Sequential(OrderedDict(modules))
 
 
-def hidden_layer(before: int, after: int, dropout: float) -> nn.Sequential:
+def hidden_layer(
+    before: int,
+    after: int,
+    dropout: float,
+) -> nn.Sequential:
     """A linear layer from `before` to `after` units, ReLU, dropout."""
     return chain(fc=nn.Linear(before, after), relu=nn.ReLU(), dropout=Dropout(dropout))
 
 
-def conv(before: int, after: int, size: int, stride: int = 1) -> nn.Conv2d:
+def conv(
+    before: int,
+    after: int,
+    size: int,
+    stride: int = 1,
+) -> nn.Conv2d:
     """A convolution of `size` x `size` pixels without bias, which keeps the map's size at stride 1."""
     return nn.Conv2d(before, after, size, stride, padding=size // 2, bias=False)
 
@@ -106,7 +115,12 @@ class Head(nn.Module):
 class NormHead(nn.Module):
     """`pool`, which maps a feature map to `(B, features)`, then LayerNorm and a linear layer."""
 
-    def __init__(self, features: int, classes: int, pool: Callable[[Tensor], Tensor]) -> None:
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        pool: Callable[[Tensor], Tensor],
+    ) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(features)
         self.fc = nn.Linear(features, classes)
@@ -116,7 +130,11 @@ class NormHead(nn.Module):
         return self.fc(self.norm(self.pool(x)))
 
 
-def assembled(stem: nn.Module | None, stages: Iterable[nn.Module], head: nn.Module) -> Net:
+def assembled(
+    stem: nn.Module | None,
+    stages: Iterable[nn.Module],
+    head: nn.Module,
+) -> Net:
     """The network of these parts: stem, stage1, stage2, ..., head."""
     parts = {} if stem is None else {"stem": stem}
     for number, stage in enumerate(stages, 1):

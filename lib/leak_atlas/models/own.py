@@ -35,7 +35,12 @@ class Own(Net):
     stages: tuple[str, ...]
     description: str
 
-    def __init__(self, module: nn.Module, stages: tuple[str, ...], description: str) -> None:
+    def __init__(
+        self,
+        module: nn.Module,
+        stages: tuple[str, ...],
+        description: str,
+    ) -> None:
         super().__init__()
         if not isinstance(module, nn.Module):
             raise BadInput(f"{description} takes a torch.nn.Module, not {type(module).__name__}")
@@ -77,7 +82,12 @@ class Own(Net):
     def features(self, x: Tensor, parts: Parts = "stages") -> Iterator[tuple[str, Tensor]]:
         outputs: dict[str, Tensor] = {}
 
-        def read(name: str, module: nn.Module, inputs: Any, output: Any) -> None:
+        def read(
+            name: str,
+            module: nn.Module,
+            inputs: Any,
+            output: Any,
+        ) -> None:
             if isinstance(output, Tensor) and output.ndim > 1:
                 outputs[name] = output.clone()  # the next module may change it in place
 
@@ -96,7 +106,11 @@ class Own(Net):
             yield name, outputs[name]
 
 
-def _check(stages: tuple[str, ...], module: nn.Module, description: str) -> None:
+def _check(
+    stages: tuple[str, ...],
+    module: nn.Module,
+    description: str,
+) -> None:
     """BadInput where a name of a stage is that of no module, or comes twice."""
     known = [name for name, _ in module.named_modules() if name]
     for name in stages:

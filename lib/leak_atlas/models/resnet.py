@@ -32,7 +32,12 @@ DEPTHS: dict[str, tuple[int, int, int, int]] = {
 BOTTLENECKS = ("resnet50", "resnet101", "resnet152")
 
 
-def _shortcut(norm: Norm, before: int, after: int, stride: int) -> nn.Module:
+def _shortcut(
+    norm: Norm,
+    before: int,
+    after: int,
+    stride: int,
+) -> nn.Module:
     """A 1x1 convolution where a block changes the shape of its map."""
     if before == after and stride == 1:
         return nn.Identity()
@@ -44,7 +49,13 @@ class Basic(nn.Module):
 
     expansion = 1
 
-    def __init__(self, norm: Norm, before: int, after: int, stride: int) -> None:
+    def __init__(
+        self,
+        norm: Norm,
+        before: int,
+        after: int,
+        stride: int,
+    ) -> None:
         super().__init__()
         self.conv1 = conv(before, after, 3, stride)
         self.norm1 = norm(after)
@@ -63,7 +74,13 @@ class Bottleneck(nn.Module):
 
     expansion = 4
 
-    def __init__(self, norm: Norm, before: int, after: int, stride: int) -> None:
+    def __init__(
+        self,
+        norm: Norm,
+        before: int,
+        after: int,
+        stride: int,
+    ) -> None:
         super().__init__()
         inner = after // self.expansion
         self.conv1 = conv(before, inner, 1)
@@ -81,7 +98,12 @@ class Bottleneck(nn.Module):
         return functional.relu(y + self.shortcut(x))
 
 
-def stem(norm: Norm, channels: int, width: int, pool: bool) -> nn.Sequential:
+def stem(
+    norm: Norm,
+    channels: int,
+    width: int,
+    pool: bool,
+) -> nn.Sequential:
     """A 3x3 convolution, and a 3x3 max-pool of stride 2 where `pool` is set."""
     layers = chain(conv=conv(channels, width, 3), norm=norm(width), relu=nn.ReLU())
     if pool:
@@ -89,7 +111,11 @@ def stem(norm: Norm, channels: int, width: int, pool: bool) -> nn.Sequential:
     return layers
 
 
-def resnet(model: Model, channels: int, classes: int) -> Net:
+def resnet(
+    model: Model,
+    channels: int,
+    classes: int,
+) -> Net:
     """Stem, four stages of blocks, head; initialised from torch's global generator (see
     `leak_atlas.models.build`).
     """

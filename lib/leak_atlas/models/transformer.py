@@ -71,7 +71,13 @@ class Block(nn.Module):
     `ragged`: whether texts may end before the last token.
     """
 
-    def __init__(self, channels: int, heads: int, inner: int, ragged: bool = False) -> None:
+    def __init__(
+        self,
+        channels: int,
+        heads: int,
+        inner: int,
+        ragged: bool = False,
+    ) -> None:
         super().__init__()
         self.ragged = ragged
         self.norm1 = nn.LayerNorm(channels)
@@ -89,7 +95,12 @@ class Block(nn.Module):
 class Stem(nn.Module):
     """Words `(B, tokens)` as vectors, with a learnt vector of each place added; 0 is no word."""
 
-    def __init__(self, words: int, length: int, channels: int) -> None:
+    def __init__(
+        self,
+        words: int,
+        length: int,
+        channels: int,
+    ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(words, channels)
         self.positions = nn.Parameter(torch.empty(length, channels))
@@ -115,7 +126,12 @@ class Head(nn.Module):
         return self.fc(total / words)
 
 
-def transformer(model: Model, words: int, classes: int, length: int) -> Net:
+def transformer(
+    model: Model,
+    words: int,
+    classes: int,
+    length: int,
+) -> Net:
     """Stem, two stages of a block each with 4 heads and an MLP of four times the width, head; no
     dropout.
 

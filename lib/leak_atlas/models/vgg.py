@@ -25,7 +25,13 @@ class Unit(nn.Module):
     A map of one pixel is not pooled, so that images of 16 pixels and fewer work too.
     """
 
-    def __init__(self, norm: Norm, before: int, after: int, pool: bool) -> None:
+    def __init__(
+        self,
+        norm: Norm,
+        before: int,
+        after: int,
+        pool: bool,
+    ) -> None:
         super().__init__()
         self.conv = nn.Conv2d(before, after, 3, padding=1)
         self.norm = norm(after)
@@ -55,7 +61,11 @@ def vgg_stages(
     return stages
 
 
-def vgg(model: Model, channels: int, classes: int) -> Net:
+def vgg(
+    model: Model,
+    channels: int,
+    classes: int,
+) -> Net:
     """Five stages of units, and a head of average pool and linear layer; initialised from torch's
     global generator.
     """

@@ -22,7 +22,13 @@ DEPTH, HEADS = 6, 8
 class Stem(nn.Module):
     """A class token and the patches as tokens, with a learnt vector of each place added."""
 
-    def __init__(self, channels: int, width: int, patch: int, patches: int) -> None:
+    def __init__(
+        self,
+        channels: int,
+        width: int,
+        patch: int,
+        patches: int,
+    ) -> None:
         super().__init__()
         self.conv = nn.Conv2d(channels, width, patch, patch)
         self.token = nn.Parameter(torch.empty(1, 1, width))
@@ -39,7 +45,12 @@ def _class_token(tokens: Tensor) -> Tensor:
     return tokens[:, 0]
 
 
-def vit(model: Model, channels: int, classes: int, pixels: int) -> Net:
+def vit(
+    model: Model,
+    channels: int,
+    classes: int,
+    pixels: int,
+) -> Net:
     """Stem, six stages of one block each, head, for images of `pixels` x `pixels`. Maps have 8 times
     the model's width in channels.
 

@@ -30,7 +30,14 @@ class Wide(nn.Module):
     convolution's input, as in the authors' code.
     """
 
-    def __init__(self, norm: Norm, dropout: float, before: int, after: int, stride: int) -> None:
+    def __init__(
+        self,
+        norm: Norm,
+        dropout: float,
+        before: int,
+        after: int,
+        stride: int,
+    ) -> None:
         super().__init__()
         self.norm1 = norm(before)
         self.conv1 = conv(before, after, 3, stride)
@@ -48,7 +55,11 @@ class Wide(nn.Module):
         return y + self.shortcut(activated)
 
 
-def wrn(model: Model, channels: int, classes: int) -> Net:
+def wrn(
+    model: Model,
+    channels: int,
+    classes: int,
+) -> Net:
     """Stem, three stages of (depth - 4) / 6 blocks, head. The model's width is that of stage 1, 16
     times the paper's k: WRN28-2 is `Model("wrn28", 32)`.
 
