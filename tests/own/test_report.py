@@ -18,8 +18,8 @@ from leak_atlas import BadInput, audit, own, report
 from leak_atlas.__main__ import main
 from leak_atlas.own import findings, logits
 from leak_atlas.own.limits import exceeded, limit
-from leak_atlas.report.sheet import overlaps
 from tests.own.arrays import audited, simulated, written
+from tests.report.overlaps import overlaps
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
