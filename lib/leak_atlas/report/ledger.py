@@ -199,10 +199,13 @@ RULE = "Counts as holding if"
 HEAD = ("Verdict", "Claim", "Measured", RULE, "Control")
 
 
+def failed(row: Mapping[str, Any]) -> list[str]:
+    return [f"manipulation check failed: {check}" for check in row.get("inert", ())]
+
+
 def outside(row: Mapping[str, Any]) -> list[str]:
     """What qualifies a verdict: checks of the treatment that fail, a regime that is not met."""
-    failed = [f"manipulation check failed: {check}" for check in row.get("inert", ())]
-    return failed + [f"outside the regime: {what}" for what in row.get("outside", ())]
+    return failed(row) + [f"outside the regime: {what}" for what in row.get("outside", ())]
 
 
 def weight(row: Mapping[str, Any]) -> str:
@@ -217,10 +220,11 @@ def weight(row: Mapping[str, Any]) -> str:
 
 def measured(row: Mapping[str, Any]) -> str:
     """`0.703 [0.690, 0.716]`, and from how many points."""
-    texts = []
-    for number in (row["value"], row["low"], row["high"]):
-        texts.append("–" if number is None else f"{number:.3f}".replace("-", "−"))
-    return f"{texts[0]} [{texts[1]}, {texts[2]}]"
+    return f"{digits(row['value'])} [{digits(row['low'])}, {digits(row['high'])}]"
+
+
+def digits(number: float | None) -> str:
+    return "–" if number is None else f"{number:.3f}".replace("-", "−")
 
 
 def page_of_claims(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -228,7 +232,7 @@ def page_of_claims(rows: Sequence[Mapping[str, Any]]) -> str:
     learnt: dict[str, str] = {}
     for row in rows:
         for name, (value, least) in row.get("learnt", {}).items():
-            learnt[name] = f"{name} {value or math.nan:.3f} (at least {least:g})"
+            learnt[name] = f"{name} {digits(value)} (at least {least:g})"
     notes = [f"Regime: {', '.join(learnt.values())}."] if learnt else []
     if any(row.get("moderated") for row in rows):
         notes.append(f"{MODERATED}.")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from leak_atlas.report.ledger import ICONS, measured, outside
+from leak_atlas.report.ledger import ICONS, digits, failed, measured
 
 if TYPE_CHECKING:
     from leak_atlas.audit import Estimate
@@ -45,9 +44,9 @@ def headlines(rows: Sequence[Row]) -> list[Row]:
 
 
 def evidence(row: Row) -> str:
-    """What was measured, the rule, and what qualifies the verdict."""
+    """What was measured, the rule, and checks that failed."""
     units = f", n = {row['n']}" if row["n"] else ""
-    return "; ".join([f"{measured(row)}{units}", f"rule: {row['rule']}", *outside(row)])
+    return "; ".join([f"{measured(row)}{units}", f"rule: {row['rule']}", *failed(row)])
 
 
 def networks(rows: Iterable[Row]) -> str:
@@ -59,9 +58,10 @@ def networks(rows: Iterable[Row]) -> str:
     learnt = {name: value for row in rows for name, value in row["learnt"].items()}
     if not learnt:
         return "no regime is declared" if rows else ""
-    nearest = sorted(learnt, key=lambda name: (learnt[name][0] or 0.0) - learnt[name][1])
-    shown = [f"{name} {learnt[name][0] or math.nan:.3f}" for name in nearest[:NAMED]]
-    text = ", ".join(shown).replace("nan", "–")
+    nearest = sorted(learnt, key=lambda name: (learnt[name][0] or 0.0) - learnt[name][1])[:NAMED]
+    named = {name: value for name, (value, _) in learnt.items() if name in nearest}
+    shown = [f"{name} {digits(value)}" for name, value in named.items()]
+    text = ", ".join(shown)
     if len(learnt) > NAMED:
         text += f" and {len(learnt) - NAMED} more accuracies, farther from their least"
     beyond = dict.fromkeys(reason for row in rows for reason in row.get("outside", ()))
