@@ -17,7 +17,6 @@ from leak_atlas.__main__ import main
 from leak_atlas.own import logits
 from leak_atlas.own.limits import exceeded, limit
 from tests.own.arrays import audited, simulated, written
-from tests.report.overlaps import overlaps
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
