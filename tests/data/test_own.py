@@ -203,7 +203,11 @@ def test_arrays(arrays: dict[str, np.ndarray], words: str, tmp_path: Path, folde
     ("text", "label", "words"),
     [
         ("", "label", "cannot be read"),
-        ("a,b\n1,2\n", "label", "no column 'label'; --label names the one .*; there is: a, b"),
+        (
+            "a,b\n1,2\n",
+            "label",
+            "no column 'label'; --label names the one .*; there is: .'a', 'b'.",
+        ),
         ("1,2\n", "2", "no column '2'"),
         ("a,label\n1,x\n2,\n", "label", "1 samples have no label"),
         ("a,label\n" + "1,x\n,y\n" * 9, "label", "column 'a' is not all numbers"),
@@ -324,8 +328,7 @@ def test_mean_and_std_are_stored_and_part_of_the_digest(
         ("--mean 123,117,104 --std 58,57,57", "in units of pixel / 255"),
         ("--mean nan,.5,.5 --std .5,.5,inf", "from 0 to 1"),
         ("--mean a,b,c --std .5,.5,.5", "Numbers are needed"),
-        ("--size 0", "resized to 1 to 1,024 pixels, not to 0"),
-        ("--size 99999999", "resized to 1 to 1,024 pixels"),
+        ("--size 0", "resized to 1 pixel or more, not to 0"),
         ("--seed -1", "a seed cannot be -1"),
     ],
 )
@@ -354,10 +357,9 @@ def test_options_of_images_are_none_of_rows(
     ("x", "network", "side"),
     [
         (NUMBERS, "fc", "pixels: left out"),
-        (BITS, "fc", "pixels: left out"),
         (X, "resnet10", "pixels: 6, not 8"),
     ],
-    ids=["numbers in a csv", "bits", "small images"],
+    ids=["numbers in a csv", "small images"],
 )
 def test_my_defence_takes_any_set_by_its_name(
     x: np.ndarray, network: str, side: str, tmp_path: Path, own_outputs: Path
@@ -396,13 +398,9 @@ def test_a_changed_array_is_noticed(mine: Path) -> None:
     ("before", "after"),
     [
         ("train", "[" * 100_000),
-        ("train", "\ud800"),
         ("train", "colour = 3\ntrain"),
         ("train = 16", 'train = "16"'),
         ("train = 16", "train = -1"),
-        ('kind = "images"', 'kind = "sounds"'),
-        ("shape = [6, 6, 3]", "shape = 6"),
-        ("files = [[", "files = [5, ["),
         ('classes = ["0", ', 'classes = ["1", '),
     ],
 )

@@ -18,7 +18,6 @@ from leak_atlas.recipe.registry import Entry, File, Kind
 
 __all__ = ["add"]
 
-LARGEST = 1024  # pixels of the side that images are resized to
 BATCH = 1024  # images whose pixels are measured at once
 PARTS = ("train", "test")
 FORMS = "images are uint8 (N, H, W) or (N, H, W, 1 or 3), rows of numbers are (N, D)"
@@ -174,10 +173,9 @@ def _csv(path: Path, label: str) -> _Raw:
     try:
         y = frame.pop(frame.columns[int(label)] if bare else label)
     except (KeyError, IndexError) as error:
-        there = ", ".join(map(str, frame.columns))[:80]
         raise BadInput(
             f"no column {label!r}; --label names the one with the classes, or gives its place (-1: "
-            f"the last) where there is no header; there is: {there}"
+            f"the last) where there is no header; there is: {[*frame.columns][:5]}"
         ) from error
     for name, column in frame.items():
         if pd.to_numeric(column, errors="coerce").isna().any():
@@ -280,8 +278,8 @@ def _check_request(name: str, seed: int, size: int | None) -> None:
         raise BadInput(f"{name} is there already; remove {at.parent}, or choose another name")
     if seed < 0:
         raise BadInput(f"a seed cannot be {seed}; give 0 or more")
-    if size is not None and not 1 <= size <= LARGEST:
-        raise BadInput(f"images can be resized to 1 to {LARGEST:,} pixels, not to {size:,}")
+    if size is not None and size < 1:
+        raise BadInput(f"images can be resized to 1 pixel or more, not to {size}")
 
 
 def _check_labels(y: np.ndarray, samples: int) -> None:
@@ -312,9 +310,6 @@ def _check_original(name: str, facts: tuple[object, ...]) -> None:
     papers whose name they get.
     """
     original = registry.ORIGINALS.get(name)
-    if not original:
-        return
-    known = original.size, "bits", (original.bits,), original.classes
-    if facts != known:
-        form = "{:,} samples of {} {} in {} classes".format
-        raise BadInput(f"{form(*facts)}, but {name} has {form(*known)}: take {original.archive}")
+    if original and facts != (original.size, "bits", (original.bits,), original.classes):
+        known = f"{original.size:,} samples of {original.bits} bits in {original.classes} classes"
+        raise BadInput(f"{name} has {known}; these files do not: take {original.archive}")

@@ -137,7 +137,8 @@ def scored(attacker: Attacker, arrays: Logits, can: BoolArray) -> FloatArray:
     learnt: Arrays = {}
     if attacker.learns:
         number = max(1, LEARNT // arrays.models)
-        random = np.random.default_rng(0).permutation(len(can))
-        learnt = learn(attacker, arrays.of(np.isin(np.arange(len(can)), random[:number])))
+        some = np.zeros(len(can), bool)
+        some[np.random.default_rng(0).permutation(len(can))[:number]] = True
+        learnt = learn(attacker, arrays.of(some))
     scores[can] = infer(attacker, arrays.of(can)._replace(learnt=learnt)).scores
     return scores
