@@ -7,7 +7,7 @@ import torch
 
 from leak_atlas import BadInput
 from leak_atlas.models import build, skeleton
-from leak_atlas.recipe import Model, Slimming
+from leak_atlas.recipe import Model
 from leak_atlas.recipe.steps import filtered
 
 NAMES = ("cnn2", "cnn4", "cnn6")
@@ -46,4 +46,4 @@ def test_it_is_convolutions_relu_pool_and_a_linear_layer() -> None:
 def test_it_has_no_norms() -> None:
     assert not Model("cnn2").shares_statistics
     with pytest.raises(BadInput, match="unlike a cnn2: take a resnet"):
-        filtered(Model("cnn2"), Slimming.__name__)
+        filtered(Model("cnn2"), "PruneFilters")
