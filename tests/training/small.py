@@ -1,5 +1,6 @@
 """What tests of trainings share: samples by role, masks, steps and comparisons."""
 
+import contextlib
 import copy
 from collections.abc import Collection, Mapping
 from functools import partial
@@ -14,7 +15,7 @@ from leak_atlas.models import Net
 from leak_atlas.recipe import Objective, Schedule
 from leak_atlas.training import loop
 from leak_atlas.training.defences import update_for
-from leak_atlas.training.frozen import freezing
+from leak_atlas.training.frozen import Frozen, freezing
 from leak_atlas.training.graph import Replay
 from leak_atlas.training.loop import Trajectory
 from leak_atlas.training.update import Batch, Task, Update
@@ -46,12 +47,15 @@ def begun(
     data: Resident,
     objective: Objective,
     schedule: Schedule = SHORT,
-    frozen: str = "nothing",
+    frozen: str | Frozen = "nothing",
     **fields: Any,
 ) -> Any:
     """The step of a training of the network itself, before its first epoch."""
-    with freezing(net, masks(net, frozen)) as kept:
-        task = Task(net, kept, data, MEMBERS, schedule, "fp32", 0, OTHERS, SOFT, ranking=RANKING)
+    roles = {"samples": OTHERS, "soft": SOFT, "ranking": RANKING}
+    with contextlib.ExitStack() as stack:
+        if isinstance(frozen, str):
+            frozen = stack.enter_context(freezing(net, masks(net, frozen)))
+        task = Task(net, frozen, data, MEMBERS, schedule, "fp32", 0, **roles)
         return update_for(objective, task._replace(**fields))
 
 

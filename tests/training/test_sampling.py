@@ -27,7 +27,7 @@ from leak_atlas.recipe import (
     Objective,
     Schedule,
 )
-from leak_atlas.recipe.sampling import Sampling, Window
+from leak_atlas.recipe.sampling import Window
 from leak_atlas.training import graph, loop
 from leak_atlas.training.sampling import places
 from leak_atlas.training.update import Update
