@@ -31,8 +31,6 @@ from leak_atlas.recipe import (
     State,
     Threshold,
     Train,
-    VictimAttacker,
-    Window,
     left_out,
 )
 
@@ -116,15 +114,10 @@ def test_numbers_are_coerced_to_their_declared_type_before_the_key() -> None:
             "same data",
         ),
         (lambda: base(objective=AdversarialRegularization()), "reference samples"),
-        (lambda: AdversarialRegularization(steps=0), "steps takes 1 or more, not 0"),
-        (lambda: base(objective=PAST()), "reference samples"),
         (lambda: base(objective=DPSGD()), "take norm='group'"),
         (lambda: DPSGD(clip=0), "DPSGD.clip takes"),
         (lambda: DPSGD(delta=1), "DPSGD.delta takes"),
-        (lambda: HAMP(entropy=1.1), "HAMP.entropy takes 0 to 1, not 1.1"),
-        (lambda: PAST(-1), "0 or more"),
         (lambda: PAST(float("nan")), "takes float"),
-        (lambda: Window(step=-1), "0 or more"),
         (lambda: RandomHalves(100, dev=-1), "RandomHalves.dev takes 0 or more, not -1"),
         (lambda: LeftOut(RandomHalves(100), 5, 5), "1 to 4"),
         (lambda: CSKD(temperature=0), "temperature"),
@@ -225,13 +218,6 @@ def test_every_student_has_sub_models_of_its_own() -> None:
         assert [t.training.row // 5 for t in teachers] == 5 * [student.training.row]
         assert list(own.parents())[1:] == list(teachers)
         assert not own.train(Schedule(1)).teachers, "next steps forget the teachers"
-
-
-def test_designs_count_their_members() -> None:
-    assert LeftOut(RandomHalves(1000), 25, 10).members(49) == 300
-    assert [LeftOut(Halves(1000), 5, 1).members(row) for row in (4, 5)] == [800, 400]
-    assert RandomHalves(1000).members(3) == 500
-    assert VictimAttacker(1000, dev=50).members(0) == 225
 
 
 def test_populations_of_different_seeds_share_no_model() -> None:

@@ -74,14 +74,6 @@ def test_a_failure_is_noted_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch
     assert set(gpu.measure(CPU, TINY, None)["missing"].values()) == {"no time left"}
 
 
-def test_without_cuda_nothing_is_measured(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert gpu.main() == {}
-    assert capsys.readouterr().out == "no CUDA device: nothing measured\n"
-
-
 def test_equivalence_runs_and_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     schedule, model = Schedule(1, batch=500, lr=0.01), Model("resnet10", width=2)
     table = module.equivalence(CPU, seeds=2, schedule=schedule, model=model)

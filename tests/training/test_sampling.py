@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import math
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -30,7 +29,6 @@ from leak_atlas.recipe import (
 from leak_atlas.recipe.sampling import Window
 from leak_atlas.training import graph, loop
 from leak_atlas.training.sampling import places
-from leak_atlas.training.update import Update
 from tests.training.small import MEMBERS, RANKING, begun, masks, rehearsing, same, trained
 
 EPOCHS = 21  # of a training in the published code
@@ -144,12 +142,6 @@ def test_of_equal_scores_the_first_member_is_first() -> None:
         assert found.tolist() == [0, 2, 1, 3]
 
 
-@pytest.mark.parametrize("wrong", [{"width": 0}, {"step": -1}, {"order": "up"}, {"form": "bug"}])
-def test_a_window_that_cannot_be_is_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(BadInput, match=r"takes [01] or more|cannot be"):
-        Window(**wrong)  # type: ignore[arg-type]
-
-
 # ---------------------------------------------------------------- trainings
 
 SLIDING = Window(8, 3)  # of classes of 19, 19, 18: epochs of 24, 24, 24, 24, 20 and 11 members
@@ -166,14 +158,6 @@ OBJECTIVES = {
 objectives = pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
 augments = pytest.mark.parametrize("augment", [None, Augment(1)], ids=["plain", "augmented"])
 LONG = Schedule(6, batch=16, lr=0.05)
-
-
-class Twice(Update):
-    """Visits the even members twice in odd epochs."""
-
-    def visits(self, epoch: int) -> Tensor:
-        everyone = torch.arange(self.n)
-        return torch.cat([everyone, everyone[::2]]).sort().values if epoch % 2 else everyone
 
 
 @objectives
@@ -221,16 +205,6 @@ def test_every_look_of_a_short_epoch_is_its_own(
             assert torch.equal(data.labels[looks[0]], data.labels[own])
         elif isinstance(objective, PAST):
             assert (looks[0] >= 56).all()
-
-
-def test_members_may_be_visited_twice(
-    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An epoch may be longer than the members are many: loss and hits are means over its visits."""
-    monkeypatch.setattr(loop, "update_for", Twice)
-    found = trained(net, data, CrossEntropy(), LONG)
-    hits = found.history["accuracy"] * np.tile([56, 84], 3)
-    np.testing.assert_allclose(hits, hits.round(), atol=1e-9)
 
 
 @augments

@@ -34,29 +34,6 @@ def test_steps() -> None:
     assert found == pytest.approx([0.1] * 50 + [0.01] * 30 + [0.001] * 20)
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_sgd_by_hand(momentum: float) -> None:
-    weight = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
-    steps = optimizer(Schedule(lr=0.1, momentum=momentum, weight_decay=0.5), [weight])
-    expected, velocity = torch.tensor([1.0, -2.0]), torch.zeros(2)
-    for gradient in (torch.tensor([1.0, 1.0]), torch.tensor([-1.0, 2.0])):
-        weight.grad = gradient.clone()
-        steps.step()
-        velocity = momentum * velocity + gradient + 0.5 * expected
-        expected = expected - 0.1 * velocity
-    torch.testing.assert_close(weight.detach(), expected)
-
-
-def test_adam_couples_the_weight_decay() -> None:
-    weight = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
-    steps = optimizer(Schedule(optimizer="adam", lr=0.1, weight_decay=0.5), [weight])
-    weight.grad = torch.zeros(2)
-    steps.step()
-    # A zero gradient with an L2 decay is a gradient like any other: Adam's first step is lr times
-    # its sign.
-    torch.testing.assert_close(weight.detach(), torch.tensor([0.9, -1.9]), atol=1e-6, rtol=0)
-
-
 class Fused(TorchDispatchMode):
     """Notes calls of fused kernels and does not make them: for tensors without values there are
     none.
@@ -90,13 +67,3 @@ def test_on_cuda_all_that_a_recording_needs_is_on_the_device(name: str) -> None:
             assert (lr.device.type, lr.dtype, lr.shape) == ("cuda", torch.float32, ())
         assert {value.device.type for value in steps.state[weight].values()} == {"cuda"}
         assert steps.param_groups[0].get("capturable", True)
-
-
-def test_a_rate_that_is_filled_is_the_rate_of_the_next_step() -> None:
-    weight = torch.nn.Parameter(torch.tensor([1.0]))
-    steps = optimizer(Schedule(lr=0.1, momentum=0.0, weight_decay=0.0), [weight])
-    for lr, expected in ((0.1, 0.9), (0.5, 0.4)):
-        steps.param_groups[0]["lr"].fill_(lr)
-        weight.grad = torch.ones(1)
-        steps.step()
-        assert float(weight.detach()) == pytest.approx(expected)

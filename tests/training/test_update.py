@@ -26,10 +26,8 @@ from leak_atlas.recipe import (
     Objective,
     RelaxLoss,
     Schedule,
-    core,
 )
 from leak_atlas.training import update as module
-from leak_atlas.training.objectives import loss
 from leak_atlas.training.update import Update
 from tests.training.small import MEMBERS, SHORT, STILL, begun, equal, masks, trained, values
 
@@ -202,27 +200,6 @@ def test_counts(net: Net, data: Resident) -> None:
         right += int((logits.argmax(1) == data.labels[rows]).sum())
     assert int(step.position) == 56 and int(step.right) == right
     assert float(step.loss) == pytest.approx(loss, rel=1e-6)
-
-
-def test_a_defence_of_ones_own_is_a_class_and_a_function(
-    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its logits are float32 whatever the network computes in."""
-    monkeypatch.setattr(core, "KINDS", dict(core.KINDS))  # which this test's class does not join
-    seen: list[torch.dtype] = []
-
-    class Confident(Objective):
-        weight: float = 0.5
-
-    @loss.register
-    def confident(objective: Confident, logits: Tensor, labels: Tensor, epoch: Tensor) -> Tensor:
-        seen.append(logits.dtype)
-        reward = objective.weight * logits.logsumexp(dim=1).mean()
-        return functional.cross_entropy(logits, labels) - reward
-
-    found = trained(net, data, Confident(), precision="bf16")
-    plain = trained(net, data, CrossEntropy(), precision="bf16")
-    assert found.history["loss"][-1] < plain.history["loss"][-1] and set(seen) == {torch.float32}
 
 
 def test_float32_is_not_tf32_and_other_switches_stay() -> None:

@@ -213,7 +213,7 @@ class PAST(Objective):
     gamma is a weight's privacy sensitivity: the gradient's size of the gap between the losses of
     members and of the design's `reference` samples. The paper tunes a trained network:
     `population.train(schedule, PAST())`. There is no published code;
-    `leak_atlas.training.defences.Sparsity` says what is inferred here. In a training a weight of
+    `leak_atlas.training.defences.SparsityTuning` says what is inferred here. In a training a weight of
     sensitivity 1 shrinks by the learning rates' sum over all steps, times `weight`.
     """
 

@@ -152,7 +152,7 @@ class Adversarial(Update):
 
 
 @update_for.register(PAST)
-class Sparsity(Update):
+class SparsityTuning(Update):
     """PAST: after each step of the optimizer every weight moves towards zero, by rate * lambda *
     its sensitivity gamma.
 
@@ -224,7 +224,7 @@ def sensitivity(gap: Tensor, free: Tensor) -> Tensor:
 
 
 @update_for.register(RMR)
-class Remembered(Update):
+class RiskyDecay(Update):
     """RMR: weight decay whose strength depends on the members of the batch.
 
     The gradient of the decay goes through the optimizer, as that of the schedule's own decay does.
