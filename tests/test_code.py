@@ -24,7 +24,6 @@ from leak_atlas.recipe import (
     RandomHalves,
     Schedule,
     Setup,
-    load,
 )
 from leak_atlas.recipe.core import KINDS
 
@@ -205,13 +204,3 @@ def test_what_cannot_be_read_has_no_key() -> None:
     exec("from leak_atlas.recipe import Objective\nclass Unread(Objective): pass", space)
     with pytest.raises(BadInput, match="the source of Unread cannot be read"):
         _ = pool(space["Unread"]())[0].key
-
-
-def test_a_record_tells_whose_file_is_missing(
-    mine: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    record = mine(MINE).Soft(2.0).record()
-    assert load(record, {}.__getitem__).weight == 2.0  # type: ignore[attr-defined]
-    monkeypatch.delitem(KINDS, "Soft")
-    with pytest.raises(BadInput, match="has not imported the file that defines it"):
-        load(record, {}.__getitem__)

@@ -2,8 +2,6 @@
 realized.
 """
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -37,7 +35,6 @@ from leak_atlas.recipe import (
     Train,
     Updated,
     Vulnerability,
-    load,
 )
 
 DATA, MODEL = Data(pixels=8), Model("resnet10", width=2)
@@ -121,10 +118,6 @@ def test_shuffled_scores_choose_as_many_of_each_tensor_but_others() -> None:
     assert not np.array_equal(*order)
     pruned, _, gone = weights(models[0].prune(0.9, permuted[0]))
     assert all(not pruned[name][mask].any() for name, mask in gone.items())
-    assert (
-        load(json.loads(json.dumps(permuted[0].record())), {s.key: s for s in models}.__getitem__)
-        == permuted[0]
-    )
 
 
 def test_nothing_rewound_is_nothing_changed_and_all_is_the_initialisation_bit_for_bit() -> None:
@@ -327,34 +320,6 @@ def test_scores_are_counted_by_what_they_pass_through_the_network() -> None:
     )
     assert work(train.score(SNIP(10))) == pytest.approx(epoch / 4)
     assert not any(work(train.score(c)) for c in (Magnitude(), Change(), Random()))
-
-
-def test_chains_keep_their_keys() -> None:
-    risky = pool(2)
-    by = risky.score(VULNERABLE)
-    (train, _) = risky
-    known = {step.key: step for step in (train, by[0])}
-    for step in (
-        by[0],
-        train.rewind_weights(by[0], 0.1),
-        train.freeze_weights(by[0], 0.1),
-        train.prune(0.5, by[0], "layer"),
-    ):
-        assert load(json.loads(json.dumps(step.record())), known.__getitem__) == step
-    assert Score(train).record() == {"kind": "Score", "of": {"step": train.key}}
-    assert train.prune(0.5).record() == {
-        "kind": "Prune",
-        "parent": {"step": train.key},
-        "sparsity": 0.5,
-    }
-    keys = {
-        train.score(c).key
-        for c in (Vulnerability(), Vulnerability(weight=0.6), Learnability(), Random(), Random(1))
-    }
-    assert (
-        len(keys) == 5
-        and train.score(Vulnerability(50, 128, weight=0.5, draw=0)).key == Score(train).key
-    )
 
 
 @pytest.mark.parametrize(
