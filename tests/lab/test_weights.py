@@ -55,6 +55,25 @@ def statistic(name: str) -> bool:
     return name.endswith(("running_mean", "running_var", "num_batches_tracked"))
 
 
+def test_chains_keep_their_keys() -> None:
+    risky = pool(2)
+    (train, _) = risky
+    assert Score(train).record() == {"kind": "Score", "of": {"step": train.key}}
+    assert train.prune(0.5).record() == {
+        "kind": "Prune",
+        "parent": {"step": train.key},
+        "sparsity": 0.5,
+    }
+    keys = {
+        train.score(c).key
+        for c in (Vulnerability(), Vulnerability(weight=0.6), Learnability(), Random(), Random(1))
+    }
+    assert (
+        len(keys) == 5
+        and train.score(Vulnerability(50, 128, weight=0.5, draw=0)).key == Score(train).key
+    )
+
+
 @pytest.mark.parametrize(
     "criterion",
     [VULNERABLE, Learnability(4, 16, "squared"), SNIP(), Magnitude(), Change(), Random()],
