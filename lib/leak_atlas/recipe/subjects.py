@@ -128,8 +128,6 @@ class Model(Architecture):
     norm: Literal["batch", "group"] = only_of(*NORMED, default="batch")
     # Xavier normal, biases zero: PPB's published code, of every architecture
     init: Literal["own", "xavier"] = "own"
-    # units of two further layers before the last (PPB's VGG16: 4096); None: none
-    hidden: Positive | None = only_of("vgg", default=None)
     # between the two convolutions of a block; the paper has 0 and .3
     dropout: Share = only_of("wrn", default=0.0)
 
