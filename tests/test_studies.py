@@ -101,30 +101,28 @@ def test_variants_of_a_window_study_by_hand() -> None:
     dense, short, window = study.dense, study.tuning, Window(3, 1)
     pruned, penalty = ("L1 unstructured", 0.6), RMR(0.1)
 
-    def rounds(start: Population, schedule: Schedule, **training: object) -> list[str]:
-        return keys(start.iteratively(*pruned, schedule, 2, True, **training)[-1])
+    def rounds(start: Population, schedule: Schedule, **training: object) -> Population:
+        return start.iteratively(*pruned, schedule, 2, True, **training)[-1]
 
     by_score = {"ranking": study.ranking}
-    assert keys(study.base) == rounds(dense, short)
-    assert keys(study.defended(PPB(4.0))) == rounds(dense, short, objective=PPB(4.0))
-    assert keys(study.penalized(penalty)) == rounds(dense, short, objective=penalty, **by_score)
-    assert keys(study.windowed(window)) == rounds(dense, short, sampling=window, **by_score)
+    assert study.base == rounds(dense, short)
+    assert study.defended(PPB(4.0)) == rounds(dense, short, objective=PPB(4.0))
+    assert study.penalized(penalty) == rounds(dense, short, objective=penalty, **by_score)
+    assert study.windowed(window) == rounds(dense, short, sampling=window, **by_score)
     both = {"sampling": window, "objective": penalty}
-    assert keys(study.windowed(window, penalty=penalty)) == rounds(dense, short, **both, **by_score)
+    assert study.windowed(window, penalty=penalty) == rounds(dense, short, **both, **by_score)
     chance = study.ranking.shuffle(1)
     by_chance = rounds(dense, short, sampling=window, ranking=chance)
-    assert keys(study.windowed(window, chance)) == by_chance
+    assert study.windowed(window, chance) == by_chance
     # 9 members a class; epochs visit ranks 0-2, 1-3 and 2-4: five of the nine, nine visits
     assert study.class_members == 9 and study.coverage(window) == 5 / 9
-    assert keys(study.same_visits(window)) == rounds(dense, replace(short, epochs=1))
+    assert study.same_visits(window) == rounds(dense, replace(short, epochs=1))
     once = replace(short, epochs=1)
-    stopped = {epoch: keys(each) for epoch, each in study.stopped_early([2, 6]).items()}
     by_hand = {2: rounds(dense.at(2), once), 6: rounds(dense.at(6), once)}
-    assert stopped == by_hand | {9: keys(dense.train(short, order=1))}
-    kept = [keys(each) for each in dense.iteratively(None, 0, short, 2)]
-    assert [keys(each) for each in study.rounds_without_pruning()] == kept
+    assert study.stopped_early([2, 6]) == by_hand | {9: dense.train(short, order=1)}
+    assert study.rounds_without_pruning() == dense.iteratively(None, 0, short, 2)
     shot = dense.pruned(*pruned, True).iteratively(None, 0, short, 2)
-    assert [keys(each) for each in study.pruned_at_once()] == [keys(each) for each in shot]
+    assert study.pruned_at_once() == shot
 
 
 def test_a_probe_study_by_hand() -> None:
