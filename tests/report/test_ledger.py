@@ -237,7 +237,6 @@ def test_claims_come_back_from_a_notebook():
         "n": 9,
         "p": pytest.approx(2 * stats.norm.sf(2 * stats.norm.ppf(0.975))),
         "power": None,
-        "moderated": False,
         "inert": [],
         "outside": [],
         "learnt": {},

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from leak_atlas import BadInput, nearest
 from leak_atlas.engine import files
 from leak_atlas.report.markup import drawn, table
-from leak_atlas.report.tables import MODERATED
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -232,7 +231,7 @@ def weight(row: Mapping[str, Any]) -> str:
     if row.get("power") is not None:
         parts.append(f"half-width {row['power']:.2g} of the margin")
     parts += [f"{name} = {row[name]:.2g}" for name in ("p", "q") if row.get(name) is not None]
-    return ", ".join([*parts, "moderated variance"] if row.get("moderated") else parts)
+    return ", ".join(parts)
 
 
 def measured(row: Mapping[str, Any]) -> str:
@@ -253,7 +252,6 @@ def page_of_claims(rows: Sequence[Mapping[str, Any]]) -> str:
         if value is not None
     }
     sentences = [f"Regime: {', '.join(least.values())}"] if least else []
-    sentences += [MODERATED] if any(row.get("moderated") for row in rows) else []
     caption = "".join(f"{line}. " for line in sentences).rstrip()
     return f'<div id="verdicts">{drawn_claims("html", rows, caption)}</div>'
 
@@ -331,7 +329,6 @@ def _row(claim: Claim, estimate: Estimate, checks: Mapping[str, Estimate | bool]
         "section": claim.section,
         "verdict": verdict(claim, estimate, checks.values()),
         "n": int(estimate.n),
-        "moderated": estimate.moderated,
         "value": _finite(estimate.value),
         "low": _finite(estimate.low),
         "high": _finite(estimate.high),
