@@ -444,7 +444,7 @@ def _accuracies(
     results: Any, signals: Mapping[Any, Sequence[Any]], name: str
 ) -> dict[Hashable, Sequence[float]]:
     """An accuracy of each unit of each variant: of a network, or the mean of several."""
-    accuracies = {}
+    accuracies: dict[Hashable, Sequence[float]] = {}
     for variant, units_ in signals.items():
         networks = [unit if isinstance(unit, list | tuple) else [unit] for unit in units_]
         accuracies[variant] = [_mean(results, unit, name) for unit in networks]

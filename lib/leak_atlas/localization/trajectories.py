@@ -252,9 +252,9 @@ def encoding_contrast(
     ratio (1: twice as much; NaN where one of the two is not positive).
     """
 
-    def measure(*parts: Trajectory) -> FloatArray:
-        first = encoding(*parts[:2], rule, form)
-        second = encoding(*parts[2:], rule, form)
+    def measure(*four: Trajectory) -> FloatArray:
+        first = encoding(four[0], four[1], rule, form)
+        second = encoding(four[2], four[3], rule, form)
         positive = ((first > 0) & (second > 0))[:4]
         ratio = np.full(4, np.nan)
         np.divide(second[:4], first[:4], out=ratio, where=positive)
@@ -384,7 +384,8 @@ def _cell_shares(networks: int, rate: float, grid: int) -> FloatArray:
     """The probability of each row or column `(grid,)` for a sample with a true rate."""
     counts = np.arange(networks + 1)
     likely = stats.binom.pmf(counts, networks, rate)
-    return np.bincount(_cell(counts / networks, grid), weights=likely, minlength=grid)
+    cells = _cell(counts / networks, grid)
+    return np.bincount(cells, weights=likely, minlength=grid).astype(float)
 
 
 @cache
