@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -331,21 +330,6 @@ def test_an_interval_moves_to_another_level_as_students_does() -> None:
     assert audit.auc_interval(*null).at(0.99).high == pytest.approx(strict.high, abs=1e-3)
 
 
-@quick
-@given(st.lists(st.floats(-3, 3), min_size=3, max_size=8, unique=True), st.floats(-4, 4))
-def test_p_is_students_and_agrees_with_the_interval(values: list[float], border: float) -> None:
-    found = audit.mean_ci(values)
-    assert found.p(border) == pytest.approx(stats.ttest_1samp(values, border).pvalue, abs=1e-9)
-    assert (found.p(border) < 0.05) == (not found.low <= border <= found.high)
-
-
-def test_p_where_there_is_no_error() -> None:
-    assert (Estimate(2, 2, 2).p(1), Estimate(2, 2, 2).p(2)) == (0, 1)
-    assert np.isnan(audit.mean_ci([0.6]).p(0.5))
-    skewed = Estimate(0.01, 0.005, 0.04)  # of no form: the end that faces the border decides
-    assert skewed.p(0.005) == pytest.approx(0.05) and skewed.p(0.04) == pytest.approx(0.05)
-
-
 def test_claims_of_all_pay_for_their_number_at_the_far_end() -> None:
     rng = np.random.default_rng(0)
     each = [audit.mean_ci(rng.normal(i, 1, 6)) for i in range(3)]
@@ -358,27 +342,6 @@ def test_claims_of_all_pay_for_their_number_at_the_far_end() -> None:
     assert not audit.least([each[0], Estimate(0, 0, 0, 1, False)]).resolved
     with pytest.raises(ValueError, match="at least one"):
         audit.least([])
-
-
-def test_p_of_several_is_that_of_the_least_sure() -> None:
-    """What reaches farthest down need not be what lies lowest: the p is no smaller than each one's
-    own.
-    """
-    wide, narrow = Estimate(0.10, 0.022, 0.178), Estimate(0.05, 0.026, 0.074)
-    both = audit.least([wide, narrow])
-    assert both.p(0) == pytest.approx(wide.p(0))
-    assert wide.p(0) > 100 * narrow.p(0)
-    assert both.p(0.07) == pytest.approx(2 * narrow.p(0.07))
-    assert audit.largest([-wide, -narrow]).p(0) == pytest.approx(wide.p(0))
-
-
-@pytest.mark.parametrize("join", [audit.least, audit.largest])
-def test_p_of_several_agrees_with_the_interval(join: Callable[..., Estimate]) -> None:
-    rng = np.random.default_rng(4)
-    for _ in range(50):
-        joined = join([audit.mean_ci(values) for values in rng.normal(0.5, 1, (3, 6))])
-        for border in rng.normal(0.5, 1, 5):
-            assert (joined.p(border) < 0.05) == (not joined.low <= border <= joined.high)
 
 
 def test_no_effect_is_rarely_called_one_in_some_of_many() -> None:

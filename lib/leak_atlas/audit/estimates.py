@@ -18,8 +18,7 @@ class Estimate:
     where there are too few of them for the question (one model, or an FPR below one non-member).
     ``error`` is the standard error (NaN where the interval has none, as that of a binomial rate),
     ``df`` its degrees of freedom (infinite: a normal law). ``bounds`` is where the quantity lies by
-    its nature; ``parts`` are the estimates of which this is the `least`, or the `largest`.
-    ``reason`` says why nothing is resolved, where that needs words.
+    its nature; ``reason`` says why nothing is resolved, where that needs words.
     """
 
     value: float
@@ -30,8 +29,6 @@ class Estimate:
     error: float = math.nan
     df: float = math.inf
     bounds: tuple[float, float] = field(default=(-math.inf, math.inf), repr=False, compare=False)
-    parts: tuple[Estimate, ...] = field(default=(), repr=False)
-    smallest: bool = True  # of them
     reason: str = field(default="", repr=False, compare=False)
 
     def __format__(self, spec: str) -> str:
@@ -49,8 +46,6 @@ class Estimate:
             low=-self.high,
             high=-self.low,
             bounds=(-most, -least),
-            parts=tuple(-part for part in self.parts),
-            smallest=not (self.parts and self.smallest),
         )
 
     def widened(self, low: float, high: float) -> Estimate:
@@ -78,32 +73,7 @@ class Estimate:
         low = self.value - (self.value - self.low) * stretch
         high = self.value + (self.high - self.value) * stretch
         least, most = self.bounds
-        return replace(self, low=max(low, least), high=min(high, most), parts=())
-
-    def p(self, border: float) -> float:
-        """Two-sided p of "the truth lies at the border"; below .05 exactly where the interval
-        leaves the border out.
-
-        Read from the end that faces the border, with `df`: Student's p where the interval is
-        Student's. Of several (`least`) the largest p, where the border lies below all of them, or
-        else Bonferroni's. NaN where nothing is resolved.
-        """
-        from scipy import special
-
-        if not self.smallest:
-            return (-self).p(-border)
-        if self.parts and self.resolved:
-            if border < self.value:
-                return max(part.p(border) for part in self.parts)
-            below = [part.p(border) for part in self.parts if part.value < border]
-            return min(1.0, len(self.parts) * min(below, default=1.0))
-        reach = self.high - self.value if border > self.value else self.value - self.low
-        if not self.resolved or math.isnan(reach) or math.isnan(self.value):
-            return math.nan
-        away = abs(border - self.value)
-        if reach == 0 or away == 0:
-            return float(away == 0)
-        return float(2 * special.stdtr(self.df, -away / reach * special.stdtrit(self.df, 0.975)))
+        return replace(self, low=max(low, least), high=min(high, most))
 
 
 def least(estimates: Iterable[Estimate]) -> Estimate:
@@ -119,7 +89,7 @@ def least(estimates: Iterable[Estimate]) -> Estimate:
     if not every:
         raise ValueError("need at least one estimate")
     if len(every) == 1:
-        return replace(every[0], parts=())
+        return every[0]
     return replace(
         min(every, key=attrgetter("low")),
         value=min(e.value for e in every),
@@ -127,7 +97,6 @@ def least(estimates: Iterable[Estimate]) -> Estimate:
         n=min(e.n for e in every),
         resolved=all(e.resolved for e in every),
         error=math.nan,
-        parts=tuple(every),
         reason="; ".join(dict.fromkeys(e.reason for e in every if e.reason)),
     )
 
