@@ -112,19 +112,6 @@ def test_rewinding_a_pruned_network_gives_its_survivors_their_initial_values() -
         )
 
 
-def test_masks_are_stored_packed_and_the_key_of_an_unpruned_chain_is_what_it_was() -> None:
-    (dense,) = pool(1)
-    pruned = dense.prune(0.5).train(SHORT)
-    lab.realize(pruned, pruned.at(1))
-    for state in (pruned, pruned.at(1)):
-        arrays = store.read(state.key).arrays
-        assert arrays["gone/stage4.0.conv1.weight"].size == -(
-            -arrays["stage4.0.conv1.weight"].size // 8
-        )
-    assert "gone" in pruned.record() and "gone" not in dense.train(SHORT).record()
-    assert pruned.record()["parent"] == {"step": dense.prune(0.5).key}
-
-
 # --- a training gives readings --------------------------------------------------------------------------------------
 
 
@@ -162,12 +149,6 @@ def test_a_coarser_grid_is_looked_up_and_a_finer_one_trains_again() -> None:
     assert job.asked == [] and [step.of.when for step in job.read] == [3]
 
 
-def test_an_attack_at_an_epoch_needs_no_weights() -> None:
-    attack = pool(6).at(1).attack(LiRA())
-    assert lab.realize(attack)[attack]["scores"].shape == (6, 80)
-    assert not any(store.has(target.key) for target in attack.targets)
-
-
 # --- who is attacked with what --------------------------------------------------------------------------------------
 
 
@@ -181,38 +162,6 @@ def test_shadows_that_know_other_samples_are_refused_where_samples_are_compared(
     ) as caught:
         pool().attack(attacker, targets=1, shadows=other)
     assert "\n" not in str(caught.value)
-
-
-def test_attackers_that_learn_across_samples_take_shadows_of_another_draw_sample_by_sample() -> (
-    None
-):
-    mine, other = pool(1), pool(4, RandomHalves(80, test=40, seed=1))
-    attacks = [
-        mine.attack(a, 1, other)
-        for a in (Threshold("loss", by_class=False), Network(hidden=(8,), epochs=1))
-    ]
-    results = lab.realize(attacks, mine.signals(), other.signals())
-    own = results[mine.signals()[0]]
-    chosen = np.isin(own["role"], (Role.MEMBER, Role.NONMEMBER))
-    found = results[attacks[0]]
-    assert np.array_equal(found["index"], own["index"][chosen])
-    z = own["logits"][chosen].astype(np.float64)
-    loss = np.log(np.exp(z).sum(axis=1)) - z[np.arange(80), own["labels"][chosen]]
-    np.testing.assert_allclose(found["scores"][0], -loss, rtol=1e-9)
-    # The threshold is the one of the shadows' own samples, each against its own membership.
-    from leak_atlas.attacks import signals
-    from leak_atlas.attacks.threshold import threshold
-
-    shown, inside = [], []
-    for one in other.signals():
-        arrays = results[one]
-        own_pool = np.isin(arrays["role"], (Role.MEMBER, Role.NONMEMBER))
-        shown.append(signals.score("loss", arrays["logits"][own_pool], arrays["labels"][own_pool]))
-        inside.append(arrays["role"][own_pool] == Role.MEMBER)
-    expected = threshold(
-        found["scores"][0], 0, np.stack(shown), 0, np.stack(inside), attacks[0].attacker
-    ).threshold
-    assert found["thresholds"][0] == pytest.approx(expected)
 
 
 def test_each_victim_is_judged_on_its_own_pool() -> None:
@@ -362,3 +311,35 @@ def test_a_ranking_of_other_samples_is_told() -> None:
     ):
         with pytest.raises(BadInput, match="a ranking comes with"):
             models[0].train(SHORT, **lacking)
+
+
+def test_attackers_that_learn_across_samples_take_shadows_of_another_draw_sample_by_sample() -> (
+    None
+):
+    mine, other = pool(1), pool(4, RandomHalves(80, test=40, seed=1))
+    attacks = [
+        mine.attack(a, 1, other)
+        for a in (Threshold("loss", by_class=False), Network(hidden=(8,), epochs=1))
+    ]
+    results = lab.realize(attacks, mine.signals(), other.signals())
+    own = results[mine.signals()[0]]
+    chosen = np.isin(own["role"], (Role.MEMBER, Role.NONMEMBER))
+    found = results[attacks[0]]
+    assert np.array_equal(found["index"], own["index"][chosen])
+    z = own["logits"][chosen].astype(np.float64)
+    loss = np.log(np.exp(z).sum(axis=1)) - z[np.arange(80), own["labels"][chosen]]
+    np.testing.assert_allclose(found["scores"][0], -loss, rtol=1e-9)
+    # The threshold is the one of the shadows' own samples, each against its own membership.
+    from leak_atlas.attacks import signals
+    from leak_atlas.attacks.threshold import threshold
+
+    shown, inside = [], []
+    for one in other.signals():
+        arrays = results[one]
+        own_pool = np.isin(arrays["role"], (Role.MEMBER, Role.NONMEMBER))
+        shown.append(signals.score("loss", arrays["logits"][own_pool], arrays["labels"][own_pool]))
+        inside.append(arrays["role"][own_pool] == Role.MEMBER)
+    expected = threshold(
+        found["scores"][0], 0, np.stack(shown), 0, np.stack(inside), attacks[0].attacker
+    ).threshold
+    assert found["thresholds"][0] == pytest.approx(expected)

@@ -134,9 +134,11 @@ def remember(done: Iterable[tuple[list[Step], str, float]]) -> None:
     for steps, device, seconds in done:
         guess = sum(_guess(step, device) for step in steps)
         found[device, _sort(steps[0])].append(max(seconds, 1e-3) / guess)
+    medians = {sort: median(each) for sort, each in found.items() if len(each) >= TELLING}
+    if not medians:
+        return
     seen = factors()
-    for (device, sort), ratios in found.items():
-        if len(ratios) >= TELLING:
-            seen.setdefault(device, {})[sort] = median(ratios)
+    for (device, sort), factor in medians.items():
+        seen.setdefault(device, {})[sort] = factor
     with suppress(OSError):  # those who could not store their results have said so
         files.write(paths.store() / FILE, json.dumps(seen))
