@@ -11,7 +11,7 @@ from scipy import stats
 
 from leak_atlas import BadInput, report
 from leak_atlas.audit import Estimate
-from leak_atlas.report.ledger import MIME, POPULATIONS, verdict
+from leak_atlas.report.ledger import MIME, verdict
 
 ABOVE = report.Claim(
     "onset", "Stage 4 is loudest", "contrast", above=0.1, paper="Fig. 1", control="two seeds"
@@ -218,13 +218,10 @@ def test_claims_come_back_from_a_notebook():
         nbformat.v4.new_code_cell(
             "j", outputs=[nbformat.v4.new_output("execute_result", judged._repr_mimebundle_())]
         ),
-        nbformat.v4.new_code_cell(
-            "p", outputs=[nbformat.v4.new_output("execute_result", {POPULATIONS: ["b", "a"]})]
-        ),
     ]
     node = nbformat.reads(nbformat.writes(nbformat.v4.new_notebook(cells=cells)), as_version=4)
     rows = report.claims_of(node)
-    assert rows == [row | {"populations": ["a", "b"]} for row in judged]
+    assert rows == list(judged)
     assert rows[0] == {
         "name": "onset",
         "text": "Stage 4 is loudest",
@@ -241,7 +238,6 @@ def test_claims_come_back_from_a_notebook():
         "inert": [],
         "outside": [],
         "learnt": {},
-        "populations": ["a", "b"],
         "headline": False,
         "quote": "",
         "section": "",

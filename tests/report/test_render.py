@@ -2,11 +2,13 @@
 verdict.
 """
 
+import ast
 import json
 import re
 import shutil
 from pathlib import Path
 
+import jupytext
 import nbformat
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from leak_atlas.report.papers import ARXIV, PAPERS
 LOADS = re.compile(
     r"<link|@import|<script src|(?<!<a )(src|href)=.?(http|//)|url\(.?http", re.IGNORECASE
 )
+INJECTED = "injected-parameters"
 VIEW = "application/vnd.jupyter.widget-view+json"
 CLAIMS = report.claims(
     report.Claim(
@@ -135,7 +138,7 @@ def test_clean_drops_the_machine_and_keeps_the_results():
         assert word not in text
     assert "…/a.parquet and lib/x.py" in text and "100 %" in text and "1 %\\r" not in text
     assert "a live control" in text and "IntSlider" not in text
-    assert [row | {"populations": []} for row in JUDGED] == report.claims_of(node)
+    assert report.claims_of(node) == list(JUDGED)
     assert node.cells[2].metadata.tags == ["parameters"]
     assert "papermill" in before.metadata, "the notebook that was given stays as it is"
     nbformat.validate(node)
@@ -307,9 +310,7 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
     reports = paths.reports()
     assert contents.publish(run, reports) == ["layers/fig01", "time/plane"]
     node = nbformat.read(reports / "quick/layers/fig01.ipynb", as_version=4)
-    assert "papermill" not in node.metadata and [
-        row | {"populations": []} for row in JUDGED
-    ] == report.claims_of(node)
+    assert "papermill" not in node.metadata and report.claims_of(node) == list(JUDGED)
     assert sorted(p.name for p in reports.rglob("*") if p.is_file()) == [
         "fig01.ipynb",
         "index.md",
@@ -453,6 +454,50 @@ def test_the_site_has_all_profiles_and_asks_nobody(run):
             assert (place / page).parent.joinpath(link).exists(), (page, link)
 
 
+def test_a_report_of_an_earlier_notebook_is_marked_on_its_page_and_in_the_index(run, monkeypatch):
+    sources = paths.outputs() / "sources"
+    monkeypatch.setattr(paths, "NOTEBOOKS", sources)
+    node = executed()
+    node.cells.insert(2, nbformat.v4.new_code_cell("epochs = 9", metadata={"tags": [INJECTED]}))
+    for name, last in (("layers/fig01", "f( 1,2 )  # the same"), ("time/plane", "f(1, 3)")):
+        node.cells[-1].source = "f(1, 2)"
+        nbformat.write(node, run / f"{name}.ipynb")
+        source = sources / f"{name}.py"
+        source.parent.mkdir(parents=True)
+        cells = ["# %% [markdown]\n# # Which?", "# %%\nclaims", "# %%\nepochs = 3", f"# %%\n{last}"]
+        source.write_text("\n\n".join(cells))
+    contents.publish(run, paths.reports())
+    assert main(["site"]) == 0
+    place, mark = paths.outputs() / "site", render.EARLIER.capitalize()
+    assert mark not in (place / "quick/layers/fig01.html").read_text()
+    assert mark in (place / "quick/time/plane.html").read_text()
+    for index in (place / "index.html", paths.reports() / "quick/index.md"):
+        before, after = index.read_text().split(mark)
+        assert "time/plane" in before[before.index("layers/fig01") :] and "Fig. 1" in after
+
+
+def test_every_report_of_quick_that_differs_from_its_notebook_is_marked():
+    """The site derives the mark; a report that is published again loses it."""
+    folder = paths.ROOT / "outputs/reports"
+    quick = [entry for entry in contents.published(folder) if entry["profile"] == "quick"]
+    wrong = []
+    for entry in quick:
+        name = entry["notebook"]
+        node = nbformat.read(folder / f"quick/{name}.ipynb", as_version=4)
+        source = jupytext.read(paths.NOTEBOOKS / f"{name}.py", fmt="py:percent")
+        same = code_of(node) == code_of(source)
+        if render.earlier(node, name) == same:
+            wrong.append(name)
+    assert quick and not wrong
+
+
+def code_of(node: nbformat.NotebookNode) -> str:
+    """All code but the injected parameters, as one syntax tree."""
+    cells = [cell for cell in node.cells if cell.cell_type == "code"]
+    own = [cell.source for cell in cells if cell.metadata.get("tags") != [INJECTED]]
+    return ast.dump(ast.parse("\n".join(own)))
+
+
 def test_no_site_without_reports(own_outputs, capsys):
     assert main(["site"]) == 2 and "no report is published yet" in capsys.readouterr().err
     assert not (own_outputs / "site").exists()
@@ -473,15 +518,15 @@ def test_q_is_that_of_all_claims_of_a_profile():
 
 
 def test_the_index_counts_what_findings_rest_on():
-    row = {"verdict": "holds", "p": 0.01, "q": 0.02, "populations": ["a"], "outside": []}
+    row = {"verdict": "holds", "p": 0.01, "q": 0.02, "outside": []}
     rows = [
         row,
-        row | {"populations": ["a", "b"], "q": 0.2},
+        row | {"q": 0.2},
         row | {"verdict": "undecided", "outside": ["x"]},
     ]
     said = drawn("counts.txt", claims=rows)
     assert said.startswith("3 claims; at most 0.1 wrong signs expected by chance; 1 stands alone")
-    assert "2 distinct populations" in said and "1 outside their regime" in said
+    assert "1 outside their regime" in said
     assert drawn("counts.txt", claims=[]) == "0 claims"
 
 

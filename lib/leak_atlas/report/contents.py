@@ -25,7 +25,7 @@ from leak_atlas.engine import files
 from leak_atlas.report import ledger, summary
 from leak_atlas.report.markup import PAGE, drawn, png
 from leak_atlas.report.papers import GROUPS, PAPERS
-from leak_atlas.report.render import WAY, clean, style, write_page
+from leak_atlas.report.render import EARLIER, WAY, clean, earlier, style, write_page
 
 __all__ = [
     "index",
@@ -171,7 +171,7 @@ def _contents(found: Sequence[Mapping[str, Any]], profile: str, kind: str) -> st
         "profiles": list(dict.fromkeys(e.get("profile", profile) for e in executed)),
     }
     words = {"icons": ledger.ICONS, "meaning": ledger.MEANING, "drawn_claims": ledger.drawn_claims}
-    words |= {"headlines": summary.headlines, "networks": summary.networks}
+    words |= {"headlines": summary.headlines, "networks": summary.networks, "mark": EARLIER}
     return drawn(
         f"contents.{kind}", **values, **words, script=Markup((PAGE / "filter.js").read_text())
     )
@@ -264,6 +264,9 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
     if picture := _overview(place):
         (place / OVERVIEW).write_bytes(picture)
     files.write(place / "results.json", json.dumps(both, indent=1, ensure_ascii=False) + "\n")
+    for entry in both:
+        name = entry["notebook"]
+        entry["earlier"] = earlier(files.notebook(place / f"{name}.ipynb"), name)
     files.write(place / "index.md", _contents(both, run_folder.name, "md"))
     return sorted(new)
 
@@ -326,9 +329,9 @@ def site(reports_folder: Path, runs_folder: Path, place: Path) -> list[str]:
     try:
         jobs = [(reports_folder, runs_folder, draft, entry) for entry in found]
         with ProcessPoolExecutor(min(os.cpu_count() or 1, 4), get_context("spawn")) as pool:
-            list(pool.map(_report_page, *zip(*jobs, strict=True)))
-        for entry in found:
-            entry |= {"page": f"{entry['profile']}/{entry['notebook']}.html"}
+            marks = list(pool.map(_report_page, *zip(*jobs, strict=True)))
+        for entry, mark in zip(found, marks, strict=True):
+            entry |= {"page": f"{entry['profile']}/{entry['notebook']}.html", "earlier": mark}
             entry["thumbnail"] = _thumbnail(draft / entry["profile"], entry)
         files.write(draft / "index.html", _contents(found, "", "html"))
         link_pages(draft, found)
@@ -339,9 +342,9 @@ def site(reports_folder: Path, runs_folder: Path, place: Path) -> list[str]:
     return [entry["page"] for entry in found]
 
 
-def _report_page(reports: Path, runs: Path, place: Path, entry: Mapping[str, Any]) -> None:
+def _report_page(reports: Path, runs: Path, place: Path, entry: Mapping[str, Any]) -> bool:
     """One page of the site, with its notebook, its source and, where they are known to be its own,
-    its figures.
+    its figures; whether an `earlier` version of its notebook made it.
     """
     import nbformat
 
@@ -354,7 +357,7 @@ def _report_page(reports: Path, runs: Path, place: Path, entry: Mapping[str, Any
         for kind in ("svg", "pdf", "csv"):
             for figure in left.parent.glob(f"{left.stem}.fig*.{kind}"):
                 shutil.copy(figure, page.parent)
-    write_page(place / profile, name, entry["title"])
+    return write_page(place / profile, name, entry["title"])
 
 
 def results_table(reports_folder: Path) -> str:

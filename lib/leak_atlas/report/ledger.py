@@ -35,7 +35,6 @@ MEANING: dict[Verdict, str] = {
     "inert": "the manipulation check failed: what was varied had no effect",
 }
 MIME = "application/vnd.leakatlas.claims+json"
-POPULATIONS = "application/vnd.leakatlas.populations+json"  # of `provenance`
 ANOTHER = "as another version of the library wrote it: execute the notebook again"
 RESERVED = ("claims", "notes", "checks", "regime")  # arguments of `judge`
 
@@ -361,17 +360,12 @@ def _finite(number: float) -> float | None:
 
 
 def claims_of(notebook: NotebookNode) -> list[dict[str, Any]]:
-    """The judged claims that an executed notebook shows, in order, each with the populations behind
-    the notebook.
+    """The judged claims that an executed notebook shows, in order.
 
     Raises BadInput where another version of the library has judged them.
     """
-    outputs = [
-        output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", ())
-    ]
-    populations = {name for data in outputs for name in data.get(POPULATIONS, ())}
-    behind = {"populations": sorted(populations)}
-    rows = [dict(row) | behind for data in outputs for row in data.get(MIME, ())]
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    rows = [dict(row) for output in outputs for row in output.get("data", {}).get(MIME, ())]
     return checked(rows, "an executed notebook")
 
 

@@ -1,59 +1,54 @@
-"""Where the numbers of a notebook come from: keys, seeds, devices, versions, how intervals are
+"""Where the numbers of a notebook come from: seeds, devices, versions, how intervals are
 widened, self-audits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 from leak_atlas import duration
 from leak_atlas.audit import Estimate, tie_mass
-from leak_atlas.report.ledger import POPULATIONS
 from leak_atlas.report.markup import drawn, table
 from leak_atlas.report.tables import plain
 
 __all__ = ["Provenance", "provenance"]
 
 
-PARTS = ("data", "design", "model")  # of a training: what makes its population
-
-
 @dataclass(frozen=True)
 class Provenance:
-    """Lines of (what, value); `keys` are the looked-up steps' short keys by kind.
-
-    `populations`: a digest for each data set, design and architecture that is trained from scratch.
-    Notebooks that have one in common look at the same members, so that both find something counts
-    once.
-    """
+    """Lines of (what, value), and a sentence on how the rules were set. Pages fold both."""
 
     lines: tuple[tuple[str, str], ...]
-    keys: Mapping[str, tuple[str, ...]]
-    populations: tuple[str, ...] = ()
+    rules: str = ""  # "" where the notebook names no seed
+    pilot: bool = False  # the page shows a seed on which its rules were set
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         page = drawn(
-            "provenance.html", head=("Provenance", ""), lines=self.lines, keys=self.keys, numeric=()
+            "provenance.html",
+            head=("Provenance", ""),
+            numeric=(),
+            rows=list(self.lines),
+            rules=self.rules,
+            pilot=self.pilot,
         )
-        return {
-            "text/html": str(page),
-            "text/plain": str(self),
-            POPULATIONS: list(self.populations),
-        }
+        return {"text/html": str(page), "text/plain": str(self)}
 
     def __str__(self) -> str:
-        keys = "\n".join(f"{kind}: {' '.join(keys)}" for kind, keys in self.keys.items())
-        return table("txt", ("", ""), self.lines).strip() + "\n" + keys
+        rules = [f"How the rules were set: {self.rules}"] if self.rules else []
+        return "\n".join([*rules, table("txt", ("", ""), self.lines).strip()])
 
     __repr__ = __str__
 
 
-def provenance(results: Any, **extra: Any) -> Provenance:
-    """What `lab.realize` returned, as a reader needs it to trust or to repeat it. `extra` adds
-    lines.
+def provenance(
+    results: Any, *, seed: int | None = None, pilots: Sequence[int] = (), **extra: Any
+) -> Provenance:
+    """What `lab.realize` returned, as a reader needs it to trust or to repeat it.
+
+    `seed` is the one that the page judges, `pilots` are those on which its claims, borders and
+    controls were set. `extra` adds lines.
     """
     every = [*results.steps, *getattr(results, "trainings", [])]
     steps = list({step.key: step for step in every}.values())
@@ -83,9 +78,23 @@ def provenance(results: Any, **extra: Any) -> Provenance:
     lines += [(name[:1].upper() + name[1:], plain(value)) for name, value in extra.items()]
     lines += [*_widened(steps), *_audits(results, kinds.get("SelfAudit", ()))]
     lines += _ties(results, kinds.get("Attack", ()))
-    keys = {kind: tuple(step.key[:10] for step in each) for kind, each in kinds.items()}
-    populations = _populations(kinds.get("Train", ()))
-    return Provenance(tuple(line for line in lines if line[1]), keys, populations)
+    shown = tuple(line for line in lines if line[1])
+    return Provenance(shown, rules(seed, pilots), seed in pilots)
+
+
+def rules(seed: int | None, pilots: Sequence[int]) -> str:
+    """On which seeds the rules of a page were set, and which seed it judges; "" of no seed at all."""
+    sentences = []
+    if pilots:
+        some = [str(pilot) for pilot in pilots]
+        named = f"{', '.join(some[:-1])} and {some[-1]}" if len(some) > 1 else some[0]
+        seeds = "seeds" if len(some) > 1 else "seed"
+        sentences.append(f"Claims, borders and controls were set on {seeds} {named}.")
+    if seed in pilots:
+        sentences.append("This page shows a pilot seed; its verdicts are not an evaluation.")
+    elif seed is not None:
+        sentences.append(f"This page judges seed {seed}.")
+    return " ".join(sentences)
 
 
 def _list(values: Iterable[Any]) -> str:
@@ -94,16 +103,6 @@ def _list(values: Iterable[Any]) -> str:
         key=lambda text: (len(text), text),
     )
     return ", ".join(found[:24]) + (f", ... ({len(found)})" if len(found) > 24 else "")
-
-
-def _populations(trainings: Iterable[Any]) -> tuple[str, ...]:
-    """One digest for each data set, design and architecture of trainings from scratch."""
-    populations = set()
-    for step in trainings:
-        if getattr(step, "parent", None) is None:
-            parts = [getattr(getattr(step, name, None), "key", "") for name in PARTS]
-            populations.add(" ".join(map(str, parts)))
-    return tuple(sorted(sha256(each.encode()).hexdigest()[:10] for each in populations))
 
 
 def _widened(steps: Iterable[Any]) -> Iterable[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import re
 import shutil
@@ -37,7 +38,8 @@ INTERVAL = re.compile("(\\[[−\\d.]+,)\u00a0")
 # title and the sizes below it, and what follows
 HEAD = re.compile(r"(?s)([^\n]*\n(?:\n\*Profile [^\n]*\*\n)?)(.*)")
 SHORT = re.compile(r"\A> \*\*In short\.\*\*.*\n(?:>.*\n)*\n*")
-SUMMARIES = {"parameters": "parameters", "injected-parameters": "parameters of this run"}
+INJECTED = "injected-parameters"  # papermill's tag
+SUMMARIES = {"parameters": "parameters", INJECTED: "parameters of this run"}
 
 
 # ---------------------------------------------------------------- clean
@@ -153,6 +155,36 @@ def _folders() -> dict[str, str]:
     return dict(sorted(named.items(), key=lambda item: -len(item[0])))
 
 
+# ---------------------------------------------------------------- which version
+
+EARLIER = "made by an earlier version of its notebook"
+
+
+def earlier(report: NotebookNode, name: str) -> bool:
+    """Whether the code of a report differs from that of its notebook in `notebooks/`, if it has one.
+
+    Layout, comments and the values that a run injects do not count.
+    """
+    import jupytext
+
+    source = paths.NOTEBOOKS / f"{name}.py"
+    return source.exists() and _code(report) != _code(jupytext.read(source, fmt="py:percent"))
+
+
+def _code(notebook: NotebookNode) -> list[str]:
+    """The code of each cell in one layout."""
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    own = [cell for cell in cells if INJECTED not in cell.metadata.get("tags", [])]
+    return [_laid_out(_without_paths(cell.source)) for cell in own]
+
+
+def _laid_out(source: str) -> str:
+    try:
+        return ast.unparse(ast.parse(source))
+    except SyntaxError:  # a magic of IPython
+        return source.strip()
+
+
 # ---------------------------------------------------------------- one page
 
 
@@ -169,9 +201,9 @@ def html(notebook: NotebookNode, title: str, home: str = "../index.html", **more
     return INTERVAL.sub(r"\1 ", made)  # on paper a column may be no wider than one of its ends
 
 
-def write_page(folder: Path, name: str, title: str) -> None:
+def write_page(folder: Path, name: str, title: str) -> bool:
     """Writes the page of `folder`/`name`.ipynb beside it, whole or not at all, its source and its
-    figures in full size.
+    figures in full size. Returns whether the page is marked as `earlier`.
 
     Figures are there as SVG, PDF and CSV where a batch left them; else the page's own pictures are
     written as PNG.
@@ -201,7 +233,9 @@ def write_page(folder: Path, name: str, title: str) -> None:
     }
     beside = [place.with_suffix(kind) for kind in (".py", ".ipynb")]
     values |= {"figures": figures, "files": [path.name for path in beside if path.exists()]}
+    values["earlier"] = EARLIER if earlier(node, name) else ""
     files.write(place, html(node, title, "../" * name.count("/") + "index.html", **values))
+    return bool(values["earlier"])
 
 
 def _pictures(notebook: NotebookNode) -> Iterator[tuple[Any, Any]]:
