@@ -134,6 +134,7 @@ def test_the_first_refusal_of_the_disk_ends_a_run(
     workers: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """What comes after it would only be trained to be thrown away."""
+    monkeypatch.setenv("LEAK_ATLAS_PROGRESS", "log")  # another test may have loaded ipykernel
     monkeypatch.setattr("leak_atlas.lab.run.ENOUGH", 0.0)
     forkserver._forkserver._stop()
     with monkeypatch.context() as patch:

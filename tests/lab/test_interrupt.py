@@ -137,7 +137,7 @@ def test_an_interrupt_while_torch_is_imported_breaks_nothing(kernel: Kernel) -> 
     """)
     code = TRAINED.format(pool=40, epochs=1, networks=2, workers=1, enough=30)
     stopped, again = kernel.run(code), kernel.run(code)
-    assert [line[:20] for line in stopped.error] == ["leak atlas: stopped "]
+    assert [line[:19] for line in stopped.error] == ["leak atlas: stopped"]
     assert not again.error
 
 
