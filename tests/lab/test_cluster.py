@@ -464,8 +464,3 @@ def test_the_next_preview_knows_how_long_such_steps_took_on_this_device() -> Non
     remember([([other], "cpu", cold_other)] * 3 + [([train], "NVIDIA H200", 1e-3)] * 3)
     assert pricing()(train) == pytest.approx(3 * cold)
     assert pricing()(other) == pytest.approx(cold_other)
-    # what is read off a network is in the seconds of its training
-    (job,) = plan([[Signals(train.at(1))]]).jobs.values()
-    remember([(job.computed, "cpu", 7.0)] * 3)
-    (job,) = plan([[Signals(train.at(1))]]).jobs.values()
-    assert job.seconds == pytest.approx(7.0)

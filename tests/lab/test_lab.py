@@ -295,7 +295,8 @@ def test_however_many_inputs_are_torn_one_call_computes_them_again(
     assert all(store.has(attack.key) for attack in attacks)
     said = capfd.readouterr()
     assert "100 % of the work, 2 of 2 steps" in said.out
-    assert all(f"{step.key[:12]} is corrupt" in said.err for step in signals[:4])
+    if workers == 1:  # others say so on the stderr with which they began
+        assert all(f"{step.key[:12]} is corrupt" in said.err for step in signals[:4])
     tear(signals[0])
     assert lab.realize(signals)[signals[0]]["logits"].shape == (120, 10)
 
