@@ -164,6 +164,37 @@ def test_shadows_that_know_other_samples_are_refused_where_samples_are_compared(
     assert "\n" not in str(caught.value)
 
 
+def test_attackers_that_learn_across_samples_take_shadows_of_another_draw_sample_by_sample() -> (
+    None
+):
+    mine, other = pool(1), pool(4, RandomHalves(80, test=40, seed=1))
+    attacks = [
+        mine.attack(a, 1, other)
+        for a in (Threshold("loss", by_class=False), Network(hidden=(8,), epochs=1))
+    ]
+    results = lab.realize(attacks, mine.signals(), other.signals())
+    own = results[mine.signals()[0]]
+    chosen = np.isin(own["role"], (Role.MEMBER, Role.NONMEMBER))
+    found = results[attacks[0]]
+    assert np.array_equal(found["index"], own["index"][chosen])
+    z = own["logits"][chosen].astype(np.float64)
+    loss = np.log(np.exp(z).sum(axis=1)) - z[np.arange(80), own["labels"][chosen]]
+    np.testing.assert_allclose(found["scores"][0], -loss, rtol=1e-9)
+    # The threshold is the one of the shadows' own samples, each against its own membership.
+    from leak_atlas.attacks import signals
+    from leak_atlas.attacks.threshold import best_threshold
+
+    shown, inside = [], []
+    for one in other.signals():
+        arrays = results[one]
+        own_pool = np.isin(arrays["role"], (Role.MEMBER, Role.NONMEMBER))
+        shown.append(signals.score("loss", arrays["logits"][own_pool], arrays["labels"][own_pool]))
+        inside.append(arrays["role"][own_pool] == Role.MEMBER)
+    loss, member = np.concatenate(shown), np.concatenate(inside)
+    expected, _ = best_threshold(loss, member)
+    assert found["thresholds"][0] == pytest.approx(expected)
+
+
 def test_each_victim_is_judged_on_its_own_pool() -> None:
     halves = pool(5, VictimAttacker(400, test=40, dev=20))
     attack = halves.attack(Threshold("loss"), targets=3, shadows=halves)
@@ -311,35 +342,3 @@ def test_a_ranking_of_other_samples_is_told() -> None:
     ):
         with pytest.raises(BadInput, match="a ranking comes with"):
             models[0].train(SHORT, **lacking)
-
-
-def test_attackers_that_learn_across_samples_take_shadows_of_another_draw_sample_by_sample() -> (
-    None
-):
-    mine, other = pool(1), pool(4, RandomHalves(80, test=40, seed=1))
-    attacks = [
-        mine.attack(a, 1, other)
-        for a in (Threshold("loss", by_class=False), Network(hidden=(8,), epochs=1))
-    ]
-    results = lab.realize(attacks, mine.signals(), other.signals())
-    own = results[mine.signals()[0]]
-    chosen = np.isin(own["role"], (Role.MEMBER, Role.NONMEMBER))
-    found = results[attacks[0]]
-    assert np.array_equal(found["index"], own["index"][chosen])
-    z = own["logits"][chosen].astype(np.float64)
-    loss = np.log(np.exp(z).sum(axis=1)) - z[np.arange(80), own["labels"][chosen]]
-    np.testing.assert_allclose(found["scores"][0], -loss, rtol=1e-9)
-    # The threshold is the one of the shadows' own samples, each against its own membership.
-    from leak_atlas.attacks import signals
-    from leak_atlas.attacks.threshold import threshold
-
-    shown, inside = [], []
-    for one in other.signals():
-        arrays = results[one]
-        own_pool = np.isin(arrays["role"], (Role.MEMBER, Role.NONMEMBER))
-        shown.append(signals.score("loss", arrays["logits"][own_pool], arrays["labels"][own_pool]))
-        inside.append(arrays["role"][own_pool] == Role.MEMBER)
-    expected = threshold(
-        found["scores"][0], 0, np.stack(shown), 0, np.stack(inside), attacks[0].attacker
-    ).threshold
-    assert found["thresholds"][0] == pytest.approx(expected)

@@ -139,7 +139,7 @@ class Logits:
         for one, role in zip(map(self.by_query, logits), roles, strict=True):
             views = scaled_confidence(one, labels[:, None])
             signals.append({"logits": one[:, 0], "views": views, "labels": labels, "role": role})
-        return Case(signals[0], signals[1:], roles[1:], {})
+        return Case(signals[0], signals[1:], {})
 
     def of(self, keep: BoolArray) -> Case:
         """The case of some samples `(N,)` alone, with the whole population."""
@@ -149,7 +149,7 @@ class Logits:
             {name: array[which] for name, array in signals.items()}
             for signals in (self.case.target, *self.case.shadows)
         )
-        return Case(target, shadows, self.case.roles[:, which], {})
+        return Case(target, shadows, {})
 
 
 # ---------------------------------------------------------------- checks
