@@ -141,7 +141,6 @@ UNDECIDABLE = {
     "pruning/fig14_fig15_ppb_gaps sensitivity_as_dense": RARE,
     "pruning/fig16_fig17_defences ppb_hides": RARE,
     "pruning/fig16_fig17_defences ppb_hides_bits": RARE,
-    "samples/comparison beats_two": RARE,
     "time/architecture at_equal_gap": RARE,
     "time/own01_cheapest_epoch few_find": RARE,
     "time/plane halves_agree": RARE,
@@ -510,7 +509,7 @@ BUDGET = {
     "layers": 1150,
     "weights": 830,
     "pruning": 1100,
-    "samples": 820,
+    "samples": 400,
     "time": 370,
     "atlas": 100,
 }
