@@ -72,6 +72,8 @@ def doing(job: Job) -> Generator[None, None, Outcome]:
         return ended(seconds=meta["seconds"], device=meta["device"])
     except store.Refused as error:
         return ended(str(error), refused=True)
+    except (store.Corrupt, store.Gone) as error:  # the disk has torn it again
+        return ended(str(error))
     except Exception as error:
         line = one_line(f"{type(error).__name__}: {error}")
         if isinstance(error, BadInput):
