@@ -25,7 +25,6 @@ from leak_atlas.recipe import (
     CrossEntropy,
     Data,
     Distillation,
-    LeftOut,
     Model,
     Objective,
     Population,
@@ -150,25 +149,6 @@ def test_no_label_comes_from_a_model_that_saw_the_sample() -> None:
     assert prepared(student)[1]["soft"].isfinite().all()
     with pytest.raises(BadInput, match="seen by every teacher"):
         prepared(whole.train(SHORT, Distillation(), tainted))
-
-
-def test_sub_models_can_be_looked_at_like_any_model() -> None:
-    teachers = Population(left_out(pool()[1].training, SHORT, **SMALL))
-    signals = teachers.signals()
-    results = lab.realize(signals, self_audit(teachers))
-    assert isinstance(teachers[0].training.design, LeftOut)
-    member = np.stack([results[one]["role"] == Role.MEMBER for one in signals])
-    assert set(member.sum(axis=0)) == {0, 2} and (member.any(axis=0)).sum() == 40
-
-
-def test_a_defence_that_diverges_is_told() -> None:
-    bad = Schedule(2, 32, lr=1e30, weight_decay=1e30)
-    for chain in (
-        Setup(DATA, DESIGN, MODEL, bad, 1).trained(ADVERSARIAL),
-        Setup(DATA, DESIGN, MODEL, bad, 1).selena(SHORT, **SMALL),
-    ):
-        with pytest.raises(lab.Failed, match=r"Train [0-9a-f]{12}: Diverged"):
-            lab.realize(chain.signals())
 
 
 def test_the_preview_counts_what_a_defence_costs_beside() -> None:
