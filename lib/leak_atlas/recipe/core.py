@@ -228,8 +228,8 @@ class Recipe:
             return
         own = [type(part).__name__ for part in self.within() if code.source_digest(type(part))]
         raise BadInput(
-            f"{', '.join(own)}: its code has changed since this recipe was made: make the recipe again; class and "
-            "functions stand in one file, or in cells above the recipe"
+            f"{', '.join(own)}: its code is not the one that this recipe was made with: make the recipe again; "
+            "class and functions stand in one file, or in cells above the recipe"
         )
 
     @cached_property
