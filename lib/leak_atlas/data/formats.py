@@ -12,7 +12,6 @@ import hashlib
 import io
 import pickle
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +29,9 @@ def npz(entry: Entry, source: Path) -> Read:
     """Images and labels in one .npz, as the package carries them."""
     (data,) = sources.files(entry, source)
     with np.load(io.BytesIO(data), allow_pickle=False) as packed:
-        return packed["images"], packed["labels"]
+        images = packed["images"]
+        labels = packed["labels"]
+    return images, labels
 
 
 def digits(entry: Entry, source: Path) -> Read:
@@ -45,28 +46,42 @@ def digits(entry: Entry, source: Path) -> Read:
     values = np.rint(pixels * 255 / 16)
     if entry.kind == "bits":
         values = pixels >= 8
-    values, labels = values.astype(np.uint8), labels.astype("<i8")
+    values = values.astype(np.uint8)
+    labels = labels.astype("<i8")
+
     _, first = np.unique(values, axis=0, return_index=True)
     first.sort()
-    order = first[_fifths(labels[first])]
-    values, labels = values[order], labels[order]
-    digest = hashlib.sha256(values.tobytes() + labels.tobytes()).hexdigest()
-    sources.check(entry, "scikit-learn's digits", digest, entry.files[0].digest)
+    test_last = _fifths(labels[first])
+    order = first[test_last]
+    values = values[order]
+    labels = labels[order]
+
+    content = values.tobytes() + labels.tobytes()
+    digest = hashlib.sha256(content).hexdigest()
+    expected = entry.files[0].digest
+    sources.check(entry, "scikit-learn's digits", digest, expected)
     return values, labels
 
 
 def glosses(entry: Entry, source: Path) -> Read:
     """Lines of `part <tab> class <tab> text`, as the package carries WordNet's glosses."""
     (data,) = sources.files(entry, source)
-    rows = [line.split("\t") for line in data.decode("ascii").splitlines()]
-    labels = _labels(entry, [f"noun.{name}" for _, name, _ in rows])
-    return _texts([text for _, _, text in rows]), labels
+    classes = []
+    texts = []
+    for line in data.decode("ascii").splitlines():
+        _, name, text = line.split("\t")
+        classes.append(f"noun.{name}")
+        texts.append(text)
+    return _texts(texts), _labels(entry, classes)
 
 
 def idx(entry: Entry, source: Path) -> Read:
     """MNIST's idx files: train images, train labels, test images, test labels."""
-    arrays = [idx_array(data) for data in sources.files(entry, source)]
-    return np.concatenate(arrays[::2]), np.concatenate(arrays[1::2])
+    contents = sources.files(entry, source)
+    train_images, train_labels, test_images, test_labels = map(idx_array, contents)
+    images = np.concatenate([train_images, test_images])
+    labels = np.concatenate([train_labels, test_labels])
+    return images, labels
 
 
 def idx_array(data: bytes) -> np.ndarray:
@@ -74,8 +89,10 @@ def idx_array(data: bytes) -> np.ndarray:
     values.
     """
     axes = data[3]
-    shape = np.frombuffer(data, ">u4", count=axes, offset=4).astype(int)
-    return np.frombuffer(data, np.uint8, offset=4 + 4 * axes).reshape(shape)
+    lengths = np.frombuffer(data, ">u4", count=axes, offset=4)
+    header = 4 + 4 * axes  # bytes
+    values = np.frombuffer(data, np.uint8, offset=header)
+    return values.reshape(lengths.astype(int))
 
 
 def cifar(entry: Entry, source: Path) -> Read:
@@ -85,24 +102,33 @@ def cifar(entry: Entry, source: Path) -> Read:
     A row of a batch has all red, then all green, then all blue values.
     """
     *batches, _ = sources.files(entry, source)
-    rows, labels = [], []
+    rows = []
+    labels = []
     for data in batches:
         batch = pickle.loads(data, encoding="latin1")  # its digest is known
         rows.append(batch["data"])
-        labels.append(batch.get("fine_labels") or batch["labels"])
+        fine = batch.get("fine_labels")
+        labels.append(fine or batch["labels"])
     height, width, channels = entry.shape
-    planes = np.concatenate(rows).reshape(-1, channels, height, width)
-    return planes.transpose(0, 2, 3, 1), np.concatenate(labels)
+    planes = np.concatenate(rows)
+    planes = planes.reshape(-1, channels, height, width)
+    images = planes.transpose(0, 2, 3, 1)
+    return images, np.concatenate(labels)
 
 
 def svhn(entry: Entry, source: Path) -> Read:
     """SVHN's .mat files: images (H, W, C, N), and labels in which 10 is the digit 0."""
     from scipy.io import loadmat
 
-    parts = [loadmat(io.BytesIO(data)) for data in sources.files(entry, source)]
-    images = np.concatenate([part["X"] for part in parts], axis=3)
-    labels = np.concatenate([part["y"].ravel() for part in parts])
-    return images.transpose(3, 0, 1, 2), labels % 10
+    images = []
+    labels = []
+    for data in sources.files(entry, source):
+        part = loadmat(io.BytesIO(data))
+        images.append(part["X"])
+        labels.append(part["y"].ravel())
+    x = np.concatenate(images, axis=3)
+    y = np.concatenate(labels)
+    return x.transpose(3, 0, 1, 2), y % 10
 
 
 def arrays(entry: Entry, source: Path) -> Read:
@@ -113,12 +139,20 @@ def arrays(entry: Entry, source: Path) -> Read:
     parts = []
     for file in entry.files:
         kind = "<i8" if file.name.startswith("y") else "u1"
-        values = np.load(source / file.name, mmap_mode="r", allow_pickle=False)
-        values = np.ascontiguousarray(values.astype(kind, casting="safe", copy=False))
-        sources.check(entry, file.name, hashlib.md5(values.data).hexdigest(), file.digest)
+        path = source / file.name
+        stored = np.load(path, mmap_mode="r", allow_pickle=False)
+        converted = stored.astype(kind, casting="safe", copy=False)
+        values = np.ascontiguousarray(converted)
+        digest = hashlib.md5(values.data).hexdigest()
+        sources.check(entry, file.name, digest, file.digest)
         parts.append(values)
-    images = [part.reshape(-1, *entry.shape) for part in parts[::2]]
-    return np.concatenate(images), np.concatenate(parts[1::2])
+    train_x, train_y, test_x, test_y = parts
+    images = [
+        train_x.reshape(-1, *entry.shape),
+        test_x.reshape(-1, *entry.shape),
+    ]
+    labels = [train_y, test_y]
+    return np.concatenate(images), np.concatenate(labels)
 
 
 def tiny(entry: Entry, source: Path) -> Read:
@@ -127,10 +161,11 @@ def tiny(entry: Entry, source: Path) -> Read:
     The train part is ordered by class, then by file name as text. The test part is the archive's
     `val` in the order of its annotations, for the archive's own test images have no labels.
     """
-    train = sorted(source.glob("train/*/images/*.JPEG"), key=Path.as_posix)
+    train = _sorted(source, "train/*/images/*.JPEG")
     classes = [file.parts[-3] for file in train]
+    annotations = (source / ANNOTATIONS).read_text("ascii")
     test = []
-    for line in (source / ANNOTATIONS).read_text("ascii").splitlines():
+    for line in annotations.splitlines():
         name, wnid, *_ = line.split("\t")
         test.append(source / "val/images" / name)
         classes.append(wnid)
@@ -145,8 +180,14 @@ def cinic(entry: Entry, source: Path) -> Read:
     """
     files: list[Path] = []
     for part in ("train", "valid", "test"):
-        files += sorted(source.glob(f"{part}/*/*.png"), key=Path.as_posix)
-    return files, _labels(entry, [file.parent.name for file in files])
+        files += _sorted(source, f"{part}/*/*.png")
+    classes = [file.parent.name for file in files]
+    return files, _labels(entry, classes)
+
+
+def _sorted(source: Path, pattern: str) -> list[Path]:
+    """The files of a pattern, in the order of their paths as text."""
+    return sorted(source.glob(pattern), key=Path.as_posix)
 
 
 def kather(entry: Entry, source: Path) -> Read:
@@ -154,14 +195,19 @@ def kather(entry: Entry, source: Path) -> Read:
 
     Ordered by class, then by file name as text; every fifth of a class is test.
     """
-    files = sorted(source.glob("*/*.tif"), key=Path.as_posix)
-    names = [file.parent.name.partition("_")[2].lower() for file in files]
-    labels = _labels(entry, names)
+    files = _sorted(source, "*/*.tif")
+    classes = []
+    for file in files:
+        _, _, name = file.parent.name.partition("_")
+        classes.append(name.lower())
+    labels = _labels(entry, classes)
+
+    side = entry.shape[0]
     x = np.empty((len(files), *entry.shape), np.uint8)
     whole = np.empty((1, 150, 150, 3), np.uint8)
     for place, file in enumerate(files):
         pictures.fill(whole, [file])
-        x[place] = pictures.resize(whole, entry.shape[0])[0]
+        x[place] = pictures.resize(whole, side)[0]
     order = _fifths(labels)
     return x[order], labels[order]
 
@@ -173,13 +219,17 @@ def location(entry: Entry, source: Path) -> Read:
     whatever their order.
     """
     (file,) = entry.files
-    bits, labels = shokri(sources.placed(source, file))
-    order = np.lexsort((*bits.T[::-1], labels))
-    bits, labels = bits[order], labels[order].astype("<i8") - 1
-    digest = hashlib.md5(bits.tobytes() + labels.tobytes()).hexdigest()
+    bits, numbers = shokri(sources.placed(source, file))
+    keys = *bits.T[::-1], numbers  # the last one counts first
+    order = np.lexsort(keys)
+    bits = bits[order]
+    labels = numbers[order].astype("<i8") - 1
+
+    content = bits.tobytes() + labels.tobytes()
+    digest = hashlib.md5(content).hexdigest()
     sources.check(entry, file.name, digest, file.digest)
-    order = _fifths(labels)
-    return bits[order], labels[order]
+    test_last = _fifths(labels)
+    return bits[test_last], labels[test_last]
 
 
 def shokri(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -190,10 +240,14 @@ def shokri(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """
     import pandas as pd
 
-    read = partial(pd.read_csv, header=None, dtype=np.uint8)
+    def read(file: Path) -> np.ndarray:
+        return pd.read_csv(file, header=None, dtype=np.uint8).to_numpy()
+
     if path.is_dir():
-        return read(path / "feats").to_numpy(), read(path / "labels").to_numpy()[:, 0]
-    rows = read(path).to_numpy()
+        bits = read(path / "feats")
+        labels = read(path / "labels")
+        return bits, labels[:, 0]
+    rows = read(path)
     return rows[:, 1:], rows[:, 0]
 
 
@@ -204,12 +258,15 @@ def dbpedia(entry: Entry, source: Path) -> Read:
     Both are without space around them: the archive puts one before most contents. Everything else
     stays as the file has it, backslashes and line breaks too.
     """
-    texts, labels = [], []
+    texts = []
+    labels = []
     for part in ("train.csv", "test.csv"):
-        with (source / part).open(encoding="utf-8", newline="") as file:
+        path = source / part
+        with path.open(encoding="utf-8", newline="") as file:
             for number, title, content in csv.reader(file):
+                text = f"{title.strip()} {content.strip()}"
+                texts.append(text.strip())
                 labels.append(int(number) - 1)
-                texts.append(f"{title.strip()} {content.strip()}".strip())
     return _texts(texts), np.array(labels)
 
 
@@ -220,19 +277,22 @@ def _texts(texts: list[str]) -> np.ndarray:
 def _labels(entry: Entry, names: list[str]) -> np.ndarray:
     """Labels (N,) of classes by name; KeyError for a name that is none."""
     number = {name: label for label, name in enumerate(entry.classes)}
-    return np.array([number[name] for name in names], np.int64)
+    labels = [number[name] for name in names]
+    return np.array(labels, np.int64)
 
 
 def _fifths(labels: np.ndarray) -> np.ndarray:
     """An order in which every fifth of each class comes last: the test part of a set that has none."""
-    return np.argsort(places(labels) % 5 == 4, kind="stable")
+    is_test = places(labels) % 5 == 4
+    return np.argsort(is_test, kind="stable")
 
 
 def places(labels: np.ndarray) -> np.ndarray:
     """Each sample's place among those of its class, in their order: (N,) from 0."""
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels)
-    first = np.repeat(np.cumsum(sizes) - sizes, sizes)  # where each sample's class begins
+    starts = np.cumsum(sizes) - sizes  # where each class begins in `order`
+    first = np.repeat(starts, sizes)
     place = np.empty(len(labels), int)
     place[order] = np.arange(len(labels)) - first
     return place
