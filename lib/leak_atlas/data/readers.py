@@ -52,9 +52,12 @@ def labels(data: Data, samples: Samples) -> np.ndarray:
     """
     if not data.permuted:
         return samples.labels
-    first = samples.train if data.parts[1] else len(samples.labels)
+    _, test = data.parts
+    first = samples.train if test else len(samples.labels)
     draws = np.random.default_rng(DEAL)
-    return np.concatenate([draws.permutation(part) for part in np.split(samples.labels, [first])])
+    train_labels = draws.permutation(samples.labels[:first])
+    other_labels = draws.permutation(samples.labels[first:])
+    return np.concatenate([train_labels, other_labels])
 
 
 def load(name: str, pixels: int | None = None) -> Samples:
@@ -66,20 +69,24 @@ def load(name: str, pixels: int | None = None) -> Samples:
     NAME` alone: every worker would pay for it. BadInput for an unknown name, a set that is not
     there (with how to get it), damaged files, or `pixels` that do not fit.
     """
-    entry = registry.find(Data(name, pixels).name)  # a recipe refuses what does not fit
-    whole = (pixels,) == entry.shape[:1]
-    return _load(entry, None if whole else pixels, paths.data())
+    data = Data(name, pixels)  # a recipe refuses what does not fit
+    entry = registry.find(data.name)
+    if entry.shape[:1] == (pixels,):
+        pixels = None  # its own size
+    return _load(entry, pixels, paths.data())
 
 
 @cache
 def _load(entry: Entry, pixels: int | None, root: Path) -> Samples:
     if pixels is not None:
         whole = _load(entry, None, root)
-        return Samples(_frozen(pictures.resize(whole.x, pixels)), whole.labels, whole.train)
+        resized = pictures.resize(whole.x, pixels)
+        return Samples(_frozen(resized), whole.labels, whole.train)
     x, labels = _embedded(entry) if entry.embedded else _prepared(entry)
     expected = (entry.size, *entry.shape)
     if x.shape != expected or labels.shape != (entry.size,):
-        raise BadInput(f"{entry.name}: found {x.shape}, expected {expected}; {_again(entry)}")
+        why = f"found {x.shape}, expected {expected}"
+        raise BadInput(f"{entry.name}: {why}; {_again(entry)}")
     classes = len(entry.classes)
     if labels.min() < 0 or labels.max() >= classes:
         why = f"a label is no place among its {classes} classes"
@@ -94,25 +101,34 @@ def _frozen(array: np.ndarray) -> np.ndarray:
 
 def _embedded(entry: Entry) -> tuple[np.ndarray, np.ndarray]:
     samples, labels = _read(entry, EMBEDDED)
-    return np.reshape(np.asarray(samples), (-1, *entry.shape)), labels
+    x = np.asarray(samples)
+    return x.reshape(-1, *entry.shape), labels
 
 
 def _read(entry: Entry, source: Path) -> Read:
     """Samples and labels of the files in `source`. BadInput where they cannot be read, or are not
     as many as they should be.
     """
-    with sources.reading(f"{entry.name}: the files in {source}", sources.again(entry)):
+    remedy = sources.again(entry)
+    with sources.reading(f"{entry.name}: the files in {source}", remedy):
         samples, labels = READERS[entry.format](entry, source)
-    if entry.files[0] == entry.archive:  # no file has a digest; all parts are balanced
-        classes = len(entry.classes)
-        sizes = entry.train // classes, entry.test // classes
-        for part, size in zip(np.split(labels, [entry.train]), sizes, strict=True):
-            if (np.bincount(part, minlength=classes) != size).any():
-                expected = f"{sizes[0]:,} train and {sizes[1]:,} test samples of each class"
-                raise BadInput(
-                    f"{entry.name}: {source} does not have {expected}; {sources.again(entry)}"
-                )
+    if entry.files[0] == entry.archive:  # no file has a digest
+        _check_balance(entry, source, labels)
     return samples, labels.astype(np.int64)
+
+
+def _check_balance(entry: Entry, source: Path, labels: np.ndarray) -> None:
+    """BadInput where classes do not have the same number of samples in each part."""
+    classes = len(entry.classes)
+    train_size = entry.train // classes
+    test_size = entry.test // classes
+    train_counts = np.bincount(labels[: entry.train], minlength=classes)
+    test_counts = np.bincount(labels[entry.train :], minlength=classes)
+    balanced = (train_counts == train_size).all() and (test_counts == test_size).all()
+    if not balanced:
+        expected = f"{train_size:,} train and {test_size:,} test samples of each class"
+        why = f"{source} does not have {expected}"
+        raise BadInput(f"{entry.name}: {why}; {sources.again(entry)}")
 
 
 # ---------------------------------------------------------------- prepared
@@ -144,7 +160,8 @@ def _again(entry: Entry) -> str:
         return f"remove {at.parent} and add it again"
     if entry.embedded:
         return sources.again(entry)
-    return f"remove {at} and run `{typed(f'leak-atlas data get {entry.name}')}`"
+    get = typed(f"leak-atlas data get {entry.name}")
+    return f"remove {at} and run `{get}`"
 
 
 def _digests(entry: Entry) -> dict[str, str]:
@@ -157,7 +174,8 @@ def _digests(entry: Entry) -> dict[str, str]:
     if entry.own:
         return {file.name: file.digest for file in entry.files}
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-        note = json.loads((at / "meta.json").read_text("utf-8"))
+        text = (at / "meta.json").read_text("utf-8")
+        note = json.loads(text)
         if note["digest"] == entry.digest:
             return dict(note["sha256"])
     why = f"{at} was prepared from other files than those known by this version"
@@ -173,16 +191,19 @@ def _prepared(entry: Entry) -> tuple[np.ndarray, np.ndarray]:
         labels = np.load(at / "labels.npy")
         if entry.kind == "text":
             return _texts(at), labels
-        return np.load(at / f"{entry.kind}.npy", mmap_mode="r"), labels
+        x = np.load(at / f"{entry.kind}.npy", mmap_mode="r")
+        return x, labels
 
 
 def _verify(entry: Entry) -> None:
     """BadInput where a prepared file is not as it was written."""
-    for file, expected in _digests(entry).items():
-        path = registry.folder(entry.name) / file
+    folder = registry.folder(entry.name)
+    for name, expected in _digests(entry).items():
+        path = folder / name
         digest = _sha256(path) if path.is_file() else "missing"
         if digest != expected:
-            raise BadInput(f"{path}: SHA-256 is {digest}, expected {expected}; {_again(entry)}")
+            why = f"SHA-256 is {digest}, expected {expected}"
+            raise BadInput(f"{path}: {why}; {_again(entry)}")
 
 
 def _sha256(path: Path) -> str:
@@ -205,10 +226,12 @@ def prepare(name: str) -> Path:
     at = registry.folder(name)
     if not at.exists():
         with preparing(at) as ready:
-            samples, labels = _read(entry, sources.find(entry, ready.parent))
+            source = sources.find(entry, ready.parent)
+            samples, labels = _read(entry, source)
             digests = write(ready, entry.kind, entry.shape, samples, labels)
             note = {"name": name, "digest": entry.digest, "sha256": digests}
-            (ready / "meta.json").write_text(json.dumps(note, indent=1), "utf-8")
+            text = json.dumps(note, indent=1)
+            (ready / "meta.json").write_text(text, "utf-8")
     _verify(entry)
     return at
 
@@ -233,9 +256,8 @@ def preparing(at: Path) -> Iterator[Path]:
                 os.replace(ready, at)
     except OSError as error:
         why = f"cannot prepare {at} ({reason(error)})"
-        raise BadInput(
-            f"{why}; free some space, or name another folder by LEAK_ATLAS_DATA"
-        ) from error
+        remedy = "free some space, or name another folder by LEAK_ATLAS_DATA"
+        raise BadInput(f"{why}; {remedy}") from error
 
 
 def write(
@@ -254,11 +276,14 @@ def write(
     """
     if kind == "text":
         texts = [str(text).encode() for text in samples]
-        np.save(into / "text.npy", np.frombuffer(b"".join(texts), np.uint8))
-        np.save(into / "ends.npy", np.cumsum([len(text) for text in texts], dtype=np.int64))
+        lengths = [len(text) for text in texts]
+        joined = np.frombuffer(b"".join(texts), np.uint8)
+        np.save(into / "text.npy", joined)
+        np.save(into / "ends.npy", np.cumsum(lengths, dtype=np.int64))
     else:
+        path = into / f"{kind}.npy"
         whole = (len(samples), *shape)
-        out = np.lib.format.open_memmap(into / f"{kind}.npy", "w+", TYPES[kind], whole)
+        out = np.lib.format.open_memmap(path, "w+", TYPES[kind], whole)
         pictures.fill(out, samples, size)
         out.flush()
     np.save(into / "labels.npy", labels)
@@ -269,9 +294,11 @@ def _texts(at: Path) -> np.ndarray:
     """The texts in the folder `at`: (N,) of variable-width strings. ValueError where they do not
     fit together.
     """
-    text, ends = np.load(at / "text.npy", mmap_mode="r"), np.load(at / "ends.npy")
+    text = np.load(at / "text.npy", mmap_mode="r")
+    ends = np.load(at / "ends.npy")
     starts = np.concatenate([[0], ends[:-1]])
     if len(text) != ends[-1] or (ends < starts).any():
         raise ValueError(f"{len(text):,} bytes of text do not fit their {len(ends):,} ends")
-    texts = (text[a:b].tobytes().decode() for a, b in zip(starts, ends, strict=True))
+    bounds = zip(starts, ends, strict=True)
+    texts = (text[start:end].tobytes().decode() for start, end in bounds)
     return np.fromiter(texts, np.dtypes.StringDType(), len(ends))
