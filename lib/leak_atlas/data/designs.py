@@ -67,9 +67,8 @@ class _Purpose(IntEnum):
 def _stream(seed: int, purpose: _Purpose, index: int = 0) -> np.random.Generator:
     # The spawn key keeps (seed, purpose, index) apart for every seed, which a list as entropy would
     # not.
-    return np.random.Generator(
-        np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(purpose, index)))
-    )
+    source = np.random.SeedSequence(seed, spawn_key=(purpose, index))
+    return np.random.Generator(np.random.PCG64(source))
 
 
 def quotas(available: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -79,12 +78,19 @@ def quotas(available: np.ndarray, count: int, rng: np.random.Generator) -> np.nd
     same number, or all it has where that is less; the remainder is one more from each of some
     classes, drawn at random. Returns (C,) int64.
     """
+
+    def given(level: int) -> int:
+        """Samples that all classes give, each at most `level`."""
+        return np.minimum(available, level).sum()
+
     levels = range(1, int(available.max(initial=0)) + 1)
     # The largest level that does not give more than `count`.
-    level = bisect_right(levels, count, key=lambda size: np.minimum(available, size).sum())
+    level = bisect_right(levels, count, key=given)
     shares = np.minimum(available, level).astype(np.int64)
     can_give_more = np.flatnonzero(available > level)
-    shares[rng.permutation(can_give_more)[: count - shares.sum()]] += 1
+    missing = count - shares.sum()
+    one_more = rng.permutation(can_give_more)[:missing]
+    shares[one_more] += 1
     return shares
 
 
@@ -92,8 +98,12 @@ def _take(label: np.ndarray, shares: np.ndarray, rng: np.random.Generator) -> np
     """Ascending places in `label` (n,) of `shares[c]` random samples of each class c, numbered from
     0.
     """
-    order = np.lexsort((rng.random(len(label)), label))
-    return np.sort(order[places(label[order]) < shares[label[order]]])
+    random = rng.random(len(label))
+    order = np.lexsort((random, label))  # by class, at random within each
+    label_in_order = label[order]
+    place = places(label_in_order)
+    taken = order[place < shares[label_in_order]]
+    return np.sort(taken)
 
 
 def _draw(
@@ -101,7 +111,8 @@ def _draw(
 ) -> np.ndarray:
     """`count` of `indices`, class-balanced by their `labels`, ascending."""
     classes, label = np.unique(labels[indices], return_inverse=True)
-    shares = quotas(np.bincount(label, minlength=len(classes)), count, rng)
+    available = np.bincount(label, minlength=len(classes))
+    shares = quotas(available, count, rng)
     return indices[_take(label, shares, rng)]
 
 
@@ -116,22 +127,28 @@ class Sets(NamedTuple):
 
 
 def _sets(design: Design, labels: np.ndarray, train: int) -> Sets:
-    design, labels = design.drawn, np.asarray(labels)
+    design = design.drawn
+    labels = np.asarray(labels)
     if labels.ndim != 1 or not 0 <= train <= len(labels):
         raise BadInput(f"{train} train samples do not fit labels of shape {labels.shape}")
     number = len(labels) - train
     design.check(train, number)
 
     def draw(indices: np.ndarray, count: int, purpose: _Purpose) -> np.ndarray:
-        return _draw(indices, labels, count, _stream(design.seed, purpose))
+        rng = _stream(design.seed, purpose)
+        return _draw(indices, labels, count, rng)
 
-    pool = draw(np.arange(train), design.pool, _Purpose.POOL)
-    rest = np.setdiff1d(np.arange(train), pool, assume_unique=True)
-    dev = draw(rest, 0 if design.dev_inside else design.dev, _Purpose.DEV)
+    train_part = np.arange(train)
+    test_part = np.arange(train, len(labels))
+    dev_count = 0 if design.dev_inside else design.dev
+    test_count = Design.tests(design, number)
+
+    pool = draw(train_part, design.pool, _Purpose.POOL)
+    rest = np.setdiff1d(train_part, pool, assume_unique=True)
+    dev = draw(rest, dev_count, _Purpose.DEV)
     rest = np.setdiff1d(rest, dev, assume_unique=True)
     reference = draw(rest, design.reference, _Purpose.REFERENCE)
-    wanted = Design.tests(design, number)
-    test = draw(np.arange(train, len(labels)), wanted, _Purpose.TEST)
+    test = draw(test_part, test_count, _Purpose.TEST)
     return Sets(pool, test, dev, reference, labels)
 
 
@@ -140,9 +157,8 @@ def assign(design: Design, row: int, sets: Sets, out: np.ndarray) -> None:
     """Writes the roles that are a row's own into `out (N,)`, where dev, reference and test samples
     have theirs.
     """
-    raise BadInput(
-        f"{type(design).__name__} says nothing about roles; take Halves, RandomHalves, VictimAttacker"
-    )
+    kind = type(design).__name__
+    raise BadInput(f"{kind} says nothing about roles; take Halves, RandomHalves, VictimAttacker")
 
 
 @assign.register(Halves)
@@ -151,65 +167,79 @@ def _(design: Halves, row: int, sets: Sets, out: np.ndarray) -> None:
     if row % 2 == 0:
         return
     rng = _stream(design.seed, _Purpose.HALF, row // 2)
-    label = np.unique(sets.labels[sets.pool], return_inverse=True)[1]
+    _, label = np.unique(sets.labels[sets.pool], return_inverse=True)
     sizes = np.bincount(label)
     shares = sizes // 2
     odd = np.flatnonzero(sizes % 2)  # an even number of classes: the pool is even
-    shares[rng.permutation(odd)[: len(odd) // 2]] += 1
-    out[np.delete(sets.pool, _take(label, shares, rng))] = NONMEMBER
+    one_more = rng.permutation(odd)[: len(odd) // 2]
+    shares[one_more] += 1
+    members = _take(label, shares, rng)
+    out[np.delete(sets.pool, members)] = NONMEMBER
 
 
 def _halve(indices: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Two random halves of an even number of indices."""
-    first, second = np.split(rng.permutation(len(indices)), 2)
+    order = rng.permutation(len(indices))
+    first, second = np.split(order, 2)
     return indices[first], indices[second]
 
 
 @assign.register(RandomHalves)
 def _(design: RandomHalves, row: int, sets: Sets, out: np.ndarray) -> None:
-    first, second = _halve(sets.pool, _stream(design.seed, _Purpose.RANDOM_HALF, row // 2))
-    out[first] = NONMEMBER if row % 2 else MEMBER
-    out[second] = MEMBER if row % 2 else NONMEMBER
+    pair, side = divmod(row, 2)
+    rng = _stream(design.seed, _Purpose.RANDOM_HALF, pair)
+    halves = _halve(sets.pool, rng)
+    out[halves[side]] = MEMBER
+    out[halves[1 - side]] = NONMEMBER
 
 
 @assign.register(Subsets)
 def _(design: Subsets, row: int, sets: Sets, out: np.ndarray) -> None:
-    order = _stream(design.seed, _Purpose.SUBSET, row).permutation(len(sets.pool))
+    rng = _stream(design.seed, _Purpose.SUBSET, row)
+    order = rng.permutation(len(sets.pool))
+    members = order[: design.members(row)]
     out[sets.pool] = NONMEMBER
-    out[sets.pool[order[: design.members(row)]]] = MEMBER
+    out[sets.pool[members]] = MEMBER
 
 
 @assign.register(Folds)
 def _(design: Folds, row: int, sets: Sets, out: np.ndarray) -> None:
     draw, fold = divmod(row, design.folds)
-    order = _stream(design.seed, _Purpose.FOLDS, draw).permutation(len(sets.pool))
+    rng = _stream(design.seed, _Purpose.FOLDS, draw)
+    order = rng.permutation(len(sets.pool))
+    members = np.split(order, design.folds)[fold]
     out[sets.pool] = NONMEMBER
-    out[sets.pool[np.split(order, design.folds)[fold]]] = MEMBER
+    out[sets.pool[members]] = MEMBER
 
 
 def _own_half(design: VictimAttacker, row: int, sets: Sets) -> np.ndarray:
     """The half that row `row` splits, in an order of its own."""
-    half = len(sets.pool) // 2
+    size = len(sets.pool) // 2
     sides = _stream(design.seed, _Purpose.SIDES).permutation(len(sets.pool))
-    chosen = np.sort(sides[:half] if row < design.victims else sides[half:])
-    order = _stream(design.seed, _Purpose.SPLIT, row).permutation(half)
-    return sets.pool[chosen[order]]
+    side = sides[:size] if row < design.victims else sides[size:]
+    half = np.sort(side)
+    order = _stream(design.seed, _Purpose.SPLIT, row).permutation(size)
+    return sets.pool[half[order]]
 
 
 @assign.register(VictimAttacker)
 def _(design: VictimAttacker, row: int, sets: Sets, out: np.ndarray) -> None:
-    order, member = _own_half(design, row, sets), design.members(row)
-    out[order[:member]] = MEMBER
-    out[order[member : 2 * member]] = NONMEMBER
-    out[order[2 * member :]] = DEV
+    half = _own_half(design, row, sets)
+    number = design.members(row)
+    out[half[:number]] = MEMBER
+    out[half[number : 2 * number]] = NONMEMBER
+    out[half[2 * number :]] = DEV
 
 
 @assign.register(SharedTest)
 def _(design: SharedTest, row: int, sets: Sets, out: np.ndarray) -> None:
-    order, member = _own_half(design, row, sets), design.members(row)
-    outside = np.concatenate([np.sort(order[member:]), sets.test])
-    outside = outside[_stream(design.seed, _Purpose.OUTSIDERS, row).permutation(len(outside))]
-    out[order[:member]] = MEMBER
+    half = _own_half(design, row, sets)
+    number = design.members(row)
+    left_over = np.sort(half[number:])
+    outside = np.concatenate([left_over, sets.test])
+    rng = _stream(design.seed, _Purpose.OUTSIDERS, row)
+    outside = outside[rng.permutation(len(outside))]
+    out[half[:number]] = MEMBER
     out[outside[: design.dev]] = DEV
     out[outside[design.dev :]] = NONMEMBER
 
@@ -218,14 +248,15 @@ def _(design: SharedTest, row: int, sets: Sets, out: np.ndarray) -> None:
 def _(design: GivenSplit, row: int, sets: Sets, out: np.ndarray) -> None:
     order = _stream(design.seed, _Purpose.OUTSIDERS).permutation(len(sets.test))
     outside = sets.test[order[design.population :]]
-    out[sets.pool] = MEMBER
-    out[outside] = NONMEMBER
-    if row:
-        judged = np.sort(np.concatenate([sets.pool, outside]))
-        rng = _stream(design.seed, _Purpose.GIVEN_HALF, design.pair(row))
-        first, second = _halve(judged, rng)
-        out[first] = MEMBER if row % 2 else NONMEMBER
-        out[second] = NONMEMBER if row % 2 else MEMBER
+    if row == 0:
+        out[sets.pool] = MEMBER
+        out[outside] = NONMEMBER
+        return
+    judged = np.sort(np.concatenate([sets.pool, outside]))
+    rng = _stream(design.seed, _Purpose.GIVEN_HALF, design.pair(row))
+    first, second = _halve(judged, rng)
+    out[first] = MEMBER if row % 2 else NONMEMBER
+    out[second] = NONMEMBER if row % 2 else MEMBER
 
 
 @assign.register(LeftOut)
@@ -233,9 +264,12 @@ def _(design: LeftOut, row: int, sets: Sets, out: np.ndarray) -> None:
     number, sub_model = divmod(row, design.models)
     assign(design.base, number, sets, out)
     members = np.flatnonzero(out == MEMBER)
-    draws = _stream(design.seed, _Purpose.LEFT_OUT, number).random((len(members), design.models))
-    left_out_by = draws.argsort(axis=1)[:, : design.leave_out]  # each member's sub-models
-    out[members[(left_out_by == sub_model).any(axis=1)]] = NONMEMBER
+    rng = _stream(design.seed, _Purpose.LEFT_OUT, number)
+    draws = rng.random((len(members), design.models))
+    order = draws.argsort(axis=1)
+    left_out_by = order[:, : design.leave_out]  # each member's sub-models
+    left_out = (left_out_by == sub_model).any(axis=1)
+    out[members[left_out]] = NONMEMBER
 
 
 def roles(design: Design, labels: np.ndarray, train: int, rows: Sequence[int] | int) -> np.ndarray:
@@ -267,7 +301,8 @@ def roles(design: Design, labels: np.ndarray, train: int, rows: Sequence[int] | 
     BadInput where the design does not fit.
     """
     chosen = range(rows) if isinstance(rows, int) else rows
-    if (rows if isinstance(rows, int) else min(rows, default=0)) < 0:
+    lowest = rows if isinstance(rows, int) else min(rows, default=0)
+    if lowest < 0:
         raise BadInput(f"rows of a design are counted from 0, not {rows}")
     sets = _sets(design, labels, train)
     out = np.full((len(chosen), len(sets.labels)), UNUSED, np.int8)
@@ -284,7 +319,8 @@ def used(design: Design, labels: np.ndarray, train: int) -> np.ndarray:
     and test.
     """
     sets = _sets(design, labels, train)
-    return np.sort(np.concatenate([sets.pool, sets.dev, sets.reference, sets.test]))
+    parts = sets.pool, sets.dev, sets.reference, sets.test
+    return np.sort(np.concatenate(parts))
 
 
 def pool(design: Design, labels: np.ndarray, train: int) -> np.ndarray:
