@@ -135,15 +135,19 @@ def _folder(path: Path) -> _Raw:
     for root in parts if split else [path]:
         for folder in _visible(root):
             if folder.is_dir():
-                pictures_of_class = _visible(folder)
-                if not pictures_of_class:
-                    raise BadInput(f"the folder {folder.name!a} has no pictures; fill or remove it")
-                files += pictures_of_class
+                files += _pictures_of_class(folder)
         counts.append(len(files))
     samples = np.empty(len(files), object)
     samples[:] = files
     classes = np.array([file.parent.name for file in files], str)
     return _Raw(samples, classes, counts[0] if split else None)
+
+
+def _pictures_of_class(folder: Path) -> list[Path]:
+    files = _visible(folder)
+    if not files:
+        raise BadInput(f"the folder {folder.name!a} has no pictures; fill or remove it")
+    return files
 
 
 def _visible(folder: Path) -> list[Path]:
@@ -155,36 +159,42 @@ def _npz(path: Path) -> _Raw:
     arrays = sources.npz(path)
     if {"x", "y"} <= arrays.keys():
         return _Raw(arrays["x"], arrays["y"])
-    if {"x_train", "y_train", "x_test", "y_test"} <= arrays.keys():
-        for part in PARTS:
-            _check_labels(arrays[f"y_{part}"], len(arrays[f"x_{part}"]))
-        x, y = ([arrays[f"{letter}_{part}"] for part in PARTS] for letter in "xy")
-        if x[0].shape[1:] != x[1].shape[1:]:
-            raise BadInput(f"samples of x_train are {x[0].shape[1:]}, of x_test {x[1].shape[1:]}")
-        return _Raw(np.concatenate(x), np.concatenate(y), len(y[0]))
-    raise BadInput(f"it holds {[*arrays]}; name them x, y or x_train, y_train, x_test, y_test")
+    if not {"x_train", "y_train", "x_test", "y_test"} <= arrays.keys():
+        raise BadInput(f"it holds {[*arrays]}; name them x, y or x_train, y_train, x_test, y_test")
+    x = [arrays[f"x_{part}"] for part in PARTS]
+    y = [arrays[f"y_{part}"] for part in PARTS]
+    for samples, labels in zip(x, y, strict=True):
+        _check_labels(labels, len(samples))
+    train_shape = x[0].shape[1:]
+    test_shape = x[1].shape[1:]
+    if train_shape != test_shape:
+        raise BadInput(f"samples of x_train are {train_shape}, of x_test {test_shape}")
+    return _Raw(np.concatenate(x), np.concatenate(y), len(y[0]))
 
 
 def _csv(path: Path, label: str) -> _Raw:
     import pandas as pd
 
-    bare = re.fullmatch(r"-?\d+", label)
-    frame = pd.read_csv(path, header=None if bare else "infer")
+    is_place = re.fullmatch(r"-?\d+", label)
+    frame = pd.read_csv(path, header=None if is_place else "infer")
     try:
-        y = frame.pop(frame.columns[int(label)] if bare else label)
+        column = frame.columns[int(label)] if is_place else label
+        y = frame.pop(column)
     except (KeyError, IndexError) as error:
         raise BadInput(
             f"no column {label!r}; --label names the one with the classes, or gives its place (-1: "
             f"the last) where there is no header; there is: {[*frame.columns][:5]}"
         ) from error
-    for name, column in frame.items():
-        if pd.to_numeric(column, errors="coerce").isna().any():
+    for name, values in frame.items():
+        if pd.to_numeric(values, errors="coerce").isna().any():
             raise BadInput(f"column {str(name)!a} is not all numbers; fill it, or leave it out")
         if str(name).startswith("Unnamed"):
             raise BadInput(f"column {str(name)!a} counts the samples; write with index=False")
     if y.isna().any():
         raise BadInput(f"{y.isna().sum()} samples have no label")
-    return _Raw(frame.to_numpy(np.float32), y.to_numpy(str if y.dtype.kind == "O" else None))
+    x = frame.to_numpy(np.float32)
+    is_text = y.dtype.kind == "O"
+    return _Raw(x, y.to_numpy(str if is_text else None))
 
 
 # ---------------------------------------------------------------- what they hold
@@ -195,24 +205,31 @@ def _form(x: np.ndarray, size: int | None) -> tuple[Kind, tuple[int, ...]]:
     if x.ndim == 2 and x.dtype.kind in "biuf":
         if size:
             raise BadInput("--size is for images, and these are rows of numbers")
-        return "bits" if ((x == 0) | (x == 1)).all() else "numbers", x.shape[1:]
-    if x.dtype == object:
-        sizes, channels = _measured(x)
-    elif x.dtype == np.uint8 and x.ndim in (3, 4) and x.shape[3:] in ((), (1,), (3,)):
-        sizes, channels = {x.shape[1:3]}, x.shape[3] if x.ndim == 4 else 1
-    else:
-        raise BadInput(f"x is {x.dtype} of shape {x.shape}; {FORMS}")
+        binary = ((x == 0) | (x == 1)).all()
+        return "bits" if binary else "numbers", x.shape[1:]
+    sizes, channels = _measured(x)
     if size:
         return "images", (size, size, channels)
-    side = min(min(one) for one in sizes)
+    side = min(min(height, width) for height, width in sizes)
     if sizes != {(side, side)}:
-        some = " and ".join(f"{height} x {width}" for height, width in sorted(sizes)[:2])
+        named = [f"{height} x {width}" for height, width in sorted(sizes)]
+        some = " and ".join(named[:2])
         raise BadInput(f"images of {some} pixels; --size {side} makes them square, of one size")
     return "images", (side, side, channels)
 
 
-def _measured(files: np.ndarray) -> tuple[set[tuple[int, ...]], int]:
-    """The sizes (H, W) of picture files, each once, and their channels."""
+def _measured(x: np.ndarray) -> tuple[set[tuple[int, ...]], int]:
+    """The sizes (H, W) of images or picture files, each once, and their channels."""
+    if x.dtype == object:
+        return _measured_files(x)
+    of_images = x.ndim in (3, 4) and x.shape[3:] in ((), (1,), (3,))
+    if x.dtype != np.uint8 or not of_images:
+        raise BadInput(f"x is {x.dtype} of shape {x.shape}; {FORMS}")
+    channels = x.shape[3] if x.ndim == 4 else 1
+    return {x.shape[1:3]}, channels
+
+
+def _measured_files(files: np.ndarray) -> tuple[set[tuple[int, ...]], int]:
     sizes: set[tuple[int, ...]] = set()
     channels = 1
     for file in files:
@@ -227,7 +244,8 @@ def _classes(y: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
     """The names of the classes in order, and each sample's place among them, `(N,)`."""
     names, labels = np.unique(y, return_inverse=True)
     classes = tuple(map(str, names))
-    if len(classes) < 2 or not "".join(classes).isprintable():
+    printable = "".join(classes).isprintable()
+    if len(classes) < 2 or not printable:
         why = "two or more are needed, named in printable letters"
         raise BadInput(f"classes {classes[:3]!a}; {why}")
     return classes, labels
@@ -241,7 +259,9 @@ def _drawn(labels: np.ndarray, seed: int) -> tuple[np.ndarray, int]:
     test = formats.places(labels[order]) % 5 == 4
     if not test.any():
         raise BadInput("no class has 5 samples, of which one becomes the test part; give more")
-    return order[np.argsort(test, kind="stable")], int((~test).sum())
+    test_last = np.argsort(test, kind="stable")
+    train = len(test) - int(test.sum())
+    return order[test_last], train
 
 
 def _moments(x: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -250,9 +270,11 @@ def _moments(x: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
     scaler = StandardScaler()
     for start in range(0, len(x), BATCH):
-        scaler.partial_fit(x[start : start + BATCH].reshape(-1, x.shape[3]))
-    mean, std = scaler.mean_ / 255, np.sqrt(scaler.var_) / 255
-    return tuple(map(float, mean.round(6))), tuple(map(float, std.round(6)))
+        batch = x[start : start + BATCH]
+        scaler.partial_fit(batch.reshape(-1, x.shape[3]))
+    mean = scaler.mean_ / 255
+    std = np.sqrt(scaler.var_) / 255
+    return tuple(mean.round(6).tolist()), tuple(std.round(6).tolist())
 
 
 def _describe(ready: Path, entry: Entry) -> None:
@@ -261,7 +283,9 @@ def _describe(ready: Path, entry: Entry) -> None:
     """
     facts = asdict(entry)
     del facts["name"]
-    lines = [f"{field} = {json.dumps(facts[field], ensure_ascii=False)}\n" for field in facts]
+    lines = []
+    for field, value in facts.items():
+        lines.append(f"{field} = {json.dumps(value, ensure_ascii=False)}\n")
     (ready / registry.DESCRIPTION).write_text("".join(lines), "utf-8")
 
 
@@ -286,7 +310,8 @@ def _check_labels(y: np.ndarray, samples: int) -> None:
     """BadInput where labels are not one whole number or name for each of so many samples."""
     if y.shape != (samples,) or y.dtype.kind not in "biuU":
         what = f"the labels are {y.dtype} of shape {y.shape}"
-        raise BadInput(f"{what}; ({samples},) whole numbers or names are needed")
+        needed = f"({samples},) whole numbers or names are needed"
+        raise BadInput(f"{what}; {needed}")
 
 
 def _check_moments(channels: int, mean: Sequence[float], std: Sequence[float]) -> None:
@@ -297,8 +322,10 @@ def _check_moments(channels: int, mean: Sequence[float], std: Sequence[float]) -
         return
     if not channels:
         raise BadInput("--mean and --std are for images: rows of numbers are standardised")
-    whole = len(mean) == len(std) == channels
-    if not whole or not all(0 <= m <= 1 and 0 < s <= 1 for m, s in zip(mean, std, strict=True)):
+    fit = len(mean) == len(std) == channels
+    fit = fit and all(0 <= value <= 1 for value in mean)
+    fit = fit and all(0 < value <= 1 for value in std)
+    if not fit:
         raise BadInput(
             f"--mean and --std take {channels} values each, one a channel, in units of pixel / "
             "255: from 0 to 1, and std above 0"
@@ -310,6 +337,9 @@ def _check_original(name: str, facts: tuple[object, ...]) -> None:
     papers whose name they get.
     """
     original = registry.ORIGINALS.get(name)
-    if original and facts != (original.size, "bits", (original.bits,), original.classes):
+    if original is None:
+        return
+    expected = original.size, "bits", (original.bits,), original.classes
+    if facts != expected:
         known = f"{original.size:,} samples of {original.bits} bits in {original.classes} classes"
         raise BadInput(f"{name} has {known}; these files do not: take {original.archive}")
