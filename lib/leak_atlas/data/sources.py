@@ -26,18 +26,20 @@ UNREADABLE = (OSError, ValueError, TypeError, KeyError, EOFError, zlib.error, cs
 
 def bring(entry: Entry) -> str:
     """Which files of one's own to put where, as the end of a sentence."""
-    what = ", ".join(file.name for file in entry.files)
     if entry.archive:
         what = f"{entry.archive.name} or its folder {entry.folders[0]}"
+    else:
+        what = ", ".join(file.name for file in entry.files)
     return f"put {what} into {paths.data() / entry.name}"
 
 
 def how(entry: Entry) -> str:
     """How to get a data set, as the end of a sentence."""
-    get = f"`{typed(f'leak-atlas data get {entry.name}')}`"
-    if all(file.url for file in entry.downloads or entry.files):
-        return f"get it with {get}, or first {bring(entry)}"
-    return f"{bring(entry)}, then run {get}"
+    command = typed(f"leak-atlas data get {entry.name}")
+    needed = entry.downloads or entry.files
+    if all(file.url for file in needed):
+        return f"get it with `{command}`, or first {bring(entry)}"
+    return f"{bring(entry)}, then run `{command}`"
 
 
 def find(entry: Entry, scratch: Path) -> Path:
@@ -48,17 +50,19 @@ def find(entry: Entry, scratch: Path) -> Path:
     files have no digests of their own goes unchecked, and that is said.
     """
     home = paths.data() / entry.name
-    if entry.archive and (home / entry.archive.name).is_file():
-        return _unpacked(entry, entry.archive, home, scratch)
-    for folder in (home / name for name in entry.folders):
-        if entry.files[0] != entry.archive:
+    archive = entry.archive
+    if archive and (home / archive.name).is_file():
+        return _unpacked(entry, archive, home, scratch)
+    for name in entry.folders:
+        folder = home / name
+        if entry.files[0] != archive:
             if all(placed(folder, file).is_file() for file in entry.files):
                 return folder
         elif folder.is_dir() and any(folder.iterdir()):
             print(f"{folder} has no known digest: its content is not checked", file=sys.stderr)
             return folder
     _fetch(entry, scratch)
-    return _unpacked(entry, entry.archive, scratch, scratch) if entry.archive else scratch
+    return _unpacked(entry, archive, scratch, scratch) if archive else scratch
 
 
 def _fetch(entry: Entry, into: Path) -> None:
@@ -68,13 +72,17 @@ def _fetch(entry: Entry, into: Path) -> None:
         raise BadInput(f"{entry.name} cannot be downloaded; {bring(entry)}")
     import pooch
 
-    hashes = {file.name: f"md5:{file.digest}" for file in wanted}
-    urls = {file.name: file.url for file in wanted}
-    store = pooch.create(into, base_url="", registry=hashes, urls=urls, retry_if_failed=2)
+    store = pooch.create(
+        into,
+        base_url="",
+        registry={file.name: f"md5:{file.digest}" for file in wanted},
+        urls={file.name: file.url for file in wanted},
+        retry_if_failed=2,
+    )
     print(f"{entry.name} is fetched from the network: {entry.source}", file=sys.stderr, flush=True)
     try:
-        for name in hashes:
-            store.fetch(name, progressbar=True)
+        for file in wanted:
+            store.fetch(file.name, progressbar=True)
     except (OSError, ValueError) as error:  # a ValueError where the digest is another
         why = f"{entry.name} could not be downloaded ({reason(error)})"
         raise BadInput(f"{why}; {bring(entry)}") from error
@@ -84,21 +92,25 @@ def _unpacked(entry: Entry, archive: File, at: Path, scratch: Path) -> Path:
     """The folder that is in the archive below `at`, unpacked below `scratch`."""
     import pooch
 
-    with (at / archive.name).open("rb") as file:
-        check(entry, archive.name, hashlib.file_digest(file, "md5").hexdigest(), archive.digest)
-    unpack = pooch.Unzip if archive.name.endswith(".zip") else pooch.Untar
-    unpack(extract_dir=str(scratch / "unpacked"))(str(at / archive.name), "download", None)
-    folder = scratch / "unpacked" / entry.folders[0]
-    return folder if folder.is_dir() else scratch / "unpacked"  # CINIC-10's archive has no folder
+    path = at / archive.name
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "md5").hexdigest()
+    check(entry, archive.name, digest, archive.digest)
+
+    into = scratch / "unpacked"
+    kind = pooch.Unzip if archive.name.endswith(".zip") else pooch.Untar
+    unpack = kind(extract_dir=str(into))
+    unpack(str(path), "download", None)
+    folder = into / entry.folders[0]
+    return folder if folder.is_dir() else into  # CINIC-10's archive has no folder
 
 
 def check(entry: Entry, name: str, digest: str, expected: str) -> None:
     """BadInput where a digest is not the pinned one."""
     if digest != expected:
         kind = "SHA-256" if entry.embedded else "MD5"
-        raise BadInput(
-            f"{entry.name}: the {kind} of {name} is {digest}, expected {expected}; {again(entry)}"
-        )
+        why = f"the {kind} of {name} is {digest}, expected {expected}"
+        raise BadInput(f"{entry.name}: {why}; {again(entry)}")
 
 
 def again(entry: Entry) -> str:
@@ -110,12 +122,13 @@ def files(entry: Entry, source: Path) -> list[bytes]:
     """The contents of `entry.files`, in their order, each with its pinned digest; a file may be
     there as .gz.
     """
+    algorithm = "sha256" if entry.embedded else "md5"
     contents = []
     for file in entry.files:
         path = placed(source, file)
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             content = stream.read()
-        digest = hashlib.new("sha256" if entry.embedded else "md5", content).hexdigest()
+        digest = hashlib.new(algorithm, content).hexdigest()
         check(entry, file.name, digest, file.digest)
         contents.append(content)
     return contents
@@ -123,8 +136,11 @@ def files(entry: Entry, source: Path) -> list[bytes]:
 
 def placed(folder: Path, file: File) -> Path:
     """Where a file of a set lies in a folder, as it is or as .gz."""
-    plain, packed = folder / file.name, folder / f"{file.name}.gz"
-    return packed if packed.is_file() and not plain.exists() else plain
+    plain = folder / file.name
+    packed = folder / f"{file.name}.gz"
+    if packed.is_file() and not plain.exists():
+        return packed
+    return plain
 
 
 @contextlib.contextmanager
