@@ -6,7 +6,7 @@ from leak_atlas import BadInput, typed
 from leak_atlas.data import readers
 from leak_atlas.engine import paths
 from leak_atlas.recipe import registry
-from leak_atlas.recipe.registry import DESCRIPTION, Entry
+from leak_atlas.recipe.registry import DESCRIPTION, Entry, Original
 
 ROW = "{:<19} {:>7} {:>7}  {:<7} {:>7}  {:<5}  {}"
 HEAD = "NAME", "TRAIN", "TEST", "SHAPE", "CLASSES", "THERE", "WHAT, AND WHERE IT IS FROM"
@@ -23,11 +23,9 @@ def listing() -> str:
             lines += _rows(registry.find(name))
         except BadInput as error:  # a user's description that was changed
             lines.append(str(error))
-    for name, one in registry.ORIGINALS.items():
+    for name, original in registry.ORIGINALS.items():
         if name not in names:
-            size, what = f"{one.size:,}", f"to be added: {one.path} in"
-            lines.append(ROW.format(name, size, "-", str(one.bits), one.classes, "no", what))
-            lines.append(f"{'':<19} {one.archive}")
+            lines += _rows_of_original(name, original)
     lines += [
         "",
         f"Get one that is not there:  {typed('leak-atlas data get NAME')}",
@@ -40,10 +38,30 @@ def listing() -> str:
 
 def _rows(entry: Entry) -> list[str]:
     """A data set in the table."""
-    shape = "x".join(map(str, entry.shape)) or "-"
-    there = "yes" if readers.there(entry.name) else "no"
-    sizes = f"{entry.train:,}", f"{entry.test:,}", shape, len(entry.classes)
-    return [ROW.format(entry.name, *sizes, there, entry.title), f"{'':<19} {entry.source}"]
+    row = ROW.format(
+        entry.name,
+        f"{entry.train:,}",
+        f"{entry.test:,}",
+        "x".join(map(str, entry.shape)) or "-",
+        len(entry.classes),
+        "yes" if readers.there(entry.name) else "no",
+        entry.title,
+    )
+    return [row, f"{'':<19} {entry.source}"]
+
+
+def _rows_of_original(name: str, original: Original) -> list[str]:
+    """A data set of the papers in the table, before it is added."""
+    row = ROW.format(
+        name,
+        f"{original.size:,}",
+        "-",
+        str(original.bits),
+        original.classes,
+        "no",
+        f"to be added: {original.path} in",
+    )
+    return [row, f"{'':<19} {original.archive}"]
 
 
 def added(entry: Entry) -> str:
@@ -52,11 +70,13 @@ def added(entry: Entry) -> str:
     note = f"; {entry.note}" if entry.note else ""
     lines = [f"{entry.name} is ready: {entry.kind} of shape {entry.shape}, {parts}{note}"]
     if entry.kind == "images":
-        mean, std = (",".join(f"{value:.6g}" for value in each) for each in (entry.mean, entry.std))
+        mean = ",".join(f"{value:.6g}" for value in entry.mean)
+        std = ",".join(f"{value:.6g}" for value in entry.std)
         at = registry.folder(entry.name) / DESCRIPTION
-        lines.append(
-            f"Networks read (pixel / 255 - mean) / std, where mean is {mean} and std {std}."
-        )
-        lines.append(f"Both are stored in {at}; with other values it is another data set.")
+        lines += [
+            f"Networks read (pixel / 255 - mean) / std, where mean is {mean} and std {std}.",
+            f"Both are stored in {at}; with other values it is another data set.",
+        ]
     use = typed(f"leak-atlas reproduce own/my_defence -p data={entry.name}")
-    return "\n".join([*lines, f"Use it: {use}"])
+    lines.append(f"Use it: {use}")
+    return "\n".join(lines)
