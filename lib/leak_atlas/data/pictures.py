@@ -40,24 +40,28 @@ def fill(x: np.ndarray, images: np.ndarray | Iterable[Path], size: int | None = 
 
     One file at a time is in memory. BadInput for a picture of another size.
     """
-    from PIL import Image
-
     if isinstance(images, np.ndarray) and images.dtype != object and size is None:
         x[:] = images.reshape(x.shape)
         return
+    _, height, width, channels = x.shape
     for place, source in enumerate(images):
-        if isinstance(source, np.ndarray):
-            channels = source.shape[2:]
-            image = Image.fromarray(source.squeeze(2) if channels == (1,) else source)
-        else:
-            image = opened(source).convert("L" if x.shape[3] == 1 else "RGB")
+        image = _image(source, channels)
         if size is not None:
             image = cropped(image, size)
-        pixels = np.asarray(image)
-        if pixels.shape[:2] != x.shape[1:3]:
-            sizes = f"{image.height} x {image.width} pixels, not {x.shape[1]} x {x.shape[2]}"
-            raise BadInput(f"{source} has {sizes}")
-        x[place] = pixels.reshape(x.shape[1:])
+        if (image.height, image.width) != (height, width):
+            found = f"{image.height} x {image.width} pixels"
+            raise BadInput(f"{source} has {found}, not {height} x {width}")
+        x[place] = np.asarray(image).reshape(x.shape[1:])
+
+
+def _image(source: np.ndarray | Path, channels: int) -> Image.Image:
+    """A picture of an array (H, W) or (H, W, C), or of a file, which becomes grey or RGB."""
+    from PIL import Image
+
+    if isinstance(source, np.ndarray):
+        grey = source.shape[2:] == (1,)
+        return Image.fromarray(source.squeeze(2) if grey else source)
+    return opened(source).convert("L" if channels == 1 else "RGB")
 
 
 def cropped(image: Image.Image, side: int) -> Image.Image:
@@ -70,8 +74,10 @@ def cropped(image: Image.Image, side: int) -> Image.Image:
     from PIL import Image
 
     shorter = min(image.size)
-    width, height = (int(side * length / shorter) for length in image.size)
-    left, top = round((width - side) / 2), round((height - side) / 2)
+    width = int(side * image.width / shorter)
+    height = int(side * image.height / shorter)
+    left = round((width - side) / 2)
+    top = round((height - side) / 2)
     resized = image.resize((width, height), Image.Resampling.BILINEAR)
     return resized.crop((left, top, left + side, top + side))
 
@@ -82,11 +88,12 @@ def area_weights(side: int, pixels: int) -> np.ndarray:
 
     Every row sums to `side`, every column to `pixels`.
     """
-    target = np.arange(pixels)[:, None] * side
-    source = np.arange(side)[None, :] * pixels
-    end = np.minimum(target + side, source + pixels)
-    start = np.maximum(target, source)
-    return np.clip(end - start, 0, None)
+    target_start = np.arange(pixels)[:, None] * side
+    source_start = np.arange(side)[None, :] * pixels
+    end = np.minimum(target_start + side, source_start + pixels)
+    start = np.maximum(target_start, source_start)
+    overlap = end - start
+    return np.clip(overlap, 0, None)
 
 
 def resize(x: np.ndarray, pixels: int) -> np.ndarray:
@@ -103,8 +110,10 @@ def resize(x: np.ndarray, pixels: int) -> np.ndarray:
     weights = area_weights(side, pixels).astype(kind)
     out = np.empty((n, pixels, pixels, channels), np.uint8)
     for start in range(0, n, BATCH):
-        batch = x[start : start + BATCH].transpose(0, 3, 1, 2).astype(kind)  # n c h w
-        total = weights @ (batch @ weights.T)  # n c h' w'
-        rounded = (2 * total.astype(np.int64) + area) // (2 * area)
+        batch = x[start : start + BATCH]
+        planes = batch.transpose(0, 3, 1, 2).astype(kind)  # n c h w
+        by_row = planes @ weights.T
+        total = (weights @ by_row).astype(np.int64)  # n c h' w'
+        rounded = (2 * total + area) // (2 * area)
         out[start : start + BATCH] = rounded.transpose(0, 2, 3, 1)
     return out
