@@ -1,5 +1,6 @@
 """Random crop and flip by index arithmetic on the device, and the seeded tables that say which."""
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -28,20 +29,23 @@ def generator(seed: int, epoch: int, stream: int = 0) -> torch.Generator:
     """A CPU generator for one epoch of a training; stream 0 is that of `tables`, a defence's own
     draws have others.
     """
-    state = np.random.SeedSequence(
-        [seed, epoch], spawn_key=(stream,) if stream else ()
-    ).generate_state(1, np.uint64)
+    key = (stream,) if stream else ()
+    seeds = np.random.SeedSequence([seed, epoch], spawn_key=key)
+    state = seeds.generate_state(1, np.uint64)
     return torch.Generator().manual_seed(int(state[0]))
 
 
 def tables(seed: int, epoch: int, n: int, augment: Augment | None, stream: int = 0) -> Tables:
     """The tables of one epoch: they depend on the arguments alone, not on who else draws."""
     draws = generator(seed, epoch, stream)
+    crop = augment.crop if augment else 0
+    flips = augment.flip if augment else False
     perm = torch.randperm(n, generator=draws)
-    crop, flips = (augment.crop, augment.flip) if augment else (0, False)
-    dy, dx = torch.randint(2 * crop + 1, (2, n), generator=draws).unbind()
-    flip = torch.rand(n, generator=draws) < 0.5 if flips else torch.zeros(n, dtype=torch.bool)
-    return Tables(perm, dy, dx, flip)
+    offsets = torch.randint(2 * crop + 1, (2, n), generator=draws)
+    flip = torch.zeros(n, dtype=torch.bool)
+    if flips:
+        flip = torch.rand(n, generator=draws) < 0.5
+    return Tables(perm, offsets[0], offsets[1], flip)
 
 
 def gather(
@@ -56,9 +60,13 @@ def gather(
     """
     height, width, channels = data.shape
     padded = data.padded(crop)
-    first = (index * padded.shape[1] + dy) * padded.shape[2] + dx
-    place = data.window(crop).index_select(0, flip.to(torch.int64)).add_(first[:, None])
-    pixels = padded.view(-1, channels).index_select(0, place.view(-1))
+    _, rows, columns = padded.shape[:3]
+    first = (index * rows + dy) * columns + dx  # each sample's first pixel among all
+    window = data.window(crop)
+    place = window.index_select(0, flip.to(torch.int64))
+    place.add_(first[:, None])
+    every = padded.view(-1, channels)
+    pixels = every.index_select(0, place.view(-1))
     return _normalised(data, pixels.view(len(index), height, width, channels))
 
 
@@ -71,14 +79,17 @@ def plain(data: Resident, index: Tensor) -> Tensor:
     x = data.samples.index_select(0, index)
     if data.pictures:
         return _normalised(data, x)
-    return x.float() if x.dtype in (torch.uint8, torch.float32) else x.long()
+    if x.dtype in (torch.uint8, torch.float32):
+        return x.float()
+    return x.long()
 
 
 def _normalised(data: Resident, pixels: Tensor) -> Tensor:
     # A whole row at a time: an inner loop over one to three channels would take three times as
     # long.
     scale, shift = data.row
-    rows = pixels.flatten(2).to(torch.float32).mul_(scale).sub_(shift)
+    rows = pixels.flatten(2).to(torch.float32)
+    rows.mul_(scale).sub_(shift)
     return rows.view(pixels.shape).permute(0, 3, 1, 2)
 
 
@@ -93,9 +104,5 @@ def views(n: int, crop: int = 4) -> list[tuple[int, int, bool]]:
     if n not in (1, 2, 18):
         raise BadInput(f"an attack queries 1, 2 or 18 views, not {n}")
     steps = (0, -crop, crop) if n == 18 else (0,)
-    return [
-        (dy, dx, flip)
-        for dy in steps
-        for dx in steps
-        for flip in ((False,) if n == 1 else (False, True))
-    ]
+    flips = (False,) if n == 1 else (False, True)
+    return list(product(steps, steps, flips))
