@@ -23,9 +23,9 @@ def duplicates(x: np.ndarray, roles: np.ndarray) -> int:
     """
     if len(x) != len(roles):
         raise BadInput(f"{len(x)} samples and {len(roles)} roles do not belong together")
-    content = np.array(
-        [sample if x.dtype.kind == "T" else sample.tobytes() for sample in x], object
-    )
+    is_text = x.dtype.kind == "T"
+    samples = [sample if is_text else sample.tobytes() for sample in x]
+    content = np.array(samples, object)
     inside = content[roles == Role.MEMBER]
     outside = content[np.isin(roles, (Role.NONMEMBER, Role.TEST))]
     both = set(inside) & set(outside)
@@ -51,8 +51,10 @@ def _in_turn(side: np.ndarray, classes: np.ndarray, most: int) -> tuple[np.ndarr
     within its class.
     """
     rank = places(classes)
-    share = rank / np.bincount(classes)[classes]
-    first = np.lexsort((classes, share))[:most]
+    sizes = np.bincount(classes)
+    share = rank / sizes[classes]
+    order = np.lexsort((classes, share))
+    first = order[:most]
     return side[first], rank[first]
 
 
@@ -79,14 +81,16 @@ def blind(
 
     member = np.asarray(member, bool)
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
-    others, members = (rng.permutation(np.flatnonzero(member == side)) for side in (False, True))
+    others = rng.permutation(np.flatnonzero(~member))
+    members = rng.permutation(np.flatnonzero(member))
     most = min(len(others), len(members), SAMPLES // 2)
     if len(x) != len(member) or most < LEAST:
         raise BadInput(
             f"a blind test needs {LEAST} members and as many non-members; there are {member.sum()} "
             f"among {len(member)} flags for {len(x)} samples"
         )
-    classes = np.unique(labels, return_inverse=True)[1]
+
+    _, classes = np.unique(labels, return_inverse=True)
     number = classes.max() + 1
     surplus = np.bincount(classes[members], minlength=number)
     surplus -= np.bincount(classes[others], minlength=number)
@@ -94,11 +98,17 @@ def blind(
         classes = np.zeros(len(labels), int)
     left, left_rank = _in_turn(others, classes[others], most)
     right, right_rank = _in_turn(members, classes[members], most)
+    rank = np.concatenate([left_rank, right_rank])
+    judged = rank % 2 == 1
+    fitted = ~judged
+
     features = _features(x[np.concatenate([left, right])], rng)
+    mean = features[fitted].mean(axis=0)
+    std = features[fitted].std(axis=0)
+    scale = np.divide(1, std, out=np.zeros_like(std), where=std > 1e-6)
+    features = (features - mean) * scale
     target = np.repeat([False, True], most)
-    judged = np.concatenate([left_rank, right_rank]) % 2 == 1
-    mean, std = features[~judged].mean(0), features[~judged].std(0)
-    features = (features - mean) * np.divide(1, std, out=np.zeros_like(std), where=std > 1e-6)
-    model = LogisticRegression(C=1 / (PENALTY * features.shape[1]), tol=1e-3, max_iter=200)
-    model.fit(features[~judged], target[~judged])
+    strength = PENALTY * features.shape[1]
+    model = LogisticRegression(C=1 / strength, tol=1e-3, max_iter=200)
+    model.fit(features[fitted], target[fitted])
     return model.decision_function(features[judged]), target[judged]
