@@ -7,6 +7,7 @@ import copy
 import numpy as np
 import pytest
 import torch
+from sklearn import svm
 from torch import nn
 
 from leak_atlas import BadInput
@@ -187,3 +188,17 @@ def test_mixing_keeps_inner_products_in_the_mean() -> None:
 def test_narrow_features_are_not_mixed() -> None:
     x = torch.randn(3, 2, 2, 2)
     assert torch.equal(random_projection(8, 0)("stem", x), x.flatten(1))
+
+
+def test_probe_names_the_part_on_which_the_svm_did_not_converge(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def one_pass(**options: object) -> svm.LinearSVC:
+        return real(**{**options, "max_iter": 1})
+
+    real = svm.LinearSVC
+    monkeypatch.setattr(svm, "LinearSVC", one_pass)
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((60, 5)).astype(np.float32)
+    layers._svm(features, rng.integers(2, size=60), 40, 0, "stage 1")
+    assert "stage 1" in caplog.text
