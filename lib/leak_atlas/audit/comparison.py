@@ -448,6 +448,21 @@ class Comparison:
         found = mean_ci(difference, design_effect=effect, resolved=not reasons)
         return replace(found, reason="; ".join(reasons))
 
+    def pruned_as_asked(
+        self, removed: Mapping[tuple[str, float], Sequence[Any]], slack: float = 0.03
+    ) -> dict[str, bool]:
+        """Whether each pruner removed the share that it was asked for: checks for `report.judge`.
+
+        `removed` has the `Sparsity` of each target by pruner and sparsity. Unstructured pruners
+        count weights of the network, the others filters of the convolutions. The target with the
+        smallest share counts; it may lack `slack`.
+        """
+        checks = {}
+        for (pruner, sparsity), steps in removed.items():
+            shares = [_removed_share(self.results[step], pruner) for step in steps]
+            checks[f"{pruner} removes {sparsity:.0%}"] = min(shares) > sparsity - slack
+        return checks
+
     @property
     def variants(self) -> list[Hashable]:
         """All variants, in their order."""
@@ -547,6 +562,13 @@ def described(variant: Hashable) -> str:
     """A variant's key in words: a named tuple prints itself, another tuple its parts."""
     plain = isinstance(variant, tuple) and not hasattr(variant, "_fields")
     return ", ".join(map(str, variant)) if isinstance(variant, tuple) and plain else str(variant)
+
+
+def _removed_share(counts: Mapping[str, Any], pruner: str) -> float:
+    """What a pruner removed of what it ranks: weights of the network, or filters."""
+    if pruner in ("L1 unstructured", "random weights"):
+        return float(counts["network"])
+    return float(counts["filters_gone"].sum() / counts["filters"].sum())
 
 
 def _listed(item: Any) -> list[Any]:
