@@ -138,9 +138,7 @@ SHADOWS = "in a plant a population that attacks itself finds as much, however ma
 UNDECIDABLE = {
     "layers/fig15_roc adv_tail": REACH,
     "layers/fig15_roc tail": REACH,
-    "pruning/fig14_fig15_ppb_gaps sensitivity_as_dense": RARE,
     "pruning/fig16_fig17_defences ppb_hides": RARE,
-    "pruning/fig16_fig17_defences ppb_hides_bits": RARE,
     "samples/comparison beats_two": RARE,
     "time/architecture at_equal_gap": RARE,
     "time/own01_cheapest_epoch few_find": RARE,

@@ -9,18 +9,19 @@
 # %% [markdown]
 # # Do members and non-members drift apart when a network is pruned?
 #
-# **Question.** Yuan & Zhang (2022), Fig. 1: "the divergence of prediction confidences and prediction
-# sensitivities is increased due to neural network pruning" (section 4.1).
+# **Question.** Yuan & Zhang (2022), Fig. 1: "the divergence of prediction confidences and
+# prediction sensitivities is increased due to neural network pruning" (section 4.1).
 #
-# **Setup.** Confidence is a network's probability of the true class; sensitivity is how far small noise
-# on the input moves it. A *gap* is the difference of the means over members and over non-members (eq. 3,
-# 4), written so that a larger gap separates members better.
+# **Setup.** Confidence is a network's probability of the true class; sensitivity is how far small
+# noise on the input moves it. A *gap* is the difference of the means over members and over
+# non-members (eq. 3, 4), written so that a larger gap separates members better.
 #
 # **Controls.** The first decides.
 #
 # 1. *Fine-tuning without pruning*, for the same number of epochs.
 # 2. *Equal accuracy*: non-members are weighted to the dense network's test accuracy.
-# 3. *A ratio*: the gap of the logarithm of the sensitivity, in case all sensitivities grow alike.
+# 3. *A ratio*: the gap of the logarithm of the sensitivity, in case all sensitivities grow
+#    alike.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -28,7 +29,7 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: densenet121)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples, train and test part joined: half the targets', half the attacker's (paper: all)
+pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 victims = 10  # target networks, which split the targets' half (paper: 1)
 sparsity = 0.7  # share that is removed (paper: .7)
@@ -172,7 +173,9 @@ for variant in ("dense", pruner):
     for kind in unit:
         panels[variant, kind] = [one[kind][one["member"]], one[kind][~one["member"]]]
         notes[variant, kind] = f"gap {drift[variant][kind][0]:.3f}"
-effect = report.effect(change("confidence", tuned), "raises", "lowers", "does not significantly change")
+effect = report.effect(
+    change("confidence", tuned), "raises", "lowers", "does not significantly change"
+)
 report.histograms(
     panels,
     ("members", "non-members"),
@@ -210,8 +213,13 @@ report.table(rows, caption=f"Mean over {victims} targets. Low sensitivity counts
 at_accuracy, ratio = {}, {}  # both controls, of each target
 for variant in ("dense", pruner):
     pairs = zip(networks[variant], comparison.accuracies["dense"], strict=True)
-    at_accuracy[variant] = [gap_at_accuracy(one["confidence"], one["member"], one["generalisation"], share) for one, share in pairs]
-    ratio[variant] = [-gap(np.log10(one["sensitivity"] + 1e-6), one["member"]) for one in networks[variant]]
+    at_accuracy[variant] = [
+        gap_at_accuracy(one["confidence"], one["member"], one["generalisation"], share)
+        for one, share in pairs
+    ]
+    ratio[variant] = [
+        -gap(np.log10(one["sensitivity"] + 1e-6), one["member"]) for one in networks[variant]
+    ]
 acts = comparison.pruned_as_asked(removed)
 
 # %%
@@ -232,8 +240,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples. A larger gap need not be a larger leak: the AUC
-# in the table, which looks at the order of the samples alone, can fall while a gap grows.
+# **Limits.** All targets share one half of the samples. A larger gap need not be a larger leak:
+# the AUC in the table, which looks at the order of the samples alone, can fall while a gap grows.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,12 +9,12 @@
 # %% [markdown]
 # # In which classes do members and non-members drift apart?
 #
-# **Question.** Yuan & Zhang (2022), Fig. 4: the divergence of confidences and sensitivities grows in
-# pruning, and "Such divergence also differs among classes" (section 4.1).
+# **Question.** Yuan & Zhang (2022), Fig. 4: the divergence of confidences and sensitivities grows
+# in pruning, and "Such divergence also differs among classes" (section 4.1).
 #
 # **Setup.** The gaps of Fig. 1 in each class: the difference of the means over members and over
-# non-members, of the confidence in the true class and of the sensitivity to small noise. A larger gap
-# separates members better.
+# non-members, of the confidence in the true class and of the sensitivity to small noise. A larger
+# gap separates members better.
 #
 # **Controls.** The first two decide.
 #
@@ -27,7 +27,7 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: densenet121)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples, train and test part joined: half the targets', half the attacker's (paper: all)
+pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 victims = 10  # target networks, which split the targets' half (paper: 1)
 sparsity = 0.7  # share that is removed (paper: .7)
@@ -60,7 +60,8 @@ claims = report.claims(
         above=0.5,
         margin=0.17,
         paper="Fig. 4",
-        quote="The divergence of confidence (a) and sensitivity (b) between members and nonmembers is increased",
+        quote="The divergence of confidence (a) and sensitivity (b) between members and nonmembers "
+        "is increased",
         section="4.1",
         control="paired over targets and classes",
     ),
@@ -71,7 +72,8 @@ claims = report.claims(
         above=0.5,
         margin=0.17,
         paper="Fig. 4",
-        quote="The divergence of confidence (a) and sensitivity (b) between members and nonmembers is increased",
+        quote="The divergence of confidence (a) and sensitivity (b) between members and nonmembers "
+        "is increased",
         section="4.1",
         control="paired over targets and classes",
     ),
@@ -88,7 +90,8 @@ claims = report.claims(
     report.Claim(
         "confidence_varies",
         "The confidence gap differs among classes by more than chance",
-        quantity="standard deviation of the gap over classes, pruned, over its mean for permuted classes",
+        quantity="standard deviation of the gap over classes, pruned, over its mean for permuted "
+        "classes",
         above=1.0,
         margin=0.2,
         paper="Fig. 4",
@@ -100,7 +103,8 @@ claims = report.claims(
     report.Claim(
         "same_classes",
         "The classes with large confidence gaps are the same before and after pruning",
-        quantity="rank correlation over classes, a target's gaps in the dense network with the other targets' after pruning",
+        quantity="rank correlation over classes, a target's gaps in the dense network with the "
+        "other targets' after pruning",
         above=0.0,
         margin=0.3,
         ours="our question",
@@ -246,8 +250,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples: a class is as hard for one as for the other. A
-# class has few samples, so that its gap varies from target to target.
+# **Limits.** All targets share one half of the samples: a class is as hard for one as for the
+# other. A class has few samples, so that its gap varies from target to target.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

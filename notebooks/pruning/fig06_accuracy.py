@@ -9,12 +9,12 @@
 # %% [markdown]
 # # What does pruning cost in test accuracy?
 #
-# **Question.** Yuan & Zhang (2022), Fig. 6: pruned networks "achieve close performance compared to the
-# original model if the sparsity level is not high" (section 5.1.3).
+# **Question.** Yuan & Zhang (2022), Fig. 6: pruned networks "achieve close performance compared to
+# the original model if the sparsity level is not high" (section 5.1.3).
 #
-# **Setup.** Networks are trained, a share of their weights is set to zero for good (the *sparsity*), and
-# the rest is fine-tuned. L1 unstructured removes single weights, L1 and L2 structured whole filters,
-# slimming channels.
+# **Setup.** Networks are trained, a share of their weights is set to zero for good (the
+# *sparsity*), and the rest is fine-tuned. L1 unstructured removes single weights, L1 and L2
+# structured whole filters, slimming channels.
 #
 # **Controls.** The first two decide.
 #
@@ -27,7 +27,7 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples, train and test part joined: half the targets', half the attacker's (paper: all)
+pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 victims = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, unused here: trained for Fig. 7 and 8
@@ -58,7 +58,8 @@ claims = report.claims(
         above=-0.03,
         margin=0.03,
         paper="Fig. 6",
-        quote="achieve close performance compared to the original model if the sparsity level is not high",
+        quote="achieve close performance compared to the original model if the sparsity level is "
+        "not high",
         section="5.1.3",
         control=paired,
         headline=True,
@@ -137,7 +138,8 @@ comparison = lab.compare(targets, {}, also=removed)
 
 # %% [markdown]
 # ## Test accuracy by sparsity (Fig. 6)
-# The dotted line is the dense network. The sparsity of filters counts convolutions alone, as in the paper.
+# The dotted line is the dense network. The sparsity of filters counts convolutions alone, as in
+# the paper.
 
 # %%
 names = ("pruner", "sparsity")
@@ -200,9 +202,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples. A filter that is removed takes parameters of the
-# next layer along, so filters are compared at the same share of each convolution, not at the same number
-# of parameters. Slimming ranks channels over the whole network without sparsity training, as published.
+# **Limits.** All targets share one half of the samples. A filter that is removed takes parameters
+# of the next layer along, so filters are compared at the same share of each convolution, not at
+# the same number of parameters. Slimming ranks channels over the whole network without sparsity
+# training, as published.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -12,13 +12,14 @@
 # **Question.** Yuan & Zhang (2022), Fig. 7 and 8: "When a low sparsity level is used, we always
 # observe the increased privacy risk" (section 5.2.1).
 #
-# **Setup.** Target networks (the paper's "victims") are trained, pruned and fine-tuned. The attacker
-# does the same with shadow models on other samples, and learns from them what members look like.
+# **Setup.** Target networks (the paper's "victims") are trained, pruned and fine-tuned. The
+# attacker does the same with shadow models on other samples, and learns from them what members
+# look like.
 #
 # **Controls.** The first two decide.
 #
-# 1. *The same attack on both sides*: the paper's attack SAMIA on the dense network too. The paper
-#    attacks the dense network with Conf, a threshold on the confidence.
+# 1. *The same attack on both sides*: the paper's attack SAMIA on the dense network too. The
+#    paper attacks the dense network with Conf, a threshold on the confidence.
 # 2. *Fine-tuning without pruning*, for the same number of epochs.
 # 3. *Random pruning* of the same share of each layer.
 
@@ -28,7 +29,7 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18, densenet121, vgg16; fc for Location)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples, train and test part joined: half the targets', half the attacker's (paper: all)
+pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 victims = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
@@ -91,7 +92,8 @@ claims = report.claims(
     report.Claim(
         "most_at_similar_accuracy",
         "Of pruned networks about as accurate as the dense one, most leak more",
-        quantity="share of pruned networks within 5 points of the dense network's test accuracy on which SAMIA is more accurate than Conf on dense",
+        quantity="share of pruned networks within 5 points of the dense network's test accuracy on "
+        "which SAMIA is more accurate than Conf on dense",
         above=0.5,
         margin=0.17,
         paper="Fig. 7",
@@ -102,7 +104,8 @@ claims = report.claims(
     report.Claim(
         "order_of_pruners",
         "L1 unstructured and slimming leak more than L2 structured, L1 structured leaks least",
-        quantity=f"{accuracy}: L1 unstructured minus L2 structured, slimming minus L2 structured, L2 structured minus L1 structured, least",
+        quantity=f"{accuracy}: L1 unstructured minus L2 structured, slimming minus L2 structured, "
+        "L2 structured minus L1 structured, least",
         above=0.0,
         margin=0.02,
         paper="Fig. 7 and 8",
@@ -192,8 +195,8 @@ report.profile(
 
 # %% [markdown]
 # ## Accuracy and leakage (Fig. 7)
-# Down and right is better. The dense network's line joins its epochs, with fine-tuning as the last: an
-# earlier epoch leaks less with nothing removed.
+# Down and right is better. The dense network's line joins its epochs, with fine-tuning as the
+# last: an earlier epoch leaks less with nothing removed.
 
 # %%
 members = {v: comparison.estimate(v, "", "member accuracy") for v in comparison.variants}
@@ -245,7 +248,10 @@ ordered = [
     ("L2 structured", "L1 structured"),
 ]
 order = [comparison.contrast(at_low[a], at_low[b], "SAMIA", "accuracy") for a, b in ordered]
-published = [comparison.contrast(variant, "dense", "SAMIA", "accuracy", against="Conf") for variant in at_low.values()]
+published = [
+    comparison.contrast(variant, "dense", "SAMIA", "accuracy", against="Conf")
+    for variant in at_low.values()
+]
 acts = comparison.pruned_as_asked(removed)
 
 # %%
@@ -267,9 +273,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** All targets share one half of the samples and one set of shadow models: the intervals
-# describe other targets, not other attackers. The order of the pruners is judged at one sparsity, where
-# their accuracies are similar, not equal. A pruner that destroys a network hides its members too: read
-# each leak next to the accuracy.
+# describe other targets, not other attackers. The order of the pruners is judged at one sparsity,
+# where their accuracies are similar, not equal. A pruner that destroys a network hides its members
+# too: read each leak next to the accuracy.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,18 +9,19 @@
 # %% [markdown]
 # # Which gap goes with the leakage of pruned networks?
 #
-# **Question.** Yuan & Zhang (2022), Fig. 9: "the confidence gap plays the most important role in the
-# privacy risk" (section 5.2.2), before the sensitivity gap and the generalization gap.
+# **Question.** Yuan & Zhang (2022), Fig. 9: "the confidence gap plays the most important role in
+# the privacy risk" (section 5.2.2), before the sensitivity gap and the generalization gap.
 #
-# **Setup.** Networks of four pruners and two sparsities are the points. A *gap* is the difference of
-# members and non-members, in confidence, in sensitivity to small noise, or in accuracy. A correlation is
-# taken over the networks of one target; the targets are its repetitions.
+# **Setup.** Networks of four pruners and two sparsities are the points. A *gap* is the difference
+# of members and non-members, in confidence, in sensitivity to small noise, or in accuracy. A
+# correlation is taken over the networks of one target; the targets are its repetitions.
 #
 # **Controls.** The first two decide.
 #
 # 1. *Test accuracy*: the correlation given the networks' test accuracy.
 # 2. *The other gaps*: the correlation given the other two.
-# 3. *Other samples*: a gap is measured on one half of the samples and the attack on the other half.
+# 3. *Other samples*: a gap is measured on one half of the samples and the attack on the other
+#    half.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -28,7 +29,7 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples, train and test part joined: half the targets', half the attacker's (paper: all)
+pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 victims = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
@@ -61,7 +62,7 @@ claims = report.claims(
     report.Claim(
         "strong_correlation",
         "The attack accuracy of SAMIA correlates strongly with each of the three gaps",
-        quantity=f"{corr} gap, least of three gaps",
+        quantity=f"{corr} gap, least of three",
         above=0.5,
         margin=0.2,
         paper="Fig. 9",
@@ -105,7 +106,7 @@ claims = report.claims(
     report.Claim(
         "gaps_grow",
         "Pruning raises each gap in most settings",
-        quantity="share of judged pruned networks with a larger gap than the dense one, least of three",
+        quantity="share of judged networks with a larger gap than the dense one, least of three",
         above=0.5,
         margin=0.17,
         paper="section 5.2.2",
@@ -116,7 +117,8 @@ claims = report.claims(
     report.Claim(
         "weights_and_slimming",
         "L1 unstructured pruning and slimming usually raise the confidence gap",
-        quantity="share of their judged networks with a larger confidence gap than the dense one, lesser of both pruners",
+        quantity="share of their judged networks with a larger confidence gap than the dense one, "
+        "lesser of both pruners",
         above=0.5,
         margin=0.17,
         paper="section 5.2.2",
@@ -171,7 +173,8 @@ known = judged if len(judged) > 5 else list(variants)
 
 # %% [markdown]
 # ## Attack accuracy and gaps (Fig. 9)
-# Means over targets. Judged are networks with a member accuracy of at least .85; only those are drawn.
+# Means over targets. Judged are networks with a member accuracy of at least .85; only those are
+# drawn.
 
 # %%
 whole = {variant: gaps(each) for variant, each in behaved.items()}
@@ -179,7 +182,9 @@ points = []
 for kind in GAPS:
     spread = np.std([whole[variant][kind].mean() for variant in known]) or 1.0
     for variant in known:
-        difference = audit.paired_difference(whole[variant][kind] / spread, whole["dense"][kind] / spread)
+        difference = audit.paired_difference(
+            whole[variant][kind] / spread, whole["dense"][kind] / spread
+        )
         pruner = variant[0] if isinstance(variant, tuple) else variant
         found = comparison.estimate(variant, "SAMIA", "accuracy")
         points.append({"network": pruner, "gap": f"{kind} gap", "x": difference, "y": found})
@@ -298,9 +303,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** A target has few networks: a correlation over them is mostly that of how much was removed. On
-# half of the samples each coefficient is smaller than on all. All targets share one half of the pool and
-# one set of shadow models. A correlation does not say which makes which.
+# **Limits.** A target has few networks: a correlation over them is mostly that of how much was
+# removed. On half of the samples each coefficient is smaller than on all. All targets share one
+# half of the pool and one set of shadow models. A correlation does not say which makes which.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,11 +9,12 @@
 # %% [markdown]
 # # Is SAMIA the best attack on every pruner's networks?
 #
-# **Question.** Yuan & Zhang (2022), Fig. 10: "SAMIA achieves the highest attack accuracy in most cases
-# compared with baseline attacks" (section 5.2.4).
+# **Question.** Yuan & Zhang (2022), Fig. 10: "SAMIA achieves the highest attack accuracy in most
+# cases compared with baseline attacks" (section 5.2.4).
 #
 # **Setup.** Networks that four pruners made are attacked with the same shadow models. SAMIA is a
-# self-attention network that sees a sample's posterior, its sensitivity to small noise, and its label.
+# self-attention network that sees a sample's posterior, its sensitivity to small noise, and its
+# label.
 #
 # **Controls.** The first decides.
 #
@@ -27,7 +28,7 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples, train and test part joined: half the targets', half the attacker's (paper: all)
+pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 victims = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
@@ -74,11 +75,13 @@ claims = report.claims(
     report.Claim(
         "highest",
         "SAMIA has the highest attack accuracy of five attacks on most pruned networks",
-        quantity="share of pruned networks on which none of Conf, Mentr, NNCls and BlindMI is more accurate than SAMIA",
+        quantity="share of pruned networks on which none of Conf, Mentr, NNCls and BlindMI is more "
+        "accurate than SAMIA",
         above=0.5,
         margin=0.17,
         paper="Fig. 10",
-        quote="SAMIA achieves the highest attack accuracy in most cases compared with baseline attacks",
+        quote="SAMIA achieves the highest attack accuracy in most cases compared with baseline "
+        "attacks",
         section="5.2.4",
         control=same,
         headline=True,
@@ -118,11 +121,13 @@ claims = report.claims(
     report.Claim(
         "high_gap",
         "All five attacks are more accurate on networks with a higher generalization gap",
-        quantity="correlation over a target's pruned networks of attack accuracy with the generalization gap, least of five attacks",
+        quantity="correlation over a target's pruned networks of attack accuracy with the "
+        "generalization gap, least of five attacks",
         above=0.0,
         margin=0.3,
         paper="Fig. 11",
-        quote="when the pruning introduces a high generalization gap, all attacks can achieve a high",
+        quote="when the pruning introduces a high generalization gap, all attacks can achieve a "
+        "high",
         section="5.2.4",
         control="each target's own networks",
     ),
@@ -216,7 +221,8 @@ report.profile(
 
 # %% [markdown]
 # ## SAMIA's lead
-# Mean over four pruners at the lowest sparsity. LiRA is compared by AUC alone, as it has no threshold.
+# Mean over four pruners at the lowest sparsity. LiRA is compared by AUC alone, as it has no
+# threshold.
 
 # %%
 leads = {name: lead("SAMIA", name) for name in attackers if name not in ("SAMIA", "LiRA")}
@@ -273,9 +279,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples and one set of shadow models, and each attack
-# network is trained once: the intervals describe other targets, not other attackers. Of the paper's eight
-# baselines five are here. BlindMI's non-members are made from images by a filter, as published.
+# **Limits.** All targets share one half of the samples and one set of shadow models, and each
+# attack network is trained once: the intervals describe other targets, not other attackers. Of the
+# paper's eight baselines five are here. BlindMI's non-members are made from images by a filter, as
+# published.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,11 +9,11 @@
 # %% [markdown]
 # # Is SAMIA the best attack on pruned networks for binary data?
 #
-# **Question.** Yuan & Zhang (2022), Fig. 11: "SAMIA achieves the highest attack accuracy in most cases
-# compared with baseline attacks" (section 5.2.4), on their data sets of bits too.
+# **Question.** Yuan & Zhang (2022), Fig. 11: "SAMIA achieves the highest attack accuracy in most
+# cases compared with baseline attacks" (section 5.2.4), on their data sets of bits too.
 #
-# **Setup.** Fully connected networks are pruned (L1 unstructured) and fine-tuned. Five attacks use the
-# same shadow models, which are pruned and fine-tuned as the targets are.
+# **Setup.** Fully connected networks are pruned (L1 unstructured) and fine-tuned. Five attacks use
+# the same shadow models, which are pruned and fine-tuned as the targets are.
 #
 # **Controls.** The first two decide.
 #
@@ -24,7 +24,7 @@
 # %% tags=["parameters"]
 data = "digits-bits"  # data set of bits (leak-atlas data); the paper: Location
 width = 256  # units of the first hidden layer (paper: 256)
-pool = 1200  # samples, train and test part joined: half the targets', half the attacker's (paper: all)
+pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 victims = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
@@ -69,11 +69,13 @@ claims = report.claims(
     report.Claim(
         "highest",
         "On binary data SAMIA has the highest attack accuracy on most pruned networks",
-        quantity="share of pruned networks on which none of Conf, Mentr, NNCls and BlindMI is more accurate than SAMIA",
+        quantity="share of pruned networks on which none of Conf, Mentr, NNCls and BlindMI is more "
+        "accurate than SAMIA",
         above=0.5,
         margin=0.17,
         paper="Fig. 11",
-        quote="SAMIA achieves the highest attack accuracy in most cases compared with baseline attacks",
+        quote="SAMIA achieves the highest attack accuracy in most cases compared with baseline "
+        "attacks",
         section="5.2.4",
         control=same,
         headline=True,
@@ -234,9 +236,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples and one set of shadow models, and each attack
-# network is trained once: the intervals describe other targets, not other attackers. LiRA asks the shadow
-# models about the targets' own samples, which the other attacks do not.
+# **Limits.** All targets share one half of the samples and one set of shadow models, and each
+# attack network is trained once: the intervals describe other targets, not other attackers. LiRA
+# asks the shadow models about the targets' own samples, which the other attacks do not.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

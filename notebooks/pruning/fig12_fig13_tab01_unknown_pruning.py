@@ -9,15 +9,17 @@
 # %% [markdown]
 # # Does the attacker have to know how the network was pruned?
 #
-# **Question.** Yuan & Zhang (2022), Fig. 12 and Tab. 1: "the attack accuracy is not affected too much due
-# to the different sparsity levels" (section 5.2.5).
+# **Question.** Yuan & Zhang (2022), Fig. 12 and Tab. 1: "the attack accuracy is not affected too
+# much due to the different sparsity levels" (section 5.2.5).
 #
-# **Setup.** The attacker prunes its shadow models to another sparsity than the targets (a dense network
-# among them), or with another pruner to another sparsity. SAMIA learns from these shadow models.
+# **Setup.** The attacker prunes its shadow models to another sparsity than the targets (a dense
+# network among them), or with another pruner to another sparsity. SAMIA learns from these shadow
+# models.
 #
 # **Controls.** The first decides.
 #
-# 1. *Shadow models that are as accurate* as the right ones: the paper says that their accuracy decides.
+# 1. *Shadow models that are as accurate* as the right ones: the paper says that their accuracy
+#    decides.
 # 2. *The other direction*: targets and shadow models swap their sparsities.
 # 3. *Targets that have learnt* (member accuracy at least .8): others have nothing to lose.
 
@@ -27,7 +29,7 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples, train and test part joined: half the targets', half the attacker's (paper: all)
+pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 victims = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
@@ -71,7 +73,8 @@ claims = report.claims(
     report.Claim(
         "equally_accurate",
         "Shadow models of another pruning that are as accurate cost SAMIA nothing",
-        quantity="relative loss of attack accuracy, mean of unlike pairs whose shadow models are at least as accurate as those pruned as the targets",
+        quantity="relative loss of attack accuracy, mean of unlike pairs whose shadow models are "
+        "at least as accurate as those pruned as the targets",
         below=0.02,
         margin=0.02,
         ours="our control of section 5.2.5",
@@ -81,11 +84,13 @@ claims = report.claims(
     report.Claim(
         "sometimes_helps",
         "For some pair another sparsity of the shadow models raises the attack accuracy",
-        quantity="attack accuracy of SAMIA, shadow models of another sparsity minus of the same, largest over pairs",
+        quantity="attack accuracy of SAMIA, shadow models of another sparsity minus of the same, "
+        "largest over pairs",
         above=0.0,
         margin=0.02,
         paper="Fig. 12",
-        quote="using a different sparsity level in pruning shadow models can even increase the attack accuracy",
+        quote="using a different sparsity level in pruning shadow models can even increase the "
+        "attack accuracy",
         section="5.2.5",
         control=own,
     ),
@@ -96,7 +101,8 @@ claims = report.claims(
         below=0.07,
         margin=0.03,
         paper="Tab. 1",
-        quote="without knowing the sparsity levels and pruning approaches, the attack is still effective",
+        quote="without knowing the sparsity levels and pruning approaches, the attack is still "
+        "effective",
         section="5.2.5",
         control=own,
     ),
@@ -166,8 +172,8 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Another sparsity (Fig. 12)
-# A line for each sparsity of the targets; 0 is dense. Level lines mean that the sparsity of the shadow
-# models does not matter.
+# A line for each sparsity of the targets; 0 is dense. Level lines mean that the sparsity of the
+# shadow models does not matter.
 
 
 # %%
@@ -286,8 +292,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples, and each way of pruning has one set of shadow
-# models and one attack network. Pairs overlap, so that they are no independent evidence.
+# **Limits.** All targets share one half of the samples, and each way of pruning has one set of
+# shadow models and one attack network. Pairs overlap, so that they are no independent evidence.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

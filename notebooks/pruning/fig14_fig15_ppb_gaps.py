@@ -9,17 +9,18 @@
 # %% [markdown]
 # # Does PPB close the gaps between members and non-members?
 #
-# **Question.** Yuan & Zhang (2022), Fig. 14 and 15: with PPB "the divergence between the member and
-# non-member data is significantly reduced" (section 6.2).
+# **Question.** Yuan & Zhang (2022), Fig. 14 and 15: with PPB "the divergence between the member
+# and non-member data is significantly reduced" (section 6.2).
 #
-# **Setup.** A pruned network is fine-tuned with PPB, which penalizes how much the ranked posteriors of
-# two members differ, or without a defence (Base). A *gap* is the difference of the means over members
-# and over non-members, of the confidence in the true class or of the sensitivity to small noise.
+# **Setup.** A pruned network is fine-tuned with PPB, which penalizes how much the ranked
+# posteriors of two members differ, or without a defence (Base). A *gap* is the difference of the
+# means over members and over non-members, of the confidence in the true class or of the
+# sensitivity to small noise.
 #
 # **Controls.** The first decides.
 #
-# 1. *Early stopping*: Base with less training, at matched attack AUC: test accuracies are compared where
-#    Conf, an attack by the confidence alone, has the same AUC on both networks.
+# 1. *Early stopping*: Base with less training, at matched attack AUC: test accuracies are
+#    compared where Conf, an attack by the confidence alone, has the same AUC on both networks.
 # 2. *The dense network*, whose gaps PPB should have.
 
 # %% tags=["parameters"]
@@ -28,7 +29,7 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: densenet121)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples, train and test part joined: half the targets', half the attacker's (paper: all)
+pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 victims = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models of Conf, which split the attacker's half (paper: 5)
@@ -94,7 +95,7 @@ claims = report.claims(
     report.Claim(
         "classes_kept",
         "PPB keeps the predicted classes of the network without a defence",
-        quantity="share of the samples that are no members for which PPB and Base predict one class",
+        quantity="share of the non-members for which PPB and Base predict the same class",
         above=0.95,
         margin=0.05,
         paper="section 6.2",
@@ -102,7 +103,9 @@ claims = report.claims(
         section="6.2",
         control=same_start,
     ),
-    report.early_stopping_claim("beats_stopping", "networks fine-tuned with PPB", attack="Conf", headline=True),
+    report.early_stopping_claim(
+        "beats_stopping", "networks fine-tuned with PPB", attack="Conf", headline=True
+    ),
     regime={
         "dense member accuracy": 0.95,
         "dense test accuracy": learnt,
@@ -255,8 +258,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples. A smaller gap need not be less leakage: Conf's
-# AUC, which looks at the order of the samples alone, can stay.
+# **Limits.** All targets share one half of the samples. A smaller gap need not be less leakage:
+# Conf's AUC, which looks at the order of the samples alone, can stay.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

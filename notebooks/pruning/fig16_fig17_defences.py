@@ -12,14 +12,15 @@
 # **Question.** Yuan & Zhang (2022), Fig. 16: their defence PPB "can reduce the attack accuracy to
 # around 50% (random guessing accuracy)" (section 6.3.2).
 #
-# **Setup.** After pruning, a network is fine-tuned with a defence: PPB penalizes how much the ranked
-# posteriors of two samples differ, ADV (adversarial regularization) trains against an attack network,
-# Base has neither. The attacker does not know the defence: its shadow models are those of Base.
+# **Setup.** After pruning, a network is fine-tuned with a defence: PPB penalizes how much the
+# ranked posteriors of two samples differ, ADV (adversarial regularization) trains against an
+# attack network, Base has neither. The attacker does not know the defence: its shadow models are
+# those of Base.
 #
 # **Controls.** The first decides.
 #
-# 1. *Early stopping*: Base with less training, at matched attack AUC: test accuracies are compared where
-#    the attack LiRA has the same AUC on both networks.
+# 1. *Early stopping*: Base with less training, at matched attack AUC: test accuracies are
+#    compared where the attack LiRA has the same AUC on both networks.
 # 2. *Another attack*: LiRA, which needs no threshold to rank samples.
 # 3. *The paper's filter*: a defence counts only with 75 % of Base's test accuracy.
 
@@ -29,7 +30,7 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples, train and test part joined: half the targets', half the attacker's (paper: all)
+pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 reference = 300  # samples outside the pool that ADV calls non-members (published code: dev samples)
 victims = 10  # target networks, which split the targets' half (paper: 1)
@@ -207,7 +208,8 @@ most = audit.largest(found[pruner, "PPB"] for pruner in pruners)
 report.tradeoff(
     shown,
     level="guessing",
-    title=f"With PPB SAMIA's accuracy is at most {most.value:.2f}, without {found[first, 'Base'].value:.2f}",
+    title=f"With PPB SAMIA's accuracy is at most {most.value:.2f}, without "
+    f"{found[first, 'Base'].value:.2f}",
     xlabel="test accuracy",
     ylabel="attack accuracy of SAMIA",
 )
@@ -241,7 +243,9 @@ for variant in [*list(variants)[1:], *comparison.checkpoints[base]]:
         row["SAMIA, AUC"] = comparison.estimate(variant, "SAMIA")
     row["LiRA, AUC"] = comparison.estimate(variant, "LiRA")
     rows.append(row)
-report.table(rows, caption=f"Mean over {victims} targets; {shadows} shadow models without a defence")
+report.table(
+    rows, caption=f"Mean over {victims} targets; {shadows} shadow models without a defence"
+)
 
 # %% [markdown]
 # ## Verdicts
@@ -301,9 +305,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples and one set of shadow models. One strength of
-# each defence is tried. DP-SGD is not on this page: at this size it ruins networks for images, so it is
-# compared on binary data (`fig17_fig19_binary_data`). ADV's non-members are samples outside the pool.
+# **Limits.** All targets share one half of the samples and one set of shadow models. One strength
+# of each defence is tried. DP-SGD is not on this page: at this size it ruins networks for images,
+# so it is compared on binary data (`fig17_fig19_binary_data`). ADV's non-members are samples
+# outside the pool.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,23 +9,24 @@
 # %% [markdown]
 # # Does PPB hide the members of networks for binary data?
 #
-# **Question.** Yuan & Zhang (2022), Fig. 17 and 19: their defence PPB "can reduce the attack accuracy
-# to around 50% (random guessing accuracy)" (section 6.3.2), on their data sets of bits too.
+# **Question.** Yuan & Zhang (2022), Fig. 17 and 19: their defence PPB "can reduce the attack
+# accuracy to around 50% (random guessing accuracy)" (section 6.3.2), on their data sets of bits
+# too.
 #
-# **Setup.** A fully connected network is pruned (L1 unstructured) and fine-tuned with PPB, with DP-SGD
-# (gradients are clipped and noised), or without a defence (Base). One attacker knows no defence, an
-# adaptive one trains its shadow models with PPB.
+# **Setup.** A fully connected network is pruned (L1 unstructured) and fine-tuned with PPB, with
+# DP-SGD (gradients are clipped and noised), or without a defence (Base). One attacker knows no
+# defence, an adaptive one trains its shadow models with PPB.
 #
 # **Controls.** The first decides.
 #
-# 1. *Early stopping*: Base with less training, at matched attack AUC: test accuracies are compared where
-#    the attack LiRA has the same AUC on both networks.
+# 1. *Early stopping*: Base with less training, at matched attack AUC: test accuracies are
+#    compared where the attack LiRA has the same AUC on both networks.
 # 2. *The strongest PPB* that the paper tries.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set of bits (leak-atlas data); the paper: Location, Purchase, Texas
 width = 256  # units of the first hidden layer (paper: 256)
-pool = 1200  # samples, train and test part joined: half the targets', half the attacker's (paper: all)
+pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 victims = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
@@ -83,11 +84,13 @@ claims = report.claims(
     report.Claim(
         "ppb_below_base",
         "On binary data PPB lowers the attack accuracy of adaptive SAMIA",
-        quantity=f"attack accuracy of SAMIA with shadow models of the same defence, PPB {ppb:g} minus Base",
+        quantity=f"attack accuracy of SAMIA with shadow models of the same defence, PPB {ppb:g} "
+        "minus Base",
         below=0.0,
         margin=0.02,
         paper="Fig. 19",
-        quote="PPB reduces the accuracy of adaptive attacks compared to the attacks on the pruned model",
+        quote="PPB reduces the accuracy of adaptive attacks compared to the attacks on the pruned "
+        "model",
         section="6.3.3",
         control="paired over targets; shadow models with each target's own defence",
     ),
@@ -172,14 +175,16 @@ found = {v: comparison.estimate(v, "SAMIA", "accuracy") for v in attacked}
 report.tradeoff(
     comparison.plane({v: [v] for v in attacked}, "SAMIA", "accuracy"),
     level="guessing",
-    title=f"With the strongest PPB SAMIA's accuracy is {found[strong].value:.2f}, without {found['Base'].value:.2f}",
+    title=f"With the strongest PPB SAMIA's accuracy is {found[strong].value:.2f}, without "
+    f"{found['Base'].value:.2f}",
     xlabel="test accuracy",
     ylabel="attack accuracy of SAMIA",
 )
 
 # %% [markdown]
 # ## At matched AUC
-# LiRA on the same networks, without knowledge of the defence. The line joins Base after fewer epochs.
+# LiRA on the same networks, without knowledge of the defence. The line joins Base after fewer
+# epochs.
 
 # %%
 lines = {"Base, by epoch": [*comparison.checkpoints["Base"], "Base"]}
@@ -248,8 +253,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples and one set of shadow models. DP-SGD follows a
-# training without it, so no epsilon is claimed. One pruner is tried, as in the paper.
+# **Limits.** All targets share one half of the samples and one set of shadow models. DP-SGD
+# follows a training without it, so no epsilon is claimed. One pruner is tried, as in the paper.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

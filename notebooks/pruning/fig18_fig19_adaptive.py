@@ -9,17 +9,17 @@
 # %% [markdown]
 # # Does PPB still protect when the attacker knows it?
 #
-# **Question.** Yuan & Zhang (2022), Fig. 18: "PPB reduces the accuracy of adaptive attacks compared to
-# the attacks on the pruned model" without a defence (section 6.3.3).
+# **Question.** Yuan & Zhang (2022), Fig. 18: "PPB reduces the accuracy of adaptive attacks
+# compared to the attacks on the pruned model" without a defence (section 6.3.3).
 #
-# **Setup.** Pruned networks are fine-tuned with the defence PPB, with ADV (adversarial regularization),
-# or without any (Base). The adaptive attacker trains, prunes and fine-tunes its shadow models with the
-# target's own defence and strength.
+# **Setup.** Pruned networks are fine-tuned with the defence PPB, with ADV (adversarial
+# regularization), or without any (Base). The adaptive attacker trains, prunes and fine-tunes its
+# shadow models with the target's own defence and strength.
 #
 # **Controls.** The first decides.
 #
-# 1. *Early stopping*: Base with less training, at matched attack AUC: test accuracies are compared where
-#    the attack LiRA has the same AUC on both networks.
+# 1. *Early stopping*: Base with less training, at matched attack AUC: test accuracies are
+#    compared where the attack LiRA has the same AUC on both networks.
 # 2. *No threshold*: the AUC of SAMIA, and its accuracy at the best threshold.
 
 # %% tags=["parameters"]
@@ -28,7 +28,7 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples, train and test part joined: half the targets', half the attacker's (paper: all)
+pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 reference = 300  # samples outside the pool that ADV calls non-members (published code: dev samples)
 victims = 10  # target networks, which split the targets' half (paper: 1)
@@ -81,7 +81,8 @@ claims = report.claims(
         below=0.0,
         margin=0.02,
         paper="Fig. 18",
-        quote="PPB reduces the accuracy of adaptive attacks compared to the attacks on the pruned model",
+        quote="PPB reduces the accuracy of adaptive attacks compared to the attacks on the pruned "
+        "model",
         section="6.3.3",
         control=paired,
         headline=True,
@@ -90,7 +91,8 @@ claims = report.claims(
     report.Claim(
         "best_for_filters",
         "For L1 and L2 structured pruning PPB protects better than ADV",
-        quantity=f"attack accuracy of adaptive SAMIA, PPB {ppb:g} minus ADV {adv:g}, largest of {' and '.join(filters_go)}",
+        quantity=f"attack accuracy of adaptive SAMIA, PPB {ppb:g} minus ADV {adv:g}, largest of "
+        f"{' and '.join(filters_go)}",
         below=0.0,
         margin=0.02,
         paper="Fig. 18",
@@ -101,7 +103,8 @@ claims = report.claims(
     report.Claim(
         "both_for_weights",
         "For L1 unstructured pruning and slimming PPB and ADV both protect better than Base",
-        quantity=f"attack accuracy of adaptive SAMIA, PPB {ppb:g} and ADV {adv:g} minus Base, largest of {' and '.join(weights_go)}",
+        quantity=f"attack accuracy of adaptive SAMIA, PPB {ppb:g} and ADV {adv:g} minus Base, "
+        f"largest of {' and '.join(weights_go)}",
         below=0.0,
         margin=0.02,
         paper="Fig. 18",
@@ -262,9 +265,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples, and each defence one set of shadow models. The
-# adaptive attacker knows the strength too, which a real one has to guess. One strength of each defence
-# is tried.
+# **Limits.** All targets share one half of the samples, and each defence one set of shadow models.
+# The adaptive attacker knows the strength too, which a real one has to guess. One strength of each
+# defence is tried.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,17 +9,17 @@
 # %% [markdown]
 # # Does pruning expose other members than before?
 #
-# **Question.** Ours, next to Yuan & Zhang (2022): "most pruning approaches result in an increased attack
-# accuracy" (section 5.2.1). Which members does pruning expose, and is the leakage more than that of an
-# earlier epoch?
+# **Question.** Ours, next to Yuan & Zhang (2022): "most pruning approaches result in an increased
+# attack accuracy" (section 5.2.1). Which members does pruning expose, and is the leakage more than
+# that of an earlier epoch?
 #
 # **Setup.** Networks are trained, pruned and fine-tuned. Each is attacked by all others except its
 # complement; LiRA's score of a member is its *exposure*.
 #
 # **Controls.** The first two decide.
 #
-# 1. *Early stopping* of the dense network, at matched attack AUC: test accuracies are compared where the
-#    attack RMIA has the same AUC on both networks.
+# 1. *Early stopping* of the dense network, at matched attack AUC: test accuracies are compared
+#    where the attack RMIA has the same AUC on both networks.
 # 2. *Fine-tuning without pruning*, for the same number of epochs.
 # 3. *A second seed* with the same members: how far exposures agree that share nothing else.
 # 4. *Random pruning* of the same share of each layer.
@@ -80,7 +80,7 @@ claims = report.claims(
         above=0.0,
         margin=0.1,
         ours="our question",
-        control="two networks with the same members, each attacked by shadow models of its own seed",
+        control="the same members; each network is attacked by shadow models of its own seed",
         headline=True,
     ),
     report.early_stopping_claim("beats_stopping", "L1-pruned networks", attack="RMIA"),
@@ -153,15 +153,18 @@ effect = report.effect(change, "raises", "lowers", "does not significantly chang
 report.tradeoff(
     comparison.plane(lines, "RMIA"),
     level="guessing",
-    title=f"{sparsity:.0%} L1 pruning {effect} the AUC of RMIA ({change.value:+.3f})".replace("-", "−"),
+    title=f"{sparsity:.0%} L1 pruning {effect} the AUC of RMIA ({change.value:+.3f})".replace(
+        "-", "−"
+    ),
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
 )
 
 # %% [markdown]
 # ## Which members are exposed?
-# Rank correlation of the exposure of members with that in the dense network. Scores of less leakage are
-# noisier and agree less, so variants are compared with the dense epochs at the same AUC of LiRA.
+# Rank correlation of the exposure of members with that in the dense network. Scores of less
+# leakage are noisier and agree less, so variants are compared with the dense epochs at the same
+# AUC of LiRA.
 
 # %%
 scores = {v: comparison.attacks[v, "LiRA"] for v in comparison.variants}
@@ -227,9 +230,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Targets are each other's shadow models: intervals of rank correlations are widened as those of
-# LiRA's AUC, which was simulated for the AUC alone. A network and its pruned copy share the seeds of their
-# shadow models, two seeds do not: part of the agreement is the shadow models'.
+# **Limits.** Targets are each other's shadow models: intervals of rank correlations are widened as
+# those of LiRA's AUC, which was simulated for the AUC alone. A network and its pruned copy share
+# the seeds of their shadow models, two seeds do not: part of the agreement is the shadow models'.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -86,11 +86,6 @@ class PruningStudy:
         """The shadow models alone."""
         return Population(population.states[self.targets :])
 
-    def smaller(self, width: int) -> Population:
-        """Dense networks of another width, trained for all epochs of the pruned ones."""
-        both = replace(self.schedule, epochs=self.schedule.epochs + self.fine_tuning)
-        return replace(self.setup, model=replace(self.model, width=width)).trained(schedule=both)
-
     def stopped(self, epochs: Sequence[int]) -> dict[int, Population]:
         """Dense networks whose training stops after some epochs, without a patience.
 
