@@ -139,6 +139,7 @@ UNDECIDABLE = {
     "layers/fig15_roc adv_tail": REACH,
     "layers/fig15_roc tail": REACH,
     "pruning/fig16_fig17_defences ppb_hides": RARE,
+    "pruning/fig17_fig19_binary_data ppb_hides": RARE,
     "samples/comparison beats_two": RARE,
     "time/architecture at_equal_gap": RARE,
     "time/own01_cheapest_epoch few_find": RARE,

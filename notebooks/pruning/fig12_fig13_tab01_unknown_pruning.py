@@ -190,7 +190,8 @@ def loss(target, shadow):
 rows = []
 for target, shadow in pairs:
     if target[0] == shadow[0]:
-        row = {"pruner": target[0], "targets": f"{target[1]:g}", "shadow models": shadow[1]}
+        label = f"targets {target[1]:.0%} pruned" if target[1] else "dense targets"
+        row = {"pruner": target[0], "targets": label, "shadow models": shadow[1]}
         rows.append(row | {"value": audit.mean_ci(found(target, shadow))})
 rows = sorted(rows, key=lambda row: row["targets"])
 
@@ -218,35 +219,51 @@ report.curves(
 
 # %% [markdown]
 # ## Accuracy of the shadow models
-# Every unlike pair whose targets have learnt: is the loss that of poor shadow models?
+# Means over unlike pairs whose targets have learnt. Does the loss come from poor shadow models, or
+# from shadow models that are pruned less?
 
 # %%
 skill = {}
 for pruning, steps in shadow_signals.items():
     skill[pruning] = np.mean([comparison.results[step]["accuracy_test"] for step in steps])
-points = []
-unlike = []
+
+
+def kind_of(target, shadow):
+    """How shadow models differ from those pruned as the targets: in sparsity, in accuracy."""
+    right = "at least as accurate" if skill[shadow] >= skill[target] else "less accurate"
+    if shadow[1] == target[1]:
+        return "as sparse", right
+    return ("pruned less" if shadow[1] < target[1] else "pruned more"), right
+
+
+losses = {}  # relative losses of unlike pairs, by kind
+unlike = []  # of all of them
 for target, shadow in pairs:
     if target != shadow and target in able and target[1]:
-        unlike.append((target, shadow))
-        relative = audit.mean_ci(loss(target, shadow) / found(target, target))
-        direction = "as sparse"
-        if shadow[1] != target[1]:
-            direction = "pruned less" if shadow[1] < target[1] else "pruned more"
-        lead = skill[shadow] - skill[target]
-        points.append({"shadow models": direction, "x": lead, "y": relative})
-accurate = [(a, b) for a, b in unlike if skill[b] >= skill[a]] or unlike
-fair = audit.mean_ci(np.mean([loss(a, b) / found(a, a) for a, b in accurate], axis=0))
-report.tradeoff(
-    points,
-    "x",
-    "y",
-    hue="shadow models",
+        relative = loss(target, shadow) / found(target, target)
+        losses.setdefault(kind_of(target, shadow), []).append(relative)
+        unlike.append(relative)
+
+# %%
+rows = []
+accurate = []
+for sparser in ("pruned less", "as sparse", "pruned more"):
+    for right in ("at least as accurate", "less accurate"):
+        each = losses.get((sparser, right), [])
+        if each:
+            value = audit.mean_ci(np.mean(each, axis=0))
+            rows.append({"shadow models": sparser, "accuracy": right, "value": value})
+        if right == "at least as accurate":
+            accurate += each
+fair = audit.mean_ci(np.mean(accurate or unlike, axis=0))
+report.profile(
+    rows,
+    "shadow models",
+    hue="accuracy",
     null=0.0,
     level="no loss",
-    better="",
     title=f"Shadow models at least as accurate cost SAMIA {100 * fair.value:.1f} % of its accuracy",
-    xlabel="test accuracy of the shadow models, minus that of those pruned as the targets",
+    xlabel="shadow models, compared with the targets",
     ylabel="relative loss of attack accuracy",
 )
 
