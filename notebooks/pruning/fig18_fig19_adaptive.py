@@ -57,6 +57,7 @@ pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.recipe import (
     PPB,
@@ -231,15 +232,24 @@ def change(pruner, one, other, metric="accuracy"):
     return comparison.contrast((pruner, one), (pruner, other), "SAMIA", metric)
 
 
-acts = comparison.pruned_as_asked(removed)
-for pruner in pruners:
-    found = comparison.estimate((pruner, "Base"), "SAMIA", "accuracy")
-    acts[f"SAMIA finds members of Base ({pruner})"] = found.low > 0.53
-works = {"PPB": dict(acts), "ADV": dict(acts)}
-for defence, checks in works.items():
-    for pruner in pruners:
-        fits = comparison.contrast((pruner, "Base"), (pruner, defence), metric="member accuracy")
-        checks[f"{defence} lowers the accuracy on members ({pruner})"] = fits
+removes = comparison.pruned_as_asked(removed)
+
+
+def mean_over(chosen, defence, metric):
+    """A metric of each target, mean over pruners."""
+    each = [comparison.measured((p, defence), "SAMIA", metric) for p in chosen]
+    return np.mean(each, axis=0)
+
+
+def works(defence, chosen):
+    """What a defence must have done, mean over some pruners."""
+    fitted = [mean_over(chosen, name, "member accuracy") for name in ("Base", defence)]
+    finds = audit.mean_ci(mean_over(chosen, "Base", "accuracy")).low > 0.53
+    return removes | {
+        "SAMIA finds members of Base": finds,
+        f"{defence} lowers the accuracy on members": audit.paired_difference(*fitted),
+    }
+
 
 # %%
 both = [change(p, defence, "Base") for p in weights_go for defence in ("PPB", "ADV")]
@@ -251,11 +261,11 @@ report.judge(
     both_for_weights=audit.largest(both),
     order_falls=audit.largest(change(p, "PPB", "Base", "auc") for p in pruners),
     checks={
-        "ppb_below_base": works["PPB"],
-        "beats_stopping": works["PPB"],
-        "best_for_filters": works["PPB"],
-        "both_for_weights": works["PPB"] | works["ADV"],
-        "order_falls": works["PPB"],
+        "ppb_below_base": works("PPB", pruners),
+        "beats_stopping": works("PPB", [first]),
+        "best_for_filters": works("PPB", filters_go),
+        "both_for_weights": works("PPB", weights_go) | works("ADV", weights_go),
+        "order_falls": works("PPB", pruners),
     },
     regime={
         "dense member accuracy": members["dense"],
