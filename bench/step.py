@@ -22,7 +22,7 @@ from bench.data import BATCH, CROP, Usual, images
 from bench.ratios import Ratio, compare
 from leak_atlas.models import Net, Stage
 from leak_atlas.models.net import Head
-from leak_atlas.models.resnet import Basic, Stem
+from leak_atlas.models.resnet import Basic, stem
 from leak_atlas.recipe import Augment, Schedule
 from leak_atlas.training.loop import fit
 
@@ -39,7 +39,7 @@ def thin(depth: int) -> Net:
     """ResNet-(6 depth + 2) of width 16 for CIFAR."""
     torch.manual_seed(0)
     norm = torch.nn.BatchNorm2d
-    parts: OrderedDict[str, torch.nn.Module] = OrderedDict(stem=Stem(norm, 3, 16, pool=False))
+    parts: OrderedDict[str, torch.nn.Module] = OrderedDict(stem=stem(norm, 3, 16, pool=False))
     for stage, (before, after) in enumerate(((16, 16), (16, 32), (32, 64)), 1):
         first = Basic(norm, before, after, 1 if stage == 1 else 2)
         parts[f"stage{stage}"] = Stage(

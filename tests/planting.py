@@ -669,7 +669,6 @@ SHOWN = (
     "curves",
     "density",
     "histograms",
-    "moving",
     "planes",
     "profile",
     "provenance",

@@ -140,7 +140,6 @@ UNDECIDABLE = {
     "layers/fig15_roc tail": REACH,
     "pruning/fig16_fig17_defences ppb_hides": RARE,
     "pruning/fig17_fig19_binary_data ppb_hides": RARE,
-    "samples/comparison beats_two": RARE,
     "time/architecture at_equal_gap": RARE,
     "time/own01_cheapest_epoch few_find": RARE,
     "time/plane halves_agree": RARE,
@@ -509,7 +508,7 @@ BUDGET = {
     "layers": 1150,
     "weights": 830,
     "pruning": 1100,
-    "samples": 820,
+    "samples": 400,
     "time": 370,
     "atlas": 100,
 }

@@ -1,5 +1,4 @@
-"""What a reader sees, in a headless browser: a .py opens in JupyterLab, runs, answers a key; planes
-move on a page.
+"""What a reader sees, in a headless browser: a .py opens in JupyterLab, runs, answers a key.
 
 Pages and their index lie on a disk: they filter, fit a phone, and lose nothing on paper.
 """
@@ -19,12 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import nbformat
-import numpy as np
 import pytest
 
 from leak_atlas import audit, report
 from leak_atlas.engine import paths
-from leak_atlas.report import render
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -332,109 +329,6 @@ def test_the_app_shows_an_explorer_and_asks_nobody_else(browser: "Browser", tmp_
         assert left and not [url for url in left if not url.startswith((address, "data:", "blob:"))]
 
 
-# ---------------------------------------------------------------- planes that move, on a page that lies on a disk
-
-
-@pytest.fixture
-def planes(tmp_path: Path) -> str:
-    """A page with two of them: one course, and three."""
-    rates = np.linspace(0.5, np.random.default_rng(0).random((2, 80)), 4)
-    shown = [
-        report.moving({name: rates for name in names}, [0, 1, 5, 20], "Moving")
-        for names in ("a", "xyz")
-    ]
-    v4 = nbformat.v4
-    outputs = [v4.new_output("display_data", each._repr_mimebundle_()) for each in shown]
-    path = tmp_path / "planes.html"
-    path.write_text(
-        render.html(v4.new_notebook(cells=[v4.new_code_cell("", outputs=outputs)]), "Planes")
-    )
-    return path.as_uri()
-
-
-def told(page: "Page") -> list[str]:
-    """What each panel says of itself."""
-    return [
-        each.get_attribute("aria-label") or ""
-        for each in page.locator(".leakatlas-moving svg").all()
-    ]
-
-
-def test_a_slider_moves_the_planes_of_its_own_figure(browser: "Browser", planes: str) -> None:
-    page = browser.new_page(viewport={"width": 390, "height": 800})
-    outside, errors = asked(page), list[str]()
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(planes)
-    slider = page.locator(".leakatlas-moving input").first
-    dots, before = page.locator(".dots"), told(page)
-    drawn = [each.get_attribute("d") for each in dots.all()]
-    assert len(before) == 4 and all("epoch 20: mean FPR" in each for each in before)
-    slider.focus()
-    slider.press("ArrowLeft")
-    assert told(page)[0].startswith("a, epoch 5") and told(page)[1:] == before[1:]
-    assert (
-        slider.get_attribute("aria-valuetext")
-        == "epoch 5"
-        == page.locator(".now").first.inner_text()
-    )
-    slider.press("Home")
-    assert page.locator(".now").first.inner_text() == "before training" and told(page)[0].endswith(
-        "0.500, TPR 0.500"
-    )
-    assert dots.first.get_attribute("d") != drawn[0]
-    slider.press("End")
-    assert [each.get_attribute("d") for each in dots.all()] == drawn
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert not outside and not errors
-
-
-def test_planes_play_and_pause(browser: "Browser", planes: str) -> None:
-    page = browser.new_page()
-    page.goto(planes)
-    button, now = page.locator(".leakatlas-moving button").last, page.locator(".now").last
-    button.focus()
-    button.press("Enter")
-    page.wait_for_function("[...document.querySelectorAll('.now')].at(-1).textContent == 'epoch 1'")
-    assert "pause" in button.inner_text() and page.locator(".now").first.inner_text() == "epoch 20"
-    button.click()
-    stopped = now.inner_text()
-    page.wait_for_timeout(1000)
-    assert now.inner_text() == stopped != "epoch 20" and "play" in button.inner_text()
-    button.click()
-    page.wait_for_function(
-        "[...document.querySelectorAll('.now')].at(-1).textContent == 'epoch 20'"
-    )
-    page.wait_for_function(
-        "[...document.querySelectorAll('button')].at(-1).textContent.includes('play')"
-    )
-
-
-def test_who_prefers_less_motion_sees_epochs_alone(browser: "Browser", planes: str) -> None:
-    page = browser.new_page(reduced_motion="reduce")
-    page.goto(planes)
-    seen = page.evaluate(
-        """() => new Promise(done => {
-            const seen = new Set(), root = document.querySelector('.leakatlas-moving');
-            root.querySelector('button').click();
-            const look = () => {
-                seen.add(root.querySelector('.centre').getAttribute('cx'));
-                root.querySelector('.now').textContent == 'epoch 20' ? done(seen.size) : requestAnimationFrame(look);
-            };
-            requestAnimationFrame(() => requestAnimationFrame(look));
-        })"""
-    )
-    assert seen == 4
-
-
-def test_without_scripts_planes_show_the_last_epoch(browser: "Browser", planes: str) -> None:
-    page = browser.new_context(java_script_enabled=False).new_page()
-    page.goto(planes)
-    assert "Shown is the last epoch, 20" in page.locator(".leakatlas-moving").first.inner_text()
-    pictures = page.locator(".leakatlas-moving img")
-    assert pictures.count() == 4 and not page.locator(".leakatlas-moving button").count()
-    assert "epoch 20: mean FPR" in (pictures.first.get_attribute("alt") or "")
-
-
 # ---------------------------------------------------------------- reports on a screen, on a phone, on paper
 
 TOO_WIDE = """() => {
@@ -508,7 +402,6 @@ def reports(tmp_path: Path) -> Path:
         path.with_suffix(".claims.json").write_text(json.dumps(report.claims_of(node)))
         report.write_page(folder, name, title)
     report.index(folder)
-    report.link_pages(folder)
     return folder
 
 
@@ -586,11 +479,9 @@ def test_the_index_filters_and_searches(browser: "Browser", reports: Path) -> No
     page.wait_for_function(
         "document.querySelector('.filter output').textContent == '3 reports, 6 claims'"
     )
-    page.locator("article h3 a").first.click()
-    page.locator("a[rel=next]").first.click()
-    page.locator("a[rel=next]").first.click()
-    assert page.title() == "When? · Leak Atlas" and not page.locator("a[rel=next]").count()
-    page.locator("a.home").first.click()
+    page.locator("article h3 a").last.click()
+    assert page.title() == "When? · Leak Atlas"
+    page.get_by_role("link", name="Leak Atlas").first.click()
     assert page.url.endswith("quick/index.html")
 
 

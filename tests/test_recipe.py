@@ -119,7 +119,7 @@ def test_a_recipe_comes_back_from_its_json(lr: float, epochs: int, nesterov: boo
 
 def test_a_chain_comes_back_from_its_records() -> None:
     attack = Attack(
-        LiRA(variance="shrunk"),
+        LiRA(variance="code"),
         tuple(Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 6).trained()),
     )
     chain = base().rewind("stage4").freeze("stage4").train(Schedule(2), RelaxLoss(0.5))

@@ -6,6 +6,7 @@ import pytest
 
 from leak_atlas.recipe import (
     PPB,
+    RMR,
     Data,
     Halves,
     LiRA,
@@ -120,6 +121,40 @@ def test_a_window_study_by_hand() -> None:
     assert study.class_members == 1
     # epochs visit ranks 0-2, 1-3 and 2-4; a class has one member, visited in the first epoch alone
     assert study.epochs_like(Window(3, 1)) == 1
+
+
+def test_variants_of_a_window_study_by_hand() -> None:
+    schedule = Schedule(6, 16, "adam", 0.002, decay="constant")
+    sizes = {"pool": 400, "dev": 20, "targets": 2, "shadows": 1, "seed": 5, "fine_tuning": 3}
+    scores = {"judges": 4, "share": 0.7, "score_epochs": 2}
+    study = WindowStudy(DATA, MODEL, schedule, **sizes, sparsity=0.6, rounds=2, **scores)
+    dense, short, window = study.dense, study.tuning, Window(3, 1)
+    pruned, penalty = ("L1 unstructured", 0.6), RMR(0.1)
+
+    def rounds(start: Population, schedule: Schedule, **training: object) -> list[str]:
+        return keys(start.iteratively(*pruned, schedule, 2, True, **training)[-1])
+
+    by_score = {"ranking": study.ranking}
+    assert keys(study.base) == rounds(dense, short)
+    assert keys(study.defended(PPB(4.0))) == rounds(dense, short, objective=PPB(4.0))
+    assert keys(study.penalized(penalty)) == rounds(dense, short, objective=penalty, **by_score)
+    assert keys(study.windowed(window)) == rounds(dense, short, sampling=window, **by_score)
+    both = {"sampling": window, "objective": penalty}
+    assert keys(study.windowed(window, penalty=penalty)) == rounds(dense, short, **both, **by_score)
+    chance = study.ranking.shuffle(1)
+    by_chance = rounds(dense, short, sampling=window, ranking=chance)
+    assert keys(study.windowed(window, chance)) == by_chance
+    # 9 members a class; epochs visit ranks 0-2, 1-3 and 2-4: five of the nine, nine visits
+    assert study.class_members == 9 and study.coverage(window) == 5 / 9
+    assert keys(study.same_visits(window)) == rounds(dense, replace(short, epochs=1))
+    once = replace(short, epochs=1)
+    stopped = {epoch: keys(each) for epoch, each in study.stopped_early([2, 6]).items()}
+    by_hand = {2: rounds(dense.at(2), once), 6: rounds(dense.at(6), once)}
+    assert stopped == by_hand | {9: keys(dense.train(short, order=1))}
+    kept = [keys(each) for each in dense.iteratively(None, 0, short, 2)]
+    assert [keys(each) for each in study.rounds_without_pruning()] == kept
+    shot = dense.pruned(*pruned, True).iteratively(None, 0, short, 2)
+    assert [keys(each) for each in study.pruned_at_once()] == [keys(each) for each in shot]
 
 
 def test_a_probe_study_by_hand() -> None:

@@ -192,7 +192,7 @@ def site() -> None:
     from leak_atlas.report import contents
 
     place = paths.outputs() / "site"
-    pages = contents.site(paths.reports(), paths.runs("."), place)
+    pages = contents.site(paths.reports(), place)
     print(f"{len(pages)} pages; open {place / 'index.html'}")
 
 

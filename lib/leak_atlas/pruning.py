@@ -21,6 +21,9 @@ Scores = Mapping[str, NDArray]  # by state-dict name, of each tensor's shape
 Units = Sequence[tuple[str, ...]]  # names of modules whose channels are pruned together
 Pruned = tuple[dict[str, Tensor], dict[str, Tensor]]  # values, and masks of what is pruned
 
+KINDS = {1: "norm", 2: "linear"}  # of tensors, by their number of dimensions; else "conv"
+LARGEST = np.finfo(np.float32).max  # larger than any score
+
 
 # --- single weights -----------------------------------------------------------------------------
 
@@ -52,31 +55,22 @@ def prune(
     copied. Raises BadInput as `leak_atlas.engine.selection.highest`.
     """
     importance = dict(magnitudes(state) if scores is None else scores)
-    if before:
-        _put_first(importance, before, largest)
-    layers = [{name: values} for name, values in importance.items()]
-    groups = [importance] if scope == "global" else layers
-    choose = selection.highest if largest else selection.lowest
-    pruned = {}
-    for group in groups:
-        for name, mask in choose(group, sparsity).items():
-            if part == "all" or (mask.ndim == 1) == (part == "norms"):
-                pruned[name] = torch.from_numpy(mask)
-    return _zeroed(state, pruned), pruned
-
-
-def _put_first(
-    importance: dict[str, NDArray],
-    pruned: Masks,
-    largest: bool,
-) -> None:
-    """Give what is pruned already a score by which it is chosen before all else."""
-    arrays = [scores for scores in importance.values() if scores.size]
-    ends = [scores.max() if largest else scores.min() for scores in arrays]
-    first = max(ends) + 1 if largest else min(ends) - 1
-    for name, mask in pruned.items():
+    first = LARGEST if largest else -LARGEST  # chosen before all else
+    for name, gone in (before or {}).items():
         if name in importance:
-            importance[name] = np.where(mask.numpy(), first, importance[name])
+            importance[name] = np.where(gone.numpy(), first, importance[name])
+    choose = selection.highest if largest else selection.lowest
+    chosen = {}
+    if scope == "global":
+        chosen = choose(importance, sparsity)
+    else:
+        for name, values in importance.items():
+            chosen |= choose({name: values}, sparsity)
+    pruned = {}
+    for name, mask in chosen.items():
+        if part == "all" or (mask.ndim == 1) == (part == "norms"):
+            pruned[name] = torch.from_numpy(mask)
+    return _zeroed(state, pruned), pruned
 
 
 def _zeroed(state: State, pruned: Masks) -> dict[str, Tensor]:
@@ -164,21 +158,21 @@ def prune_filters(
     pruned `before` are counted. By `scale` the filters of all layers are ranked together, by the
     other criteria those of each layer.
     """
-    unit_of = dict(_judged(state, units, by))
     draws = np.random.default_rng(seed)
+    unit_of = dict(_judged(state, units, by))
     importance = {}
     for name in unit_of:
-        filters = state[name].double().reshape(len(state[name]), -1)
-        worth = draws.random(len(filters)) if by == "random" else _norms(filters, by)
+        worth = _worth(state[name], by, draws)
         if before and name in before:
-            pruned_before = before[name].reshape(filters.shape).all(dim=1).numpy()
-            worth = np.where(pruned_before, -1.0, worth)  # chosen before all else
+            pruned_before = before[name].flatten(1).all(dim=1) if by != "scale" else before[name]
+            worth = np.where(pruned_before.numpy(), -1.0, worth)  # chosen before all else
         importance[name] = worth
+    chosen = {}
     if by == "scale":
         chosen = selection.lowest(importance, sparsity)
     else:
-        layers = [selection.lowest({name: worth}, sparsity) for name, worth in importance.items()]
-        chosen = {name: mask for layer in layers for name, mask in layer.items()}
+        for name, worth in importance.items():
+            chosen |= selection.lowest({name: worth}, sparsity)
     pruned = {}
     for name, mask in chosen.items():
         for module in unit_of[name]:
@@ -204,8 +198,11 @@ def _judged(
             yield name, unit
 
 
-def _norms(filters: Tensor, by: str) -> NDArray:
-    """L2 or L1 norms of filters `(n, k)`, `(n,)`."""
+def _worth(tensor: Tensor, by: str, draws: np.random.Generator) -> NDArray:
+    """The worth of each filter in a tensor `(n, ...)`, `(n,)`: its L2 or L1 norm, or a random draw."""
+    if by == "random":
+        return draws.random(len(tensor))
+    filters = tensor.double().reshape(len(tensor), -1)
     return filters.norm(2 if by == "l2" else 1, dim=1).cpu().numpy()
 
 
@@ -240,33 +237,26 @@ def _(
 
 @compute.register(Sparsity)
 def _(step: Sparsity, of: Of) -> Arrays:
-    weights = of(step.of).weights
-    kinds, sizes, removed, filters, filters_removed = [], [], [], [], []
-    whole: Arrays = {}
-    names = [name for name in weights.values if name.endswith("weight")]
-    for name in names:
-        value = weights.values[name]
-        mask = weights.gone.get(name, torch.zeros_like(value, dtype=torch.bool))
-        kinds.append({1: "norm", 2: "linear"}.get(value.dim(), "conv"))
-        sizes.append(value.numel())
-        removed.append(int(mask.sum()))
-        channels = np.zeros(0, bool)
-        if kinds[-1] == "conv":
-            channels = mask.flatten(1).all(dim=1).numpy()
-            whole[f"filter/{name}"] = channels
-        filters.append(channels.size)
-        filters_removed.append(int(channels.sum()))
+    values, _, gone = of(step.of).weights
+    names = [name for name in values if name.endswith("weight")]
+    kinds = [KINDS.get(values[name].dim(), "conv") for name in names]
+    sizes = np.array([values[name].numel() for name in names])
+    removed = np.array([int(gone[name].sum()) if name in gone else 0 for name in names])
     is_conv = np.array(kinds) == "conv"
-    conv = np.array(sizes)[is_conv].sum()
-    gone = np.array(removed)
+    whole = {}  # by convolution: which filters are removed
+    for name in np.array(names)[is_conv]:
+        mask = gone.get(name, torch.zeros_like(values[name], dtype=torch.bool))
+        whole[name] = mask.flatten(1).all(dim=1).numpy()
+    none = np.zeros(0, bool)
+    filters = [whole.get(name, none) for name in names]
     return {
         "names": text(names),
         "kinds": text(kinds),
-        "weights": np.array(sizes),
-        "gone": gone,
-        "filters": np.array(filters),
-        "filters_gone": np.array(filters_removed),
-        "convolutions": np.asarray(gone[is_conv].sum() / max(1, conv)),
-        "network": np.asarray(gone.sum() / sum(sizes)),
-        **whole,
+        "weights": sizes,
+        "gone": removed,
+        "filters": np.array([mask.size for mask in filters]),
+        "filters_gone": np.array([int(mask.sum()) for mask in filters]),
+        "convolutions": np.asarray(removed[is_conv].sum() / max(1, sizes[is_conv].sum())),
+        "network": np.asarray(removed.sum() / sizes.sum()),
+        **{f"filter/{name}": mask for name, mask in whole.items()},
     }

@@ -26,7 +26,7 @@ pool = [1740, 1200]  # samples of train and test part joined: half the victims',
 dev = [88, 60]  # samples of each half set apart; the rest is half member, half non-member
 epochs = [100, 12]  # of the dense network; published: 100
 round_epochs = [21, 3]  # of each round; published code: 21
-score_epochs = [40, 8]  # of the networks that give the scores
+score_epochs = [30, 8]  # of the networks that give the scores
 batch = [128, 32]  # samples a step; published: 128
 lr = [0.001, 0.002]  # learning rate of Adam; published: .001
 decay = "constant"  # its course
@@ -41,7 +41,7 @@ risky_share = 0.176  # of the members whose scores count as high, for SWMR; as p
 widths = [[26, 17, 9], [18, 12, 6]]  # of the window, members of a class; published: 2/3, 4/9, 2/9 of them
 steps = [[1, 2], [1, 2]]  # of the window, members an epoch; published: 1/45 and 2/45 of them
 order = "low-to-high"  # of the scores, to begin with; published code's best for RSW
-seed = 2  # seed of design, initialisation and order
+seed = 7  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%

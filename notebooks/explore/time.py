@@ -72,12 +72,6 @@ app.choose(colour="mean loss", sample=app.moved.options[0][1]).figure
 app.card
 
 # %% [markdown]
-# All samples, over all epochs.
-
-# %%
-app.moving
-
-# %% [markdown]
 # ## With sliders
 # What is stored is shown at once. What is not says what it would cost, and is trained when you click.
 

@@ -36,11 +36,10 @@ result.said(found_at)
 # AUC .5 is guessing. TPR at an FPR is the share of members that an attack finds while it mistakes
 # that share of non-members for members. Intervals are over samples: what other members and
 # non-members would have given of this target. Another training of it may leak otherwise. The
-# figure has the loss and the attacks with the largest AUCs, without those that give one score to
-# more than a tenth of the samples.
+# figure has the loss and the attacks with the largest AUCs.
 
 # %%
-report.table(result.rows(rates), caption=result.caption(rates))
+report.table(result.rows(rates), caption=result.caption())
 
 # %%
 best = result.best[:1].upper() + result.best[1:]
@@ -50,7 +49,8 @@ report.roc(result.roc(), title=f"{best} has the largest AUC: {area:.3f}", narrow
 # %% [markdown]
 # ## Which members are found?
 # An attack finds a member whose score is larger than that of all non-members but the share
-# `found_at`. The list is that of the attack with the largest TPR there.
+# `found_at`. The list is that of the attack with the largest TPR there. The CSV beside this page has
+# all samples: `found_by` counts the attacks that find one.
 
 # %%
 strongest, at = result.strongest(found_at), f"{100 * found_at:g} % FPR"
@@ -59,9 +59,6 @@ report.table(
     result.most(found_at),
     caption=f"{strongest} at {at} finds {found:,} members. Listed: the largest scores, at most 20",
 )
-
-# %%
-print(f"All members that {strongest} finds at {at}, by index:\n{result.listed(found_at)}")
 
 # %% [markdown]
 # ## Limits
@@ -78,8 +75,8 @@ print(f"All members that {strongest} finds at {at}, by index:\n{result.listed(fo
 # the target was, on a random part of these samples, drawn without regard to `member`.
 # (N, A, C) stands for A queries of each sample, the plain one first; LiRA and RMIA use all.
 #
-# Beside this page lie a CSV with all scores (a column an attack, larger = more likely member;
-# `found_by` counts the attacks that find the sample) and a JSON with all numbers.
+# Beside this page lie a CSV with all scores (a column an attack, larger = more likely member) and a
+# JSON with all numbers.
 
 # %%
 report.table(

@@ -40,16 +40,6 @@ name = "audit_my_model"  # of the CSV of scores in outputs/runs/own
 seed = 0  # of the design, initialisation and order
 
 # %%
-from dataclasses import replace
-
-from leak_atlas import audit, lab, recipe, report
-from leak_atlas.own import accuracy, findings, logits, page, vision
-from leak_atlas.own.sizes import fitted_sizes
-from leak_atlas.own.weights import imported_or_example
-
-vision.explain_torchvision()
-
-# %%
 from leak_atlas.models import network
 from leak_atlas.recipe import Architecture
 from torch import nn
@@ -77,6 +67,13 @@ def build_my_net(model: MyNet, channels, classes, size):
 
 
 # %%
+from dataclasses import replace
+
+from leak_atlas import lab, recipe, report
+from leak_atlas.own import checks, findings, logits, page
+from leak_atlas.own.sizes import fitted_sizes
+from leak_atlas.own.weights import imported_or_example
+
 sizes = fitted_sizes(data, pixels, pool, test, population)
 split = recipe.GivenSplit(sizes.pool, sizes.test, seed, population=sizes.population)
 halves = recipe.Halves(sizes.pool, sizes.test, seed)
@@ -86,7 +83,7 @@ training = recipe.Schedule(epochs, batch, optimizer, lr, nesterov=True, **more)
 samples = recipe.Data(sizes.data, sizes.pixels)
 setup = recipe.Setup(samples, split, MyNet(), training, 1 + shadow_networks, seed)
 target = imported_or_example(weights, data, setup)  # the first row of the split
-accuracy.refuse_another_accuracy(target, known_accuracy)
+checks.refuse_another_accuracy(target, known_accuracy)
 
 models = recipe.Population((target, *setup.trained().states[1:]))
 signals = models.signals()
@@ -100,10 +97,10 @@ results = lab.realize(signals, distances, membership, scores, recipe.self_audit(
 # %%
 own, *shadows = [results[step] for step in signals]
 arrays = logits.brought(own, shadows)
-found = findings.attack(arrays, training=training)
+found = findings.attack(arrays)
 place = found.save(logits.place(name), found_at)
-notes = [accuracy.known_or_asked(own, known_accuracy), sizes.sentence, *sizes.notes]
-page.answer(found.said(found_at), notes)
+notes = [checks.known_or_asked(own, known_accuracy), sizes.sentence, *sizes.notes]
+findings.Said("\n\n".join([found.said(found_at), *notes]))
 
 # %% [markdown]
 # ## How well does each attack work?
@@ -112,10 +109,7 @@ page.answer(found.said(found_at), notes)
 # samples, because there is one target.
 
 # %%
-outside = int((~arrays.member).sum())
-smallest = f"{audit.resolution(outside):.2%}"
-caption = f"{outside:,} non-members: no FPR below {smallest} can be measured"
-report.table(found.rows(rates), caption=caption)
+report.table(found.rows(rates), caption=found.caption())
 
 # %%
 area = f"{found.auc[found.best].value:.3f}"

@@ -107,9 +107,6 @@ title = f"The centre leaves the diagonal on {risen} of {len(axis)} data sets, {w
 report.planes({d.replace("-", "\n", 1): path for d, path in paths.items()}, checkpoints, title=title)
 
 # %%
-report.moving(paths, checkpoints, f"Samples on the vulnerability plane, epochs 0 to {end}")
-
-# %%
 of, sides = partial(trajectories.mean_advantage, rule=rate), ("member", "test")
 seen = (of, one), (of, noise), (over_time.generalisation_gaps, fits), (over_time.generalisation_gaps, losses)
 ways, still, gaps, deep = ({d: over_time.jackknife(measure, own[d]) for d in axis} for measure, own in seen)

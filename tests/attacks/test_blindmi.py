@@ -19,7 +19,7 @@ from leak_atlas.recipe import (
     Threshold,
 )
 from leak_atlas.training.answers import generated
-from tests.attacks.test_attacks import finds_nothing
+from tests.attacks.simulated import finds_nothing
 
 Points = NDArray[np.float64]
 
@@ -29,17 +29,17 @@ def mmd(a: Points, b: Points) -> float:
 
 
 def slowly(targets: Points, outside: Points) -> list[bool]:
-    """Who is a member: every distance computed anew."""
+    """Whether each target is a member: every distance computed anew."""
     member = np.ones(len(targets), bool)
     while True:
-        now, left = mmd(targets[member], outside), member.copy()
-        for i in np.flatnonzero(member):
+        before, remaining = mmd(targets[member], outside), member.copy()
+        for i in np.flatnonzero(member) if member.sum() > 1 else ():
             others = member & (np.arange(len(targets)) != i)
-            if others.any() and mmd(targets[others], np.vstack([outside, targets[i]])) > now:
-                left[i] = False
-        if (left == member).all() or not left.any():
-            return left.tolist()
-        member = left
+            moved = np.vstack([outside, targets[i]])
+            remaining[i] = mmd(targets[others], moved) <= before
+        if (remaining == member).all() or not remaining.any():
+            return remaining.tolist()
+        member = remaining
 
 
 def test_kernel_and_features_closed_forms() -> None:
@@ -60,25 +60,24 @@ def test_nothing_moves_between_equal_sets() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 20])
-def test_sums_that_are_updated_are_sums_computed_anew(size: int) -> None:
+def test_updated_sums_equal_sums_computed_anew(size: int) -> None:
     rng = np.random.default_rng(size)
     for _ in range(20):
         targets, outside = rng.random((size, 3)), rng.random((5, 3)) ** 3
         assert (differential(targets, outside) >= 0).tolist() == slowly(targets, outside)
 
 
-def test_the_cloud_beside_the_generated_ones_are_non_members() -> None:
+def test_samples_near_the_generated_ones_are_non_members() -> None:
     rng = np.random.default_rng(0)
     member = np.arange(2000) % 2 == 0
-    sure = np.where(member, 6, 0.5) + 0.2 * rng.normal(size=2000)
-    logits = np.stack([sure, np.zeros(2000), np.zeros(2000)], axis=1)
-    made = np.stack([0.5 + 0.2 * rng.normal(size=20), np.zeros(20), np.zeros(20)], axis=1)
-    found = blindmi(logits, np.zeros(2000, int), made, np.zeros(20, int), BlindMI())
-    assert ((found >= 0) == member).mean() > 0.95 and audit.auc(found, member) > 0.98
-    again = blindmi(logits, np.zeros(2000, int), made, np.zeros(20, int), BlindMI())
-    np.testing.assert_array_equal(again, found)
-    other = blindmi(logits, np.zeros(2000, int), made, np.zeros(20, int), BlindMI(seed=1))
-    assert not np.array_equal(other, found)
+    labels, zero = np.zeros(2000, int), np.zeros(20, int)
+    logits, generated = np.zeros((2000, 3)), np.zeros((20, 3))
+    logits[:, 0] = np.where(member, 6, 0.5) + 0.2 * rng.normal(size=2000)
+    generated[:, 0] = 0.5 + 0.2 * rng.normal(size=20)
+    scores = blindmi(logits, labels, generated, zero, BlindMI())
+    assert ((scores >= 0) == member).mean() > 0.95 and audit.auc(scores, member) > 0.98
+    np.testing.assert_array_equal(blindmi(logits, labels, generated, zero, BlindMI()), scores)
+    assert not np.array_equal(blindmi(logits, labels, generated, zero, BlindMI(seed=1)), scores)
 
 
 def test_null() -> None:
@@ -119,9 +118,8 @@ def test_it_needs_no_shadows_and_asks_none() -> None:
     found = lab.realize(attack, Generated(models[0]))
     assert found[attack]["scores"].shape == (1, 80) and found[attack]["thresholds"].tolist() == [0]
     assert found[Generated(models[0])]["generated"].shape == (20, 10)
-    text = Setup(
-        Data("wordnet-glosses"), RandomHalves(100), Model("transformer", width=8), Schedule(1), 1
-    ).trained()
+    reader = Model("transformer", width=8)
+    text = Setup(Data("wordnet-glosses"), RandomHalves(100), reader, Schedule(1), 1).trained()
     with pytest.raises(BadInput, match="no words"):
         list(text.attack(BlindMI()).parents())
     assert models.attack(Threshold(), 1, models).asked == (models[0], *models)

@@ -10,16 +10,18 @@ from torch import nn
 
 from leak_atlas import BadInput, audit
 from leak_atlas.attacks import networks
-from leak_atlas.attacks.networks import _xavier, build, trained
+from leak_atlas.attacks.networks import _xavier, build, reads, trained
 from leak_atlas.attacks.samia import Dropout, Encoder
-from leak_atlas.recipe import PRUNING_NET, SAMIA, Learner, Network
-from tests.attacks.test_attacks import complement_pairs, finds_nothing
+from leak_atlas.engine.compute import Arrays
+from leak_atlas.recipe import PRUNING_NET, SAMIA, Learner
+from tests.attacks.simulated import complement_pairs, finds_nothing
 
 QUICK = SAMIA(epochs=6, batch=64, lr=0.03)
 NETS: tuple[Learner, ...] = (
     QUICK,
     replace(PRUNING_NET, inputs="posterior_sensitivity_label", epochs=6),
 )
+each_net = pytest.mark.parametrize("attacker", NETS, ids=lambda one: type(one).__name__)
 
 
 @pytest.fixture(autouse=True)
@@ -28,25 +30,31 @@ def one_thread() -> None:
 
 
 @cache
-def planted(gap: float, n: int = 400, seed: int = 0) -> tuple[np.ndarray, ...]:
-    """Three models that answer members and others alike, whose members are less sensitive by a
-    factor of e^gap.
+def planted(gap: float, n: int = 400, seed: int = 0) -> tuple[Arrays, np.ndarray]:
+    """Arrays `(3, n, ...)` and membership `(3, n)` of three models that answer members and others
+    alike, whose members are less sensitive by a factor of e^gap.
     """
     rng = np.random.default_rng(seed)
     member, labels = complement_pairs(rng, 2, n)[:3], rng.integers(5, size=n)
     logits = rng.normal(size=(3, n, 5)) + 2 * np.eye(5)[labels]
-    return logits, np.exp(rng.normal(size=(3, n, 5)) - gap * member[..., None]), member, labels
+    sensitivity = np.exp(rng.normal(size=(3, n, 5)) - gap * member[..., None])
+    labels = np.tile(labels, (3, 1))
+    return {"logits": logits, "labels": labels, "sensitivity": sensitivity}, member
+
+
+def learnt(attacker: Learner, arrays: Arrays, member: np.ndarray, most: int) -> Arrays:
+    """What the attacker learns from the first `most` samples of the second and the third model."""
+    of_shadows = [np.concatenate(arrays[name][1:, :most]) for name in reads(attacker)]
+    return trained(attacker, np.concatenate(member[1:, :most]), *of_shadows)
 
 
 def auc(attacker: Learner, gap: float, judged: np.ndarray | None = None, **size: int) -> float:
-    """Of the first model, attacked by the two others; judged by its own members unless others are
-    given.
+    """AUC on the first model, attacked by the two others; judged by its own members unless others
+    are given.
     """
-    logits, moved, member, labels = planted(gap, **size)
-    known = moved if "sensitivity" in attacker.blocks else None
-    asked = None if known is None else known[1:, :400]
-    net = trained(logits[1:, :400], member[1:, :400], labels[:400], attacker, asked)
-    scores = networks.scores(net, logits[0], labels, attacker, None if known is None else known[0])
+    arrays, member = planted(gap, **size)
+    net = learnt(attacker, arrays, member, 400)
+    scores = networks.scores(attacker, net, *(arrays[name][0] for name in reads(attacker)))
     return float(audit.auc(scores, member[0] if judged is None else judged))
 
 
@@ -76,23 +84,23 @@ def test_each_token_is_a_class() -> None:
 
 def test_the_layers_written_out_are_torchs() -> None:
     torch.manual_seed(0)
-    own, theirs = (
-        Encoder(64, 128).eval(),
-        nn.TransformerEncoderLayer(64, 4, 128, 0.2, "gelu", batch_first=True).eval(),
-    )
+    layer = Encoder(64, 128).eval()
+    theirs = nn.TransformerEncoderLayer(64, 4, 128, 0.2, "gelu", batch_first=True).eval()
     renamed = {"attention": "self_attn", "up": "linear1", "down": "linear2"}
-    known, state = theirs.state_dict(), {}
-    for name in own.state_dict():
+    state = {}
+    for name in layer.state_dict():
         part, _, rest = name.partition(".")
-        state[name] = known[f"{renamed.get(part, part)}.{rest}"]
-    own.load_state_dict(state)
+        state[name] = theirs.state_dict()[f"{renamed.get(part, part)}.{rest}"]
+    layer.load_state_dict(state)
     x = torch.randn(3, 10, 64)
     with torch.no_grad():
-        torch.testing.assert_close(own(x), theirs(x), atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(layer(x), theirs(x), atol=1e-5, rtol=1e-5)
+
+
+def test_dropout_keeps_the_mean() -> None:
     ones = Dropout()(torch.ones(1001, 999))
-    assert ones.mean() == pytest.approx(1, abs=0.003) and (
-        ones == 0
-    ).float().mean() == pytest.approx(0.2, abs=0.002)
+    assert ones.mean() == pytest.approx(1, abs=0.003)
+    assert (ones == 0).float().mean() == pytest.approx(0.2, abs=0.002)
 
 
 def published(module: nn.Module) -> None:
@@ -104,6 +112,10 @@ def published(module: nn.Module) -> None:
         nn.init.zeros_(module.bias)  # type: ignore[arg-type]
 
 
+def rms(tensor: torch.Tensor) -> float:
+    return float(tensor.detach().square().mean().sqrt())
+
+
 def test_weights_begin_as_in_the_published_code() -> None:
     """Each map's RMS is that of torch's encoder under the published initialiser; attention's output
     map has .072.
@@ -112,30 +124,21 @@ def test_weights_begin_as_in_the_published_code() -> None:
     theirs = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False).apply(published)
     torch.manual_seed(0)
     net = build(SAMIA(), 10).apply(_xavier)
-
-    def rms(tensor: torch.Tensor) -> float:
-        return float(tensor.detach().square().mean().sqrt())
-
-    first = net.layers[0].attention
-    assert rms(first.out_proj.weight) == pytest.approx(1 / 8 / 3**0.5, rel=0.03)
-    assert first.out_proj.weight.abs().max() <= 1 / 8, "uniform, as torch's linear maps are"
-    for own, other in zip(net.layers, theirs.layers, strict=True):
-        pairs = [
-            (own.attention, other.self_attn),
-            (own.up, other.linear1),
-            (own.down, other.linear2),
-        ]
-        for mine, known in pairs:
-            expected = {name: rms(value) for name, value in known.named_parameters()}
-            found = {name: rms(value) for name, value in mine.named_parameters()}
-            assert found == pytest.approx(expected, rel=0.05)
-        assert torch.equal(own.attention.out_proj.weight, first.out_proj.weight), (
-            "layers are copies of one"
-        )
-    assert (
-        rms(net.embed.weight) == pytest.approx((2 / 67) ** 0.5, rel=0.2)
-        and not net.embed.bias.any()
-    )
+    first = net.layers[0].attention.out_proj.weight
+    assert rms(first) == pytest.approx(1 / 8 / 3**0.5, rel=0.03)
+    assert first.abs().max() <= 1 / 8, "uniform, as torch's linear maps are"
+    for mine, other in zip(net.layers, theirs.layers, strict=True):
+        for module, published_module in (
+            (mine.attention, other.self_attn),
+            (mine.up, other.linear1),
+            (mine.down, other.linear2),
+        ):
+            expected = {name: rms(value) for name, value in published_module.named_parameters()}
+            sizes = {name: rms(value) for name, value in module.named_parameters()}
+            assert sizes == pytest.approx(expected, rel=0.05)
+        assert torch.equal(mine.attention.out_proj.weight, first), "layers are copies of one"
+    assert rms(net.embed.weight) == pytest.approx((2 / 67) ** 0.5, rel=0.2)
+    assert not net.embed.bias.any()
 
 
 def test_a_large_pool_is_asked_in_parts() -> None:
@@ -144,53 +147,39 @@ def test_a_large_pool_is_asked_in_parts() -> None:
         torch.testing.assert_close(net(x), torch.cat([net(x[:1200]), net(x[1200:])]))
 
 
-@pytest.mark.parametrize("attacker", NETS, ids=lambda one: type(one).__name__)
-def test_nets_learn_what_sensitivity_alone_tells(attacker: Learner) -> None:
+@each_net
+def test_nets_learn_from_sensitivity_alone(attacker: Learner) -> None:
     assert auc(attacker, gap=1.0) > 0.8
     assert auc(replace(attacker, inputs="posterior_label"), gap=1.0) < 0.6
 
 
-@pytest.mark.parametrize("attacker", NETS, ids=lambda one: type(one).__name__)
+@each_net
 def test_nets_with_sensitivity_find_nothing_where_there_is_nothing(attacker: Learner) -> None:
-    """Shuffled membership: the net knows what members look like, and is judged by those of another
+    """Permuted membership: the net knows what members look like, and is judged by those of another
     model.
     """
     areas = []
     for seed in range(16):
         judged = np.random.default_rng(100 + seed).permutation(2000) < 1000
-        areas.append(
-            auc(replace(attacker, epochs=2, batch=100, seed=seed), 1.0, judged, n=2000, seed=seed)
-        )
+        short = replace(attacker, epochs=2, batch=100, seed=seed)
+        areas.append(auc(short, 1.0, judged, n=2000, seed=seed))
     assert finds_nothing(audit.mean_ci(areas)), areas
 
 
 def test_a_batch_of_one_is_left_out_and_rates_fall() -> None:
-    logits, moved, member, labels = planted(1.0, n=43)
-    attacker = replace(QUICK, epochs=1, batch=5)
-    assert 43 * 2 % 5 == 1 and trained(logits[1:], member[1:], labels, attacker, moved[1:])
+    arrays, member = planted(1.0, n=43)
+    assert 43 * 2 % 5 == 1 and learnt(replace(QUICK, epochs=1, batch=5), arrays, member, 43)
 
     def weights(epochs: int) -> np.ndarray:
         """After `epochs`, with rates that are nothing from the second one on."""
-        own = replace(PRUNING_NET, epochs=epochs, milestones=(1 / epochs,) * 30)
-        return trained(logits[1:], member[1:], labels, own)["0.weight"]
+        attacker = replace(PRUNING_NET, epochs=epochs, milestones=(1 / epochs,) * 30)
+        return learnt(attacker, arrays, member, 43)["0.weight"]
 
     np.testing.assert_array_equal(weights(4), weights(2))
 
 
-def test_what_nets_ask_and_cost() -> None:
-    asked = [replace(PRUNING_NET, inputs=i) for i in ("top3", "posterior_sensitivity")]
-    assert PRUNING_NET.hidden == (512, 256, 128) and isinstance(
-        build(asked[1], 5)[0], nn.BatchNorm1d
-    )
-    assert build(asked[0], 5)[0].in_features == build(asked[0], 2)[0].in_features == 3
-    kept = [layer.p for layer in build(PRUNING_NET, 5) if isinstance(layer, nn.Dropout)]
-    assert kept == [0.2, 0.2, 0.0]
-    assert (
-        SAMIA().operations(lambda *_: 0.0, 100, 30)
-        > 2.5 * SAMIA().operations(lambda *_: 0.0, 100, 10)
-        > 0
-    )
-    with pytest.raises(BadInput, match="2 of them for 3"):
-        Network(dropout=(0.1, 0.2))
+def test_more_classes_cost_more_and_samia_takes_no_top3() -> None:
+    costs = [SAMIA().operations(lambda *_: 0.0, 100, classes) for classes in (10, 30)]
+    assert costs[1] > 2.5 * costs[0] > 0
     with pytest.raises(BadInput, match=r"SAMIA.inputs"):
         SAMIA("top3")  # type: ignore[arg-type]

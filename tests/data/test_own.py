@@ -5,9 +5,6 @@ line.
 import json
 import os
 import re
-import struct
-import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +19,7 @@ from PIL import Image
 
 from leak_atlas import BadInput
 from leak_atlas.__main__ import main
-from leak_atlas.data import augmentation, own, readers, sources
+from leak_atlas.data import augmentation, own, readers
 from leak_atlas.data.resident import resident
 from leak_atlas.recipe import Data, registry
 
@@ -88,7 +85,7 @@ def test_a_folder_without_parts(tmp_path: Path) -> None:
 
 
 def test_the_seed_draws_the_test_part(tmp_path: Path) -> None:
-    path = npz(tmp_path / "a.npz", x=X, y=Y, more=np.array([{}]))
+    path = npz(tmp_path / "a.npz", x=X, y=Y)
     digests = [own.add(f"a{place}", path, seed=seed).digest for place, seed in enumerate((0, 1, 0))]
     assert digests[0] == digests[2] != digests[1], "the same seed gives the same set"
     for name in ("a0", "a1"):
@@ -156,15 +153,15 @@ def test_class_names_come_back(tmp_path_factory: pytest.TempPathFactory, names: 
 def refused(path: Path, words: str, folder: Path, **options: Any) -> None:
     with pytest.raises(BadInput, match=words) as error:
         own.add("mine", path, **options)
-    assert "\n" not in str(error.value) and len(str(error.value)) < 600
-    assert not folder.exists() or not [*folder.iterdir()], "nothing half written is left"
+    assert "\n" not in str(error.value)
+    assert not [*folder.rglob("*.*")], "nothing half written is left"
 
 
 @pytest.mark.parametrize("name", ["cifar10", "../up", "", ".hidden", "a/b", "a\nb", "x" * 65])
 def test_names(name: str, tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(BadInput, match="a set of your own cannot have the name") as error:
+    with pytest.raises(BadInput, match="a set of your own cannot have the name"):
         own.add(name, npz(tmp_path / "a.npz", x=X, y=Y))
-    assert "\n" not in str(error.value) and not folder.exists()
+    assert not folder.exists()
 
 
 def test_a_name_is_taken_once(mine: Path, tmp_path: Path) -> None:
@@ -179,49 +176,44 @@ def test_a_name_is_taken_once(mine: Path, tmp_path: Path) -> None:
     ("arrays", "words"),
     [
         ({"a": X, "b": Y}, r"holds \['a', 'b'\]; name them x, y or"),
-        ({"x": X[:, :5], "y": Y}, "images of 5 x 6 are not square: --size 5"),
-        ({"x": X / 128 - 1, "y": Y}, r"float64 from -1 to .*: undo the normalisation"),
-        ({"x": X / np.nan, "y": Y}, "float64, some of them not finite"),
-        ({"x": X.astype(int) + 9, "y": Y}, "int64 from 9 to 264, not uint8"),
-        ({"x": X.astype("U3"), "y": Y}, "are neither images of uint8 nor rows of numbers"),
+        ({"x": X[:, :5], "y": Y}, "images of 5 x 6 pixels; --size 5"),
+        ({"x": X / 255, "y": Y}, r"x is float64 of shape .*; images are uint8"),
+        ({"x": np.moveaxis(X, 3, 1), "y": Y}, r"x is uint8 of shape \(20, 3, 6, 6\)"),
         ({"x": X * 0, "y": Y}, r"mean .* and deviation .* do not fit"),
         ({"x": BITS[:, :0], "y": Y}, r"of shape \(0,\) cannot be"),
-        ({"x": BITS[:19], "y": Y}, "19 samples need as many labels"),
+        ({"x": BITS[:19], "y": Y}, r"\(19,\) whole numbers or names are needed"),
         ({"x": BITS, "y": Y / 2}, "whole numbers or names"),
         ({"x": BITS, "y": Y * 0}, r"classes \('0',\); two or more are needed"),
         ({"x": BITS[:0], "y": Y[:0]}, r"classes \(\); two or more"),
-        ({"x": BITS[:4], "y": Y[:4]}, "no class has 5 of the 4 samples; give more samples"),
+        ({"x": BITS[:4], "y": Y[:4]}, "no class has 5 samples"),
         ({"x": BITS, "y": np.array(["a\nb", "c"] * 10)}, r"\('a\\nb', 'c'\).* printable letters"),
-        (parted(BITS, np.where(np.arange(20) < 12, 0, Y)), "class '1' has no train sample"),
-        (parted(BITS) | {"x_test": BITS[12:, :4]}, r"x_train have shape \(9,\), .* x_test \(4,\)"),
-        (parted(BITS) | {"y_train": Y[:5]}, "x_train and y_train are not of one length"),
+        (parted(BITS, np.where(np.arange(20) < 12, 0, Y)), "some class has no train sample"),
+        (parted(BITS) | {"x_test": BITS[12:, :4]}, r"x_train are \(9,\), of x_test \(4,\)"),
+        (parted(BITS) | {"y_train": Y[:5]}, r"\(12,\) whole numbers or names are needed"),
         ({"x": np.where(NUMBERS > 4, np.nan, NUMBERS), "y": Y}, "no finite numbers"),
         ({"x": NUMBERS * 1e300, "y": Y}, "no finite numbers"),
-        (
-            {"x": np.array([[{}]] * 20), "y": Y},
-            r"cannot be read .*write Python objects as .*astype",
-        ),
+        ({"x": np.array([[{}]] * 20), "y": Y}, "is no .npz, or is damaged"),
     ],
 )
 def test_arrays(arrays: dict[str, np.ndarray], words: str, tmp_path: Path, folder: Path) -> None:
     refused(npz(tmp_path / "a.npz", **arrays), words, folder)
 
 
-TEXT = r"columns 'a' \('Paris' in line 2\), 'b' \('\?' in line 3\): text.*; column 'c' \(1 values\)"
-
-
 @pytest.mark.parametrize(
     ("text", "label", "words"),
     [
         ("", "label", "cannot be read"),
-        ("a,b\n1,2\n", "label", "no column 'label'; --label names the one .*; there is: a, b"),
-        ("1,2\n", "2", "has no column '2'"),
+        (
+            "a,b\n1,2\n",
+            "label",
+            "no column 'label'; --label names the one .*; there is: .'a', 'b'.",
+        ),
+        ("1,2\n", "2", "no column '2'"),
         ("a,label\n1,x\n2,\n", "label", "1 samples have no label"),
-        ("a,label\n" + "1,x\n,y\n" * 9, "label", r"column 'a' \(9 values\): missing; fill them"),
-        ("1,2,x\n3,?,y\n", "-1", r"column '1' \('\?' in line 2\): text"),
-        ("a,b,c,label\nParis,30,,a\nRome,?,1.8,b\n", "label", TEXT),
+        ("a,label\n" + "1,x\n,y\n" * 9, "label", "column 'a' is not all numbers"),
+        ("1,2,x\n3,?,y\n", "-1", "column '1' is not all numbers"),
         (",a,label\n0,5,x\n1,5,y\n", "label", "column 'Unnamed: 0' counts the samples"),
-        ("a,label\n1,.5\n2,.7\n", "label", "labels in 'label' have fractions"),
+        ("a,label\n1,.5\n2,.7\n", "label", "whole numbers or names"),
         ("a,label\n" + "1,x\n2,y,3,4\n" * 9, "label", "cannot be read"),
         ("\udcff\udcfe,label\n1,2\n", "label", "cannot be read"),
     ],
@@ -231,29 +223,17 @@ def test_tables(text: str, label: str, words: str, tmp_path: Path, folder: Path)
     refused(tmp_path / "a.csv", words, folder, label=label)
 
 
-def bomb() -> bytes:
-    """A PNG of 200 million pixels, by its head."""
-    chunk = b"IHDR" + struct.pack(">IIBBBBB", 20_000, 10_000, 8, 0, 0, 0, 0)
-    end = struct.pack(">III", zlib.crc32(chunk), 0, 0x49444154)
-    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + chunk + end
-
-
 FIRST = "class 0/00.png"
 NO_PICTURE = "is missing, damaged or no picture"
 HARM: list[tuple[Callable[[Path], object], str]] = [
     (lambda at: (at / FIRST).write_bytes(b"GIF89a"), f"00.png {NO_PICTURE}"),
     (lambda at: os.truncate(at / FIRST, 60), f"00.png {NO_PICTURE}"),
-    (lambda at: (at / FIRST).write_bytes(bomb()), f"00.png {NO_PICTURE} .*pixels"),
-    (lambda at: Image.new("RGB", (7, 7)).save(at / FIRST), "are not of one size"),
-    (lambda at: Image.new("I;16", (6, 6)).save(at / FIRST), "00.png has pixels of more than 8 bits"),
-    (lambda at: (at / "notes.txt").write_text("x"), "'notes.txt' is not a picture in a folder of"),
-    (lambda at: (at / "class 0").rename(at / "class 1/more"), "'class 1/more/00.png' is not"),
+    (lambda at: Image.new("RGB", (7, 7)).save(at / FIRST), "images of 6 x 6 and 7 x 7 pixels"),
+    (lambda at: Image.new("I;16", (6, 6)).save(at / FIRST), "00.png has pixels of more than 8"),
+    (lambda at: (at / "class 0").rename(at / "class 1/more"), f"more {NO_PICTURE}"),
     (lambda at: (at / "class 9").mkdir(), "the folder 'class 9' has no pictures"),
-    (lambda at: (at / FIRST).rename(at / "class 0/a\nb.png"), r"'class 0/a\\nb.png' is not"),
-    (lambda at: os.rename(at / "class 0", os.fsencode(at) + b"/\xff"), r"'\\udcff/00.png' is not"),
-    (lambda at: (at / "class 0/x.png").symlink_to("/etc/hostname"), "x.png is a link that leaves"),
-    (lambda at: (at / "class 9").symlink_to("/etc"), "class 9 is a link that leaves"),
-]  # fmt: skip
+    (lambda at: os.rename(at / "class 0", os.fsencode(at) + b"/\xff"), "named in printable"),
+]
 
 
 @pytest.mark.parametrize(("change", "words"), HARM)
@@ -264,19 +244,6 @@ def test_folders(
     refused(tmp_path / "mine", words, folder)
 
 
-def test_all_files_that_are_wrong_are_counted(tmp_path: Path, folder: Path) -> None:
-    at = pictures(tmp_path / "mine")
-    for name in ("00", "04", "08"):
-        (at / f"class 0/{name}.png").write_bytes(b"GIF89a")
-    refused(at, "class 0/00.png is missing, damaged .*; 2 more pictures cannot be read", folder)
-    for place in range(3):
-        (at / f"{place}.png").write_bytes(b"")
-    refused(at, "'0.png' is not a picture in a folder of its class, nor are 2 more", folder)
-    pictures(tmp_path / "parts/train")
-    pictures(tmp_path / "parts/val")
-    refused(tmp_path / "parts", "the other part is called test/", folder)
-
-
 def test_files_that_are_none(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "empty").mkdir()
     refused(tmp_path / "empty", "two or more are needed", folder)
@@ -284,19 +251,8 @@ def test_files_that_are_none(tmp_path: Path, folder: Path) -> None:
     files = {"a.txt": b"1", "a.npz": b"", "b.npz": b"PK\x03\x04torn", "c.npz": b"\x80\x04N."}
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
-    for name in ("gone", "gone.npz", "pipe.npz", *files):
-        refused(tmp_path / name, "cannot be read|is no folder of pictures|is no .npz", folder)
-
-
-def test_an_archive_that_unpacks_to_too_much(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, "UNPACKED", 1000)
-    path = npz(tmp_path / "a.npz", x=np.zeros((1000, 9), np.uint8), y=Y)
-    refused(path, "unpacks to [0-9,]+ bytes; 1,000 are", folder)
-    with zipfile.ZipFile(tmp_path / "b.npz", "w") as packed:
-        packed.writestr("x.npy", b"not an array")
-    refused(tmp_path / "b.npz", "x is no array of numpy", folder)
+    for name in ("gone", "gone.npz", "gone.csv", "pipe.npz", *files):
+        refused(tmp_path / name, "cannot (be )?read|is no folder of pictures|is no .npz", folder)
 
 
 def test_a_full_disk(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,60 +261,6 @@ def test_a_full_disk(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(readers, "write", full)
     refused(npz(tmp_path / "a.npz", x=X, y=Y), "cannot prepare .*No space left on device", folder)
-
-
-# ---------------------------------------------------------------- all that is wrong, and what to do
-
-
-def remedies(message: str) -> tuple[list[str], list[str]]:
-    """What a refusal says to do: expressions that make a better `x` or `y`, and options."""
-    ends = [part.rpartition(": ")[2] for part in message.split("; ")]
-    options = [end.split(" resizes")[0] for end in ends if end.startswith("--")]
-    return [end for end in ends if end[0] in "xy("], " ".join(options).split()
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "faults", "pixels"),
-    [
-        (X / 255, Y, 1, X),
-        (X.astype(np.float32), Y, 1, X),
-        (X.astype(int), Y, 1, X),
-        (np.moveaxis(X, 3, 1), Y, 1, X),
-        (X[..., :1].transpose(0, 3, 1, 2) / 255, Y, 2, X[..., :1]),
-        (X[..., :2], Y, 1, X[..., :1]),
-        (np.moveaxis(X[:, :5], 3, 1) / 255, np.eye(4)[Y], 4, None),
-        (X, Y.astype(float), 1, X),
-        (X, Y[:, None], 1, X),
-    ],
-)
-def test_what_a_refusal_says_to_do_is_enough(
-    x: np.ndarray,
-    y: np.ndarray,
-    faults: int,
-    pixels: np.ndarray | None,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """All faults are named at once, so that one round of remedies is enough."""
-    monkeypatch.chdir(tmp_path)
-    npz(tmp_path / "a.npz", x=x, y=y)
-    assert main(["data", "add", "mine", "a.npz"]) == 2
-    message = capsys.readouterr().err.strip()
-    assert message.count("; ") == faults - 1 and " ... " not in message and "\n" not in message
-    expressions, options = remedies(message)
-    for expression in expressions:
-        if expression.startswith("y"):
-            y = eval(expression)
-        else:
-            x = eval(expression)
-    npz(tmp_path / "a.npz", x=x, y=y)
-    assert main(["data", "add", "mine", "a.npz", *options]) == 0, capsys.readouterr().err
-    stored = readers.load("mine").x
-    if pixels is None:
-        assert stored.shape == (20, 5, 5, 3)
-    else:
-        assert sorted(map(bytes, stored)) == sorted(map(bytes, pixels))
 
 
 # ---------------------------------------------------------------- images of other sizes, and other mean and std
@@ -380,7 +282,7 @@ def test_size_resizes_and_crops_as_torchvision_does(mode: str, size: int, tmp_pa
         at = tmp_path / f"mine/class {place % 4}"
         at.mkdir(parents=True, exist_ok=True)
         Image.fromarray(pixels).convert(mode).save(at / f"{place:02}.png")
-    with pytest.raises(BadInput, match=r"images of \d+ sizes, .* are not of one size: --size \d"):
+    with pytest.raises(BadInput, match=r"images of .* pixels; --size \d"):
         own.add("mine", tmp_path / "mine")
     assert main(["data", "add", "mine", str(tmp_path / "mine"), "--size", str(size)]) == 0
     expected = torchvision_crops([*tmp_path.glob("mine/*/*.png")], size, mode)
@@ -420,14 +322,13 @@ def test_mean_and_std_are_stored_and_part_of_the_digest(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--mean .5,.5,.5", "--std needs a value for each channel, 3, not 0"),
-        ("--mean .5 --std .5", "--mean needs a value for each channel, 3, not 1; --std needs"),
-        ("--mean .5,.5,.5 --std .5,0,.5", "--std takes values above 0 to 1, in units of pixel"),
-        ("--mean 123,117,104 --std 58,57,57", "--mean takes values from 0 to 1, .*; --std takes"),
-        ("--mean nan,.5,.5 --std .5,.5,inf", "--mean takes values from 0 to 1, .*; --std takes"),
+        ("--mean .5,.5,.5", "take 3 values each"),
+        ("--mean .5 --std .5", "take 3 values each"),
+        ("--mean .5,.5,.5 --std .5,0,.5", "std above 0"),
+        ("--mean 123,117,104 --std 58,57,57", "in units of pixel / 255"),
+        ("--mean nan,.5,.5 --std .5,.5,inf", "from 0 to 1"),
         ("--mean a,b,c --std .5,.5,.5", "Numbers are needed"),
-        ("--size 0", "resized to 1 to 1,024 pixels, not to 0"),
-        ("--size 99999999", "resized to 1 to 1,024 pixels"),
+        ("--size 0", "resized to 1 pixel or more, not to 0"),
         ("--seed -1", "a seed cannot be -1"),
     ],
 )
@@ -440,17 +341,12 @@ def test_options_that_do_not_fit(
     assert re.search(words, message) and message.count("\n") == 1 and not folder.exists()
 
 
-def test_options_of_images_are_none_of_rows(tmp_path: Path, folder: Path) -> None:
+@pytest.mark.parametrize("options", [{"size": 4}, {"mean": (0.5,), "std": (0.5,)}])
+def test_options_of_images_are_none_of_rows(
+    options: dict[str, Any], tmp_path: Path, folder: Path
+) -> None:
     path = npz(tmp_path / "a.npz", x=NUMBERS, y=Y)
-    words = "--size is for images.*; --mean and --std are for images"
-    refused(path, words, folder, size=4, mean=(0.5,), std=(0.5,))
-
-
-def test_a_picture_that_would_fill_the_memory_when_resized(tmp_path: Path, folder: Path) -> None:
-    (tmp_path / "mine/a").mkdir(parents=True)
-    Image.new("L", (1_000_000, 1)).save(tmp_path / "mine/a/long.png")
-    words = "1 x 1000000 pixels is too long to be resized to 224"
-    refused(pictures(tmp_path / "mine"), words, folder, size=224)
+    refused(path, "is for images|are for images", folder, **options)
 
 
 # ---------------------------------------------------------------- a page on any set
@@ -461,10 +357,9 @@ def test_a_picture_that_would_fill_the_memory_when_resized(tmp_path: Path, folde
     ("x", "network", "side"),
     [
         (NUMBERS, "fc", "pixels: left out"),
-        (BITS, "fc", "pixels: left out"),
         (X, "resnet10", "pixels: 6, not 8"),
     ],
-    ids=["numbers in a csv", "bits", "small images"],
+    ids=["numbers in a csv", "small images"],
 )
 def test_my_defence_takes_any_set_by_its_name(
     x: np.ndarray, network: str, side: str, tmp_path: Path, own_outputs: Path
@@ -503,13 +398,9 @@ def test_a_changed_array_is_noticed(mine: Path) -> None:
     ("before", "after"),
     [
         ("train", "[" * 100_000),
-        ("train", "\ud800"),
         ("train", "colour = 3\ntrain"),
         ("train = 16", 'train = "16"'),
         ("train = 16", "train = -1"),
-        ('kind = "images"', 'kind = "sounds"'),
-        ("shape = [6, 6, 3]", "shape = 6"),
-        ("files = [[", "files = [5, ["),
         ('classes = ["0", ', 'classes = ["1", '),
     ],
 )

@@ -48,7 +48,7 @@ def test_a_changed_embedded_file_is_named(tmp_path: Path, monkeypatch: pytest.Mo
         BadInput, match=r"the SHA-256 of wordnet-glosses.tsv is \w+, expected \w+; reinstall"
     ):
         readers.load("wordnet-glosses")
-    with pytest.raises(BadInput, match=r"fashion-mnist-small.npz cannot be read .*; reinstall"):
+    with pytest.raises(BadInput, match=r"fashion-mnist-small: .* cannot be read .*; reinstall"):
         readers.load("fashion-mnist-small")
 
 

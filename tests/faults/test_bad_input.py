@@ -378,19 +378,11 @@ def judged(**changes: Any) -> dict[str, str | bytes]:
 
 RUNS = [
     (judged(value="missing"), "claim 'x' has no 'value', as another version"),
-    (judged(verdict="maybe"), "verdict takes 'holds' or"),
-    (judged(n=None), "n takes int"),
-    (judged(learnt={"accuracy": 0.5}), "learnt: accuracy takes list"),
+    (judged(verdict="maybe"), "claim 'x' has an unknown verdict"),
     (judged(), "one.ipynb is not a notebook"),
-    ({"one.run.json": "[]"}, "one.run.json takes Ran"),
+    ({"one.run.json": "[]"}, "one.run.json takes dict"),
     ({"one.run.json": 100_000 * "["}, "nested more than 100 levels deep"),
     ({"one.run.json": b"\xff"}, "one.run.json is not UTF-8"),
-    ({"one.run.json": '{"notebook": "odd/one"}'}, "lacks the field"),
-    ({"one.run.json": '{"notebook": 1, "title": "", "status": "failed"}'}, "notebook takes str"),
-    (
-        {"one.run.json": EXECUTED.replace("executed", "pwned")},
-        "status takes 'executed' or 'failed'",
-    ),
     ({"one.run.json": EXECUTED, "one.claims.json": "{"}, "one.claims.json is not JSON"),
     ({"one.run.json": EXECUTED, "one.claims.json": "[1]"}, "one.claims.json: 0 takes dict"),
 ]
@@ -412,7 +404,6 @@ def test_what_a_run_has_left_is_checked(
     [
         ({"claims": [CLAIM | {"verdict": "maybe"}]}, "as another version of the library wrote it"),
         ({"claims": [{"name": "x"}]}, "claim 'x' has no 'text'"),
-        ({"titel": "Odd"}, "unknown field 'titel'"),
     ],
 )
 def test_published_claims_of_another_version_are_named(

@@ -50,7 +50,7 @@ DESIGNS: dict[type[Design], tuple[Design, int, int]] = {
     SharedTest: (SharedTest(4000, test=1000, share=0.5, dev=200), 6, 20),
 }
 OPTIONS: dict[str, list[Attacker]] = {
-    "LiRA": [LiRA(), LiRA("offline_cdf"), LiRA("offline_pdf", variance="shrunk")],
+    "LiRA": [LiRA(), LiRA("offline_cdf"), LiRA("offline_pdf", variance="code")],
     "RMIA": [RMIA(), RMIA("offline")],
     "Threshold": [Threshold(), Threshold("correctness", by_class=False, sign="shadows")],
     "Network": [Network(hidden=(8,), epochs=2)],

@@ -5,15 +5,20 @@ import pytest
 from scipy import stats
 
 from leak_atlas import audit
+from leak_atlas.data.designs import Role
 from leak_atlas.localization.samples import (
     agreement,
     agreement_difference,
+    agreement_of_lowest,
     auc_by_part,
     exposure,
+    member_loss,
     memorization,
+    overlap_at_the_top,
     rates_by_part,
     reliability,
     rise,
+    rise_within_strata,
     split_by_ranking,
 )
 
@@ -154,3 +159,55 @@ def test_a_difference_of_agreements_is_that_and_its_interval_holds_the_truth() -
     assert 86 <= held <= 99
     with pytest.raises(ValueError, match="other samples"):
         agreement_difference(ranks[0], ranks[1], ranking(base, np.arange(1, 121)))
+
+
+def test_overlap_at_the_top_counts_common_samples() -> None:
+    one = ranking(np.arange(60.0))
+    other = ranking(np.concatenate([np.arange(55.0), [-1, -2, -3, 55, 56]]))
+    overlap = overlap_at_the_top(one, other, 6)  # of 50 to 59 three fall out
+    assert (overlap.value, overlap.n) == (0.7, 10) and overlap.low < 0.7 < overlap.high
+    chance = overlap_at_the_top(
+        one, ranking(np.random.default_rng(0).permutation(np.arange(60.0))), 6
+    )
+    assert chance.low < 1 / 6 < chance.high
+
+
+def test_a_third_ranking_chooses_samples_without_bias() -> None:
+    rng = np.random.default_rng(2)
+    one, other, third = (ranking(each) for each in rng.normal(size=(3, 4000)))
+    assert abs(agreement_of_lowest(one, other, third, 0.66).value) < 0.05
+    mean = ranking(one["score"] + other["score"])  # a collider of both
+    assert agreement_of_lowest(one, other, mean, 0.66).value < -0.2
+
+
+def test_within_strata_a_confounder_alone_shows_no_rise() -> None:
+    rng = np.random.default_rng(3)
+    difficulty = rng.normal(size=6000)
+    score = 0.9 * difficulty + 0.4 * rng.normal(size=6000)
+    member = rng.random((4, 6000)) < 0.5
+
+    def scored(exposed: np.ndarray) -> dict[str, np.ndarray]:
+        scores = rng.normal(size=member.shape) + np.exp(exposed) * member
+        cutoffs = np.full(len(member), np.nan)
+        return {
+            "scores": scores,
+            "member": member,
+            "thresholds": cutoffs,
+            "index": np.arange(6000),
+        }
+
+    by = ranking(score), ranking(difficulty), 12
+    confounded, own = (
+        rise_within_strata(scored(of), *by) for of in (difficulty, score - 0.9 * difficulty)
+    )
+    assert np.abs(confounded.mean()) < 0.03 < 0.1 < own.mean()
+    assert rise(auc_by_part(scored(difficulty), ranking(score), 6)).value > 0.1
+
+
+def test_the_loss_on_members_is_their_cross_entropy() -> None:
+    probability = np.array([0.5, 0.25, 0.9])
+    signals = {
+        "views": np.log(probability / (1 - probability))[:, None],
+        "role": np.array([Role.MEMBER, Role.MEMBER, Role.NONMEMBER]),
+    }
+    assert member_loss(signals) == pytest.approx(np.log(8) / 2)

@@ -1,3 +1,3 @@
-from tests.training.conftest import data, one_thread
+from tests.training.conftest import one_thread
 
-__all__ = ["data", "one_thread"]
+__all__ = ["one_thread"]

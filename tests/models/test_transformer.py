@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from leak_atlas.localization.layers import pixels, walk
-from leak_atlas.models import Net, build, skeleton
-from leak_atlas.models.transformer import Attention
+from leak_atlas.models import Net, build
 from leak_atlas.recipe import Model
 from leak_atlas.training.cost import anatomy
 
@@ -70,18 +69,15 @@ def test_no_word_at_all_is_finite() -> None:
     assert torch.isfinite(out).all()
 
 
-def test_counts_by_hand() -> None:
-    d, words, length, classes = 64, 10_000, 64, 14
-    block = 2 * 2 * d + 3 * d * d + (d * d + d) + (4 * d * d + 4 * d) + (4 * d * d + d)
-    expected = words * d + length * d + 2 * block + 2 * d + classes * (d + 1)
-    assert (
-        sum(p.numel() for p in skeleton(Model("transformer"), words, classes, length).parameters())
-        == expected
-    )
-    counts = anatomy(Model("transformer"), words, classes, length)
-    assert counts["parts"].tolist() == ["stem", "stage1", "stage2", "head"]
+def test_operations_by_hand() -> None:
+    d, length, classes = 64, 64, 14
     layer = 2 * length * 12 * d * d + 4 * length * length * d
-    assert counts["flops"].tolist() == [0, layer, layer, 2 * d * classes]
+    text = anatomy(Model("transformer"), 10_000, classes, length)
+    assert text["flops"].tolist() == [0, layer, layer, 2 * d * classes]
+    t, d = 5, 16
+    vit = anatomy(Model("vit", width=2), 1, 3, 8)
+    assert vit["flops"][0] == 2 * 4 * 16 * d
+    assert set(vit["flops"][1:7]) == {2 * t * 6 * d * d + 2 * 2 * t * t * d}
 
 
 @pytest.mark.parametrize(
@@ -114,14 +110,3 @@ def test_opacus_sees_each_samples_gradient(
         functional.cross_entropy(net(x[i : i + 1]), labels[i : i + 1]).backward()
         for own, theirs in zip(net.parameters(), sampled.parameters(), strict=True):
             torch.testing.assert_close(own.grad, theirs.grad_sample[i])  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("lengths", [None, (3, 12, 7)])
-def test_attention_is_torchs_own(lengths: tuple[int, ...] | None) -> None:
-    own = Attention(16, 4)
-    x = torch.randn(3, 12, 16, generator=torch.Generator().manual_seed(0))
-    mask = None if lengths is None else texts(*lengths) != 0
-    q, k, v = own.qkv(x).unflatten(-1, (3, 4, -1)).permute(2, 0, 3, 1, 4).unbind()
-    seen = None if mask is None else mask[:, None, None]
-    found = functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
-    torch.testing.assert_close(own(x, mask), own.project(found.transpose(1, 2).flatten(2)))

@@ -3,25 +3,25 @@
 import pytest
 
 from leak_atlas import own
-from leak_atlas.own import findings
+from leak_atlas.own import attacks
 from tests.own.arrays import simulated
 
-EVERY = findings.attackers
+EVERY = attacks.attackers
+
+
+def without_network(views: int) -> dict[str, attacks.Shadowed]:
+    return {name: one for name, one in EVERY(views).items() if not one.attacker.learns}
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the attack that learns, which takes seconds and has no orientation of its own."""
-    monkeypatch.setattr(findings, "attackers", without_network)
+    monkeypatch.setattr(attacks, "attackers", without_network)
 
 
 @pytest.fixture(scope="session")
 def leaky() -> own.Result:
     """The audit of a target that leaks much, without the attack that learns."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(findings, "attackers", without_network)
+        patch.setattr(attacks, "attackers", without_network)
         return own.audit(simulated(1.5))
-
-
-def without_network(views: int) -> dict[str, tuple[findings.Attacker, findings.Needs]]:
-    return {name: pair for name, pair in EVERY(views).items() if not pair[0].learns}

@@ -10,8 +10,7 @@ import pytest
 
 from leak_atlas import own
 from leak_atlas.data.designs import Role
-from leak_atlas.own import accuracy, logits
-from leak_atlas.recipe import Schedule
+from leak_atlas.own import checks, logits
 from tests.own.arrays import simulated
 
 Arrays = dict[str, Any]
@@ -58,31 +57,16 @@ def test_what_is_swapped_is_named_and_gives_no_verdict(
     assert not any("unlike your model" in note for note in result.notes), "the swap explains it"
 
 
-@pytest.mark.parametrize("queries", [0, 2])
-def test_what_is_not_swapped_gives_no_warning(queries: int) -> None:
-    right = own.audit(simulated(1.0, queries=queries))
-    assert not right.warnings and right.verdict().startswith("The target leaks: ")
-
-
-def test_shifted_classes_are_told_by_how_far() -> None:
-    for name in ("labels", "population_labels"):
-        (warning,) = own.audit(shifted(simulated(1.0), name)).warnings
-        assert f"With {name} - 1 it is" in warning
-
-
 def test_a_row_of_in_shadow_that_belongs_to_another_model_is_named() -> None:
     """Complement pairs in each other's place: LiRA looks at the wrong sides, the target's own loss
     does not.
     """
     arrays = simulated(1.0, models=2)
     seen = np.concatenate([arrays["in_shadow"][:1], ~arrays["in_shadow"][:1]] * 4)
-    assert own.audit(simulated(1.0, models=8)).warnings == ()
-    rng = np.random.default_rng(0)
-    towards = 3 + 1.0 * seen + rng.normal(0, 0.5, seen.shape)
+    towards = 3 + 1.0 * seen + np.random.default_rng(0).normal(0, 0.5, seen.shape)
+    labels = np.broadcast_to(arrays["labels"], seen.shape)
     z = np.zeros((8, 600, 5), np.float32)
-    np.put_along_axis(
-        z, np.broadcast_to(arrays["labels"], seen.shape)[..., None], towards[..., None], axis=2
-    )
+    np.put_along_axis(z, labels[..., None], towards[..., None], axis=2)
     paired = {name: arrays[name] for name in logits.NEEDED} | {"shadows": z}
     assert not own.audit(paired | {"in_shadow": seen}).warnings
     (line,) = own.audit(paired | {"in_shadow": np.roll(seen, 1, axis=0)}).warnings
@@ -97,16 +81,19 @@ def test_without_shadow_models_too(swap: str) -> None:
 
 
 def test_an_audit_without_a_leak_is_warned_of_once_in_a_hundred_at_most() -> None:
-    warned = [
-        bool(own.audit(simulated(0.0, n=60, models=4, seed=seed)).warnings) for seed in range(300)
-    ]
+    warned = []
+    for seed in range(300):
+        result = own.audit(simulated(0.0, n=60, models=4, seed=seed))
+        warned.append(bool(result.warnings))
     assert np.mean(warned) <= 0.01
 
 
-def test_a_leak_is_not_warned_of_whatever_its_size() -> None:
-    for leak in (0.1, 0.5, 3.0):
-        for seed in range(12):
-            assert not own.audit(simulated(leak, n=200, models=8, seed=seed)).warnings
+@pytest.mark.parametrize("queries", [0, 2])
+@pytest.mark.parametrize("leak", [0.1, 0.5, 3.0])
+def test_a_leak_is_not_warned_of_whatever_its_size(leak: float, queries: int) -> None:
+    for seed in range(8):
+        arrays = simulated(leak, n=200, models=8, queries=queries, seed=seed)
+        assert not own.audit(arrays).warnings
 
 
 def test_attacks_without_orientation_may_lie_below_one_half() -> None:
@@ -139,18 +126,15 @@ def test_accuracies_are_those_of_each_models_own_members_and_stand_on_the_page()
     arrays = simulated(1.5, models=3)
     arrays["in_shadow"][2] = False
     result = own.audit(arrays)
-    found = accuracy.accuracies(result.arrays)
+    found = checks.accuracies(result.arrays)
     right = arrays["target"].argmax(1) == arrays["labels"]
     assert found["target"] == (right[arrays["member"]].mean(), right[~arrays["member"]].mean())
     others = arrays["shadows"].argmax(2) == arrays["labels"]
     assert found["shadow models"].members == others[arrays["in_shadow"]].mean()
-    lines = [line for line in result.said().split("\n") if "Accuracy: " in line]
-    assert len(lines) == 1 and all(
-        f"{100 * share:.1f} %" in lines[0] for each in found.values() for share in each
-    )
+    (line,) = [line for line in result.said().split("\n") if "Accuracy: " in line]
+    assert all(f"{100 * share:.1f} %" in line for sides in found.values() for share in sides)
     outside = own.audit(arrays | {"in_shadow": np.zeros((3, 600), bool)})
-    assert "3 shadow models" in outside.accuracy() and "nan" not in outside.accuracy()
-    assert outside.summary()["accuracy"]["shadow models"]["members"] is None
+    assert "nan" not in outside.said()
 
 
 def signals_of(members_right: int, outside_right: int) -> dict[str, np.ndarray]:
@@ -167,36 +151,31 @@ def signals_of(members_right: int, outside_right: int) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize(
     ("target", "shadows", "words"),
     [
-        (
-            (96, 80),
-            [(91, 80), (92, 80)],
-            ["on members is 0.96", "0.92 in", "raise `epochs` (now 7)"],
-        ),
-        ((92, 80), [(97, 80), (96, 80)], ["on members is 0.92", "lower `epochs`"]),
+        ((96, 80), [(91, 80), (92, 80)], ["on members is 0.96", "0.92 in"]),
+        ((92, 80), [(97, 80), (96, 80)], ["on members is 0.92"]),
         ((96, 80), [(94, 80), (93, 80)], []),
         ((96, 80), [(99, 80), (80, 80)], []),
-        ((99, 97), [(99, 72), (99, 75)], ["on non-members is 0.97", "100 samples", "test part"]),
+        ((99, 97), [(99, 72), (99, 75)], ["on non-members is 0.97"]),
         ((99, 97), [(99, 90), (99, 92)], []),
+        ((99, 97), [], []),
     ],
 )
 def test_shadow_models_unlike_their_target_give_one_warning(
     target: tuple[int, int], shadows: list[tuple[int, int]], words: list[str]
 ) -> None:
-    """One rule, for logits and for models: only models trained here get advice on parameters."""
     arrays = logits.brought(signals_of(*target), [signals_of(*right) for right in shadows])
-    of_model = accuracy.unlike_shadows(arrays, Schedule(7))
-    assert bool(of_model) == bool(words) and all(word in of_model for word in words)
-    of_logits = accuracy.unlike_shadows(arrays)
-    assert of_logits.partition(" So attacks")[0] == of_model.partition(" So attacks")[0]
-    assert "epochs" not in of_logits
-    assert accuracy.unlike_shadows(logits.brought(signals_of(*target), [])) == ""
+    line = checks.unlike_shadows(arrays)
+    assert bool(line) == bool(words) and all(word in line for word in words)
 
 
-def test_the_warning_of_unlike_shadow_models_stands_on_the_page() -> None:
+def test_warnings_of_shadow_models_stand_on_the_page() -> None:
     arrays = simulated(1.0)
     label = np.arange(5) == arrays["labels"][None, :, None]
     weak = np.where(label, arrays["shadows"] - 2, arrays["shadows"])
     note = own.audit(arrays | {"shadows": weak}).notes[0]
     assert note.startswith("Warning: The shadow models are unlike your model")
-    assert "Train these as the target was trained" in note
-    assert not any("unlike" in note for note in own.audit(arrays).notes)
+    assert not any("Warning" in note for note in own.audit(arrays).notes)
+    fewer = np.random.default_rng(0).random((16, 600)) < 0.7
+    seen = arrays["in_shadow"] & (fewer | ~arrays["member"])
+    notes = own.audit(arrays | {"in_shadow": seen}).notes
+    assert any("number of shadow models that trained on a sample" in note for note in notes)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from leak_atlas import report
-from leak_atlas.report import contents, figures, ledger, lineage, motion, render, summary, tables
+from leak_atlas.report import contents, figures, ledger, lineage, render, summary, tables
 
 
 def test_claims_load_nothing_heavy():
@@ -20,7 +20,7 @@ def test_claims_load_nothing_heavy():
 
 
 def test_every_public_name_is_there():
-    for room in (contents, figures, ledger, lineage, motion, render, summary, tables):
+    for room in (contents, figures, ledger, lineage, render, summary, tables):
         assert all(getattr(report, name) is getattr(room, name) for name in room.__all__)
         assert set(room.__all__) <= set(dir(report))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -71,7 +71,7 @@ def test_provenance_lines():
     assert lines["Revisions"] == "SelfAudit 2"
     assert lines["Test accuracy, M_all"] == "0.700 [0.600, 0.800]"
     assert (
-        "✓ no duplicate" in lines["Self-audit of digits"]
+        "✓ no duplicates" in lines["Self-audit of digits"]
         and "cannot tell" in lines["Self-audit of digits"]
     )
     assert "secret" not in str(shown._repr_mimebundle_())

@@ -19,7 +19,6 @@ from leak_atlas.__main__ import main
 from leak_atlas.audit import Estimate
 from leak_atlas.engine import paths
 from leak_atlas.report import contents, render
-from leak_atlas.report.markup import drawn
 from leak_atlas.report.papers import ARXIV, PAPERS
 
 LOADS = re.compile(
@@ -45,7 +44,7 @@ JUDGED = report.judge(
 )
 
 
-def executed(clock: str = "04:00", where: str = "/home/someone/atlas") -> nbformat.NotebookNode:
+def executed(clock: str = "04:00", where: str = f"{Path.home()}/atlas") -> nbformat.NotebookNode:
     """What papermill leaves behind, with all that must not be published."""
     v4 = nbformat.v4
     fig = report.profile(
@@ -123,9 +122,7 @@ def run(own_outputs: Path) -> Path:
 
 
 def test_clean_leaves_the_same_for_two_runs():
-    one, two = (
-        nbformat.writes(render.clean(executed(*how))) for how in ((), ("05:00", "/Users/other/x"))
-    )
+    one, two = (nbformat.writes(render.clean(executed(clock))) for clock in ("04:00", "05:00"))
     assert one == two
     assert nbformat.writes(render.clean(render.clean(executed()))) == one
 
@@ -134,29 +131,14 @@ def test_clean_drops_the_machine_and_keeps_the_results():
     before = executed()
     node = render.clean(before)
     text = nbformat.writes(node)
-    for word in ("papermill", "widget", "04:00", "/home", "someone", str(paths.ROOT), "50 %"):
+    for word in ("papermill", "widget", "04:00", str(paths.ROOT), "50 %"):
         assert word not in text
-    assert "…/a.parquet and lib/x.py" in text and "100 %" in text and "1 %\\r" not in text
+    assert "~/atlas/a.parquet and lib/x.py" in text and "100 %" in text and "1 %\\r" not in text
     assert "a live control" in text and "IntSlider" not in text
     assert report.claims_of(node) == list(JUDGED)
     assert node.cells[2].metadata.tags == ["parameters"]
     assert "papermill" in before.metadata, "the notebook that was given stays as it is"
     nbformat.validate(node)
-
-
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("see /tmp/x/y.txt.", "see …/y.txt."),
-        (r"C:\Users\me\x.py", "…/x.py"),
-        ("https://a.org/home/x", "https://a.org/home/x"),
-        ("a/data/b and 1/2", "a/data/b and 1/2"),
-        ("</data></var>", "</data></var>"),
-        ("TPR/FPR at /etc", "TPR/FPR at /etc"),
-    ],
-)
-def test_paths_lose_their_folders(text, left):
-    assert render._without_paths(text).replace("…/x/y", "…/y") == left
 
 
 # ---------------------------------------------------------------- pages
@@ -202,35 +184,20 @@ def test_a_report_says_in_short_what_it_found_and_has_one_table_of_claims():
     assert '<div id="verdicts">' in page
 
 
-def test_a_page_has_its_figures_its_paper_and_the_way_to_others(run):
+def test_a_page_has_its_figures_and_its_paper(run):
     (run / "layers/fig01.fig1.svg").write_text("<svg/>")
     (run / "layers/fig01.fig1.csv").write_text("x,y")
     for name in ("layers/fig01", "time/plane"):
         render.write_page(run, name, f"Is <{name}> it?")
-    contents.index(run)
-    contents.link_pages(run)
     page, last = ((run / f"{name}.html").read_text() for name in ("layers/fig01", "time/plane"))
-    assert (
-        '<a href="fig01.fig1.svg" title="full size">' in page
-        and '<a href="fig01.fig1.csv">CSV</a>' in page
-    )
-    assert (
-        '<a href="plane.fig1.png" title="full size">' in last
-        and (run / "time/plane.fig1.png").exists()
-    )
-    assert (
-        '<a href="https://arxiv.org/abs/2602.02296">Read the paper</a>' in page
-        and not LOADS.search(page)
-    )
-    assert (
-        "make reproduce PROFILE=quick ONLY=layers/fig01<" in page
-        and '<a href="fig01.ipynb">' in page
-    )
-    assert page.count('rel="next" href="../time/plane.html" title="Is &lt;time/plane&gt; it?"') == 2
-    assert 'rel="prev"' not in page and last.count('rel="prev" href="../layers/fig01.html"') == 2
-    assert page.count('class="home" href="../index.html"') == 2
-    contents.link_pages(run)
-    assert (run / "layers/fig01.html").read_text() == page
+    assert '<a href="fig01.fig1.svg" title="full size">' in page
+    assert '<a href="fig01.fig1.csv">CSV</a>' in page
+    assert '<a href="plane.fig1.png" title="full size">' in last
+    assert (run / "time/plane.fig1.png").exists()
+    assert '<a href="https://arxiv.org/abs/2602.02296">Read the paper</a>' in page
+    assert not LOADS.search(page)
+    assert "make reproduce PROFILE=quick ONLY=layers/fig01<" in page
+    assert '<a href="fig01.ipynb">' in page
 
 
 def test_audits_of_ones_own_are_of_no_paper_and_stand_under_their_own(run):
@@ -276,16 +243,15 @@ def test_papers_are_those_of_the_citation_file():
 
 
 def test_index_tells_every_verdict_and_every_failure(run):
+    render.write_page(run, "layers/fig01", "Where?")
     contents.index(run)
     page = (run / "index.html").read_text()
     assert not LOADS.search(page)
-    assert (
-        "2 notebooks, 8 claims; at most 0.2 wrong signs expected by chance; 4 stand alone" in page
-    )
+    assert "2 notebooks, 8 claims." in page
     assert "<b>weights/fig03</b>: Failed: too few samples" in page
     assert 'href="layers/fig01.html">Is &lt;layers/fig01&gt; it?' in page
     assert page.index("layers/fig01") < page.index("time/plane")
-    assert page.count("data:image/png;base64,") == 4, "each in its question, and in its list"
+    assert page.count('src="layers/fig01.fig1.png"') == 2, "in its question, and in its list"
     assert "Fig. 1, Tab. 2" in page
     lines = (run / "index.md").read_text().splitlines()
     rows = [line for line in lines if line.startswith("| ✗")]
@@ -428,7 +394,6 @@ def test_command(run, capsys, monkeypatch, tmp_path):
 
 
 def test_the_site_has_all_profiles_and_asks_nobody(run):
-    (run / "layers/fig01.fig1.svg").write_text("<svg/>")
     contents.publish(run, paths.reports())
     shutil.copytree(paths.reports() / "quick", paths.reports() / "desk")
     (place := paths.outputs() / "site").mkdir()
@@ -444,11 +409,7 @@ def test_the_site_has_all_profiles_and_asks_nobody(run):
         "2 profiles: quick, desk" in text["index.html"]
         and text["index.html"].count("<article") == 4
     )
-    assert 'href="../../quick/time/plane.html"' in text["desk/layers/fig01.html"]
-    assert (
-        'href="fig01.fig1.svg"' in text["quick/layers/fig01.html"]
-        and "fig01.fig1.png" in text["desk/layers/fig01.html"]
-    )
+    assert "fig01.fig1.png" in text["desk/layers/fig01.html"]
     for page in pages:
         for link in re.findall(r'href="([^"#:]+)"', text[page]):
             assert (place / page).parent.joinpath(link).exists(), (page, link)
@@ -508,32 +469,13 @@ def test_command_without_any_run(own_outputs, capsys):
     assert "reproduce` makes one" in capsys.readouterr().err
 
 
-# ---------------------------------------------------------------- many claims
-
-
-def test_q_is_that_of_all_claims_of_a_profile():
-    found = [{"claims": [{"p": 0.001}, {"p": None}]}, {"claims": [{"p": 0.04}, {"p": 0.02}, {}]}]
-    weighed = [row.get("q") for entry in contents._weighed(found) for row in entry["claims"]]
-    assert weighed == [pytest.approx(0.003), None, pytest.approx(0.04), pytest.approx(0.03), None]
-
-
-def test_the_index_counts_what_findings_rest_on():
-    row = {"verdict": "holds", "p": 0.01, "q": 0.02, "outside": []}
-    rows = [
-        row,
-        row | {"q": 0.2},
-        row | {"verdict": "undecided", "outside": ["x"]},
-    ]
-    said = drawn("counts.txt", claims=rows)
-    assert said.startswith("3 claims; at most 0.1 wrong signs expected by chance; 1 stands alone")
-    assert "1 outside their regime" in said
-    assert drawn("counts.txt", claims=[]) == "0 claims"
-
-
 def test_notebooks_of_one_folder_stand_together():
     names = ("zeta", "layers/z", "other/x", "alpha", "other/w", "layers/sub/y", "layers/a")
     found = sorted(
-        ({"notebook": name, "status": "executed", "claims": []} for name in names),
+        (
+            {"notebook": name, "status": "executed", "profile": "quick", "claims": []}
+            for name in names
+        ),
         key=contents._order,
     )
     text = contents._contents(found, "quick", "md")

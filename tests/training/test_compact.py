@@ -14,9 +14,24 @@ from leak_atlas.pruning import prune, prune_filters, units
 from leak_atlas.recipe import Compacted, Data, Model, RandomHalves, Schedule, Setup, State
 from leak_atlas.training.compact import compacted
 from leak_atlas.training.cost import anatomy
-from tests.test_pruning import PreActivation, trained
+from tests.test_pruning import trained
 
 X = torch.rand(20, 1, 16, 16, generator=torch.Generator().manual_seed(2))
+
+
+class PreActivation(nn.Module):
+    """A layer of a DenseNet: norm, convolution, norm, convolution; its input with the new channels
+    appended.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm1, self.conv1 = nn.BatchNorm2d(2), nn.Conv2d(2, 4, 1)
+        self.norm2, self.conv2 = nn.BatchNorm2d(4), nn.Conv2d(4, 2, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.conv1(torch.relu(self.norm1(torch.cat([x], dim=1))))
+        return torch.cat([x, self.conv2(torch.relu(self.norm2(y)))], dim=1)
 
 
 def numbers(net: nn.Module) -> int:

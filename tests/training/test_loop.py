@@ -174,7 +174,7 @@ def test_batches_keep_the_tail_but_no_single_sample() -> None:
 
 def masks(net: Net, start: int) -> dict[str, Tensor]:
     """All of the parts before number `start`, statistics included."""
-    parts = net.parts()[:start]
+    parts = net.names()[:start]
     return {
         name: torch.ones_like(value, dtype=torch.bool)
         for name, value in net.state_dict().items()

@@ -1,16 +1,14 @@
-"""What an attacker knows: signals of a target and its shadows, aligned by sample, and the shadows'
-membership.
+"""What an attacker knows: signals of a target and of its shadow models, aligned by sample, and the
+membership of the shadow models.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
-from leak_atlas import BadInput
 from leak_atlas.audit import BoolArray, FloatArray
 from leak_atlas.data.designs import Role
 from leak_atlas.engine import store
@@ -18,77 +16,78 @@ from leak_atlas.engine.compute import Arrays, Of, compute
 from leak_atlas.engine.digests import generic
 from leak_atlas.recipe import Attack, Attacker, Learnt, State
 
-# Computes a signal `(k, ...)` from the arrays of one state, on a Boolean choice `(n,)` of k samples.
+# Computes a signal `(k, ...)` from the arrays of one model, on a Boolean choice `(n,)` of k samples.
 Signal = Callable[[Arrays, np.ndarray], np.ndarray]
 
-IN_POOL = (Role.MEMBER, Role.NONMEMBER)
-EMPTY = {"role": int(Role.UNUSED), "labels": -1}  # the value of a sample that a state does not know
+EMPTY = {"role": int(Role.UNUSED), "labels": -1}  # values of a sample that a model does not know
+
+
+def in_pool(role: np.ndarray) -> BoolArray:
+    """Which samples are members or non-members."""
+    return np.isin(role, (Role.MEMBER, Role.NONMEMBER))
 
 
 class Case(NamedTuple):
-    """One target and its shadows, on samples `(n,)` in the same order for all.
+    """One target and its shadow models, on samples `(n,)` in the same order for all.
 
-    `target` and each of `shadows` hold the arrays that the attacker asks of that state. `roles (M,
-    n)` are the shadows'. Where a state does not know a sample, its floats are NaN and its role is
-    `UNUSED`. The target is judged on its `pool`; RMIA compares ratios with those of the
-    `population`; both are Boolean `(n,)`. `learnt` is what a learning attacker has learnt.
+    `target` and each of `shadows` hold the arrays that the attacker asks of that model. Where a
+    model does not know a sample, its floats are NaN and its role is `UNUSED`. `learnt` is what a
+    learning attacker has learnt.
     """
 
     target: Arrays
     shadows: Sequence[Arrays]
-    roles: np.ndarray
     learnt: Arrays
 
     @property
     def pool(self) -> BoolArray:
-        return np.isin(self.target["role"], IN_POOL)
+        """The samples `(n,)` on which the target is judged: its members and non-members."""
+        return in_pool(self.target["role"])
 
     @property
     def population(self) -> BoolArray:
-        """Test samples. A design without test samples gives its dev samples, on which the target
-        did not train either.
+        """Test samples `(n,)`, with whose ratios RMIA compares. A design without test samples gives
+        its dev samples, on which the target did not train either.
         """
         is_test = np.asarray(self.target["role"] == Role.TEST)
         return is_test if is_test.any() else np.asarray(self.target["role"] == Role.DEV)
 
     @property
     def member(self) -> BoolArray:
-        """Whether a shadow trained on a sample of the target's pool, `(M, pool)`. A sample that the
-        shadow does not know counts as a non-member.
+        """Whether a shadow model trained on a sample of the target's pool, `(M, pool)`."""
+        return self.trained_on(self.pool)
+
+    def trained_on(self, samples: BoolArray) -> BoolArray:
+        """Whether a shadow model trained on each of k samples, chosen by `(n,)`: `(M, k)`."""
+        return np.stack([shadow["role"][samples] == Role.MEMBER for shadow in self.shadows])
+
+    def read(self, signal: Signal, samples: BoolArray) -> tuple[np.ndarray, np.ndarray]:
+        """A signal on k samples, chosen by `(n,)`: the target's `(k, ...)` and the shadow models'
+        `(M, k, ...)`.
         """
-        return np.asarray(self.roles[:, self.pool] == Role.MEMBER)
+        of_shadows = [signal(shadow, samples) for shadow in self.shadows]
+        return signal(self.target, samples), np.stack(of_shadows)
 
-    def read(
-        self,
-        signal: Signal,
-        which: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """A signal on the samples `which (n,)`: the target's, and the shadows' stacked."""
-        of_target = signal(self.target, which)
-        of_shadows = [signal(shadow, which) for shadow in self.shadows]
-        return of_target, np.stack(of_shadows)
+    def judged(self, *names: str) -> list[np.ndarray]:
+        """The target's named arrays on its pool, `(pool, ...)` each."""
+        return [self.target[name][self.pool] for name in names]
 
-    def known(self, signal: Signal) -> tuple[FloatArray, BoolArray, np.ndarray]:
-        """What an attacker learns from: the shadows' signals `(M, k, ...)`, their membership `(M,
-        k)`, labels `(k,)`.
+    def evidence(self, *names: str) -> tuple[list[np.ndarray], BoolArray]:
+        """What an attacker learns from: the named arrays `(K, ...)` and the membership `(K,)`.
 
-        The k samples are members or non-members of at least one shadow; the target's pool need not
-        hold them. A signal is NaN where the sample is neither a member nor a non-member of that
-        shadow.
+        The K rows are the members and non-members of all shadow models, one model after the other.
         """
-        in_pool = np.isin(self.roles, IN_POOL)
-        which = np.asarray(in_pool.any(axis=0))
-        of_shadows = [signal(shadow, which) for shadow in self.shadows]
-        signals = np.stack(of_shadows).astype(float)
-        signals[~in_pool[:, which]] = np.nan
-        member = self.roles[:, which] == Role.MEMBER
-        # An unknown label is -1, so the maximum is the known one.
-        labels = [shadow["labels"][which] for shadow in self.shadows]
-        return signals, member, np.max(labels, axis=0)
+        pools = [in_pool(shadow["role"]) for shadow in self.shadows]
+
+        def column(name: str) -> np.ndarray:
+            rows = [shadow[name][pool] for shadow, pool in zip(self.shadows, pools, strict=True)]
+            return np.concatenate(rows)
+
+        return [column(name) for name in names], column("role") == Role.MEMBER
 
 
 class Scored(NamedTuple):
-    """Scores `(pool,)`, and the threshold that the shadows chose (NaN: none)."""
+    """Scores `(pool,)`, and the threshold that the shadow models chose (NaN: none)."""
 
     scores: FloatArray
     threshold: float = np.nan
@@ -102,7 +101,7 @@ def infer(attacker: Attacker, case: Case) -> Scored:
 
 @generic
 def learn(attacker: Attacker, case: Case) -> Arrays:
-    """What an attacker learns from the shadows of a case. It must not read the case's target."""
+    """What an attacker learns from the shadow models of a case. The case's target is empty."""
     raise TypeError(f"nothing says what {type(attacker).__name__} learns")
 
 
@@ -111,103 +110,87 @@ def answers(
     states: Sequence[State],
     permuted: int | None = None,
 ) -> dict[str, Arrays]:
-    """The arrays of all steps that the attacker asks of the states, aligned by sample, by the
-    states' keys.
+    """The arrays of all steps that the attacker asks of the states, on the union of all samples, by
+    the states' keys.
 
-    Where two steps of a state share an array's name, the first step counts. A step without an
-    `index` has no arrays by sample; its arrays stay as they are. The number `permuted` seeds a
-    permutation of the membership labels (`Attack`).
+    Where two steps of a state share an array's name, the first step counts. The number `permuted`
+    seeds a permutation of the membership labels (`Attack`).
     """
-    keys: list[str] = []
-    results: list[Arrays] = []
-    for state in dict.fromkeys(states):
-        for step in attacker.asks(state):
-            keys.append(state.key)
-            results.append(store.read(step.key).arrays)
-    by_sample = iter(aligned([arrays for arrays in results if "index" in arrays]))
+    stored = [
+        (state.key, store.read(step.key).arrays)
+        for state in dict.fromkeys(states)
+        for step in attacker.asks(state)
+    ]
+    indices = [arrays["index"] for _, arrays in stored if "index" in arrays]
+    union = np.unique(np.concatenate(indices))
     merged: dict[str, Arrays] = {}
-    for key, arrays in zip(keys, results, strict=True):
-        placed = next(by_sample) if "index" in arrays else arrays
-        merged[key] = placed | merged.get(key, {})
+    for key, arrays in stored:
+        merged[key] = _aligned(arrays, union) | merged.get(key, {})
     if permuted is not None:
-        for key, arrays in merged.items():
-            merged[key] = arrays | {"role": _permuted(arrays["role"], permuted)}
+        for arrays in merged.values():
+            arrays["role"] = _permuted(arrays["role"], permuted)
     return merged
 
 
-def _permuted(role: np.ndarray, draw: int) -> np.ndarray:
+def _aligned(arrays: Arrays, union: np.ndarray) -> Arrays:
+    """Arrays by sample on the samples of `union`, which include all of their own; both ascend.
+
+    Arrays of a step without an `index` are not by sample, and stay as they are.
+    """
+    index = arrays.get("index", union)
+    if len(index) == len(union):
+        return arrays
+    places = np.searchsorted(union, index)
+    aligned = {"index": union}
+    for name, array in arrays.items():
+        if name != "index" and array.ndim and len(array) == len(index):
+            shape = (len(union), *array.shape[1:])
+            aligned[name] = np.full(shape, EMPTY.get(name, np.nan), array.dtype)
+            aligned[name][places] = array
+    return aligned
+
+
+def _permuted(role: np.ndarray, seed: int) -> np.ndarray:
     """Roles `(n,)` with those of the pool permuted. Networks of one pool get the same permutation."""
-    pool = np.flatnonzero(np.isin(role, IN_POOL))
-    order = np.random.default_rng(draw).permutation(pool)
+    pool = np.flatnonzero(in_pool(role))
+    order = np.random.default_rng(seed).permutation(pool)
     permuted = role.copy()
     permuted[pool] = role[order]
     return permuted
 
 
-def aligned(results: list[Arrays]) -> list[Arrays]:
-    """The same arrays on the union of all samples, in the order of `index`."""
-    indices = [arrays["index"] for arrays in results]
-    if all(np.array_equal(index, indices[0]) for index in indices):
-        return results
-    union = reduce(np.union1d, indices)
-    return [_spread(arrays, union) for arrays in results]
-
-
-def _spread(arrays: Arrays, union: np.ndarray) -> Arrays:
-    """Arrays by sample on the samples of `union`, a sorted superset of their own."""
-    own_index = arrays["index"]
-    places = np.searchsorted(union, own_index)
-    spread = {"index": union}
-    for name, array in arrays.items():
-        if name == "index" or not array.ndim or len(array) != len(own_index):
-            continue
-        shape = (len(union), *array.shape[1:])
-        spread[name] = np.full(shape, EMPTY.get(name, np.nan), array.dtype)
-        spread[name][places] = array
-    return spread
-
-
-def _case(
-    read: dict[str, Arrays],
-    target: Arrays,
-    shadows: Sequence[State],
-    learnt: Arrays,
-) -> Case:
-    of_shadows = [read[shadow.key] for shadow in shadows]
-    roles = np.empty(0)
-    if of_shadows:
-        roles = np.stack([arrays["role"] for arrays in of_shadows])
-    return Case(target, of_shadows, roles, learnt)
-
-
 @compute.register(Learnt)
 def _(step: Learnt, of: Of) -> Arrays:
     read = answers(step.attacker, step.shadows, step.permuted)
-    return learn(step.attacker, _case(read, {}, step.shadows, {}))
+    shadows = [read[shadow.key] for shadow in step.shadows]
+    return learn(step.attacker, Case({}, shadows, {}))
 
 
 @compute.register(Attack)
 def _(step: Attack, of: Of) -> Arrays:
     read = answers(step.attacker, step.asked, step.permuted)
-    cases = [_target_case(step, target, read) for target in step.targets]
-    indices = [case.target["index"][case.pool] for case in cases]
-    members = [case.target["role"][case.pool] == Role.MEMBER for case in cases]
-    if len({len(index) for index in indices}) > 1:
-        raise BadInput("targets of one attack need pools of one size: attack them one by one")
-    same_pool = all(np.array_equal(index, indices[0]) for index in indices)
+    cases = [_case(step, target, read) for target in step.targets]
     results = [infer(step.attacker, case) for case in cases]
+    index = np.stack([case.target["index"][case.pool] for case in cases])
+    role = np.stack([case.target["role"][case.pool] for case in cases])
+    same_pool = (index == index[0]).all()
     return {
         "scores": np.stack([result.scores for result in results]),
-        "member": np.stack(members),
+        "member": role == Role.MEMBER,
         "thresholds": np.asarray([result.threshold for result in results]),
-        "index": indices[0] if same_pool else np.stack(indices),
+        "index": index[0] if same_pool else index,
     }
 
 
-def _target_case(step: Attack, target: State, read: dict[str, Arrays]) -> Case:
-    """One target's case: with what its attacker has learnt, or with its shadows, if it uses any."""
+def _case(
+    step: Attack,
+    target: State,
+    read: dict[str, Arrays],
+) -> Case:
+    """One target's case: with what its attacker has learnt, or with its shadow models, if the
+    attacker uses any.
+    """
     if step.attacker.learns:
-        learnt = store.read(step.learnt(target).key).arrays
-        return _case(read, read[target.key], (), learnt)
+        return Case(read[target.key], (), store.read(step.learnt(target).key).arrays)
     shadows = step.helpers(target) if step.attacker.shadowed else ()
-    return _case(read, read[target.key], shadows, {})
+    return Case(read[target.key], [read[shadow.key] for shadow in shadows], {})

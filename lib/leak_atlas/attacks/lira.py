@@ -7,11 +7,10 @@ name.
 | ``offline_cdf`` | -log P(N(out) > phi): the paper's one-sided test, as its p-value in nats |
 | ``offline_pdf`` | -log N(phi; out): two-sided, what the official code does |
 
-| ``variance`` | of a sample's signal over shadows |
+| ``variance`` | of a sample's signal over shadow models |
 | --- | --- |
-| ``per_sample`` | the sample's own, ddof 0; mostly noise below some 32 shadows a side |
+| ``per_sample`` | the sample's own, ddof 0; mostly noise below some 32 shadow models a side |
 | ``pooled`` | one within-sample variance per query and side: sum of squares / degrees of freedom |
-| ``shrunk`` | (prior * pooled + sum of squares) / (prior + count): a conjugate prior |
 | ``code`` | the official code's fixed variance of all signals, not centred per sample |
 
 Online, ``code`` uses the IN variance for both sides, as the official code does.
@@ -24,38 +23,28 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from leak_atlas.attacks.case import Case, Scored, infer
-from leak_atlas.attacks.shadows import Moments, checked, chosen, medians, moments, require
+from leak_atlas.attacks.shadows import Moments, checked, chosen, moments
 from leak_atlas.audit import BoolArray, FloatArray
 from leak_atlas.engine.compute import Arrays
 from leak_atlas.recipe import LiRA
 
-# Added to each standard deviation, as in the official code: the shadows of a sample may all agree.
+# Added to each standard deviation, as in the official code: a sample's shadow models may all agree.
 TINY = 1e-30
 
 
-def _deviation(
-    shadows: Moments,
-    variance: str,
-    prior: float,
-    side: str,
-) -> FloatArray:
+def _deviation(shadows: Moments, variance: str) -> FloatArray:
     """Standard deviations of the signals, broadcastable to (N, A)."""
-    require(shadows, side, 2 if variance == "per_sample" else 1)
-    if variance == "code":
-        mean = np.average(shadows.mean, weights=shadows.number)
-        between = shadows.number * np.square(shadows.mean - mean)
-        total = np.sum(shadows.squares + between)
-        return np.asarray(np.sqrt(total / shadows.number.sum()) + TINY)
+    number, squares = shadows.number, shadows.squares
     if variance == "per_sample":
-        return np.sqrt(shadows.squares / shadows.number) + TINY
-    freedom = np.sum(shadows.number - 1, axis=0)
+        return np.sqrt(squares / number) + TINY
+    if variance == "code":
+        mean = np.average(shadows.mean, weights=number)
+        between = number * np.square(shadows.mean - mean)
+        return np.asarray(np.sqrt(np.sum(squares + between) / number.sum()) + TINY)
+    freedom = np.sum(number - 1, axis=0)
     if np.any(freedom < 1):
-        raise ValueError(f"a pooled variance needs some sample with two {side} shadows")
-    pooled = shadows.squares.sum(axis=0) / freedom
-    if variance == "pooled":
-        return np.sqrt(pooled) + TINY
-    shrunk = (prior * pooled + shadows.squares) / (prior + shadows.number)
-    return np.sqrt(shrunk) + TINY
+        raise ValueError("a pooled variance needs some sample with two shadow models on a side")
+    return np.sqrt(squares.sum(axis=0) / freedom) + TINY
 
 
 def _log_density(
@@ -73,45 +62,44 @@ def lira(
     shadows: ArrayLike,
     member: ArrayLike,
     attacker: LiRA,
-    *,
-    prior: float = 4.0,
 ) -> FloatArray:
     """LiRA scores ``(N,)`` from scaled confidences (`signals.scaled_confidence`), larger = more
     likely member.
 
     ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M, N)``; query a must be the same view
-    of a sample in every model. NaN among the shadows = not evaluated. ``prior`` is the weight of
-    ``shrunk`` in pseudo-shadows. ValueError where shapes do not match or a sample has too few
-    shadows: ``per_sample`` needs 2 a side, the others 1. Offline modes need OUT shadows only.
+    of a sample in every model. NaN among the shadows = not evaluated. ValueError where shapes do
+    not match or a sample has too few shadow models: ``per_sample`` needs 2 a side, the others 1.
+    Offline modes need OUT models only.
     """
-    if not prior >= 0:
-        raise ValueError(f"prior is a weight, at least 0, not {prior}")
     phi, signals, inside = checked(target, shadows, member)
+    least = 2 if attacker.variance == "per_sample" else 1
 
-    def side(use: BoolArray, name: str) -> tuple[FloatArray, FloatArray]:
-        """Centre and standard deviation of the signals of the shadows on one side."""
+    def side(use: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Centre and standard deviation of the signals of the shadow models on one side."""
         values = chosen(signals, use)
-        of_side = moments(values)
-        deviation = _deviation(of_side, attacker.variance, prior, name)
-        centre = medians(values) if attacker.centre == "median" else of_side.mean
-        return centre, deviation
+        of_side = moments(values, least)
+        deviation = _deviation(of_side, attacker.variance)
+        if attacker.centre == "median":
+            return np.nanmedian(values, axis=2), deviation
+        return of_side.mean, deviation
 
-    out_mean, out_deviation = side(~inside, "OUT")
+    out_centre, out_deviation = side(~inside)
     if attacker.mode == "offline_cdf":
         # The upper tail keeps its digits where the CDF rounds to 1, which decides low FPRs.
-        return -special.log_ndtr((out_mean - phi) / out_deviation).mean(axis=1)
+        return -special.log_ndtr((out_centre - phi) / out_deviation).mean(axis=1)
     if attacker.mode == "offline_pdf":
-        return -_log_density(phi, out_mean, out_deviation).mean(axis=1)
-    in_mean, in_deviation = side(inside, "IN")
+        return -_log_density(phi, out_centre, out_deviation).mean(axis=1)
+    in_centre, in_deviation = side(inside)
     if attacker.variance == "code":
         out_deviation = in_deviation
-    log_in = _log_density(phi, in_mean, in_deviation)
-    log_out = _log_density(phi, out_mean, out_deviation)
+    log_in = _log_density(phi, in_centre, in_deviation)
+    log_out = _log_density(phi, out_centre, out_deviation)
     return (log_in - log_out).mean(axis=1)
 
 
-def _views(arrays: Arrays, which: np.ndarray) -> np.ndarray:
-    return arrays["views"][which]
+def _views(arrays: Arrays, samples: np.ndarray) -> np.ndarray:
+    """Scaled confidences of each query, `(k, A)`."""
+    return arrays["views"][samples]
 
 
 @infer.register(LiRA)

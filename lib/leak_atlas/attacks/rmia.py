@@ -7,39 +7,29 @@ paper names for the data set), because p itself rounds to 1 where models are con
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_expit
 
 from leak_atlas.attacks.case import Case, Scored, infer
-from leak_atlas.attacks.shadows import checked, chosen, present
+from leak_atlas.attacks.shadows import checked, chosen, counted
 from leak_atlas.attacks.signals import log_confidence
 from leak_atlas.audit import BoolArray, FloatArray
-from leak_atlas.data.designs import Role
 from leak_atlas.engine.compute import Arrays
 from leak_atlas.recipe import BASE, RMIA
-
-Mode = Literal["online", "offline"]
 
 # Entries of the (sample, z) comparison in memory at once when several queries vote.
 BLOCK = 2**24
 
 
 def _log_mean(values: FloatArray, use: BoolArray) -> FloatArray:
-    """Log of the mean probability over the selected shadows: (M, N, A) and (M, N) to (N, A).
+    """Log of the mean probability over the selected shadow models: (M, N, A) and (M, N) to (N, A).
 
     expm1 and log1p relative to the largest probability: exact where all agree, and precise where
     all are close to 1.
     """
     selected = chosen(values, use)
-    number, valid = present(selected)
-    alone = np.flatnonzero(number.min(axis=1) == 0)
-    if alone.size:
-        raise ValueError(
-            f"sample {alone[0]} has no shadow to compare with ({alone.size} samples in all)"
-        )
+    number, valid = counted(selected, least=1)
     largest = np.max(selected, axis=2, where=valid, initial=-np.inf)
     relative = np.expm1(selected - largest[:, :, None])
     mean = np.sum(relative, axis=2, where=valid) / number
@@ -50,29 +40,19 @@ def log_ratio(
     target: ArrayLike,
     shadows: ArrayLike,
     member: ArrayLike,
-    mode: Mode,
-    a: float,
+    attacker: RMIA,
 ) -> FloatArray:
-    """Log of the target's confidence over the mean confidence, (N, A): the mean of all shadows
-    online, of OUT shadows offline (Zarifzadeh et al. 2024, with their `a`).
+    """Log of the target's confidence over the mean confidence, (N, A): the mean of all shadow models
+    online; offline of OUT models, corrected by the attacker's `a` (Zarifzadeh et al. 2024).
     """
-    RMIA(mode)  # refuses an unknown name
     of_target, of_shadows, inside = checked(target, shadows, member)
-    for values in (of_target, of_shadows):
-        if np.any(values > 0) or np.any(np.isneginf(values)):
-            raise ValueError(
-                "expected log confidences, which are finite and never above 0"
-                " (signals.log_confidence)"
-            )
-    evaluated = np.asarray(~np.isnan(of_shadows).any(axis=2))
-    if mode == "online":
-        return of_target - _log_mean(of_shadows, evaluated)
-    log_out = _log_mean(of_shadows, evaluated & ~inside)
-    if a == 1:
+    if attacker.mode == "online":
+        return of_target - _log_mean(of_shadows, np.ones_like(inside))
+    log_out = _log_mean(of_shadows, ~inside)
+    if attacker.a == 1:
         return of_target - log_out
     # log(((1 + a) p + 1 - a) / 2) = log(1 + (1 + a) / 2 (p - 1)): precise where p is close to 1.
-    log_mean = np.log1p((1 + a) / 2 * np.expm1(log_out))
-    return np.asarray(of_target - log_mean)
+    return of_target - np.log1p((1 + attacker.a) / 2 * np.expm1(log_out))
 
 
 def rmia(
@@ -88,24 +68,22 @@ def rmia(
     """RMIA scores ``(N,)``: the share of population samples z with ratio(x) / ratio(z) > gamma,
     strictly.
 
-    ratio = p / mean p over the reference models: all shadows online, ((1 + a) mean of OUT + 1 - a)
-    / 2 offline. Log confidences ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M, N)``; of
-    the population ``target_z (Z[, A])``, ``shadows_z (M, Z[, A])``. No shadow trained on z, unless
-    ``member_z (M, Z)`` says which did. Several queries vote for every pair (x, z); an even split is
-    no majority, as in the authors' code.
+    ratio = p / mean p over the reference models: all shadow models online, ((1 + a) mean of OUT +
+    1 - a) / 2 offline. Log confidences ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M,
+    N)``; of the population ``target_z (Z[, A])``, ``shadows_z (M, Z[, A])``. No shadow model
+    trained on z, unless ``member_z (M, Z)`` says which did. Several queries vote for every pair (x,
+    z); an even split is no majority, as in the authors' code.
 
     For one query the score is a step function of ratio(x): z and gamma cannot change the ranking,
     but they round it to at most Z + 1 levels. ``attacker.ties`` "ratio" therefore orders equal
     shares by the log ratio (mean over queries), adding its rank among these N samples, scaled below
     1/Z; "share" gives the paper's plain share. NaN among the shadows as in `lira`. ValueError on
-    shapes that do not match, values above 0, and samples without a reference model.
+    shapes that do not match and samples without a reference model.
     """
     if member_z is None:
         member_z = np.zeros(np.shape(shadows_z)[:2], dtype=np.bool_)
-    x = log_ratio(target, shadows, member, attacker.mode, attacker.a)
-    z = log_ratio(target_z, shadows_z, member_z, attacker.mode, attacker.a)
-    if x.shape[1] != z.shape[1]:
-        raise ValueError(f"x has {x.shape[1]} queries, z has {z.shape[1]}")
+    x = log_ratio(target, shadows, member, attacker)
+    z = log_ratio(target_z, shadows_z, member_z, attacker)
     wins = _wins(x - np.log(attacker.gamma), z)
     if attacker.ties == "share":
         return wins / len(z)
@@ -133,33 +111,32 @@ def base(
     shadows: ArrayLike,
     member: ArrayLike,
 ) -> FloatArray:
-    """BASE scores ``(N,)``: log p - log mean p over the shadows, averaged over queries (Lassila et
-    al. 2025). The ranking is that of RMIA without z. Arrays and errors as in `rmia`.
+    """BASE scores ``(N,)``: log p - log mean p over the shadow models, averaged over queries (Lassila
+    et al. 2025). The ranking is that of RMIA without z. Arrays and errors as in `rmia`.
     """
-    ratios = log_ratio(target, shadows, member, "online", 1.0)
-    return np.asarray(ratios.mean(axis=1))
+    return np.asarray(log_ratio(target, shadows, member, RMIA()).mean(axis=1))
 
 
 @infer.register(RMIA)
 def _(attacker: RMIA, case: Case) -> Scored:
-    def signal(arrays: Arrays, which: np.ndarray) -> FloatArray:
+    def signal(arrays: Arrays, samples: BoolArray) -> FloatArray:
         if attacker.views > 1:
-            return np.asarray(log_expit(arrays["views"][which]))
-        labels = case.target["labels"][which]
-        return log_confidence(arrays["logits"][which], labels, attacker.temperature)
+            return np.asarray(log_expit(arrays["views"][samples]))
+        labels = case.target["labels"][samples]
+        return log_confidence(arrays["logits"][samples], labels, attacker.temperature)
 
     target, shadows = case.read(signal, case.pool)
     target_z, shadows_z = case.read(signal, case.population)
-    # A population of dev samples may hold members of a shadow.
-    member_z = case.roles[:, case.population] == Role.MEMBER
+    # A population of dev samples may hold members of a shadow model.
+    member_z = case.trained_on(case.population)
     scores = rmia(target, shadows, case.member, target_z, shadows_z, attacker, member_z=member_z)
     return Scored(scores)
 
 
 @infer.register(BASE)
 def _(attacker: BASE, case: Case) -> Scored:
-    def signal(arrays: Arrays, which: np.ndarray) -> FloatArray:
-        return log_confidence(arrays["logits"][which], case.target["labels"][which])
+    def signal(arrays: Arrays, samples: BoolArray) -> FloatArray:
+        return log_confidence(arrays["logits"][samples], case.target["labels"][samples])
 
     target, shadows = case.read(signal, case.pool)
     return Scored(base(target, shadows, case.member))

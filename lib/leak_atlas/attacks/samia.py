@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from leak_atlas.attacks.networks import build
+from leak_atlas.models.transformer import attended
 from leak_atlas.recipe import SAMIA
 
 HEADS = 4
@@ -53,28 +54,23 @@ class Encoder(nn.Module):
         """Tokens `(N, T, channels)` to tokens of the same shape."""
         attention = self.attention
         qkv = F.linear(x, attention.in_proj_weight, attention.in_proj_bias)
-        heads = qkv.unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
-        q, k, v = heads.unbind()  # (N, HEADS, T, channels / HEADS) each
-        scaled = q * q.shape[-1] ** -0.5
-        weights = (scaled @ k.transpose(-2, -1)).softmax(dim=-1)
-        attended = self.drop(weights) @ v
-        joined = attended.transpose(1, 2).flatten(2)
+        joined = attended(qkv, HEADS, drop=self.drop)
         x = self.norm1(x + self.drop(attention.out_proj(joined)))
         hidden = self.drop(F.gelu(self.up(x)))
         return self.norm2(x + self.drop(self.down(hidden)))
 
 
 class Net(nn.Module):
-    """Maps blocks of C numbers `(N, blocks C)` to one logit `(N, 1)`: that of "member" minus that of
+    """Maps the inputs of C classes `(N, inputs C)` to one logit `(N, 1)`: that of "member" minus that of
     "non-member".
     """
 
     def __init__(self, attacker: SAMIA, classes: int) -> None:
         super().__init__()
-        blocks, width = len(attacker.blocks), attacker.WIDTH
-        self.norm = nn.BatchNorm1d(blocks * classes)
-        self.tokens = nn.Unflatten(1, (blocks, classes))
-        self.embed = nn.Linear(blocks, width)
+        width, inputs = attacker.WIDTH, len(attacker.input_names)
+        self.norm = nn.BatchNorm1d(inputs * classes)
+        self.tokens = nn.Unflatten(1, (inputs, classes))
+        self.embed = nn.Linear(inputs, width)
         # As in torch's TransformerEncoder, layers are copies of one layer: weights that `_xavier`
         # does not draw again are the same in all layers at first.
         layer = Encoder(width, attacker.INNER)
@@ -89,7 +85,7 @@ class Net(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training and len(x) > CHUNK:
             return torch.cat([self(rows) for rows in x.split(CHUNK)])
-        tokens = self.tokens(self.norm(x)).transpose(1, 2)  # one for each class: (N, C, blocks)
+        tokens = self.tokens(self.norm(x)).transpose(1, 2)  # one for each class: (N, C, inputs)
         embedded = F.gelu(self.embed(tokens))
         logits = self.judge(self.layers(embedded))
         # The binary cross entropy of the difference is the cross entropy of both logits.

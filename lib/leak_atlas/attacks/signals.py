@@ -21,27 +21,23 @@ from leak_atlas.audit import FloatArray
 LOG_FLOOR = float(np.log(1e-30))
 
 
+def _read(logits: ArrayLike, labels: ArrayLike) -> tuple[FloatArray, np.ndarray]:
+    """The logits in float64, and the labels as indices ``(..., 1)`` into their last axis.
+
+    ValueError on labels that are no classes: numpy would count a negative one from the end.
+    """
+    z = np.asarray(logits, dtype=np.float64)
+    y = np.asarray(labels)
+    classes = z.shape[-1]
+    if not np.isin(y, np.arange(classes)).all():
+        raise ValueError(f"labels must be integers in 0..{classes - 1}")
+    return z, np.broadcast_to(y, z.shape[:-1])[..., None]
+
+
 def _logsumexp(values: FloatArray) -> FloatArray:
     largest = values.max(axis=-1, keepdims=True)
     total = np.exp(values - largest).sum(axis=-1)
     return np.asarray(np.log(total) + largest[..., 0])
-
-
-def _checked(logits: ArrayLike) -> FloatArray:
-    z = np.asarray(logits, dtype=np.float64)
-    if z.ndim == 0 or z.shape[-1] < 2:
-        raise ValueError(f"logits need at least two classes on the last axis, got shape {z.shape}")
-    return z
-
-
-def _columns(z: FloatArray, labels: ArrayLike) -> np.ndarray:
-    """The labels as indices ``(..., 1)`` into the last axis of the logits."""
-    y = np.asarray(labels)
-    last = z.shape[-1] - 1
-    integers = np.issubdtype(y.dtype, np.integer)
-    if not integers or y.min(initial=0) < 0 or y.max(initial=0) > last:
-        raise ValueError(f"labels must be integers in 0..{last}")
-    return np.broadcast_to(y, z.shape[:-1])[..., None]
 
 
 def _margin(z: FloatArray, columns: np.ndarray) -> FloatArray:
@@ -60,11 +56,10 @@ def scaled_confidence(
     """log p_y - log(1 - p_y) = z_y - logsumexp of the other logits (Carlini et al. 2022, section
     VI).
 
-    Close to normal over models; unbounded. Larger = more likely member. ValueError on fewer than
-    two classes or labels out of range.
+    Close to normal over models; unbounded. Larger = more likely member.
     """
-    z = _checked(logits)
-    return _margin(z / temperature, _columns(z, labels))
+    z, columns = _read(logits, labels)
+    return _margin(z / temperature, columns)
 
 
 def loss(
@@ -85,15 +80,24 @@ def log_confidence(
     return -loss(logits, labels, temperature)
 
 
-def confidence(
-    logits: ArrayLike,
-    labels: ArrayLike,
-    temperature: float = 1.0,
-) -> FloatArray:
+def confidence(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
     """p_y. Larger = more likely member. Rounds to 1 above a margin of 37: rank by
     `scaled_confidence` instead.
     """
-    return np.asarray(special.expit(scaled_confidence(logits, labels, temperature)))
+    return np.asarray(special.expit(scaled_confidence(logits, labels)))
+
+
+def top_confidence(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
+    """max p, whatever the label. Larger = more likely member."""
+    return confidence(logits, np.argmax(logits, axis=-1))
+
+
+def correctness(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
+    """1 where the first largest logit is the label's, else 0 (Yeom et al. 2018). Larger = more
+    likely member.
+    """
+    z, columns = _read(logits, labels)
+    return (z.argmax(axis=-1) == columns[..., 0]).astype(np.float64)
 
 
 def _log_posteriors(z: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -109,9 +113,9 @@ def _log_posteriors(z: FloatArray) -> tuple[FloatArray, FloatArray]:
     return log_p, log_rest
 
 
-def entropy(logits: ArrayLike) -> FloatArray:
-    """-sum p log p (Song & Mittal 2021) in nats. Smaller = more likely member."""
-    log_p, _ = _log_posteriors(_checked(logits))
+def entropy(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
+    """-sum p log p (Song & Mittal 2021) in nats, whatever the label. Smaller = more likely member."""
+    log_p, _ = _log_posteriors(np.asarray(logits, dtype=np.float64))
     terms = np.exp(log_p) * np.maximum(log_p, LOG_FLOOR)
     return np.asarray(-np.sum(terms, axis=-1)) + 0.0
 
@@ -122,8 +126,7 @@ def modified_entropy(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
 
     Logarithms have a floor at 1e-30, so that a certain mistake costs 2 ln 1e30 = 138.155.
     """
-    z = _checked(logits)
-    columns = _columns(z, labels)
+    z, columns = _read(logits, labels)
     log_p, log_rest = _log_posteriors(z)
     terms = np.exp(log_p) * np.maximum(log_rest, LOG_FLOOR)
     rest_y = np.take_along_axis(np.exp(log_rest), columns, axis=-1)
@@ -132,47 +135,23 @@ def modified_entropy(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
     return -terms.sum(axis=-1) + 0.0
 
 
-def correctness(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
-    """1 where the first largest logit is the label's, else 0 (Yeom et al. 2018). Larger = more
-    likely member.
-    """
-    z = _checked(logits)
-    return (z.argmax(axis=-1) == _columns(z, labels)[..., 0]).astype(np.float64)
-
-
-def top_confidence(logits: ArrayLike) -> FloatArray:
-    """max p, whatever the label. Larger = more likely member."""
-    z = _checked(logits)
-    return confidence(z, z.argmax(axis=-1))
-
-
-def _negative_entropy(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
-    return -entropy(logits)
-
-
-def _negative_modified_entropy(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
-    return -modified_entropy(logits, labels)
-
-
-def _top1(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
-    return top_confidence(logits)
-
-
-SCORES: dict[str, Callable[[ArrayLike, ArrayLike], FloatArray]] = {
-    "scaled_confidence": scaled_confidence,
-    "confidence": confidence,
-    "loss": log_confidence,
-    "entropy": _negative_entropy,
-    "modified_entropy": _negative_modified_entropy,
-    "correctness": correctness,
-    "top1": _top1,
+# By name: the signal, and the sign with which larger = more likely member.
+SCORES: dict[str, tuple[Callable[[ArrayLike, ArrayLike], FloatArray], int]] = {
+    "scaled_confidence": (scaled_confidence, 1),
+    "confidence": (confidence, 1),
+    "loss": (loss, -1),
+    "entropy": (entropy, -1),
+    "modified_entropy": (modified_entropy, -1),
+    "correctness": (correctness, 1),
+    "top1": (top_confidence, 1),
 }
 
 
-def score(name: str, logits: ArrayLike, labels: ArrayLike) -> FloatArray:
-    """The named signal turned so that larger = more likely member; ValueError lists the names when
-    it is unknown.
-    """
-    if name not in SCORES:
-        raise ValueError(f"unknown signal {name!r}; known: {', '.join(sorted(SCORES))}")
-    return SCORES[name](logits, labels)
+def score(
+    name: str,
+    logits: ArrayLike,
+    labels: ArrayLike,
+) -> FloatArray:
+    """The named signal of `SCORES`, turned so that larger = more likely member."""
+    signal, sign = SCORES[name]
+    return sign * signal(logits, labels)

@@ -119,16 +119,19 @@ def _sets(design: Design, labels: np.ndarray, train: int) -> Sets:
     design, labels = design.drawn, np.asarray(labels)
     if labels.ndim != 1 or not 0 <= train <= len(labels):
         raise BadInput(f"{train} train samples do not fit labels of shape {labels.shape}")
-    design.check(train, len(labels) - train)
-    wanted = Design.tests(design, len(labels) - train)
-    pool = _draw(np.arange(train), labels, design.pool, _stream(design.seed, _Purpose.POOL))
+    number = len(labels) - train
+    design.check(train, number)
+
+    def draw(indices: np.ndarray, count: int, purpose: _Purpose) -> np.ndarray:
+        return _draw(indices, labels, count, _stream(design.seed, purpose))
+
+    pool = draw(np.arange(train), design.pool, _Purpose.POOL)
     rest = np.setdiff1d(np.arange(train), pool, assume_unique=True)
-    dev = _draw(
-        rest, labels, design.dev * (not design.dev_inside), _stream(design.seed, _Purpose.DEV)
-    )
+    dev = draw(rest, 0 if design.dev_inside else design.dev, _Purpose.DEV)
     rest = np.setdiff1d(rest, dev, assume_unique=True)
-    reference = _draw(rest, labels, design.reference, _stream(design.seed, _Purpose.REFERENCE))
-    test = _draw(np.arange(train, len(labels)), labels, wanted, _stream(design.seed, _Purpose.TEST))
+    reference = draw(rest, design.reference, _Purpose.REFERENCE)
+    wanted = Design.tests(design, number)
+    test = draw(np.arange(train, len(labels)), wanted, _Purpose.TEST)
     return Sets(pool, test, dev, reference, labels)
 
 
@@ -145,23 +148,28 @@ def assign(design: Design, row: int, sets: Sets, out: np.ndarray) -> None:
 @assign.register(Halves)
 def _(design: Halves, row: int, sets: Sets, out: np.ndarray) -> None:
     out[sets.pool] = MEMBER
-    if row % 2:
-        rng = _stream(design.seed, _Purpose.HALF, row // 2)
-        label = np.unique(sets.labels[sets.pool], return_inverse=True)[1]
-        sizes = np.bincount(label)
-        # an even number of odd classes: the pool is even
-        shares, odd = sizes // 2, np.flatnonzero(sizes % 2)
-        shares[rng.permutation(odd)[: len(odd) // 2]] += 1
-        out[np.delete(sets.pool, _take(label, shares, rng))] = NONMEMBER
+    if row % 2 == 0:
+        return
+    rng = _stream(design.seed, _Purpose.HALF, row // 2)
+    label = np.unique(sets.labels[sets.pool], return_inverse=True)[1]
+    sizes = np.bincount(label)
+    shares = sizes // 2
+    odd = np.flatnonzero(sizes % 2)  # an even number of classes: the pool is even
+    shares[rng.permutation(odd)[: len(odd) // 2]] += 1
+    out[np.delete(sets.pool, _take(label, shares, rng))] = NONMEMBER
+
+
+def _halve(indices: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Two random halves of an even number of indices."""
+    first, second = np.split(rng.permutation(len(indices)), 2)
+    return indices[first], indices[second]
 
 
 @assign.register(RandomHalves)
 def _(design: RandomHalves, row: int, sets: Sets, out: np.ndarray) -> None:
-    order = _stream(design.seed, _Purpose.RANDOM_HALF, row // 2).permutation(len(sets.pool))
-    first, second = np.split(order, 2)
-    out[sets.pool[first]], out[sets.pool[second]] = (
-        (NONMEMBER, MEMBER) if row % 2 else (MEMBER, NONMEMBER)
-    )
+    first, second = _halve(sets.pool, _stream(design.seed, _Purpose.RANDOM_HALF, row // 2))
+    out[first] = NONMEMBER if row % 2 else MEMBER
+    out[second] = MEMBER if row % 2 else NONMEMBER
 
 
 @assign.register(Subsets)
@@ -184,17 +192,16 @@ def _own_half(design: VictimAttacker, row: int, sets: Sets) -> np.ndarray:
     half = len(sets.pool) // 2
     sides = _stream(design.seed, _Purpose.SIDES).permutation(len(sets.pool))
     chosen = np.sort(sides[:half] if row < design.victims else sides[half:])
-    return sets.pool[chosen[_stream(design.seed, _Purpose.SPLIT, row).permutation(half)]]
+    order = _stream(design.seed, _Purpose.SPLIT, row).permutation(half)
+    return sets.pool[chosen[order]]
 
 
 @assign.register(VictimAttacker)
 def _(design: VictimAttacker, row: int, sets: Sets, out: np.ndarray) -> None:
     order, member = _own_half(design, row, sets), design.members(row)
-    out[order[:member]], out[order[member : 2 * member]], out[order[2 * member :]] = (
-        MEMBER,
-        NONMEMBER,
-        DEV,
-    )
+    out[order[:member]] = MEMBER
+    out[order[member : 2 * member]] = NONMEMBER
+    out[order[2 * member :]] = DEV
 
 
 @assign.register(SharedTest)
@@ -203,21 +210,22 @@ def _(design: SharedTest, row: int, sets: Sets, out: np.ndarray) -> None:
     outside = np.concatenate([np.sort(order[member:]), sets.test])
     outside = outside[_stream(design.seed, _Purpose.OUTSIDERS, row).permutation(len(outside))]
     out[order[:member]] = MEMBER
-    out[outside[: design.dev]], out[outside[design.dev :]] = DEV, NONMEMBER
+    out[outside[: design.dev]] = DEV
+    out[outside[design.dev :]] = NONMEMBER
 
 
 @assign.register(GivenSplit)
 def _(design: GivenSplit, row: int, sets: Sets, out: np.ndarray) -> None:
     order = _stream(design.seed, _Purpose.OUTSIDERS).permutation(len(sets.test))
     outside = sets.test[order[design.population :]]
-    out[sets.pool], out[outside] = MEMBER, NONMEMBER
+    out[sets.pool] = MEMBER
+    out[outside] = NONMEMBER
     if row:
         judged = np.sort(np.concatenate([sets.pool, outside]))
-        order = _stream(design.seed, _Purpose.GIVEN_HALF, design.pair(row)).permutation(len(judged))
-        first, second = np.split(order, 2)
-        out[judged[first]], out[judged[second]] = (
-            (MEMBER, NONMEMBER) if row % 2 else (NONMEMBER, MEMBER)
-        )
+        rng = _stream(design.seed, _Purpose.GIVEN_HALF, design.pair(row))
+        first, second = _halve(judged, rng)
+        out[first] = MEMBER if row % 2 else NONMEMBER
+        out[second] = NONMEMBER if row % 2 else MEMBER
 
 
 @assign.register(LeftOut)
@@ -226,9 +234,8 @@ def _(design: LeftOut, row: int, sets: Sets, out: np.ndarray) -> None:
     assign(design.base, number, sets, out)
     members = np.flatnonzero(out == MEMBER)
     draws = _stream(design.seed, _Purpose.LEFT_OUT, number).random((len(members), design.models))
-    out[members[(draws.argsort(axis=1)[:, : design.leave_out] == sub_model).any(axis=1)]] = (
-        NONMEMBER
-    )
+    left_out_by = draws.argsort(axis=1)[:, : design.leave_out]  # each member's sub-models
+    out[members[(left_out_by == sub_model).any(axis=1)]] = NONMEMBER
 
 
 def roles(design: Design, labels: np.ndarray, train: int, rows: Sequence[int] | int) -> np.ndarray:
@@ -241,36 +248,32 @@ def roles(design: Design, labels: np.ndarray, train: int, rows: Sequence[int] | 
     as the train part. Within the pool:
 
     - `Halves`: row 2p has the whole pool as members, row 2p + 1 its random half number p: half of
-      each class, and of a
-      class of odd size one more or one less. So the two sides of the feature distance hold the same
-      mix of classes.
+      each class, and of a class of odd size one more or one less. So the two sides of the feature
+      distance hold the same mix of classes.
     - `RandomHalves`: row 2p has a random half of exactly pool / 2 and row 2p + 1 the other. Not
-      stratified: this is the
-      membership game as LiRA and RMIA play it, each half as likely as any other.
+      stratified: this is the membership game as LiRA and RMIA play it, each half as likely as any
+      other.
     - `Subsets`, `Folds`: a random share of the pool, or one of k equal parts of it; not stratified
       either.
     - `VictimAttacker`, `SharedTest`: the pool is cut into two random halves. The first `victims`
-      rows split the one,
-      each later row the other, all with seeds of their own; the half that is not the row's own is
-      unused.
+      rows split the one, each later row the other, all with seeds of their own; the half that is
+      not the row's own is unused.
     - `GivenSplit`: row 0 has the pool as members and a part of the test samples as non-members;
-      later rows have halves
-      of both together as `RandomHalves` has of a pool.
+      later rows have halves of both together as `RandomHalves` has of a pool.
     - `LeftOut`: row K r + k is row r of its base, whose members are left out by L random ones of
-      the K rows K r ..
-      K r + K - 1, and are non-members there. Each member draws for itself, so that sizes vary a
-      little.
+      the K rows K r .. K r + K - 1, and are non-members there. Each member draws for itself, so
+      that sizes vary a little.
 
     BadInput where the design does not fit.
     """
     chosen = range(rows) if isinstance(rows, int) else rows
-    if min([rows] if isinstance(rows, int) else rows, default=0) < 0:
-        raise BadInput(
-            f"rows of a design are counted from 0, so {rows} asks for none that there is"
-        )
+    if (rows if isinstance(rows, int) else min(rows, default=0)) < 0:
+        raise BadInput(f"rows of a design are counted from 0, not {rows}")
     sets = _sets(design, labels, train)
     out = np.full((len(chosen), len(sets.labels)), UNUSED, np.int8)
-    out[:, sets.dev], out[:, sets.reference], out[:, sets.test] = DEV, REFERENCE, TEST
+    out[:, sets.dev] = DEV
+    out[:, sets.reference] = REFERENCE
+    out[:, sets.test] = TEST
     for row, role in zip(chosen, out, strict=True):
         assign(design, row, sets, role)
     return out

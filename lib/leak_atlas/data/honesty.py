@@ -14,30 +14,22 @@ LEAST = 10  # samples of each side
 PENALTY = 1.0  # L2 on standardised inputs, per dimension
 
 
-def contents(x: np.ndarray) -> np.ndarray:
-    """A number for each sample, (n,) int64, equal exactly where the samples' content is equal.
-
-    `x` (n, ...) of any fixed-size type, compared byte by byte, or (n,) of strings.
-    """
-    import pandas as pd
-
-    whole = x.tolist() if x.dtype.kind == "T" else [sample.tobytes() for sample in x]
-    return pd.factorize(np.array(whole, object))[0]
-
-
 def duplicates(x: np.ndarray, roles: np.ndarray) -> int:
     """How many samples occur, byte for byte, on both sides of the membership of one row.
 
-    `x` (n, ...) samples, `roles` (n,) of `Role`. The one side is `MEMBER`, the other `NONMEMBER`
-    and `TEST`, whose samples an attack takes for unseen. Counts the samples on both sides; 0 is
-    clean. Dev, reference and unused samples take no part.
+    `x` (n, ...) samples of any fixed-size type, or (n,) strings; `roles` (n,) of `Role`. The one
+    side is `MEMBER`, the other `NONMEMBER` and `TEST`, whose samples an attack takes for unseen.
+    Counts the samples on both sides; 0 is clean. Dev, reference and unused samples take no part.
     """
     if len(x) != len(roles):
         raise BadInput(f"{len(x)} samples and {len(roles)} roles do not belong together")
-    number = contents(x)
-    inside = number[roles == Role.MEMBER]
-    outside = number[np.isin(roles, (Role.NONMEMBER, Role.TEST))]
-    return int(np.isin(inside, outside).sum() + np.isin(outside, inside).sum())
+    content = np.array(
+        [sample if x.dtype.kind == "T" else sample.tobytes() for sample in x], object
+    )
+    inside = content[roles == Role.MEMBER]
+    outside = content[np.isin(roles, (Role.NONMEMBER, Role.TEST))]
+    both = set(inside) & set(outside)
+    return sum(sample in both for sample in [*inside, *outside])
 
 
 def _features(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -59,7 +51,8 @@ def _in_turn(side: np.ndarray, classes: np.ndarray, most: int) -> tuple[np.ndarr
     within its class.
     """
     rank = places(classes)
-    first = np.lexsort((classes, rank / np.bincount(classes)[classes]))[:most]
+    share = rank / np.bincount(classes)[classes]
+    first = np.lexsort((classes, share))[:most]
     return side[first], rank[first]
 
 
@@ -86,21 +79,24 @@ def blind(
 
     member = np.asarray(member, bool)
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
-    sides = [rng.permutation(np.flatnonzero(member == side)) for side in (False, True)]
-    most = min(*map(len, sides), SAMPLES // 2)
+    others, members = (rng.permutation(np.flatnonzero(member == side)) for side in (False, True))
+    most = min(len(others), len(members), SAMPLES // 2)
     if len(x) != len(member) or most < LEAST:
         raise BadInput(
             f"a blind test needs {LEAST} members and as many non-members; there are {member.sum()} "
             f"among {len(member)} flags for {len(x)} samples"
         )
     classes = np.unique(labels, return_inverse=True)[1]
-    others, members = (np.bincount(classes[side], minlength=classes.max() + 1) for side in sides)
-    if np.abs(members - others).max() > 1:  # not stratified
+    number = classes.max() + 1
+    surplus = np.bincount(classes[members], minlength=number)
+    surplus -= np.bincount(classes[others], minlength=number)
+    if np.abs(surplus).max() > 1:  # not stratified
         classes = np.zeros(len(labels), int)
-    chosen = [_in_turn(side, classes[side], most) for side in sides]
-    index, rank = (np.concatenate(both) for both in zip(*chosen, strict=True))
-    features, target = _features(x[index], rng), np.repeat([False, True], most)
-    judged = rank % 2 == 1
+    left, left_rank = _in_turn(others, classes[others], most)
+    right, right_rank = _in_turn(members, classes[members], most)
+    features = _features(x[np.concatenate([left, right])], rng)
+    target = np.repeat([False, True], most)
+    judged = np.concatenate([left_rank, right_rank]) % 2 == 1
     mean, std = features[~judged].mean(0), features[~judged].std(0)
     features = (features - mean) * np.divide(1, std, out=np.zeros_like(std), where=std > 1e-6)
     model = LogisticRegression(C=1 / (PENALTY * features.shape[1]), tol=1e-3, max_iter=200)

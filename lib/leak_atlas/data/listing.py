@@ -17,17 +17,25 @@ def listing() -> str:
     long.
     """
     lines = [ROW.format(*HEAD)]
-    for name in registry.names():
+    names = registry.names()
+    for name in names:
         try:
             lines += _rows(registry.find(name))
         except BadInput as error:  # a user's description that was changed
             lines.append(str(error))
-    for name in sorted(registry.ORIGINALS.keys() - set(registry.names())):
-        one = registry.ORIGINALS[name]
-        what = f"to be added: {one.path} in"
-        row = ROW.format(name, f"{one.size:,}", "-", str(one.bits), one.classes, "no", what)
-        lines += [row, f"{'':<19} {one.archive}"]
-    return "\n".join([*lines, "", *_advice()])
+    for name, one in registry.ORIGINALS.items():
+        if name not in names:
+            size, what = f"{one.size:,}", f"to be added: {one.path} in"
+            lines.append(ROW.format(name, size, "-", str(one.bits), one.classes, "no", what))
+            lines.append(f"{'':<19} {one.archive}")
+    lines += [
+        "",
+        f"Get one that is not there:  {typed('leak-atlas data get NAME')}",
+        "It takes your own files (an archive or its folder; idx files, plain or .gz; .npy files) from",
+        f"{paths.data()}/NAME, and downloads them where there are none.",
+        f"Make one of your own:       {typed('leak-atlas data add NAME PATH')}",
+    ]
+    return "\n".join(lines)
 
 
 def _rows(entry: Entry) -> list[str]:
@@ -38,15 +46,6 @@ def _rows(entry: Entry) -> list[str]:
     return [ROW.format(entry.name, *sizes, there, entry.title), f"{'':<19} {entry.source}"]
 
 
-def _advice() -> list[str]:
-    return [
-        f"Get one that is not there:  {typed('leak-atlas data get NAME')}",
-        "It takes your own files (an archive or its folder; idx files, plain or .gz; .npy files) from",
-        f"{paths.data()}/NAME, and downloads them where there are none.",
-        f"Make one of your own:       {typed('leak-atlas data add NAME PATH')}",
-    ]
-
-
 def added(entry: Entry) -> str:
     """What became of a user's files: the set, how networks read it, and how to use it."""
     parts = f"{entry.train:,} train and {entry.test:,} test samples of {len(entry.classes)} classes"
@@ -54,13 +53,10 @@ def added(entry: Entry) -> str:
     lines = [f"{entry.name} is ready: {entry.kind} of shape {entry.shape}, {parts}{note}"]
     if entry.kind == "images":
         mean, std = (",".join(f"{value:.6g}" for value in each) for each in (entry.mean, entry.std))
-        lines += [
-            f"Networks read (pixel / 255 - mean) / std, where mean is {mean} and std is {std}.",
-            f"Both are stored in {registry.folder(entry.name) / DESCRIPTION} and are part of the set's digest:",
-            "with other values it is another data set, and all results are computed anew.",
-        ]
-    elif entry.kind == "numbers":
-        what = "both are computed of the train part."
-        lines.append(f"Networks read (value - mean) / std of each column; {what}")
+        at = registry.folder(entry.name) / DESCRIPTION
+        lines.append(
+            f"Networks read (pixel / 255 - mean) / std, where mean is {mean} and std {std}."
+        )
+        lines.append(f"Both are stored in {at}; with other values it is another data set.")
     use = typed(f"leak-atlas reproduce own/my_defence -p data={entry.name}")
     return "\n".join([*lines, f"Use it: {use}"])

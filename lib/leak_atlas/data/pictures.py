@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,50 +18,46 @@ __all__ = ["area_weights", "cropped", "fill", "opened", "resize"]
 BATCH = 2048  # images that are resized at once
 
 
-@contextlib.contextmanager
-def opened(file: Path) -> Iterator[Image.Image]:
-    """Opens a picture file and reads its head; the caller decodes the pixels.
-
-    Raises BadInput with the file's name where it cannot be read, also while the caller decodes it;
-    where pixels have more than 8 bits, which Pillow would cut off at 255; and beyond Pillow's limit
-    of pixels, because a small file may fill the memory when it is decoded.
+def opened(file: Path) -> Image.Image:
+    """A picture file with its pixels read. BadInput with its name where that is not possible, or
+    where pixels have more than 8 bits, which Pillow would cut off at 255.
     """
     from PIL import Image
 
     try:
-        refusal = warnings.catch_warnings(action="error", category=Image.DecompressionBombWarning)
-        with refusal, Image.open(file) as image:
-            if image.mode[0] in "IF":
-                raise BadInput(f"{file} has pixels of more than 8 bits; convert it")
-            yield image
-    except BadInput:
-        raise
+        with Image.open(file) as image:
+            image.load()
     except Exception as error:  # a damaged file makes Pillow's decoders fail in many ways
         raise BadInput(f"{file} is missing, damaged or no picture ({reason(error)})") from error
+    if image.mode[0] in "IF":
+        raise BadInput(f"{file} has pixels of more than 8 bits; convert it")
+    return image
 
 
-def fill(x: np.ndarray, images: Iterable[Path] | np.ndarray, crop: bool = False) -> None:
-    """Fills `x (N, H, W, C)` with picture files, or with images (N, H', W') or (N, H', W', C)
-    uint8. Greyscale ones have equal channels, or C is 1.
+def fill(x: np.ndarray, images: np.ndarray | Iterable[Path], size: int | None = None) -> None:
+    """Fills `x (N, H, W, C)` uint8 with images, an array or picture files; with a `size` each is
+    `cropped` to it. Greyscale files have equal channels, or C is 1.
 
-    With `crop` each is `cropped` to H = W pixels. One at a time is in memory. BadInput for a
-    picture that is missing, damaged, or, without `crop`, of another size.
+    One file at a time is in memory. BadInput for a picture of another size.
     """
     from PIL import Image
 
-    mode = "L" if x.shape[3] == 1 else "RGB"
+    if isinstance(images, np.ndarray) and images.dtype != object and size is None:
+        x[:] = images.reshape(x.shape)
+        return
     for place, source in enumerate(images):
         if isinstance(source, np.ndarray):
-            image = Image.fromarray(source.squeeze(2) if source.shape[2:] == (1,) else source)
+            channels = source.shape[2:]
+            image = Image.fromarray(source.squeeze(2) if channels == (1,) else source)
         else:
-            with opened(source) as file:
-                image = file.convert(mode)
-        if crop:
-            image = cropped(image, x.shape[1])
-        elif image.size[::-1] != x.shape[1:3]:
+            image = opened(source).convert("L" if x.shape[3] == 1 else "RGB")
+        if size is not None:
+            image = cropped(image, size)
+        pixels = np.asarray(image)
+        if pixels.shape[:2] != x.shape[1:3]:
             sizes = f"{image.height} x {image.width} pixels, not {x.shape[1]} x {x.shape[2]}"
             raise BadInput(f"{source} has {sizes}")
-        x[place] = np.asarray(image).reshape(x.shape[1:])
+        x[place] = pixels.reshape(x.shape[1:])
 
 
 def cropped(image: Image.Image, side: int) -> Image.Image:
@@ -72,30 +65,28 @@ def cropped(image: Image.Image, side: int) -> Image.Image:
     `side` x `side`.
 
     As torchvision's `Resize(side)` and `CenterCrop(side)` on Pillow's images, which evaluate most
-    models. BadInput for a picture so long that its resized form exceeds Pillow's limit of pixels.
+    models.
     """
     from PIL import Image
 
     shorter = min(image.size)
-    wide, tall = (int(side * length / shorter) for length in image.size)
-    if wide * tall > (Image.MAX_IMAGE_PIXELS or math.inf):
-        raise BadInput(
-            f"a picture of {image.height} x {image.width} pixels is too long to be resized to {side}"
-        )
-    left, top = round((wide - side) / 2), round((tall - side) / 2)
-    resized = image.resize((wide, tall), Image.Resampling.BILINEAR)
+    width, height = (int(side * length / shorter) for length in image.size)
+    left, top = round((width - side) / 2), round((height - side) / 2)
+    resized = image.resize((width, height), Image.Resampling.BILINEAR)
     return resized.crop((left, top, left + side, top + side))
 
 
 def area_weights(side: int, pixels: int) -> np.ndarray:
-    """(pixels, side) float32 whole numbers: how much of each source pixel lies in each target
-    pixel, in 1 / pixels.
+    """(pixels, side) whole numbers: how much of each source pixel lies in each target pixel, in
+    1 / pixels.
 
     Every row sums to `side`, every column to `pixels`.
     """
-    target, source = np.arange(pixels)[:, None] * side, np.arange(side)[None, :] * pixels
-    overlap = np.minimum(target + side, source + pixels) - np.maximum(target, source)
-    return np.clip(overlap, 0, None).astype(np.float32)
+    target = np.arange(pixels)[:, None] * side
+    source = np.arange(side)[None, :] * pixels
+    end = np.minimum(target + side, source + pixels)
+    start = np.maximum(target, source)
+    return np.clip(end - start, 0, None)
 
 
 def resize(x: np.ndarray, pixels: int) -> np.ndarray:
@@ -107,16 +98,13 @@ def resize(x: np.ndarray, pixels: int) -> np.ndarray:
     exact and the bytes are the same on every machine; wider images go through float64.
     """
     n, side, _, channels = x.shape
-    kind: Any = np.float32 if 255 * side * side < 2**24 else np.float64
+    area = side * side
+    kind: Any = np.float32 if 255 * area < 2**24 else np.float64
     weights = area_weights(side, pixels).astype(kind)
     out = np.empty((n, pixels, pixels, channels), np.uint8)
     for start in range(0, n, BATCH):
-        part = x[start : start + BATCH].transpose(0, 3, 1, 2)  # n c h w
-        wide = part.reshape(-1, side).astype(kind) @ weights.T  # n c h, w'
-        # n c w', h'
-        tall = wide.reshape(-1, side, pixels).swapaxes(1, 2).reshape(-1, side) @ weights.T
-        total = tall.reshape(len(part), channels, pixels, pixels).astype(np.int64)
-        out[start : start + BATCH] = ((2 * total + side * side) // (2 * side * side)).transpose(
-            0, 3, 2, 1
-        )
+        batch = x[start : start + BATCH].transpose(0, 3, 1, 2).astype(kind)  # n c h w
+        total = weights @ (batch @ weights.T)  # n c h' w'
+        rounded = (2 * total.astype(np.int64) + area) // (2 * area)
+        out[start : start + BATCH] = rounded.transpose(0, 2, 3, 1)
     return out

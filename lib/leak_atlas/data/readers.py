@@ -23,20 +23,17 @@ import numpy as np
 
 from leak_atlas import BadInput, reason, typed
 from leak_atlas.data import pictures, sources
-from leak_atlas.data.formats import READERS
+from leak_atlas.data.formats import READERS, Read
 from leak_atlas.engine import paths
 from leak_atlas.recipe import Data, registry
 from leak_atlas.recipe.registry import Entry, Kind
 
-__all__ = ["EMBEDDED", "Samples", "blank", "load", "prepare", "preparing", "there", "write"]
+__all__ = ["EMBEDDED", "Samples", "absent", "load", "prepare", "preparing", "there", "write"]
 
-DEAL = 20_000  # the stream that deals labels out
+DEAL = 20_000  # the stream that permutes labels
 EMBEDDED = Path(__file__).resolve().parent / "embedded"
-TYPES: dict[str, np.dtype] = {
-    "images": np.dtype(np.uint8),
-    "bits": np.dtype(np.uint8),
-    "numbers": np.dtype(np.float32),
-}
+TYPES = {"images": np.uint8, "bits": np.uint8, "numbers": np.float32}
+STALE = 86_400  # seconds after which an unfinished preparation was killed
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +62,13 @@ def load(name: str, pixels: int | None = None) -> Samples:
     (`pictures.resize`).
 
     Kept for the life of the process. Prepared sets are memory-mapped and their shapes checked. The
-    SHA-256 of a user's own set is checked here too, that of the others by `python -m
-    leak_atlas.data get NAME` alone: every worker would pay for it. BadInput for an unknown name, a
-    set that is not there (with how to get it), damaged files, or `pixels` that do not fit.
+    SHA-256 of a user's own set is checked here too, that of the others by `leak-atlas data get
+    NAME` alone: every worker would pay for it. BadInput for an unknown name, a set that is not
+    there (with how to get it), damaged files, or `pixels` that do not fit.
     """
     entry = registry.find(Data(name, pixels).name)  # a recipe refuses what does not fit
-    return _load(entry, None if (pixels,) == entry.shape[:1] else pixels, paths.data())
+    whole = (pixels,) == entry.shape[:1]
+    return _load(entry, None if whole else pixels, paths.data())
 
 
 @cache
@@ -78,15 +76,14 @@ def _load(entry: Entry, pixels: int | None, root: Path) -> Samples:
     if pixels is not None:
         whole = _load(entry, None, root)
         return Samples(_frozen(pictures.resize(whole.x, pixels)), whole.labels, whole.train)
-    x, labels = _read(entry, EMBEDDED) if entry.embedded else _prepared(entry)
-    if x.shape != (entry.size, *entry.shape) or labels.shape != (entry.size,):
-        raise BadInput(
-            f"{entry.name}: found {x.shape}, expected {(entry.size, *entry.shape)}; {_again(entry)}"
-        )
-    if labels.min() < 0 or labels.max() >= len(entry.classes):
-        raise BadInput(
-            f"{entry.name}: a label is no place among its {len(entry.classes)} classes; {_again(entry)}"
-        )
+    x, labels = _embedded(entry) if entry.embedded else _prepared(entry)
+    expected = (entry.size, *entry.shape)
+    if x.shape != expected or labels.shape != (entry.size,):
+        raise BadInput(f"{entry.name}: found {x.shape}, expected {expected}; {_again(entry)}")
+    classes = len(entry.classes)
+    if labels.min() < 0 or labels.max() >= classes:
+        why = f"a label is no place among its {classes} classes"
+        raise BadInput(f"{entry.name}: {why}; {_again(entry)}")
     return Samples(_frozen(x), _frozen(labels), entry.train)
 
 
@@ -95,18 +92,27 @@ def _frozen(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def blank(kind: Kind, shape: tuple[int, ...], into: Path | None = None) -> np.ndarray:
-    """An array for samples of that kind: in memory, or on disk in the folder `into` (but of text)."""
-    if kind == "text":
-        return np.empty(shape, np.dtypes.StringDType())
-    if into is None:
-        return np.empty(shape, TYPES[kind])
-    return np.lib.format.open_memmap(into / f"{kind}.npy", "w+", TYPES[kind], shape)
+def _embedded(entry: Entry) -> tuple[np.ndarray, np.ndarray]:
+    samples, labels = _read(entry, EMBEDDED)
+    return np.reshape(np.asarray(samples), (-1, *entry.shape)), labels
 
 
-def _read(entry: Entry, source: Path, into: Path | None = None) -> tuple[np.ndarray, np.ndarray]:
-    x = blank(entry.kind, (entry.size, *entry.shape), into)
-    return x, READERS[entry.format](entry, source, x)
+def _read(entry: Entry, source: Path) -> Read:
+    """Samples and labels of the files in `source`. BadInput where they cannot be read, or are not
+    as many as they should be.
+    """
+    with sources.reading(f"{entry.name}: the files in {source}", sources.again(entry)):
+        samples, labels = READERS[entry.format](entry, source)
+    if entry.files[0] == entry.archive:  # no file has a digest; all parts are balanced
+        classes = len(entry.classes)
+        sizes = entry.train // classes, entry.test // classes
+        for part, size in zip(np.split(labels, [entry.train]), sizes, strict=True):
+            if (np.bincount(part, minlength=classes) != size).any():
+                expected = f"{sizes[0]:,} train and {sizes[1]:,} test samples of each class"
+                raise BadInput(
+                    f"{entry.name}: {source} does not have {expected}; {sources.again(entry)}"
+                )
+    return samples, labels.astype(np.int64)
 
 
 # ---------------------------------------------------------------- prepared
@@ -120,7 +126,7 @@ def absent(name: str) -> str:
     entry = registry.find(name)
     try:
         if not entry.embedded:
-            _sums(entry)
+            _digests(entry)
         return ""
     except BadInput as error:
         return str(error)
@@ -132,14 +138,16 @@ def there(name: str) -> bool:
 
 
 def _again(entry: Entry) -> str:
+    """What to do about damaged arrays, as the end of a sentence."""
     at = registry.folder(entry.name)
     if entry.own:
         return f"remove {at.parent} and add it again"
-    get = typed(f"leak-atlas data get {entry.name}")
-    return "reinstall the package" if entry.embedded else f"remove {at} and run `{get}`"
+    if entry.embedded:
+        return sources.again(entry)
+    return f"remove {at} and run `{typed(f'leak-atlas data get {entry.name}')}`"
 
 
-def _sums(entry: Entry) -> dict[str, str]:
+def _digests(entry: Entry) -> dict[str, str]:
     """The SHA-256 of each prepared file, as noted when it was written; BadInput where this is
     another set.
     """
@@ -148,29 +156,29 @@ def _sums(entry: Entry) -> dict[str, str]:
         raise BadInput(f"{entry.name} is not there; {sources.how(entry)}")
     if entry.own:
         return {file.name: file.digest for file in entry.files}
-    with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         note = json.loads((at / "meta.json").read_text("utf-8"))
         if note["digest"] == entry.digest:
             return dict(note["sha256"])
-    raise BadInput(
-        f"{at} was prepared from other files than those known by this version; {_again(entry)}"
-    )
+    why = f"{at} was prepared from other files than those known by this version"
+    raise BadInput(f"{why}; {_again(entry)}")
 
 
 def _prepared(entry: Entry) -> tuple[np.ndarray, np.ndarray]:
     at = registry.folder(entry.name)
-    _sums(entry)
+    _digests(entry)
     if entry.own:
         _verify(entry)
-    try:
-        x = _texts(at) if entry.kind == "text" else np.load(at / f"{entry.kind}.npy", mmap_mode="r")
-        return x, np.load(at / "labels.npy")
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{at} is damaged ({reason(error)}); {_again(entry)}") from error
+    with sources.reading(at, _again(entry)):
+        labels = np.load(at / "labels.npy")
+        if entry.kind == "text":
+            return _texts(at), labels
+        return np.load(at / f"{entry.kind}.npy", mmap_mode="r"), labels
 
 
 def _verify(entry: Entry) -> None:
-    for file, expected in _sums(entry).items():
+    """BadInput where a prepared file is not as it was written."""
+    for file, expected in _digests(entry).items():
         path = registry.folder(entry.name) / file
         digest = _sha256(path) if path.is_file() else "missing"
         if digest != expected:
@@ -197,9 +205,10 @@ def prepare(name: str) -> Path:
     at = registry.folder(name)
     if not at.exists():
         with preparing(at) as ready:
-            sums = write(ready, *_read(entry, sources.find(entry, ready.parent), ready))
-            note = {"name": name, "digest": entry.digest, "train": entry.train, "sha256": sums}
-            (ready / "meta.json").write_text(json.dumps(note, indent=1) + "\n", "utf-8")
+            samples, labels = _read(entry, sources.find(entry, ready.parent))
+            digests = write(ready, entry.kind, entry.shape, samples, labels)
+            note = {"name": name, "digest": entry.digest, "sha256": digests}
+            (ready / "meta.json").write_text(json.dumps(note, indent=1), "utf-8")
     _verify(entry)
     return at
 
@@ -213,40 +222,45 @@ def preparing(at: Path) -> Iterator[Path]:
     parent = at.parent
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        for old in parent.glob(".preparing-*"):  # left by a process that was killed
-            if time.time() - old.stat().st_mtime > 86_400:
+        for old in parent.glob(".preparing-*"):
+            if time.time() - old.stat().st_mtime > STALE:
                 shutil.rmtree(old, ignore_errors=True)
-        with tempfile.TemporaryDirectory(
-            prefix=".preparing-", dir=parent, ignore_cleanup_errors=True
-        ) as scratch:
+        with tempfile.TemporaryDirectory(prefix=".preparing-", dir=parent) as scratch:
             ready = Path(scratch) / "prepared"
             ready.mkdir()
             yield ready
             if not at.exists():
                 os.replace(ready, at)
     except OSError as error:
+        why = f"cannot prepare {at} ({reason(error)})"
         raise BadInput(
-            f"cannot prepare {at} ({reason(error)}); free some space, or name another folder by LEAK_ATLAS_DATA"
+            f"{why}; free some space, or name another folder by LEAK_ATLAS_DATA"
         ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            parent.rmdir()  # only where it is empty
 
 
-def write(into: Path, x: np.ndarray, labels: np.ndarray) -> dict[str, str]:
-    """Completes the folder `into`, in which `x` may lie already, by labels and text; returns each
-    file's SHA-256.
+def write(
+    into: Path,
+    kind: Kind,
+    shape: tuple[int, ...],
+    samples: np.ndarray | list[Path],
+    labels: np.ndarray,
+    size: int | None = None,
+) -> dict[str, str]:
+    """Writes samples, each of that shape, and labels into a folder; returns each file's SHA-256.
 
-    Text is kept as `text.npy` (bytes,) uint8, one after the other, and `ends.npy` (N,) int64, where
-    each ends: hundreds of thousands of Python strings would cost every process several times what
-    the text takes.
+    Pictures are resized to `size`, where there is one. Text is kept as `text.npy` (bytes,) uint8,
+    one after the other, and `ends.npy` (N,) int64, where each ends: hundreds of thousands of Python
+    strings would cost every process several times what the text takes.
     """
-    if isinstance(x, np.memmap):
-        x.flush()
+    if kind == "text":
+        texts = [str(text).encode() for text in samples]
+        np.save(into / "text.npy", np.frombuffer(b"".join(texts), np.uint8))
+        np.save(into / "ends.npy", np.cumsum([len(text) for text in texts], dtype=np.int64))
     else:
-        text = [sample.encode() for sample in x]
-        np.save(into / "text.npy", np.frombuffer(b"".join(text), np.uint8))
-        np.save(into / "ends.npy", np.cumsum([len(sample) for sample in text], dtype=np.int64))
+        whole = (len(samples), *shape)
+        out = np.lib.format.open_memmap(into / f"{kind}.npy", "w+", TYPES[kind], whole)
+        pictures.fill(out, samples, size)
+        out.flush()
     np.save(into / "labels.npy", labels)
     return {path.name: _sha256(path) for path in sorted(into.iterdir())}
 
@@ -255,10 +269,9 @@ def _texts(at: Path) -> np.ndarray:
     """The texts in the folder `at`: (N,) of variable-width strings. ValueError where they do not
     fit together.
     """
-    blob = np.load(at / "text.npy", mmap_mode="r")
-    ends = np.load(at / "ends.npy")
+    text, ends = np.load(at / "text.npy", mmap_mode="r"), np.load(at / "ends.npy")
     starts = np.concatenate([[0], ends[:-1]])
-    if blob.shape != (ends[-1],) or (ends < starts).any():
-        raise ValueError(f"{len(blob):,} bytes of text do not fit their {len(ends):,} ends")
-    texts = (blob[a:b].tobytes().decode() for a, b in zip(starts, ends, strict=True))
+    if len(text) != ends[-1] or (ends < starts).any():
+        raise ValueError(f"{len(text):,} bytes of text do not fit their {len(ends):,} ends")
+    texts = (text[a:b].tobytes().decode() for a, b in zip(starts, ends, strict=True))
     return np.fromiter(texts, np.dtypes.StringDType(), len(ends))

@@ -3,12 +3,12 @@ unpacked into a folder.
 """
 
 import contextlib
+import csv
 import gzip
 import hashlib
 import sys
-import zipfile
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,29 +18,26 @@ from leak_atlas.engine import paths
 from leak_atlas.engine.files import regular
 from leak_atlas.recipe.registry import Entry, File
 
-__all__ = ["bring", "check", "files", "find", "how", "inside", "npz", "placed", "reading"]
+__all__ = ["bring", "check", "files", "find", "how", "npz", "placed", "reading"]
 
-UNPACKED = 2**36  # bytes that an .npz unpacks to
-UNREADABLE = (OSError, ValueError, TypeError, EOFError, MemoryError, RuntimeError, zlib.error)
-LIMIT = 2**30  # bytes of one file; the largest that is known, SVHN's train part, holds 182 million
+# What a missing or damaged file makes readers raise.
+UNREADABLE = (OSError, ValueError, TypeError, KeyError, EOFError, zlib.error, csv.Error)
 
 
 def bring(entry: Entry) -> str:
     """Which files of one's own to put where, as the end of a sentence."""
-    several = ", ".join(file.name for file in entry.files)
-    what = f"{entry.archive.name} or its folder {entry.folders[0]}" if entry.archive else several
+    what = ", ".join(file.name for file in entry.files)
+    if entry.archive:
+        what = f"{entry.archive.name} or its folder {entry.folders[0]}"
     return f"put {what} into {paths.data() / entry.name}"
 
 
 def how(entry: Entry) -> str:
     """How to get a data set, as the end of a sentence."""
     get = f"`{typed(f'leak-atlas data get {entry.name}')}`"
-    fetched = all(file.url for file in entry.downloads or entry.files)
-    return (
-        f"get it with {get}, or first {bring(entry)}"
-        if fetched
-        else f"{bring(entry)}, then run {get}"
-    )
+    if all(file.url for file in entry.downloads or entry.files):
+        return f"get it with {get}, or first {bring(entry)}"
+    return f"{bring(entry)}, then run {get}"
 
 
 def find(entry: Entry, scratch: Path) -> Path:
@@ -53,21 +50,19 @@ def find(entry: Entry, scratch: Path) -> Path:
     home = paths.data() / entry.name
     if entry.archive and (home / entry.archive.name).is_file():
         return _unpacked(entry, entry.archive, home, scratch)
-    alone = entry.files[0] == entry.archive
-    for place in (home / folder for folder in entry.folders):
-        if alone and place.is_dir() and inside(place):
-            print(
-                f"{place} has no known digest: form and numbers are checked, content not",
-                file=sys.stderr,
-            )
-            return place
-        if not alone and all(placed(place, file).is_file() for file in entry.files):
-            return place
+    for folder in (home / name for name in entry.folders):
+        if entry.files[0] != entry.archive:
+            if all(placed(folder, file).is_file() for file in entry.files):
+                return folder
+        elif folder.is_dir() and any(folder.iterdir()):
+            print(f"{folder} has no known digest: its content is not checked", file=sys.stderr)
+            return folder
     _fetch(entry, scratch)
     return _unpacked(entry, entry.archive, scratch, scratch) if entry.archive else scratch
 
 
 def _fetch(entry: Entry, into: Path) -> None:
+    """Downloads the files of a set, with a progress bar. BadInput where that is not possible."""
     wanted = entry.downloads or entry.files
     if not all(file.url for file in wanted):
         raise BadInput(f"{entry.name} cannot be downloaded; {bring(entry)}")
@@ -81,12 +76,12 @@ def _fetch(entry: Entry, into: Path) -> None:
         for name in hashes:
             store.fetch(name, progressbar=True)
     except (OSError, ValueError) as error:  # a ValueError where the digest is another
-        raise BadInput(
-            f"{entry.name} could not be downloaded ({reason(error)}); {bring(entry)}"
-        ) from error
+        why = f"{entry.name} could not be downloaded ({reason(error)})"
+        raise BadInput(f"{why}; {bring(entry)}") from error
 
 
 def _unpacked(entry: Entry, archive: File, at: Path, scratch: Path) -> Path:
+    """The folder that is in the archive below `at`, unpacked below `scratch`."""
     import pooch
 
     with (at / archive.name).open("rb") as file:
@@ -102,11 +97,12 @@ def check(entry: Entry, name: str, digest: str, expected: str) -> None:
     if digest != expected:
         kind = "SHA-256" if entry.embedded else "MD5"
         raise BadInput(
-            f"{entry.name}: the {kind} of {name} is {digest}, expected {expected}; {_again(entry)}"
+            f"{entry.name}: the {kind} of {name} is {digest}, expected {expected}; {again(entry)}"
         )
 
 
-def _again(entry: Entry) -> str:
+def again(entry: Entry) -> str:
+    """What to do about damaged source files, as the end of a sentence."""
     return "reinstall the package" if entry.embedded else "remove it and get it again"
 
 
@@ -117,60 +113,37 @@ def files(entry: Entry, source: Path) -> list[bytes]:
     contents = []
     for file in entry.files:
         path = placed(source, file)
-        opens = gzip.open if path.suffix == ".gz" else open
-        with reading(entry, path, _again(entry)), opens(path, "rb") as stream:
-            contents.append(stream.read(LIMIT))
-        kind = "sha256" if entry.embedded else "md5"
-        check(entry, file.name, hashlib.new(kind, contents[-1]).hexdigest(), file.digest)
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            content = stream.read()
+        digest = hashlib.new("sha256" if entry.embedded else "md5", content).hexdigest()
+        check(entry, file.name, digest, file.digest)
+        contents.append(content)
     return contents
-
-
-@contextlib.contextmanager
-def reading(entry: Entry, path: Path, remedy: str) -> Iterator[None]:
-    """BadInput, which names set and file, where the file cannot be read inside."""
-    try:
-        yield
-    except UNREADABLE as error:
-        raise BadInput(
-            f"{entry.name}: {path} cannot be read ({reason(error)}); {remedy}"
-        ) from error
-
-
-def npz(path: Path, wanted: Collection[str] = ()) -> dict[str, np.ndarray]:
-    """The arrays of an .npz by name, of which none is unpickled. BadInput, which names the file.
-
-    Where names are `wanted`, all other arrays are empty.
-    """
-    try:
-        with zipfile.ZipFile(regular(path)) as packed:
-            size = sum(file.file_size for file in packed.infolist())
-        if size > UNPACKED:
-            raise BadInput(f"{path} unpacks to {size:,} bytes; {UNPACKED:,} are the most")
-        with np.load(path, allow_pickle=False) as packed:
-            arrays = dict.fromkeys(packed.files, np.empty(0))
-            arrays |= {name: packed[name] for name in arrays if not wanted or name in wanted}
-    except zipfile.BadZipFile as error:
-        raise BadInput(f"{path} is no .npz; numpy.savez_compressed makes one") from error
-    except UNREADABLE as error:
-        objects = "allow_pickle" in str(error)
-        remedy = "; write Python objects as text or numbers: a.astype(str)" if objects else ""
-        raise BadInput(f"{path} cannot be read ({reason(error)}){remedy}") from error
-    for name, array in arrays.items():
-        if not isinstance(array, np.ndarray):
-            raise BadInput(f"{path}: {name} is no array of numpy")
-    return arrays
 
 
 def placed(folder: Path, file: File) -> Path:
     """Where a file of a set lies in a folder, as it is or as .gz."""
-    packed = folder / f"{file.name}.gz"
-    return packed if packed.is_file() and not (folder / file.name).exists() else folder / file.name
+    plain, packed = folder / file.name, folder / f"{file.name}.gz"
+    return packed if packed.is_file() and not plain.exists() else plain
 
 
-def inside(folder: Path) -> list[Path]:
-    """All files below a folder, in the order of text; BadInput for a link that leaves it."""
-    below = sorted(folder.rglob("*"), key=Path.as_posix)
-    for path in below:
-        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-            raise BadInput(f"{path} is a link that leaves {folder}; put the file itself there")
-    return [path for path in below if path.is_file()]
+@contextlib.contextmanager
+def reading(what: object, remedy: str) -> Iterator[None]:
+    """BadInput, which names `what` is read inside, where a file is missing or damaged."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except UNREADABLE as error:
+        raise BadInput(f"{what} cannot be read ({reason(error)}); {remedy}") from error
+
+
+def npz(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz by name, of which none is unpickled. BadInput, which names the file."""
+    regular(path)
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as packed:
+            return {name: np.asarray(packed[name]) for name in packed.files}
+    except Exception as error:  # a damaged file fails anywhere in numpy's reader
+        why = f"{path} is no .npz, or is damaged ({reason(error)})"
+        raise BadInput(f"{why}; numpy.savez_compressed makes one") from error

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leak_atlas.localization.disparity import Arrays
-    from leak_atlas.report import Moving
     from leak_atlas.report.sheet import Sheet
 
 RULES: dict[str, float | Literal["balanced"]] = {
@@ -146,9 +145,13 @@ class Seen:
 
     @cached_property
     def aside(self) -> FloatArray:
-        from leak_atlas.report.motion import shaken
-
-        return shaken(self.path)
+        """How far aside `(2, n)` samples are drawn: within a counted rate's step, so that none hides
+        another.
+        """
+        networks = len(self.course.member) / 2  # on either side of a sample
+        counts = self.path * networks
+        step = min(0.8 / networks, 0.08) if np.allclose(counts, np.rint(counts)) else 0.0
+        return np.random.default_rng(0).uniform(-0.5, 0.5, self.path.shape[1:]) * step
 
     @cached_property
     def moved(self) -> FloatArray:
@@ -228,7 +231,7 @@ def sheet(found: Seen) -> Sheet:
     from matplotlib.cm import ScalarMappable
 
     from leak_atlas.report import figures
-    from leak_atlas.report.motion import FPR, TPR
+    from leak_atlas.report.figures import FPR, TPR
     from leak_atlas.report.sheet import SEQUENTIAL, Look
 
     styles = zip(SIDES, ("A", "B"), ("--", "-"), strict=True)
@@ -284,7 +287,7 @@ def sheet(found: Seen) -> Sheet:
 
 def move(fig: Sheet, found: Seen, at: int, sample: int, measure: str) -> None:
     """Lays checkpoint `at` and a sample, both by their places, over a `sheet`."""
-    from leak_atlas.report.motion import CENTRE
+    from leak_atlas.report.figures import CENTRE
     from leak_atlas.report.sheet import INK, SEQUENTIAL
 
     over = dict[str, Any](animated=True, in_layout=False)
@@ -451,19 +454,6 @@ class Explorer(base.Explorer):
         fig.finding = " ".join(said)
         self.card_.value = self._card(found, sample)
         return View(fig, said, missing)
-
-    @property
-    def moving(self) -> Moving:
-        """All samples over all epochs, for a page without a kernel. Raises BadInput where they are
-        not stored.
-        """
-        from leak_atlas import report
-
-        found = self._found
-        if not self.figure or not found:
-            raise BadInput("nothing moves")
-        title = f"{self.data.value}, {self.attack.value}, threshold at {self.rule.value}, {self.form.value} rates"
-        return report.moving({self.data.value: found.path}, found.epochs, title)
 
     @property
     def card(self) -> Shown:

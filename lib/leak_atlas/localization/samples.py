@@ -18,6 +18,7 @@ from leak_atlas.audit import (
     FloatArray,
     IntArray,
     auc,
+    clopper_pearson,
     cutoff_at_fpr,
     own_rates,
     paired_difference,
@@ -177,12 +178,40 @@ def reliability(one: Arrays, other: Arrays) -> Estimate:
     return replace(half, value=value, low=low, high=high)
 
 
+def overlap_at_the_top(one: Arrays, other: Arrays, parts: int) -> Estimate:
+    """The share of the highest of `parts` equal parts of a ranking that is in the highest part of
+    another ranking of the same samples. Chance gives 1 / parts; the interval is Clopper-Pearson's.
+    """
+    first = _part_of_each(one, parts) == parts - 1
+    second = _part_of_each(other, parts) == parts - 1
+    both, size = int(np.sum(first & second)), int(first.sum())
+    low, high = clopper_pearson(both, size)
+    return Estimate(both / size, float(low), float(high), size)
+
+
+def agreement_of_lowest(one: Arrays, other: Arrays, by: Arrays, share: float) -> Estimate:
+    """The `agreement` of two rankings over the lowest share of a third ranking.
+
+    All three are of the same samples. Were the samples chosen by one of the two rankings, its
+    errors would choose too, and the correlation would be biased downwards.
+    """
+    chosen = by["score"] <= np.quantile(by["score"], share)
+    subsets = [{name: each[name][chosen] for name in ("score", "index")} for each in (one, other)]
+    return agreement(*subsets)
+
+
 # --- what an attack infers of some samples ------------------------------------------------------
 
 
 def _by_target(scored: Scored, name: str) -> NDArray:
     """`member` or `index` of what an attack stores, as `(T, n)` for all its T targets."""
     return np.broadcast_to(scored[name], np.shape(scored["scores"]))
+
+
+def member_loss(signals: Arrays) -> float:
+    """Mean cross-entropy on a network's members, nats; `signals` is what its `Signals` stored."""
+    scaled = signals["views"][signals["role"] == Role.MEMBER, 0]  # log(p / (1 - p))
+    return float(np.logaddexp(0, -scaled).mean())
 
 
 def exposure(scored: Scored, least: int = 1) -> dict[str, NDArray]:
@@ -219,11 +248,16 @@ def split_by_ranking(
     in the lower part. A list a part, see `split_by_group`. Raises ValueError where the attack
     judges a sample that is not ranked.
     """
+    part = _part_of_each(ranking, parts)
+    return split_by_group(scored, part[_places(ranking, _by_target(scored, "index"))], parts)
+
+
+def _part_of_each(ranking: Arrays, parts: int) -> IntArray:
+    """The part of each ranked sample, from 0 for the lowest scores, `(n,)`."""
     from scipy.stats import rankdata
 
     rank = rankdata(ranking["score"], method="ordinal").astype(int) - 1
-    part = rank * parts // len(rank)
-    return split_by_group(scored, part[_places(ranking, _by_target(scored, "index"))], parts)
+    return rank * parts // len(rank)
 
 
 def split_by_group(
@@ -261,6 +295,28 @@ def auc_by_part(
     return np.array(
         [units(by_target(part), auc) for part in split_by_ranking(scored, ranking, parts)]
     )
+
+
+def rise_within_strata(
+    scored: Scored,
+    ranking: Arrays,
+    strata_by: Arrays,
+    strata: int,
+) -> FloatArray:
+    """AUC in the upper half of a ranking minus AUC in its lower half, at nearly equal values of a
+    second ranking: the mean over strata of it, of each target, `(T,)`.
+
+    Both rankings are of the same samples. A stratum is one of `strata` equal parts of `strata_by`.
+    """
+    stratum = _part_of_each(strata_by, strata)
+    upper = np.zeros(len(stratum), np.int_)
+    for number in range(strata):
+        own = stratum == number
+        upper[own] = _part_of_each({"score": ranking["score"][own]}, 2)
+    group = (2 * stratum + upper)[_places(ranking, _by_target(scored, "index"))]
+    split = split_by_group(scored, group, 2 * strata)
+    areas = np.array([units(by_target(part), auc) for part in split])
+    return np.asarray((areas[1::2] - areas[::2]).mean(axis=0))
 
 
 def rates_by_part(

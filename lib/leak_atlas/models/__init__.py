@@ -20,9 +20,10 @@ from leak_atlas.recipe import Architecture, Model
 
 __all__ = ["Net", "Own", "Stage", "blank", "build", "network", "skeleton"]
 
+# By the first letters of the model's name.
 FAMILIES = {"resnet": resnet, "vgg": vgg, "densenet": densenet, "atm": atm, "fc": fc, "wrn": wrn}
 # These have weights for each place of a sample, so they need its size.
-PLACED = {"vit": vit, "transformer": transformer, "cnn2": cnn, "cnn4": cnn, "cnn6": cnn}
+SIZED = {"vit": vit, "transformer": transformer, "cnn": cnn}
 
 
 @generic
@@ -39,7 +40,8 @@ def network(
     which has the model's seed.
     """
     raise BadInput(
-        f"nothing says what a {model.description} is built of: register a function with leak_atlas.models.network"
+        f"nothing says what a {model.description} is built of: register a function with"
+        " leak_atlas.models.network"
     )
 
 
@@ -51,11 +53,11 @@ def _made(
 ) -> Net:
     if not isinstance(model, Model):
         return Own(network(model, channels, classes, size), model.stages, model.description)
-    if model.name not in PLACED:
-        make = next(make for family, make in FAMILIES.items() if model.name.startswith(family))
-        net = make(model, channels, classes)
+    family = next(name for name in (*FAMILIES, *SIZED) if model.name.startswith(name))
+    if family in FAMILIES:
+        net = FAMILIES[family](model, channels, classes)
     elif size is not None:
-        net = PLACED[model.name](model, channels, classes, size)
+        net = SIZED[family](model, channels, classes, size)
     else:
         raise BadInput(f"a {model.name} has weights for each place of a sample: say its size")
     return xavier_normal(net) if model.init == "xavier" else net
@@ -111,7 +113,11 @@ def skeleton(
         ) from error
 
 
-def blank(model: Architecture, channels: int, size: int) -> Tensor:
+def blank(
+    model: Architecture,
+    channels: int,
+    size: int,
+) -> Tensor:
     """A sample `(1, ...)` in the network's input shape, without memory."""
     if "text" in model.reads:
         return torch.empty(1, size, dtype=torch.int64, device="meta")

@@ -11,47 +11,28 @@ other weights.
 """
 
 import math
-from collections import OrderedDict
-from itertools import pairwise
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from leak_atlas import BadInput
-from leak_atlas.models.net import Net, NormHead, Stage, assembled, widths
+from leak_atlas.models.net import Net, NormHead, Stage, assembled, chain, widths
 from leak_atlas.recipe import Model
 
-Grids = tuple[Tensor, Tensor]
+Grids = tuple[Tensor, Tensor]  # sampling places along the width and along the height
 
-
-class Variant(NamedTuple):
-    """By stage: number of layers, and hidden width of the MLPs as a multiple of the channels. `run`
-    is the number of layers that share offsets.
-    """
-
-    depths: tuple[int, int, int, int]
-    ratios: tuple[int, int, int, int]
-    run: int
-
-
-VARIANTS = {
-    "atm-xt": Variant((2, 2, 4, 2), (4, 4, 4, 4), 2),
-    "atm-t": Variant((2, 3, 10, 3), (4, 4, 4, 4), 2),
-    "atm-s": Variant((3, 4, 18, 3), (8, 8, 4, 4), 6),
-    "atm-b": Variant((3, 8, 27, 3), (8, 8, 4, 4), 6),
+# By variant: for each stage, the layers of each block, and the hidden width of its MLPs as a multiple
+# of its channels. The paper learns offsets anew after every 2 (atm-s, atm-b: 6) layers, but not for
+# a last layer alone.
+VARIANTS: dict[str, tuple[tuple[list[int], int], ...]] = {
+    "atm-xt": (([2], 4), ([2], 4), ([2] * 2, 4), ([2], 4)),
+    "atm-t": (([2], 4), ([3], 4), ([2] * 5, 4), ([3], 4)),
+    "atm-s": (([3], 8), ([4], 8), ([6] * 3, 4), ([3], 4)),
+    "atm-b": (([3], 8), ([6, 2], 8), ([6] * 4 + [3], 4), ([3], 4)),
 }
 FACTORS = (1, 2, 5, 8)
 SHARES = (2, 4, 4, 8)  # neighbouring channels that share an offset, by stage
-
-
-def runs(depth: int, run: int) -> list[int]:
-    """Number of layers in each block of a stage of `depth` layers: `run`, fewer in the last block. A
-    single last layer belongs to the block before it.
-    """
-    starts = [start for start in range(0, depth, run) if start == 0 or start != depth - 1]
-    return [stop - start for start, stop in pairwise([*starts, depth])]
 
 
 def grid(offsets: Tensor, axis: int) -> Tensor:
@@ -62,10 +43,7 @@ def grid(offsets: Tensor, axis: int) -> Tensor:
     moved = offsets.float().permute(0, 3, 1, 2)
     y = torch.arange(height, device=offsets.device)[:, None].expand_as(moved)
     x = torch.arange(width, device=offsets.device).expand_as(moved)
-    if axis == 2:
-        x = x + moved
-    else:
-        y = y + moved
+    x, y = (x + moved, y) if axis == 2 else (x, y + moved)
     right = (2 * x + 1) / width - 1  # -1 to 1 are the borders of the map
     down = (2 * y + 1) / height - 1
     return torch.stack([right, down], dim=-1).flatten(0, 1)
@@ -85,15 +63,13 @@ def sample(x: Tensor, where: Tensor) -> Tensor:
     return sampled.view(b, c, h, w).permute(0, 2, 3, 1)
 
 
-class MLP(nn.Sequential):
+def mlp(
+    before: int,
+    inner: int,
+    after: int,
+) -> nn.Sequential:
     """Two linear layers with a GELU between them."""
-
-    def __init__(self, before: int, inner: int, after: int) -> None:
-        layers = OrderedDict[str, nn.Module]()
-        layers["fc1"] = nn.Linear(before, inner)
-        layers["gelu"] = nn.GELU()
-        layers["fc2"] = nn.Linear(inner, after)
-        super().__init__(layers)
+    return chain(fc1=nn.Linear(before, inner), gelu=nn.GELU(), fc2=nn.Linear(inner, after))
 
 
 class Offsets(nn.Module):
@@ -121,7 +97,7 @@ class Mixer(nn.Module):
         self.width = nn.Linear(channels, channels)
         self.height = nn.Linear(channels, channels)
         self.here = nn.Linear(channels, channels, bias=False)
-        self.fusion = MLP(channels, channels // 4, 3 * channels)
+        self.fusion = mlp(channels, channels // 4, 3 * channels)
         self.project = nn.Linear(channels, channels)
 
     def forward(self, x: Tensor, grids: Grids) -> Tensor:
@@ -145,7 +121,7 @@ class Layer(nn.Module):
         self.norm1 = nn.LayerNorm(channels)
         self.mixer = Mixer(channels)
         self.norm2 = nn.LayerNorm(channels)
-        self.mlp = MLP(channels, ratio * channels, channels)
+        self.mlp = mlp(channels, ratio * channels, channels)
 
     def forward(self, x: Tensor, grids: Grids) -> Tensor:
         x = x + self.mixer(self.norm1(x), grids)
@@ -171,28 +147,27 @@ class Block(nn.Module):
     """A run of layers that share their offsets: maps `(B, C, H, W)` to maps.
 
     A stage has one position encoding (PEG, a depthwise 3x3 convolution with a shortcut), applied
-    before the offsets of each block. The encoding belongs to the first block, the `lender`; the
-    other blocks use it, so a state has it once. Edits of the other blocks do not change it.
+    before the offsets of each block. The encoding belongs to the stage's first block, the `lender`;
+    the other blocks use it, so a state has it once. Edits of the other blocks do not change it.
     """
 
     def __init__(
         self,
-        before: int,
-        after: int,
-        down: bool,
+        channels: int,
         ratio: int,
         depth: int,
         share: int,
+        down: Down | None,
         lender: "Block | None",
-    ):
+    ) -> None:
         super().__init__()
-        self.down = Down(before, after) if down else None
+        self.down = down
         if lender is None:
-            self.peg = nn.Conv2d(after, after, 3, padding=1, groups=after)
+            self.peg = nn.Conv2d(channels, channels, 3, padding=1, groups=channels)
         # The tuple prevents torch from registering the encoding as a part of this block.
         self.borrowed = ((lender or self).peg,)
-        self.offsets = Offsets(after, share)
-        self.layers = nn.ModuleList(Layer(after, ratio) for _ in range(depth))
+        self.offsets = Offsets(channels, share)
+        self.layers = nn.ModuleList(Layer(channels, ratio) for _ in range(depth))
 
     def forward(self, x: Tensor) -> Tensor:
         if self.down is not None:
@@ -205,12 +180,42 @@ class Block(nn.Module):
         return y.permute(0, 3, 1, 2)
 
 
-class Stem(nn.Sequential):
-    """A 7x7 convolution whose stride is the patch."""
+def atm(
+    model: Model,
+    channels: int,
+    classes: int,
+) -> Net:
+    """Stem, four stages of blocks, head; no dropout and no dropped paths; initialised from torch's
+    global generator. The stem is a 7x7 convolution whose stride is the model's patch.
 
-    def __init__(self, channels: int, width: int, patch: int) -> None:
-        conv = nn.Conv2d(channels, width, 7, patch, padding=(8 - patch) // 2)
-        super().__init__(OrderedDict(conv=conv))
+    Raises BadInput where a stage's channels do not divide into groups.
+    """
+    outputs = widths(model, FACTORS)
+    if any(after % max(4, share) for after, share in zip(outputs, SHARES, strict=True)):
+        raise BadInput(
+            f"stages of an {model.name} need multiples of 4, 4, 4 and 8 channels, not {outputs}"
+        )
+    patch = model.patch
+    stem = nn.Conv2d(channels, outputs[0], 7, patch, padding=(8 - patch) // 2)
+    stages = _stages(model.name, outputs)
+    net = assembled(chain(conv=stem), stages, NormHead(outputs[-1], classes, _mean))
+    _initialise(net)
+    return net
+
+
+def _stages(name: str, outputs: list[int]) -> list[Stage]:
+    """The stages of a variant, with blocks of `outputs` channels. Each stage but the first halves the
+    map.
+    """
+    stages: list[Stage] = []
+    before = outputs[0]
+    for after, share, (depths, ratio) in zip(outputs, SHARES, VARIANTS[name], strict=True):
+        down = Down(before, after) if stages else None
+        lender = Block(after, ratio, depths[0], share, down, None)
+        others = [Block(after, ratio, depth, share, None, lender) for depth in depths[1:]]
+        stages.append(Stage(lender, *others))
+        before = after
+    return stages
 
 
 def _mean(x: Tensor) -> Tensor:
@@ -218,48 +223,16 @@ def _mean(x: Tensor) -> Tensor:
     return x.mean(dim=(2, 3))
 
 
-def atm(model: Model, channels: int, classes: int) -> Net:
-    """Stem, four stages of blocks, head; no dropout and no dropped paths; initialised from torch's
-    global generator.
-
-    Raises BadInput where a stage's channels do not divide into groups.
-    """
-    if model.patch not in (1, 2, 4):
-        raise BadInput(f"an {model.name} needs a patch of 1, 2 or 4, not {model.patch}")
-    variant = VARIANTS[model.name]
-    outputs = widths(model, FACTORS)
-    for number, (after, share) in enumerate(zip(outputs, SHARES, strict=True), 1):
-        if after % share or after < 4:
-            raise BadInput(
-                f"stage {number} of an {model.name} needs a multiple of {max(4, share)} channels,"
-                f" not {after}"
-            )
-
-    before = outputs[0]
-    stem = Stem(channels, before, model.patch)
-    stages: list[Stage] = []
-    for number, after in enumerate(outputs):
-        blocks: list[Block] = []
-        for length in runs(variant.depths[number], variant.run):
-            block = Block(
-                before,
-                after,
-                down=number > 0 and not blocks,
-                ratio=variant.ratios[number],
-                depth=length,
-                share=SHARES[number],
-                lender=blocks[0] if blocks else None,
-            )
-            blocks.append(block)
-            before = after
-        stages.append(Stage(*blocks))
-    net = assembled(stem, stages, NormHead(before, classes, _mean))
+def _initialise(net: Net) -> None:
+    """Linear layers normal with 0.02, convolutions He normal over the fan-out, biases zero."""
     for module in net.modules():
         if isinstance(module, nn.Linear):
             nn.init.trunc_normal_(module.weight, std=0.02)
         elif isinstance(module, nn.Conv2d):
-            fan_out = module.weight[0, 0].numel() * module.out_channels // module.groups
+            kernel = module.kernel_size[0] * module.kernel_size[1]
+            fan_out = kernel * module.out_channels // module.groups
             nn.init.normal_(module.weight, std=math.sqrt(2 / fan_out))
-        if isinstance(module, nn.Linear | nn.Conv2d) and module.bias is not None:
+        else:
+            continue
+        if module.bias is not None:
             nn.init.zeros_(module.bias)
-    return net

@@ -5,16 +5,19 @@ Two stages of one, two or three 3x3 convolutions with ReLU and without norms, th
 on the flattened map.
 """
 
-from collections import OrderedDict
-
 from torch import nn
 
-from leak_atlas.models.net import Net, assembled, he_normal, widths
-from leak_atlas.models.vgg import vgg_stage
+from leak_atlas.models.net import Net, assembled, chain, he_normal, widths
+from leak_atlas.models.vgg import vgg_stages
 from leak_atlas.recipe import Model
 
 
-def cnn(model: Model, channels: int, classes: int, pixels: int) -> Net:
+def cnn(
+    model: Model,
+    channels: int,
+    classes: int,
+    pixels: int,
+) -> Net:
     """Two stages, of the model's width and twice that width, and a head, for images of `pixels` x
     `pixels`.
 
@@ -23,14 +26,11 @@ def cnn(model: Model, channels: int, classes: int, pixels: int) -> Net:
     all depths.
     """
     depth = int(model.name.removeprefix("cnn")) // 2
-    stages = []
-    before = channels
-    for after in widths(model, (1, 2)):
-        stages.append(vgg_stage(_no_norm, before, after, depth))
-        before = after
-        pixels = max(1, pixels // 2)
-    flat = OrderedDict(flat=nn.Flatten(), fc=nn.Linear(before * pixels**2, classes))
-    return he_normal(assembled(None, stages, nn.Sequential(flat)))
+    outputs = widths(model, (1, 2))
+    stages = vgg_stages(_no_norm, channels, outputs, [depth] * 2)
+    side = max(1, pixels // 4)
+    head = chain(flat=nn.Flatten(), fc=nn.Linear(outputs[-1] * side**2, classes))
+    return he_normal(assembled(None, stages, head))
 
 
 def _no_norm(channels: int) -> nn.Module:

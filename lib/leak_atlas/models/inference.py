@@ -25,7 +25,12 @@ class InferenceNet(nn.Module):
     weights depend on the arguments alone.
     """
 
-    def __init__(self, classes: int, seed: int, width: int = 1024) -> None:
+    def __init__(
+        self,
+        classes: int,
+        seed: int,
+        width: int = 1024,
+    ) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         units = AdversarialRegularization(width=width).units(classes)
@@ -43,7 +48,11 @@ class InferenceNet(nn.Module):
         return self.out(self.judge(both))[:, 0].sigmoid()
 
 
-def _linear(generator: torch.Generator, size: int, units: int) -> nn.Linear:
+def _linear(
+    generator: torch.Generator,
+    size: int,
+    units: int,
+) -> nn.Linear:
     layer = nn.utils.skip_init(nn.Linear, size, units)
     nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
     nn.init.zeros_(layer.bias)

@@ -2,14 +2,17 @@
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from leak_atlas import BadInput
 from leak_atlas.recipe import Model
+
+Norm = Callable[[int], nn.Module]  # makes a norm for a number of channels
+Parts = Literal["stages", "blocks"]
 
 
 class Stage(nn.Sequential):
@@ -19,35 +22,21 @@ class Stage(nn.Sequential):
 class Net(nn.Sequential):
     """A chain of named parts. `features` reads the output of each part.
 
-    `PARTS` are the parts of most architectures; a VGG has no stem and five stages. A parameter's
-    name starts with its part: `stem.conv.weight`, `stage1.0.conv1.weight`, `head.fc.weight`.
+    Most architectures have the parts stem, stage1, stage2, stage3, stage4, head. A parameter's name
+    starts with its part: `stem.conv.weight`, `stage1.0.conv1.weight`, `head.fc.weight`.
     """
 
-    PARTS = ("stem", "stage1", "stage2", "stage3", "stage4", "head")
+    def names(self, parts: Parts = "stages") -> tuple[str, ...]:
+        """The names of the parts, or of the blocks, in the order of the forward pass."""
+        modules = self.blocks() if parts == "blocks" else self.named_children()
+        return tuple(name for name, _ in modules)
 
-    def parts(self) -> tuple[str, ...]:
-        """The names of the parts, in the order of the forward pass."""
-        return tuple(name for name, _ in self.named_children())
-
-    def features(
-        self,
-        x: Tensor,
-        parts: Literal["stages", "blocks"] = "stages",
-    ) -> Iterator[tuple[str, Tensor]]:
+    def features(self, x: Tensor, parts: Parts = "stages") -> Iterator[tuple[str, Tensor]]:
         """Name and output of each part, or of each block, for samples `x`, in order."""
-        if parts == "blocks":
-            for name, block in self.blocks():
-                x = block(x)
-                yield name, x
-            return
-        for name, part in self.named_children():
-            for block in part if isinstance(part, Stage) else [part]:
-                x = block(x)
+        modules = self.blocks() if parts == "blocks" else self.named_children()
+        for name, module in modules:
+            x = module(x)
             yield name, x
-
-    def names(self, parts: Literal["stages", "blocks"] = "stages") -> tuple[str, ...]:
-        """The names that `features` gives."""
-        return self.parts() if parts == "stages" else tuple(name for name, _ in self.blocks())
 
     def blocks(self) -> Iterator[tuple[str, nn.Module]]:
         """Name and module of each block in order: stem, stage1.0, stage1.1, ..., head."""
@@ -88,36 +77,39 @@ class Dropout(nn.Dropout):
         return x * kept.view(x.shape) / (1 - self.p)
 
 
-class Layer(nn.Sequential):
-    """A linear layer, ReLU, dropout."""
+def chain(**modules: nn.Module) -> nn.Sequential:
+    """Modules in this order, each under its name."""
+    return nn.Sequential(OrderedDict(modules))
 
-    def __init__(self, before: int, after: int, dropout: float) -> None:
-        layers = OrderedDict[str, nn.Module]()
-        layers["fc"] = nn.Linear(before, after)
-        layers["relu"] = nn.ReLU()
-        layers["dropout"] = Dropout(dropout)
-        super().__init__(layers)
+
+def hidden_layer(
+    before: int,
+    after: int,
+    dropout: float,
+) -> nn.Sequential:
+    """A linear layer from `before` to `after` units, ReLU, dropout."""
+    return chain(fc=nn.Linear(before, after), relu=nn.ReLU(), dropout=Dropout(dropout))
+
+
+def conv(
+    before: int,
+    after: int,
+    size: int,
+    stride: int = 1,
+) -> nn.Conv2d:
+    """A convolution of `size` x `size` pixels without bias, which keeps the map's size at stride 1."""
+    return nn.Conv2d(before, after, size, stride, padding=size // 2, bias=False)
 
 
 class Head(nn.Module):
-    """Global average pool and a linear layer; with `hidden` units, two hidden layers with dropout .5
-    between them.
-    """
+    """Global average pool and a linear layer."""
 
-    def __init__(
-        self,
-        features: int,
-        classes: int,
-        hidden: int | None = None,
-    ) -> None:
+    def __init__(self, features: int, classes: int) -> None:
         super().__init__()
-        self.hidden: nn.Module = nn.Identity()
-        if hidden:
-            self.hidden = nn.Sequential(Layer(features, hidden, 0.5), Layer(hidden, hidden, 0.5))
-        self.fc = nn.Linear(hidden or features, classes)
+        self.fc = nn.Linear(features, classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.fc(self.hidden(x.mean(dim=(2, 3))))
+        return self.fc(x.mean(dim=(2, 3)))
 
 
 class NormHead(nn.Module):
@@ -144,26 +136,45 @@ def assembled(
     head: nn.Module,
 ) -> Net:
     """The network of these parts: stem, stage1, stage2, ..., head."""
-    parts = OrderedDict[str, nn.Module]()
-    if stem is not None:
-        parts["stem"] = stem
+    parts = {} if stem is None else {"stem": stem}
     for number, stage in enumerate(stages, 1):
         parts[f"stage{number}"] = stage
-    parts["head"] = head
-    return Net(parts)
+    return Net(OrderedDict(parts, head=head))
 
 
-def norm_of(model: Model) -> Callable[[int], nn.Module]:
+def residual_stages(
+    block: Callable[[int, int, int], nn.Module],
+    before: int,
+    outputs: Sequence[int],
+    depths: Sequence[int],
+    strides: Sequence[int],
+) -> list[Stage]:
+    """Stages of blocks `block(before, after, stride)`. The first block of a stage changes the
+    number of channels and has the stage's stride.
+    """
+    stages = []
+    for after, depth, stride in zip(outputs, depths, strides, strict=True):
+        blocks = [block(before, after, stride)]
+        for _ in range(depth - 1):
+            blocks.append(block(after, after, 1))
+        stages.append(Stage(*blocks))
+        before = after
+    return stages
+
+
+def norm_of(model: Model) -> Norm:
     """The function that makes a norm for a number of channels: BatchNorm, or GroupNorm of at most 32
     groups, as Opacus replaces BatchNorm.
-
-    The number of groups is the greatest common divisor of 32 and the number of channels. If groups
-    had one channel, they have two instead: a single channel of a one-pixel map is normalised to 0.
     """
     return nn.BatchNorm2d if model.norm == "batch" else _group_norm
 
 
 def _group_norm(channels: int) -> nn.Module:
+    """GroupNorm whose number of groups is the greatest common divisor of 32 and the channels.
+
+    If groups had one channel, they have two instead: a single channel of a one-pixel map is
+    normalised to 0.
+    """
     groups = math.gcd(32, channels)
     if groups == channels:
         groups = max(1, channels // 2)
@@ -172,38 +183,35 @@ def _group_norm(channels: int) -> nn.Module:
 
 def he_normal(net: Net) -> Net:
     """The network with convolutions drawn He normal over the fan-out, their biases zero."""
-    for module in net.modules():
-        if isinstance(module, nn.Conv2d):
-            nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-            if module.bias is not None:
-                nn.init.zeros_(module.bias)
-    return net
+    draw = partial(nn.init.kaiming_normal_, mode="fan_out", nonlinearity="relu")
+    return _drawn(net, (nn.Conv2d,), draw)
 
 
 def xavier_normal(net: Net) -> Net:
     """The network with convolutions and linear layers drawn Xavier normal, their biases zero; all
     else as it is.
     """
+    return _drawn(net, (nn.Conv2d, nn.Linear), nn.init.xavier_normal_)
+
+
+def _drawn(
+    net: Net, kinds: tuple[type[nn.Conv2d | nn.Linear], ...], draw: Callable[[Tensor], Tensor]
+) -> Net:
     for module in net.modules():
-        if isinstance(module, nn.Conv2d | nn.Linear):
-            nn.init.xavier_normal_(module.weight)
+        if isinstance(module, kinds):
+            draw(module.weight)
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
     return net
 
 
-def widths(model: Model, factors: tuple[int, ...]) -> list[int]:
+def widths(model: Model, factors: Iterable[int]) -> list[int]:
     """Output channels of each stage: the model's width times one of `factors`, or the number that
-    the model sets for the stage. BadInput where a stage has no channel.
+    the model sets for the stage.
     """
     outputs = [model.width * factor for factor in factors]
     if model.stage3_channels is not None:
         outputs[2] = model.stage3_channels
     if model.stage4_channels is not None:
         outputs[3] = model.stage4_channels
-    if min(outputs) < 1:
-        raise BadInput(
-            f"every stage of a {model.name} needs a channel or more, not {outputs}:"
-            " raise width or channels"
-        )
     return outputs

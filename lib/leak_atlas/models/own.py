@@ -7,24 +7,18 @@ names.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack
-from difflib import get_close_matches
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from leak_atlas import BadInput, nearest, reason
-from leak_atlas.models.net import Dropout, Net
+from leak_atlas.models.net import Dropout, Net, Parts
 
 OUTPUT = "output"  # the name of the last part, whose features are the logits
-# Folders of code that is not the user's: installed packages, and this folder.
-OTHERS = str(Path(torch.__file__).parents[1]), str(Path(__file__).parent)
-SHOWN = 60  # characters of a line of code in a message
 
 
 class Own(Net):
@@ -34,8 +28,12 @@ class Own(Net):
     Weights keep the module's memory layout, and inputs are contiguous, so that a `view` in its
     forward pass works as elsewhere. If a stage is called twice, the last output counts. The
     library's reproducible dropout replaces each `nn.Dropout`. Other random numbers follow torch's
-    global generator.
+    global generator. BadInput where `stages` names no module, or one twice.
     """
+
+    module: nn.Module
+    stages: tuple[str, ...]
+    description: str
 
     def __init__(
         self,
@@ -46,36 +44,19 @@ class Own(Net):
         super().__init__()
         if not isinstance(module, nn.Module):
             raise BadInput(f"{description} takes a torch.nn.Module, not {type(module).__name__}")
-        if wrong := unknown(stages, module):
-            raise BadInput(f"{description}.{'; '.join(wrong)}")
-        for owner in module.modules():
-            if getattr(owner, "inplace", False):
-                owner.inplace = False  # type: ignore[assignment]  # same numbers; DP-SGD's hooks need it
-            for name, child in owner.named_children():
-                if type(child) is nn.Dropout:
-                    setattr(owner, name, Dropout(child.p))
+        _check(stages, module, description)
+        _prepare(module)
         # Both share these tables: names, moves to a device and loaded weights.
-        self._parameters = module._parameters
-        self._buffers = module._buffers
-        self._modules = module._modules  # type: ignore[assignment]
-        self._non_persistent_buffers_set = module._non_persistent_buffers_set
+        for table in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
+            object.__setattr__(self, table, getattr(module, table))
         # `nn.Module.__setattr__` refuses names that children of the module have.
-        for name, value in {"module": module, "stages": stages, "description": description}.items():
-            object.__setattr__(self, name, value)
-
-    module: nn.Module
-    stages: tuple[str, ...]
-    description: str
+        object.__setattr__(self, "module", module)
+        object.__setattr__(self, "stages", stages)
+        object.__setattr__(self, "description", description)
 
     def get_submodule(self, target: str) -> nn.Module:
         # torch's method reads attributes, and would find this class's `features` first.
         return self.module.get_submodule(target)
-
-    def get_parameter(self, target: str) -> nn.Parameter:
-        return self.module.get_parameter(target)
-
-    def get_buffer(self, target: str) -> Tensor:
-        return self.module.get_buffer(target)
 
     def forward(self, x: Tensor) -> Tensor:
         # With one channel, `contiguous()` would leave the strides of channels_last.
@@ -92,22 +73,14 @@ class Own(Net):
         self.module.training = mode
         return self
 
-    def parts(self) -> tuple[str, ...]:
+    def names(self, parts: Parts = "stages") -> tuple[str, ...]:
         return *self.stages, OUTPUT
-
-    def names(self, parts: Literal["stages", "blocks"] = "stages") -> tuple[str, ...]:
-        return self.parts()
 
     def blocks(self) -> Iterator[tuple[str, nn.Module]]:
         yield OUTPUT, self
 
-    def features(
-        self,
-        x: Tensor,
-        parts: Literal["stages", "blocks"] = "stages",
-    ) -> Iterator[tuple[str, Tensor]]:
+    def features(self, x: Tensor, parts: Parts = "stages") -> Iterator[tuple[str, Tensor]]:
         outputs: dict[str, Tensor] = {}
-        errors: dict[str, str] = {}
 
         def read(
             name: str,
@@ -117,38 +90,49 @@ class Own(Net):
         ) -> None:
             if isinstance(output, Tensor) and output.ndim > 1:
                 outputs[name] = output.clone()  # the next module may change it in place
-            else:
-                errors[name] = (
-                    f"'{name}' puts out no tensor (n, ...): name a module inside or behind it"
-                )
 
         with ExitStack() as hooks:
             for name in self.stages:
-                stage = self.get_submodule(name)
-                hooks.enter_context(stage.register_forward_hook(partial(read, name)))
+                hook = self.get_submodule(name).register_forward_hook(partial(read, name))
+                hooks.enter_context(hook)
             outputs[OUTPUT] = self(x)
-        for name in self.stages:
-            if name not in outputs:
-                errors.setdefault(name, f"it does not call '{name}'; take that out of stages")
-        if errors:
-            raise BadInput(f"{self.description}: {'; '.join(errors.values())}")
-        for name in self.parts():
+        missing = [f"'{name}'" for name in self.stages if name not in outputs]
+        if missing:
+            raise BadInput(
+                f"{self.description} does not call {', '.join(missing)}, or gets no tensor (n, ...)"
+                " there: take that out of stages"
+            )
+        for name in self.names():
             yield name, outputs[name]
 
 
-def unknown(stages: tuple[str, ...], module: nn.Module) -> list[str]:
-    """The errors in the names of stages, a sentence for each name that is no module or is repeated."""
-    known = dict(module.named_modules())
-    children = [name for name, _ in module.named_children()]
-    wrong = []
-    for name in dict.fromkeys(stages):
-        if not name or name not in known:
-            near = get_close_matches(name, known, n=1)
-            there = nearest(name, near or children)
-            wrong.append(f"stages names '{name}', which is no module of it{there}")
-        elif stages.count(name) > 1:
-            wrong.append(f"stages names '{name}' twice")
-    return wrong
+def _check(
+    stages: tuple[str, ...],
+    module: nn.Module,
+    description: str,
+) -> None:
+    """BadInput where a name of a stage is that of no module, or comes twice."""
+    known = [name for name, _ in module.named_modules() if name]
+    for name in stages:
+        if name not in known:
+            raise BadInput(
+                f"{description}.stages names '{name}', which is no module of it"
+                f"{nearest(name, known)}"
+            )
+        if stages.count(name) > 1:
+            raise BadInput(f"{description}.stages names '{name}' twice")
+
+
+def _prepare(module: nn.Module) -> None:
+    """Replaces the module's dropout by the reproducible one, and turns off changes in place, which
+    give the same numbers but do not fit DP-SGD's hooks.
+    """
+    for owner in module.modules():
+        if getattr(owner, "inplace", False):
+            owner.inplace = False  # type: ignore[assignment]
+        for name, child in owner.named_children():
+            if type(child) is nn.Dropout:
+                setattr(owner, name, Dropout(child.p))
 
 
 def misfits(
@@ -158,42 +142,22 @@ def misfits(
     x: Tensor,
     classes: int,
 ) -> list[str]:
-    """Why a module cannot be trained on samples like `x (n, ...)` or read at its stages, a sentence
-    for each reason.
+    """Why a module cannot be trained on samples like `x (n, ...)` or read at its stages; empty where
+    it can.
 
     The module is called in training mode and in evaluation mode, so its statistics may change.
     """
-    errors = [f"{description}.{error}" for error in unknown(stages, module)]
-    modules = dict(module.named_modules())
-    valid = tuple(name for name in dict.fromkeys(stages) if name in modules)
-    return errors + _call_errors(Own(module, valid, description), x, classes)
-
-
-def _call_errors(net: Own, x: Tensor, classes: int) -> list[str]:
-    """The errors of the module's calls in training mode and in evaluation mode, and of its reading."""
     try:
+        net = Own(module, stages, description)
         with torch.no_grad():
-            shapes = [tuple(net.train(mode)(x).shape) for mode in (True, False)]
+            shapes = {tuple(net.train(mode)(x).shape) for mode in (True, False)}
             list(net.features(x))
     except BadInput as error:
         return [str(error)]
     except Exception as error:  # the user's code may raise anything
-        return [
-            f"{net.description} fails on samples {tuple(x.shape)}{_line(error)}: {reason(error)}"
-        ]
-    n = len(x)
-    for shape in shapes:
-        if shape != (n, classes):
-            return [
-                f"{net.description} gives logits {shape} of {n} samples, and the data have"
-                f" {classes} classes"
-            ]
-    return []
-
-
-def _line(error: Exception) -> str:
-    """The line of the user's code that failed, as text."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not frame.filename.startswith(OTHERS) and frame.line:
-            return f" in `{frame.line.strip()[:SHOWN]}`"
-    return ""
+        return [f"{description} fails on samples {tuple(x.shape)}: {reason(error)}"]
+    wrong = shapes - {(len(x), classes)}
+    return [
+        f"{description} gives logits {shape} of {len(x)} samples, and the data have {classes} classes"
+        for shape in wrong
+    ]

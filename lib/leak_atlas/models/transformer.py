@@ -6,11 +6,13 @@ zero in every map, and no token attends to them. So a part finds the length of e
 input map.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
 from leak_atlas import BadInput
-from leak_atlas.models.atm import MLP
+from leak_atlas.models.atm import mlp
 from leak_atlas.models.net import Net, assembled
 from leak_atlas.recipe import Model
 
@@ -22,12 +24,35 @@ def here(x: Tensor) -> Tensor:
     return (x != 0).any(dim=-1)
 
 
-class Attention(nn.Module):
-    """Self-attention in several heads. `mask (B, tokens)` is True for the tokens of the text.
+def attended(
+    qkv: Tensor,
+    heads: int,
+    mask: Tensor | None = None,
+    drop: Callable[[Tensor], Tensor] | None = None,
+) -> Tensor:
+    """Self-attention in several heads, `(B, tokens, channels)`: of queries, keys and values `qkv (B,
+    tokens, 3 channels)`.
 
+    `mask (B, tokens)` is True for the tokens to attend to; `drop` is the dropout of the weights.
     Written out, because torch's fused kernels sum in no fixed order on CUDA and their operations
     are not counted, and its plain kernel is slower at few tokens.
     """
+    by_head = qkv.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4)
+    q, k, v = by_head.unbind()  # (B, heads, tokens, channels / heads) each
+    scaled = q * q.shape[-1] ** -0.5
+    match = scaled @ k.transpose(-2, -1)
+    if mask is not None:
+        # Finite, because -inf would give NaN for a text without words.
+        lowest = torch.finfo(match.dtype).min
+        match = match.masked_fill(~mask[:, None, None], lowest)
+    weights = match.softmax(dim=-1)
+    if drop is not None:
+        weights = drop(weights)
+    return (weights @ v).transpose(1, 2).flatten(2)
+
+
+class Attention(nn.Module):
+    """Self-attention with the maps before and behind it."""
 
     def __init__(self, channels: int, heads: int) -> None:
         super().__init__()
@@ -36,16 +61,7 @@ class Attention(nn.Module):
         self.project = nn.Linear(channels, channels)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        heads = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        q, k, v = heads.unbind()  # (B, heads, tokens, channels / heads) each
-        scaled = q * q.shape[-1] ** -0.5
-        match = scaled @ k.transpose(-2, -1)
-        if mask is not None:
-            # Finite, because -inf would give NaN for a text without words.
-            lowest = torch.finfo(match.dtype).min
-            match = match.masked_fill(~mask[:, None, None], lowest)
-        attended = match.softmax(dim=-1) @ v
-        return self.project(attended.transpose(1, 2).flatten(2))
+        return self.project(attended(self.qkv(x), self.heads, mask))
 
 
 class Block(nn.Module):
@@ -67,7 +83,7 @@ class Block(nn.Module):
         self.norm1 = nn.LayerNorm(channels)
         self.attention = Attention(channels, heads)
         self.norm2 = nn.LayerNorm(channels)
-        self.mlp = MLP(channels, inner, channels)
+        self.mlp = mlp(channels, inner, channels)
 
     def forward(self, x: Tensor) -> Tensor:
         mask = here(x) if self.ragged else None
@@ -79,7 +95,12 @@ class Block(nn.Module):
 class Stem(nn.Module):
     """Words `(B, tokens)` as vectors, with a learnt vector of each place added; 0 is no word."""
 
-    def __init__(self, words: int, length: int, channels: int) -> None:
+    def __init__(
+        self,
+        words: int,
+        length: int,
+        channels: int,
+    ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(words, channels)
         self.positions = nn.Parameter(torch.empty(length, channels))
@@ -105,7 +126,12 @@ class Head(nn.Module):
         return self.fc(total / words)
 
 
-def transformer(model: Model, words: int, classes: int, length: int) -> Net:
+def transformer(
+    model: Model,
+    words: int,
+    classes: int,
+    length: int,
+) -> Net:
     """Stem, two stages of a block each with 4 heads and an MLP of four times the width, head; no
     dropout.
 

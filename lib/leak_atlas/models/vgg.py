@@ -1,14 +1,14 @@
 """VGG with BatchNorm for small images (Simonyan and Zisserman, ICLR 2015).
 
-One linear layer comes after the convolutions, or three as in PPB's published code: 4096 - 4096 -
-classes.
+One linear layer comes after the convolutions.
 """
+
+from collections.abc import Sequence
 
 from torch import Tensor, nn
 from torch.nn import functional
 
-from leak_atlas.models.net import Head, Net, Stage, assembled, he_normal, norm_of, widths
-from leak_atlas.models.resnet import Norm
+from leak_atlas.models.net import Head, Net, Norm, Stage, assembled, he_normal, norm_of, widths
 from leak_atlas.recipe import Model
 
 DEPTHS: dict[str, tuple[int, int, int, int, int]] = {
@@ -20,8 +20,7 @@ DEPTHS: dict[str, tuple[int, int, int, int, int]] = {
 
 
 class Unit(nn.Module):
-    """A 3x3 convolution with bias, norm, ReLU. The last unit of a stage halves the map by a 2x2
-    max-pool.
+    """A 3x3 convolution with bias, norm, ReLU; with `pool` also a 2x2 max-pool.
 
     A map of one pixel is not pooled, so that images of 16 pixels and fewer work too.
     """
@@ -43,25 +42,33 @@ class Unit(nn.Module):
         return functional.max_pool2d(y, 2) if self.pool and min(y.shape[-2:]) > 1 else y
 
 
-def vgg_stage(norm: Norm, before: int, after: int, depth: int) -> Stage:
-    """A stage of `depth` units, which maps `before` channels to `after` channels."""
-    units = []
-    for number in range(1, depth + 1):
-        units.append(Unit(norm, before, after, pool=number == depth))
-        before = after
-    return Stage(*units)
+def vgg_stages(
+    norm: Norm,
+    before: int,
+    outputs: Sequence[int],
+    depths: Sequence[int],
+) -> list[Stage]:
+    """Stages of units for maps of `before` channels: `depths` units each, to `outputs` channels. The
+    last unit of a stage halves the map.
+    """
+    stages = []
+    for after, depth in zip(outputs, depths, strict=True):
+        units = []
+        for number in range(1, depth + 1):
+            units.append(Unit(norm, before, after, pool=number == depth))
+            before = after
+        stages.append(Stage(*units))
+    return stages
 
 
-def vgg(model: Model, channels: int, classes: int) -> Net:
-    """Five stages of units, and a head of average pool and linear layers; initialised from torch's
+def vgg(
+    model: Model,
+    channels: int,
+    classes: int,
+) -> Net:
+    """Five stages of units, and a head of average pool and linear layer; initialised from torch's
     global generator.
-
-    Raises BadInput where a stage has no channels.
     """
     outputs = widths(model, (1, 2, 4, 8, 8))
-    stages = []
-    before = channels
-    for depth, after in zip(DEPTHS[model.name], outputs, strict=True):
-        stages.append(vgg_stage(norm_of(model), before, after, depth))
-        before = after
-    return he_normal(assembled(None, stages, Head(before, classes, model.hidden)))
+    stages = vgg_stages(norm_of(model), channels, outputs, DEPTHS[model.name])
+    return he_normal(assembled(None, stages, Head(outputs[-1], classes)))

@@ -45,7 +45,12 @@ def _class_token(tokens: Tensor) -> Tensor:
     return tokens[:, 0]
 
 
-def vit(model: Model, channels: int, classes: int, pixels: int) -> Net:
+def vit(
+    model: Model,
+    channels: int,
+    classes: int,
+    pixels: int,
+) -> Net:
     """Stem, six stages of one block each, head, for images of `pixels` x `pixels`. Maps have 8 times
     the model's width in channels.
 

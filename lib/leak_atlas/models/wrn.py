@@ -1,11 +1,23 @@
 """Wide residual networks for small images (Zagoruyko and Komodakis, BMVC 2016)."""
 
+from functools import partial
+
 from torch import Tensor, nn
 from torch.nn import functional
 
 from leak_atlas.models.densenet import Last
-from leak_atlas.models.net import Dropout, Head, Net, Stage, assembled, he_normal, norm_of, widths
-from leak_atlas.models.resnet import Norm, conv
+from leak_atlas.models.net import (
+    Dropout,
+    Head,
+    Net,
+    Norm,
+    assembled,
+    conv,
+    he_normal,
+    norm_of,
+    residual_stages,
+    widths,
+)
 from leak_atlas.recipe import Model
 
 STEM = 16  # channels, whatever the width
@@ -21,10 +33,10 @@ class Wide(nn.Module):
     def __init__(
         self,
         norm: Norm,
+        dropout: float,
         before: int,
         after: int,
         stride: int,
-        dropout: float,
     ) -> None:
         super().__init__()
         self.norm1 = norm(before)
@@ -43,7 +55,11 @@ class Wide(nn.Module):
         return y + self.shortcut(activated)
 
 
-def wrn(model: Model, channels: int, classes: int) -> Net:
+def wrn(
+    model: Model,
+    channels: int,
+    classes: int,
+) -> Net:
     """Stem, three stages of (depth - 4) / 6 blocks, head. The model's width is that of stage 1, 16
     times the paper's k: WRN28-2 is `Model("wrn28", 32)`.
 
@@ -52,15 +68,10 @@ def wrn(model: Model, channels: int, classes: int) -> Net:
     """
     norm = norm_of(model)
     depth = int(model.name.removeprefix("wrn"))
-    later_blocks = (depth - 4) // 6 - 1
-    stages = []
-    before = STEM
-    for after, stride in zip(widths(model, (1, 2, 4)), (1, 2, 2), strict=True):
-        blocks = [Wide(norm, before, after, stride, model.dropout)]
-        for _ in range(later_blocks):
-            blocks.append(Wide(norm, after, after, 1, model.dropout))
-        stages.append(Stage(*blocks))
-        before = after
-    stages[-1].append(Last(norm, before))
+    depths = [(depth - 4) // 6] * 3
+    outputs = widths(model, (1, 2, 4))
+    block = partial(Wide, norm, model.dropout)
+    stages = residual_stages(block, STEM, outputs, depths, strides=(1, 2, 2))
+    stages[-1].append(Last(norm, outputs[-1]))
     stem = conv(channels, STEM, 3)
-    return he_normal(assembled(stem, stages, Head(before, classes)))
+    return he_normal(assembled(stem, stages, Head(outputs[-1], classes)))

@@ -2,13 +2,12 @@
 
     from leak_atlas import own
 
-    result = own.audit(own.read("mine.npz"))  # or own.audit({"target": ..., "labels": ...,
-    "member": ...})
+    result = own.audit(own.read("mine.npz"))  # or own.audit({"target": ..., "labels": ...})
     print(result.verdict(), result.auc["loss"], result.tpr(0.01)["loss"])
     result.scores["loss"]  # (N,), larger = more likely member
 
 `lira`, `rmia` and `base` are single attacks on plain arrays. N samples, C classes, M shadow models,
-Z samples of a population; logits are floating point, and (N, A, C) of A queries a sample, the plain
+Z samples of a population. Logits are floating point, and (N, A, C) of A queries a sample, the plain
 one first, may stand for (N, C).
 """
 
@@ -23,9 +22,10 @@ from numpy.typing import ArrayLike
 
 from leak_atlas.audit import FloatArray
 from leak_atlas.own import findings, logits
-from leak_atlas.own.findings import Needs, Result
+from leak_atlas.own.attacks import Shadowed, scored
+from leak_atlas.own.findings import Result
 from leak_atlas.own.logits import Logits
-from leak_atlas.recipe import BASE, RMIA, Attacker, LiRA
+from leak_atlas.recipe import BASE, RMIA, LiRA
 
 __all__ = ["Logits", "Result", "audit", "base", "lira", "read", "rmia"]
 
@@ -49,7 +49,7 @@ def audit(arrays: Logits | Mapping[str, ArrayLike]) -> Result:
     if isinstance(arrays, Logits):
         return findings.attack(arrays)
     logits.known(arrays)
-    return findings.attack(_named(**arrays))
+    return findings.attack(_arrays(**arrays))
 
 
 def lira(
@@ -65,15 +65,16 @@ def lira(
     models to score.
 
     Logits `target (N, C)` and `shadows (M, N, C)`, `labels (N,)`, Boolean `in_shadow (M, N)`.
-    Online compares the models that trained on a sample with those that did not, offline looks at
-    the latter alone. `variance` is that of all samples together, or (from 30 shadow models a side
-    on) of each sample. BadInput, which names the array, where one is wrong; ValueError where no
-    sample has two shadow models on a side.
+    Online compares the models that trained on a sample with those that did not, offline reads the
+    latter alone. `variance` is that of all samples together, or (from 30 shadow models a side on)
+    of each sample. BadInput, which names the array, where one is wrong; ValueError where no sample
+    has two shadow models on a side.
     """
-    arrays = _named(target=target, labels=labels, shadows=shadows, in_shadow=in_shadow)
+    arrays = _arrays(target=target, labels=labels, shadows=shadows, in_shadow=in_shadow)
     attacker = LiRA("online" if mode == "online" else "offline_cdf", variance, views=arrays.queries)
-    least = 2 if variance == "per_sample" else 1
-    return _scored(attacker, arrays, Needs(least * (mode == "online"), least))
+    outside = 2 if variance == "per_sample" else 1
+    inside = outside if mode == "online" else 0
+    return _scores(Shadowed(attacker, inside, outside), arrays)
 
 
 def rmia(
@@ -99,17 +100,17 @@ def rmia(
     by the ratio: online, for one query, that is the order of `base`. `a` is of the offline mode.
     Errors as `lira`.
     """
-    others = {"population_labels": population_labels, "population_shadows": population_shadows}
-    arrays = _named(
+    arrays = _arrays(
         target=target,
         labels=labels,
         shadows=shadows,
         in_shadow=in_shadow,
         population=population,
-        **others,
+        population_labels=population_labels,
+        population_shadows=population_shadows,
     )
     attacker = RMIA(mode, gamma, a, views=arrays.queries, ties=ties)
-    return _scored(attacker, arrays, Needs(int(mode == "online"), 1))
+    return _scores(Shadowed(attacker, int(mode == "online"), 1), arrays)
 
 
 def base(
@@ -120,19 +121,16 @@ def base(
 
     The log of the target's confidence over the shadow models' mean. Arrays and errors as `lira`.
     """
-    return _scored(
-        BASE(),
-        _named(target=target, labels=labels, shadows=shadows, in_shadow=in_shadow),
-        Needs(0, 1),
-    )
+    arrays = _arrays(target=target, labels=labels, shadows=shadows, in_shadow=in_shadow)
+    return _scores(Shadowed(BASE(), 0, 1), arrays)
 
 
-def _named(**given: ArrayLike) -> Logits:
+def _arrays(**given: ArrayLike) -> Logits:
     """Arrays by their names; without `member`, which no attack reads, nobody is one."""
-    arrays = {name: np.asarray(each) for name, each in given.items()}
+    arrays = {name: np.asarray(array) for name, array in given.items()}
     arrays.setdefault("member", np.zeros(arrays["target"].shape[:1], bool))
     return Logits(**arrays)
 
 
-def _scored(attacker: Attacker, arrays: Logits, needs: Needs) -> FloatArray:
-    return findings.scored(attacker, arrays, needs.met(arrays))
+def _scores(attack: Shadowed, arrays: Logits) -> FloatArray:
+    return scored(attack.attacker, arrays, attack.scorable(arrays))

@@ -4,7 +4,6 @@ reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +20,17 @@ def convert(checkpoint: Path, out: Path | None = None) -> str:
     Nothing in the checkpoint is run. BadInput where it holds more than tensors, or where `out`
     exists.
     """
+    import torch
+    from safetensors.torch import save
+
     out = out or checkpoint.with_suffix(SUFFIX)
     if out.exists():
         raise BadInput(f"{out} is there already; name another --out")
     file = files.regular(checkpoint)
-    import torch
-    from safetensors.torch import save
-
     try:
         loaded = torch.load(file, map_location="cpu", weights_only=True)
-        weights = {
-            name: tensor.detach().clone().contiguous() for name, tensor in tensors(loaded).items()
-        }
+        weights = {name: tensor.clone().contiguous() for name, tensor in tensors(loaded).items()}
         blob = save(weights)
-    except BadInput as error:
-        raise BadInput(f"{file}: {error}") from error
     except Exception as error:  # a damaged file fails anywhere in torch's reader
         raise BadInput(
             f"{file} holds more than tensors, or is damaged, and is not read; where the model is, "
@@ -48,18 +43,12 @@ def convert(checkpoint: Path, out: Path | None = None) -> str:
 
 
 def tensors(loaded: Any) -> dict[str, Any]:
-    """The tensors of a checkpoint by name: it is a state dict, or holds one. BadInput where it is
-    neither.
+    """The tensors of a checkpoint by name: it is a state dict, or a dictionary that holds one.
+    KeyError or TypeError, or AttributeError where it is neither.
     """
-    from torch import Tensor
-
     for name in NESTED:
-        if isinstance(loaded, Mapping) and isinstance(loaded.get(name), Mapping):
+        if isinstance(loaded.get(name), dict):
             loaded = loaded[name]
-    named = dict(loaded) if isinstance(loaded, Mapping) else {}
-    if named and all(isinstance(each, Tensor) for each in named.values()):
-        return named
-    content = ", ".join(map(str, [*named][:5])) or type(loaded).__name__
-    raise BadInput(
-        f"it is no state dict, it holds {content}; write torch.save(net.state_dict(), ...)"
-    )
+    if not loaded:
+        raise KeyError
+    return {name: tensor.detach() for name, tensor in loaded.items()}

@@ -1,50 +1,117 @@
-"""Are the arrays what their names say? Warnings where members, shadow models or labels look
-swapped.
+"""What makes an audit worthless: swapped arrays, shadow models unlike the target, a model that
+reads other inputs here than in its training.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-from leak_atlas import audit
+from leak_atlas import BadInput, audit
 from leak_atlas.attacks.signals import log_confidence
 from leak_atlas.audit import BoolArray, FloatArray
-from leak_atlas.own.accuracy import accuracies
-from leak_atlas.own.logits import Logits, first_query
+from leak_atlas.data.designs import Role
+from leak_atlas.engine.compute import Arrays
+from leak_atlas.own.attacks import THRESHOLDS
+from leak_atlas.own.logits import Logits
+from leak_atlas.recipe import ImportedModel
 
-# probability that one warning, of `member` or of `in_shadow`, is given where nothing leaks
+# Probability that one warning, of `member` or of `in_shadow`, is given where nothing leaks.
 RISK = 0.005
-# standard errors above agreement by chance up to which predictions say nothing of labels
+# Standard errors above agreement by chance up to which predictions say nothing of labels.
 BY_CHANCE = 3.0
-OF_LABELS = {  # which labels belong to which logits
-    "target": "labels",
-    "shadows": "labels",
-    "population": "population_labels",
-    "population_shadows": "population_labels",
-}
-# They do not look at the label, or learn their orientation: below 0.5 they may be right.
+# These attacks do not look at the label, or learn their orientation: below 0.5 they may be right.
 UNORIENTED = ("entropy", "largest posterior", "attack network")
+UNAWARE = (*THRESHOLDS, "BASE", "RMIA online")  # these attacks do not read `in_shadow`
+# Largest difference between the accuracies of target and shadow models without a warning. In the
+# example page's setting RMIA loses .015 of AUC at .024 on members, and .034 at .05, in either
+# direction; LiRA's AUC was .35 where shadow models had .72 on non-members and the target .97.
+ALIKE = {"members": 0.03, "non_members": 0.1}
+LEVEL = 0.99  # of the interval beyond which a known accuracy is another one
 
 
-def warnings(
-    arrays: Logits, scores: Mapping[str, FloatArray], unaware: Collection[str]
-) -> tuple[str, ...]:
+class Accuracies(NamedTuple):
+    """Shares of members and of non-members that are classified correctly; NaN: there are none."""
+
+    members: float
+    non_members: float
+
+    def __str__(self) -> str:
+        shares = {"on members": self.members, "on non-members": self.non_members}
+        known = {side: share for side, share in shares.items() if not np.isnan(share)}
+        return " and ".join(f"{100 * share:.1f} % {side}" for side, share in known.items())
+
+
+def first_query(logits: np.ndarray) -> np.ndarray:
+    """The first query of each sample: `(M, N, C)` of `(M, N, C)` or `(M, N, A, C)`."""
+    return logits if logits.ndim == 3 else logits[:, :, 0]
+
+
+def _accuracies(logits: np.ndarray, labels: np.ndarray, inside: BoolArray) -> Accuracies:
+    """Of models with logits `(M, N, ...)` that trained on the samples `inside (M, N)`, together."""
+    right = first_query(logits).argmax(axis=-1) == labels
+    sides = (right[inside], right[~inside])
+    return Accuracies(*(float(side.mean()) if side.size else np.nan for side in sides))
+
+
+def accuracies(arrays: Logits) -> dict[str, Accuracies]:
+    """Accuracies of the target and, over all of them together, of the shadow models."""
+    found = {"target": _accuracies(arrays.target[None], arrays.labels, arrays.member[None])}
+    if arrays.shadows is not None:
+        found["shadow models"] = _accuracies(arrays.shadows, arrays.labels, arrays.trained)
+    return found
+
+
+# ---------------------------------------------------------------- swapped arrays
+
+
+def warnings(arrays: Logits, scores: Mapping[str, FloatArray]) -> tuple[str, ...]:
     """What looks swapped, a line each, which names the likely mistake; none: nothing does.
 
-    `scores (N,)` of each attack, NaN: not scored; `unaware` names those that do not read
-    `in_shadow`. Where nothing leaks a warning is given with a probability of at most 2 `RISK`,
-    however many attacks and shadow models there are.
+    `scores (N,)` of each attack, NaN: not scored. Where nothing leaks a warning is given with a
+    probability of at most 2 `RISK`, however many attacks and shadow models there are.
     """
-    if wrong := _labels(arrays):  # of which all else would follow
+    if wrong := _labels(arrays):  # all else would follow from it
         return wrong
     swapped = _in_shadow(arrays)
-    oriented = {name: values for name, values in scores.items() if name not in UNORIENTED}
+    oriented = [name for name in scores if name not in UNORIENTED]
     if swapped:
-        oriented = {name: values for name, values in oriented.items() if name in unaware}
-    return (*swapped, *_member(arrays, oriented, unaware))
+        oriented = [name for name in oriented if name in UNAWARE]
+    return swapped + _member(arrays, {name: scores[name] for name in oriented})
+
+
+def _labels(arrays: Logits) -> tuple[str, ...]:
+    """Warnings where models predict the labels no better than by chance, and worse than the largest
+    class.
+    """
+    pairs = {
+        "target": "labels",
+        "shadows": "labels",
+        "population": "population_labels",
+        "population_shadows": "population_labels",
+    }
+    lines: dict[str, str] = {}
+    for array, name in pairs.items():
+        if array not in arrays.given or name in lines:
+            continue
+        logits, labels = arrays.given[array], arrays.given[name]
+        models = logits if array.endswith("shadows") else logits[None]
+        guesses = first_query(models).argmax(axis=-1)
+        classes = logits.shape[-1]
+        shares = np.bincount(labels, minlength=classes) / labels.size
+        guessed = np.bincount(guesses.ravel(), minlength=classes) / guesses.size
+        chance = float(shares @ guessed)
+        error = np.sqrt(chance * (1 - chance) / labels.size)
+        accuracy = float(np.mean(guesses == labels))
+        if accuracy < shares.max() and accuracy <= chance + BY_CHANCE * error:
+            lines[name] = (
+                f"`{name}` look shifted, or `{array}` is in another order: {100 * accuracy:.1f} % "
+                f"are classified correctly, and the largest class has {100 * shares.max():.1f} %."
+            )
+    return tuple(lines.values())
 
 
 def _deviation(scores: FloatArray, inside: BoolArray) -> float:
@@ -59,24 +126,41 @@ def _deviation(scores: FloatArray, inside: BoolArray) -> float:
     return float((audit.auc(scores, inside) - 0.5) / error)
 
 
-def _member(
-    arrays: Logits, scores: Mapping[str, FloatArray], unaware: Collection[str]
-) -> tuple[str, ...]:
+def _in_shadow(arrays: Logits) -> tuple[str, ...]:
+    """A warning where shadow models know the samples outside their training sets better than those
+    inside.
+    """
+    if arrays.shadows is None:
+        return ()
+    deviations = []
+    for logits, inside in zip(first_query(arrays.shadows), arrays.trained, strict=True):
+        if inside.any() and not inside.all():
+            deviations.append(_deviation(log_confidence(logits, arrays.labels), inside))
+    # However much the models depend on each other, the mean varies no more than each of them.
+    if not deviations or special.ndtr(np.mean(deviations)) >= RISK:
+        return ()
+    return (
+        "`in_shadow` looks inverted: shadow models have a smaller loss on samples that they did "
+        f"not train on (accuracy {accuracies(arrays)['shadow models']}). If yours is True where a "
+        "model did not train, bring ~in_shadow.",
+    )
+
+
+def _member(arrays: Logits, scores: Mapping[str, FloatArray]) -> tuple[str, ...]:
     """A warning where some AUC lies below one half by more than chance gives to the lowest of so
     many attacks.
     """
-    judged = {}
+    judged, deviations = {}, {}
     for name, values in scores.items():
         known = ~np.isnan(values)
         judged[name] = values[known], arrays.member[known]
-    far = {name: _deviation(*values) for name, values in judged.items()}
-    low = [name for name in far if len(far) * special.ndtr(far[name]) < RISK]
+        deviations[name] = _deviation(*judged[name])
+    low = [name for name in scores if len(scores) * special.ndtr(deviations[name]) < RISK]
     if not low:
         return ()
-    worst = min(low, key=far.__getitem__)
-    auc = audit.auc_interval(*judged[worst])
-    seen = f"the AUC of {worst} is {auc}, significantly below 0.5"
-    if set(low) & set(unaware):
+    worst = min(low, key=deviations.__getitem__)
+    seen = f"the AUC of {worst} is {audit.auc_interval(*judged[worst])}, significantly below 0.5"
+    if set(low) & set(UNAWARE):
         return (
             f"`member` looks inverted: {seen}. It is True where the target trained on a sample; if "
             "yours is the opposite, bring ~member. Members and non-members of different "
@@ -88,56 +172,103 @@ def _member(
     )
 
 
-def _in_shadow(arrays: Logits) -> tuple[str, ...]:
-    """A warning where shadow models know the samples outside their training sets better than those
-    inside.
+# ---------------------------------------------------------------- unlike models
+
+
+def unlike_shadows(arrays: Logits) -> str:
+    """A warning where the shadow models' accuracy on their own members or non-members is not the
+    target's; "": it is.
+
+    Attacks compare a sample's loss in the target with its losses in the shadow models. The more the
+    trainings differ, the less that comparison says of membership.
     """
-    if arrays.shadows is None or arrays.in_shadow is None:
-        return ()
-    models = zip(first_query(arrays.shadows), arrays.in_shadow, strict=True)
-    far = [
-        _deviation(log_confidence(z, arrays.labels), inside)
-        for z, inside in models
-        if inside.any() and not inside.all()
+    if arrays.shadows is None:
+        return ""
+    target = accuracies(arrays)["target"]._asdict()
+    models = [
+        _accuracies(logits[None], arrays.labels, inside[None])._asdict()
+        for logits, inside in zip(arrays.shadows, arrays.trained, strict=True)
     ]
-    # However much the models depend on each other, the mean varies no more than each of them.
-    if not far or special.ndtr(np.mean(far)) >= RISK:
-        return ()
+    for side, largest in ALIKE.items():
+        known = [model[side] for model in models if not np.isnan(model[side])]
+        if not known or min(known) <= target[side] <= max(known):
+            continue
+        mean = float(np.mean(known))
+        if abs(target[side] - mean) > largest:
+            return (
+                f"Warning: The shadow models are unlike your model: accuracy on "
+                f"{side.replace('_', '-')} is {target[side]:.2f} in your model and {mean:.2f} in "
+                "the shadow models. So attacks by shadow models are weaker than they could be. "
+                "Train these as the target was trained: the same epochs, learning rate, "
+                "augmentation and weight decay, on as many samples."
+            )
+    return ""
+
+
+def telling_count(arrays: Logits) -> str:
+    """A warning where the number of shadow models that trained on a sample identifies members, so
+    that attacks may read it instead of the target; "": it does not.
+    """
+    trained, _ = arrays.counts
+    if not arrays.models or np.ptp(trained) == 0:
+        return ""
+    auc = audit.auc_interval(trained, arrays.member, 0.99)
+    if auc.low <= 0.5 <= auc.high:
+        return ""
     return (
-        "`in_shadow` looks inverted: shadow models have a smaller loss on samples that they did not train on (accuracy "
-        f"{accuracies(arrays)['shadow models']}). If yours is True where a model did not train, bring ~in_shadow.",
+        "Warning: The number of shadow models that trained on a sample identifies members (AUC "
+        f"{auc}, 99 %), whatever they learnt: attacks may find that. Draw their training sets "
+        "without regard to `member`."
     )
 
 
-def _labels(arrays: Logits) -> tuple[str, ...]:
-    """Warnings where models predict the labels no better than by chance, and worse than the largest
-    class.
+def refuse_another_accuracy(target: ImportedModel, known: float | None) -> None:
+    """BadInput where the target's accuracy on the whole test part of its data set, computed now, is
+    not the `known` one, or where that one is no share. None: nothing is computed.
+
+    The known accuracy may be of other test samples, and rounded: it is another one where it is
+    outside the measured one's binomial interval at `LEVEL`.
     """
-    lines: dict[str, str] = {}
-    for array, name in OF_LABELS.items():
-        logits, labels = getattr(arrays, array), getattr(arrays, name)
-        if logits is None or name in lines:
-            continue
-        models = logits if array.endswith("shadows") else logits[None]
-        if odd := _unlike(models, labels, name):
-            lines[name] = f"`{name}` look shifted, or `{array}` is in another order: {odd}"
-    return tuple(lines.values())
+    if known is None:
+        return
+    if isinstance(known, bool) or not isinstance(known, int | float) or not 0 <= known <= 1:
+        raise BadInput(f"known_accuracy is a share of the test samples: 0.87, not {known!r}")
+    right, samples = _measured(target)
+    low, high = audit.clopper_pearson(right, samples, LEVEL)
+    if not low <= known <= high:
+        raise BadInput(
+            f"the model's test accuracy is {right / samples:.3f} here, but known_accuracy is "
+            f"{known:g}: it reads other inputs here than in your training. Check mean and std of "
+            f"{target.data.name}, the order of its classes, the size of its images, and that its "
+            "test part is yours"
+        )
 
 
-def _unlike(logits: np.ndarray, labels: np.ndarray, name: str) -> str:
-    """What is odd about labels `(N,)` of logits `(M, N, ...)`; "": nothing."""
-    guesses, classes = first_query(logits).argmax(axis=-1), logits.shape[-1]
-    shares = np.bincount(labels, minlength=classes) / labels.size
-    accuracy, largest = float(np.mean(guesses == labels)), float(shares.max())
-    chance = float(shares @ np.bincount(guesses.ravel(), minlength=classes) / guesses.size)
-    error = np.sqrt(chance * (1 - chance) / labels.size)
-    if accuracy >= largest or accuracy > chance + BY_CHANCE * error:
-        return ""
-    moved = {
-        f"{name} {sign} 1": float(np.mean(guesses == (labels + step) % classes))
-        for sign, step in (("+", 1), ("-", -1))
-    }
-    better = max(moved, key=moved.__getitem__)
-    clear = moved[better] > largest + BY_CHANCE * np.sqrt(largest * (1 - largest) / labels.size)
-    hint = f" With {better} it is {100 * moved[better]:.1f} %." if clear else ""
-    return f"{100 * accuracy:.1f} % are classified correctly, and the largest class has {100 * largest:.1f} %.{hint}"
+def _measured(target: ImportedModel) -> tuple[int, int]:
+    """How many test samples of its data set a model classifies correctly, and how many there are."""
+    import torch
+
+    from leak_atlas.data.resident import resident
+    from leak_atlas.models.subject import device
+    from leak_atlas.training import answers, imported
+
+    data = resident(target.data, device())
+    rows = torch.arange(data.train, len(data.labels))
+    logits, _ = answers.logits(imported.network(target).to(device()), data, rows)
+    right = logits.argmax(dim=1) == data.labels[rows.to(data.device)].cpu()
+    return int(right.sum()), len(rows)
+
+
+def known_or_asked(signals: Arrays, known: float | None) -> str:
+    """A sentence on the test accuracy that `Signals` gives, and a question where none is known."""
+    test = np.isin(signals["role"], (Role.NONMEMBER, Role.TEST))
+    right = signals["logits"].argmax(axis=1) == signals["labels"]
+    measured = f"Test accuracy of the model, measured here: {right[test].mean():.3f}."
+    if known is not None:
+        return f"{measured} You know {known:g}."
+    return (
+        f"{measured} **Is this the test accuracy that you know?** If not, the model reads other "
+        "inputs here than in your training (mean and std, order of classes, size of the images), "
+        "and all numbers on this page are wrong. Write the accuracy that you know as "
+        "`known_accuracy`: then the audit stops if it measures another one."
+    )

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from leak_atlas import BadInput
 from leak_atlas.own import findings
-
-LIMIT = re.compile(r"(?:auc|tpr@(?P<fpr>[\d.e-]+))=(?P<largest>[\d.e-]+)")
-EXAMPLES = "auc=0.6 or, for TPR at an FPR, tpr@0.01=0.05"
 
 
 class Limit(NamedTuple):
@@ -22,21 +18,26 @@ class Limit(NamedTuple):
     def __str__(self) -> str:
         return "AUC" if self.fpr is None else f"TPR at {findings.percent(self.fpr)} FPR"
 
+    def estimate(self, attack: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The number that is limited, of an attack in a report's summary."""
+        if self.fpr is None:
+            return attack["auc"]
+        return attack["tpr"][f"{self.fpr:g}"]
+
 
 def limit(text: str) -> Limit:
     """`auc=0.6`, `tpr@0.01=0.05`; BadInput where it is neither, or where its numbers are no shares."""
-    wrong = BadInput(f"--fail-above takes {EXAMPLES}, with numbers from 0 to 1, not '{text}'")
-    match = LIMIT.fullmatch(text)
-    if not match:
-        raise wrong
+    quantity, _, largest = text.partition("=")
+    measure, at, fpr = quantity.partition("@")
     try:
-        largest = float(match["largest"])
-        fpr = float(match["fpr"]) if match["fpr"] else None
-    except ValueError as error:
-        raise wrong from error
-    if not 0 <= largest <= 1 or (fpr is not None and not 0 < fpr <= 1):
-        raise wrong
-    return Limit(largest, fpr)
+        found = Limit(float(largest), float(fpr) if at else None)
+        known = measure == ("tpr" if at else "auc")
+        if known and 0 <= found.largest <= 1 and (found.fpr is None or 0 < found.fpr <= 1):
+            return found
+    except ValueError:
+        pass
+    examples = "auc=0.6 or, for TPR at an FPR, tpr@0.01=0.05"
+    raise BadInput(f"--fail-above takes {examples}, with numbers from 0 to 1, not '{text}'")
 
 
 def exceeded(summary: Mapping[str, Any], limits: Sequence[Limit]) -> list[str]:
@@ -49,17 +50,14 @@ def exceeded(summary: Mapping[str, Any], limits: Sequence[Limit]) -> list[str]:
     if limits and summary["warnings"]:
         raise BadInput(f"--fail-above cannot be judged: {summary['warnings'][0]}")
     for one in limits:
-        estimates = {
-            name: numbers["auc"] if one.fpr is None else numbers["tpr"][f"{one.fpr:g}"]
-            for name, numbers in summary["attacks"].items()
-        }
+        estimates = {name: one.estimate(attack) for name, attack in summary["attacks"].items()}
         resolved = [name for name, estimate in estimates.items() if estimate["resolved"]]
         if not resolved:
             few = f"{summary['samples']['non_members']:,} non-members are too few"
             raise BadInput(f"--fail-above cannot be judged: for {one} {few}")
         strongest = max(resolved, key=lambda name: estimates[name]["value"])
-        value, low, high = (estimates[strongest][end] for end in ("value", "low", "high"))
-        if value > one.largest:
-            interval = f"{value:.3f} [{low:.3f}, {high:.3f}]"
+        found = estimates[strongest]
+        if found["value"] > one.largest:
+            interval = f"{found['value']:.3f} [{found['low']:.3f}, {found['high']:.3f}]"
             lines.append(f"{one} of {strongest} is {interval}, not {one.largest:g} or less")
     return lines

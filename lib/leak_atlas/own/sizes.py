@@ -50,70 +50,45 @@ def fitted_sizes(
 
     None asks for all: images as they are, all of the train part, all of the test part, of which a
     share of `POPULATION` is the population. Where `data` is "", None asks for the example's size.
-    Raises BadInput where there is no such set, or where it has too few samples.
+    Numbers of samples are even, because halves are compared. Raises BadInput where there is no such
+    set, or where it has too few samples.
     """
     if not data:
         data = EXAMPLE.data
         pixels = EXAMPLE.pixels if pixels is None else pixels
         pool = EXAMPLE.pool if pool is None else pool
-        if test is None:
-            test = EXAMPLE.test
-            population = EXAMPLE.population if population is None else population
+        population = EXAMPLE.population if population is None and test is None else population
+        test = EXAMPLE.test if test is None else test
     entry = registry.find(data)
-    notes: list[str] = []
-    side = _fitted_side(entry, pixels, notes)
-    members = _fitted("pool", pool, entry.train, f"the train part of {data}", notes)
-    tested = _fitted("test", test, entry.test, f"the test part of {data}", notes)
-    rest = _fitted_population(population, tested, notes)
-    if min(members, tested - rest) < FEWEST:
+    side = _reduced(pixels, entry.shape[0]) if entry.kind == "images" else None
+    members = _even(_reduced(pool, entry.train))
+    tested = _even(_reduced(test, entry.test))
+    others = population
+    if others is None or others > tested - FEWEST:
+        others = round(POPULATION * tested)
+    others = _even(others)
+    if min(members, tested - others) < FEWEST:
         raise BadInput(
             f"{FEWEST} train samples of {data} are needed, and {FEWEST} test samples beside the "
-            f"population; there are {members} and {tested - rest}: ask for more, or add samples"
+            f"population; there are {members} and {tested - others}: ask for more, or add samples"
         )
-    return Sizes(data, side, members, tested, rest, tuple(notes))
+    sizes = {
+        "pixels": (side, pixels),
+        "pool": (members, pool),
+        "test": (tested, test),
+        "population": (others, population),
+    }
+    notes = []
+    for name, (size, wanted) in sizes.items():
+        if wanted not in (None, size):
+            notes.append(f"{name}: {'left out' if size is None else size}, not {wanted}.")
+    whole = entry.kind != "images" or side == entry.shape[0]
+    return Sizes(data, None if whole else side, members, tested, others, tuple(notes))
 
 
-def _fitted_side(entry: registry.Entry, pixels: int | None, notes: list[str]) -> int | None:
-    """The side to which images are reduced; None where nothing is resized: nobody asks for it, the
-    images are no larger, or there are none.
-    """
-    if pixels is None:
-        return None
-    if entry.kind != "images":
-        notes.append(f"pixels: left out; {entry.name} holds {entry.kind}.")
-        return None
-    side = entry.shape[0]
-    if pixels > side:
-        notes.append(f"pixels: {side}, not {pixels}; images of {entry.name} are not enlarged.")
-    return pixels if pixels < side else None
+def _reduced(wanted: int | None, there: int) -> int:
+    return there if wanted is None else min(wanted, there)
 
 
-def _fitted(name: str, wanted: int | None, there: int, where: str, notes: list[str]) -> int:
-    """How many samples are looked at for the parameter `name`: an even number, since halves of them
-    are compared.
-    """
-    if wanted is not None and wanted < 0:
-        raise BadInput(f"{name} takes 0 or more, not {wanted}")
-    number = there if wanted is None else min(wanted, there)
-    number -= number % 2
-    if wanted is not None and number != wanted:
-        less = f"{where} has {there:,} samples"
-        why = less if wanted > there else "two halves of it are compared"
-        notes.append(f"{name}: {number:,}, not {wanted:,}; {why}.")
-    return number
-
-
-def _fitted_population(wanted: int | None, tested: int, notes: list[str]) -> int:
-    """How many of the test samples are the population.
-
-    An even number, as a shadow model trains on one half of the members and non-members together.
-    """
-    usual = round(POPULATION * tested)
-    number = usual if wanted is None else wanted
-    why = "it is even"
-    if not 0 <= number <= tested - FEWEST:
-        number, why = usual, f"some of the {tested:,} test samples must be non-members"
-    number -= number % 2
-    if wanted is not None and number != wanted:
-        notes.append(f"population: {number:,}, not {wanted:,}; {why}.")
-    return number
+def _even(number: int) -> int:
+    return number - number % 2

@@ -87,7 +87,7 @@ class LiRA(Attacker):
     two-sided (`offline_pdf`); the code's fixed variance is `code`, and its centre the median."""
 
     mode: Literal["online", "offline_cdf", "offline_pdf"] = "online"
-    variance: Literal["pooled", "per_sample", "shrunk", "code"] = "pooled"
+    variance: Literal["pooled", "per_sample", "code"] = "pooled"
     centre: Literal["mean", "median"] = "mean"
     views: int = 1
 
@@ -173,12 +173,15 @@ class Learner(Attacker):
     balanced: bool = True
 
     @property
-    def blocks(self) -> tuple[str, ...]:
-        """Names of the blocks of the input; each but `top3` has a number for each class."""
+    def input_names(self) -> tuple[str, ...]:
+        """What the net sees of a sample, by name; each but `top3` has a number for each class."""
         return tuple(self.inputs.split("_"))
 
     def asks(self, state: State) -> tuple[Step, ...]:
-        return (Signals(state), *((Sensitivity(state),) if "sensitivity" in self.blocks else ()))
+        return (
+            Signals(state),
+            *((Sensitivity(state),) if "sensitivity" in self.input_names else ()),
+        )
 
 
 class Network(Learner):
@@ -204,7 +207,7 @@ class Network(Learner):
             )
 
     def operations(self, count: Count, samples: float, classes: int) -> float:
-        units = (3 if self.inputs == "top3" else classes * len(self.blocks), *self.hidden, 1)
+        units = (3 if self.inputs == "top3" else classes * len(self.input_names), *self.hidden, 1)
         # half a millisecond of small kernels
         step = 6.0 * sum(a * b for a, b in pairwise(units)) * self.batch + 2e7
         return step * samples / self.batch * self.epochs
@@ -261,7 +264,7 @@ class SAMIA(Learner):
     def operations(self, count: Count, samples: float, classes: int) -> float:
         """26 ms a batch of 128 with 10 classes, 73 with 30, 365 with 100, as measured on one core."""
         layer = 4 * self.WIDTH**2 + 2 * self.WIDTH * self.INNER + 2 * classes * self.WIDTH
-        each = len(self.blocks) * self.WIDTH + self.LAYERS * layer + self.WIDTH**2
+        each = len(self.input_names) * self.WIDTH + self.LAYERS * layer + self.WIDTH**2
         return 6.5 * each * classes * samples * self.epochs
 
 

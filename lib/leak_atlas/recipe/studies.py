@@ -10,11 +10,11 @@ from typing import Any, Literal
 from leak_atlas.recipe.attacks import Attack, Attacker, LiRA, Threshold
 from leak_atlas.recipe.criteria import Criterion
 from leak_atlas.recipe.designs import Halves, RandomHalves, VictimAttacker
-from leak_atlas.recipe.objectives import Objective
+from leak_atlas.recipe.objectives import RMR, Objective
 from leak_atlas.recipe.populations import Pair, Population, Pruner, Setup, seed_floors
 from leak_atlas.recipe.readings import Distance, Memorization, Sparsity
 from leak_atlas.recipe.sampling import Window
-from leak_atlas.recipe.steps import Score, Signals
+from leak_atlas.recipe.steps import Score, Signals, Step
 from leak_atlas.recipe.subjects import Architecture, Data, Model, Schedule
 
 __all__ = ["PRUNERS", "ProbeStudy", "PruningStudy", "RewindStudy", "TrajectoryStudy", "WindowStudy"]
@@ -136,9 +136,9 @@ class WindowStudy(PruningStudy):
 
     sparsity: float  # after the last round
     rounds: int
-    judges: int  # networks that give the memorization scores
-    share: float  # of the pool, on which each of them trains
-    score_epochs: int  # of each of them, without a patience
+    judges: int = 0  # networks that give the memorization scores
+    share: float = 0.7  # of the pool, on which each of them trains
+    score_epochs: int = 0  # of each of them, without a patience
 
     @cached_property
     def ranking(self) -> Memorization:
@@ -177,10 +177,63 @@ class WindowStudy(PruningStudy):
             **training,
         )
 
+    @cached_property
+    def base(self) -> Population:
+        """Networks that are pruned in rounds without a defence: "Base" on the slides."""
+        return self.iterative()[-1]
+
+    def defended(self, objective: Objective) -> Population:
+        """Networks whose rounds train with a defence that needs no memorization scores."""
+        return self.iterative(objective=objective)[-1]
+
+    def penalized(self, penalty: RMR) -> Population:
+        """RMR: the rounds penalize the members with the highest memorization scores."""
+        return self.iterative(objective=penalty, ranking=self.ranking)[-1]
+
+    def windowed(
+        self, window: Window, ranking: Step | None = None, penalty: RMR | None = None
+    ) -> Population:
+        """RSW: an epoch of a round visits a window of the members; with a penalty, SWMR.
+
+        `ranking`: the order of the members, by default that of their memorization scores.
+        """
+        order = ranking or self.ranking
+        return self.iterative(objective=penalty, sampling=window, ranking=order)[-1]
+
+    def same_visits(self, window: Window) -> Population:
+        """Base with so few epochs a round that it visits members as often as a window does."""
+        fewer = replace(self.tuning, epochs=self.epochs_like(window))
+        return self.iterative(schedule=fewer)[-1]
+
+    def stopped_early(self, epochs: Sequence[int]) -> dict[int, Population]:
+        """Base stopped early: dense networks of some epochs, pruned with one epoch a round, and
+        Base at the end of each round but the last, by the number of its epochs so far.
+        """
+        short = replace(self.tuning, epochs=1, patience=None)
+        dense = self.stopped(epochs)
+        stopped = {epoch: self.iterative(dense[epoch], short)[-1] for epoch in epochs}
+        for number, population in enumerate(self.iterative()[:-1], start=1):
+            stopped[self.schedule.epochs + number * self.fine_tuning] = population
+        return stopped
+
+    def rounds_without_pruning(self) -> tuple[Population, ...]:
+        """Networks at the end of each round, where no round removes a weight."""
+        return self.dense.iteratively(None, 0, self.tuning, self.rounds)
+
+    def pruned_at_once(self) -> tuple[Population, ...]:
+        """One-shot pruning: all weights are removed before the first round, none afterwards."""
+        pruned = self.dense.pruned("L1 unstructured", self.sparsity, self.head)
+        return pruned.iteratively(None, 0, self.tuning, self.rounds)
+
     def epochs_like(self, window: Window) -> int:
         """Epochs of all members with the same number of visits as a round with a window."""
         visits = window.visits(self.class_members, self.fine_tuning)
         return round(sum(visits) / self.class_members)
+
+    def coverage(self, window: Window) -> float:
+        """The share of a class' members that a round with a window visits at least once."""
+        visits = window.visits(self.class_members, self.fine_tuning)
+        return sum(number > 0 for number in visits) / self.class_members
 
 
 @dataclass(frozen=True)

@@ -119,8 +119,6 @@ class Model(Architecture):
     norm: Literal["batch", "group"] = "batch"
     # Xavier normal, biases zero: PPB's published code, of every architecture
     init: Literal["own", "xavier"] = "own"
-    # VGG: units of two further layers before the last (PPB's VGG16: 4096); None: none
-    hidden: Positive | None = None
     dropout: Share = 0.0  # WRN: between the two convolutions of a block; the paper has 0 and .3
 
     def verify(self) -> None:
@@ -132,7 +130,6 @@ class Model(Architecture):
             ("stage3_channels", staged, None),
             ("patch", ("atm", "vit"), 4),
             ("norm", NORMED, "batch"),
-            ("hidden", ("vgg",), None),
             ("dropout", ("wrn",), 0.0),
         ):
             if not self.name.startswith(families) and getattr(self, own) != usual:

@@ -20,17 +20,22 @@ from leak_atlas.report.tables import *
 
 if TYPE_CHECKING:
     from leak_atlas.report.figures import *
-    from leak_atlas.report.motion import *
 
-FIGURES = dict.fromkeys(
-    ("against_paper", "curves", "density", "histograms", "profile", "roc", "tradeoff"), "figures"
+FIGURES = (
+    "against_paper",
+    "curves",
+    "density",
+    "histograms",
+    "planes",
+    "profile",
+    "roc",
+    "tradeoff",
 )
-FIGURES |= dict.fromkeys(("Moving", "moving", "planes"), "motion")
 
 
 def __getattr__(name: str) -> Any:
     if name in FIGURES:
-        return getattr(import_module(f"leak_atlas.report.{FIGURES[name]}"), name)
+        return getattr(import_module("leak_atlas.report.figures"), name)
     raise AttributeError(f"module 'leak_atlas.report' has no attribute '{name}'")
 
 

@@ -257,7 +257,6 @@ class Run:
         verdicts = Counter[str]()
         try:
             contents.index(self.folder)
-            contents.link_pages(self.folder)
             for entry in contents.entries(self.folder):
                 if entry["notebook"] in self.chosen:
                     verdicts.update(claim["verdict"] for claim in entry["claims"])

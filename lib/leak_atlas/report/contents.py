@@ -11,62 +11,33 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
-from functools import cache
 from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from markupsafe import Markup
 
 from leak_atlas import BadInput
 from leak_atlas.engine import files
 from leak_atlas.report import ledger, summary
-from leak_atlas.report.markup import PAGE, drawn, png
+from leak_atlas.report.markup import PAGE, drawn
 from leak_atlas.report.papers import GROUPS, PAPERS
-from leak_atlas.report.render import EARLIER, WAY, clean, earlier, style, write_page
+from leak_atlas.report.render import EARLIER, clean, earlier, pictures, style, write_page
 
-__all__ = [
-    "index",
-    "link_pages",
-    "publish",
-    "published",
-    "refresh_findings",
-    "results_table",
-    "site",
-]
+__all__ = ["index", "publish", "published", "refresh_findings", "results_table", "site"]
 
+Entry = Mapping[str, Any]  # of a notebook: title, status, claims, ...
 OWN = "own"  # notebooks on what users brought, and the run of their audits
 OVERVIEW = "answers.png"  # of a published profile; it stands in the README
 LIMIT = 1_000_000  # bytes of a published notebook; GitHub stops drawing large ones
 MARKS = ("<!-- results:begin -->", "<!-- results:end -->")
+KEPT = ("notebook", "title", "setting", "status", "claims")  # of an entry, in `results.json`
+LEGEND = {"icons": ledger.ICONS, "meaning": ledger.MEANING, "mark": EARLIER}
+WORDS = {"headlines": summary.headlines, "networks": summary.networks}
 
 
 # ---------------------------------------------------------------- a run, and its index
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What became of a notebook."""
-
-    notebook: str
-    title: str
-    status: Literal["executed", "failed"]
-    error: str = ""
-    seconds: float = 0.0
-    setting: str = ""
-
-
-@dataclass(frozen=True)
-class Published:
-    """A report as `results.json` lists it."""
-
-    notebook: str
-    title: str
-    setting: str
-    status: Literal["executed"]
-    claims: list[dict[str, Any]]
 
 
 def entries(run_folder: Path) -> list[dict[str, Any]]:
@@ -74,35 +45,21 @@ def entries(run_folder: Path) -> list[dict[str, Any]]:
     `*.claims.json`.
     """
     found = []
-    for path in sorted(run_folder.rglob("*.run.json")):
-        entry = asdict(files.from_json(files.text(path), path, Ran))
-        ledger_ = path.with_name(path.name.removesuffix(".run.json") + ".claims.json")
-        judged = entry["status"] == "executed" and ledger_.exists()
-        claims = (
-            files.from_json(files.text(ledger_), ledger_, list[dict[str, Any]]) if judged else []
-        )
-        found.append(entry | {"claims": ledger.checked(claims, ledger_)})
-    return _weighed(sorted(found, key=_order))
+    for path in run_folder.rglob("*.run.json"):
+        entry = files.from_json(files.text(path), path, dict[str, Any])
+        judged = path.with_name(path.name.replace(".run.json", ".claims.json"))
+        claims = []
+        if entry["status"] == "executed" and judged.exists():
+            claims = files.from_json(files.text(judged), judged, list[dict[str, Any]])
+        found.append(entry | {"claims": ledger.checked(claims, judged)})
+    return sorted(found, key=_order)
 
 
-def _weighed(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each claim with its q: the false discovery rate among all claims of the profile at its p
-    (Benjamini-Hochberg).
-    """
-    rows = [row for entry in found for row in entry["claims"] if row.get("p") is not None]
-    if rows:
-        from scipy.stats import false_discovery_control
-
-        for row, q in zip(rows, false_discovery_control([row["p"] for row in rows]), strict=True):
-            row["q"] = float(q)
-    return found
-
-
-def _folder(entry: Mapping[str, Any]) -> str:
+def _folder(entry: Entry) -> str:
     return str(entry["notebook"]).rpartition("/")[0]
 
 
-def _group(entry: Mapping[str, Any], profile: str = "") -> str:
+def _group(entry: Entry, profile: str = "") -> str:
     """Where an entry stands in an index; audits of arrays, a run of their own, have names of their
     users' choice.
     """
@@ -110,116 +67,63 @@ def _group(entry: Mapping[str, Any], profile: str = "") -> str:
     return GROUPS.get(folder, folder)
 
 
-def _order(entry: Mapping[str, Any]) -> tuple[int, str, str]:
+def _order(entry: Entry) -> tuple[int, str, str]:
     group, known = _group(entry), list(GROUPS.values())
     return (known.index(group) if group in known else len(known), group, entry["notebook"])
 
 
 def index(run_folder: Path) -> None:
-    """Writes `index.html`, which needs nothing but itself and the pages, and `index.md`, both whole
-    or not at all.
+    """Writes `index.html`, which needs nothing but the pages, and `index.md`, both whole or not at
+    all.
     """
-    found = entries(run_folder)
-    pictured = [
-        entry | {"profile": run_folder.name, "thumbnail": _thumbnail(run_folder, entry)}
-        for entry in found
-    ]
-    files.write(run_folder / "index.html", _contents(pictured, run_folder.name, "html"))
-    files.write(run_folder / "index.md", _contents(found, run_folder.name, "md"))
+    found = [_placed(entry, run_folder, run_folder.name) for entry in entries(run_folder)]
+    for kind in ("html", "md"):
+        files.write(run_folder / f"index.{kind}", _contents(found, run_folder.name, kind))
 
 
-def link_pages(folder: Path, found: Sequence[Mapping[str, Any]] | None = None) -> None:
-    """Puts into each page of a run the way to the one before it, to the index and to the next.
-
-    Not while a page is being written: what this reads it writes again. `found` has the pages of
-    another folder, each with the place of its `page`.
+def _placed(entry: Entry, folder: Path, profile: str, inside: str = "") -> dict[str, Any]:
+    """An entry with its profile and, seen from the index in `folder`, its page and its first
+    figure.
     """
-    listed = [e for e in (entries(folder) if found is None else found) if e["status"] == "executed"]
-    places = [(entry, folder / entry.get("page", f"{entry['notebook']}.html")) for entry in listed]
-    pages = [(entry, place) for entry, place in places if place.exists()]
-    for before, (_, place), after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
-        ways = [(one[0]["title"], _link(one[1], place)) if one else None for one in (before, after)]
-        home = _link(folder / "index.html", place)
-        way = f"<!--way-->{drawn('way.html', before=ways[0], after=ways[1], home=home)}<!--/way-->"
-        text = files.text(place)
-        fresh = way.join(WAY.split(text))
-        if fresh != text:
-            files.write(place, fresh)
+    name = f"{inside}{entry['notebook']}"
+    figure = f"{name}.fig1.png"
+    shown = figure if (folder / figure).exists() else ""
+    return {**entry, "profile": profile, "page": f"{name}.html", "picture": shown}
 
 
-def _link(place: Path, page: Path) -> str:
-    """How a page links to a place."""
-    return Path(os.path.relpath(place, page.parent)).as_posix()
-
-
-def _contents(found: Sequence[Mapping[str, Any]], profile: str, kind: str) -> str:
+def _contents(found: Sequence[Entry], profile: str, kind: str) -> str:
     """The index as "html" or as "md"; of all profiles where `profile` is ""."""
     executed = [entry for entry in found if entry["status"] == "executed"]
     failed = [entry for entry in found if entry["status"] != "executed"]
-    groups = {
-        name: list(each) for name, each in groupby(executed, lambda entry: _group(entry, profile))
-    }
-    values = {
-        "profile": profile,
-        "executed": executed,
-        "groups": groups,
-        "failed": failed,
-        "style": style(),
-    }
-    values |= {
-        "answers": _answers(executed),
-        "profiles": list(dict.fromkeys(e.get("profile", profile) for e in executed)),
-    }
-    words = {"icons": ledger.ICONS, "meaning": ledger.MEANING, "drawn_claims": ledger.drawn_claims}
-    words |= {"headlines": summary.headlines, "networks": summary.networks, "mark": EARLIER}
+    groups = groupby(executed, lambda entry: _group(entry, profile))
     return drawn(
-        f"contents.{kind}", **values, **words, script=Markup((PAGE / "filter.js").read_text())
+        f"contents.{kind}",
+        profile=profile,
+        profiles=list(dict.fromkeys(entry["profile"] for entry in executed)),
+        executed=executed,
+        groups={name: list(each) for name, each in groups},
+        failed=failed,
+        answers=_answers(executed),
+        style=style(),
+        script=Markup((PAGE / "filter.js").read_text()),
+        drawn_claims=ledger.drawn_claims,
+        **LEGEND,
+        **WORDS,
     )
 
 
-def _answers(executed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each paper with the report that is shown for it.
-
-    Shown is the paper's chosen one, where that was executed, else its first with a figure.
+def _answers(executed: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Each paper with the report that is shown for it: its chosen one, where that was executed,
+    else its first.
     """
     answers = []
     for folder, paper in PAPERS.items():
         own = [entry for entry in executed if _folder(entry) == folder and entry["claims"]]
         chosen = [entry for entry in own if entry["notebook"] == paper.shown]
-        pictured = [entry for entry in own if entry.get("thumbnail")]
         if own:
-            shown = [*chosen, *pictured, *own][0]
+            shown = [*chosen, *own][0]
             answers.append({"paper": paper, "group": GROUPS[folder], "shown": shown})
     return answers
-
-
-def _first_figure(notebook: Mapping[str, Any]) -> bytes:
-    """The first picture of an executed notebook as PNG; empty where it has none."""
-    outputs = (
-        output.get("data", {}) for cell in notebook["cells"] for output in cell.get("outputs", ())
-    )
-    return base64.b64decode(
-        "".join(next((data["image/png"] for data in outputs if data.get("image/png")), ""))
-    )
-
-
-def _thumbnail(folder: Path, entry: Mapping[str, Any]) -> str:
-    """A report's first figure, small, as base64; "" where it has none."""
-    notebook = folder / f"{entry['notebook']}.ipynb"
-    return _small(notebook, notebook.stat().st_mtime_ns) if notebook.exists() else ""
-
-
-@cache
-def _small(notebook: Path, written: int, width: int = 480) -> str:
-    """Made once for each time the notebook was `written`, as the index is written often."""
-    from PIL import Image
-
-    figure = _first_figure(files.notebook(notebook))
-    if not figure:
-        return ""
-    image = Image.open(io.BytesIO(figure)).convert("RGB")
-    image.thumbnail((width, width * 2), Image.Resampling.LANCZOS)
-    return png(image.quantize(64, dither=Image.Dither.NONE), optimize=True)
 
 
 # ---------------------------------------------------------------- what is committed
@@ -234,52 +138,44 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
     """
     import nbformat
 
-    place = reports_folder / run_folder.name
-    ours = [
-        entry
-        for entry in entries(run_folder)
-        if entry["status"] == "executed" and _folder(entry) != OWN
-    ]
-    executed = {entry["notebook"]: entry for entry in ours}
-    if not executed:
-        raise BadInput(
-            f"the run '{run_folder.name}' holds no executed notebook to publish; `make reproduce` executes them"
-        )
-    texts = {
-        name: nbformat.writes(clean(files.notebook(run_folder / f"{name}.ipynb"))) + "\n"
-        for name in executed
-    }
-    for name, text in texts.items():
-        if (size := len(text.encode())) > LIMIT:
-            raise BadInput(
-                f"{name} would be {size / 1e6:.1f} MB, more than 1 MB; draw fewer or smaller figures"
-            )
-    fields = ("notebook", "title", "setting", "status", "claims")
-    new = {name: {key: entry[key] for key in fields} for name, entry in executed.items()}
-    kept = {entry["notebook"]: entry for entry in _published(place)}
-    both = _weighed(sorted((kept | new).values(), key=_order))
+    place, profile = reports_folder / run_folder.name, run_folder.name
+    known = {entry["notebook"]: entry for entry in _published(place)}
+    texts = {}
+    for entry in entries(run_folder):
+        if entry["status"] != "executed" or _folder(entry) == OWN:
+            continue
+        name = entry["notebook"]
+        node = clean(files.notebook(run_folder / f"{name}.ipynb"))
+        texts[name] = nbformat.writes(node) + "\n"
+        size = len(texts[name].encode()) / 1e6
+        if size > LIMIT / 1e6:
+            raise BadInput(f"{name} would be {size:.1f} MB, more than 1 MB; draw smaller figures")
+        known[name] = {key: entry[key] for key in KEPT}
+    if not texts:
+        hint = "`make reproduce` executes them"
+        raise BadInput(f"the run '{profile}' holds no executed notebook to publish; {hint}")
     for name, text in texts.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         files.write(place / f"{name}.ipynb", text)
+    listed = sorted(known.values(), key=_order)
+    files.write(place / "results.json", json.dumps(listed, indent=1, ensure_ascii=False) + "\n")
+    shown = []
+    for entry in listed:
+        node = files.notebook(place / f"{entry['notebook']}.ipynb")
+        mark = {"earlier": earlier(node, entry["notebook"])}
+        shown.append(_placed(entry, place, profile) | mark)
+    files.write(place / "index.md", _contents(shown, profile, "md"))
     if picture := _overview(place):
         (place / OVERVIEW).write_bytes(picture)
-    files.write(place / "results.json", json.dumps(both, indent=1, ensure_ascii=False) + "\n")
-    for entry in both:
-        name = entry["notebook"]
-        entry["earlier"] = earlier(files.notebook(place / f"{name}.ipynb"), name)
-    files.write(place / "index.md", _contents(both, run_folder.name, "md"))
-    return sorted(new)
+    return sorted(texts)
 
 
 def _overview(place: Path) -> bytes:
     """The papers' questions, each above the figure that is shown for it, as one PNG; empty where
     one is not there.
     """
-    shown = {paper: place / f"{paper.shown}.ipynb" for paper in PAPERS.values()}
-    pictures = [
-        _first_figure(files.notebook(path)) if path.exists() else b"" for path in shown.values()
-    ]
-    if not all(pictures):
+    reports = [place / f"{paper.shown}.ipynb" for paper in PAPERS.values()]
+    if not all(report.exists() for report in reports):
         return b""
     from matplotlib.image import imread
 
@@ -287,8 +183,10 @@ def _overview(place: Path) -> bytes:
 
     figure = Sheet(figsize=(12, 10.5), dpi=65, layout="constrained")
     grid = figure.subplots(3, 2).flat
-    for ax, paper, picture in zip(grid, shown, pictures, strict=False):
-        ax.imshow(imread(io.BytesIO(picture)), interpolation="lanczos")
+    for ax, paper, report in zip(grid, PAPERS.values(), reports, strict=False):
+        data, _ = pictures(files.notebook(report))[0]
+        picture = io.BytesIO(base64.b64decode(data["image/png"]))
+        ax.imshow(imread(picture), interpolation="lanczos")
         ax.set_anchor("NW")
         ax.set_title(f"{paper.question} {paper.short}", fontsize=15)
     for ax in figure.axes:
@@ -299,10 +197,12 @@ def _overview(place: Path) -> bytes:
 def _published(place: Path) -> list[dict[str, Any]]:
     """One profile's published reports whose notebook is still there."""
     path = place / "results.json"
-    found = files.from_json(files.text(path), path, list[Published]) if path.exists() else []
+    if not path.exists():
+        return []
+    found = files.from_json(files.text(path), path, list[dict[str, Any]])
     for entry in found:
-        ledger.checked(entry.claims, path)
-    return [asdict(entry) for entry in found if (place / f"{entry.notebook}.ipynb").exists()]
+        ledger.checked(entry["claims"], path)
+    return [entry for entry in found if (place / f"{entry['notebook']}.ipynb").exists()]
 
 
 def published(reports_folder: Path) -> list[dict[str, Any]]:
@@ -313,13 +213,11 @@ def published(reports_folder: Path) -> list[dict[str, Any]]:
     return sorted(found, key=lambda entry: (*_order(entry), entry["profile"] != "quick"))
 
 
-def site(reports_folder: Path, runs_folder: Path, place: Path) -> list[str]:
+def site(reports_folder: Path, place: Path) -> list[str]:
     """Every published report of all profiles as a page, under one index that filters and searches,
     in a new `place`.
 
-    It needs no server and no network. Figures as SVG, PDF and CSV come with those reports that are
-    still as the run in `runs_folder` left them. Returns the pages. BadInput where nothing is
-    published.
+    It needs no server and no network. Returns the pages. BadInput where nothing is published.
     """
     found = published(reports_folder)
     if not found:
@@ -327,37 +225,23 @@ def site(reports_folder: Path, runs_folder: Path, place: Path) -> list[str]:
     draft = place.with_name(f".{place.name}.{os.getpid()}")
     shutil.rmtree(draft, ignore_errors=True)
     try:
-        jobs = [(reports_folder, runs_folder, draft, entry) for entry in found]
+        shutil.copytree(reports_folder, draft)
         with ProcessPoolExecutor(min(os.cpu_count() or 1, 4), get_context("spawn")) as pool:
-            marks = list(pool.map(_report_page, *zip(*jobs, strict=True)))
-        for entry, mark in zip(found, marks, strict=True):
-            entry |= {"page": f"{entry['profile']}/{entry['notebook']}.html", "earlier": mark}
-            entry["thumbnail"] = _thumbnail(draft / entry["profile"], entry)
-        files.write(draft / "index.html", _contents(found, "", "html"))
-        link_pages(draft, found)
+            pages = [pool.submit(_report_page, draft, entry) for entry in found]
+            shown = [page.result() for page in pages]
+        files.write(draft / "index.html", _contents(shown, "", "html"))
         shutil.rmtree(place, ignore_errors=True)
         draft.replace(place)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return [entry["page"] for entry in found]
+    return [entry["page"] for entry in shown]
 
 
-def _report_page(reports: Path, runs: Path, place: Path, entry: Mapping[str, Any]) -> bool:
-    """One page of the site, with its notebook, its source and, where they are known to be its own,
-    its figures; whether an `earlier` version of its notebook made it.
-    """
-    import nbformat
-
-    profile, name = entry["profile"], entry["notebook"]
-    own, left = reports / profile / f"{name}.ipynb", runs / profile / f"{name}.ipynb"
-    page = place / profile / f"{name}.ipynb"
-    page.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(own, page)
-    if left.exists() and nbformat.writes(clean(files.notebook(left))) + "\n" == files.text(own):
-        for kind in ("svg", "pdf", "csv"):
-            for figure in left.parent.glob(f"{left.stem}.fig*.{kind}"):
-                shutil.copy(figure, page.parent)
-    return write_page(place / profile, name, entry["title"])
+def _report_page(place: Path, entry: Entry) -> dict[str, Any]:
+    """Writes one page of the site; its entry in the index."""
+    profile = entry["profile"]
+    mark = write_page(place / profile, entry["notebook"], entry["title"], "../index.html")
+    return _placed(entry, place, profile, f"{profile}/") | {"earlier": mark}
 
 
 def results_table(reports_folder: Path) -> str:
@@ -371,16 +255,8 @@ def results_table(reports_folder: Path) -> str:
         answers += _answers([entry for entry in found if entry["profile"] == profile])
     papers = list(PAPERS.values())
     answers.sort(key=lambda answer: papers.index(answer["paper"]))
-    return drawn(
-        "results.md",
-        answers=answers,
-        profiles=profiles,
-        numeric=(),
-        icons=ledger.ICONS,
-        measured=ledger.measured,
-        headlines=summary.headlines,
-        networks=summary.networks,
-    )
+    shown = {"answers": answers, "profiles": profiles, "numeric": (), "measured": ledger.measured}
+    return drawn("results.md", **shown, **LEGEND, **WORDS)
 
 
 def refresh_findings(document: Path, table: str) -> bool:
@@ -390,10 +266,7 @@ def refresh_findings(document: Path, table: str) -> bool:
     before, found, rest = text.partition(begin)
     _, ended, after = rest.partition(end)
     if not (found and ended):
-        raise BadInput(
-            f"{document.name} has no place for the results: a line {begin} and, below, a line {end}"
-        )
+        raise BadInput(f"{document.name} has no place for the results: lines {begin} and {end}")
     fresh = f"{before}{begin}\n{table}\n{end}{after}"
-    if fresh != text:
-        files.write(document, fresh)
+    files.write(document, fresh)
     return fresh != text

@@ -42,14 +42,27 @@ from leak_atlas.report.sheet import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from leak_atlas.audit import Roc
+    from leak_atlas.audit import FloatArray, Roc
 
-__all__ = ["against_paper", "curves", "density", "histograms", "profile", "roc", "tradeoff"]
+__all__ = [
+    "against_paper",
+    "curves",
+    "density",
+    "histograms",
+    "planes",
+    "profile",
+    "roc",
+    "tradeoff",
+]
 
 Mark: TypeAlias = Callable[["Axes", pd.DataFrame, Look], None]
 Column: TypeAlias = str | None
 Notes: TypeAlias = Mapping[Any, str] | None
 SEEN = ("seen by both", "seen only by M_all")
+SCALES = ("linear axes", "logarithmic axes")  # of a ROC curve
+FPR, TPR = "called member though outside (FPR)", "found as member (TPR)"  # of a plane
+CENTRE = "#d1550b"  # the one warm colour beside those of a plane
+CELLS, FINEST = 40, 64  # along an axis of a plane; at most so many where rates are counted
 # no difference
 GUESS: dict[str, Any] = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}
 HOLLOW: dict[str, Any] = {
@@ -71,10 +84,11 @@ RING: dict[str, Any] = {
 def intervals(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     """The intervals of `_x` and of `_y`, where the table has them."""
     known = rows[np.isfinite(rows["_x"] + rows["_y"])]
-    for name, lines, at in (("_x", ax.hlines, "_y"), ("_y", ax.vlines, "_x")):
-        if f"{name}_low" in rows:
-            ends = known[f"{name}_low"], known[f"{name}_high"]
-            lines(known[at], *ends, color=look.colour, alpha=0.55, linewidth=1.8, zorder=2)
+    style: dict[str, Any] = {"color": look.colour, "alpha": 0.55, "linewidth": 1.8, "zorder": 2}
+    if "_x_low" in rows:
+        ax.hlines(known["_y"], known["_x_low"], known["_x_high"], **style)
+    if "_y_low" in rows:
+        ax.vlines(known["_x"], known["_y_low"], known["_y_high"], **style)
 
 
 def points(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
@@ -98,38 +112,26 @@ def band(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     if len(rows) == 1:
         points(ax, rows, look)
         return
-    if (rows["_y_high"] > rows["_y_low"]).any():
-        ax.fill_between(
-            rows["_x"], rows["_y_low"], rows["_y_high"], color=look.colour, alpha=0.14, linewidth=0
-        )
+    ends = rows["_y_low"], rows["_y_high"]
+    ax.fill_between(rows["_x"], *ends, color=look.colour, alpha=0.14, linewidth=0)
     ax.plot(rows["_x"], rows["_y"], color=look.colour, linestyle=look.dash, label=look.label)
 
 
 def steps(ax: Axes, rows: pd.DataFrame, look: Look, wide: float = 0.9) -> None:
     """What two seeds on the same data differ by: a grey step for each interval."""
-    tall = rows["_y_high"] - rows["_y_low"]
-    ax.bar(
-        rows["_x"],
-        tall,
-        wide,
-        rows["_y_low"],
-        color=FLOOR,
-        zorder=0.5,
-        label="two seeds, same data",
-    )
+    tall, label = rows["_y_high"] - rows["_y_low"], "two seeds, same data"
+    ax.bar(rows["_x"], tall, wide, rows["_y_low"], color=FLOOR, zorder=0.5, label=label)
 
 
 def stairs(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     """A distribution: shares `_y` of bins of equal width that begin at `_x`; an outline where the
     dash is "none".
     """
-    edges, outline = (
-        [*rows["_x"], 2 * rows["_x"].iloc[-1] - rows["_x"].iloc[-2]],
-        look.dash == "none",
-    )
+    outline = look.dash == "none"
+    starts = rows["_x"].to_numpy()
     ax.stairs(
         rows["_y"],
-        edges,
+        [*starts, 2 * starts[-1] - starts[-2]],
         fill=not outline,
         facecolor=(look.colour, 0.45),
         edgecolor=look.colour if outline else QUIET,
@@ -139,38 +141,20 @@ def stairs(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
 
 
 def upright(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-    """A line across the panel at a series' mean `_x`; its dash tells outlines from filled ones."""
+    """A line across the panel at a series' mean `_x`: dashed for the outline."""
+    colour, dash = (look.colour, "--") if look.dash == "none" else (QUIET, "-")
     label = f"mean of {look.label}"
-    dash = "--" if look.dash == "none" else "-"
-    ax.axvline(
-        rows["_x"].iloc[0],
-        color=sheet.readable(look.colour),
-        linestyle=dash,
-        linewidth=1.4,
-        label=label,
-    )
+    ax.axvline(rows["_x"].iloc[0], color=colour, linestyle=dash, linewidth=1.4, label=label)
 
 
 def marker(**style: Any) -> Mark:
     """Bare markers in a style: HOLLOW, what a paper prints; RING, what a rule chose."""
 
     def mark(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-        ax.plot(
-            rows["_x"],
-            rows["_y"],
-            color=look.colour,
-            marker=look.marker,
-            zorder=4,
-            label=look.label,
-            **style,
-        )
+        shape = {"color": look.colour, "marker": look.marker, "label": look.label}
+        ax.plot(rows["_x"], rows["_y"], zorder=4, **shape, **style)
 
     return mark
-
-
-def keyed(ax: Axes, label: str, **style: Any) -> None:
-    """An entry of the key for what is drawn without a label."""
-    ax.plot([], [], label=sheet.proper(label), marker="o", **style)
 
 
 # ---------------------------------------------------------------- the engine
@@ -198,41 +182,39 @@ def draw(
     A layer is a table and its mark; one without the column `hue` is drawn in quiet grey. `panels`
     lays the values out otherwise than the first table has them, as a mosaic for example
     (`sheet.panels_of`). `dress` gives a panel its scales and limits, `notes` a quiet line above.
-    `null` is the y that means "no difference", or what `level` says. A key above names the series. `words`
-    are what the figure says beside its numbers: its title, which is the finding, xlabel and ylabel.
+    `null` is the y that means "no difference", or what `level` says. A key above names the series.
+    `words` are what the figure says beside its numbers: its title, which is the finding, xlabel and
+    ylabel.
     """
-    looks = looks or looks_of(levels(layers[0][0], hue))
-    grid, fig = sheet.panels_of(panels or levels(layers[0][0], facet), height, widest, share, width)
+    first = layers[0][0]
+    looks = looks or looks_of(levels(first, hue))
+    grid, fig = sheet.panels_of(panels or levels(first, facet), height, widest, share, width)
     fig.numbers = sheet.numbers(*(table for table, _ in layers))
+    key: dict[str, Any] = {}
     for panel, ax in grid.items():
         for table, mark in layers:
-            series = looks if hue is None or hue in table else {None: Look("", QUIET, "o", "-")}
-            if len(here := only(table, facet, panel)):
-                for name, look in series.items():
-                    if len(rows := only(here, hue, name)):
-                        mark(ax, rows, look)
+            here = only(table, facet, panel)
+            grey = hue is not None and hue not in table
+            for name, look in ({None: Look("", QUIET, "o", "-")} if grey else looks).items():
+                rows = only(here, hue, name)
+                if len(rows):
+                    mark(ax, rows, look)
         dress(panel, ax)
-        spec = ax.get_subplotspec()
-        part = len(spec.colspan) / spec.get_gridspec().ncols if spec else 1.0
-        sheet.note_above(ax, (notes or {}).get(panel, ""), 0.85 * part * fig.get_figwidth() - 0.35)
+        if notes and panel in notes:
+            sheet.note_above(ax, notes[panel], _width(ax))
         if null is not None:
-            draw_null(ax, null, level)
-    key: dict[str, Any] = {}
-    for ax in grid.values():
+            ax.axhline(null, label=f"{level} ({null:g})", **GUESS)
         for artist, label in zip(*ax.get_legend_handles_labels(), strict=True):
             key.setdefault(label, artist)
     sheet.finish(fig, key, **(words or {}))
     return fig
 
 
-def draw_null(ax: Axes, null: float, level: str) -> None:
-    """The line that means "no difference", or what `level` says; in the key where it lies outside."""
-    low, high = ax.get_ylim()
-    if low <= null <= high:
-        ax.axhline(null, label=level, **GUESS)
-    else:
-        side = "below" if null < low else "above"
-        ax.plot([], [], label=f"{level}: {null:g}, {side} the panel", **GUESS)
+def _width(ax: Axes) -> float:
+    """About how wide a panel is, inches."""
+    place: Any = ax.get_subplotspec()
+    share = len(place.colspan) / place.get_gridspec().ncols
+    return float(0.85 * share * ax.figure.get_figwidth() - 0.35)  # type: ignore[union-attr]
 
 
 def places(frames: Sequence[pd.DataFrame], x: str, hue: Column, room: float) -> list[str]:
@@ -244,14 +226,16 @@ def places(frames: Sequence[pd.DataFrame], x: str, hue: Column, room: float) -> 
     parts, series = levels(frames[0], x), levels(frames[0], hue)
     wide = (frames[0]["_y_high"] > frames[0]["_y_low"]).any()
     apart = min(0.1 * len(parts) / room, 0.6 / len(series)) if wide else 0.0
-    aside = {name: (i - (len(series) - 1) / 2) * apart for i, name in enumerate(series)}
+    middle = (len(series) - 1) / 2
+    aside = {name: (i - middle) * apart for i, name in enumerate(series)}
     for frame in frames:
-        frame["_at"] = frame[x].map({part: i for i, part in enumerate(parts)}).astype(float)
-        frame["_at"] += frame[hue].map(aside).astype(float) if hue in frame else 0.0
+        frame["_at"] = frame[x].map(parts.index).astype(float)
+        if hue in frame:
+            frame["_at"] += frame[hue].map(aside).astype(float)
     return [str(part) for part in parts]
 
 
-# ---------------------------------------------------------------- figures
+# ---------------------------------------------------------------- distributions
 
 
 def histograms(
@@ -272,22 +256,17 @@ def histograms(
     a line stands at each mean; with `columns` bins, and so the range, are common to a column of the
     grid, whose rows are to be compared.
     """
-    alike = {
-        panel: [p for p in panels if p[1] == panel[1]] if columns else [panel] for panel in panels
-    }
-    found = {
-        panel: shares(panels[panel], names, [panels[p] for p in each])
-        for panel, each in alike.items()
-    }
-    table = pd.concat([each.assign(panel=[panel] * len(each)) for panel, each in found.items()])
+    counted, averages = [], []
+    for panel, pair in panels.items():
+        alike = [each for key, each in panels.items() if columns and key[1] == panel[1]]
+        found = shares(pair, names, alike or [pair])
+        counted.append(found.assign(panel=[panel] * len(found)))
+        for name, values in zip(names, pair, strict=True):
+            averages.append({"panel": panel, "who": name, "_x": float(np.mean(values))})
+    table = pd.concat(counted)
     layers: list[tuple[pd.DataFrame, Mark]] = [(table, stairs)]
     if means:
-        who = [
-            (panel, *one)
-            for panel, pair in panels.items()
-            for one in zip(names, map(np.mean, pair), strict=True)
-        ]
-        layers.append((pd.DataFrame(who, columns=["panel", "who", "_x"]), upright))
+        layers.append((pd.DataFrame(averages), upright))
     heights = table.loc[table["_y"] > 0, "_y"]
 
     def scaled(panel: Any, ax: Axes) -> None:
@@ -315,20 +294,20 @@ def outlined(names: Sequence[str]) -> dict[str, Look]:
 def shares(
     pair: Sequence[np.ndarray], names: Sequence[str], beside: Sequence[Sequence[np.ndarray]]
 ) -> pd.DataFrame:
-    """What `stairs` draws of two sets of values, told apart in the column `who`; bins reach over
-    all pairs `beside`.
+    """What `stairs` draws of two sets of values, named in the column `who`; bins reach over all
+    pairs `beside`.
     """
     both = np.concatenate([np.ravel(values) for each in beside for values in each])
     low, high = np.quantile(both, [0.0, 0.999]) if both.size else (0.0, 1.0)
-    bins = int(np.clip(np.sqrt(min(np.size(values) for values in pair)) * 1.1, 8, 40))
+    fewest = min(np.size(values) for values in pair)
+    bins = int(np.clip(np.sqrt(fewest) * 1.1, 8, 40))
     edges = np.linspace(low, max(high, low + 1e-9), bins + 1)
-    made = []
+    tables = []
     for name, values in zip(names, pair, strict=True):
         counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
-        made.append(
-            pd.DataFrame({"who": name, "_x": edges[:-1], "_y": counts / max(np.size(values), 1)})
-        )
-    return pd.concat(made)
+        share = counts / max(np.size(values), 1)
+        tables.append(pd.DataFrame({"who": name, "_x": edges[:-1], "_y": share}))
+    return pd.concat(tables)
 
 
 def bare(panel: Any, ax: Axes) -> None:
@@ -337,6 +316,9 @@ def bare(panel: Any, ax: Axes) -> None:
     ax.grid(False)
     ax.spines["left"].set_visible(False)
     ax.locator_params(axis="x", nbins=4)
+
+
+# ---------------------------------------------------------------- many things in a plane
 
 
 def density(
@@ -353,49 +335,40 @@ def density(
     axes and colours. Zeros, which have no logarithm, and the smallest 0.1 % lie on the left or
     lower border. A note stands above its panel. Raises BadInput on negative numbers.
     """
-    found = {
-        key: np.array([np.ravel(values) for values in pair], float) for key, pair in panels.items()
-    }
-    both = np.concatenate([*found.values()], axis=1)
-    if not (np.isfinite(both) & (both >= 0)).all():
+    table = pd.concat([in_panel(key, x, y) for key, (x, y) in panels.items()])
+    values = table[["_x", "_y"]].to_numpy(float)
+    if not (np.isfinite(values) & (values >= 0)).all():
         raise BadInput("a density has logarithmic axes: give finite numbers of 0 or more")
-    table = pd.DataFrame(both.T, columns=["_x", "_y"])
-    table["panel"] = [key for key, pair in found.items() for _ in range(pair.shape[1])]
-    (across, up), norm = map(_cells, both), LogNorm(1, 10)
-    counted_cells: list[pd.DataFrame] = []
+    across, up = (logarithmic_cells(column) for column in values.T)
+    norm = LogNorm(1, 10)
 
     def cells(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
         x, y = rows["_x"].clip(across[0], across[-1]), rows["_y"].clip(up[0], up[-1])
-        counts = count_in_cells(ax, x, y, [across, up], norm)
-        i, j = np.nonzero(np.nan_to_num(counts))
-        drawn = {"_x": across[i], "_y": up[j], counted: counts[i, j]}
-        counted_cells.append(pd.DataFrame(drawn).assign(panel=[rows["panel"].iloc[0]] * len(i)))
+        count_in_cells(ax, x, y, [across, up], norm)
 
     def dress(panel: Any, ax: Axes) -> None:
         ax.set(xscale="log", yscale="log")
         ax.locator_params(numticks=4)
         ax.minorticks_off()
 
-    fig = draw(
-        [(table, cells)],
-        facet="panel",
-        height=2.1,
-        share=True,
-        dress=dress,
-        notes=notes,
-        words=words,
-    )
-    fig.numbers = sheet.numbers(*counted_cells)
+    shown: dict[str, Any] = {"facet": "panel", "height": 2.1, "share": True, "notes": notes}
+    fig = draw([(table, cells)], dress=dress, words=words, **shown)
+    fig.numbers = None  # every weight of a network, say
     colour_key(fig, norm, counted)
     return fig
 
 
-def count_in_cells(ax: Axes, x: Any, y: Any, edges: Any, norm: LogNorm) -> np.ndarray:
+def in_panel(panel: Any, x: ArrayLike, y: ArrayLike) -> pd.DataFrame:
+    """Points of one panel, as `draw` takes them."""
+    x = np.ravel(x)
+    return pd.DataFrame({"_x": x, "_y": np.ravel(y), "panel": [panel] * len(x)})
+
+
+def count_in_cells(ax: Axes, x: Any, y: Any, edges: Any, norm: LogNorm) -> None:
     """Draws how many points lie in each cell; `norm`, the scale of all panels, reaches the most."""
     style: dict[str, Any] = {"cmap": sheet.SEQUENTIAL, "rasterized": True}
     counts, *_ = ax.hist2d(x, y, edges, cmin=1, norm=norm, **style)
     norm.vmax = max(norm.vmax or 0.0, np.nanmax(counts))
-    return counts
 
 
 def colour_key(fig: Sheet, norm: LogNorm, counted: str) -> None:
@@ -404,13 +377,93 @@ def colour_key(fig: Sheet, norm: LogNorm, counted: str) -> None:
     fig.colorbar(mapped, ax=fig.axes, label=f"{counted} in a cell", aspect=40, pad=0.01)
 
 
-def _cells(values: np.ndarray) -> np.ndarray:
+def logarithmic_cells(values: FloatArray) -> FloatArray:
     """Edges of 44 cells, evenly spaced in logarithms, from the smallest but a few to the largest."""
     positive = values[values > 0]
-    low, high = (
-        (np.quantile(positive, 1e-3) / 1.2, positive.max() * 1.2) if positive.size else (0.1, 1)
+    if not positive.size:
+        return np.geomspace(0.1, 1, 45)
+    return np.geomspace(np.quantile(positive, 1e-3) / 1.2, positive.max() * 1.2, 45)
+
+
+def planes(over_time: Mapping[str, ArrayLike], epochs: Sequence[int], **words: str) -> Sheet:
+    """The vulnerability plane (Dynamics) of each trajectory `(E, 2, n)`, a row, in five of its
+    `epochs`.
+
+    A trajectory is, at each of E epochs, how often each of n samples is called a member by networks
+    that never saw it (row 0, its false positive rate) and by networks that trained on it (row 1,
+    its true positive rate). Epoch 0 is before training. Shown are the first, the last, and three
+    between, evenly spread over the grid. Colour says how many samples lie in a cell, on one scale.
+    Raises BadInput on rates outside [0, 1] and on another shape.
+    """
+    rates = {name: _trajectory(name, values, epochs) for name, values in over_time.items()}
+    shown = dict.fromkeys(np.linspace(0, len(epochs) - 1, 5).round().astype(int))
+    norm = LogNorm(1, 10)
+    samples: list[pd.DataFrame] = []
+    centres: list[pd.DataFrame] = []
+    edges: dict[Any, list[FloatArray]] = {}
+    for name, each in rates.items():
+        for at in shown:
+            epoch = f"epoch {epochs[at]}" if epochs[at] else "before training"
+            panel = name if len(rates) > 1 else "", epoch
+            edges[panel] = [rate_cells(each[:, 0]), rate_cells(each[:, 1])]
+            samples.append(in_panel(panel, *each[at]))
+            centres.append(in_panel(panel, *each[: at + 1].mean(axis=2).T))
+
+    def cells(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+        count_in_cells(ax, rows["_x"], rows["_y"], edges[rows["panel"].iloc[0]], norm)
+
+    def dress(panel: Any, ax: Axes) -> None:
+        ax.plot((0, 1), (0, 1), **GUESS, label="a guess")
+        ax.set(xlim=(-0.07, 1.07), ylim=(-0.07, 1.07), aspect="equal")
+        ax.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
+
+    fig = draw(
+        [(pd.concat(samples), cells), (pd.concat(centres), path_of_centre)],
+        facet="panel",
+        panels=list(edges),
+        height=min((0.2 if len(rates) > 1 else 0.7) + 7.2 / len(shown), 3.6),
+        share=True,
+        dress=dress,
+        words={"xlabel": FPR, "ylabel": TPR, **words},
     )
-    return np.geomspace(low, high, 45)
+    # panels of one shape, whatever stands around them
+    fig.set_layout_engine("compressed", w_pad=0.05, h_pad=0.05)
+    colour_key(fig, norm, "samples")
+    return fig
+
+
+def path_of_centre(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+    """The way of the centre of mass, and where it is now."""
+    ax.plot(rows["_x"], rows["_y"], color="white", linewidth=2.6, zorder=3)
+    ax.plot(rows["_x"], rows["_y"], color=CENTRE, linewidth=1.2, zorder=3)
+    now: dict[str, Any] = {"color": CENTRE, "marker": "o", "markersize": 6.5, "linestyle": "none"}
+    now |= {"markeredgecolor": "white", "label": "centre of mass, and its way until then"}
+    ax.plot(rows["_x"].iloc[-1:], rows["_y"].iloc[-1:], zorder=4, **now)
+
+
+def _trajectory(name: str, values: ArrayLike, epochs: Sequence[int]) -> FloatArray:
+    rates = np.asarray(values, float)
+    if rates.ndim != 3 or rates.shape[:2] != (len(epochs), 2):
+        raise BadInput(
+            f"'{name}' is {rates.shape}; {len(epochs)} epochs need ({len(epochs)}, 2, n)"
+        )
+    if not ((rates >= 0) & (rates <= 1)).all():
+        raise BadInput(f"'{name}' holds numbers that are no rates: give samples that have both")
+    return rates
+
+
+def rate_cells(rates: FloatArray) -> FloatArray:
+    """Edges of the cells along an axis; of counted rates each cell holds as many steps as others."""
+    gaps = np.diff(np.unique(rates.round(6)))
+    count = round(1 / gaps.min()) if gaps.size else CELLS
+    if count > 1000:  # not counted
+        return np.linspace(0, 1, CELLS + 1)
+    count *= -(-8 // count)  # rates that hardly differ do not tell how finely they are counted
+    wide = -(-(count + 1) // (FINEST + 1))
+    return (np.arange(0, count + 1 + wide, wide) - 0.5) / count
+
+
+# ---------------------------------------------------------------- estimates
 
 
 def profile(
@@ -433,34 +486,27 @@ def profile(
     columns) is drawn as grey steps: what two seeds on the same data differ by. Stages from `begins`
     on are hatched, and `said` says why.
     """
-    tables = [spans(each) for each in (frame, floor) if each is not None]
-    tables[1:] = [table.drop(columns=hue or [], errors="ignore") for table in tables[1:]]
+    tables = [spans(frame)]
+    if floor is not None:
+        tables.append(spans(floor).drop(columns=hue or [], errors="ignore"))
     panels = levels(tables[0], facet)
-    widest = int(np.clip(0.8 * sheet.WIDTH / (sheet.LINE * tables[0][x].nunique()), 1, 4))
+    least = 9 * sheet.LINE * tables[0][x].nunique()  # inches that a panel's names need
+    widest = int(np.clip(0.8 * sheet.WIDTH / least, 1, 4))
     across = sheet.columns(len(panels), widest)
-    parts, shown = places(tables, x, hue, 0.8 * sheet.WIDTH / across), limits(null, *tables)
+    parts = places(tables, x, hue, 0.8 * sheet.WIDTH / across)
+    shown = limits(null, *tables)
 
     def dress(panel: Any, ax: Axes) -> None:
         sheet.name_parts(ax, parts, across)
         ax.set_ylim(shown)
         if begins:
-            first = next(i for i, part in enumerate(parts) if part.startswith(begins))
-            end = max(i for i, part in enumerate(parts) if part.startswith("stage"))
-            hatched: dict[str, Any] = {
-                "facecolor": "none",
-                "edgecolor": sheet.WASH,
-                "hatch": "///",
-                "linewidth": 0.0,
-            }
-            ax.axvspan(first - 0.5, end + 0.5, zorder=0.1, label=said, **hatched)
+            hatch(ax, parts, begins, said)
 
-    ordered = [each.assign(_x=each["_at"]).sort_values("_x") for each in tables]
+    ordered = [table.assign(_x=table["_at"]).sort_values("_x") for table in tables]
     return draw(
         list(zip(ordered, (points, steps), strict=False)),
-        looks=looks_of(levels(tables[0], hue)),
         hue=hue,
         facet=facet,
-        panels=panels,
         height=2.9,
         widest=widest,
         share=True,
@@ -469,6 +515,14 @@ def profile(
         level=level,
         words={"ylabel": "AUC", **words},
     )
+
+
+def hatch(ax: Axes, parts: Sequence[str], begins: str, label: str) -> None:
+    """Hatches the stages from `begins` to the last one."""
+    first = next(i for i, part in enumerate(parts) if part.startswith(begins))
+    end = max(i for i, part in enumerate(parts) if part.startswith("stage"))
+    style: dict[str, Any] = {"facecolor": "none", "edgecolor": sheet.WASH, "hatch": "///"}
+    ax.axvspan(first - 0.5, end + 0.5, zorder=0.1, linewidth=0.0, label=label, **style)
 
 
 def tradeoff(
@@ -487,26 +541,20 @@ def tradeoff(
     `x_high`, ...).
 
     Several rows of one series (strengths of a defence) are joined in their order. Facets share
-    their axes. Markers of later series
-    are smaller, so that none hides another. `null` is the y that means "no difference", or what
-    `level` says; `better` says in a corner where one would be, "" where no side is.
+    their axes. Markers of later series are smaller, so that none hides another. `null` is the y
+    that means "no difference", or what `level` says; `better` says in a corner where one would be,
+    "" where no side is.
     """
     table = spans(spans(frame, x, "_x"), y)
-    facet = facet if facet in table else None
     across, (low, high) = limits(None, table, name="_x", least=0.01), limits(null, table)
-    looks = looks_of(levels(table, hue))
-    sizes = np.linspace(9, 7, len(looks))
-    looks = {name: looks[name]._replace(size=size) for name, size in zip(looks, sizes, strict=True)}
 
     def dress(panel: Any, ax: Axes) -> None:
         ax.set(xlim=across, ylim=(low - 0.07 * (high - low), high))  # room for the arrow
 
     fig = draw(
         [(table, points)],
-        looks=looks,
         hue=hue,
-        facet=facet,
-        panels=levels(table, facet),
+        facet=facet if facet in table else None,
         height=3.1,
         widest=3,
         share=True,
@@ -515,14 +563,9 @@ def tradeoff(
         level=level,
         words={"xlabel": x, "ylabel": y, **words},
     )
-    corner: dict[str, Any] = {
-        "ha": "right",
-        "va": "bottom",
-        "fontsize": 9,
-        "style": "italic",
-        "color": QUIET,
-    }
-    fig.axes[0].text(0.99, 0.015, better, transform=fig.axes[0].transAxes, **corner)
+    corner: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 9, "style": "italic"}
+    place = fig.axes[0].transAxes
+    fig.axes[0].text(0.99, 0.015, better, transform=place, color=QUIET, **corner)
     return fig
 
 
@@ -543,16 +586,18 @@ def against_paper(
     table = spans(frame)
     printed = table.drop(columns=["_y_low", "_y_high"])
     printed["_y"] = pd.to_numeric(table.get("paper", np.nan), errors="coerce")
-    looks = {
-        name: look._replace(label=look.label or "measured, 95 % interval", dash="none")
-        for name, look in looks_of(levels(table, hue)).items()
-    }
+    looks = {}
+    for name, look in looks_of(levels(table, hue)).items():
+        label = look.label or "measured, 95 % interval"
+        looks[name] = look._replace(label=label, dash="none")
     across = sheet.columns(len(levels(table, facet)), 3)
-    letters = int(0.45 * sheet.WIDTH / across / sheet.LETTER)
+    letters = int(0.45 * sheet.WIDTH / across / (9 * sheet.LETTER))
     lines = max(len(textwrap.wrap(str(name), letters)) for name in levels(table, x))
-    height = 0.55 + table[x].nunique() * max(0.36, 0.25 * len(looks), 0.03 + sheet.LINE * lines)
+    tall = max(0.36, 0.25 * len(looks), 0.03 + 9 * sheet.LINE * lines)  # inches of a setting
+    height = 0.55 + table[x].nunique() * tall
     settings = places([table, printed], x, hue, height - 0.5)
     shown = limits(None, table, printed, least=0.01)
+    hollow: dict[str, Any] = {"color": looks[None].colour if None in looks else QUIET, **HOLLOW}
 
     def dress(panel: Any, ax: Axes) -> None:
         sheet.name_panel(ax, ax.get_title(loc="left"), 0.4 * sheet.WIDTH / across)
@@ -560,14 +605,12 @@ def against_paper(
         ax.set(xlim=shown, ylim=(len(settings) - 0.4, -0.6))
         ax.grid(axis="y", visible=False)
         if printed["_y"].notna().any():
-            keyed(ax, source, color=looks[None].colour if None in looks else QUIET, **HOLLOW)
+            ax.plot([], [], label=sheet.proper(source), marker="o", **hollow)
 
     turned = {"_y": "_x", "_y_low": "_x_low", "_y_high": "_x_high", "_at": "_y"}
+    bare_marks = printed.rename(columns=turned), marker(**HOLLOW)
     return draw(
-        [
-            (table.rename(columns=turned), points),
-            (printed.rename(columns=turned), marker(**HOLLOW)),
-        ],
+        [(table.rename(columns=turned), points), bare_marks],
         looks=looks,
         hue=hue,
         facet=facet,
@@ -602,7 +645,9 @@ def curves(
 
     def dress(panel: Any, ax: Axes) -> None:
         ax.margins(x=0.01)
-        ax.set(**{f"{axis}scale": "log" for axis in log}, **{} if "y" in log else {"ylim": shown})
+        ax.set(**{f"{axis}scale": "log" for axis in log})
+        if "y" not in log:
+            ax.set_ylim(shown)
         if diagonal:
             ends = np.geomspace(*ax.get_xlim(), 200) if "x" in log else np.array(ax.get_xlim())
             ax.plot(ends, ends, **GUESS)
@@ -630,45 +675,27 @@ def roc(found: Mapping[Any, Roc], *, title: str = "", narrow: bool = False) -> S
     drawn there. `narrow` puts the panels of the one row below each other, so that a phone shows
     them in a size that can be read.
     """
-    bands = {key if isinstance(key, tuple) else ("", key): one for key, one in found.items()}
-    finest = {
-        row: min(one.resolution for key, one in bands.items() if key[0] == row) for row, _ in bands
-    }
-    scales, made = ("linear axes", "logarithmic axes"), []
-    for (row, series), one in bands.items():
+    finest: dict[str, float] = {}
+    tables = []
+    for key, one in found.items():
+        row, series = key if isinstance(key, tuple) else ("", key)
+        finest[row] = min(finest.get(row, 1.0), one.resolution)
         curve = pd.DataFrame({"_x": one.fpr, "_y": one.tpr, "_y_low": one.low, "_y_high": one.high})
-        resolved = curve[curve["_x"] >= one.resolution].clip(lower=finest[row] / 5)
-        for scale, shown in zip(scales, (curve, resolved), strict=True):
-            made.append(shown.assign(series=series, panel=[(row, scale)] * len(shown)))
-    table = pd.concat(made)
+        resolved = curve[curve["_x"] >= one.resolution].clip(lower=one.resolution / 5)
+        for scale, shown in zip(SCALES, (curve, resolved), strict=True):
+            tables.append(shown.assign(series=series, panel=[(row, scale)] * len(shown)))
 
     def dress(panel: Any, ax: Axes) -> None:
-        least, log = finest[panel[0]], panel[1] == scales[1]
-        start, margin = (least / 2.5, 0.0) if log else (0.0, 0.01)
-        ax.plot((start, 1), (start, 1), **GUESS, label="guessing")
-        if log:
-            ax.set(xscale="log", yscale="log")
-            ax.axvspan(start, least, color=FLOOR, linewidth=0, zorder=0.5)
-            ax.text(
-                np.sqrt(start * least),
-                0.97,
-                "below resolution",
-                transform=ax.get_xaxis_transform(),
-                rotation=90,
-                ha="center",
-                va="top",
-                color=QUIET,
-                fontsize=8,
-            )
-        ax.set(
-            xlim=(start - margin, 1 + margin),
-            ylim=(start - margin, 1.05 if log else 1 + margin),
-            box_aspect=1,
-        )
+        row, scale = panel
+        if scale == SCALES[0]:
+            ax.plot((0, 1), (0, 1), **GUESS, label="guessing")
+            ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), box_aspect=1)
+        else:
+            dress_logarithmic(ax, finest[row])
 
-    panels: list[Any] = [(row, scale) for row in finest for scale in scales]
+    panels: list[Any] = [(row, scale) for row in finest for scale in SCALES]
     return draw(
-        [(table, band)],
+        [(pd.concat(tables), band)],
         hue="series",
         facet="panel",
         panels=[[each] for each in panels] if narrow else panels,
@@ -677,3 +704,14 @@ def roc(found: Mapping[Any, Roc], *, title: str = "", narrow: bool = False) -> S
         dress=dress,
         words={"title": title, "xlabel": "false positive rate", "ylabel": "true positive rate"},
     )
+
+
+def dress_logarithmic(ax: Axes, least: float) -> None:
+    """The logarithmic axes of ROC curves, which end below the resolution `least`."""
+    start = least / 2.5
+    ax.plot((start, 1), (start, 1), **GUESS, label="guessing")
+    ax.axvspan(start, least, color=FLOOR, linewidth=0, zorder=0.5)
+    style: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "top", "fontsize": 8}
+    place = np.sqrt(start * least), 0.97
+    ax.text(*place, "below resolution", transform=ax.get_xaxis_transform(), color=QUIET, **style)
+    ax.set(xscale="log", yscale="log", xlim=(start, 1), ylim=(start, 1.05), box_aspect=1)

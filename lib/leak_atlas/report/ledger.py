@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from leak_atlas import BadInput, nearest
-from leak_atlas.engine import files
 from leak_atlas.report.markup import drawn, table
 from leak_atlas.report.tables import MODERATED
 
@@ -63,23 +62,22 @@ class Claim:
     section: str = ""  # the section of the paper in which the quote stands
 
     def __post_init__(self) -> None:
+        about = f"claim '{self.name}' needs"
         if not self.name.isidentifier() or self.name in RESERVED:
-            raise BadInput(
-                f"a claim is named by an identifier other than {', '.join(RESERVED)}, not '{self.name}'"
-            )
-        if sum(side is not None for side in (self.above, self.below, self.within)) != 1:
-            raise BadInput(
-                f"claim '{self.name}' needs exactly one border: above=, below= or within="
-            )
+            raise BadInput(f"{about} an identifier as its name, other than {', '.join(RESERVED)}")
+        if len(self._borders) != 1:
+            raise BadInput(f"{about} exactly one border: above=, below= or within=")
         if not math.isfinite(self.border):
-            raise BadInput(f"claim '{self.name}' needs a finite border, not {self.border}")
+            raise BadInput(f"{about} a finite border, not {self.border}")
         for size in (self.within, self.margin):
             if size is not None and not 0 < size < math.inf:
-                raise BadInput(f"claim '{self.name}' needs a margin above 0, not {size}")
+                raise BadInput(f"{about} a margin above 0, not {size}")
         if bool(self.paper) == bool(self.ours):
-            raise BadInput(
-                f"claim '{self.name}' needs exactly one origin: paper= (where the paper says it) or ours="
-            )
+            raise BadInput(f"{about} exactly one origin: paper= (where the paper says it) or ours=")
+
+    @property
+    def _borders(self) -> list[float]:
+        return [side for side in (self.above, self.below, self.within) if side is not None]
 
     @property
     def origin(self) -> str:
@@ -88,9 +86,7 @@ class Claim:
 
     @property
     def border(self) -> float:
-        return float(
-            next(side for side in (self.above, self.below, self.within) if side is not None)
-        )
+        return float(self._borders[0])
 
     @property
     def rule(self) -> str:
@@ -98,13 +94,6 @@ class Claim:
         border = f"{self.border:g}".replace("-", "−")
         quantity = self.quantity if self.within is None else f"|{self.quantity}|"
         return f"{quantity} {'>' if self.above is not None else '<'}\u00a0{border}"
-
-    def p(self, estimate: Estimate) -> float:
-        """Two-sided p of "the truth lies at the border" (`Estimate.p`), of a `within` at the harder
-        of its two.
-        """
-        borders = (self.border,) if self.within is None else (-self.border, self.border)
-        return max(estimate.p(border) for border in borders)
 
     def power(self, estimate: Estimate) -> float:
         """Half the width of the interval over the margin: above 1 the claim cannot be decided by
@@ -130,11 +119,10 @@ class Claims:
         head = ("Claim", RULE, "Origin", "Control")
         rows = [(item.text, item.rule, item.origin, item.control) for item in self.items]
         least = " and ".join(f"{name} at least {value:g}" for name, value in self.regime.items())
-        caption = f"Regime in which they are meant: {least}" if least else ""
-        return {
-            f"text/{name}": table(kind, head, rows, caption)
-            for name, kind in (("html", "html"), ("plain", "txt"))
-        }
+        shown: dict[str, Any] = {"head": head, "rows": rows}
+        if least:
+            shown["caption"] = f"Regime in which they are meant: {least}"
+        return {"text/html": table("html", **shown), "text/plain": table("txt", **shown)}
 
 
 def claims(*items: Claim, regime: Mapping[str, float] | None = None) -> Claims:
@@ -143,13 +131,13 @@ def claims(*items: Claim, regime: Mapping[str, float] | None = None) -> Claims:
     `regime`: what the networks must have learnt for the claims to be about what they say, as least
     values by name (`{"member accuracy": 0.95}`); `judge` takes what was measured.
     """
-    names, regime = [item.name for item in items], dict(regime or {})
-    if strange := [name for item in items for name in item.needs if name not in regime]:
-        raise BadInput(
-            f"a claim needs '{strange[0]}', which no regime declares{nearest(strange[0], list(regime))}"
-        )
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise BadInput(f"two claims are named '{twice[0]}'")
+    regime = dict(regime or {})
+    names: set[str] = set()
+    for item in items:
+        if item.name in names:
+            raise BadInput(f"two claims are named '{item.name}'")
+        names.add(item.name)
+        _known("declared regime", item.needs, list(regime))
     return Claims(tuple(items), regime)
 
 
@@ -159,21 +147,20 @@ def verdict(claim: Claim, estimate: Estimate, checks: Iterable[Estimate | bool] 
     `checks` that the treatment did something: True, or an estimate whose whole interval lies above
     0.
     """
-    numbers = (estimate.value, estimate.low, estimate.high)
-    if not estimate.resolved or any(math.isnan(number) for number in numbers):
+    if not estimate.resolved or math.isnan(estimate.value + estimate.low + estimate.high):
         return "below resolution"
     if estimate.low > estimate.high:
-        raise ValueError(
-            f"claim '{claim.name}': the interval [{estimate.low}, {estimate.high}] is upside down"
-        )
-    if not all(map(_passes, checks)):
+        raise ValueError(f"claim '{claim.name}': the interval of {estimate} is upside down")
+    if not all(_passes(check) for check in checks):
         return "inert"
     border = claim.border
     over, under = estimate.low > border, estimate.high < border
-    if claim.within is not None:
-        holds, fails = under and estimate.low > -border, over or estimate.high < -border
+    if claim.above is not None:
+        holds, fails = over, under
+    elif claim.below is not None:
+        holds, fails = under, over
     else:
-        holds, fails = (over, under) if claim.above is not None else (under, over)
+        holds, fails = under and estimate.low > -border, over or estimate.high < -border
     if holds or fails:
         return "holds" if holds else "fails"
     return "below resolution" if claim.power(estimate) > 1 else "undecided"
@@ -212,49 +199,44 @@ RULE = "Counts as holding if"
 HEAD = ("Verdict", "Claim", "Measured", RULE, "Control")
 
 
+def failed(row: Mapping[str, Any]) -> list[str]:
+    return [f"manipulation check failed: {check}" for check in row.get("inert", ())]
+
+
 def outside(row: Mapping[str, Any]) -> list[str]:
-    """What qualifies a verdict: checks of the treatment that fail, a regime that is not met, q
-    below .05.
-    """
-    reasons = [f"manipulation check failed: {check}" for check in row.get("inert", ())]
-    reasons += [f"outside the regime: {what}" for what in row.get("outside", ())]
-    q = row.get("q")
-    alone = q is not None and q < 0.05 and row["verdict"] in ("holds", "fails")
-    return [*reasons, "stands alone"] if alone else reasons
+    """What qualifies a verdict: checks of the treatment that fail, a regime that is not met."""
+    return failed(row) + [f"outside the regime: {what}" for what in row.get("outside", ())]
 
 
 def weight(row: Mapping[str, Any]) -> str:
-    """Units, half-width over margin, p and (in an index) q: `n = 10, half-width 0.6 of the margin,
-    p = 0.004`.
-    """
+    """Units, and half-width over margin: `n = 10, half-width 0.6 of the margin`."""
     parts = [f"n = {row['n']:,}".replace(",", " ")] if row["n"] else []
     if row.get("power") is not None:
         parts.append(f"half-width {row['power']:.2g} of the margin")
-    parts += [f"{name} = {row[name]:.2g}" for name in ("p", "q") if row.get(name) is not None]
-    return ", ".join([*parts, "moderated variance"] if row.get("moderated") else parts)
+    if row.get("moderated"):
+        parts.append("moderated variance")
+    return ", ".join(parts)
 
 
 def measured(row: Mapping[str, Any]) -> str:
     """`0.703 [0.690, 0.716]`, and from how many points."""
-    numbers = [row[key] for key in ("value", "low", "high")]
-    value, low, high = (
-        "–" if number is None else f"{number:.3f}".replace("-", "−") for number in numbers
-    )
-    return f"{value} [{low}, {high}]"
+    return f"{digits(row['value'])} [{digits(row['low'])}, {digits(row['high'])}]"
+
+
+def digits(number: float | None) -> str:
+    return "–" if number is None else f"{number:.3f}".replace("-", "−")
 
 
 def page_of_claims(rows: Sequence[Mapping[str, Any]]) -> str:
     """A notebook's judged claims as HTML, to which its page has a link."""
-    least = {
-        name: f"{name} {value:.3f} (at least {least:g})"
-        for row in rows
-        for name, (value, least) in row.get("learnt", {}).items()
-        if value is not None
-    }
-    sentences = [f"Regime: {', '.join(least.values())}"] if least else []
-    sentences += [MODERATED] if any(row.get("moderated") for row in rows) else []
-    caption = "".join(f"{line}. " for line in sentences).rstrip()
-    return f'<div id="verdicts">{drawn_claims("html", rows, caption)}</div>'
+    learnt: dict[str, str] = {}
+    for row in rows:
+        for name, (value, least) in row.get("learnt", {}).items():
+            learnt[name] = f"{name} {digits(value)} (at least {least:g})"
+    notes = [f"Regime: {', '.join(learnt.values())}."] if learnt else []
+    if any(row.get("moderated") for row in rows):
+        notes.append(f"{MODERATED}.")
+    return f'<div id="verdicts">{drawn_claims("html", rows, " ".join(notes))}</div>'
 
 
 def drawn_claims(kind: str, rows: Sequence[Mapping[str, Any]], caption: str = "") -> str:
@@ -285,8 +267,7 @@ def judge(
     what the networks learnt; below what the claims declare, verdicts are outside the regime. Raises
     BadInput on a missing or unknown name.
     """
-    reasons = {name: one.reason for name, one in estimates.items() if one.reason}
-    notes, checks, regime = reasons | dict(notes or {}), checks or {}, regime or {}
+    notes, checks, regime = notes or {}, checks or {}, regime or {}
     names = [claim.name for claim in claims]
     _known("claim", estimates, names)
     _known("claim to note on", notes, names)
@@ -295,18 +276,14 @@ def judge(
     missing = [name for name in names if name not in estimates]
     missing += [name for name in claims.regime if name not in regime]
     if missing:
-        raise BadInput(
-            f"not judged: {', '.join(missing)}; every claim needs its estimate, every regime its value"
-        )
-    learnt = {
-        name: float(value if isinstance(value, int | float) else value.value)
-        for name, value in regime.items()
-    }
+        why = "every claim needs its estimate, every regime its value"
+        raise BadInput(f"not judged: {', '.join(missing)}; {why}")
     rows = []
     for claim in claims:
-        row = _row(claim, estimates[claim.name], checks.get(claim.name, {}))
-        row |= _regime(claim, claims.regime, learnt)
-        rows.append(row | {"note": notes.get(claim.name, "")})
+        estimate = estimates[claim.name]
+        row = _row(claim, estimate, checks.get(claim.name, {}))
+        row |= _regime(claim, claims.regime, regime)
+        rows.append(row | {"note": notes.get(claim.name, estimate.reason)})
     return Judgement(tuple(rows))
 
 
@@ -334,25 +311,24 @@ def _row(claim: Claim, estimate: Estimate, checks: Mapping[str, Estimate | bool]
         "value": _finite(estimate.value),
         "low": _finite(estimate.low),
         "high": _finite(estimate.high),
-        "p": _finite(claim.p(estimate)),
         "power": _finite(claim.power(estimate)),
         "inert": [words for words, check in checks.items() if not _passes(check)],
     }
 
 
 def _regime(
-    claim: Claim, regime: Mapping[str, float], learnt: Mapping[str, float]
+    claim: Claim, regime: Mapping[str, float], learnt: Mapping[str, Estimate | float]
 ) -> dict[str, Any]:
     """What the networks learnt beside the least value declared, and in words where it is less."""
-    needed = {name: least for name, least in regime.items() if name in (claim.needs or regime)}
-    return {
-        "outside": [
-            f"{name} {learnt[name]:.3f}, not {least:g}"
-            for name, least in needed.items()
-            if not learnt[name] >= least
-        ],
-        "learnt": {name: [_finite(learnt[name]), least] for name, least in needed.items()},
-    }
+    values: dict[str, list[float | None]] = {}
+    outside = []
+    for name in claim.needs or regime:
+        given, least = learnt[name], regime[name]
+        value = float(given if isinstance(given, int | float) else given.value)
+        values[name] = [_finite(value), least]
+        if not value >= least:
+            outside.append(f"{name} {value:.3f}, not {least:g}")
+    return {"outside": outside, "learnt": values}
 
 
 def _finite(number: float) -> float | None:
@@ -369,14 +345,20 @@ def claims_of(notebook: NotebookNode) -> list[dict[str, Any]]:
     return checked(rows, "an executed notebook")
 
 
-# What pages and indexes read of a judged claim, and what they can do without.
-FIELDS: dict[str, Any] = dict.fromkeys(
-    ("name", "text", "quantity", "rule", "paper", "control"), str
-)
-FIELDS |= {"verdict": Verdict, "n": int} | dict.fromkeys(("value", "low", "high"), float | None)
-OPTIONAL: dict[str, Any] = dict.fromkeys(("p", "power", "q"), float | None)
-OPTIONAL |= dict.fromkeys(("note", "quote", "section"), str) | {"headline": bool}
-OPTIONAL |= {"inert": list[str], "outside": list[str], "learnt": dict[str, list[float | None]]}
+# what pages and indexes read of a judged claim
+FIELDS = [
+    "name",
+    "text",
+    "quantity",
+    "rule",
+    "paper",
+    "control",
+    "verdict",
+    "n",
+    "value",
+    "low",
+    "high",
+]
 
 
 def checked(rows: list[dict[str, Any]], source: object) -> list[dict[str, Any]]:
@@ -384,12 +366,8 @@ def checked(rows: list[dict[str, Any]], source: object) -> list[dict[str, Any]]:
     wrote them.
     """
     for row in rows:
-        where = f"{source}: claim '{row.get('name', '')}'"
-        if missing := [name for name in FIELDS if name not in row]:
-            raise BadInput(f"{where} has no '{missing[0]}', {ANOTHER}")
-        for name, shape in (FIELDS | OPTIONAL).items():
-            try:
-                files.shaped(row.get(name), shape if name in row else Any, name)
-            except BadInput as error:
-                raise BadInput(f"{where}: {error}, {ANOTHER}") from error
+        missing = [f"no '{name}'" for name in FIELDS if name not in row]
+        if missing or row["verdict"] not in ICONS:
+            what = [*missing, "an unknown verdict"][0]
+            raise BadInput(f"{source}: claim '{row.get('name', '')}' has {what}, {ANOTHER}")
     return rows

@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -31,8 +31,6 @@ LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-pytho
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TEXTS = {"text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml"}
 LIVE = "(a live control: open this notebook in JupyterLab to use it)"
-# on a page: to the one before it, the index and the next
-WAY = re.compile("(?s)<!--way-->.*?<!--/way-->")
 RULES = '<p><small>{} here, before the results; each stands beside its <a href="#verdicts">verdict</a>, below.</small></p>'
 INTERVAL = re.compile("(\\[[−\\d.]+,)\u00a0")
 # title and the sizes below it, and what follows
@@ -66,49 +64,41 @@ def clean(notebook: NotebookNode) -> NotebookNode:
         if cell.cell_type == "code":
             runs += 1
             cell.execution_count = runs if cell.execution_count else None
-            cell.outputs = [
-                kept
-                for output in cell.outputs
-                if (kept := _clean_output(output, cell.execution_count))
-            ]
+            cell.outputs = [_clean_output(one, runs) for one in cell.outputs if not _noise(one)]
     if rows := ledger.claims_of(notebook):
-        _told_once(notebook, rows)
+        _answer_first(notebook, rows)
     nbformat.validate(notebook)
     return notebook
 
 
-def _told_once(notebook: NotebookNode, rows: Sequence[Mapping[str, Any]]) -> None:
+def _answer_first(notebook: NotebookNode, rows: Sequence[Mapping[str, Any]]) -> None:
     """Puts in short what claims say below the title; of their two tables, that of the rules gives
     way to the other.
     """
     first = next((cell for cell in notebook.cells if cell.cell_type == "markdown"), None)
     if first:
         head, rest = HEAD.match(first.source.strip() + "\n").groups()  # type: ignore[union-attr]
-        first.source = f"{head.rstrip()}\n\n{summary.short(rows)}\n\n{SHORT.sub('', rest.lstrip(chr(10)))}".rstrip()
+        parts = [head.strip(), summary.short(rows), SHORT.sub("", rest.lstrip("\n")).strip()]
+        first.source = "\n\n".join(part for part in parts if part)
+    written = "The rule was written" if len(rows) == 1 else f"{len(rows)} rules were written"
     for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
         data = output.get("data", {})
         if ledger.MIME in data:
             data["text/html"] = ledger.page_of_claims(data[ledger.MIME])
         elif ledger.RULE in data.get("text/html", ""):
-            written = (
-                "The rule was written" if len(rows) == 1 else f"{len(rows)} rules were written"
-            )
-            data.update(
-                {
-                    "text/html": RULES.format(written),
-                    "text/plain": f"{written} here, before the results",
-                }
-            )
+            data["text/html"] = RULES.format(written)
+            data["text/plain"] = f"{written} here, before the results"
 
 
-def _clean_output(output: NotebookNode, count: int | None) -> NotebookNode | None:
-    """The output without what a static page cannot show; None where nothing is left."""
+def _noise(output: NotebookNode) -> bool:
+    """Progress bars, warnings and the clock."""
+    return output.output_type == "stream" and output.name == "stderr"
+
+
+def _clean_output(output: NotebookNode, count: int) -> NotebookNode:
+    """The output without what a static page cannot show."""
     if output.output_type == "stream":
-        if output.name == "stderr":  # progress bars and the clock
-            return None
-        output.text = _without_paths(
-            "".join(line.rsplit("\r", 1)[-1] for line in output.text.splitlines(True))
-        )
+        output.text = _without_paths(re.sub(r"(?m)^.*\r(?!\n)", "", output.text))
         return output
     if output.output_type == "error":
         output.evalue = _without_paths(output.evalue)
@@ -116,47 +106,41 @@ def _clean_output(output: NotebookNode, count: int | None) -> NotebookNode | Non
         return output
     if "execution_count" in output:
         output.execution_count = count
-    if output.data.pop(WIDGET, None) is not None:
-        output.data = {key: value for key, value in output.data.items() if key == "image/png"} | {
-            "text/plain": LIVE
-        }
-        output.metadata = {}
+    if WIDGET in output.data:
+        picture = {kind: data for kind, data in output.data.items() if kind == "image/png"}
+        output.data, output.metadata = {**picture, "text/plain": LIVE}, {}
     for kind in TEXTS & output.data.keys():
         output.data[kind] = _without_paths(output.data[kind])
     return output
 
 
 def _without_paths(text: str) -> str:
-    """No absolute path: known folders by their name, anything else by its last part."""
+    """No absolute path of this machine: folders by their names."""
     for folder, name in _folders().items():
         text = re.sub(rf"(?<![\w+]){re.escape(folder)}(?![\w.-])", name, text)
-    return ABSOLUTE.sub(
-        lambda found: f"…/{found[0].rstrip('/').replace(chr(92), '/').rsplit('/', 1)[-1]}", text
-    )
-
-
-ABSOLUTE = re.compile(
-    r"(?<![\w/.:~…+-])/(?:home|root|Users|tmp|var|private|opt|usr|mnt|media|srv|scratch|etc|data)/[\w.@+~/-]+"
-    r"|(?<!\w)[A-Z]:\\(?:[\w.@+~ -]+\\)*[\w.@+~-]+"
-)
+    return text
 
 
 def _folders() -> dict[str, str]:
     """Longest first, so that a folder inside another keeps its own name."""
-    inside = {
+    known = {
         paths.store(): "store",
         paths.data(): "data",
         paths.outputs(): "outputs",
+        paths.NOTEBOOKS: "notebooks",
+        paths.ROOT / "lib": "lib",
+        paths.ROOT: ".",
         Path(sys.prefix): "env",
+        Path.home(): "~",
+        Path(tempfile.gettempdir()): "…",
     }
-    inside |= {paths.NOTEBOOKS: "notebooks", paths.ROOT / "lib": "lib", paths.ROOT: "."}
-    known = {Path.home(): "~", Path(tempfile.gettempdir()): "…"} | inside
     named = {str(folder): name for folder, name in known.items() if len(folder.parts) > 1}
     return dict(sorted(named.items(), key=lambda item: -len(item[0])))
 
 
 # ---------------------------------------------------------------- which version
 
+KINDS = ("svg", "png", "pdf", "csv")  # of a figure's files; the first is its full size
 EARLIER = "made by an earlier version of its notebook"
 
 
@@ -201,48 +185,47 @@ def html(notebook: NotebookNode, title: str, home: str = "../index.html", **more
     return INTERVAL.sub(r"\1 ", made)  # on paper a column may be no wider than one of its ends
 
 
-def write_page(folder: Path, name: str, title: str) -> bool:
+def write_page(folder: Path, name: str, title: str, home: str = "index.html") -> bool:
     """Writes the page of `folder`/`name`.ipynb beside it, whole or not at all, its source and its
-    figures in full size. Returns whether the page is marked as `earlier`.
+    figures in full size. Returns whether the page is marked as `earlier`. `home` is the
+    index that it leads back to, as `folder` sees it.
 
-    Figures are there as SVG, PDF and CSV where a batch left them; else the page's own pictures are
-    written as PNG.
+    Figures are there as PNG and, where a batch left them, as SVG, PDF and CSV.
     """
     place = folder / f"{name}.html"
     node = files.notebook(place.with_suffix(".ipynb"))
     figures: dict[str, list[str]] = {}
-    for number, (data, about) in enumerate(_pictures(node), 1):
+    for number, (data, about) in enumerate(pictures(node), 1):
         figure = about.setdefault("figure", f"{place.stem}.fig{number}")
-        kinds = [
-            kind for kind in ("svg", "pdf", "csv") if place.with_name(f"{figure}.{kind}").exists()
-        ]
-        if "svg" not in kinds:
-            place.with_name(f"{figure}.png").write_bytes(base64.b64decode(data["image/png"]))
-        figures[figure] = ["svg", *kinds[1:]] if "svg" in kinds else ["png", *kinds]
+        place.with_name(f"{figure}.png").write_bytes(base64.b64decode(data["image/png"]))
+        left = [kind for kind in KINDS if place.with_name(f"{figure}.{kind}").exists()]
+        figures[figure] = left
     source = paths.NOTEBOOKS / f"{name}.py"
     if source.exists():
         shutil.copy(source, place.with_suffix(".py"))
-    profile = folder.name
-    known = (paths.PARAMS / profile).is_dir()  # not what users brought, or changed by -p
-    command = f"make reproduce PROFILE={profile} ONLY={name}" if known else ""
-    values: dict[str, Any] = {
-        "name": name,
-        "profile": profile,
-        "paper": paper_of(name),
-        "command": command,
-    }
     beside = [place.with_suffix(kind) for kind in (".py", ".ipynb")]
-    values |= {"figures": figures, "files": [path.name for path in beside if path.exists()]}
-    values["earlier"] = EARLIER if earlier(node, name) else ""
-    files.write(place, html(node, title, "../" * name.count("/") + "index.html", **values))
-    return bool(values["earlier"])
+    known = (paths.PARAMS / folder.name).is_dir()  # not what users brought, or changed by -p
+    mark = earlier(node, name)
+    page = html(
+        node,
+        title,
+        "../" * name.count("/") + home,
+        name=name,
+        paper=paper_of(name),
+        command=f"make reproduce PROFILE={folder.name} ONLY={name}" if known else "",
+        figures=figures,
+        files=[path.name for path in beside if path.exists()],
+        earlier=EARLIER if mark else "",
+    )
+    files.write(place, page)
+    return mark
 
 
-def _pictures(notebook: NotebookNode) -> Iterator[tuple[Any, Any]]:
+def pictures(notebook: NotebookNode) -> list[tuple[Any, Any]]:
     """The data of each output that is shown as a PNG, and what is known of that picture."""
-    for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
-        if "image/png" in output.get("data", {}):
-            yield output.data, output.metadata.setdefault("image/png", {})
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    shown = [output for output in outputs if "image/png" in output.get("data", {})]
+    return [(one.data, one.metadata.setdefault("image/png", {})) for one in shown]
 
 
 @cache

@@ -1,6 +1,4 @@
-"""What every figure stands on: the style, a sheet that shows itself, panels, looks, words that fit
-their place.
-"""
+"""What every figure stands on: the style, a sheet that shows itself, panels, looks, wrapped words."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ import os
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from itertools import chain, combinations, count, cycle
+from itertools import count, cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -17,10 +15,7 @@ import matplotlib.style
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.path import Path as Outline
-from matplotlib.transforms import Affine2D
 from PIL import Image
 
 from leak_atlas.audit import Estimate
@@ -29,7 +24,6 @@ from leak_atlas.report.markup import png
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.text import Text
 
 Frame: TypeAlias = "pd.DataFrame | Sequence[Mapping[str, Any]]"
 
@@ -50,29 +44,32 @@ DASHES: tuple[Any, ...] = (
 )
 COUNTED = count(1)  # figures that this kernel has shown
 SHARPER, COLOURS = 2.0, 128  # dots per dot of the page, colours of a picture
-LETTER, LINE = 0.066, 0.15  # inches: of a name's letter, of its line
+LETTER, LINE = (
+    0.0075,
+    0.0172,
+)  # inches for each point of the font: a letter's width, a line's height
 HEAD: dict[str, Any] = {
     "loc": "outside upper left",
     "alignment": "left",
     "borderaxespad": 0.4,
     "title_fontproperties": {"size": 11, "weight": "bold"},
 }
+AXIS: dict[str, Any] = {"fontsize": 9, "color": "#3e4c59"}
 WIDTH = 8.4  # inches: 924 pixels, a text column of a page at one and a quarter
 NARROW = 4.6  # inches: on a phone of 390 pixels letters are still 9 pixels high
 
 
 class Sheet(Figure):
-    """A Figure that belongs to no window system: shown where a cell returns it, once, as a small
-    sharp PNG.
+    """A Figure that belongs to no window system: shown where a cell returns it, as a sharp PNG.
 
-    Twice the dots at the same size on the page, in a palette of few colours; its title is its
-    description for those who cannot see it. What moves with a slider are animated artists in
-    `moving`; `still` are the pixels of the rest, once they are drawn.
+    Its title is its description for those who cannot see it. What moves with a slider are animated
+    artists in `moving`; `still` are the pixels of the rest, once they are drawn.
     """
 
     finding = ""
-    deeper = 0.0  # inches that long names under or over its panels take from them
+    deeper = 0.0  # inches that long names under the panels need
     numbers: pd.DataFrame | None = None  # what is drawn
+    _layout_engine: Any  # of matplotlib's, which an explorer turns off
     moving: Sequence[Artist] = ()
     still: Any = None
 
@@ -84,7 +81,6 @@ class Sheet(Figure):
         # a batch's, in whose page this figure comes to stand
         if place := os.environ.get("LEAK_ATLAS_FIGURES"):
             about["figure"] = Path(place).name + f".fig{next(COUNTED)}"
-            about["overlaps"] = overlaps(self)
             self.keep(Path(place).with_name(about["figure"]))
         return {"image/png": picture, "text/plain": f"Figure: {self.finding}"}, {"image/png": about}
 
@@ -92,11 +88,9 @@ class Sheet(Figure):
         """Writes `place`.svg, .pdf and, of what is drawn, .csv; the same figure gives the same
         bytes.
         """
-        layout, self._layout_engine = self.get_layout_engine(), None  # as `png` has laid it out
         with matplotlib.rc_context({"svg.hashsalt": "leak atlas"}):
-            for kind, clock in (("svg", "Date"), ("pdf", "CreationDate")):
-                self.savefig(f"{place}.{kind}", metadata={clock: None})
-        self._layout_engine = layout
+            self.savefig(f"{place}.svg", metadata={"Date": None})
+            self.savefig(f"{place}.pdf", metadata={"CreationDate": None})
         if self.numbers is not None:
             self.numbers.to_csv(f"{place}.csv", index=False, float_format="%.6g")
 
@@ -104,48 +98,39 @@ class Sheet(Figure):
         """The picture in base64; the same figure gives the same bytes."""
         self.savefig(raw := io.BytesIO(), format="png", dpi=self.dpi * SHARPER)
         whole = Image.open(raw).convert("RGB")
-        return png(
-            whole.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE),
-            optimize=True,
-        )
+        small = whole.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        return png(small, optimize=True)
 
 
 # ---------------------------------------------------------------- tables in, looks out
 
 
 def numbers(*tables: pd.DataFrame) -> pd.DataFrame:
-    """What marks draw: `x`, `y` and the ends of their intervals, with all that tells rows apart."""
+    """What marks draw: `x`, `y` and the ends of their intervals, with the names of the rows."""
     drawn = pd.concat(tables, ignore_index=True)
-    # where a name has its place
-    drawn = drawn.drop(columns=["_at", "_x"] if "_at" in drawn else [])
+    if "_at" in drawn:  # x is the place of a name
+        drawn = drawn.drop(columns=["_at", "_x"])
     own = [name for name in drawn if str(name).startswith("_")]
-    columns = [
-        name
-        for name in drawn
-        if name not in own and not drawn[name].map(lambda one: isinstance(one, Estimate)).any()
-    ]
-    words = drawn[columns].map(
-        lambda one: ", ".join(map(str, one)) if isinstance(one, tuple) else one
-    )
-    return words.drop(columns=[name[1:] for name in own], errors="ignore").join(
-        drawn[own].rename(columns=lambda n: n[1:])
-    )
+    names = drawn.drop(columns=[*own, *(name[1:] for name in own)], errors="ignore")
+    estimates = names.map(lambda value: isinstance(value, Estimate)).any()
+    return names.loc[:, ~estimates].join(drawn[own].rename(columns=lambda name: name[1:]))
 
 
 def spans(frame: Frame, value: str = "value", name: str = "_y") -> pd.DataFrame:
     """A copy with number, low and high ends as columns `name`, `name_low`, `name_high`.
 
     The column `value` holds Estimates, or numbers; their ends then stand in `value_low` and
-    `value_high`, or in `low` and `high`.
+    `value_high`, or in `low` and `high`, or are the numbers themselves.
     """
     table = frame.copy() if isinstance(frame, pd.DataFrame) else pd.DataFrame(list(frame))
-    known = len(table) and isinstance(table[value].iloc[0], Estimate)
-    for end in ("value", "low", "high"):
-        given = next(
-            (each for each in (f"{value}_{end}", end) if each in table and end != "value"), value
-        )
-        found = [getattr(each, end) for each in table[value]] if known else table[given]
-        table[name if end == "value" else f"{name}_{end}"] = np.asarray(found, float)
+    if len(table) and isinstance(table[value].iloc[0], Estimate):
+        for end, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
+            table[column] = [float(getattr(one, end)) for one in table[value]]
+        return table
+    table[name] = table[value].astype(float)
+    for end in ("low", "high"):
+        known = [column for column in (f"{value}_{end}", end, value) if column in table]
+        table[f"{name}_{end}"] = table[known[0]].astype(float)
     return table
 
 
@@ -156,26 +141,24 @@ def limits(
     where it is near.
 
     An interval over two models may reach beyond the plane, one over a single model is infinite.
-    Such intervals are cut in the tables, one length of the axis outside it, so that they leave the
-    frame.
+    Such intervals are cut in the tables, outside the axis, so that they leave the frame.
     """
-    values = np.concatenate([table[name].to_numpy(float) for table in tables])
+    values = pd.concat([table[name] for table in tables])
     values = values[np.isfinite(values)]
-    if not values.size:
+    if values.empty:
         return 0.0, 1.0
     low, high = values.min(), values.max()
     reach = max(high - low, least)
-    ended = [table for table in tables if f"{name}_low" in table]
-    low = max(low - reach, np.min([table[f"{name}_low"].min() for table in ended], initial=low))
-    high = min(high + reach, np.max([table[f"{name}_high"].max() for table in ended], initial=high))
-    if null is not None and low - reach <= null <= high + reach:
-        low, high = min(low, null), max(high, null)
+    shown = [low, high]
+    for table in tables:
+        for end, far in ((f"{name}_low", low - 2 * reach), (f"{name}_high", high + 2 * reach)):
+            if end in table:
+                table[end] = table[end].fillna(far).clip(low - 2 * reach, high + 2 * reach)
+                shown += list(table[end].clip(low - reach, high + reach))
+    if null is not None and low - 2 * reach <= null <= high + 2 * reach:
+        shown.append(null)
     margin = 0.07 * max(high - low, least)
-    low, high = float(low - margin), float(high + margin)
-    for table in ended:
-        for end, far in ((f"{name}_low", low - reach), (f"{name}_high", high + reach)):
-            table[end] = table[end].fillna(far).clip(low - reach, high + reach)
-    return low, high
+    return float(min(shown) - margin), float(max(shown) + margin)
 
 
 def levels(table: pd.DataFrame, column: str | None) -> list[Any]:
@@ -201,24 +184,21 @@ def looks_of(series: Sequence[Any]) -> dict[Any, Look]:
     """A look for each series; quantities go from light to dark, names get colours that differ."""
     ordered = len(series) > 1 and all(isinstance(name, int | float | np.number) for name in series)
     many = ordered or len(series) > len(MARKERS)
-    colours: Any = sns.color_palette(SEQUENTIAL if many else None, len(series))
-    labels = ["" if name is None else proper(str(name)) for name in series]
-    looks = zip(labels, colours, cycle(MARKERS), cycle("-" if ordered else DASHES), strict=False)
-    return {name: Look(*look) for name, look in zip(series, looks, strict=True)}
+    colours = sns.color_palette(SEQUENTIAL if many else None, len(series))
+    dashes = cycle("-" if ordered else DASHES)
+    looks = {}
+    for name, colour, marker, dash in zip(series, colours, cycle(MARKERS), dashes, strict=False):
+        looks[name] = Look("" if name is None else proper(str(name)), colour, marker, dash)
+    return looks
 
 
-def readable(colour: Any) -> tuple[float, ...]:
-    """The colour, darkened until it can be read as text on white."""
-    rgb = np.array(to_rgb(colour))
-    return tuple(rgb * min(1.0, 0.42 / (rgb @ [0.2126, 0.7152, 0.0722] + 1e-9)))
-
-
-# ---------------------------------------------------------------- the sheet
+# ---------------------------------------------------------------- panels
 
 
 def columns(count: int, widest: int) -> int:
     """As few rows as fit, and rows as even as they go: 5 panels are 3 and 2, not 4 and 1."""
-    return max(1, -(-count // -(-count // widest))) if count else 1
+    rows = -(-max(count, 1) // widest)
+    return -(-max(count, 1) // rows)
 
 
 def panels_of(
@@ -229,94 +209,76 @@ def panels_of(
 
     A mosaic is a list of rows; a key that stands in several places has one large panel.
     """
-    rows, pairs = _rows_of(keys, widest)
+    pairs = all(isinstance(key, tuple) for key in keys)
+    rows = list(keys) if isinstance(keys[0], list) else _rows_of(keys, widest, pairs)
     across = len(rows[0])
-    crossed, alone = pairs and min(len(rows), across) > 1, len(rows) == across == 1
+    alone = len(rows) == across == 1
+    crossed = pairs and min(len(rows), across) > 1
     fig = Sheet(figsize=((0.8 if alone else 1.0) * width, len(rows) * height + 0.6 * alone))
-    known = [key for key in dict.fromkeys(chain.from_iterable(rows)) if key != ""]
-    places: list[Any] = [[known.index(key) if key != "" else -1 for key in row] for row in rows]
+    known = [key for key in dict.fromkeys(key for row in rows for key in row) if key != ""]
+    places: Any = [[known.index(key) if key != "" else -1 for key in row] for row in rows]
     panels = fig.subplot_mosaic(places, empty_sentinel=-1, sharex=share, sharey=share)
-    axes = {key: panels[i] for i, key in enumerate(known)}
-    for key, ax in axes.items():
-        place: Any = ax.get_subplotspec()
-        row, name = key if crossed else ("", _words(key))
+    for i, key in enumerate(known):
+        place: Any = panels[i].get_subplotspec()
         room = 0.8 * len(place.colspan) / across * fig.get_figwidth() - 0.15
-        name_panel(ax, str(name) if not crossed or place.is_first_row() else "", room)
-        if crossed and place.is_first_col():
-            label = ax.set_ylabel(proper(str(row)), fontweight="bold", fontsize=9.5, color=INK)
-            fit(label, 0.72 * height)
+        parts = key if isinstance(key, tuple) else [key]
+        name = ", ".join(str(part) for part in parts if part)
+        if crossed:
+            name = str(key[1]) if place.is_first_row() else ""
+            if place.is_first_col():
+                row = wrapped(str(key[0]), 0.72 * height, 10)
+                panels[i].set_ylabel(row, fontweight="bold", fontsize=9.5, color=INK)
+        name_panel(panels[i], name, room)
         if share:
-            ax.label_outer()
-    return axes, fig
+            panels[i].label_outer()
+    return {key: panels[i] for i, key in enumerate(known)}, fig
 
 
-def _rows_of(keys: Sequence[Any], widest: int) -> tuple[list[list[Any]], bool]:
-    """Rows of keys, "" where no panel stands; and whether the keys are pairs (row, column)."""
-    if isinstance(keys[0], list):
-        return list(keys), False
-    if all(isinstance(key, tuple) and len(key) == 2 for key in keys):
-        down, across = (list(dict.fromkeys(part)) for part in zip(*keys, strict=True))
-        return [[(row, at) if (row, at) in keys else "" for at in across] for row in down], True
+def _rows_of(keys: Sequence[Any], widest: int, pairs: bool) -> list[list[Any]]:
+    """Rows of keys, "" where no panel stands."""
+    if pairs:
+        down = dict.fromkeys(row for row, _ in keys)
+        across = dict.fromkeys(column for _, column in keys)
+        return [[(row, at) if (row, at) in keys else "" for at in across] for row in down]
     wide = columns(len(keys), widest)
     filled = [*keys, *[""] * (-len(keys) % wide)]
-    return [filled[i : i + wide] for i in range(0, len(filled), wide)], False
-
-
-def _words(key: Any) -> str:
-    if isinstance(key, tuple):
-        return ", ".join(str(part) for part in key if part)
-    return "" if key is None else str(key)
+    return [filled[i : i + wide] for i in range(0, len(filled), wide)]
 
 
 def name_panel(ax: Axes, name: str, room: float) -> None:
-    """A panel's name above it, in lines of at most `room` inches."""
+    """A panel's name above it, in lines of at most some `room` inches."""
     fig: Sheet = ax.figure.get_figure(root=True)  # type: ignore[assignment]
-    fit(named := ax.set_title(proper(name)), room)
-    fig.deeper = max(fig.deeper, 0.16 * named.get_text().count("\n"))
+    lines = wrapped(name, room, 10)
+    fig.deeper = max(fig.deeper, 10 * LINE * lines.count("\n"))
+    ax.set_title(lines)
+
+
+def note_above(ax: Axes, note: str, room: float) -> None:
+    """A quiet line, if there is one, between the panel's name and the panel."""
+    if note:
+        lines = wrapped(note, room, 8.5)
+        offset: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+        ax.annotate(lines, (0, 1), (0, 5), color=QUIET, fontsize=8.5, **offset)
+        ax.set_title(ax.get_title(loc="left"), pad=7 + 12 * (lines.count("\n") + 1))
 
 
 def name_parts(ax: Axes, names: Sequence[str], panels: int = 1) -> None:
-    """Names under the axis; blocks (`stage4.1`) get their stage's name once, under their own; long
-    names lean.
-    """
+    """Names under the axis; they lean, as little as their height allows, where they are long."""
     fig: Sheet = ax.figure.get_figure(root=True)  # type: ignore[assignment]
-    blocks = [re.fullmatch(r"([^\W\d]\w*)\.(\S+)", name) for name in names]  # `0.1 %` is none
-    stages: dict[str, list[int]] = {}
-    shown = list(names)
-    for i, block in enumerate(blocks):
-        if block:
-            stages.setdefault(block[1], []).append(i)
-            shown[i] = block[2].removeprefix("block")
-    room = 0.8 * fig.get_figwidth() / panels
-    if LETTER * sum(len(name) + 1 for name in shown) > room:
-        _lean(ax, shown, room)
-    else:
-        ax.set_xticks(range(len(names)), shown)
+    ax.set_xticks(range(len(names)), names)
     ax.set_xlim(-0.45, len(names) - 0.55)
     ax.grid(axis="x", visible=False)
-    style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 8.5, "color": QUIET}
-    place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-    for stage, at in stages.items():
-        ax.annotate(stage, (np.mean(at), 0), (0, -17), annotation_clip=False, **place, **style)
-        ax.axvline(at[0] - 0.5, color=WASH, linewidth=0.8, zorder=0)
+    apart = 0.8 * fig.get_figwidth() / panels / len(names)  # inches
+    longest = 9 * LETTER * max(map(len, names), default=0)
+    if longest > apart - 0.05:
+        angle = 30 if apart * 0.5 > 9 * LINE else 60
+        ax.tick_params(axis="x", rotation=angle)
+        for label in ax.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
+        fig.deeper = max(fig.deeper, longest * float(np.sin(np.deg2rad(angle))) - 0.3)
 
 
-def _lean(ax: Axes, names: Sequence[str], room: float) -> None:
-    """Names under the axis, `room` inches long, turned as little as their lines allow."""
-    fig: Sheet = ax.figure.get_figure(root=True)  # type: ignore[assignment]
-    apart = room / len(names)
-    angle, steep = 90, 0.0
-    for angle in (60, 90) if LETTER * max(map(len, names)) > 1.5 else (30, 60, 90):
-        steep = np.sin(np.deg2rad(angle))
-        if apart * steep > LINE:
-            break
-    lines = max(1, int(apart * steep / LINE))
-    wrapped = [textwrap.fill(name, max(24, -(-len(name) // lines) + 4)) for name in names]
-    fig.deeper = max(fig.deeper, LETTER * max(map(_longest, wrapped)) * steep - 0.7)
-    side = "center" if angle > 30 else "top"
-    ax.set_xticks(range(len(names)), wrapped, rotation=angle, rotation_mode="anchor")
-    for label in ax.get_xticklabels():
-        label.set(ha="right", va=side)
+# ---------------------------------------------------------------- words
 
 
 def finish(
@@ -327,27 +289,20 @@ def finish(
     """
     fig.finding = proper(title)
     width, body = fig.get_size_inches()
-    style: dict[str, Any] = {"fontsize": 9, "color": "#3e4c59"}
-    below = fig.supxlabel(proper(xlabel), **style) if xlabel else None
-    beside = fig.supylabel(proper(ylabel), **style) if ylabel else None
-    if below:
-        fit(below, width)
-    if beside:
-        fit(beside, body - 0.5)
-    for across in range(len(key) or 1, 0, -1):
-        head = fig.legend(key.values(), key.keys(), title=fig.finding, ncols=across, **HEAD)
-        fit(head.get_title(), 0.985 * width)
-        if across == 1 or head.get_window_extent().width < 0.98 * fig.bbox.width:
-            break
-        head.remove()
+    fig.set_layout_engine("constrained", w_pad=0.05, h_pad=0.05)
+    if xlabel:
+        fig.supxlabel(wrapped(xlabel, width), **AXIS)
+    labels = [wrapped(label, width - 0.6, 8.5) for label in key]
+    entries = [8.5 * LETTER * max(map(len, label.split("\n"))) + 0.5 for label in labels]  # inches
+    across = len(labels) if sum(entries) < width else int(width / max(entries))
+    head = fig.legend(
+        key.values(), labels, title=wrapped(title, width, 12), ncols=max(across, 1), **HEAD
+    )
     tall = head.get_window_extent().height / fig.dpi + 0.1 if key or title else 0.0
     fig.set_size_inches(width, body + tall + fig.deeper)
-    if beside:  # the panels, not the key above them
-        beside.set_y((body / 2 + fig.deeper) / fig.get_figheight())
-    fig.set_layout_engine("constrained", w_pad=0.05, h_pad=0.05)
-
-
-# ---------------------------------------------------------------- words
+    if ylabel:  # beside the panels, not beside the key above them
+        middle = (body / 2 + fig.deeper) / fig.get_figheight()
+        fig.supylabel(wrapped(ylabel, body - 0.5), y=middle, **AXIS)
 
 
 def proper(text: str) -> str:
@@ -355,82 +310,11 @@ def proper(text: str) -> str:
     return re.sub(r"(?<![\w-])-(?=\.?\d)", "−", text)
 
 
-def _longest(text: str) -> int:
-    return max(map(len, text.split("\n")), default=0)
-
-
-def fit(text: Text, room: float) -> None:
-    """Breaks a text into lines that are at most `room` inches long, as they are drawn."""
-    words, letters = text.get_text(), len(text.get_text())
-    while letters:
-        text.set_text(textwrap.fill(words, letters, break_long_words=False, break_on_hyphens=False))
-        box = text.get_window_extent()
-        long = (box.height if text.get_rotation() else box.width) / text.figure.dpi  # type: ignore[union-attr]
-        if long <= room:
-            return
-        letters = min(letters - 1, int(letters * room / long) + 2)
-
-
-def note_above(ax: Axes, note: str, room: float) -> None:
-    """A quiet line, if there is one, between the panel's name and the panel, at most `room` inches
-    long.
-    """
-    if note:
-        offset: dict[str, Any] = {
-            "xytext": (0, 5),
-            "xycoords": "axes fraction",
-            "textcoords": "offset points",
-        }
-        fit(label := ax.annotate(proper(note), (0, 1), color=QUIET, fontsize=8.5, **offset), room)
-        lines = label.get_text().count("\n") + 1
-        ax.set_title(name := ax.get_title(loc="left"), pad=7 + 12 * lines if name else 6)
-
-
-# ---------------------------------------------------------------- what a reader could not read
-
-
-def overlaps(fig: Figure, most: float = 2.0) -> list[str]:
-    """Words of a figure that others overprint, or that the canvas cuts, by more than `most` dots."""
-    from matplotlib.text import Text
-
-    fig.draw_without_rendering()
-    axes = [axis for ax in fig.axes for axis in (ax.xaxis, ax.yaxis)]
-    owner = {label: axis for axis in axes for label in axis.get_ticklabels(which="both")}
-    outlines = [
-        (text.get_text(), _outline(text, most))  # type: ignore[attr-defined]
-        for text in fig.findobj(Text)
-        if _seen(text, owner.get(text))
+def wrapped(text: str, room: float, size: float = 9) -> str:
+    """The text in lines of at most some `room` inches at a font `size` in points."""
+    letters = max(8, int(room / (size * LETTER)))
+    lines = [
+        textwrap.fill(line, letters, break_long_words=False, break_on_hyphens=False)
+        for line in proper(text).split("\n")
     ]
-    canvas = fig.bbox.padded(most / 2)
-    problems = [
-        f"'{words}' is cut"
-        for words, outline in outlines
-        if not all(canvas.contains(x, y) for x, y in np.asarray(outline.vertices))
-    ]
-    for (words, outline), (others, beyond) in combinations(outlines, 2):
-        if outline.intersects_path(beyond):
-            problems.append(f"'{words}' meets '{others}'")
-    return problems
-
-
-def _seen(text: Any, axis: Any) -> bool:
-    """Is it drawn? A tick of an `axis` beyond its limits is not."""
-    if not (text.get_text().strip() and text.get_visible() and text.get_alpha() != 0):
-        return False
-    if axis is None:
-        return True
-    at, (low, high) = text.get_position()[axis.axis_name == "y"], sorted(axis.get_view_interval())
-    return bool(axis.axes.get_visible() and axis.get_visible() and low <= at <= high)
-
-
-def _outline(text: Any, margin: float) -> Outline:
-    """A text's box in dots, turned as the text is, smaller by `margin` dots."""
-    box, angle = text.get_window_extent(), text.get_rotation()
-    text.set_rotation(0)
-    flat = text.get_window_extent()
-    text.set_rotation(angle)
-    size = max(flat.width - margin, 1), max(flat.height - margin, 1)
-    placed = Affine2D().translate(-0.5, -0.5).scale(*size).rotate_deg(angle)
-    return Outline.unit_rectangle().transformed(
-        placed.translate((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2)
-    )
+    return "\n".join(lines)

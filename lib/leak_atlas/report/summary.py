@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from leak_atlas.report.ledger import ICONS, measured, outside
+from leak_atlas.report.ledger import ICONS, digits, failed, measured
 
 if TYPE_CHECKING:
     from leak_atlas.audit import Estimate
@@ -46,9 +44,9 @@ def headlines(rows: Sequence[Row]) -> list[Row]:
 
 
 def evidence(row: Row) -> str:
-    """What was measured, the rule, and what qualifies the verdict."""
+    """What was measured, the rule, and checks that failed."""
     units = f", n = {row['n']}" if row["n"] else ""
-    return "; ".join([f"{measured(row)}{units}", f"rule: {row['rule']}", *outside(row)])
+    return "; ".join([f"{measured(row)}{units}", f"rule: {row['rule']}", *failed(row)])
 
 
 def networks(rows: Iterable[Row]) -> str:
@@ -56,29 +54,20 @@ def networks(rows: Iterable[Row]) -> str:
 
     "" where the claims were judged before this was kept.
     """
-    rows = list(rows)
-    learnt = dict(chain.from_iterable(row.get("learnt", {}).items() for row in rows))
+    rows = [row for row in rows if "learnt" in row]
+    learnt = {name: value for row in rows for name, value in row["learnt"].items()}
     if not learnt:
-        return "no regime is declared" if any("learnt" in row for row in rows) else ""
-    nearest = min(learnt, key=lambda name: _distance(*learnt[name]))
-    shown = learnt if len(learnt) <= NAMED else {nearest: learnt[nearest]}
-    text = ", ".join(f"{name} {_number(value)}" for name, (value, _) in shown.items())
-    if len(shown) < len(learnt):
-        text += f" (at least {learnt[nearest][1]:g}), and {len(learnt) - 1} more accuracies, farther from their least"
-    beyond = dict.fromkeys(chain.from_iterable(row.get("outside", ()) for row in rows))
-    return (
-        f"{text}: outside the regime ({'; '.join(beyond)})"
-        if beyond
-        else f"{text}: within the regime"
-    )
-
-
-def _distance(value: float | None, least: float) -> float:
-    return math.inf if value is None else value - least
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+        return "no regime is declared" if rows else ""
+    nearest = sorted(learnt, key=lambda name: (learnt[name][0] or 0.0) - learnt[name][1])[:NAMED]
+    named = {name: value for name, (value, _) in learnt.items() if name in nearest}
+    shown = [f"{name} {digits(value)}" for name, value in named.items()]
+    text = ", ".join(shown)
+    if len(learnt) > NAMED:
+        text += f" and {len(learnt) - NAMED} more accuracies, farther from their least"
+    beyond = dict.fromkeys(reason for row in rows for reason in row.get("outside", ()))
+    if beyond:
+        return f"{text}: outside the regime ({'; '.join(beyond)})"
+    return f"{text}: within the regime"
 
 
 def short(rows: Sequence[Row]) -> str:

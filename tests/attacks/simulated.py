@@ -1,0 +1,27 @@
+"""Simulated models for tests of attacks, and what a null test asks."""
+
+import numpy as np
+
+from leak_atlas import audit
+
+
+def complement_pairs(rng: np.random.Generator, pairs: int, samples: int) -> np.ndarray:
+    """Membership (2 * pairs, samples): rows 2i and 2i + 1 are a random half and its complement."""
+    first_half = np.tile(np.arange(samples) < samples // 2, (pairs, 1))
+    halves = rng.permuted(first_half, axis=1)
+    return np.stack([halves, ~halves], axis=1).reshape(2 * pairs, samples)
+
+
+def other_pairs(models: int, target: int) -> np.ndarray:
+    """The models outside the target's complement pair, `(models,)`."""
+    return np.arange(models) // 2 != target // 2
+
+
+def finds_nothing(auc: audit.Estimate) -> bool:
+    """Whether 0.5 is inside an interval that would have noticed an AUC off by 0.02."""
+    return auc.low <= 0.5 <= auc.high and auc.high - auc.low < 0.04
+
+
+def same_order(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two score vectors order the samples alike."""
+    return np.array_equal(np.argsort(a, kind="stable"), np.argsort(b, kind="stable"))
