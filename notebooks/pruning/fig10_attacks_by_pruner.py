@@ -109,8 +109,8 @@ claims = report.claims(
     ),
     report.Claim(
         "others_effective",
-        "Top1-Conf and Mentr find members of pruned networks",
-        quantity=f"{mean_low} lesser of Top1-Conf and Mentr",
+        "Top1-Conf and Mentr find members of every pruner's networks",
+        quantity=f"attack accuracy of Top1-Conf and Mentr, least over four pruners at {low:.0%}",
         above=0.55,
         margin=0.05,
         paper="section 5.2.4",
@@ -258,7 +258,9 @@ with_gap = []
 for name in printed:
     found = audit.correlation(accuracies(name, cells).T, generalization.T)
     with_gap.append(audit.mean_ci(found, bounds=(-1, 1)))
-effective = [audit.mean_ci(accuracies(name, mild).mean(axis=0)) for name in ("Top1-Conf", "Mentr")]
+effective = []
+for name in ("Top1-Conf", "Mentr"):
+    effective += [comparison.estimate(variant, name, "accuracy") for variant in mild]
 acts = comparison.pruned_as_asked(removed)
 members = {v: comparison.estimate(v, "", "member accuracy") for v in comparison.variants}
 
