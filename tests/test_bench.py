@@ -47,7 +47,6 @@ def test_only_the_effect_of_lira_may_cover_less() -> None:
         == required("mean of 4 units")
         == 0.92
     )
-    assert required("moderated, 4 units, most heterogeneous tenth") == 0.8
 
 
 def test_a_process_that_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,6 @@ from leak_atlas.recipe import (
     RandomHalves,
     Schedule,
     Setup,
-    load,
 )
 from leak_atlas.recipe.core import KINDS
 
@@ -163,7 +162,7 @@ def in_cells(tmp_path: Path, text: str) -> list[Any]:
 
 
 def test_a_kind_in_a_cell_is_known_by_its_cell_and_stays_in_this_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, other = (
         in_cells(tmp_path, MINE),
@@ -176,7 +175,6 @@ def test_a_kind_in_a_cell_is_known_by_its_cell_and_stays_in_this_process(
     monkeypatch.setattr(run, "ENOUGH", 0.0)
     monkeypatch.setattr(run, "connected", None)
     lab.realize(first[:1], workers=2)
-    assert "Soft stands in a notebook's cell" in capsys.readouterr().err
     with pytest.raises(
         BadInput, match="Soft stands in a notebook's cell, which no worker can import"
     ):
@@ -205,13 +203,3 @@ def test_what_cannot_be_read_has_no_key() -> None:
     exec("from leak_atlas.recipe import Objective\nclass Unread(Objective): pass", space)
     with pytest.raises(BadInput, match="the source of Unread cannot be read"):
         _ = pool(space["Unread"]())[0].key
-
-
-def test_a_record_tells_whose_file_is_missing(
-    mine: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    record = mine(MINE).Soft(2.0).record()
-    assert load(record, {}.__getitem__).weight == 2.0  # type: ignore[attr-defined]
-    monkeypatch.delitem(KINDS, "Soft")
-    with pytest.raises(BadInput, match="has not imported the file that defines it"):
-        load(record, {}.__getitem__)

@@ -1,4 +1,4 @@
-"""Edits by stage: what goes back, what stays, and that what is frozen stays to the bit."""
+"""Edits by stage and by weight: what is rewound, what is frozen, and that frozen values keep their bits."""
 
 import pytest
 import torch
@@ -50,7 +50,7 @@ def test_rewound_from_the_stem_is_the_initialisation() -> None:
 
 @settings(deadline=None)
 @given(st.sampled_from([*PARTS, "stage1.1", "stage4.1"]))
-def test_rewind_and_hold_meet_at_the_boundary(place: str) -> None:
+def test_rewind_and_freeze_meet_at_the_boundary(place: str) -> None:
     trained, init = states()
     rewound, frozen = rewind(trained, init, place), freeze(trained, place)
     for name in trained:
@@ -68,13 +68,13 @@ def test_rewind_and_hold_meet_at_the_boundary(place: str) -> None:
             )
 
 
-def test_what_is_held_later_is_all_the_rest() -> None:
+def test_freeze_later_is_all_that_freeze_leaves() -> None:
     trained, _ = states()
     early, late = freeze(trained, "stage3.1"), freeze(trained, "stage3.1", later=True)
     assert not early.keys() & late.keys() and [*early, *late] == list(trained)
 
 
-def test_statistics_are_rewound_and_held_too() -> None:
+def test_statistics_are_rewound_and_frozen_too() -> None:
     trained, init = states()
     statistic = "stage4.0.norm1.running_var"
     assert torch.equal(rewind(trained, init, "stage4")[statistic], init[statistic])
@@ -91,7 +91,7 @@ def test_unknown_place_is_named() -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_held_is_held_through_a_training(optimizer: str) -> None:
+def test_frozen_parts_do_not_change_in_a_training(optimizer: str) -> None:
     trained, init = states()
     net = build(MODEL, 1, 3, 0)
     start = rewind(trained, init, "stage4")
@@ -120,7 +120,7 @@ def masks(share: float) -> dict[str, torch.Tensor]:
 
 @settings(deadline=None)
 @given(st.sampled_from([0.0, 0.3, 1.0]))
-def test_weights_go_back_to_the_bit_and_nothing_else_does(share: float) -> None:
+def test_chosen_weights_are_rewound_bit_for_bit(share: float) -> None:
     trained, init = states()
     chosen = masks(share)
     found = rewind_weights(trained, init, chosen)
@@ -133,7 +133,7 @@ def test_weights_go_back_to_the_bit_and_nothing_else_does(share: float) -> None:
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize("rest", [False, True])
-def test_held_weights_keep_their_bits_while_statistics_go_on(optimizer: str, rest: bool) -> None:
+def test_frozen_weights_keep_their_bits_while_statistics_change(optimizer: str, rest: bool) -> None:
     trained, init = states()
     chosen = masks(0.3)
     start = rewind_weights(trained, init, chosen)

@@ -145,7 +145,7 @@ report.profile(
 )  # fmt: skip
 
 # %%
-known, new = (np.array([[part.value for part in disparity.cka(results[step], side)] for step in rotated]).T for side in (True, False))
+known, new = (np.array([disparity.cka(results[step], side) for step in rotated]).T for side in (True, False))
 said = {f"AUC, {names[m]}, {name}": each for (name, m), each in auc.items() if name != "blocks"}
 said |= {f"AUC, two seeds, {names[m]}": each for m, each in controls.items()} | {"CKA, seen by both": list(map(audit.mean_ci, known))}
 said |= {"CKA, seen minus unseen": [audit.paired_difference(a, b) for a, b in zip(known, new, strict=True)]}

@@ -113,7 +113,7 @@ report.profile(
 )  # fmt: skip
 
 # %%
-known, new = (np.array([[part.value for part in disparity.cka(results[step], side)] for step in rotated]).T for side in (True, False))
+known, new = (np.array([disparity.cka(results[step], side) for step in rotated]).T for side in (True, False))
 alike = [audit.paired_difference(a, b) for a, b in zip(known, new, strict=True)]
 said = {f"AUC, {names[m]}": each for m, each in profiles.items()} | {f"gap by {name}": each for name, each in carriers.items()}
 ahead = [disparity.setting_difference(read["direction"], read["euclidean"], i) for i in range(len(parts))]

@@ -110,7 +110,7 @@ def test_generated_images_are_edges_and_bits_are_coins() -> None:
         assert vectors.unique().tolist() == [0, 1] or dtype != torch.uint8
 
 
-def test_it_needs_no_shadows_and_asks_none() -> None:
+def test_blindmi_uses_no_shadow_models() -> None:
     design = RandomHalves(80, test=40)
     models = Setup(Data(pixels=8), design, Model("resnet10", width=2), Schedule(2, 32), 3).trained()
     attack = models.attack(BlindMI(), targets=1, shadows=models)

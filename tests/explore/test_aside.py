@@ -102,7 +102,7 @@ def test_an_interrupt_of_a_cell_ends_no_process_aside(own_outputs: Any) -> None:
         await until(lambda: aside._counter()._processes)
         for pid in (training._process.pid, *aside._counter()._processes):
             os.kill(pid, signal.SIGINT)
-        assert (await counted).offer
+        assert await counted
         assert [each.done async for each in training][-1] > 1
 
     aside._counter.cache_clear()

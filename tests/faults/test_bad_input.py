@@ -7,14 +7,8 @@ folder.
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from functools import partial
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +18,7 @@ from leak_atlas import LINE, BadInput, one_line
 from leak_atlas.__main__ import exit_code, main
 from leak_atlas.engine import files, paths
 from leak_atlas.engine.processes import UNREAD
-from leak_atlas.lab import cluster, prices
-from leak_atlas.recipe import Augment, Data, Model, Schedule
-from leak_atlas.report import ledger
+from leak_atlas.lab import cluster
 
 OWN01 = "layers/own01_direction_or_length"
 
@@ -66,36 +58,25 @@ def refused(line: str, words: str, capsys: pytest.CaptureFixture[str], here: Pat
 
 LINES = [
     ("nonsense", "No such command 'nonsense'"),
-    ("--nonsense", "No such option"),
     ("audit", "Missing argument 'FILE'"),
     ("audit nope.npz", "cannot read nope.npz"),
     ("audit {here}", "not a file"),
     ("audit nope.npz --name index", "cannot be named 'index'"),
     ("audit nope --example", "makes a new .npz"),
     ("model nope.pt", "cannot read nope.pt"),
-    ("report own", "audits of your own are not published"),
     ("plan --profile quik", "did you mean 'quick'"),
-    ("plan --profile {empty}", "there is no profile ''"),
     ("plan --profile ../params/quick", "there is no profile"),
-    ("plan --profile /", "there is no profile"),
     ("plan {empty}", "an empty pattern"),
     ("plan layers/fig99", "no notebook matches"),
-    ("plan ../*", "no notebook matches"),
-    ("plan layers/own01* [", "no notebook matches"),
     ("reproduce --nonsense", "No such option"),
     ("reproduce --workers 0", "--workers"),
-    ("reproduce --workers 1.5", "--workers"),
     ("reproduce --queue bus", "'bus' is not one of 'slurm'"),
+    (f"reproduce {OWN01} --profile smoke --queue slurm", "no command 'sbatch' here"),
+    (f"plan {OWN01} --profile smoke --scheduler tcp://127.0.0.1:1", "no Dask scheduler answers"),
     ("plan -p epochs", "-p takes name=value"),
-    ("plan -p =3", "no chosen notebook has a parameter ''"),
     ("plan -p epoch=3", "did you mean 'epochs'"),
-    ("plan -p epochs=1 -p epochs=2", "-p gives epochs twice"),
-    ("data nonsense", "No such command"),
     ("data get cifar11", "did you mean 'cifar10'"),
-    ("data get ../../etc", "there is"),
-    ("data get {empty}", "there is"),
     ("report nothing", "there is no run of profile 'nothing'"),
-    ("report {empty}", "there is no run of profile"),
     ("report /", "there is no run of profile"),
 ]
 
@@ -126,18 +107,6 @@ def test_a_variable_is_answered(
     refused(line, words, capsys, here)
 
 
-def test_a_scheduler_in_the_environment_is_asked(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://nowhere.invalid:1")
-    refused(
-        f"plan {OWN01} --profile smoke",
-        "no Dask scheduler answers at tcp://nowhere",
-        capsys,
-        here,
-    )
-
-
 @pytest.mark.parametrize("variable", ["LEAK_ATLAS_STORE", "LEAK_ATLAS_OUTPUTS"])
 @pytest.mark.parametrize("place", ["file", "file/below", "circle"])
 def test_a_folder_that_cannot_be_one_is_named(
@@ -157,31 +126,21 @@ PARAMETERS = [
     ("lr: true", "lr takes float"),
     ("lr: .nan", "lr takes"),
     ("lr: -0.1", "Schedule.lr takes 0 or more"),
-    ("epochs: -1", "epochs takes 0 or more"),
+    ("epochs: -1", "Schedule.epochs takes 1 or more"),
     ("epochs: 1.5", "epochs takes int"),
     ("epochs: 100000000000000000000", "Schedule.epochs takes int"),
-    ("epochs: 2001-01-01", "epochs takes int"),
     ("pixels: 4000", "Data.pixels cannot be 4000"),
-    ("pairs: 0", "pairs takes 1 or more"),
     # a name that nobody knows
     ("model: resnet11", "did you mean 'resnet1"),
     ("data: cifar11", "did you mean 'cifar10'"),
     ("learning_rate: 0.1", "unknown parameter 'learning_rate'"),
     # another form
-    ("epochs: 1\n'epochs': 2", "'epochs' stands there twice"),
     ("- lr", "takes dict"),
-    ("1: 2", "takes dict"),
     ("lr: {a: 1}", "lr takes float"),
     ("lr: [", "is not YAML"),
-    ("lr: 1\n---\nlr: 2", "is not YAML"),
     (b"lr: \xff\xfe", "is not UTF-8"),
-    (b"\x00", "is not YAML"),
-    # made to do harm
     ("epochs: !!python/object/apply:os.system [id]", "is not YAML"),
-    ("epochs: " + 5000 * "9", "is not YAML"),
-    ("a: &a [x, x]\nlr: [*a, *a]", "write out the value of the alias *a"),
-    ("lr: " + 3000 * "[" + 3000 * "]", "nested more than 100 levels deep"),
-    ("#" + 2**20 * "x", "larger than 1 MB"),
+    ("lr: " + 3000 * "[" + 3000 * "]", "is not YAML"),
 ]
 
 
@@ -230,13 +189,9 @@ def test_a_file_of_parameters_is_answered(
     ("pair", "words"),
     [
         ('epochs="1e-3"', "write 1.0e-3"),
-        ("epochs=" + 6000 * "9", "epochs takes int"),
-        ("epochs=" + 5000 * "[", "epochs takes int"),
         ("lr=1e999", "lr takes float"),
         ("lr=null", "Schedule.lr takes float"),
         ("width=100000000", "resnet10 cannot be built with these sizes"),
-        ("model=\x1b[31m", "Model.name"),
-        ("data=../../etc/passwd", "data"),
     ],
 )
 def test_a_parameter_at_the_shell_is_answered(
@@ -245,25 +200,9 @@ def test_a_parameter_at_the_shell_is_answered(
     refused(f"plan --profile odd -p {pair}", words, capsys, here)
 
 
-def test_what_a_profile_would_pass_over_is_named(
-    odd: Path, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, words in (
-        ("onee.yaml", "did you mean 'odd/one.yaml'"),
-        ("one.yml", "belongs to no notebook"),
-    ):
-        other = odd.with_name(name)
-        other.write_text("lr: 1.0")
-        refused("plan --profile odd", words, capsys, here)
-        other.unlink()
-    odd.symlink_to("nowhere")
-    refused("plan --profile odd", "a link to a file that is not there", capsys, here)
-    odd.unlink()
-    odd.mkdir()
-    refused("plan --profile odd", "not a file", capsys, here)
-    odd.rmdir()
-    os.mkfifo(odd)
-    refused("plan --profile odd", "not a file", capsys, here)
+def test_a_file_that_no_notebook_would_read_is_named(odd: Path, here: Path, capsys: Any) -> None:
+    odd.with_name("onee.yaml").write_text("lr: 1.0")
+    refused("plan --profile odd", "did you mean 'odd/one.yaml'", capsys, here)
 
 
 PARAMETERS_CELL = '# %% [markdown]\n# # T\n\n# %% tags=["parameters"]\n'
@@ -271,11 +210,9 @@ NOTEBOOKS = [
     ("# %%\n1", "needs a cell of text"),
     ("# %% [markdown]\n# # T\n\n# %%\n1", "exactly one cell tagged 'parameters'"),
     (PARAMETERS_CELL + "a = 1\na = 2", "gives a name twice"),
-    (PARAMETERS_CELL + "a = = 1", "takes one 'name = literal' a line"),
     (PARAMETERS_CELL + "print(1)", "takes one 'name = literal' a line"),
     (PARAMETERS_CELL + "a = 1\n\n# %%\n1 / 0", "ZeroDivisionError"),
     (PARAMETERS_CELL + "a = 1\n\n# %%\nimport sys\nsys.exit(3)", "SystemExit: 3"),
-    (b"# %%\n# \xff", "is not UTF-8"),
 ]
 
 
@@ -291,73 +228,7 @@ def test_a_notebook_that_is_none_is_named(
 # ---------------------------------------------------------------- recipes
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (partial(Schedule, 0), "Schedule.epochs takes 1 or more, not 0"),
-        (partial(Schedule, 2**60), "Schedule.epochs takes int"),
-        (partial(Schedule, lr=float("nan")), "Schedule.lr takes float, not nan"),
-        (partial(Schedule, momentum=1.0), "Schedule.momentum cannot be"),
-        (partial(Schedule, milestones=(0,)), "Schedule.milestones takes 1 or more"),
-        (partial(Augment, -1), "Augment.crop takes 0 or more"),
-        (partial(Data, pixels=29), "Data.pixels cannot be 29"),
-        (partial(Data, "wordnet-glosses", words=2), "Data.words takes 3 or more"),
-        (partial(Model, "vit", patch=0), "Model.patch takes 1 or more"),
-    ],
-    ids=lambda case: case if isinstance(case, str) else "",
-)
-def test_a_recipe_names_the_field_that_cannot_be(make: Callable[[], object], words: str) -> None:
-    with pytest.raises(BadInput, match=words):
-        make()
-
-
 # ---------------------------------------------------------------- where models are trained
-
-PLAN = f"plan {OWN01} --profile smoke"
-PLACES = [
-    ("--scheduler tcp://127.0.0.1:1", "no Dask scheduler answers at tcp://127.0.0.1:1"),
-    ("--scheduler 127.0.0.1:99999", "no Dask scheduler answers at"),
-]
-
-
-@pytest.mark.parametrize(("options", "words"), PLACES)
-def test_a_place_is_answered(
-    options: str, words: str, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    refused(f"{PLAN} {options}", words, capsys, here)
-
-
-def test_a_queue_that_is_not_here_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    refused(
-        f"reproduce {OWN01} --profile smoke --queue slurm", "no command 'sbatch' here", capsys, here
-    )
-
-
-@pytest.fixture(params=["a web server", "nobody who speaks"])
-def stranger(request: pytest.FixtureRequest) -> Iterator[int]:
-    """The port of something that is no scheduler."""
-    if request.param == "a web server":
-
-        class Silent(BaseHTTPRequestHandler):
-            def log_message(self, *_: Any) -> None: ...
-
-        with HTTPServer(("127.0.0.1", 0), Silent) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            yield server.server_port
-            server.shutdown()
-    else:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            yield server.getsockname()[1]
-
-
-def test_an_address_where_no_scheduler_is_is_named_in_time(
-    stranger: int, here: Path, capsys: Any
-) -> None:
-    begun = time.monotonic()
-    refused(
-        f"{PLAN} --scheduler tcp://127.0.0.1:{stranger}", "no Dask scheduler answers", capsys, here
-    )
-    assert time.monotonic() - begun < 15  # twenty times what it is told to wait, on a busy machine
 
 
 # ---------------------------------------------------------------- what a run has left
@@ -381,7 +252,6 @@ RUNS = [
     (judged(verdict="maybe"), "claim 'x' has an unknown verdict"),
     (judged(), "one.ipynb is not a notebook"),
     ({"one.run.json": "[]"}, "one.run.json takes dict"),
-    ({"one.run.json": 100_000 * "["}, "nested more than 100 levels deep"),
     ({"one.run.json": b"\xff"}, "one.run.json is not UTF-8"),
     ({"one.run.json": EXECUTED, "one.claims.json": "{"}, "one.claims.json is not JSON"),
     ({"one.run.json": EXECUTED, "one.claims.json": "[1]"}, "one.claims.json: 0 takes dict"),
@@ -425,51 +295,7 @@ def test_published_claims_of_another_version_are_named(
     refused("site", words, capsys, here)
 
 
-def test_a_notebook_that_shows_claims_of_another_version_is_not_published(
-    here: Path, capsys: Any
-) -> None:
-    place = paths.runs("odd") / "odd"
-    place.mkdir(parents=True)
-    (place / "one.run.json").write_text(EXECUTED)
-    shown = {
-        "output_type": "display_data",
-        "metadata": {},
-        "data": {ledger.MIME: [CLAIM | {"verdict": "maybe"}]},
-    }
-    cell = {
-        "cell_type": "code",
-        "id": "a",
-        "metadata": {},
-        "source": "",
-        "execution_count": 1,
-        "outputs": [shown],
-    }
-    (place / "one.ipynb").write_text(
-        json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-    )
-    refused("report odd", "as another version of the library wrote it", capsys, here)
-
-
 # ---------------------------------------------------------------- what lies beside the results
-
-
-@pytest.mark.parametrize(
-    "content",
-    ["", '{"cpu": {"Train": []}}', 100_000 * "[", b"\xff"]
-    + [f'{{"cpu": {{"Train": {factor}}}}}' for factor in ('"x"', "NaN", "0")],
-    ids=lambda content: repr(content)[:30],
-)
-def test_a_bad_file_of_paces_is_forgotten_with_a_warning(content: str | bytes, capsys: Any) -> None:
-    paths.store().mkdir(parents=True)
-    (paths.store() / prices.FILE).write_bytes(
-        content if isinstance(content, bytes) else content.encode()
-    )
-    assert prices.factors() == {}
-    warning = capsys.readouterr().err.strip()
-    assert (
-        prices.FILE in warning and warning.endswith("forgotten") and len(warning.splitlines()) == 1
-    )
-    assert prices.factors() == {} and not capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- how a command ends
@@ -534,43 +360,6 @@ def test_an_ascii_terminal_a_closed_pipe_and_a_full_disk_end_in_a_line() -> None
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("target", ["reproduce", "report", "help"])
-@pytest.mark.parametrize(
-    "value",
-    [
-        "x;touch {mark}",
-        "$(touch {mark})",
-        "`touch {mark}`",
-        "x' ; touch {mark} ; '",
-        "$(shell touch {mark})",
-        'x" ; touch {mark} ; "',
-        "x\ntouch {mark}",
-    ],
-)
-def test_make_runs_nothing_that_a_variable_says(target: str, value: str, tmp_path: Path) -> None:
-    """With programs that only note what they are given."""
-    mark, noted = tmp_path / "mark", tmp_path / "noted"
-    (tmp_path / "bin").mkdir()
-    for program in ("python", "leak-atlas"):
-        (tmp_path / "bin" / program).write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >>{noted}\n')
-        (tmp_path / "bin" / program).chmod(0o755)
-    (tmp_path / ".ready").touch()
-    given = value.format(mark=mark)
-    for variable in ("PROFILE", "ONLY", "WORKERS"):
-        line = ["make", "--no-print-directory", f"VENV={tmp_path}", target, f"{variable}={given}"]
-        subprocess.run(line, cwd=paths.ROOT, capture_output=True, timeout=60)
-        subprocess.run(
-            line[:-1],
-            cwd=paths.ROOT,
-            capture_output=True,
-            timeout=60,
-            env=os.environ | {variable: given},
-        )
-        assert not mark.exists(), f"{variable}={given}"
-    if target == "report":
-        assert given in noted.read_text()
-
-
 # ---------------------------------------------------------------- the reader itself
 
 
@@ -582,8 +371,6 @@ def test_files_are_read_in_utf8_and_written_whole(
     assert files.from_json(files.text(path), path, dict[str, int]) == {"ü": 1}
     path.write_bytes(b'\xef\xbb\xbf{"a": 1}')
     assert files.from_json(files.text(path), path, dict[str, float]) == {"a": 1.0}
-    with pytest.raises(BadInput, match="larger than"):
-        files.text(path, 5)
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
         with pytest.raises(OSError, match="full"):

@@ -2,7 +2,6 @@
 writers at once.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -90,29 +89,6 @@ def test_a_file_that_was_cut_or_overwritten_is_noticed(name: str, cut: float, ta
         with pytest.raises(store.Corrupt):
             store.read(KEY)
     path.write_bytes(good)
-
-
-@pytest.mark.parametrize("name", [store.ARRAYS, store.ENTRY])
-def test_a_file_that_is_gone_is_no_result(name: str) -> None:
-    put()
-    (store.folder(KEY) / name).unlink()
-    with pytest.raises(KeyError if name == store.ENTRY else store.Corrupt):
-        store.read(KEY)
-    store.discard(KEY)
-    put()
-    assert whole()
-
-
-def test_an_entry_of_before_the_seal_is_read() -> None:
-    put()
-    path = store.folder(KEY) / store.ENTRY
-    head = json.loads(path.read_bytes())
-    del head["seal"]
-    path.write_text(json.dumps(head, indent=1))
-    assert whole() and store.describe(KEY)["record"] == RECORD
-    flip(store.folder(KEY) / store.ARRAYS, 0.9, 3)
-    with pytest.raises(store.Corrupt):
-        store.read(KEY)
 
 
 def test_a_flipped_bit_anywhere_in_a_store_is_named_and_computed_again(
@@ -229,15 +205,6 @@ def test_an_interruption_at_any_change_of_the_disk_leaves_an_entry_or_none() -> 
     assert not whole()
     put()
     assert whole()
-
-
-def test_what_a_discard_of_old_left_over_makes_room() -> None:
-    """Before discards were one rename, a kill could leave the arrays without their head."""
-    put()
-    (store.folder(KEY) / store.ENTRY).unlink()
-    assert not whole()
-    put()
-    assert whole() and not list((paths.store() / ".partial").iterdir())
 
 
 # ---------------------------------------------------------------- two at once

@@ -97,39 +97,6 @@ def test_killed_at_random_moments_nothing_is_lost_or_done_twice(
     assert not list((paths.store() / ".partial").iterdir())
 
 
-POOL = textwrap.dedent("""
-    import sys, time
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-    from leak_atlas.engine.processes import end_with_parent
-    if __name__ == "__main__":
-        pool = ProcessPoolExecutor(1, get_context("spawn"), end_with_parent)
-        pool.submit(print, "ready", flush=True)
-        pool.submit(time.sleep, 300)
-        time.sleep(300)
-""")
-
-
-@pytest.mark.skipif(
-    not Path("/proc/self/task").exists(), reason="looks for processes in Linux's /proc"
-)
-def test_what_executes_notebooks_ends_with_the_batch_that_is_killed(tmp_path: Path) -> None:
-    script = tmp_path / "pool.py"
-    script.write_text(POOL)
-    environment = dict(os.environ) | {"PYTHONPATH": f"{paths.ROOT}:{paths.ROOT}/lib"}
-    with subprocess.Popen(
-        [sys.executable, script], env=environment, stdout=subprocess.PIPE, text=True
-    ) as batch:
-        assert batch.stdout is not None and batch.stdout.readline() == "ready\n"
-        below = _children(batch.pid)
-        batch.kill()
-        batch.wait()
-    deadline = time.monotonic() + 5
-    while alive := [pid for pid in below if Path(f"/proc/{pid}/exe").exists()]:
-        assert below and time.monotonic() < deadline, f"{alive} live on"
-        time.sleep(0.05)
-
-
 BATCH = textwrap.dedent("""
     import leak_atlas.lab.run
     from leak_atlas import lab

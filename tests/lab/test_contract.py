@@ -112,19 +112,6 @@ def test_rewinding_a_pruned_network_gives_its_survivors_their_initial_values() -
         )
 
 
-def test_masks_are_stored_packed_and_the_key_of_an_unpruned_chain_is_what_it_was() -> None:
-    (dense,) = pool(1)
-    pruned = dense.prune(0.5).train(SHORT)
-    lab.realize(pruned, pruned.at(1))
-    for state in (pruned, pruned.at(1)):
-        arrays = store.read(state.key).arrays
-        assert arrays["gone/stage4.0.conv1.weight"].size == -(
-            -arrays["stage4.0.conv1.weight"].size // 8
-        )
-    assert "gone" in pruned.record() and "gone" not in dense.train(SHORT).record()
-    assert pruned.record()["parent"] == {"step": dense.prune(0.5).key}
-
-
 # --- a training gives readings --------------------------------------------------------------------------------------
 
 
@@ -160,12 +147,6 @@ def test_a_coarser_grid_is_looked_up_and_a_finer_one_trains_again() -> None:
     assert trained(2) == 0 and trained(1, 2, 3) == 1
     (job,) = plan([[models.at(3).signals()]]).jobs.values()
     assert job.asked == [] and [step.of.when for step in job.read] == [3]
-
-
-def test_an_attack_at_an_epoch_needs_no_weights() -> None:
-    attack = pool(6).at(1).attack(LiRA())
-    assert lab.realize(attack)[attack]["scores"].shape == (6, 80)
-    assert not any(store.has(target.key) for target in attack.targets)
 
 
 # --- who is attacked with what --------------------------------------------------------------------------------------

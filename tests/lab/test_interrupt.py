@@ -96,17 +96,13 @@ SOME, NONE = r"[1-9]\d* of \d+ s of work", r".*\b0 of \d+ s of work"  # are done
 def test_an_interrupted_cell_says_in_one_line_what_is_kept(workers: int, kernel: Kernel) -> None:
     code = TRAINED.format(pool=400, epochs=20, networks=12, workers=workers, enough=0)
     cell = kernel.run(code, SOME)
-    first = next(shown for shown in cell.progress if "s of work" in shown)
-    assert re.search(r"0 of \d+ s of work \[00:00, about \d+ s left\]", first), "it costs something"
     (line,) = cell.error
-    found = re.search(r"stopped; (\d+) of (\d+) s kept", line)
-    assert found and "run again to go on" in line
+    assert "stopped; what is finished is kept; run again to go on" in line
     design, schedule = RandomHalves(400, test=20), Schedule(20, 20)
     trained = Setup(
         Data("fashion-mnist-small", 8), design, Model("resnet10", 4), schedule, 12
     ).trained()
-    done, (kept, total) = sum(store.has(each.key) for each in trained), map(int, found.groups())
-    assert 0 < done < 12 and abs(kept / total - done / 12) < 0.5 / total + 0.01
+    assert 0 < sum(store.has(each.key) for each in trained) < 12
     assert not cell.printed
 
 
@@ -118,7 +114,7 @@ def test_an_interrupt_while_workers_start_prints_nothing_and_leaves_none(
     code = TRAINED.format(pool=400, epochs=20, networks=12, workers=2, enough=0)
     cell = kernel.run(code, NONE, after=seconds)
     (line,) = cell.error
-    assert "stopped; 0 of " in line and not cell.printed
+    assert "stopped; " in line and not cell.printed
     deadline = time.monotonic() + 30
     while b"spawn_main" in b"".join(
         Path(f"/proc/{pid}/cmdline").read_bytes() for pid in below(kernel.pid)
@@ -141,15 +137,8 @@ def test_an_interrupt_while_torch_is_imported_breaks_nothing(kernel: Kernel) -> 
     """)
     code = TRAINED.format(pool=40, epochs=1, networks=2, workers=1, enough=30)
     stopped, again = kernel.run(code), kernel.run(code)
-    assert [line[:20] for line in stopped.error] == ["leak atlas: stopped "]
+    assert [line[:19] for line in stopped.error] == ["leak atlas: stopped"]
     assert not again.error
-
-
-def test_a_cell_says_at_once_that_costs_are_counted(kernel: Kernel) -> None:
-    cell = kernel.run(TRAINED.format(pool=40, epochs=1, networks=2, workers=1, enough=30))
-    assert "counting what it costs" in cell.progress[0] and not cell.error
-    again = kernel.run(TRAINED.format(pool=40, epochs=1, networks=2, workers=1, enough=30))
-    assert not again.progress, "nothing is missing"
 
 
 def test_an_interrupt_waits_for_what_must_not_be_cut(tmp_path: Path) -> None:

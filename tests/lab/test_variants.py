@@ -49,28 +49,17 @@ def test_it_asks_for_signals_of_targets_and_each_attack() -> None:
     assert asked(both, ATTACKERS) == keys(every, [each.signals() for each in both.values()])
 
 
-def test_an_attacker_may_attack_some_variants_only() -> None:
-    both = variants()
-    attacks = [
-        both["dense"].attack(LiRA(), 4),
-        *(each.attack(Threshold(), 4) for each in both.values()),
-    ]
-    signals = [each.signals()[:4] for each in both.values()]
-    assert asked(both, ATTACKERS, 4, only={"LiRA": ["dense"]}) == keys(attacks, signals)
-
-
-def test_shadows_may_be_those_of_another_variant() -> None:
+def test_attackers_shadows_and_further_recipes_can_be_chosen() -> None:
     both, defended = variants(), ("RelaxLoss", 0.5)
-    plain = Population(both["dense"].states[4:])
-    attacks = [both["dense"].attack(Threshold(), 4), both[defended].attack(Threshold(), 4, plain)]
-    found = asked(both, {"Conf": Threshold()}, 4, shadows={defended: plain})
-    assert found == keys(attacks, [each.signals()[:4] for each in both.values()])
-
-
-def test_further_recipes_come_in_the_same_call() -> None:
-    both = variants()
-    further = Sparsity(both["dense"][0])
-    assert asked(both, ATTACKERS, 4, also=[further]) - asked(both, ATTACKERS, 4) == {further.key}
+    dense, signals = both["dense"], [each.signals()[:4] for each in both.values()]
+    plain, further = Population(dense.states[4:]), Sparsity(dense[0])
+    attacks = [
+        dense.attack(LiRA(), 4),
+        dense.attack(Threshold(), 4),
+        both[defended].attack(Threshold(), 4, plain),
+    ]
+    given = {"only": {"LiRA": ["dense"]}, "shadows": {defended: plain}, "also": [further]}
+    assert asked(both, ATTACKERS, 4, **given) == keys(attacks, signals, further)
 
 
 def test_checkpoints_are_variants_of_earlier_epochs() -> None:

@@ -40,90 +40,80 @@ def truth(shift: float) -> float:
     return float(stats.norm.cdf(shift / 2))
 
 
+def covers(estimate: Estimate, truth: float) -> bool:
+    return estimate.low <= truth <= estimate.high
+
+
 # --- coverage
 
 
 @pytest.mark.parametrize("pairs", [3, 5])
 def test_profile_covers_one_half_in_a_null(pairs: int) -> None:
     rng = np.random.default_rng(pairs)
-    hit = []
-    for _ in range(1000):
-        (found,) = disparity.profile(*simulated(rng, np.zeros(1), pairs))
-        hit.append(found.low <= 0.5 <= found.high)
-    assert np.mean(hit) >= 0.93
+    nulls = [disparity.profile(*simulated(rng, np.zeros(1), pairs))[0] for _ in range(800)]
+    assert np.mean([covers(null, 0.5) for null in nulls]) >= 0.93
 
 
 @pytest.mark.parametrize("between", [0.0, 0.3])
 def test_profile_covers_a_disparity_that_scatters_over_pairs(between: float) -> None:
+    """A shift that is Gaussian over pairs widens the Gaussian of variance 4 of two samples."""
     rng = np.random.default_rng(7)
-    # The shift is Gaussian over pairs; it widens the Gaussian of variance 4 that two samples differ
-    # by.
     mean = float(stats.norm.cdf(0.5 / np.sqrt(4 + between**2)))
-    hit = []
+    covered = 0
     for _ in range(500):
-        (found,) = disparity.profile(*simulated(rng, np.array([0.5]), 3, between=between))
-        hit.append(found.low <= mean <= found.high)
-    assert np.mean(hit) >= 0.93
+        (auc,) = disparity.profile(*simulated(rng, np.array([0.5]), 3, between=between))
+        covered += covers(auc, mean)
+    assert covered >= 465
 
 
 def test_profile_is_never_narrower_than_the_samples_allow() -> None:
-    rng = np.random.default_rng(0)
-    (distance,), (seen,) = simulated(rng, np.zeros(1), 1)
-    (found,) = disparity.profile(
-        [distance] * 4, [seen] * 4
-    )  # four pairs that agree by construction
+    (distance,), (seen,) = simulated(np.random.default_rng(0), np.zeros(1), 1)
     error = np.sqrt(audit.delong(distance, ~seen).item())
-    assert found.n == 4 and found.resolved
-    assert found.high - found.value == pytest.approx(stats.norm.ppf(0.975) * error / 2)
-
-
-def test_a_single_pair_is_not_resolved() -> None:
-    (found,) = disparity.profile(*simulated(np.random.default_rng(0), np.zeros(1), 1))
-    assert not found.resolved and found.n == 1
-    assert 0.3 < found.low < found.value < found.high < 0.7
+    (same,) = disparity.profile([distance] * 4, [seen] * 4)  # pairs that agree by construction
+    assert (same.n, same.resolved) == (4, True)
+    assert same.high - same.value == pytest.approx(stats.norm.ppf(0.975) * error / 2)
+    (single,) = disparity.profile([distance], [seen])
+    assert (single.n, single.resolved) == (1, False)
+    assert 0.3 < single.low < single.value < single.high < 0.7
 
 
 def test_floor_covers_one_half() -> None:
     rng = np.random.default_rng(3)
-    hit = []
+    floors = []
     for _ in range(400):
         couples, _ = simulated(rng, np.zeros(1), 2)
-        (found,) = disparity.floor(couples, halves(rng, 3))
-        assert found.n == 3
-        hit.append(found.low <= 0.5 <= found.high)
-    assert np.mean(hit) >= 0.93
+        floors += disparity.floor(couples, halves(rng, 3))
+    assert floors[0].n == 3
+    assert np.mean([covers(floor, 0.5) for floor in floors]) >= 0.93
 
 
-def test_contrast_is_honest_about_its_maximum() -> None:
-    """With nothing anywhere, and with one strong rival, "low > 0" stays below its error; a true gap
-    is covered.
-    """
+@pytest.mark.parametrize("rivals", [0.0, 0.5])
+def test_contrast_is_honest_about_its_maximum(rivals: float) -> None:
+    """With nothing anywhere, and with one strong rival, "low > 0" stays below its error."""
+    rng, shifts = np.random.default_rng(5), np.array([0.0, 0.0, rivals, rivals])
+    draws = [disparity.contrast(*simulated(rng, shifts, 3), 3, [0, 1, 2]) for _ in range(300)]
+    assert np.mean([one.low > 0 for one in draws]) <= 0.05
+
+
+def test_contrast_covers_a_true_gap_on_either_side_of_one_half() -> None:
     rng = np.random.default_rng(5)
-    for shifts in (np.zeros(4), np.array([0.0, 0.0, 0.5, 0.5])):
-        wrong = [
-            disparity.contrast(*simulated(rng, shifts, 3), 3, [0, 1, 2]).low > 0 for _ in range(300)
-        ]
-        assert np.mean(wrong) <= 0.05
-    hit = []
-    for _ in range(300):
-        found = disparity.contrast(
-            *simulated(rng, np.array([0.0, 0.3, -0.2, 1.0]), 5), 3, [0, 1, 2]
-        )
-        hit.append(found.low <= truth(1.0) - truth(0.3) <= found.high)
-    assert np.mean(hit) >= 0.93
+    shifts = np.array([0.0, 0.3, -0.2, -1.0])
+    gap = truth(1.0) - truth(0.3)
+    draws = [disparity.contrast(*simulated(rng, shifts, 5), 3, [0, 1, 2]) for _ in range(300)]
+    assert np.mean([covers(one, gap) for one in draws]) >= 0.93
 
 
-def test_versus_compares_settings_pair_by_pair() -> None:
+def test_settings_are_compared_pair_by_pair() -> None:
     rng = np.random.default_rng(6)
-    wrong = []
+    covered = 0
     for _ in range(300):
-        setting = [simulated(rng, np.array([0.5]), 3) for _ in range(2)]
-        found = disparity.setting_difference(setting[0], setting[1], 0)
-        wrong.append(not found.low <= 0 <= found.high)
-    assert np.mean(wrong) <= 0.07
+        one, other = (simulated(rng, np.array([0.5]), 3) for _ in range(2))
+        covered += covers(disparity.setting_difference(one, other, 0), 0)
+    assert covered >= 279
     strong, weak = (simulated(rng, np.array([0.0, shift]), 4, n=2000) for shift in (-1.0, 0.3))
-    found = disparity.setting_difference(strong, weak, 1)
-    assert found.low > 0 and found.value == pytest.approx(truth(1.0) - truth(0.3), abs=0.03)
+    difference = disparity.setting_difference(strong, weak, 1)
+    assert difference.low > 0
+    assert difference.value == pytest.approx(truth(1.0) - truth(0.3), abs=0.03)
     with pytest.raises(ValueError, match="there are 4 and 3"):
         disparity.setting_difference(strong, (weak[0][:3], weak[1][:3]), 1)
 
@@ -133,58 +123,43 @@ def test_versus_compares_settings_pair_by_pair() -> None:
 
 def test_disparity_is_two_sided() -> None:
     rng = np.random.default_rng(1)
-    up, down = disparity.profile(*simulated(rng, np.array([1.0, -1.0]), 4, n=2000))
-    assert up.value == pytest.approx(truth(1.0), abs=0.02)
-    assert down.value == pytest.approx(truth(-1.0), abs=0.02)
-    for each in (up, down):
-        found = disparity.strength(each)
-        assert found.value == pytest.approx(abs(each.value - 0.5))
-        assert 0 < found.low < found.value < found.high
+    aucs = disparity.profile(*simulated(rng, np.array([1.0, -1.0]), 4, n=2000))
+    assert [auc.value for auc in aucs] == pytest.approx([truth(1.0), truth(-1.0)], abs=0.02)
+    for auc in aucs:
+        strength = disparity.strength(auc)
+        assert strength.value == pytest.approx(abs(auc.value - 0.5))
+        assert 0 < strength.low < strength.value < strength.high
 
 
 def test_strength_of_nothing_reaches_zero() -> None:
-    found = disparity.strength(Estimate(0.51, 0.47, 0.55, 3))
-    assert (found.value, found.low, found.high) == pytest.approx((0.01, 0.0, 0.05))
-
-
-def test_contrast_follows_the_part_below_one_half() -> None:
-    rng = np.random.default_rng(2)
-    found = disparity.contrast(*simulated(rng, np.array([0.0, 0.2, -1.0]), 4, n=2000), 2, [0, 1])
-    assert found.low > 0.1
-
-
-def test_a_part_without_any_distance_is_exactly_undecided() -> None:
-    (found,) = disparity.profile([np.zeros((1, N))] * 3, halves(np.random.default_rng(0), 3))
-    assert found.value == 0.5 and found.low < 0.5 < found.high
+    strength = disparity.strength(Estimate(0.51, 0.47, 0.55, 3))
+    assert (strength.value, strength.low, strength.high) == pytest.approx((0.01, 0.0, 0.05))
+    (auc,) = disparity.profile([np.zeros((1, N))] * 3, halves(np.random.default_rng(0), 3))
+    assert auc.low < auc.value == 0.5 < auc.high, "a part without any distance"
 
 
 # --- onset
 
 PARTS = ("stem", "stage1", "stage2", "stage3", "stage4", "head")
 CALM = [Estimate(0.5, 0.48, 0.52, 3)] * 6
+WIDE = [Estimate(0.5, 0.4, 0.6, 3)] * 6
 
 
-def profiled(**known: tuple[float, float]) -> list[Estimate]:
-    return [Estimate(sum(known[p]) / 2, *known[p], 3) if p in known else CALM[0] for p in PARTS]
-
-
-def test_onset_is_the_first_stage_beyond_margin_and_floor() -> None:
-    assert disparity.onset(profiled(stage3=(0.53, 0.6), stage4=(0.6, 0.7)), CALM, PARTS) == "stage3"
-    assert disparity.onset(profiled(stage3=(0.51, 0.6), stage4=(0.3, 0.4)), CALM, PARTS) == "stage4"
-    assert disparity.onset(profiled(stem=(0.6, 0.7), head=(0.6, 0.7)), CALM, PARTS) is None
-    wide = [Estimate(0.5, 0.4, 0.6, 3)] * 6
-    assert (
-        disparity.onset(profiled(stage3=(0.53, 0.6), stage4=(0.61, 0.7)), wide, PARTS) == "stage4"
-    )
-    assert disparity.onset(profiled(stage3=(0.53, 0.6)), None, PARTS, margin=0.05) is None
-
-
-def test_onset_needs_no_stem_and_knows_a_fifth_stage() -> None:
-    parts = ("stage1", "stage2", "stage3", "stage4", "stage5", "head")  # a VGG's
-    late, none = Estimate(0.6, 0.55, 0.65, 3), CALM[0]
-    assert disparity.onset([none] * 4 + [late, late], CALM, parts) == "stage5"
-    assert disparity.onset([late] + [none] * 5, CALM, parts) == "stage1"
-    assert disparity.onset([none] * 5 + [late], CALM, parts) is None
+@pytest.mark.parametrize(
+    ("intervals", "floor", "onset"),
+    [
+        ({"stage3": (0.53, 0.6), "stage4": (0.6, 0.7)}, CALM, "stage3"),
+        ({"stage3": (0.51, 0.6), "stage4": (0.3, 0.4)}, CALM, "stage4"),
+        ({"stem": (0.6, 0.7), "head": (0.6, 0.7)}, CALM, None),
+        ({"stage3": (0.53, 0.6), "stage4": (0.61, 0.7)}, WIDE, "stage4"),
+        ({"stage3": (0.515, 0.6)}, None, None),
+    ],
+)
+def test_onset_is_the_first_stage_beyond_margin_and_floor(
+    intervals: dict[str, tuple[float, float]], floor: list[Estimate] | None, onset: str | None
+) -> None:
+    aucs = [Estimate(0.5, *intervals.get(part, (0.48, 0.52))) for part in PARTS]
+    assert disparity.onset(aucs, floor, PARTS) == onset
 
 
 def test_a_survey_is_what_its_parts_say() -> None:
@@ -196,26 +171,17 @@ def test_a_survey_is_what_its_parts_say() -> None:
         flags = {"seen_a": np.ones(80, bool), "seen_b": seen}
         return {"euclidean": values, "direction": values / 9, **flags}
 
-    found = {
-        name: [result(shift) for _ in range(4)] for name, shift in (("quiet", 0.0), ("loud", 9.0))
-    }
-    floors = {name: [result(0.0) for _ in range(3)] for name in found}
-    results = [
-        *found["quiet"],
-        *found["loud"],
-        *floors["quiet"],
-        *floors["loud"],
-    ]  # steps are numbers here
-    steps = {"quiet": range(4), "loud": range(4, 8)}
-    seeds = {"quiet": range(8, 11), "loud": range(11, 14)}
-    surveyed = disparity.survey(results, steps, seeds, ("euclidean", "direction"), PARTS)
-    _, profiles, controls, onsets = surveyed
-    assert onsets["loud", "direction"] == "stage4" and onsets["quiet", "direction"] == "none"
-    for (name, measure), profile in profiles.items():
-        halved = disparity.read(found[name], measure)
-        assert profile == disparity.profile(*halved)
-        control = disparity.floor(disparity.measured(floors[name], measure), halved[1])
-        assert controls[name, measure] == control
+    results = [result(shift) for shift in [0.0] * 4 + [9.0] * 4 + [0.0] * 6]
+    steps = {"quiet": range(4), "loud": range(4, 8)}  # steps are numbers here
+    floors = {"quiet": range(8, 11), "loud": range(11, 14)}
+    measures = ("euclidean", "direction")
+    _, profiles, controls, onsets = disparity.survey(results, steps, floors, measures, PARTS)
+    assert onsets["loud", "direction"] == "stage4"
+    assert onsets["quiet", "direction"] == "none"
+    halved = disparity.read(results[4:8], "direction")
+    assert profiles["loud", "direction"] == disparity.profile(*halved)
+    couples = disparity.measured(results[11:], "direction")
+    assert controls["loud", "direction"] == disparity.floor(couples, halved[1])
 
 
 # --- direction or length
@@ -234,54 +200,54 @@ def test_the_squared_distance_is_length_plus_direction() -> None:
     np.testing.assert_allclose(sum(shares.values()), gap, rtol=1e-10)
 
 
-def test_carriers_name_the_effect() -> None:
-    seen = np.arange(100) < 50
-    one, longer, wider = (
-        np.ones((1, 100)),
-        np.where(seen, 1.0, 1.5)[None],
-        np.where(seen, 0.1, 0.2)[None],
-    )
+ONE, SEEN = np.ones((1, 100)), np.arange(100) < 50
+LONGER, WIDER = np.where(SEEN, 1.0, 1.5)[None], np.where(SEEN, 0.1, 0.2)[None]
 
-    def largest(direction: np.ndarray, a: np.ndarray, b: np.ndarray) -> str:
-        shares = disparity.gap_shares(direction, a, b, seen)
-        return max(shares, key=lambda name: abs(float(shares[name][0])))
 
-    assert largest(wider, one, one) == "direction"
-    assert largest(0.1 * one, longer, longer) == "scale"
-    assert largest(0 * one, longer, one) == "length"
-    both = disparity.gap_shares(wider, 1 / longer, 1 / longer, seen)
-    assert (
-        both["direction"][0] > 0 > both["scale"][0]
-    )  # the prototype's finding: two effects of opposite sign
-    same = disparity.gap_shares(0 * one, one, one, seen)
-    assert all(share[0] == 0 for share in same.values())
+@pytest.mark.parametrize(
+    ("direction", "length_a", "length_b", "effect"),
+    [
+        (WIDER, ONE, ONE, "direction"),
+        (0.1 * ONE, LONGER, LONGER, "scale"),
+        (0 * ONE, LONGER, ONE, "length"),
+    ],
+)
+def test_shares_name_the_effect(
+    direction: np.ndarray, length_a: np.ndarray, length_b: np.ndarray, effect: str
+) -> None:
+    shares = disparity.gap_shares(direction, length_a, length_b, SEEN)
+    assert max(shares, key=lambda name: abs(float(shares[name][0]))) == effect
+
+
+def test_effects_may_have_opposite_signs_or_be_none() -> None:
+    both = disparity.gap_shares(WIDER, 1 / LONGER, 1 / LONGER, SEEN)
+    assert both["direction"][0] > 0 > both["scale"][0]
+    none = disparity.gap_shares(0 * ONE, ONE, ONE, SEEN)
+    assert all(share[0] == 0 for share in none.values())
 
 
 # --- reading results
 
 
-def result(n: int = 6) -> dict[str, np.ndarray]:
-    columns = np.arange(2.0 * n).reshape(2, n)
-    seen = np.arange(n) % 2 == 0
-    return {
-        "euclidean": columns,
-        "direction": columns + 1,
-        "length_a": columns + 5,
-        "length_b": columns + 3,
-        "seen_a": np.arange(n) > 0,
-        "seen_b": seen,
-    }
+COLUMNS = np.arange(12.0).reshape(2, 6)
+RESULT = {
+    "euclidean": COLUMNS,
+    "length_a": COLUMNS + 5,
+    "length_b": COLUMNS + 3,
+    "seen_a": np.arange(6) > 0,
+    "seen_b": np.arange(6) % 2 == 0,
+}
 
 
 def test_read_takes_a_measure_of_what_the_first_model_saw() -> None:
-    (distance,), (seen,) = disparity.read([result()], "length difference")
-    assert distance.shape == (2, 5) and np.all(distance == 2)
+    (distance,), (seen,) = disparity.read([RESULT], "length difference")
+    assert distance.tolist() == [[2] * 5] * 2
     assert seen.tolist() == [False, True, False, True, False]
-    np.testing.assert_array_equal(disparity.read([result()])[0][0], result()["euclidean"][:, 1:])
+    np.testing.assert_array_equal(disparity.read([RESULT])[0][0], COLUMNS[:, 1:])
 
 
 def test_read_refuses_what_cannot_be_asked() -> None:
     with pytest.raises(BadInput, match="did you mean 'euclidean'"):
-        disparity.read([result()], "euclidian")
+        disparity.read([RESULT], "euclidian")
     with pytest.raises(BadInput, match="both models saw"):
-        disparity.read([result() | {"seen_b": np.ones(6, bool)}])
+        disparity.read([RESULT | {"seen_b": np.ones(6, bool)}])

@@ -9,7 +9,7 @@ from leak_atlas import BadInput
 from leak_atlas.models import build
 from leak_atlas.models.net import Dropout
 from leak_atlas.models.transformer import Attention
-from leak_atlas.recipe import Data, Model, RandomHalves, Schedule, Setup, Slimming
+from leak_atlas.recipe import Data, Model, RandomHalves, Schedule, Setup
 from leak_atlas.recipe.steps import filtered
 
 
@@ -108,4 +108,4 @@ def test_a_fully_connected_network_reads_rows_alone() -> None:
 def test_a_network_without_norms_has_no_scales_to_prune() -> None:
     assert not Model("cnn2").shares_statistics
     with pytest.raises(BadInput, match="unlike a cnn2: take a resnet"):
-        filtered(Model("cnn2"), Slimming.__name__)
+        filtered(Model("cnn2"), "PruneFilters")

@@ -139,13 +139,13 @@ def test_a_file_is_read_once_and_its_place_is_in_no_key(mine: Callable[[str], Mo
     bare = ImportedModel(target.data, target.design, 0, target.model, target.sha256)
     assert bare == target
     store.discard(target.key), store.discard(Signals(target).key)
-    with pytest.raises(lab.Failed, match="are not in this store: bring their file again"):
+    with pytest.raises(lab.Failed, match="are not in this store: import their file again"):
         lab.realize(Signals(bare))
     saved(own, "elsewhere/other.safetensors", seed=1)
     moved = weights.import_model("elsewhere/other.safetensors", setup)
     assert moved != target
     saved(own, "elsewhere/other.safetensors", seed=2)
-    with pytest.raises(lab.Failed, match="has changed since it was brought"):
+    with pytest.raises(lab.Failed, match="has changed since it was imported"):
         lab.realize(Signals(moved))
     assert not store.has(moved.key)
 

@@ -225,7 +225,6 @@ def test_claims_come_back_from_a_notebook():
         "high": 0.4,
         "n": 9,
         "power": None,
-        "moderated": False,
         "inert": [],
         "outside": [],
         "learnt": {},

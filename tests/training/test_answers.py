@@ -18,16 +18,15 @@ from leak_atlas.training import answers
 def test_scaled_confidence_closed_forms() -> None:
     two = torch.tensor([[3.0, 1.0], [1.0, 3.0]])
     assert answers.scaled_confidence(two, torch.tensor([0, 0])).tolist() == [2.0, -2.0]
-    z = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
+    z = torch.randn(5, 4, generator=torch.Generator().manual_seed(0)).double()
     labels = torch.arange(5) % 4
-    p = z.double().softmax(1).gather(1, labels[:, None])[:, 0]
-    torch.testing.assert_close(answers.scaled_confidence(z, labels), torch.log(p / (1 - p)))
-    torch.testing.assert_close(
-        answers.scaled_confidence(z + 7, labels), torch.log(p / (1 - p)), atol=1e-5, rtol=0
-    )
-    assert torch.isfinite(
-        answers.scaled_confidence(torch.tensor([[1e4, 0.0]]), torch.tensor([0]))
-    ).all()
+    p = z.softmax(1).gather(1, labels[:, None])[:, 0]
+    for shift in (0, 7):
+        torch.testing.assert_close(
+            answers.scaled_confidence(z + shift, labels), torch.log(p / (1 - p))
+        )
+    extreme = answers.scaled_confidence(torch.tensor([[1e4, 0.0]]), torch.tensor([0]))
+    assert torch.isfinite(extreme).all()
 
 
 @pytest.mark.parametrize("views", [1, 2, 18])
@@ -41,27 +40,27 @@ def test_shapes_types_and_the_plain_view(net: Net, data: Resident, views: int) -
 
 
 def test_mirrored_view_is_the_mirrored_image(net: Net, data: Resident) -> None:
-    mirrored = Resident(
-        data.samples.flip(2), data.labels, data.mean, data.std, data.train, data.classes
-    )
-    index = torch.arange(20)
-    a, b = answers.logits(net, data, index, 2)[1], answers.logits(net, mirrored, index, 2)[1]
+    mirrored = replace(data, samples=data.samples.flip(2), _made={})
+    a, b = (answers.logits(net, own, torch.arange(20), 2)[1] for own in (data, mirrored))
     torch.testing.assert_close(a, b.flip(1))
 
 
-def test_a_score_does_not_depend_on_who_is_asked_beside(net: Net, data: Resident) -> None:
-    every = answers.logits(net, data, torch.arange(96).repeat(3))[0]
-    some = answers.logits(net, data, torch.tensor([3, 50, 95]))[0]
-    assert torch.equal(every[[3, 50, 95]], some)
-    assert torch.equal(every[:96], every[192:])
+@pytest.mark.parametrize("signal", ["logits", "sensitivity"])
+def test_a_signal_does_not_depend_on_the_batch(net: Net, data: Resident, signal: str) -> None:
+    def read(index: torch.Tensor) -> torch.Tensor:
+        if signal == "logits":
+            return answers.logits(net, data, index)[0]
+        return answers.sensitivity(net, data, index, queries=2)
+
+    every, rows = read(torch.arange(96).repeat(3)), torch.tensor([95, 3, 50])
+    assert torch.equal(every[rows], read(rows)) and torch.equal(every[:96], every[192:])
+    assert net.training  # as it was before
 
 
 def test_accuracy(net: Net, data: Resident) -> None:
     index = torch.arange(30)
-    z, _ = answers.logits(net, data, index)
-    assert answers.accuracy(net, data, index) == float(
-        (z.argmax(1) == data.labels[:30]).double().mean()
-    )
+    hits = answers.logits(net, data, index)[0].argmax(1) == data.labels[:30]
+    assert answers.accuracy(net, data, index) == float(hits.double().mean())
 
 
 def linear(data: Resident, scale: float) -> Net:
@@ -84,18 +83,6 @@ def test_sensitivity_of_a_softmax_regression_is_its_jacobian(data: Resident) -> 
     torch.testing.assert_close(found, (2 / torch.pi) ** 0.5 * rows.norm(dim=2), rtol=0.1, atol=0)
 
 
-def test_sensitivity_of_a_sample_does_not_depend_on_who_is_asked_beside(
-    net: Net, data: Resident
-) -> None:
-    every = answers.sensitivity(net, data, torch.arange(96).repeat(3), queries=2)
-    some = answers.sensitivity(net, data, torch.tensor([95, 3, 50]), queries=2)
-    assert torch.equal(every[[95, 3, 50]], some) and torch.equal(every[:96], every[192:])
-    assert not torch.equal(
-        answers.sensitivity(net, data, torch.tensor([95, 3, 50]), 2, seed=1), some
-    )
-    assert net.training  # as it was before
-
-
 @pytest.mark.parametrize("numbers", [False, True])
 def test_bits_and_numbers_have_a_sensitivity_too(data: Resident, numbers: bool) -> None:
     samples = data.samples.flatten(1) > 100
@@ -104,31 +91,22 @@ def test_bits_and_numbers_have_a_sensitivity_too(data: Resident, numbers: bool) 
 
 
 def test_sensitivity_is_read_for_the_samples_of_a_rows_own_pool() -> None:
-    setup = Setup(
-        Data(pixels=8),
-        VictimAttacker(400, test=40, dev=20),
-        Model("resnet10", width=2),
-        Schedule(1, 32),
-        2,
-    )
-    models = setup.trained()
+    design, schedule = VictimAttacker(400, test=40, dev=20), Schedule(1, 32)
+    models = Setup(Data(pixels=8), design, Model("resnet10", width=2), schedule, 2).trained()
     results = lab.realize(models.sensitivity(queries=2), models.signals())
     for found, signals in zip(models.sensitivity(queries=2), models.signals(), strict=True):
         one, plain = results[found], results[signals]
-        assert one["sensitivity"].shape == (180, 10) and one["sensitivity"].dtype == "float32"
+        assert one["sensitivity"].shape == (180, 10) and (one["sensitivity"] > 0).all()
         place = plain["index"].searchsorted(one["index"])
         assert all((plain[name][place] == one[name]).all() for name in ("labels", "role", "index"))
-        assert sorted(set(one["role"].tolist())) == [1, 2] and (one["sensitivity"] > 0).any()
-        assert results[found].meta["operations"] > 0
+        assert sorted(set(one["role"].tolist())) == [1, 2]
 
 
-def test_what_has_no_sensitivity_is_told() -> None:
-    words = Setup(
-        Data("wordnet-glosses"), RandomHalves(100), Model("transformer", width=8), Schedule(1), 1
-    ).trained()
+def test_text_has_no_sensitivity_and_noise_has_a_size() -> None:
+    models = Setup(Data(), RandomHalves(100), Model("resnet10"), Schedule(1), 1)
+    transformer = Model("transformer", width=8)
+    words = replace(models, data=Data("wordnet-glosses"), model=transformer).trained()
     with pytest.raises(BadInput, match="images, bits or numbers"):
         words.sensitivity()
     with pytest.raises(BadInput, match="eps cannot be"):
-        Setup(Data(), RandomHalves(100), Model("resnet10"), Schedule(1), 1).trained().sensitivity(
-            eps=0
-        )
+        models.trained().sensitivity(eps=0)

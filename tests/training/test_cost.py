@@ -21,26 +21,18 @@ from leak_atlas.training.cost import _level, _peak, _saving, anatomy, counted, p
 def test_resnet18_at_full_width() -> None:
     counts = anatomy(Model("resnet18"), 3, 10, 32)
     assert counts["parameters"].sum() == 11_173_962
-    assert 3 * counts["flops"].sum() / 1e9 == pytest.approx(
-        3.33, abs=0.01
-    )  # a training step is about three forward passes
+    # A training step is about three forward passes.
+    assert 3 * counts["flops"].sum() / 1e9 == pytest.approx(3.33, abs=0.01)
 
 
 def test_block_by_block() -> None:
     counts = anatomy(Model("resnet10", width=8), 1, 10, 16)
-    assert counts["parts"].tolist() == [
-        "stem",
-        "stage1.0",
-        "stage2.0",
-        "stage3.0",
-        "stage4.0",
-        "head",
-    ]
+    parts = ["stem", "stage1.0", "stage2.0", "stage3.0", "stage4.0", "head"]
+    assert counts["parts"].tolist() == parts
     assert counts["activations"].tolist() == [8 * 256, 8 * 256, 16 * 64, 32 * 16, 64 * 4, 10]
-    assert counts["flops"][0] == 2 * 9 * 8 * 256
-    assert counts["flops"][1] == 2 * 2 * 9 * 8 * 8 * 256
-    assert counts["flops"][2] == 2 * 64 * (9 * 8 * 16 + 9 * 16 * 16 + 8 * 16)
-    assert counts["flops"][-1] == 2 * 64 * 10
+    block = 2 * 64 * (9 * 8 * 16 + 9 * 16 * 16 + 8 * 16)
+    expected = [2 * 9 * 8 * 256, 2 * 2 * 9 * 8 * 8 * 256, block]
+    assert counts["flops"][:3].tolist() == expected and counts["flops"][-1] == 2 * 64 * 10
     net = build(Model("resnet10", width=8), 1, 10, seed=0)
     own = [sum(p.numel() for p in block.parameters()) for _, block in net.blocks()]
     np.testing.assert_array_equal(counts["parameters"], own)
@@ -146,23 +138,13 @@ def test_what_is_held_costs_neither_memory_nor_operations() -> None:
 
 
 def test_what_autograd_keeps_of_a_small_net_in_closed_form() -> None:
-    """A linear layer keeps its input, a ReLU its output; cross-entropy its log-probabilities; no
-    weights.
+    """A linear layer keeps its input, a ReLU its output; cross-entropy its log-probabilities, the
+    labels and the weight of the mean; no weights.
     """
-    n, net = (
-        20,
-        Net(
-            OrderedDict(
-                stem=nn.Flatten(),
-                stage1=nn.Linear(64, 7),
-                head=nn.Sequential(nn.ReLU(), nn.Linear(7, 4)),
-            )
-        ),
-    )
-    x, y = torch.randn(n, 1, 8, 8), torch.arange(n) % 4
+    n, head = 20, nn.Sequential(nn.ReLU(), nn.Linear(7, 4))
+    net = Net(OrderedDict(stem=nn.Flatten(), stage1=nn.Linear(64, 7), head=head))
     with _saving(net) as kept:
-        nn.functional.cross_entropy(net(x), y).backward()
-    # and the labels, and the weight of the mean
+        nn.functional.cross_entropy(net(torch.randn(n, 1, 8, 8)), torch.arange(n) % 4).backward()
     assert sum(kept.values()) == 4 * n * (64 + 7 + 4) + 8 * n + 4
 
 

@@ -30,13 +30,7 @@ TINY = gpu.Size(
 def test_every_section_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = gpu.measure(CPU, TINY, tmp_path / "gpu.json", strict=True)
     assert not report["missing"]
-    assert {
-        "usual loop",
-        "eager bf16",
-        "host, eager",
-        "resnet18, 64 px",
-        "width 2, 2 models",
-    } <= set(report["rows"])
+    assert {"usual loop", "eager bf16", "host, eager", "width 2, 2 models"} <= set(report["rows"])
     assert report["rows"]["largest difference to eager"] == {"weight": 0.0, "with_any_kernel": 0.0}
     assert all(np.isfinite(value) for row in report["rows"].values() for value in row.values())
     assert json.loads((tmp_path / "gpu.json").read_text())["rows"].keys() == report["rows"].keys()
@@ -58,23 +52,16 @@ def test_the_graph_sections_are_there_on_cuda(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(gpu, "fused", lambda *_: 0.001)
     for section in gpu.sections(Device(), gpu.Size(), report).values():  # type: ignore[arg-type]
         section()
-    ratios = report["ratios"]
-    assert ratios["usual loop over graph"] == {
-        "ratio": 5.0,
-        "low": 4.0,
-        "high": 6.0,
-        "required": 3.0,
+    expected = {
+        "usual loop over graph": 5.0,
+        "usual loop over graph, 100 epochs": 250 / 53,
+        "floor over graph with streams": 0.21 / 0.5,
+        "MFU, graph alone": 3.33e9 * 25_000 / 0.5 / 790e12,
+        "host: 0.3 ms over graph": 3.0,
     }
-    assert ratios["usual loop over graph, 100 epochs"]["ratio"] == pytest.approx(250 / 53)
-    assert ratios["floor over graph with streams"]["ratio"] == pytest.approx(0.21 / 0.5)
-    assert ratios["MFU, graph alone"]["ratio"] == pytest.approx(
-        3.33e9 * 25_000 / 0.5 / 790e12, rel=0.01
-    )
-    assert ratios["host: 0.3 ms over graph"]["ratio"] == pytest.approx(3.0)
+    found = {name: report["ratios"][name]["ratio"] for name in expected}
+    assert found == pytest.approx(expected, rel=0.01)
     assert report["rows"]["width 16, 4 models"]["gain"] == pytest.approx(0.5 / 50 * 1e3)
-    assert {"graph bf16, 2 streams", "graph bf16, 4 streams", "graph bf16, compiled"} <= set(
-        report["rows"]
-    )
 
 
 def test_a_failure_is_noted_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,14 +72,6 @@ def test_a_failure_is_noted_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch
     assert gpu.measure(CPU, TINY, None)["missing"] == {"one": "RuntimeError: no kernel"}
     monkeypatch.setattr(gpu, "LIMIT", -1.0)
     assert set(gpu.measure(CPU, TINY, None)["missing"].values()) == {"no time left"}
-
-
-def test_without_cuda_nothing_is_measured(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert gpu.main() == {}
-    assert capsys.readouterr().out == "no CUDA device: nothing measured\n"
 
 
 def test_equivalence_runs_and_judges(monkeypatch: pytest.MonkeyPatch) -> None:

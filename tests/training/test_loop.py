@@ -1,6 +1,8 @@
 """The loop against a plain one, and its promises: same bits, frozen is frozen, best on dev."""
 
 import copy
+import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,191 +16,172 @@ from leak_atlas.data.resident import Resident
 from leak_atlas.models import Net, build
 from leak_atlas.recipe import Augment, CrossEntropy, Model, RelaxLoss, Schedule
 from leak_atlas.training import answers, update
-from leak_atlas.training.frozen import freezing
 from leak_atlas.training.loop import Diverged, fit
 from leak_atlas.training.schedule import rate
-from leak_atlas.training.update import Task, Update, sizes
-from tests.training.test_plans import same
+from leak_atlas.training.update import sizes
+from tests.training.small import (
+    MEMBERS,
+    SHORT,
+    begun,
+    difference,
+    equal,
+    masks,
+    same,
+    trained,
+    values,
+    whole,
+)
 
-# with batches of 16 a tail of 8: in one of 2, BatchNorm makes signs of rounding errors
-MEMBERS = torch.arange(56)
 DEV = {"dev": torch.arange(72, 96)}
-SHORT = Schedule(3, batch=16, lr=0.05)
-
-
-def equal(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
-
-
-def difference(a: dict[str, Tensor], b: dict[str, Tensor]) -> float:
-    return max(float((a[name].double() - b[name].double()).abs().max()) for name in a)
+BEFORE_HEAD = ("stem", "stage")
 
 
 def plain_loop(net: Net, data: Resident, schedule: Schedule, seed: int) -> None:
     """What `fit` must equal, written in the most obvious way: contiguous, unfused, image by image."""
-    kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[schedule.optimizer]
-    more = (
-        {"momentum": schedule.momentum, "nesterov": schedule.nesterov}
-        if schedule.optimizer == "sgd"
-        else {}
-    )
-    steps = kind(
-        net.parameters(), lr=schedule.lr, weight_decay=schedule.weight_decay, foreach=False, **more
-    )
-    height, width, _ = data.shape
+    options: dict[str, Any] = {"lr": schedule.lr, "weight_decay": schedule.weight_decay}
+    if schedule.optimizer == "adam":
+        steps: torch.optim.Optimizer = torch.optim.Adam(net.parameters(), foreach=False, **options)
+    else:
+        options |= {"momentum": schedule.momentum, "nesterov": schedule.nesterov}
+        steps = torch.optim.SGD(net.parameters(), foreach=False, **options)
     for epoch in range(schedule.epochs):
         steps.param_groups[0]["lr"] = rate(schedule, epoch)
-        perm, dy, dx, flip = augmentation.tables(seed, epoch, len(MEMBERS), schedule.augment)
+        tables = augmentation.tables(seed, epoch, len(MEMBERS), schedule.augment)
         net.train()
         for part in torch.arange(len(MEMBERS)).split(sizes(len(MEMBERS), schedule.batch)):
-            images = []
-            for i in part.tolist():
-                image = data.samples[MEMBERS[perm[i]]].permute(2, 0, 1).float() / 255
-                if schedule.augment:
-                    image = functional.pad(image, [schedule.augment.crop] * 4)
-                    image = image[:, dy[i] : dy[i] + height, dx[i] : dx[i] + width]
-                    image = image.flip(2) if flip[i] else image
-                images.append((image - data.mean[:, None, None]) / data.std[:, None, None])
             steps.zero_grad()
-            labels = data.labels[MEMBERS[perm[part]]]
-            functional.cross_entropy(net(torch.stack(images).contiguous()), labels).backward()
+            images = torch.stack([image(data, schedule, tables, i) for i in part.tolist()])
+            labels = data.labels[MEMBERS[tables.perm[part]]]
+            functional.cross_entropy(net(images.contiguous()), labels).backward()
             steps.step()
 
 
+def image(data: Resident, schedule: Schedule, tables: augmentation.Tables, i: int) -> Tensor:
+    """The normalised image at place i of an epoch."""
+    height, width, _ = data.shape
+    pixels = data.samples[MEMBERS[tables.perm[i]]].permute(2, 0, 1).float() / 255
+    if schedule.augment:
+        pixels = functional.pad(pixels, [schedule.augment.crop] * 4)
+        down, right = int(tables.dy[i]), int(tables.dx[i])
+        pixels = pixels[:, down : down + height, right : right + width]
+        pixels = pixels.flip(2) if tables.flip[i] else pixels
+    return (pixels - data.mean[:, None, None]) / data.std[:, None, None]
+
+
 @pytest.mark.parametrize(
-    "schedule",
+    ("schedule", "error"),
     [
-        Schedule(2, batch=16, lr=0.02),
-        Schedule(2, batch=16, lr=0.02, augment=Augment(1)),
-        Schedule(2, batch=16, lr=0.02, nesterov=True, decay="steps", milestones=(1,)),
-        Schedule(2, batch=16, lr=1e-3, optimizer="adam", decay="constant"),
+        (Schedule(2, batch=16, lr=0.02), 1e-4),
+        (Schedule(2, batch=16, lr=0.02, augment=Augment(1)), 1e-4),
+        (Schedule(2, batch=16, lr=0.02, nesterov=True, decay="steps", milestones=(1,)), 1e-4),
+        # Adam divides by the root of a squared gradient: where that is nearly zero, rounding decides
+        # the sign of a step.
+        (Schedule(2, batch=16, lr=1e-3, optimizer="adam", decay="constant"), 2e-3),
     ],
     ids=["sgd", "augmented", "nesterov", "adam"],
 )
-def test_the_loop_is_the_plain_loop(net: Net, data: Resident, schedule: Schedule) -> None:
-    plain = copy.deepcopy(net).to(memory_format=torch.contiguous_format)
-    fit(net, data, MEMBERS, schedule, seed=3)
+def test_the_loop_is_the_plain_loop(
+    net: Net, data: Resident, schedule: Schedule, error: float
+) -> None:
+    found = trained(net, data, schedule=schedule, seed=3).states["last"]
+    plain = net.to(memory_format=torch.contiguous_format)
     plain_loop(plain, data, schedule, seed=3)
-    # Adam divides by the root of a squared gradient: where that is nearly zero, rounding decides
-    # the sign of a step.
-    assert difference(net.state_dict(), plain.state_dict()) < (
-        2e-3 if schedule.optimizer == "adam" else 1e-4
-    )
+    assert difference(found, plain.state_dict()) < error
 
 
 def test_it_learns(net: Net, data: Resident) -> None:
     calls: list[int] = []
-    found = fit(
-        net, data, torch.arange(72), Schedule(8, batch=16, lr=0.1), seed=0, on_epoch=calls.append
-    )
+    schedule = Schedule(8, batch=16, lr=0.1)
+    found = fit(net, data, torch.arange(72), schedule, seed=0, on_epoch=calls.append)
     assert calls == list(range(1, 9))
     assert found.history["loss"][-1] < found.history["loss"][0] / 2
     assert found.history["accuracy"][-1] > 0.9
-    assert answers.accuracy(net, data, torch.arange(72, 96)) > 0.8
+    assert answers.accuracy(net, data, DEV["dev"]) > 0.8
     assert set(found.history) == {"loss", "accuracy", "rate"} and found.history["rate"][0] == 0.1
     assert not net.training
 
 
-def test_same_call_same_bits_whatever_was_drawn_before(data: Resident) -> None:
-    schedule = Schedule(3, batch=16, augment=Augment(1))
+def test_random_numbers_drawn_before_change_nothing(data: Resident) -> None:
     ends = []
-    for noise in (1, 2):
+    for noise, seed in ((1, 7), (2, 7), (2, 8)):
         torch.manual_seed(noise)
         own = build(Model("resnet10", width=2), 1, 3, seed=0)
         torch.rand(noise)
-        ends.append(fit(own, data, MEMBERS, schedule, seed=7).states["last"])
-    assert equal(*ends)
-    other = fit(
-        build(Model("resnet10", width=2), 1, 3, seed=0), data, MEMBERS, schedule, seed=8
-    ).states["last"]
-    assert not equal(ends[0], other)
+        ends.append(
+            trained(own, data, schedule=dataclasses.replace(SHORT, augment=Augment(1)), seed=seed)
+        )
+    assert same(ends[0], ends[1]) and not same(ends[0], ends[2])
 
 
-def test_what_is_wanted_changes_nothing(net: Net, data: Resident) -> None:
-    start = copy.deepcopy(net)
-    alone = fit(copy.deepcopy(net), data, MEMBERS, SHORT, seed=1)
-    asked = fit(net, data, MEMBERS, SHORT, seed=1, wanted=("init", 1, 2, 3, "last"))
-    assert set(alone.states) == {"last"} and set(asked.states) == {"init", 1, 2, 3, "last"}
-    assert equal(alone.states["last"], asked.states["last"])
-    assert equal(asked.states[3], asked.states["last"])
-    assert equal(asked.states["init"], dict(start.state_dict()))
-    assert not equal(asked.states[1], asked.states[2])
-    assert all(value.is_contiguous() for value in asked.states["last"].values())
-    two = fit(start, data, MEMBERS, Schedule(3, batch=16, lr=0.05), seed=1, wanted=(2,))
-    assert equal(two.states[2], asked.states[2])
+def test_states_that_are_wanted_change_nothing(net: Net, data: Resident) -> None:
+    alone = trained(net, data).states
+    wanted = trained(net, data, wanted=("init", 1, 2, 3, "last")).states
+    assert set(alone) == {"last"} and set(wanted) == {"init", 1, 2, 3, "last"}
+    assert equal(alone["last"], wanted["last"]) and equal(wanted[3], wanted["last"])
+    assert equal(wanted["init"], net.state_dict()) and not equal(wanted[1], wanted[2])
+    assert all(value.is_contiguous() for value in wanted["last"].values())
 
 
-def test_at_the_end_of_an_epoch_the_live_net_may_be_read(net: Net, data: Resident) -> None:
-    """Weights and statistics of that epoch, and signals off them; whoever reads changes nothing."""
+def test_at_the_end_of_an_epoch_the_network_may_be_read(net: Net, data: Resident) -> None:
+    """Its weights and statistics are those of that epoch; reading signals changes nothing."""
     live: dict[int, dict[str, Tensor]] = {}
     read: dict[int, Tensor] = {}
-    frozen = {name: mask for name, mask in masks(net, 2).items() if not name.startswith("stage")}
+    options = {"seed": 1, "frozen": whole(net.state_dict(), ("stem",)), "wanted": (1, 2, 3)}
+    start = copy.deepcopy(net)
+    alone = fit(copy.deepcopy(net), data, MEMBERS, SHORT, **options)
 
     def reading(epoch: int) -> None:
-        live[epoch] = {name: value.clone() for name, value in net.state_dict().items()}
+        live[epoch] = values(net)
         read[epoch] = answers.logits(net, data, MEMBERS)[0]
 
-    start = copy.deepcopy(net)
-    found = fit(
-        net, data, MEMBERS, SHORT, seed=1, frozen=frozen, wanted=(1, 2, 3), on_epoch=reading
-    )
-    assert same(
-        found,
-        fit(copy.deepcopy(start), data, MEMBERS, SHORT, seed=1, frozen=frozen, wanted=(1, 2, 3)),
-    )
+    assert same(alone, fit(net, data, MEMBERS, SHORT, on_epoch=reading, **options))
     assert sorted(live) == [1, 2, 3]
     for epoch, state in live.items():
-        assert equal(state, found.states[epoch])
-        start.load_state_dict(found.states[epoch])
+        assert equal(state, alone.states[epoch])
+        start.load_state_dict(state)
         assert torch.equal(read[epoch], answers.logits(start, data, MEMBERS)[0])
 
 
 def test_bf16_stays_near_and_keeps_float32_weights(net: Net, data: Resident) -> None:
-    low = fit(copy.deepcopy(net), data, MEMBERS, SHORT, seed=1, precision="bf16")
-    full = fit(net, data, MEMBERS, SHORT, seed=1)
+    low, full = trained(net, data, precision="bf16"), trained(net, data)
     assert all(value.dtype in (torch.float32, torch.int64) for value in low.states["last"].values())
     assert not equal(low.states["last"], full.states["last"])
     np.testing.assert_allclose(low.history["loss"], full.history["loss"], atol=0.1)
 
 
 def test_batches_keep_the_tail_but_no_single_sample() -> None:
-    assert sizes(50, 16) == [16, 16, 16, 2]
-    assert sizes(49, 16) == [16, 16, 17]
-    assert sizes(32, 16) == [16, 16]
-    assert sizes(17, 16) == [17]
-    assert [sizes(n, 16) for n in (9, 1, 0)] == [[9], [1], []]
+    expected = {
+        50: [16, 16, 16, 2],
+        49: [16, 16, 17],
+        32: [16, 16],
+        17: [17],
+        9: [9],
+        1: [1],
+        0: [],
+    }
+    assert {n: sizes(n, 16) for n in expected} == expected
 
 
 # ---------------------------------------------------------------- frozen
 
-
-def masks(net: Net, start: int) -> dict[str, Tensor]:
-    """All of the parts before number `start`, statistics included."""
-    parts = net.names()[:start]
-    return {
-        name: torch.ones_like(value, dtype=torch.bool)
-        for name, value in net.state_dict().items()
-        if name.split(".")[0] in parts
-    }
+OPTIMIZERS = {
+    "momentum": Schedule(3, batch=16, lr=0.1, weight_decay=0.01),
+    "sgd": Schedule(3, batch=16, lr=0.1, momentum=0.0, weight_decay=0.01),
+    "adam": Schedule(3, batch=16, lr=0.01, optimizer="adam", weight_decay=0.01),
+    "augmented": Schedule(3, batch=16, lr=0.1, weight_decay=0.01, augment=Augment(1)),
+}
+optimizers = pytest.mark.parametrize("schedule", OPTIMIZERS.values(), ids=OPTIMIZERS)
 
 
-OPTIMIZERS = [
-    Schedule(3, batch=16, lr=0.1, weight_decay=0.01),
-    Schedule(3, batch=16, lr=0.1, momentum=0.0, weight_decay=0.01),
-    Schedule(3, batch=16, lr=0.01, optimizer="adam", weight_decay=0.01),
-    Schedule(3, batch=16, lr=0.1, weight_decay=0.01, augment=Augment(1)),
-]
-
-
-@pytest.mark.parametrize("schedule", OPTIMIZERS, ids=["momentum", "sgd", "adam", "augmented"])
-@pytest.mark.parametrize("start", [1, 4, 5])
-def test_held_parts_keep_their_bits(
-    net: Net, data: Resident, schedule: Schedule, start: int
+@optimizers
+@pytest.mark.parametrize("parts", [("stem",), BEFORE_HEAD], ids=["stem", "all but the head"])
+def test_frozen_parts_keep_their_bits(
+    net: Net, data: Resident, schedule: Schedule, parts: tuple[str, ...]
 ) -> None:
-    # so that weights, statistics and counters are not those of a fresh net
-    fit(net, data, MEMBERS, SHORT, seed=0)
-    frozen = masks(net, start)
-    before = {name: value.clone() for name, value in net.state_dict().items()}
+    # Weights, statistics and counters are not those of a new network.
+    before = trained(net, data, seed=0).states["last"]
+    net.load_state_dict(before)
+    frozen = whole(before, parts)
     after = fit(net, data, MEMBERS, schedule, RelaxLoss(0.5), seed=1, frozen=frozen).states["last"]
     for name, value in before.items():
         if name in frozen:
@@ -208,48 +191,39 @@ def test_held_parts_keep_their_bits(
     assert all(parameter.requires_grad for parameter in net.parameters())
 
 
-@pytest.mark.parametrize("schedule", OPTIMIZERS, ids=["momentum", "sgd", "adam", "augmented"])
-def test_partly_held_tensors_keep_those_bits(net: Net, data: Resident, schedule: Schedule) -> None:
-    generator = torch.Generator().manual_seed(0)
-    frozen = {
-        name: torch.rand(value.shape, generator=generator) < 0.5
-        for name, value in net.state_dict().items()
-        if value.dim() > 0
-    }
-    before = {name: value.clone() for name, value in net.state_dict().items()}
-    after = fit(net, data, MEMBERS, schedule, seed=1, frozen=frozen).states["last"]
+@optimizers
+def test_partly_frozen_tensors_keep_those_bits(
+    net: Net, data: Resident, schedule: Schedule
+) -> None:
+    frozen, before = masks(net, "half"), net.state_dict()
+    after = trained(net, data, schedule=schedule, frozen=frozen).states["last"]
+    moved = []
     for name, mask in frozen.items():
-        assert torch.equal(before[name][mask], after[name][mask]), name
-    moved = [
-        float((before[name] != after[name])[~mask].float().mean())
-        for name, mask in frozen.items()
-        if (~mask).any()
-    ]
+        changed = before[name] != after[name]
+        assert not changed[mask].any(), name
+        moved += [float(changed[~mask].float().mean())] if (~mask).any() else []
     assert np.mean(moved) > 0.9
 
 
-def test_held_weights_with_free_statistics(net: Net, data: Resident) -> None:
-    frozen = {
-        name: mask for name, mask in masks(net, 4).items() if name in dict(net.named_parameters())
-    }
-    before = {name: value.clone() for name, value in net.state_dict().items()}
-    after = fit(net, data, MEMBERS, SHORT, seed=1, frozen=frozen).states["last"]
-    assert all(torch.equal(before[name], after[name]) for name in frozen)
-    assert not torch.equal(before["stem.norm.running_mean"], after["stem.norm.running_mean"])
+def test_statistics_may_be_free_where_weights_are_frozen(net: Net, data: Resident) -> None:
+    weights = dict(net.named_parameters())
+    frozen = whole({n: v for n, v in weights.items() if not n.startswith("head")}, BEFORE_HEAD)
+    after = trained(net, data, frozen=frozen).states["last"]
+    assert all(torch.equal(weights[name], after[name]) for name in frozen)
+    assert not torch.equal(net.stem.norm.running_mean, after["stem.norm.running_mean"])
 
 
-def test_held_statistics_are_what_training_normalises_with(net: Net, data: Resident) -> None:
-    """One batch that is the whole data set: with frozen statistics the features must be those of
+def test_frozen_statistics_are_what_training_normalises_with(net: Net, data: Resident) -> None:
+    """One batch that is the whole data set: with frozen statistics the features are those of
     evaluation mode.
     """
-    frozen = masks(net, 5)
     features = {}
     handle = net.stage4.register_forward_hook(
         lambda _, __, output: features.setdefault("training", output.detach())
     )
-    # an augmentation that does nothing
+    # an augmentation that does nothing, so that no features are kept
     schedule = Schedule(1, batch=56, lr=0.0, augment=Augment(0, flip=False))
-    fit(net, data, MEMBERS, schedule, seed=1, frozen=frozen)
+    fit(net, data, MEMBERS, schedule, seed=1, frozen=whole(net.state_dict(), BEFORE_HEAD))
     handle.remove()
     with torch.no_grad():
         perm = augmentation.tables(1, 0, 56, schedule.augment).perm
@@ -257,24 +231,31 @@ def test_held_statistics_are_what_training_normalises_with(net: Net, data: Resid
     torch.testing.assert_close(features["training"], evaluated)
 
 
-@pytest.mark.parametrize("start", [1, 3, 5])
+@pytest.mark.parametrize("parts", [("stem",), ("stem", "stage1", "stage2"), BEFORE_HEAD], ids=str)
 def test_kept_features_are_the_eager_path(
-    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, start: int
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, parts: tuple[str, ...]
 ) -> None:
-    other = copy.deepcopy(net)
-    kept = fit(net, data, MEMBERS, SHORT, seed=1, frozen=masks(net, start)).states["last"]
+    frozen = whole(net.state_dict(), parts)
+    kept = trained(net, data, frozen=frozen).states["last"]
     monkeypatch.setattr(update, "CACHE", 0)
-    eager = fit(other, data, MEMBERS, SHORT, seed=1, frozen=masks(net, start)).states["last"]
-    assert difference(kept, eager) < 1e-5
+    assert difference(kept, trained(net, data, frozen=frozen).states["last"]) < 1e-5
 
 
-def test_what_cannot_be_held_is_refused(net: Net, data: Resident) -> None:
-    with pytest.raises(BadInput, match="nowhere"):
-        fit(net, data, MEMBERS, SHORT, seed=0, frozen={"nowhere": torch.tensor(True)})
-    with pytest.raises(BadInput, match="shape"):
-        fit(net, data, MEMBERS, SHORT, seed=0, frozen={"head.fc.bias": torch.tensor([True])})
-    with pytest.raises(BadInput, match="everything is frozen"):
-        fit(net, data, MEMBERS, SHORT, seed=0, frozen=masks(net, 6))
+@pytest.mark.parametrize(
+    ("frozen", "words"),
+    [
+        ({"nowhere": torch.tensor(True)}, "nowhere"),
+        ({"head.fc.bias": torch.tensor([True])}, "shape"),
+        ("everything", "everything is frozen"),
+    ],
+)
+def test_what_cannot_be_frozen_is_refused(
+    net: Net, data: Resident, frozen: Any, words: str
+) -> None:
+    if frozen == "everything":
+        frozen = whole(net.state_dict(), ("",))
+    with pytest.raises(BadInput, match=words):
+        fit(net, data, MEMBERS, SHORT, seed=0, frozen=frozen)
     assert all(parameter.requires_grad for parameter in net.parameters())
 
 
@@ -291,24 +272,19 @@ def test_early_stopping_keeps_the_best_on_dev(
     # Best in epoch 2; epochs 3 and 4 are forgiven, epoch 5 is the third without a better one.
     assert found.history["dev_accuracy"].tolist() == [0.2, 0.5, 0.4, 0.5, 0.3]
     assert set(found.states) == {2, 5, "last"}
-    assert equal(found.states["last"], found.states[2])
-    assert equal(dict(net.state_dict()), found.states[2])
+    assert equal(found.states["last"], found.states[2]) and equal(values(net), found.states[2])
 
 
-def test_nobody_looks_at_dev_without_a_patience(
+def test_dev_samples_are_not_read_without_a_patience(
     net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        answers, "accuracy", lambda *_: pytest.fail("an evaluation that nobody asked for")
-    )
-    found = fit(copy.deepcopy(net), data, MEMBERS, SHORT, seed=0, samples=DEV)
-    assert "dev_accuracy" not in found.history
-    assert equal(found.states["last"], fit(net, data, MEMBERS, SHORT, seed=0).states["last"])
+    monkeypatch.setattr(answers, "accuracy", lambda *_: pytest.fail("dev samples were evaluated"))
+    assert same(trained(net, data, samples=DEV), trained(net, data))
 
 
 def test_divergence_names_its_epoch(net: Net, data: Resident) -> None:
     with pytest.raises(Diverged, match="epoch") as caught:
-        fit(net, data, MEMBERS, Schedule(6, batch=16, lr=1e30, decay="constant"), seed=0)
+        trained(net, data, schedule=Schedule(6, batch=16, lr=1e30, decay="constant"))
     assert 1 <= caught.value.epoch <= 6
 
 
@@ -323,20 +299,18 @@ def test_contradictions_are_refused(
         fit(net, data, members, schedule, seed=0)
 
 
-def test_a_common_order_is_that_of_the_pool_without_the_others(net: Net, data: Resident) -> None:
-    """Whom M_all meets and M_h1 knows, M_h1 meets in the same order, with the same crops and flips."""
+def test_a_common_order_is_that_of_the_pool_without_its_non_members(
+    net: Net, data: Resident
+) -> None:
+    """M_h1 visits its members in the order of M_all, with the same crops and flips."""
     schedule, pool = Schedule(2, 8, augment=Augment(1)), torch.arange(10, 70)
     half = pool[torch.randperm(60, generator=torch.Generator().manual_seed(1))[:30]].sort().values
-    with freezing(net, {}) as hold:
-        whole = Update(CrossEntropy(), Task(net, hold, data, pool, schedule, "fp32", 5))
-        one = Update(
-            CrossEntropy(), Task(net, hold, data, half, schedule, "fp32", 5, {"pool": pool})
-        )
-        alone = Update(CrossEntropy(), Task(net, hold, data, half, schedule, "fp32", 5))
+    whole = begun(net, data, CrossEntropy(), schedule, members=pool)
+    common = begun(net, data, CrossEntropy(), schedule, members=half, samples={"pool": pool})
+    alone = begun(net, data, CrossEntropy(), schedule, members=half)
     for epoch in range(2):
-        drawn, skipped, own = (each.tables(5, epoch) for each in (whole, one, alone))
+        drawn, skipped, own = (each.tables(5, epoch) for each in (whole, common, alone))
         known = torch.isin(pool[drawn.perm], half)
-        assert torch.equal(half[skipped.perm], pool[drawn.perm][known]) and not torch.equal(
-            own.perm, skipped.perm
-        )
+        assert torch.equal(half[skipped.perm], pool[drawn.perm][known])
+        assert not torch.equal(own.perm, skipped.perm)
         assert all(torch.equal(a, b[known]) for a, b in zip(skipped[1:], drawn[1:], strict=True))

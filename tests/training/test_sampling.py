@@ -1,12 +1,11 @@
-"""Whom an epoch visits: WeMem's window against its formula, and trainings whose epochs differ in
-length.
+"""Which members an epoch visits: WeMem's window against its formula, and trainings whose epochs
+differ in length.
 """
 
 import copy
+import dataclasses
 import math
-from functools import partial
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -27,15 +26,10 @@ from leak_atlas.recipe import (
     Objective,
     Schedule,
 )
-from leak_atlas.recipe.core import digest
-from leak_atlas.recipe.sampling import Sampling, Window
+from leak_atlas.recipe.sampling import Window
 from leak_atlas.training import graph, loop
-from leak_atlas.training.defences import update_for
-from leak_atlas.training.frozen import freezing
 from leak_atlas.training.sampling import places
-from leak_atlas.training.update import Task, Update
-from tests.training.test_plans import rehearsing, same
-from tests.training.test_update import MEMBERS, OTHERS, RANKING, SOFT, masks
+from tests.training.small import MEMBERS, RANKING, begun, masks, rehearsing, same, trained
 
 EPOCHS = 21  # of a training in the published code
 
@@ -44,16 +38,15 @@ def visits(counts: list[int], sampling: Window, epochs: int = EPOCHS) -> list[li
     """By epoch and class: the ranks that are visited, where the first member of a class is first in
     its order.
     """
-    labels = torch.cat([torch.full((n,), label) for label, n in enumerate(counts)])
+    labels = torch.arange(len(counts)).repeat_interleave(torch.tensor(counts))
     rank = torch.cat([torch.arange(n) for n in counts])
     ranking = (-rank if sampling.order == "high-to-low" else rank).double()
     shuffled = torch.randperm(len(labels), generator=torch.Generator().manual_seed(0))
     found = []
     for epoch in range(epochs):
         place = shuffled[places(sampling, ranking[shuffled], labels[shuffled], epoch)]
-        found.append(
-            [rank[place[labels[place] == label]].sort().values for label in range(len(counts))]
-        )
+        of_class = [place[labels[place] == label] for label in range(len(counts))]
+        found.append([rank[own].sort().values for own in of_class])
     return found
 
 
@@ -85,10 +78,7 @@ COVERAGE = [
     (2250, 1000, 100, 38, 100, (1, 10, 8)),
     (2250, 500, 50, 22, 67, (1, 8, 0)),
     (2250, 500, 100, 21, 100, (1, 5, 3)),
-    (225, 50, 5, 22, 67, (1, 8, 0)),
     (4050, 900, 100, 22, 72, (1, 9, 0)),
-    (4050, 900, 200, 20, 100, (1, 5, 5)),
-    (60, 15, 1, 25, 58, (1, 5, 0)),
     (60, 15, 3, 21, 100, (1, 5, 5)),
 ]
 
@@ -128,7 +118,7 @@ def published(
     return found
 
 
-def test_a_smaller_class_cuts_the_codes_windows_unless_the_window_has_left_it_behind() -> None:
+def test_a_smaller_class_cuts_the_codes_windows_unless_it_ends_before_the_window() -> None:
     """In the fourth epoch the window begins beyond the second class, in the fifth beyond the first
     as well.
     """
@@ -136,166 +126,102 @@ def test_a_smaller_class_cuts_the_codes_windows_unless_the_window_has_left_it_be
     in_code = [[ranks.tolist() for ranks in epoch] for epoch in code]
     assert in_code == published([8, 5, 9], 4, 2, 5)
     assert in_code[3:] == [[[6, 7], [], [6, 7]], [[], [], [8]]]
-    assert [epoch[2].tolist() for epoch in paper] == [
-        [0, 1, 2, 3],
-        [2, 3, 4, 5],
-        [4, 5, 6, 7],
-        [6, 7, 8],
-        [8],
-    ]
+    assert [epoch[2].tolist() for epoch in paper[2:]] == [[4, 5, 6, 7], [6, 7, 8], [8]]
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=6), st.integers(1, 40), st.integers(0, 12))
 def test_the_codes_form_is_the_published_sampler(counts: list[int], width: int, step: int) -> None:
     found = visits(counts, Window(width, step, form="code"), 6)
-    assert [[ranks.tolist() for ranks in epoch] for epoch in found] == published(
-        counts, width, step, 6
-    )
-
-
-def test_the_codes_form_alone_has_a_new_key() -> None:
-    """Older results of the code's form visited other members; those of the slides' form stand."""
-    assert "skipped" not in Window(4, 2).record()
-    old = {"kind": "Window", "width": 4, "step": 2, "form": "code"}
-    assert Window(4, 2, form="code").key != digest(old)
-    assert Window(4, 2).key == digest(
-        {name: value for name, value in old.items() if name != "form"}
-    )
+    ranks = [[of_class.tolist() for of_class in epoch] for epoch in found]
+    assert ranks == published(counts, width, step, 6)
 
 
 def test_of_equal_scores_the_first_member_is_first() -> None:
     for order in ("high-to-low", "low-to-high"):
-        assert places(
-            Window(2, 0, order), torch.zeros(6), torch.tensor([0, 1] * 3), 0
-        ).tolist() == [0, 2, 1, 3]
-
-
-@pytest.mark.parametrize("wrong", [{"width": 0}, {"step": -1}, {"order": "up"}, {"form": "bug"}])
-def test_a_window_that_cannot_be_is_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(BadInput, match=r"takes [01] or more|cannot be"):
-        Window(**wrong)  # type: ignore[arg-type]
-
-
-def test_an_unknown_diet_is_an_error() -> None:
-    with pytest.raises(TypeError, match="Sampling"):
-        places(Sampling(), torch.zeros(2), torch.zeros(2, dtype=torch.int64), 0)
+        found = places(Window(2, 0, order), torch.zeros(6), torch.tensor([0, 1] * 3), 0)
+        assert found.tolist() == [0, 2, 1, 3]
 
 
 # ---------------------------------------------------------------- trainings
 
 SLIDING = Window(8, 3)  # of classes of 19, 19, 18: epochs of 24, 24, 24, 24, 20 and 11 members
+ADVERSARIAL = AdversarialRegularization(steps=2, width=32)
 OBJECTIVES = {
     "cross-entropy": CrossEntropy(),
-    "adversarial": AdversarialRegularization(steps=2, width=32),
-    "one-step": AdversarialRegularization(steps=2, width=32, form="one_step"),
+    "adversarial": ADVERSARIAL,
+    "one-step": dataclasses.replace(ADVERSARIAL, form="one_step"),
     "sparsity": PAST(0.01),
     "class-wise": CSKD(),
-    "remembered": RMR(0.5),
-    "remembered, apart": RMR(0.5, form="code"),
+    "risky": RMR(0.5),
+    "risky, apart": RMR(0.5, form="code"),
 }
+objectives = pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
+augments = pytest.mark.parametrize("augment", [None, Augment(1)], ids=["plain", "augmented"])
 LONG = Schedule(6, batch=16, lr=0.05)
-fit = partial(loop.fit, samples=OTHERS, ranking=RANKING)
 
 
-class Twice(Update):
-    """Sees the even members twice in odd epochs."""
-
-    def visits(self, epoch: int) -> Tensor:
-        everyone = torch.arange(self.n)
-        return torch.cat([everyone, everyone[::2]]).sort().values if epoch % 2 else everyone
-
-
-def task(net: Net, data: Resident, sampling: Sampling | None) -> Task:
-    with freezing(net, {}) as hold:
-        return Task(net, hold, data, MEMBERS, LONG, "fp32", 0, OTHERS, SOFT, sampling, RANKING)
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
-@pytest.mark.parametrize("augment", [None, Augment(1)], ids=["plain", "augmented"])
-def test_a_diet_of_everyone_is_no_diet(
+@objectives
+@augments
+def test_a_window_of_all_members_is_no_window(
     net: Net, data: Resident, objective: Objective, augment: Augment | None
 ) -> None:
     schedule = Schedule(2, batch=16, lr=0.05, augment=augment)
-    plain = fit(copy.deepcopy(net), data, MEMBERS, schedule, objective, seed=1)
-    assert same(plain, fit(net, data, MEMBERS, schedule, objective, seed=1, sampling=Window(19, 0)))
+    plain = trained(net, data, objective, schedule)
+    assert same(plain, trained(net, data, objective, schedule, sampling=Window(19, 0)))
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
+@objectives
 @pytest.mark.parametrize("frozen", ["nothing", "parts"])
-def test_a_recording_of_a_diet_changes_nothing(
+def test_a_recording_of_a_window_changes_nothing(
     net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, objective: Objective, frozen: str
 ) -> None:
     monkeypatch.setattr(graph, "record", rehearsing)
-    options = {"frozen": masks(net, frozen), "seed": 3, "sampling": SLIDING, "wanted": (5,)}
-    found = [
-        fit(copy.deepcopy(net), data, MEMBERS, LONG, objective, plan=p, **options)
-        for p in ("eager", "graph")
-    ]
-    assert same(*found)
-    assert not same(
-        found[0], fit(net, data, MEMBERS, LONG, objective, **options | {"sampling": None})
-    )
+    options = {"frozen": masks(net, frozen), "wanted": (5,)}
+    eager = trained(net, data, objective, LONG, sampling=SLIDING, plan="eager", **options)
+    recorded = trained(net, data, objective, LONG, sampling=SLIDING, plan="graph", **options)
+    assert same(eager, recorded)
+    assert not same(eager, trained(net, data, objective, LONG, **options))
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
+@objectives
 def test_every_look_of_a_short_epoch_is_its_own(
     net: Net, data: Resident, objective: Objective
 ) -> None:
-    """Members learnt from and looked at are those of the epoch, each as often as it has to be."""
-    step = update_for(objective, task(net, data, SLIDING))
+    """Learnt from and looked at are the members of the epoch, each as often as it has to be."""
+    step = begun(net, data, objective, LONG, sampling=SLIDING)
     assert step.order.shape == (4, 1 + objective.looks, 24)
     for epoch, count in enumerate((24, 24, 24, 24, 20, 11)):
         visited = places(SLIDING, RANKING, data.labels[MEMBERS], epoch).sort().values
         step.begin(epoch, 0.0, step.tables(7, epoch))
         own, *looks = step.order[0, :, :count]
         assert torch.equal(own.sort().values, visited)
-        assert sum(batch.size for batch in step.batches(epoch)) == (
-            min(16, count) if objective.batches else count
-        )
+        learnt = sum(batch.size for batch in step.batches(epoch))
+        assert learnt == (min(16, count) if objective.batches else count)
         if isinstance(objective, AdversarialRegularization):
             assert all(torch.equal(look.sort().values, visited) for look in looks[:2])
             assert (torch.cat(looks[2:]) - 56).bincount(minlength=16).diff().abs().max() <= 1
         elif isinstance(objective, CSKD):
-            assert set(looks[0].tolist()) <= set(visited.tolist()) and not (looks[0] == own).any()
+            assert torch.isin(looks[0], visited).all() and not (looks[0] == own).any()
             assert torch.equal(data.labels[looks[0]], data.labels[own])
         elif isinstance(objective, PAST):
             assert (looks[0] >= 56).all()
 
 
-def test_members_may_be_visited_twice(
-    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
+@augments
+def test_kept_features_and_augmented_images_follow_the_window(
+    net: Net, data: Resident, augment: Augment | None
 ) -> None:
-    """An epoch may be longer than the members are many: loss and hits are means over what was
-    visited.
-    """
-    monkeypatch.setattr(graph, "record", rehearsing)
-    monkeypatch.setattr(loop, "update_for", Twice)
-    found = [
-        fit(copy.deepcopy(net), data, MEMBERS, LONG, CrossEntropy(), seed=2, plan=plan)
-        for plan in ("eager", "graph")
-    ]
-    assert same(*found)
-    hits = found[0].history["accuracy"] * np.tile([56, 84], 3)
-    np.testing.assert_allclose(hits, hits.round(), atol=1e-9)
-    step = Twice(CrossEntropy(), task(net, data, None))
-    step.begin(1, 0.0, step.tables(2, 1))
-    assert step.order[0, 0].bincount().tolist() == [2, 1] * 28
-
-
-@pytest.mark.parametrize("augment", [None, Augment(1)], ids=["kept", "augmented"])
-def test_kept_features_and_augmented_images_follow_the_diet(
-    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, augment: Augment | None
-) -> None:
-    """As if only the visited members were there."""
+    """As if there were only the visited members."""
     schedule = Schedule(1, batch=16, lr=0.05, augment=augment)
     first = places(SLIDING, RANKING, data.labels[MEMBERS], 0).sort().values
-    frozen = masks(net, "parts")
-    alone = loop.fit(copy.deepcopy(net), data, MEMBERS[first], schedule, seed=4, frozen=frozen)
-    assert same(alone, fit(net, data, MEMBERS, schedule, seed=4, frozen=frozen, sampling=SLIDING))
+    frozen, own = masks(net, "parts"), copy.deepcopy(net)
+    alone = loop.fit(own, data, MEMBERS[first], schedule, seed=4, frozen=frozen)
+    found = trained(net, data, None, schedule, seed=4, frozen=frozen, sampling=SLIDING)
+    assert same(alone, found)
 
 
 @pytest.mark.parametrize(
-    ("more", "why"),
+    ("options", "words"),
     [
         ({"ranking": None}, "ranking"),
         ({"ranking": RANKING[:-1]}, "each member"),
@@ -304,8 +230,8 @@ def test_kept_features_and_augmented_images_follow_the_diet(
         ({"objective": DPSGD()}, "without a sampling schedule"),
     ],
 )
-def test_what_cannot_be_fed_is_refused(
-    net: Net, data: Resident, more: dict[str, object], why: str
+def test_an_impossible_window_is_refused(
+    net: Net, data: Resident, options: dict[str, object], words: str
 ) -> None:
-    with pytest.raises(BadInput, match=why):
-        fit(net, data, MEMBERS, LONG, seed=0, **{"sampling": SLIDING} | more)
+    with pytest.raises(BadInput, match=words):
+        trained(net, data, schedule=LONG, **{"sampling": SLIDING} | options)

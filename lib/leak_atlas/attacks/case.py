@@ -30,7 +30,7 @@ def in_pool(role: np.ndarray) -> BoolArray:
 class Case(NamedTuple):
     """One target and its shadow models, on samples `(n,)` in the same order for all.
 
-    `target` and each of `shadows` hold the arrays that the attacker asks of that model. Where a
+    `target` and each of `shadows` are the arrays that the attacker reads of that model. Where a
     model does not know a sample, its floats are NaN and its role is `UNUSED`. `learnt` is what a
     learning attacker has learnt.
     """
@@ -96,13 +96,13 @@ class Scored(NamedTuple):
 @generic
 def infer(attacker: Attacker, case: Case) -> Scored:
     """Scores of the target's pool."""
-    raise TypeError(f"nothing says how {type(attacker).__name__} infers membership")
+    raise TypeError(f"no function is registered with infer for {type(attacker).__name__}")
 
 
 @generic
 def learn(attacker: Attacker, case: Case) -> Arrays:
     """What an attacker learns from the shadow models of a case. The case's target is empty."""
-    raise TypeError(f"nothing says what {type(attacker).__name__} learns")
+    raise TypeError(f"no function is registered with learn for {type(attacker).__name__}")
 
 
 def answers(

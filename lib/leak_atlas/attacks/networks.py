@@ -27,7 +27,7 @@ CPU = torch.device("cpu")
 @generic
 def build(attacker: Learner, classes: int) -> nn.Module:
     """The net of an attacker: it maps `features` to one logit of "member", `(N, 1)`."""
-    raise TypeError(f"nothing says what the net of a {type(attacker).__name__} is")
+    raise TypeError(f"no function is registered with build for {type(attacker).__name__}")
 
 
 def reads(attacker: Learner) -> tuple[str, ...]:

@@ -70,8 +70,8 @@ def rmia(
 
     ratio = p / mean p over the reference models: all shadow models online, ((1 + a) mean of OUT +
     1 - a) / 2 offline. Log confidences ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M,
-    N)``; of the population ``target_z (Z[, A])``, ``shadows_z (M, Z[, A])``. No shadow model
-    trained on z, unless ``member_z (M, Z)`` says which did. Several queries vote for every pair (x,
+    N)``; of the population ``target_z (Z[, A])``, ``shadows_z (M, Z[, A])``. ``member_z (M, Z)``
+    marks the shadow models that trained on z (None: none did). Several queries vote for every pair (x,
     z); an even split is no majority, as in the authors' code.
 
     For one query the score is a step function of ratio(x): z and gamma cannot change the ranking,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from leak_atlas.audit.estimates import Estimate, moderate
+from leak_atlas.audit.estimates import Estimate
 from leak_atlas.audit.rates import FloatArray, auc, tpr_label
-from leak_atlas.audit.samples import delong_difference
 from leak_atlas.audit.targets import (
     HEADLINE_FPRS,
     Scored,
@@ -22,7 +20,6 @@ from leak_atlas.audit.targets import (
     own_accuracy,
     own_rates,
     paired_difference,
-    pooled,
     units,
 )
 
@@ -77,10 +74,6 @@ class Comparison:
     where a variant has a list of attacks, units are these repeated experiments (several targets,
     several seeds), each with the mean of its targets.
 
-    `family` declares pairs of variants whose AUC differences belong together: their variances are
-    moderated (`moderate`, over all pairs and attackers), expected from samples by DeLong's paired
-    variance.
-
     `checkpoints` has the variants that are earlier epochs of a variant, in their order;
     `members` each variant's accuracy on members `(n,)`. `results` is what `lab.realize` returned.
     """
@@ -89,18 +82,19 @@ class Comparison:
     # by variant and attacker, as `Attack` stores them
     attacks: Mapping[tuple[Hashable, str], Scored | Sequence[Scored]]
     design_effects: Mapping[tuple[Hashable, str], float] = field(default_factory=dict)
-    family: Sequence[Pair] = ()
     members: Mapping[Hashable, Sequence[float]] = field(default_factory=dict)
     checkpoints: Mapping[Hashable, Sequence[Hashable]] = field(default_factory=dict)
     results: Any = field(default=None, repr=False, compare=False)
+    _leaks: dict[Any, dict[str, Estimate]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def of(
         cls,
         results: Any,
-        signals: Mapping[Any, Iterable[Any]],
+        signals: Mapping[Any, Sequence[Any]],
         attacks: Mapping[Any, Any],
-        family: Sequence[Pair] = (),
         checkpoints: Mapping[Hashable, Sequence[Hashable]] | None = None,
     ) -> Comparison:
         """From what `lab.realize` returned: each variant's `Signals`, one a unit, and its `Attack`
@@ -109,27 +103,18 @@ class Comparison:
         Repeated experiments: a list of an `Attack` each, and for each a `Signals` or the list of
         its targets'.
         """
-
-        def read(step: Any) -> Any:
-            return [results[one] for one in step] if _several(step) else results[step]
-
-        def accuracy(unit: Any, name: str) -> float:
-            each = read(unit)
-            return float(np.mean([one[name] for one in (each if _several(unit) else [each])]))
-
-        units = {variant: list(each) for variant, each in signals.items()}
-        test, members = (
-            {variant: [accuracy(unit, name) for unit in each] for variant, each in units.items()}
-            for name in ("accuracy_test", "accuracy_member")
-        )
+        scored, effects = {}, {}
+        for key, attack in attacks.items():
+            several = isinstance(attack, list | tuple)
+            scored[key] = [results[one] for one in attack] if several else results[attack]
+            effects[key] = getattr(attack, "design_effect", 1.0)
         return cls(
-            test,
-            {key: read(attack) for key, attack in attacks.items()},
-            {key: getattr(attack, "design_effect", 1.0) for key, attack in attacks.items()},
-            family,
-            members,
-            checkpoints or {},
-            results,
+            accuracies=_accuracies(results, signals, "accuracy_test"),
+            attacks=scored,
+            design_effects=effects,
+            members=_accuracies(results, signals, "accuracy_member"),
+            checkpoints=checkpoints or {},
+            results=results,
         )
 
     def accuracy(self, variant: Hashable) -> Estimate:
@@ -151,18 +136,16 @@ class Comparison:
     def measured(self, variant: Hashable, attacker: str, metric: str = "auc") -> FloatArray:
         """A metric of each unit, `(n,)`.
 
-        Metrics: "test accuracy" and "member accuracy" of the networks; of the attacker "auc",
-        "tpr@0.01" (at any FPR), and at the attacker's own thresholds "accuracy" and "balanced"
-        (the mean of the accuracies on members and on non-members). ValueError on another metric,
-        and where the attacker names no threshold.
+        Metrics: "test accuracy" and "member accuracy" of the networks; of the attacker "auc", and
+        at the attacker's own thresholds "accuracy" and "balanced" (the mean of the accuracies on
+        members and on non-members). ValueError on another metric, and where the attacker names no
+        threshold.
         """
         if metric in NETWORK:
             return np.asarray(self._networks(metric)[variant], np.float64)
         scored = self._scored(variant, attacker)
         if metric == "auc":
             return units(scored, auc)
-        if metric.startswith("tpr@"):
-            return pooled(scored, _fpr(metric))[0]
         if metric not in ("accuracy", "balanced"):
             raise ValueError(f"there is no metric '{metric}'")
         right = own_accuracy(scored)
@@ -170,13 +153,14 @@ class Comparison:
             raise ValueError(f"{attacker} has no own thresholds")
         if metric == "accuracy":
             return right
-        tpr, fpr = own_rates(self.attacks[variant, attacker])
-        return (tpr + 1 - fpr) / 2
+        hits, alarms = own_rates(self.attacks[variant, attacker])
+        return (hits + 1 - alarms) / 2
 
     def estimate(self, variant: Hashable, attacker: str, metric: str = "auc") -> Estimate:
         """A metric as figures and tables show it: the mean over units with its 95 % interval.
 
-        Metrics as `measured`, and all of `leak`. KeyError where the attacker has none.
+        Metrics as `measured`, "tpr@0.01" (at any FPR), and all of `leak`. KeyError where the
+        attacker has none.
         """
         if metric in NETWORK:
             return mean_ci(self._networks(metric)[variant])
@@ -184,7 +168,7 @@ class Comparison:
             return mean_ci(self.measured(variant, attacker, metric), bounds=(0, 1))
         if not metric.startswith("tpr@"):
             return self.leak(variant, attacker)[metric]
-        fpr = _fpr(metric)
+        fpr = float(metric.removeprefix("tpr@"))
         return self.leak(variant, attacker, (fpr,))[f"tpr_at_{100 * fpr:g}%"]
 
     def rows(
@@ -201,16 +185,15 @@ class Comparison:
         or else one column "variant". Left out: variants whose keys have another number of parts,
         and those that the attacker did not attack.
         """
-        chosen = self.variants if variants is None else list(variants)
         rows = []
-        for variant in chosen:
+        for variant in self.variants if variants is None else variants:
             if metric not in NETWORK and (variant, attacker) not in self.attacks:
                 continue
             columns = tuple(names) or getattr(variant, "_fields", ("variant",))
             parts = variant if isinstance(variant, tuple) and len(columns) > 1 else (variant,)
             if len(parts) == len(columns):
-                value = self.estimate(variant, attacker, metric)
-                rows.append(dict(zip(columns, parts, strict=True)) | {"value": value})
+                row: dict[str, Any] = dict(zip(columns, parts, strict=True))
+                rows.append(row | {"value": self.estimate(variant, attacker, metric)})
         return rows
 
     def table(
@@ -229,17 +212,19 @@ class Comparison:
 
         A number that an attacker does not have is left out; a TPR stands under its `tpr_label`.
         """
-        rates = {name: float(name[7:-1]) / 100 for name in numbers if name.startswith("tpr_at_")}
+        fprs = [float(name[7:-1]) / 100 for name in numbers if name.startswith("tpr_at_")]
         rows = []
         for variant in self.accuracies:
             row: dict[str, Any] = {"variant": described(variant)}
             row["test accuracy"] = self.accuracy(variant)
-            for name in attackers or self.attackers:
-                if (variant, name) in self.attacks:
-                    leak = self.leak(variant, name, list(rates.values()))
-                    labels = self._labels(variant, name, rates)
-                    shown = [number for number in numbers if number in leak]
-                    row |= {f"{name}, {labels[number]}": leak[number] for number in shown}
+            for attacker in attackers or self.attackers:
+                if (variant, attacker) not in self.attacks:
+                    continue
+                leak = self.leak(variant, attacker, fprs)
+                labels = self._labels(variant, attacker, fprs)
+                for number in numbers:
+                    if number in leak:
+                        row[f"{attacker}, {labels[number]}"] = leak[number]
             rows.append(row)
         return rows
 
@@ -253,16 +238,14 @@ class Comparison:
         """Rows for `report.tradeoff`: the variants of each line, in order, with test accuracy and a
         number of `leak`.
         """
-        return [
-            {
-                "variant": name,
-                "attack": panel or attacker,
-                "accuracy": self.accuracy(variant),
-                "auc": self.estimate(variant, attacker, number),
-            }
-            for name, variants in lines.items()
-            for variant in variants
-        ]
+        rows = []
+        for name, variants in lines.items():
+            for variant in variants:
+                row: dict[str, Any] = {"variant": name, "attack": panel or attacker}
+                row["accuracy"] = self.accuracy(variant)
+                row["auc"] = self.estimate(variant, attacker, number)
+                rows.append(row)
+        return rows
 
     def frontier(
         self,
@@ -278,8 +261,13 @@ class Comparison:
         line of its own. The last line is `early_stopping`: the variants given, or else every
         network with its `checkpoints`. Variants that the attacker did not attack are left out.
         """
-        epochs = {"early stopping": list(early_stopping)} if early_stopping else self._epochs()
-        drawn = {variant for line in epochs.values() for variant in line}
+        epochs: dict[str, Sequence[Hashable]] = {"early stopping": early_stopping}
+        if not early_stopping:
+            epochs = {
+                f"{described(network)}, by epoch": [*stops, network]
+                for network, stops in self.checkpoints.items()
+            }
+        drawn = [variant for line in epochs.values() for variant in line]
         lines: dict[str, list[Hashable]] = {}
         for variant in self.variants if variants is None else variants:
             if variant not in drawn and (variant, attacker) in self.attacks:
@@ -302,55 +290,15 @@ class Comparison:
         if metric in NETWORK:
             accuracies = self._networks(metric)
             return paired_difference(accuracies[one], accuracies[other])
-        if against in ("", attacker):
-            if metric == "auc":
-                return self.auc_difference(one, other, attacker)
-            if metric.startswith("tpr@"):
-                return self.auc_difference(one, other, attacker, _fpr(metric))
         return self.stronger([(one, attacker)], [(other, against or attacker)], metric)
-
-    def contrasts(
-        self,
-        pairs: Mapping[str, Pair],
-        attackers: Sequence[str] = (),
-        metrics: Sequence[str] = ("auc",),
-    ) -> list[dict[str, Any]]:
-        """A table's rows, one a labelled pair of variants: paired differences in test accuracy and
-        in `metrics` of each attacker (all by default) that attacked both.
-        """
-        rows = []
-        for label, pair in pairs.items():
-            row: dict[str, Any] = {"contrast": label}
-            row["test accuracy"] = self.contrast(*pair, metric="test accuracy")
-            for name in attackers or self.attackers:
-                if all((variant, name) in self.attacks for variant in pair):
-                    row |= {
-                        f"{name}, {LABELS.get(metric, metric)}": self.contrast(*pair, name, metric)
-                        for metric in metrics
-                    }
-            rows.append(row)
-        return rows
 
     def more_accurate(self, one: Hashable, other: Hashable) -> Estimate:
         """Test accuracy of `one` minus that of `other`."""
         return self.contrast(one, other, metric="test accuracy")
 
-    def auc_difference(
-        self, one: Hashable, other: Hashable, attacker: str, fpr: float | None = None
-    ) -> Estimate:
-        """AUC of `one` minus that of `other`; or their TPRs at an FPR, where both have the same
-        number of non-members.
-
-        The interval of a difference of TPRs is never narrower than what the pooled counts allow
-        (Newcombe 1998, with Clopper-Pearson's intervals), or two rows of zeros would claim
-        certainty.
-        """
-        if fpr is not None:
-            return self._tpr_difference(one, other, attacker, fpr)
-        if (other, one, attacker) in self._moderated:
-            return -self._moderated[other, one, attacker]
-        moderated = self._moderated.get((one, other, attacker))
-        return moderated or self._difference(one, other, attacker)
+    def auc_difference(self, one: Hashable, other: Hashable, attacker: str) -> Estimate:
+        """AUC of `one` minus that of `other`."""
+        return self.contrast(one, other, attacker)
 
     def reached(self, *pairs: Pair, number: str = "accuracy") -> FloatArray:
         """What attackers reach on each unit, `(n,)`: the mean over pairs of a variant and an
@@ -373,7 +321,8 @@ class Comparison:
         """What `ones` reach in the mean minus what `others` do, see `reached`."""
         effects = [self._design_effect(str(name), variant) for variant, name in (*ones, *others)]
         effect = max(effects) if number == "auc" else 1.0
-        first, second = self.reached(*ones, number=number), self.reached(*others, number=number)
+        first = self.reached(*ones, number=number)
+        second = self.reached(*others, number=number)
         return paired_difference(first, second, design_effect=effect)
 
     def better_curve(
@@ -386,10 +335,9 @@ class Comparison:
         curve that lies further down and right, over its whole range (the hypervolume of Zitzler &
         Thiele 1999, of one target at a time, counted from accuracy 0 and AUC 1).
         """
-        first, second = (self._dominated(variants, attacker) for variants in (ones, others))
-        return paired_difference(
-            first, second, design_effect=self._design_effect(attacker, *ones, *others)
-        )
+        first, second = self._dominated(ones, attacker), self._dominated(others, attacker)
+        effect = self._design_effect(attacker, *ones, *others)
+        return paired_difference(first, second, design_effect=effect)
 
     def early_stopping(
         self, variant: Hashable | list[Hashable], attacker: str, network: Hashable = None
@@ -430,23 +378,21 @@ class Comparison:
         """
         if len(line) < 2:
             raise ValueError("a line joins two variants or more")
-        high = self.accuracies if heights is None else heights
-        joined = Line.through(
-            np.array([self._areas(each, attacker) for each in line]).T,
-            np.array([high[each] for each in line]).T,
-        )
-        sides = [_listed(variant)] + ([] if other is None else [_listed(other)])
-        gaps, reasons = [], []
+        heights = self.accuracies if heights is None else heights
+        joined = Line.through(self._areas(line, attacker).T, _stacked(heights, line).T)
+        sides = [_listed(variant)] if other is None else [_listed(variant), _listed(other)]
+        gaps, reasons, compared = [], [], list(line)
         for side in sides:
-            areas = np.array([self._areas(each, attacker) for each in side])
+            areas = self._areas(side, attacker)
             met = np.array([joined.at(each) for each in areas])
-            gaps.append((np.array([high[each] for each in side]) - met).mean(axis=0))
+            gaps.append((_stacked(heights, side) - met).mean(axis=0))
+            compared += side
             if joined.outside(areas).mean() > OUTSIDE:
                 reasons.append(_unmatched(side, attacker, areas, joined))
-        effect = self._design_effect(attacker, *(each for side in sides for each in side), *line)
         difference = gaps[0] if other is None else gaps[0] - gaps[1]
-        found = mean_ci(difference, design_effect=effect, resolved=not reasons)
-        return replace(found, reason="; ".join(reasons))
+        effect = self._design_effect(attacker, *compared)
+        estimate = mean_ci(difference, design_effect=effect, resolved=not reasons)
+        return replace(estimate, reason="; ".join(reasons))
 
     def pruned_as_asked(
         self, removed: Mapping[tuple[str, float], Sequence[Any]], slack: float = 0.03
@@ -476,17 +422,10 @@ class Comparison:
     def _networks(self, metric: str) -> Mapping[Hashable, Sequence[float]]:
         return self.accuracies if metric == "test accuracy" else self.members
 
-    def _epochs(self) -> dict[str, list[Hashable]]:
-        """The line of each network that has checkpoints."""
-        return {
-            f"{described(network)}, by epoch": [*epochs, network]
-            for network, epochs in self.checkpoints.items()
-        }
-
-    def _labels(self, variant: Hashable, name: str, rates: Mapping[str, float]) -> dict[str, str]:
+    def _labels(self, variant: Hashable, attacker: str, fprs: Sequence[float]) -> dict[str, str]:
         """What a table's columns are called; of a TPR it depends on the number of non-members."""
-        outside = min(one.non_members for one in self._scored(variant, name))
-        return LABELS | {number: tpr_label(fpr, outside) for number, fpr in rates.items()}
+        outside = min(one.non_members for one in self._scored(variant, attacker))
+        return LABELS | {f"tpr_at_{100 * fpr:g}%": tpr_label(fpr, outside) for fpr in fprs}
 
     def _scored(self, variant: Hashable, attacker: str) -> list[TargetScores]:
         return by_target(self.attacks[variant, attacker])
@@ -495,73 +434,47 @@ class Comparison:
         """Of a list of attacks 1, as experiments are independent."""
         return max(self.design_effects.get((variant, attacker), 1.0) for variant in variants)
 
-    def _areas(self, variant: Hashable, attacker: str) -> FloatArray:
-        return units(self._scored(variant, attacker), auc)
-
-    def _difference(self, one: Hashable, other: Hashable, attacker: str) -> Estimate:
-        effect = self._design_effect(attacker, one, other)
-        return paired_difference(
-            self._areas(one, attacker), self._areas(other, attacker), design_effect=effect
-        )
-
-    def _tpr_difference(
-        self, one: Hashable, other: Hashable, attacker: str, fpr: float
-    ) -> Estimate:
-        (rates, ends, shown), (others, other_ends, other_shown) = (
-            pooled(self._scored(variant, attacker), fpr) for variant in (one, other)
-        )
-        mean = paired_difference(rates, others)
-        low, high = np.subtract(ends, rates.mean())
-        other_low, other_high = np.subtract(other_ends, others.mean())
-        least = mean.value - np.hypot(low, other_high)
-        most = mean.value + np.hypot(high, other_low)
-        resolved = mean.resolved and shown and other_shown
-        return replace(mean.widened(float(least), float(most)), resolved=resolved)
-
-    @cached_property
-    def _leaks(self) -> dict[tuple[Hashable, str, tuple[float, ...]], dict[str, Estimate]]:
-        return {}
-
-    @cached_property
-    def _moderated(self) -> dict[tuple[Hashable, Hashable, str], Estimate]:
-        pairs = [
-            (*pair, name)
-            for pair in self.family
-            for name in self.attackers
-            if all((variant, name) in self.attacks for variant in pair)
-        ]
-        if not pairs:
-            return {}
-        differences = [self._difference(*pair) for pair in pairs]
-        expected = [self._expected(*pair) for pair in pairs]
-        return dict(zip(pairs, moderate(differences, expected), strict=True))
-
-    def _expected(self, one: Hashable, other: Hashable, attacker: str) -> float:
-        """The squared error of `_difference` from samples alone."""
-        experiments = []
-        both = zip(self._scored(one, attacker), self._scored(other, attacker), strict=True)
-        for first, second in both:
-            rows = zip(first.scores, second.scores, first.member, second.member, strict=True)
-            spread = [delong_difference(*row) for row in rows]
-            experiments.append(np.mean(spread) / len(spread))
-        error = float(np.mean(experiments) / len(experiments))
-        return error * self._design_effect(attacker, one, other)
+    def _areas(self, variants: Sequence[Hashable], attacker: str) -> FloatArray:
+        """AUC of each variant in each unit, `(len(variants), n)`."""
+        return np.array([self.measured(variant, attacker) for variant in variants])
 
     def _dominated(self, variants: Sequence[Hashable], attacker: str) -> FloatArray:
-        """`(n,)`."""
-        private = 1 - np.array([self._areas(variant, attacker) for variant in variants])
-        accuracy = np.array([self.accuracies[variant] for variant in variants], dtype=np.float64)
+        """The area that the variants dominate in each unit, `(n,)`."""
+        private, accuracy = 1 - self._areas(variants, attacker), _stacked(self.accuracies, variants)
         order = np.argsort(-accuracy, axis=0)
         steps = np.take_along_axis(accuracy, order, axis=0)
         heights = np.maximum.accumulate(np.take_along_axis(private, order, axis=0), axis=0)
-        widths = steps - np.vstack([steps[1:], np.zeros_like(steps[:1])])
+        widths = -np.diff(steps, axis=0, append=0)
         return np.asarray((widths * heights).sum(axis=0))
 
 
 def described(variant: Hashable) -> str:
     """A variant's key in words: a named tuple prints itself, another tuple its parts."""
-    plain = isinstance(variant, tuple) and not hasattr(variant, "_fields")
-    return ", ".join(map(str, variant)) if isinstance(variant, tuple) and plain else str(variant)
+    if isinstance(variant, tuple) and not hasattr(variant, "_fields"):
+        return ", ".join(map(str, variant))
+    return str(variant)
+
+
+def _accuracies(
+    results: Any, signals: Mapping[Any, Sequence[Any]], name: str
+) -> dict[Hashable, Sequence[float]]:
+    """An accuracy of each unit of each variant: of a network, or the mean of several."""
+    accuracies: dict[Hashable, Sequence[float]] = {}
+    for variant, units_ in signals.items():
+        networks = [unit if isinstance(unit, list | tuple) else [unit] for unit in units_]
+        accuracies[variant] = [_mean(results, unit, name) for unit in networks]
+    return accuracies
+
+
+def _mean(results: Any, steps: Sequence[Any], name: str) -> float:
+    return float(np.mean([results[step][name] for step in steps]))
+
+
+def _stacked(
+    values: Mapping[Hashable, Sequence[float]], variants: Sequence[Hashable]
+) -> FloatArray:
+    """A number of each variant in each unit, `(len(variants), n)`."""
+    return np.array([values[variant] for variant in variants], dtype=np.float64)
 
 
 def _removed_share(counts: Mapping[str, Any], pruner: str) -> float:
@@ -576,20 +489,12 @@ def _listed(item: Any) -> list[Any]:
     return item if isinstance(item, list) else [item]
 
 
-def _several(item: Any) -> bool:
-    return isinstance(item, list | tuple)
-
-
-def _fpr(metric: str) -> float:
-    return float(metric.removeprefix("tpr@"))
-
-
 def _unmatched(side: Sequence[Hashable], attacker: str, areas: FloatArray, line: Line) -> str:
     """Why variants cannot be compared with a line at matched AUC."""
-    ends = f"{line.areas[:, 0].mean():.3f} to {line.areas[:, -1].mean():.3f}"
-    share = line.outside(areas).mean()
+    names = " and ".join(map(described, side))
+    first, last = line.areas[:, 0].mean(), line.areas[:, -1].mean()
     return (
-        f"the epochs do not surround the AUC of {attacker}, {areas.mean():.3f} for "
-        f"{' and '.join(map(described, side))}: theirs is {ends}, and {share:.0%} of targets lie "
+        f"the epochs do not surround the AUC of {attacker}, {areas.mean():.3f} for {names}: "
+        f"theirs is {first:.3f} to {last:.3f}, and {line.outside(areas).mean():.0%} of targets lie "
         "outside"
     )

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leak_atlas.audit.rates import FloatArray, checked, resolution, single
-from leak_atlas.audit.samples import tpr_of_sorted
+from leak_atlas.audit.rates import FloatArray, checked, resolution
+from leak_atlas.audit.samples import tpr_at_fpr
 from leak_atlas.audit.targets import tpr_over
 
 __all__ = ["Roc", "roc_band"]
@@ -42,13 +42,12 @@ def roc_band(scores: ArrayLike, member: ArrayLike) -> Roc:
     rows, inside, lead = checked(scores, member)
     if len(lead) > 1:
         raise ValueError(f"roc_band takes scores (T, N) or (N,), not {np.shape(scores)}")
-    finest = resolution(int(np.min(rows.shape[1] - inside.sum(axis=-1))))
-    places = np.unique(np.concatenate([np.linspace(0, 1, POINTS), np.geomspace(finest, 1, POINTS)]))
+    non_members = int((~inside).sum(axis=1).min())
+    finest = resolution(non_members)
+    places = np.union1d(np.linspace(0, 1, POINTS), np.geomspace(finest, 1, POINTS))
     if lead:
-        all_targets = [{"scores": rows, "member": inside}]
-        found = [tpr_over(all_targets, f) for f in places]
+        points = [tpr_over([{"scores": rows, "member": inside}], fpr) for fpr in places]
     else:
-        ordered = single(scores, member)
-        found = [tpr_of_sorted(*ordered, f) for f in places]
-    value, low, high = np.array([[one.value, one.low, one.high] for one in found]).T
+        points = [tpr_at_fpr(scores, member, fpr) for fpr in places]
+    value, low, high = np.array([[point.value, point.low, point.high] for point in points]).T
     return Roc(places, value, low, high, finest)

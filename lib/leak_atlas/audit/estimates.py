@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-__all__ = ["Estimate", "largest", "least", "moderate"]
+__all__ = ["Estimate", "largest", "least"]
 
 
 @dataclass(frozen=True)
@@ -20,10 +17,8 @@ class Estimate:
     ``n`` counts the independent units behind the interval (models, samples); ``resolved`` is False
     where there are too few of them for the question (one model, or an FPR below one non-member).
     ``error`` is the standard error (NaN where the interval has none, as that of a binomial rate),
-    ``df`` its degrees of freedom (infinite: a normal law). ``moderated`` says that the error
-    borrows from a family of comparisons, see `moderate`. ``bounds`` is where the quantity lies by
-    its nature; ``parts`` are the estimates of which this is the `least`, or the `largest`.
-    ``reason`` says why nothing is resolved, where that needs words.
+    ``df`` its degrees of freedom (infinite: a normal law). ``bounds`` is where the quantity lies by
+    its nature; ``reason`` says why nothing is resolved, where that needs words.
     """
 
     value: float
@@ -33,10 +28,7 @@ class Estimate:
     resolved: bool = True
     error: float = math.nan
     df: float = math.inf
-    moderated: bool = False
     bounds: tuple[float, float] = field(default=(-math.inf, math.inf), repr=False, compare=False)
-    parts: tuple[Estimate, ...] = field(default=(), repr=False)
-    smallest: bool = True  # of them
     reason: str = field(default="", repr=False, compare=False)
 
     def __format__(self, spec: str) -> str:
@@ -47,12 +39,14 @@ class Estimate:
         return format(self)
 
     def __neg__(self) -> Estimate:
-        low, high = self.bounds
-        parts = tuple(-part for part in self.parts)
-        turned = replace(
-            self, bounds=(-high, -low), parts=parts, smallest=not (self.parts and self.smallest)
+        least, most = self.bounds
+        return replace(
+            self,
+            value=-self.value,
+            low=-self.high,
+            high=-self.low,
+            bounds=(-most, -least),
         )
-        return replace(turned, value=-self.value, low=-self.high, high=-self.low)
 
     def widened(self, low: float, high: float) -> Estimate:
         """With an interval that reaches as far as a second one: of the normal law from then on, and
@@ -79,32 +73,7 @@ class Estimate:
         low = self.value - (self.value - self.low) * stretch
         high = self.value + (self.high - self.value) * stretch
         least, most = self.bounds
-        return replace(self, low=max(low, least), high=min(high, most), parts=())
-
-    def p(self, border: float) -> float:
-        """Two-sided p of "the truth lies at the border"; below .05 exactly where the interval
-        leaves the border out.
-
-        Read from the end that faces the border, with `df`: Student's p where the interval is
-        Student's. Of several (`least`) the largest p, where the border lies below all of them, or
-        else Bonferroni's. NaN where nothing is resolved.
-        """
-        from scipy import special
-
-        if not self.smallest:
-            return (-self).p(-border)
-        if self.parts and self.resolved:
-            if border < self.value:
-                return max(part.p(border) for part in self.parts)
-            below = [part.p(border) for part in self.parts if part.value < border]
-            return min(1.0, len(self.parts) * min(below, default=1.0))
-        reach = self.high - self.value if border > self.value else self.value - self.low
-        if not self.resolved or math.isnan(reach) or math.isnan(self.value):
-            return math.nan
-        away = abs(border - self.value)
-        if reach == 0 or away == 0:
-            return float(away == 0)
-        return float(2 * special.stdtr(self.df, -away / reach * special.stdtrit(self.df, 0.975)))
+        return replace(self, low=max(low, least), high=min(high, most))
 
 
 def least(estimates: Iterable[Estimate]) -> Estimate:
@@ -120,7 +89,7 @@ def least(estimates: Iterable[Estimate]) -> Estimate:
     if not every:
         raise ValueError("need at least one estimate")
     if len(every) == 1:
-        return replace(every[0], parts=())
+        return every[0]
     return replace(
         min(every, key=attrgetter("low")),
         value=min(e.value for e in every),
@@ -128,8 +97,6 @@ def least(estimates: Iterable[Estimate]) -> Estimate:
         n=min(e.n for e in every),
         resolved=all(e.resolved for e in every),
         error=math.nan,
-        parts=tuple(every),
-        moderated=any(e.moderated for e in every),
         reason="; ".join(dict.fromkeys(e.reason for e in every if e.reason)),
     )
 
@@ -139,54 +106,3 @@ def largest(estimates: Iterable[Estimate]) -> Estimate:
     its lower end.
     """
     return -least(-e for e in estimates)
-
-
-def moderate(family: Sequence[Estimate], expected: ArrayLike) -> list[Estimate]:
-    """The same estimates with variances that borrow from each other (Smyth 2004, as in limma).
-
-    ``family`` holds comparisons that were declared together, with standard errors from few units
-    each; ``expected`` ``(k,)`` what their squared standard errors would be from samples alone. A
-    prior of ``d0`` degrees of freedom at ``c`` times the expected is fitted to log(error^2 /
-    expected) by its first two moments, and joined with each own:
-
-        error~^2 = (d0 c expected + df error^2) / (d0 + df),    with d0 + df degrees of freedom.
-
-    Over a family 95 % of the intervals hold the truth; of the tenth whose units truly differ most,
-    83 to 90 %. Estimates without an error of their own stay as they are. ValueError where fewer
-    than three have one.
-    """
-    from scipy import optimize, special
-
-    error, df = (np.array([getattr(e, name) for e in family]) for name in ("error", "df"))
-    prior = np.asarray(expected, np.float64)
-    used = np.array([e.resolved for e in family])
-    used &= (error > 0) & (prior > 0) & np.isfinite(df)
-    if used.sum() < 3:
-        raise ValueError(
-            f"a family needs at least three comparisons with an error each, not {used.sum()}"
-        )
-    own = df[used] / 2
-    excess = np.log(error[used] ** 2 / prior[used]) - special.digamma(own) + np.log(own)
-    spread = excess.var(ddof=1) - special.polygamma(1, own).mean()
-    most = float(df[used].sum())  # the family tells no more than all its units
-    half = most / 2
-    if spread > special.polygamma(1, half):
-        half = optimize.brentq(lambda d: special.polygamma(1, d) - spread, 1e-3, half)
-    scale = np.exp(excess.mean() + special.digamma(half) - np.log(half))
-    fitted = np.sqrt((2 * half * scale * prior + df * error**2) / (2 * half + df))
-    total = np.minimum(2 * half + df, most)
-    reach = special.stdtrit(total, 0.975) * fitted
-
-    moderated = []
-    for i, estimate in enumerate(family):
-        if used[i]:
-            estimate = replace(
-                estimate,
-                low=estimate.value - float(reach[i]),
-                high=estimate.value + float(reach[i]),
-                error=float(fitted[i]),
-                df=float(total[i]),
-                moderated=True,
-            )
-        moderated.append(estimate)
-    return moderated

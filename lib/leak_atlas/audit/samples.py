@@ -4,8 +4,6 @@ model.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -13,9 +11,9 @@ from leak_atlas.audit.estimates import Estimate
 from leak_atlas.audit.rates import (
     FloatArray,
     checked,
-    false_positives,
     is_resolved,
     mann_whitney,
+    passing,
     single,
 )
 
@@ -40,7 +38,8 @@ def clopper_pearson(
 
 
 def tpr_at_fpr(scores: ArrayLike, member: ArrayLike, fpr: float, level: float = 0.95) -> Estimate:
-    """`tpr` of one vector with an interval for the population's TPR at exactly this FPR.
+    """TPR of one vector at an FPR (see `tpr`) with an interval over samples: the population's TPR
+    at exactly this FPR.
 
     Both sources of error count, without resampling (which fails for the few extreme points that
     matter here). Of the threshold: the number of non-members above the true quantile is
@@ -50,36 +49,26 @@ def tpr_at_fpr(scores: ArrayLike, member: ArrayLike, fpr: float, level: float = 
     non-members, since the true threshold may then lie above all of them. ``n`` is the number of
     samples; ``resolved`` is `is_resolved`.
     """
-    return tpr_of_sorted(*single(scores, member), fpr, level)
-
-
-def tpr_of_sorted(pos: FloatArray, neg: FloatArray, fpr: float, level: float = 0.95) -> Estimate:
-    """`tpr_at_fpr` of the scores of members and of non-members, each in rising order: a curve sorts
-    them once.
-    """
     from scipy import stats
 
-    def above(border: float, side: Literal["left", "right"]) -> int:
-        """Members above a border, those that are equal to it too (left) or not (right)."""
-        return pos.size - int(np.searchsorted(pos, border, side=side))
+    inside, outside = single(scores, member)
+    number = outside.size
+    hits = passing(inside, outside, fpr)
+    value = hits / inside.size
+    low, high = clopper_pearson(hits, inside.size, level)
 
-    m = neg.size
-    allowed = int(false_positives(fpr, np.asarray(m)))
-    passed = above(neg[-1 - allowed], "right") if allowed < m else pos.size
     tails = [(1 - level) / 2, (1 + level) / 2]
-    fewest, most = (int(k) for k in stats.binom.ppf(tails, m, fpr))
-    stricter = above(neg[m - fewest], "left") if fewest > 0 else 0
-    laxer = above(neg[-1 - most], "right") if most < m else pos.size
-    value = passed / pos.size
-    low, high = (float(end) for end in clopper_pearson(passed, pos.size, level))
-    below = np.hypot(value - low, max(0.0, value - stricter / pos.size))
-    beyond = np.hypot(high - value, max(0.0, laxer / pos.size - value))
+    fewest, most = (int(count) for count in stats.binom.ppf(tails, number, fpr))
+    stricter = np.mean(inside >= outside[number - fewest]) if fewest > 0 else 0.0
+    laxer = np.mean(inside > outside[-1 - most]) if most < number else 1.0
+    below = float(np.hypot(value - low, max(0.0, value - stricter)))
+    above = float(np.hypot(high - value, max(0.0, laxer - value)))
     return Estimate(
         value,
-        max(0.0, value - float(below)),
-        min(1.0, value + float(beyond)),
-        pos.size + m,
-        is_resolved(fpr, m),
+        max(0.0, value - below),
+        min(1.0, value + above),
+        inside.size + number,
+        is_resolved(fpr, number),
     )
 
 
@@ -91,27 +80,24 @@ def delong(scores: ArrayLike, member: ArrayLike) -> FloatArray:
     scores) is taken from ``m`` samples without an exception, m the smaller class: its 95 % interval
     reaches 1 - .025^(1/m).
     """
-    rows, inside, _ = checked(scores, member)
-    pos, neg = rows[:, inside], rows[:, ~inside]
-    fewer = min(pos.shape[1], neg.shape[1])
+    rows, members, _ = checked(scores, member)
+    inside, outside = rows[:, members[0]], rows[:, ~members[0]]
+    fewer = min(inside.shape[1], outside.shape[1])
     total = np.zeros((len(rows), len(rows)))
     if fewer > 1:
-        for own, other in ((pos, neg), (neg, pos)):
-            places = np.array([_placements(*pair) for pair in zip(own, other, strict=True)])
-            total += np.atleast_2d(np.cov(places)) / own.shape[1]
-    none = np.diag(total) <= 0
-    total[none, none] = ((1 - 0.025 ** (1 / fewer)) / 1.959964) ** 2
+        for own, other in ((inside, outside), (outside, inside)):
+            total += np.atleast_2d(np.cov(placements(own, other))) / own.shape[1]
+    certain = np.diag(total) <= 0
+    total[certain, certain] = ((1 - 0.025 ** (1 / fewer)) / 1.959964) ** 2
     return total
 
 
-def _placements(own: FloatArray, other: FloatArray) -> FloatArray:
-    """The share of `other (m,)` below each score of `own (n,)`, ties counted one half: `(n,)`."""
-    order = np.argsort(own)  # what is looked up in order is found twice as quickly
-    ordered, known = own[order], np.sort(other)
-    sides = np.searchsorted(known, ordered, "left") + np.searchsorted(known, ordered, "right")
-    places = np.empty(own.shape)
-    places[order] = sides / (2 * other.size)
-    return places
+def placements(own: FloatArray, other: FloatArray) -> FloatArray:
+    """The share of `other (P, m)` below each score of `own (P, n)`, ties counted one half."""
+    from scipy.stats import rankdata
+
+    among_all = rankdata(np.concatenate([own, other], axis=1), axis=1)[:, : own.shape[1]]
+    return (among_all - rankdata(own, axis=1)) / other.shape[1]
 
 
 def delong_difference(
@@ -130,7 +116,7 @@ def delong_difference(
 
 def _variance(scores: ArrayLike, member: ArrayLike) -> float:
     """DeLong's variance of one AUC."""
-    return float(delong(np.asarray(scores)[None], member)[0, 0])
+    return delong(np.atleast_2d(scores), member).item()
 
 
 def auc_interval(scores: ArrayLike, member: ArrayLike, level: float = 0.95) -> Estimate:
@@ -141,13 +127,14 @@ def auc_interval(scores: ArrayLike, member: ArrayLike, level: float = 0.95) -> E
     """
     from scipy import special
 
-    pos, neg = single(scores, member)
-    value, n = mann_whitney(pos, neg), pos.size + neg.size
-    if min(pos.size, neg.size) < 2:
+    inside, outside = single(scores, member)
+    value, n = mann_whitney(inside, outside), inside.size + outside.size
+    if min(inside.size, outside.size) < 2:
         return Estimate(value, 0.0, 1.0, n, resolved=False)
     error = float(np.sqrt(_variance(scores, member)))
     reach = float(-special.ndtri((1 - level) / 2)) * error
     if value in (0, 1):
         return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), n, error=error)
     ends = special.expit(special.logit(value) + np.array([-1, 1]) * reach / (value * (1 - value)))
-    return Estimate(value, float(ends[0]), float(ends[1]), n, error=error)
+    low, high = ends.tolist()
+    return Estimate(value, low, high, n, error=error)

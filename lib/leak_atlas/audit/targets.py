@@ -69,13 +69,13 @@ class TargetScores:
 
 def by_target(stored: Scored | Sequence[Scored]) -> list[TargetScores]:
     """One attack, or one for each of several experiments. ValueError as `auc`."""
-    found = []
+    experiments = []
     for one in [stored] if isinstance(stored, Mapping) else stored:
-        scores, member, lead = checked(one["scores"], one["member"])
-        own = np.asarray(one.get("thresholds", np.nan), np.float64)
-        thresholds = None if np.isnan(own).any() else np.broadcast_to(own, lead).reshape(-1)
-        found.append(TargetScores(scores, np.broadcast_to(member, scores.shape), thresholds))
-    return found
+        scores, member, _ = checked(one["scores"], one["member"])
+        named = np.broadcast_to(one.get("thresholds", np.nan), len(scores))
+        thresholds = None if np.isnan(named).any() else np.asarray(named, np.float64)
+        experiments.append(TargetScores(scores, member, thresholds))
+    return experiments
 
 
 def mean_ci(
@@ -101,7 +101,8 @@ def mean_ci(
     mean = float(units.mean())
     if units.size == 1:
         return Estimate(mean, bounds[0], bounds[1], 1, resolved=False, bounds=bounds)
-    error, df = float(units.std(ddof=1) * np.sqrt(design_effect / units.size)), units.size - 1
+    error = float(units.std(ddof=1) * np.sqrt(design_effect / units.size))
+    df = units.size - 1
     reach = float(special.stdtrit(df, (1 + level) / 2)) * error
     resolved = resolved and (design_effect <= DEPENDENT or units.size >= FEWEST)
     low, high = max(bounds[0], mean - reach), min(bounds[1], mean + reach)
@@ -154,17 +155,20 @@ def audit(
     threshold that is best on these very scores (an oracle's); ``tpr_at_1%``, ``tpr_at_0.1%``,
     ``tpr_at_0.001%``. `tpr_label` has a TPR's honest name.
     """
-    each = by_target(found)
-    effect = design_effect if len(each) == 1 else 1.0
-    row = {"auc": mean_ci(units(each, auc), bounds=(0, 1), design_effect=effect)}
-    if (own := own_accuracy(each)) is not None:
-        row["accuracy"], guess = mean_ci(own, bounds=(0, 1)), units(each, _majority)
-        certain = float(guess.mean())
-        row["majority"] = Estimate(certain, certain, certain, guess.size)
-    row["best_balanced_accuracy"] = mean_ci(
-        units(each, balanced_accuracy), bounds=(0, 1), design_effect=effect
-    )
-    return row | {f"tpr_at_{100 * fpr:g}%": _tpr_mean(each, fpr) for fpr in fprs}
+    experiments = by_target(found)
+    effect = design_effect if len(experiments) == 1 else 1.0
+    row = {"auc": mean_ci(units(experiments, auc), bounds=(0, 1), design_effect=effect)}
+    right = own_accuracy(experiments)
+    if right is not None:
+        row["accuracy"] = mean_ci(right, bounds=(0, 1))
+        guess = units(experiments, _majority)
+        share = float(guess.mean())
+        row["majority"] = Estimate(share, share, share, guess.size)
+    best = units(experiments, balanced_accuracy)
+    row["best_balanced_accuracy"] = mean_ci(best, bounds=(0, 1), design_effect=effect)
+    for fpr in fprs:
+        row[f"tpr_at_{100 * fpr:g}%"] = _tpr_mean(experiments, fpr)
+    return row
 
 
 def tpr_over(found: Sequence[Scored], fpr: float) -> Estimate:
@@ -173,9 +177,16 @@ def tpr_over(found: Sequence[Scored], fpr: float) -> Estimate:
 
 
 def _tpr_mean(found: Sequence[TargetScores], fpr: float) -> Estimate:
-    rates, (low, high), resolved = pooled(found, fpr)
-    mean = mean_ci(rates, bounds=(0, 1), resolved=resolved)
-    return mean.widened(low, high)
+    rates, hits, members = [], 0.0, 0
+    for one in found:
+        rate, inside = tpr(one.scores, one.member, fpr), one.member.sum(axis=1)
+        rates.append(rate)
+        hits += rate @ inside
+        members += inside.sum()
+    low, high = clopper_pearson(np.rint(hits), members)
+    resolved = is_resolved(fpr, min(one.non_members for one in found))
+    mean = mean_ci(_means(rates), bounds=(0, 1), resolved=resolved)
+    return mean.widened(float(low), float(high))
 
 
 def exposed_alike(one: Scored, other: Scored, members: bool = True) -> FloatArray:
@@ -190,8 +201,11 @@ def exposed_alike(one: Scored, other: Scored, members: bool = True) -> FloatArra
     same = np.array_equal(first.member, second.member)
     if not same or not np.array_equal(one.get("index", ()), other.get("index", ())):
         raise ValueError("two attacks agree or not on the same samples of the same targets")
-    rows = zip(first.scores, second.scores, first.member == members, strict=True)
-    return np.array([rank_correlation(a[chosen], b[chosen]) for a, b, chosen in rows])
+    correlations = []
+    for own, others, inside in zip(first.scores, second.scores, first.member, strict=True):
+        side = inside == members
+        correlations.append(rank_correlation(own[side], others[side]))
+    return np.array(correlations)
 
 
 def units(found: Sequence[TargetScores], measure: Callable[[Any, Any], ArrayLike]) -> FloatArray:
@@ -199,20 +213,6 @@ def units(found: Sequence[TargetScores], measure: Callable[[Any, Any], ArrayLike
     experiments: ``(n,)``.
     """
     return _means([measure(one.scores, one.member) for one in found])
-
-
-def pooled(
-    found: Sequence[TargetScores], fpr: float
-) -> tuple[FloatArray, tuple[float, float], bool]:
-    """TPR of each unit, Clopper-Pearson's interval of all targets' counts, and whether each target
-    shows the FPR.
-    """
-    rates = [tpr(one.scores, one.member, fpr) for one in found]
-    members = [one.member.sum(axis=1) for one in found]
-    hits = sum(rate @ count for rate, count in zip(rates, members, strict=True))
-    low, high = clopper_pearson(np.rint(hits), sum(count.sum() for count in members))
-    shown = is_resolved(fpr, min(one.non_members for one in found))
-    return _means(rates), (float(low), float(high)), shown
 
 
 def own_accuracy(found: Sequence[TargetScores]) -> FloatArray | None:
@@ -230,14 +230,19 @@ def own_rates(found: Scored | Sequence[Scored]) -> tuple[FloatArray, FloatArray]
 
     ValueError where the attacker names no threshold.
     """
-    each = by_target(found)
-    hits = [(one.called() & one.member).sum(axis=1) / one.member.sum(axis=1) for one in each]
-    alarms = [(one.called() & ~one.member).sum(axis=1) / (~one.member).sum(axis=1) for one in each]
+    hits, alarms = [], []
+    for one in by_target(found):
+        called, outside = one.called(), ~one.member
+        hits.append((called & one.member).sum(axis=1) / one.member.sum(axis=1))
+        alarms.append((called & outside).sum(axis=1) / outside.sum(axis=1))
     return _means(hits), _means(alarms)
 
 
-def _means(each: Sequence[Any]) -> FloatArray:
-    return np.atleast_1d(each[0]) if len(each) == 1 else np.array([np.mean(one) for one in each])
+def _means(experiments: Sequence[Any]) -> FloatArray:
+    """The targets of one experiment, or the mean of each of several."""
+    if len(experiments) == 1:
+        return np.atleast_1d(experiments[0])
+    return np.array([np.mean(one) for one in experiments])
 
 
 def _majority(scores: ArrayLike, member: BoolArray) -> FloatArray:

@@ -1,55 +1,42 @@
-"""What comes from a disk is checked as it is read: size, UTF-8, syntax, depth, fields. An error
-names the file.
-"""
+"""What comes from a disk is checked as it is read: UTF-8, syntax, fields. An error names the file."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
-import stat
-import sys
 import types
 import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 from leak_atlas import BadInput
-
-LARGEST = 2**26  # bytes of a file, unless its reader allows more
-DEEPEST = 100  # levels of lists and mappings in one another
 
 
 def regular(path: Path) -> Path:
     """A path, where a file is. BadInput where none is: a pipe would be waited for, and a device has
     no end.
     """
-    try:
-        if stat.S_ISREG(os.stat(path).st_mode):
-            return path
-    except (OSError, ValueError) as error:
-        raise BadInput(
-            f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
-        ) from error
-    raise BadInput(f"cannot read {path}: not a file")
+    with _reading(path):
+        path.stat()
+    if not path.is_file():
+        raise BadInput(f"cannot read {path}: not a file")
+    return path
 
 
-def text(path: Path, largest: int = LARGEST) -> str:
-    """The text of a file. BadInput where it is none, cannot be read, is larger than `largest` bytes
-    or not in UTF-8.
-    """
+def text(path: Path) -> str:
+    """The text of a file. BadInput where it is none, cannot be read, or is not in UTF-8."""
+    with _reading(path):
+        return regular(path).read_text("utf-8-sig")
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
     try:
-        with open(regular(path), "rb") as file:
-            found = file.read(largest + 1)
-        if len(found) > largest:
-            raise BadInput(
-                f"cannot read {path}: larger than {largest >> 20} MB, the most that such a file may have"
-            )
-        return found.decode("utf-8-sig")
+        yield
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error
     except OSError as error:
@@ -58,22 +45,29 @@ def text(path: Path, largest: int = LARGEST) -> str:
 
 def from_json(source: str | bytes, name: object, shape: Any) -> Any:
     """JSON text of `name` as a value of `shape` (see `shaped`). BadInput where it is not."""
-    return _parsed("JSON", lambda: json.loads(source, object_pairs_hook=_once), name, shape)
+    return shaped(_parsed("JSON", lambda: json.loads(source), name), shape, str(name))
 
 
 def from_yaml(source: str, name: object, shape: Any) -> Any:
-    """YAML as `from_json`: plain values, each name once, no aliases, through which a line can stand
-    for gigabytes.
-    """
-    return _parsed("YAML", lambda: _yaml()(source), name, shape)
+    """YAML as `from_json`: plain values alone."""
+    import yaml
+
+    return shaped(_parsed("YAML", lambda: yaml.safe_load(source), name), shape, str(name))
 
 
 def notebook(path: Path) -> Any:
     """An .ipynb file; errors as `text`, and BadInput where it is not a notebook."""
     import nbformat
 
-    found = text(path)
-    return _parsed("a notebook", lambda: nbformat.reads(found, as_version=4), path, Any)
+    source = text(path)
+    return _parsed("a notebook", lambda: nbformat.reads(source, as_version=4), path)
+
+
+def _parsed(language: str, parse: Callable[[], Any], name: object) -> Any:
+    try:
+        return parse()
+    except Exception as error:  # a parser may raise anything
+        raise BadInput(f"{name} is not {language}: {error}") from error
 
 
 @contextmanager
@@ -110,98 +104,51 @@ def folder(path: Path, hint: str) -> None:
         raise BadInput(f"cannot write to {path}: {error.strerror or error}; {hint}") from error
 
 
-def _parsed(language: str, parse: Callable[[], Any], name: object, shape: Any) -> Any:
-    try:
-        value = parse()
-        level = [value]
-        for _ in range(DEEPEST):
-            lists = [
-                own.values() if isinstance(own, dict) else own
-                for own in level
-                if isinstance(own, dict | list)
-            ]
-            level = list(chain.from_iterable(lists))
-        if level:
-            raise RecursionError
-    except RecursionError as error:
-        raise BadInput(f"{name} is nested more than {DEEPEST} levels deep") from error
-    except Exception as error:  # a parser may raise anything on what was made to break it
-        raise BadInput(f"{name} is not {language}: {error}") from error
-    return shaped(value, shape, str(name))
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"'{name}' stands there twice")
-        found[name] = value
-    return found
-
-
-@cache
-def _yaml() -> Callable[[str], Any]:
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                raise yaml.YAMLError(
-                    f"write out the value of the alias *{self.peek_event().anchor}"
-                )
-            return super().compose_node(parent, index)
-
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            if isinstance(node, yaml.MappingNode):
-                _once([(str(name.value), None) for name, _ in node.value])
-            return super().construct_mapping(node, deep)
-
-    return lambda source: yaml.load(source, Loader)
-
-
 def shaped(value: Any, shape: Any, name: str) -> Any:
     """A parsed value as `shape`: a dataclass (from its fields, unknown ones refused), a type, types
     in types, or None.
 
     Numbers are finite. BadInput, which says where in `name`, where the value has another shape.
     """
-    inner = typing.get_args(shape)
-    if isinstance(shape, type) and dataclasses.is_dataclass(shape) and isinstance(value, dict):
-        kinds = typing.get_type_hints(shape)
-        needed = {
-            field.name
-            for field in dataclasses.fields(shape)
-            if field.default is dataclasses.MISSING
-        }
-        if odd := value.keys() - kinds.keys():
-            raise BadInput(f"{name} has an unknown field '{min(map(str, odd))}'")
-        if missing := needed - value.keys():
-            raise BadInput(f"{name} lacks the field '{min(missing)}'")
-        return shape(
-            **{own: shaped(part, kinds[own], f"{name}: {own}") for own, part in value.items()}
-        )
-    origin = typing.get_origin(shape)
+    inner, origin = typing.get_args(shape), typing.get_origin(shape)
     if shape is Any or (origin is Literal and value in inner):
         return value
-    if (
-        origin is dict
-        and isinstance(value, dict)
-        and all(isinstance(own, inner[0]) for own in value)
-    ):
-        return {own: shaped(part, inner[1], f"{name}: {own}") for own, part in value.items()}
-    if origin in (list, tuple) and isinstance(value, list):
-        return origin(
-            shaped(part, inner[0], f"{name}: {place}") for place, part in enumerate(value)
-        )
-    if shape is float and type(value) in (int, float) and abs(value) <= sys.float_info.max:
-        return float(value)
     if origin is types.UnionType:
         return None if value is None and type(None) in inner else shaped(value, inner[0], name)
+    if isinstance(value, dict):
+        if dataclasses.is_dataclass(shape):
+            return _from_fields(value, shape, name)
+        if origin is dict and all(isinstance(key, inner[0]) for key in value):
+            return {key: shaped(part, inner[1], f"{name}: {key}") for key, part in value.items()}
+    if isinstance(value, list) and origin in (list, tuple):
+        parts = [shaped(part, inner[0], f"{name}: {n}") for n, part in enumerate(value)]
+        return origin(parts)
+    if shape is float and type(value) in (int, float) and _finite(value):
+        return float(value)
     if type(value) is shape and shape is not float:
         return value
-    takes = (
-        " or ".join(map(repr, inner))
-        if origin is Literal
-        else getattr(origin or shape, "__name__", str(shape))
-    )
+    takes = getattr(origin or shape, "__name__", str(shape))
+    if origin is Literal:
+        takes = " or ".join(map(repr, inner))
     raise BadInput(f"{name} takes {takes}, not {str(value)[:80]!r}")
+
+
+def _finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number beyond all floats
+        return False
+
+
+def _from_fields(value: dict[str, Any], shape: Any, name: str) -> Any:
+    """A dataclass of the values of its fields, all of which are needed that have no default."""
+    types_ = typing.get_type_hints(shape)
+    fields = dataclasses.fields(shape)
+    needed = {field.name for field in fields if field.default is dataclasses.MISSING}
+    for odd in value.keys() - types_.keys():
+        raise BadInput(f"{name} has an unknown field '{odd}'")
+    for missing in needed - value.keys():
+        raise BadInput(f"{name} lacks the field '{missing}'")
+    return shape(
+        **{key: shaped(part, types_[key], f"{name}: {key}") for key, part in value.items()}
+    )

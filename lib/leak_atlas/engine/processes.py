@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import parent_process, resource_tracker
@@ -17,22 +17,15 @@ INTERRUPTED, UNREAD = 130, 141  # what a shell reports of SIGINT and SIGPIPE
 
 
 @contextmanager
-def uninterrupted(tell: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Holds Ctrl-C back until what stands inside is done, and calls `tell` when it comes.
-
-    An import of torch that is cut can neither be used nor repeated; a call of Dask's that is cut
-    logs a traceback.
-    """
+def uninterrupted() -> Iterator[None]:
+    """Holds Ctrl-C back until what stands inside is done: an import of torch that is cut can
+    neither be used nor repeated."""
     if current_thread() is not main_thread():  # where no signal arrives
         yield
         return
     came: list[int] = []
 
-    def note(number: int, _: Any) -> None:
-        came.append(number)
-        tell()
-
-    before = signal.signal(signal.SIGINT, note)
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
     try:
         yield
     finally:
@@ -63,9 +56,14 @@ def ending(pool: ProcessPoolExecutor) -> Iterator[None]:
         yield
         pool.shutdown()
     finally:
-        for process in list((pool._processes or {}).values()):
-            process.kill()  # whoever still works does so for nobody
-        pool.shutdown(cancel_futures=True)
+        kill(pool)
+
+
+def kill(pool: ProcessPoolExecutor) -> None:
+    """Ends the processes of a pool, whatever they do."""
+    for process in list((pool._processes or {}).values()):
+        process.kill()
+    pool.shutdown(cancel_futures=True)
 
 
 def serve() -> None:

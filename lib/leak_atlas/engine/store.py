@@ -3,10 +3,9 @@
     <store>/<key[:2]>/<key>/arrays.safetensors    the arrays
                            /entry.json            recipe, meta, digest of the arrays, own digest
 
-An entry is written beside its place and moved there in one rename, and leaves it in one rename, so
+An entry is written next to its place and moved there in one rename, and leaves it in one rename, so
 that existence means completeness whatever is killed when. Two processes that compute the same key
-do the same work; the second result is thrown away whole. Every bit of both files is under a digest;
-entries that were written before there were seals are read as they are, with their arrays checked.
+do the same work; the second result is thrown away whole. Every bit of both files is under a digest.
 What took long is on the disk before it moves. What took seconds need not be: a machine that loses
 its power may tear it, which its digests tell when it is read, and it is computed again.
 """
@@ -20,7 +19,6 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
@@ -35,14 +33,10 @@ from leak_atlas.engine import paths
 from leak_atlas.engine.files import from_json
 
 ARRAYS, ENTRY = "arrays.safetensors", "entry.json"
-START = 256  # bytes of a head that hold the key and the kind of its step
 BLANK = 64 * "0"  # stands for the seal while the seal is computed
 LONG = 30.0  # seconds of computing from which an entry is waited for until the disk has it
-TORN = (
-    FileNotFoundError,
-    IsADirectoryError,
-    NotADirectoryError,
-)  # what tells of the entry, and not of the machine
+# What tells of the entry, and not of the machine.
+TORN = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 WEEK = 7 * 86400.0  # seconds after which no other machine is still writing an entry
 
 
@@ -83,7 +77,7 @@ class Head:
     meta: dict[str, Any]
     names: list[str]  # of the arrays, in their order
     sha256: str  # of the arrays' file
-    seal: str = ""  # SHA-256 of this text with zeros in its place
+    seal: str  # SHA-256 of this text with zeros in its place
 
 
 @dataclass(frozen=True)
@@ -192,29 +186,22 @@ def _bytes(key: str, name: str) -> bytes:
     try:
         return (folder(key) / name).read_bytes()
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and not has(
-            key
-        ):  # nor need it have been there when we first looked
+        if isinstance(error, FileNotFoundError) and not has(key):
             raise Gone(key) from None
         if isinstance(error, TORN) or error.errno == errno.EIO:
             raise Corrupt(key, f"{type(error).__name__} in {folder(key)}") from error
         # Too many open files, no memory, a share that is away: the entry is not to blame.
-        raise BadInput(
-            f"cannot read the store {paths.store()}: {error.strerror or error}"
-        ) from error
+        why = f"cannot read the store {paths.store()}: {error.strerror or error}"
+        raise BadInput(why) from error
 
 
 def _head(key: str, text: bytes) -> Head:
     try:
         head: Head = from_json(text, ENTRY, Head)
-    except BadInput as error:
+        unsealed = BLANK.encode().join(text.rsplit(head.seal.encode(), 1))
+    except ValueError as error:  # BadInput, or a seal that is no text
         raise Corrupt(key, f"{error} in {folder(key)}") from error
-    unsealed = (
-        BLANK.encode().join(text.rsplit(head.seal.encode(errors="replace"), 1))
-        if head.seal
-        else text
-    )
-    if head.key != key or (head.seal and hashlib.sha256(unsealed).hexdigest() != head.seal):
+    if head.key != key or hashlib.sha256(unsealed).hexdigest() != head.seal:
         raise Corrupt(key, f"digest mismatch in {folder(key) / ENTRY}")
     return head
 
@@ -237,22 +224,10 @@ def discard(key: str) -> None:
     shutil.rmtree(out, ignore_errors=True)
 
 
-def listing(kind: str = "") -> Iterator[str]:
-    """All keys in the store, sorted; or those of one kind of step, as the first bytes of their
-    heads say, unchecked."""
-    mark = f'"kind": {json.dumps(kind)}'.encode()
+def listing() -> Iterator[str]:
+    """All keys in the store, sorted."""
     for head in sorted(glob(f"??/*/{ENTRY}", root_dir=paths.store())):
-        if not kind or mark in _start(head):
-            yield head.split(os.sep)[1]
-
-
-def _start(head: str) -> bytes:
-    with (
-        suppress(OSError),
-        open(paths.store() / head, "rb") as file,
-    ):  # it may be gone since we looked
-        return file.read(START)
-    return b""
+        yield head.split(os.sep)[1]
 
 
 def sweep() -> None:
@@ -260,8 +235,17 @@ def sweep() -> None:
     long ago."""
     for place in (paths.store() / ".partial").glob("*.*.*"):
         host, process = place.name.split(".", 1)[1].rsplit(".", 1)
-        seen = host == socket.gethostname() and Path("/proc/self").exists()
-        with suppress(OSError):  # its writer has just moved it
-            old = time.time() - place.stat().st_mtime > WEEK
-            if not Path(f"/proc/{process.split('-')[0]}").exists() if seen else old:
-                shutil.rmtree(place, ignore_errors=True)
+        if host == socket.gethostname() and Path("/proc/self").exists():
+            left = not Path("/proc", process.split("-")[0]).exists()
+        else:
+            left = time.time() - _changed(place) > WEEK
+        if left:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _changed(place: Path) -> float:
+    """When a folder was last changed; now where its writer has just moved it."""
+    try:
+        return place.stat().st_mtime
+    except OSError:
+        return time.time()

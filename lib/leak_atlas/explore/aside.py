@@ -22,35 +22,29 @@ from typing import Any, NamedTuple
 
 from leak_atlas import BadInput, lab
 from leak_atlas.engine.processes import unheard
-from leak_atlas.lab.plans import plan
+from leak_atlas.lab.plans import absent, plan
 
 CONTEXT = get_context("spawn")
 TICK = 0.25  # seconds between looks at what a process says
 GRACE = 10.0  # seconds that a process has to end its workers
 
 
-class Cost(NamedTuple):
-    """What a click would do, and what else there is to say of it; both "" where there is nothing to
-    do.
+def cost(asked: list[Any]) -> str:
+    """What a click would do and how long it takes; "" where there is nothing to do.
+
+    Raises BadInput where the steps cannot be computed here.
     """
-
-    offer: str
-    unless: str
-
-
-def cost(asked: list[Any]) -> Cost:
-    """Raises BadInput where the steps cannot be computed here."""
     from leak_atlas.lab.cluster import Where
-    from leak_atlas.lab.run import present, width
+    from leak_atlas.lab.run import width
 
     if not (todo := plan(asked)).jobs:
-        return Cost("", "")
-    present(todo, Where())
-    workers = width(todo, Where())
-    return Cost(todo.offer(workers), todo.unless(workers))
+        return ""
+    for why in absent(todo.jobs.values()).values():
+        raise BadInput(why)
+    return todo.offer(width(todo, Where()))
 
 
-async def count(asked: list[Any]) -> Cost:
+async def count(asked: list[Any]) -> str:
     """The `cost`, counted aside."""
     with unheard():
         counted = asyncio.get_running_loop().run_in_executor(_counter(), cost, asked)
@@ -132,21 +126,19 @@ def _train(asked: list[Any], outbox: Any) -> None:
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # workers are closed on the way out
     _follow()
-    from leak_atlas.lab.cluster import Where
-    from leak_atlas.lab.run import present, reasons, run
+    from leak_atlas.lab.run import reasons, run
 
     todo = plan(asked)
     share, done, total = 0.0, 0, todo.seconds or 1.0
 
     def took(outcome: Any) -> None:
         nonlocal share, done
-        if outcome.key in todo.jobs:  # what was corrupt comes twice
-            share, done = min(1.0, share + todo.jobs[outcome.key].seconds / total), done + 1
-        outbox.send(Progress(share, min(done, len(todo.jobs)), len(todo.jobs)))
+        share += todo.jobs[outcome.key].seconds / total
+        done += 1
+        outbox.send(Progress(min(share, 1.0), done, len(todo.jobs)))
 
     try:
         outbox.send(Progress(0.0, 0, len(todo.jobs)))
-        present(todo, Where())
         outbox.send("; ".join(reasons(run(todo, None, took).values())))
     except BadInput as error:
         outbox.send(str(error))

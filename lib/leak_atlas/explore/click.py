@@ -60,7 +60,7 @@ class Offer(widgets.VBox):
         """Counts what is missing now; `wrong` says why that cannot be."""
         if self._counting:
             self._counting.cancel()  # what the last choice would have cost
-        self._say(aside.Cost("", wrong))
+        self._say("", wrong)
         asked = self._steps()
         if wrong or all(step.stored and store.has(step.key) for step in steps_of(asked)):
             return
@@ -70,17 +70,17 @@ class Offer(widgets.VBox):
             try:
                 self._say(aside.cost(asked))
             except BadInput as error:
-                self._say(aside.Cost("", str(error)))
+                self._say("", str(error))
 
     async def _count(self, asked: list[list[Any]]) -> None:
         try:
             self._say(await aside.count(asked))
         except BadInput as error:
-            self._say(aside.Cost("", str(error)))
+            self._say("", str(error))
 
-    def _say(self, cost: aside.Cost) -> None:
-        self.train.description, self.cost.value = cost.offer, status(cost.unless)
-        self.train.layout.display = None if cost.offer else "none"
+    def _say(self, offer: str, wrong: str = "") -> None:
+        self.train.description, self.cost.value = offer, status(wrong)
+        self.train.layout.display = None if offer else "none"
         self.train.disabled = bool(self._training)
 
     def _compute(self, _: Any) -> None:

@@ -1,4 +1,4 @@
-"""Where jobs run: in this process, on processes of this machine, on Dask's scheduler or queue.
+"""Where jobs run: on processes of this machine, on a Dask scheduler or on a queue.
 
 Every worker has one thread. Workers of a machine with GPUs take one each.
 """
@@ -6,45 +6,42 @@ Every worker has one thread. Workers of a machine with GPUs take one each.
 from __future__ import annotations
 
 import asyncio
-import logging
 import multiprocessing
 import os
 import pickle
 import shlex
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
+    FIRST_COMPLETED,
     BrokenExecutor,
     CancelledError,
     Future,
     ProcessPoolExecutor,
     ThreadPoolExecutor,
+    wait,
 )
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
-from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 from unittest.mock import patch
 
-from leak_atlas import BadInput, typed
-from leak_atlas.engine import paths
+from leak_atlas import BadInput, one_line, typed
+from leak_atlas.engine import paths, store
 from leak_atlas.engine.digests import in_library
-from leak_atlas.engine.processes import ending, serve, unheard
-from leak_atlas.lab.jobs import Outcome, do_one
+from leak_atlas.engine.processes import kill, serve, unheard, uninterrupted
+from leak_atlas.lab.jobs import Outcome, do, keep, name_of
 from leak_atlas.lab.plans import Job
 from leak_atlas.recipe.core import KINDS
 
-if TYPE_CHECKING:
-    from distributed import Client
-
 QUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "sge": "SGECluster", "lsf": "LSFCluster"}
 PATIENCE = 30.0  # seconds to wait for a running scheduler's answer, and for its first worker
+SETTLE = 60.0  # seconds that a shared disk may take to show what a worker elsewhere has written
 UNGUARDED = (
     "no worker process came up; a script calls lab.realize below `if __name__ == '__main__':`, "
     "because each worker process reads it again"
@@ -56,11 +53,14 @@ ONE_THREAD["OMP_WAIT_POLICY"] = "PASSIVE"
 # What workers have in memory when they start: they are forked from a process that has imported it.
 PRELOAD = ["torch", "leak_atlas.lab.warm"]
 
+LOGS = ("distributed", "distributed.client", "tornado", "tornado.application")
+
 # Settings of Dask in this process, and in a scheduler that it starts for a queue.
 SETTINGS: dict[str, Any] = {
-    "distributed.scheduler.allowed-failures": 1,  # a job that met a dead worker is run alone
+    "distributed.scheduler.allowed-failures": 0,  # a job whose worker died comes back to us
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.scheduler.http.routes": [],  # nobody asked for a dashboard
+    "logging": dict.fromkeys(LOGS, "critical"),  # we say ourselves what is wrong
 }
 
 
@@ -93,23 +93,120 @@ class Where:
         return self.local
 
 
-class Workers(NamedTuple):
-    """What takes jobs. `slots` is the number of workers that are there now."""
+@dataclass(frozen=True)
+class Workers:
+    """What takes jobs: an executor, and the number of jobs that it can do at a time now."""
 
-    submit: Callable[[Job], Future[Outcome]]
+    submit: Callable[..., Future[Outcome]]
     slots: Callable[[], int]
     name: str  # where they are, for messages
 
+    def do(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
+        """Keeps all workers busy. A job whose worker dies is done once more, by another one.
 
-def connected(where: Where, jobs: int = 1) -> Any:
-    """A context with `Workers` for so many jobs; those that it starts are gone afterwards.
+        `jobs` are asked again each time: a job that ends may make others ready.
+        """
+        running: dict[Future[Outcome], Job] = {}
+        again: list[Job] = []
+        died: set[str] = set()
+        while True:
+            while len(running) < max(self.slots(), 1):
+                job = again.pop() if again else next(iter(jobs), None)
+                if not job:
+                    break
+                running[self._sent(job)] = job
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                job = running.pop(future)
+                if killed(future) and job.key not in died:
+                    died.add(job.key)
+                    again.append(job)
+                else:
+                    yield self._outcome(job, future)
 
-    Raises BadInput where a scheduler does not answer, has no workers, or has workers that cannot do
-    these jobs.
+    def _sent(self, job: Job) -> Future[Outcome]:
+        """A job travels as bytes: a worker reads it only where its library is ours."""
+        with lost(self.name):
+            return self.submit(do_sent, pickle.dumps(job), str(paths.store()), revisions())
+
+    def _outcome(self, job: Job, future: Future[Outcome]) -> Outcome:
+        """How a job ended, also where its worker could not say so."""
+        if killed(future):
+            return _failure(job, "two workers that ran it died; out of memory, perhaps")
+        try:
+            with lost(self.name):
+                outcome = future.result()
+        except BadInput:
+            raise
+        except Exception as error:  # no job raises: the worker could not read it
+            return _failure(job, f"{type(error).__name__}: {error}")
+        if outcome.error or _arrived(job):
+            return outcome
+        why = f"a worker of {self.name} says it is done, but it is not in {paths.store()}"
+        return _failure(job, f"{why}: not the same disk")
+
+
+def killed(future: Future[Outcome]) -> bool:
+    """Whether a worker died while it did a job."""
+    error = None if future.cancelled() else future.exception()
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
+
+
+def _failure(job: Job, why: str) -> Outcome:
+    """The outcome of a job whose worker could not say how it ended."""
+    place = keep(job, f"{why}\n")
+    return Outcome(job.key, name_of(job), f"{one_line(why)} (recipe in {place})")
+
+
+def _arrived(job: Job) -> bool:
+    """Whether the results of a worker are seen from here; a shared disk may take a while."""
+    deadline = time.monotonic() + SETTLE
+    while missing := [step.key for step in job.yields if not store.has(step.key)]:
+        if time.monotonic() > deadline:
+            return False
+        for key in missing:
+            with suppress(OSError):
+                os.listdir(store.folder(key).parent)  # has NFS look again
+        time.sleep(0.2)
+    return True
+
+
+def connected(where: Where, jobs: int = 1) -> AbstractContextManager[Workers]:
+    """A context with `Workers` for so many jobs; those that it starts end with it.
+
+    Raises BadInput where a scheduler does not answer or has no workers.
     """
     if where.elsewhere:
         return _dask(where)
     return _processes_here(min(where.local, jobs))
+
+
+# ---------------------------------------------------------------- on a worker
+
+
+def do_sent(job: bytes, place: str, known: dict[str, int]) -> Outcome:
+    """Runs on a worker: does a pickled job, unless its results would not be the sender's.
+
+    `place` is the sender's store, `known` are its `revisions`.
+    """
+    unfit = ""
+    if place != str(paths.store()):
+        start = f"start it with LEAK_ATLAS_STORE={place}"
+        unfit = f"a worker keeps its results in {paths.store()}; {start}"
+    if known != revisions():
+        unfit = "a worker has another version of leak_atlas; start it again from this one"
+    if unfit:
+        return Outcome("", "worker", unfit, refused=True)
+    (outcome,) = do([pickle.loads(job)])
+    return outcome
+
+
+def revisions() -> dict[str, int]:
+    """The revision of each of the library's kinds: where these differ, so does what a key means."""
+    import leak_atlas.recipe  # noqa: F401 (fills KINDS)
+
+    return {name: kind.revision for name, kind in KINDS.items() if in_library(kind.__module__)}
 
 
 # ---------------------------------------------------------------- this machine
@@ -117,53 +214,66 @@ def connected(where: Where, jobs: int = 1) -> Any:
 
 @contextmanager
 def _processes_here(count: int) -> Iterator[Workers]:
-    """Worker processes of this machine. They are forked from a process that has torch in memory,
-    where that is safe: not on macOS once numpy is imported, and not on Windows."""
+    """Worker processes of this machine, each a pool of its own: one that dies takes no job of
+    another with it.
+
+    They are forked from a process that has torch in memory, where that is safe: not on macOS once
+    numpy is imported, and not on Windows.
+    """
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise SystemExit(2)  # a worker that reads an unguarded script again
     forked = sys.platform == "linux"
     context = multiprocessing.get_context("forkserver" if forked else "spawn")
     if forked:
         context.set_forkserver_preload(PRELOAD)
-    devices = context.SimpleQueue()
-    for number in range(count):
-        devices.put(gpus()[number % len(gpus())] if gpus() else None)
-    own = dict(os.environ) | ONE_THREAD
-    pool = ProcessPoolExecutor(count, context, _begin, (own, devices))
+    pools = [_pool(context, number) for number in range(count)]
+    last: list[Future[Any]] = [_begun(pools[0])]
+    last += [Future() for _ in pools[1:]]
+    for idle in last[1:]:
+        idle.set_result(None)
 
-    def submit(job: Job) -> Future[Outcome]:
-        return pool.submit(_unpacked, pickle.dumps(job))
+    def submit(*work: Any) -> Future[Outcome]:
+        number = next(number for number in range(count) if last[number].done())
+        with unheard():
+            try:
+                last[number] = pools[number].submit(*work)
+            except BrokenExecutor:  # its worker died
+                pools[number] = _pool(context, number)
+                last[number] = pools[number].submit(*work)
+        return last[number]
 
-    with ending(pool):
-        _begun(pool)
-        yield Workers(submit, lambda: count, "this machine")
-
-
-def _begun(pool: ProcessPoolExecutor) -> None:
-    """Waits for the first worker."""
     try:
-        # What the process that forks inherits; Ctrl-C is for this process alone.
-        with unheard(), patch.dict(os.environ, environment()):
-            first = pool.submit(os.getpid)
+        yield Workers(submit, lambda: count, "this machine")
+    finally:
+        for pool in pools:
+            kill(pool)
+
+
+def _pool(context: Any, number: int) -> ProcessPoolExecutor:
+    """One worker process, which starts with its first job."""
+    own = dict(os.environ) | ONE_THREAD
+    if gpus():
+        own["CUDA_VISIBLE_DEVICES"] = gpus()[number % len(gpus())]
+    return ProcessPoolExecutor(1, context, _begin, (own,))
+
+
+def _begun(pool: ProcessPoolExecutor) -> Future[Any]:
+    """Starts the first worker, and the process from which the others are forked."""
+    # Ctrl-C is for this process alone.
+    with unheard(), patch.dict(os.environ, environment()):
+        first = pool.submit(os.getpid)
+    try:
         first.result()
     except BrokenExecutor:
-        print(f"leak atlas: {UNGUARDED}", file=sys.stderr, flush=True)
-        raise SystemExit(2) from None
+        raise BadInput(UNGUARDED) from None
+    return first
 
 
-def _begin(environment: dict[str, str], devices: Any) -> None:
-    """In a new worker: its environment, its GPU, and an end with the process that started it."""
+def _begin(environment: dict[str, str]) -> None:
+    """In a new worker: its environment, and an end with the process that started it."""
     serve()
     os.environ.clear()
     os.environ.update(environment)
-    device = devices.get()
-    if device is not None:
-        os.environ["CUDA_VISIBLE_DEVICES"] = device
-
-
-def _unpacked(packed: bytes) -> Outcome:
-    """Does a job. It travels as bytes, because a worker that cannot read its task dies."""
-    return do_one(pickle.loads(packed))
 
 
 def gpus() -> list[str]:
@@ -185,43 +295,39 @@ def gpus() -> list[str]:
 @contextmanager
 def _dask(where: Where) -> Iterator[Workers]:
     """Workers of a running scheduler, or of one that is started here for a queue."""
-    if not find_spec("distributed"):
-        raise BadInput(f"a cluster needs Dask: {typed('pip install distributed')}")
     import dask
-    from distributed import Client
 
     name = where.queue or where.scheduler
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(SETTINGS))
-        _hush(stack)
+        from distributed import Client
+
         target = stack.enter_context(queued(where)) if where.queue else _answers(where.scheduler)
         client = stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False))
         if where.queue:
-            print(
-                f"waiting for the first of {where.jobs} jobs of {name}", file=sys.stderr, flush=True
-            )
-            client.wait_for_workers(1)
-        check(client, name)
-        executor = client.get_executor(pure=False)
-
-        def submit(job: Job) -> Future[Outcome]:
-            with lost(name):
-                return executor.submit(do_one, job)
+            waiting = f"waiting for the first of {where.jobs} jobs of {name}"
+            print(waiting, file=sys.stderr, flush=True)
+        _first_worker(client, name, None if where.queue else PATIENCE)
 
         def slots() -> int:
             with lost(name):
-                return sum(client.nthreads().values())
+                threads = client.nthreads().values()
+            if any(count != 1 for count in threads):
+                why = "has several threads; start it with --nthreads 1 (and --nworkers)"
+                raise BadInput(f"a worker of {name} {why}")
+            return len(threads)
 
-        yield Workers(submit, slots, name)
+        yield Workers(client.get_executor(pure=False).submit, slots, name)
 
 
-def _hush(stack: ExitStack) -> None:
-    """Silences Dask's account of a lost scheduler, which runs over many lines."""
-    for name in list(logging.root.manager.loggerDict):
-        if name.startswith(("distributed", "tornado")):
-            log = logging.getLogger(name)
-            stack.callback(log.setLevel, log.level)
-            log.setLevel(logging.CRITICAL)
+def _first_worker(client: Any, name: str, patience: float | None) -> None:
+    """Waits for it. BadInput where none comes in time."""
+    try:
+        client.wait_for_workers(1, timeout=patience)
+    except TimeoutError:
+        start = typed(f"dask worker {name} --nthreads 1")
+        why = f"{name} has no workers: {start}, in an environment with leak_atlas"
+        raise BadInput(why) from None
 
 
 @contextmanager
@@ -230,32 +336,25 @@ def lost(name: str) -> Iterator[None]:
     try:
         yield
     except (CancelledError, asyncio.CancelledError, OSError, RuntimeError) as error:
-        raise BadInput(
-            f"lost the scheduler ({name}); what is finished is kept in {paths.store()}, "
-            "and the same command goes on from there"
-        ) from error
+        why = f"lost the scheduler ({name}); what is finished is kept in {paths.store()}"
+        raise BadInput(f"{why}, and the same command goes on from there") from error
 
 
 def _answers(address: str) -> str:
-    """The address; BadInput where no Dask scheduler answers in time. A client would ask for
-    ever."""
+    """The address; BadInput where no Dask scheduler answers in time. A client of Dask's would ask
+    for ever where something else listens."""
     from distributed.core import rpc
 
-    async def identity() -> str:
+    async def identity() -> None:
         async with rpc(address) as scheduler:
-            return str((await scheduler.identity())["type"])
-
-    def asked() -> str:
-        return asyncio.run(asyncio.wait_for(identity(), PATIENCE))
+            await asyncio.wait_for(scheduler.identity(), PATIENCE)
 
     try:
         with ThreadPoolExecutor(1) as thread:  # a notebook's own thread has a loop that runs
-            kind = thread.submit(asked).result()
-    except Exception as error:  # whatever answers there may not speak Dask's language
+            thread.submit(asyncio.run, identity()).result()
+    except Exception as error:  # whatever listens there may not speak Dask's language
         why = str(error) or f"silence for {PATIENCE:g} s"
         raise BadInput(f"no Dask scheduler answers at {address} ({why})") from error
-    if kind != "Scheduler":
-        raise BadInput(f"a {kind} answers at {address}, no Dask scheduler")
     return address
 
 
@@ -271,11 +370,9 @@ def environment() -> dict[str, str]:
 
 def _jobqueue() -> Any:
     """The module `dask_jobqueue`, which replaces the handler of Ctrl-C as it is imported."""
-    handler = signal.getsignal(signal.SIGINT)
-    import dask_jobqueue
+    with uninterrupted():
+        import dask_jobqueue
 
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, handler)
     return dask_jobqueue
 
 
@@ -312,44 +409,3 @@ def queued(where: Where) -> Any:
     )
     cluster.adapt(minimum_jobs=where.jobs, maximum_jobs=where.jobs)
     return cluster
-
-
-def revisions() -> dict[str, int]:
-    """The revision of each of the library's kinds: where these differ, so does what a key means."""
-    return {name: kind.revision for name, kind in KINDS.items() if in_library(kind.__module__)}
-
-
-def unfit(token: Path, known: dict[str, int], dask_worker: Any) -> str:
-    """Runs on a worker: why it cannot do our jobs, or "".
-
-    `token` is a file in our store, `known` are our `revisions`.
-    """
-    import leak_atlas.recipe  # noqa: F401 (fills KINDS)
-
-    if not (paths.store() / token.name).exists():
-        here = paths.store()
-        return f"keeps its results in {here}, not in {token.parent}; start it with LEAK_ATLAS_STORE"
-    if known != revisions():
-        return "has another version of leak_atlas; start it again from this one"
-    if dask_worker.state.nthreads != 1:
-        return "has several threads; start it with --nthreads 1 (and --nworkers)"
-    return ""
-
-
-def check(client: Client, name: str) -> None:
-    """Asks the workers of a scheduler; BadInput where there is none, or one cannot do our jobs."""
-    try:
-        client.wait_for_workers(1, timeout=PATIENCE)
-    except TimeoutError:
-        start = typed(f"dask worker {name} --nthreads 1")
-        raise BadInput(
-            f"{name} has no workers: {start}, in an environment with leak_atlas"
-        ) from None
-    paths.store().mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=paths.store(), prefix=".seen-") as file:
-        found = client.run(unfit, Path(file.name), revisions(), on_error="return")
-    for worker, why in found.items():
-        if isinstance(why, BaseException):
-            why = f"cannot run leak_atlas ({why!r}); start it where it and torch are found"
-        if why:
-            raise BadInput(f"worker {worker} of {name} {why}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import sys
 import time
 import traceback
 from collections.abc import Generator, Iterable, Iterator
@@ -20,11 +21,11 @@ from leak_atlas import BadInput, one_line
 from leak_atlas.engine import paths, store
 from leak_atlas.engine.compute import compute
 from leak_atlas.engine.processes import uninterrupted
-from leak_atlas.lab.plans import Job
+from leak_atlas.lab.plans import Job, plan
 from leak_atlas.lab.prices import work
 from leak_atlas.recipe import Train
 
-# Where kinds register what they compute; a package with all of its modules.
+# Packages and modules in which kinds register what they compute.
 REGISTERING = (
     "leak_atlas.training",
     "leak_atlas.localization",
@@ -32,6 +33,9 @@ REGISTERING = (
     "leak_atlas.lab.cost",
     "leak_atlas.lab.readings",
 )
+LATE = "private"  # imports Opacus, which takes seconds: `leak_atlas.training.defences` imports it
+
+Meta = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,86 +47,73 @@ class Outcome:
     error: str = ""
     seconds: float = 0.0  # of a core, or on a GPU of the clock
     device: str = ""  # its name; empty where nothing was computed
-    corrupt: str = ""  # key of an input that did not match its digest; it is forgotten
-    refused: bool = (
-        False  # the disk does not take what is to be stored: no other job has better luck
-    )
-    orphan: bool = False  # nothing is wrong with it but that a parent failed
+    refused: bool = False  # no other job can succeed either: the disk is full, a worker is unfit
+    orphan: bool = False  # it failed only because a parent failed
 
 
 def do(jobs: Iterable[Job], streams: int = 1) -> Iterator[Outcome]:
-    """Jobs from their start to their end, on a GPU `streams` at a time; what comes after a refusal
-    is not begun."""
+    """Does jobs in this process, on a GPU `streams` at a time."""
     from leak_atlas.training.loop import fit_many
 
-    for _, outcome in fit_many(map(doing, jobs), streams):
-        assert isinstance(outcome, Outcome), outcome  # no job raises
-        yield outcome
-        if outcome.refused:
-            return
-
-
-def do_one(job: Job) -> Outcome:
-    """One job from its start to its end, on a worker."""
     with one_thread():
-        (outcome,) = do([job])
-    return outcome
+        for _, outcome in fit_many(map(doing, jobs), streams):
+            assert isinstance(outcome, Outcome), outcome  # no job raises
+            yield outcome
 
 
 def doing(job: Job) -> Generator[None, None, Outcome]:
-    """One job, which pauses where others may go on beside it. A failure is an outcome too: siblings
-    go on."""
+    """Does one job; pauses where others may go on. A failure is an outcome, too."""
     ended = partial(Outcome, job.key, name_of(job))
     try:
         if all(store.has(step.key) for step in job.yields):
             return ended()
         job.step.check_code()
-        try:
-            meta = yield from run(job)
-        except (store.Corrupt, store.Gone) as error:  # what is gone a sibling has met first
-            store.discard(error.key)
-            return ended(f"{error}; to be computed again", corrupt=error.key)
+        meta = yield from _mending(job)
         return ended(seconds=meta["seconds"], device=meta["device"])
     except store.Refused as error:
         return ended(str(error), refused=True)
+    except (store.Corrupt, store.Gone) as error:  # the disk has torn it again
+        return ended(str(error))
     except Exception as error:
-        place = (
-            ""
-            if isinstance(error, BadInput)
-            else f" (trace and recipe in {keep(job, traceback.format_exc())})"
-        )
-        return ended(one_line(f"{type(error).__name__}: {error}") + place)
+        line = one_line(f"{type(error).__name__}: {error}")
+        if isinstance(error, BadInput):
+            return ended(line)
+        return ended(f"{line} (trace and recipe in {keep(job, traceback.format_exc())})")
+
+
+def _mending(job: Job, torn: frozenset[str] = frozenset()) -> Generator[None, None, Meta]:
+    """Runs a job; a stored input that is corrupt is computed again first.
+
+    `torn`: inputs for which this was done already. A disk that tears one again gets no third try.
+    """
+    try:
+        return (yield from run(job))
+    except (store.Corrupt, store.Gone) as error:  # gone: another job found it corrupt
+        if error.key in torn:
+            raise
+        print(f"{error}: computed again", file=sys.stderr, flush=True)
+        store.discard(error.key)
+        torn |= {error.key}
+    meta: Meta = {}
+    for missing in plan([job.yields]).jobs.values():  # the last one is the job itself
+        meta = yield from _mending(missing, torn)
+    return meta
 
 
 @cache
 def learn_kinds() -> None:
-    """Imports what registers; what needs a library that is not on this machine stays unknown."""
+    """Imports all modules in which kinds register what they compute."""
     for name in REGISTERING:
-        for inside in (
-            "",
-            *(
-                f".{each.name}"
-                for each in iter_modules(getattr(import_module(name), "__path__", ()))
-            ),
-        ):
-            if (
-                inside == ".private"
-                # Opacus takes seconds to import: `leak_atlas.training.defences` does when it is
-                # asked
-            ):
-                continue
-            try:
-                import_module(name + inside)
-            except ModuleNotFoundError as error:
-                if (error.name or "").partition(".")[0] == "leak_atlas":
-                    raise
+        package = import_module(name)
+        for module in iter_modules(getattr(package, "__path__", ())):
+            if module.name != LATE:
+                import_module(f"{name}.{module.name}")
 
 
-def run(job: Job) -> Generator[None, None, dict[str, Any]]:
-    """Computes and stores what a job yields; returns when, where and how long. Pauses as
-    `training.train` does.
+def run(job: Job) -> Generator[None, None, Meta]:
+    """Computes and stores what a job yields; returns when, where and how long.
 
-    What is stored already is not written again.
+    Pauses as `training.train` does. What is stored already is not written again.
     """
     import numpy
     import torch
@@ -136,9 +127,9 @@ def run(job: Job) -> Generator[None, None, dict[str, Any]]:
     clock = _core_seconds if device == "cpu" else time.perf_counter
     start = clock()
     if isinstance(job.step, Train):
-        made = yield from train(job.step, job.asked, job.read)
+        results = yield from train(job.step, job.asked, job.read)
     else:
-        made = {job.key: compute(job.step, Subject)}
+        results = {job.key: compute(job.step, Subject)}
     meta = {
         "seconds": round(clock() - start, 3),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -153,34 +144,27 @@ def run(job: Job) -> Generator[None, None, dict[str, Any]]:
     }
     # the training itself last: if it is there, so is what was asked of it
     for step in reversed(job.yields):
-        store.write(step.key, step.record(), made[step.key], meta)
+        store.write(step.key, step.record(), results[step.key], meta)
     return meta
 
 
 def _core_seconds() -> float:
-    """Processor time of this process and of its children that have ended: other work on a core does
-    not count."""
+    """Processor time of this process and of its children that have ended."""
     children = getrusage(RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def reasons(failed: Iterable[Outcome]) -> list[str]:
-    """One line for each thing that went wrong, however many jobs it hit; those that only lack a
-    parent are not told."""
+    """One line for each thing that went wrong, however many jobs it stopped."""
     every = list(failed)
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for outcome in [each for each in every if not each.orphan] or every:
-        found.setdefault(outcome.error, []).append(outcome.name)
-    return [
-        f"{names[0]}: {error}" + f" (and {len(names) - 1} more)" * (len(names) > 1)
-        for error, names in found.items()
-    ]
-
-
-def orphan(job: Job, broken: Outcome) -> Outcome:
-    """The end of a job whose parent failed."""
-    why = one_line(f"its parent {broken.name} failed: {broken.error}")
-    return Outcome(job.key, name_of(job), why, corrupt=broken.corrupt, orphan=True)
+        names.setdefault(outcome.error, []).append(outcome.name)
+    lines = []
+    for error, jobs in names.items():
+        more = f" (and {len(jobs) - 1} more)" if len(jobs) > 1 else ""
+        lines.append(f"{jobs[0]}: {error}{more}")
+    return lines
 
 
 def name_of(job: Job) -> str:
@@ -189,7 +173,7 @@ def name_of(job: Job) -> str:
 
 
 def keep(job: Job, trace: str) -> str:
-    """Keeps what is known of a failure beside the results; its place."""
+    """Writes what is known of a failure to a file next to the results; its place."""
     log = paths.store() / "failures" / f"{job.key[:12]}.txt"
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -201,8 +185,8 @@ def keep(job: Job, trace: str) -> str:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One torch thread: two that spin beside another busy process are many times slower, and
-    results would differ."""
+    """One torch thread: results depend on their number, and two that wait for one another next to
+    a busy process are many times slower."""
     import torch
 
     before = torch.get_num_threads()

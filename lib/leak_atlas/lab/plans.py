@@ -3,7 +3,6 @@ takes."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,11 +13,8 @@ from typing import Any
 from leak_atlas import BadInput, duration
 from leak_atlas.engine import store
 from leak_atlas.engine.processes import uninterrupted
-from leak_atlas.lab.prices import on_a_gpu, pricing, training
+from leak_atlas.lab.prices import pricing, training
 from leak_atlas.recipe import At, Edit, Pair, Population, Signals, Step, Train
-
-DAY = 86_400.0  # seconds from which a preview tells what a GPU would make of it
-BUSY = 1.5  # processes for each core of this machine from which a preview says what they make of it
 
 
 def steps_of(asked: Any) -> list[Step]:
@@ -126,21 +122,8 @@ class Plan:
         count, verb, noun = len(self.jobs), "compute", "step"
         if self.trainings:
             count, verb, noun = self.trainings, "train", "network"
-        seconds = self.seconds / max(workers, 1)
-        return f"{verb} {count:,} {noun}{'s' * (count != 1)}, about {duration(seconds)}"
-
-    def unless(self, workers: int, beside: float = 0.0) -> str:
-        """What that becomes while others keep this machine busy, or on a GPU where it takes days;
-        "" where neither."""
-        seconds = (self.seconds + beside) / max(workers, 1)
-        if seconds > DAY:  # who would wait for that, and by then others are done
-            computed = (step for job in self.jobs.values() for step in job.computed)
-            hours = max(on_a_gpu(computed) / 3600, 0.1)
-            return f"perhaps {float(f'{hours:.2g}'):,g} GPU hours (never timed)"
-        crowd = (os.getloadavg()[0] + workers) / (os.cpu_count() or 1)  # who wants each core
-        if crowd <= BUSY:
-            return ""
-        return f"{duration(seconds * crowd)} if this machine stays as busy as it is"
+        plural = "s" * (count != 1)
+        return f"{verb} {count:,} {noun}{plural}, about {duration(self.seconds / workers)}"
 
     def preview(self, workers: int, beside: float = 0.0) -> str:
         """What would be trained and how long it takes; `beside`: core-seconds of other work."""
@@ -148,16 +131,11 @@ class Plan:
             f"models: {self.models_asked} asked for, {self.models_distinct} distinct, "
             f"{self.models_there} already there"
         )
-        seconds = (self.seconds + beside) / max(workers, 1)
+        time = f"about {duration((self.seconds + beside) / workers)}"
         if not self.jobs:
-            execute = f"; about {duration(seconds)} to execute" if beside else ""
-            return f"{models}, nothing to compute{execute}"
+            return f"{models}, nothing to compute; {time} to execute"
         steps = f"{self.trainings} to train; with all that follows {len(self.jobs)} steps"
-        where = f"{workers} worker{'s' * (workers != 1)}"
-        unless = self.unless(workers, beside)
-        if unless:
-            unless = f"{'; ' if seconds > DAY else ', '}{unless}"
-        return f"{models}, {steps}, about {duration(seconds)} on {where}{unless}"
+        return f"{models}, {steps}, {time} on {workers} worker{'s' * (workers != 1)}"
 
 
 def plan(asked: Iterable[Any]) -> Plan:
@@ -170,18 +148,22 @@ def plan(asked: Iterable[Any]) -> Plan:
     def is_there(step: Step) -> bool:
         return step.stored and store.has(step.key)
 
+    def needs(step: Step) -> list[str]:
+        """Keys of the jobs behind a step's parents."""
+        keys = [key for parent in step.parents() for key in visit(parent)]
+        return list(dict.fromkeys(keys))
+
     def job(step: Step) -> Job:
         if step.key not in jobs:
-            needs = list(dict.fromkeys(key for parent in step.parents() for key in visit(parent)))
-            jobs[step.key] = Job(step, needs=needs)
+            jobs[step.key] = Job(step, needs=needs(step))
         return jobs[step.key]
 
     def visit(step: Step) -> list[str]:
         """Keys of the jobs that `step` waits for, itself included."""
         if is_there(step):
             return []
-        if isinstance(step, Edit):
-            return [key for parent in step.parents() for key in visit(parent)]
+        if isinstance(step, Edit):  # is computed where it is needed
+            return needs(step)
         if isinstance(step, At):
             made = job(step.of)
             made.asked += [step] if step not in made.asked else []
@@ -213,9 +195,9 @@ def absent(jobs: Iterable[Job]) -> dict[str, str]:
     from leak_atlas.data import readers
 
     why = cache(readers.absent)
-    network = {
-        job.key: getattr(training(job.step) or job.step, "data", None)
-        for job in jobs
-        if job.step.place == "device"
-    }
-    return {key: why(data.name) for key, data in network.items() if data and why(data.name)}
+    missing = {}
+    for job in jobs:
+        data = getattr(training(job.step) or job.step, "data", None)
+        if job.step.place == "device" and data and why(data.name):
+            missing[job.key] = why(data.name)
+    return missing

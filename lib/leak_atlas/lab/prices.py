@@ -1,10 +1,8 @@
-"""What a step costs, in core-seconds: as steps of its sort took here, counted where none was
-seen."""
+"""What a step costs, in core-seconds: as such steps took here, counted where none was seen."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -14,7 +12,7 @@ from typing import NamedTuple
 
 from leak_atlas import BadInput
 from leak_atlas.engine import files, paths
-from leak_atlas.recipe import Architecture, Data, Model, State, Step, Train
+from leak_atlas.recipe import Architecture, Data, State, Step, Train
 
 
 class Pace(NamedTuple):
@@ -33,8 +31,7 @@ BESIDE = 40  # kernels of a batch that are not its network's: gathering, the los
 ANSWERED = 250  # samples of a batch that is not learnt from
 JOB = 0.02  # seconds that any job costs
 FILE = "seconds.json"  # in the store
-# jobs of a sort that tell how long it takes; fewer may be those that load torch and data
-TELLING = 3
+TELLING = 3  # jobs from which their median counts; fewer may be those that load torch and data
 
 Seen = dict[str, dict[str, float]]
 
@@ -66,9 +63,9 @@ def _sample(
     batch."""
     if what != "flops":
         return counted(what, data, model, start)
-    own = partial(counted, data=data, model=model, start=start)
-    kernels = (own("kernels") + BESIDE) / batch
-    seconds = own("flops") * pace.flop + kernels * pace.kernel + own("numbers") * pace.number
+    count = partial(counted, data=data, model=model, start=start)
+    kernels = (count("kernels") + BESIDE) / batch
+    seconds = count("flops") * pace.flop + kernels * pace.kernel + count("numbers") * pace.number
     return seconds / pace.operation
 
 
@@ -77,11 +74,6 @@ def _guess(step: Step, device: str) -> float:
     pace = CORE if device == "cpu" else GPU
     batch = step.schedule.batch if isinstance(step, Train) else ANSWERED
     return step.operations(partial(_sample, pace, batch)) * pace.operation + JOB
-
-
-def on_a_gpu(steps: Iterable[Step]) -> float:
-    """Seconds on one GPU: a guess, as its pace is."""
-    return sum(_guess(step, "cpu" if step.place == "host" else "gpu") for step in steps)
 
 
 def training(step: Step) -> Train | None:
@@ -93,32 +85,9 @@ def training(step: Step) -> Train | None:
 
 
 def _sort(step: Step) -> str:
-    """Steps of one sort err alike: of one kind, on one network, in one precision, and trainings
-    with one size of batch."""
-    words = [step.recorded]
+    """The kind of a step and its network: such steps take as many times their guess."""
     of = training(step)
-    if of:
-        width = f"-{of.model.width}" if isinstance(of.model, Model) else ""
-        words += [f"{of.model.description}{width}", of.precision]
-    if isinstance(step, Train):
-        words.append(str(step.schedule.batch))
-    return " ".join(words)
-
-
-def pricing() -> Callable[[Step], float]:
-    """A function that gives the core-seconds of a step on this machine.
-
-    What was never seen errs as all that was seen.
-    """
-    seen = factors()
-    usual = {device: median(known.values()) for device, known in seen.items() if known}
-
-    def price(step: Step) -> float:
-        device = _device(step)
-        factor = seen.get(device, {}).get(_sort(step), usual.get(device, 1.0))
-        return _guess(step, device) * factor
-
-    return price
+    return f"{step.recorded} {of.model}" if of else step.recorded
 
 
 def _device(step: Step) -> str:
@@ -130,25 +99,29 @@ def _device(step: Step) -> str:
     return device_name()
 
 
+def pricing() -> Callable[[Step], float]:
+    """A function that gives the core-seconds of a step on this machine: its guess, times how wrong
+    the guess was of such steps, else of all steps."""
+    seen = factors()
+    usual = {device: median(known.values()) for device, known in seen.items() if known}
+
+    def price(step: Step) -> float:
+        device = _device(step)
+        factor = seen.get(device, {}).get(_sort(step), usual.get(device, 1.0))
+        return _guess(step, device) * factor
+
+    return price
+
+
 def factors() -> Seen:
     """Seconds over the guess, by device and sort of step, in the last run that had some of it.
 
-    A damaged file is removed, with a warning.
+    A damaged file counts as none.
     """
     path = paths.store() / FILE
-    if not path.exists():
-        return {}
     try:
-        seen: Seen = files.from_json(files.text(path), path, Seen)
-        for known in seen.values():
-            for sort, factor in known.items():
-                if factor <= 0:
-                    raise BadInput(f"{path}: a factor is more than 0, unlike that of '{sort}'")
-        return seen
-    except BadInput as error:
-        print(f"{error}: forgotten", file=sys.stderr)
-        with suppress(OSError):
-            path.unlink()
+        return files.from_json(files.text(path), path, Seen) if path.exists() else {}
+    except BadInput:
         return {}
 
 

@@ -33,7 +33,6 @@ def compare(
     shadows: Mapping[Hashable, Population] | None = None,
     checkpoints: Mapping[Hashable, Epochs] | None = None,
     also: Any = (),
-    family: Sequence[tuple[Hashable, Hashable]] = (),
     workers: int | None = None,
 ) -> Comparison:
     """Trains what is missing, attacks it, and compares: the one call of `realize` of a page.
@@ -47,7 +46,6 @@ def compare(
     - `checkpoints`: epochs at which a variant is compared too, as early stopping, with their
       populations where these differ from `population.at(epoch)`; each becomes a `Checkpoint`
     - `also`: further recipes, realized in the same call: read `comparison.results[recipe]`
-    - `family`: pairs of variants whose differences share their variances, see `Comparison`
     - `workers`: as `realize`
 
     Raises BadInput on a name in `only`, `shadows` or `checkpoints` that nothing has, and what
@@ -73,7 +71,7 @@ def compare(
                 attacks[variant, name] = population.attack(attacker, targets, others)
     signals = {variant: each.signals()[:targets] for variant, each in networks.items()}
     results = lab.realize(attacks, signals, also, workers=workers)
-    return Comparison.of(results, signals, attacks, family, epochs)
+    return Comparison.of(results, signals, attacks, epochs)
 
 
 def _known(name: Any, known: Collection[Any], what: str) -> Any:

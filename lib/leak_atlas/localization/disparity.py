@@ -16,7 +16,7 @@ Intervals are about new seeds and new halves of this pool.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -76,28 +76,20 @@ def read(
 
 
 def areas(distances: Values, seen: Values) -> FloatArray:
-    """AUC of every pair and part, ``(pairs, P)``."""
-    return _each_pair(audit.auc, distances, seen)
-
-
-def _covariance(distances: Values, seen: Values) -> FloatArray:
-    """DeLong's covariance over samples of the parts' AUCs, in every pair: ``(pairs, P, P)``."""
-    return _each_pair(audit.delong, distances, seen)
-
-
-def _each_pair(
-    statistic: Callable[..., FloatArray],
-    distances: Values,
-    seen: Values,
-) -> FloatArray:
-    """A statistic of each pair's distances ``(P, n)``, where D_h2 are the positives."""
+    """AUC of every pair and part, ``(pairs, P)``; D_h2 are the positives."""
     pairs = zip(distances, seen, strict=True)
-    return np.stack([statistic(distance, ~half) for distance, half in pairs])
+    return np.stack([audit.auc(distance, ~half) for distance, half in pairs])
+
+
+def _covariances(distances: Values, seen: Values) -> FloatArray:
+    """DeLong's covariance over samples of the parts' AUCs, in every pair: ``(pairs, P, P)``."""
+    pairs = zip(distances, seen, strict=True)
+    return np.stack([audit.delong(distance, ~half) for distance, half in pairs])
 
 
 def _variances(distances: Values, seen: Values) -> FloatArray:
-    """The diagonals of `_covariance`, ``(pairs, P)``."""
-    return np.diagonal(_covariance(distances, seen), axis1=1, axis2=2)
+    """The diagonals of `_covariances`, ``(pairs, P)``."""
+    return np.diagonal(_covariances(distances, seen), axis1=1, axis2=2)
 
 
 def _estimate(
@@ -117,8 +109,8 @@ def _estimate(
     error = float(np.sqrt(np.mean(variances) / len(units)))
     reach = float(special.ndtri((1 + level) / 2)) * error
     if over_units.n > 1:
-        reach_over_units = special.stdtrit(over_units.df, (1 + level) / 2) * over_units.error
-        if reach_over_units >= reach:
+        quantile = special.stdtrit(over_units.df, (1 + level) / 2)
+        if quantile * over_units.error >= reach:
             return over_units
     low = max(over_units.value - reach, bounds[0])
     high = min(over_units.value + reach, bounds[1])
@@ -205,17 +197,16 @@ def contrast(
     if not others:
         raise ValueError("a contrast needs at least one other part")
     strengths, signs = _strengths(distances, seen)
-    covariance = _covariance(distances, seen) * np.outer(signs, signs)
+    covariance = _covariances(distances, seen) * np.outer(signs, signs)
     variance = np.diagonal(covariance, axis1=1, axis2=2)
     comparisons, upper_ends = [], []
+    level = 1 - 0.05 / len(others)
     for other in others:
         gap = strengths[:, target] - strengths[:, other]
         both = variance[:, target] + variance[:, other]
         variances = both - 2 * covariance[:, target, other]
         comparisons.append(_estimate(gap, variances, (-0.5, 0.5)))
-        level = 1 - 0.05 / len(others)
-        corrected = _estimate(gap, variances, (-0.5, 0.5), level)
-        upper_ends.append(corrected.high)
+        upper_ends.append(_estimate(gap, variances, (-0.5, 0.5), level).high)
     return replace(audit.least(comparisons), high=min(upper_ends))
 
 
@@ -300,43 +291,22 @@ def survey(
 # --- up to a rotation ---------------------------------------------------------------------------
 
 
-def cka(result: Arrays, seen: bool = True) -> list[Estimate]:
-    """Debiased linear CKA of each part, from one result of a `Similarity` step.
+def cka(result: Arrays, seen: bool = True) -> FloatArray:
+    """Debiased linear CKA of each part, `(P,)`, from one result of a `Similarity` step.
 
     Over the samples that both models saw, or (`seen` False) those that only the first one saw. 1
     for features that are equal up to a rotation and a scale, 0 in the mean for unrelated ones, so
-    that it may be negative. The estimate is a ratio of sums of unbiased HSIC over blocks of
-    samples; its interval is Student's over the delete-one jackknife of the blocks (``n``): what
-    other samples would have given for these two models. Raises BadInput where no sample is of that
-    group, or a part's features are constant.
+    that it may be negative. It is a ratio of sums of unbiased HSIC over blocks of samples. Raises
+    BadInput where no sample is of that group, or a part's features are constant.
     """
     terms = result["hsic"][:, result["block_seen"] == seen]  # (P, blocks, 3), float64
-    blocks = terms.shape[1]
-    if not blocks:
-        raise BadInput(
-            f"no sample was {'seen by both models' if seen else 'seen by the first model only'}"
-        )
-    total = terms.sum(axis=1, keepdims=True)
-    if (total[..., 1:] <= 0).any():
+    if not terms.shape[1]:
+        group = "seen by both models" if seen else "seen by the first model only"
+        raise BadInput(f"no sample was {group}")
+    both, first, second = terms.sum(axis=1).T
+    if min(first.min(), second.min()) <= 0:
         raise BadInput("features of a part do not vary over the samples: they have no CKA")
-    values = _cka_ratio(total)
-    # Pseudo-values give the interval its width; their mean would remove a bias of order 1 / blocks
-    # at the price of noise.
-    pseudo = blocks * values - (blocks - 1) * _cka_ratio(total - terms)  # (P, blocks)
-    estimates = []
-    for value, pseudo_values in zip(values[:, 0].tolist(), pseudo, strict=True):
-        spread = audit.mean_ci(pseudo_values)
-        reach = (spread.high - spread.low) / 2
-        high = min(1.0, value + reach)
-        estimates.append(replace(spread, value=value, low=value - reach, high=high))
-    return estimates
-
-
-def _cka_ratio(sums: FloatArray) -> FloatArray:
-    """CKA from sums ``(..., 3)`` of HSIC between the two models and of each with itself."""
-    product = sums[..., 1] * sums[..., 2]
-    positive = np.maximum(product, np.finfo(float).tiny)
-    return sums[..., 0] / np.sqrt(positive)
+    return both / np.sqrt(first * second)
 
 
 # --- direction or length ------------------------------------------------------------------------
@@ -370,25 +340,20 @@ def gap_shares(
     length_term = (a - b) ** 2
     angle_term = scale * angle
 
-    def means(term: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Over D_h2 and over D_h1, `(P,)` each."""
-        return term[:, ~seen].mean(axis=1), term[:, seen].mean(axis=1)
+    def halves(term: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Difference and middle of the means over D_h2 and over D_h1, `(P,)` each."""
+        new, old = term[:, ~seen].mean(axis=1), term[:, seen].mean(axis=1)
+        return new - old, (new + old) / 2
 
-    def gap(term: FloatArray) -> FloatArray:
-        new, old = means(term)
-        return new - old
-
-    def middle(term: FloatArray) -> FloatArray:
-        new, old = means(term)
-        return (new + old) / 2
-
-    by_scale = gap(scale) * middle(angle)
-    by_direction = gap(angle) * middle(scale)
+    angle_gap, angle_middle = halves(angle)
+    scale_gap, scale_middle = halves(scale)
+    by_scale = scale_gap * angle_middle
+    by_direction = angle_gap * scale_middle
     gaps = {
-        "length": gap(length_term),
+        "length": halves(length_term)[0],
         "scale": by_scale,
         "direction": by_direction,
-        "joint": gap(angle_term) - by_scale - by_direction,
+        "joint": halves(angle_term)[0] - by_scale - by_direction,
     }
     whole = (length_term + angle_term).mean(axis=1)
     # Where no part of the pool is at any distance, all shares are 0.

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leak_atlas.audit import BoolArray, Estimate, FloatArray, IntArray
+from leak_atlas.audit.samples import placements
 from leak_atlas.audit.targets import Scored
 from leak_atlas.recipe import Attack, Population
 
@@ -60,13 +61,12 @@ def trajectory(scored: Mapping[int, Scored], group: Sequence[int] | None = None)
     epochs = sorted(scored)
     first = scored[epochs[0]]
     for one in scored.values():
-        for name in ("member", "index"):
-            if not np.array_equal(one[name], first[name]):
-                raise ValueError("checkpoints must judge the same samples of the same networks")
+        same_networks = np.array_equal(one["member"], first["member"])
+        if not same_networks or not np.array_equal(one["index"], first["index"]):
+            raise ValueError("checkpoints must judge the same samples of the same networks")
     scores = np.stack([scored[epoch]["scores"] for epoch in epochs])
-    networks = range(scores.shape[1])
     member = np.broadcast_to(first["member"], scores.shape[1:])
-    groups = np.array(networks if group is None else group)
+    groups = np.arange(len(member)) if group is None else np.array(group)
     return Trajectory(np.array(epochs), scores, member, first["index"], groups)
 
 
@@ -90,19 +90,19 @@ def joined_by_rank(*trajectories: Trajectory) -> Trajectory:
     is kept. Raises ValueError where epochs or samples differ.
     """
     first = trajectories[0]
-    scores, groups, used = [], [], 0
+    scores, members, groups, used = [], [], [], 0
     for one in trajectories:
-        alike = np.array_equal(one.epochs, first.epochs), np.array_equal(one.index, first.index)
-        if not all(alike):
+        same_epochs = np.array_equal(one.epochs, first.epochs)
+        if not same_epochs or not np.array_equal(one.index, first.index):
             raise ValueError("trajectories are joined at the same checkpoints, on the same samples")
-        _, group = np.unique(one.group, return_inverse=True)
-        groups.append(used + group)
-        used += group.max() + 1
         scores.append(_shares_below(one))
+        members.append(one.member)
+        groups.append(used + _numbered(one.group))
+        used += len(np.unique(one.group))
     return Trajectory(
         first.epochs,
         np.concatenate(scores, axis=1),
-        np.concatenate([one.member for one in trajectories]),
+        np.concatenate(members),
         first.index,
         np.concatenate(groups),
     )
@@ -111,13 +111,15 @@ def joined_by_rank(*trajectories: Trajectory) -> Trajectory:
 def _shares_below(one: Trajectory) -> FloatArray:
     """`(E, J, n)`."""
     shares = np.empty(one.scores.shape)
-    for epoch, network in np.ndindex(shares.shape[:2]):
-        scores = one.scores[epoch, network]
-        outside = np.sort(scores[~one.member[network]])
-        below = np.searchsorted(outside, scores, "left")
-        not_above = np.searchsorted(outside, scores, "right")
-        shares[epoch, network] = (below + not_above) / (2 * len(outside))
+    for network, inside in enumerate(one.member):
+        scores = one.scores[:, network]
+        shares[:, network] = placements(scores, scores[:, ~inside])
     return shares
+
+
+def _numbered(group: IntArray) -> IntArray:
+    """The same groups, numbered from 0."""
+    return np.unique(group, return_inverse=True)[1]
 
 
 def permuted_membership(one: Trajectory, seed: int = 0) -> Trajectory:
@@ -166,33 +168,23 @@ def generalisation_gaps(right: Trajectory) -> FloatArray:
 
 def generalisation_gaps_by_network(right: Trajectory) -> dict[int, FloatArray]:
     """The `generalisation_gaps` of each network, `(J,)` by epoch."""
-    networks = range(len(right.group))
-    gaps = [generalisation_gaps(right.part(np.array([network]))) for network in networks]
+    gaps = []
+    for network in range(len(right.group)):
+        gaps.append(generalisation_gaps(right.part(np.array([network]))))
     return dict(zip(right.epochs.tolist(), np.transpose(gaps), strict=True))
 
 
 # --- intervals ----------------------------------------------------------------------------------
 
 
-@overload
-def jackknife(measure: Callable[..., float], *trajectories: Trajectory) -> Estimate: ...
-
-
-@overload
-def jackknife(measure: Callable[..., FloatArray], *trajectories: Trajectory) -> list[Estimate]: ...
-
-
-def jackknife(
-    measure: Callable[..., Any],
-    *trajectories: Trajectory,
-) -> Estimate | list[Estimate]:
+def jackknife(measure: Callable[..., Any], *trajectories: Trajectory) -> Any:
     """`measure(*trajectories)`, a number or several `(k,)`, with Student's intervals (`interval`).
 
     Attacks are not computed again without a group. The trajectories may be of one population or of
     independent ones. Raises ValueError where they have different numbers of groups, or a single
     one.
     """
-    numbers = [np.unique(one.group, return_inverse=True)[1] for one in trajectories]
+    numbers = [_numbered(one.group) for one in trajectories]
     counts = {int(number.max()) + 1 for number in numbers}
     if len(counts) != 1 or counts == {1}:
         raise ValueError("a jackknife needs two groups of networks or more, as many in each course")
@@ -251,31 +243,40 @@ def interval(measured: Callable[[IntArray, Half | None], Any], sets: Sequence[In
     share. Where a sample is flagged or not, a single group less also flips more samples, for its
     size, than other networks would.
     """
-    from scipy import special
-
     groups = len(np.unique(np.concatenate(sets)))
     nobody = np.arange(0)
-    whole = measured(nobody, None)
     squares, products = [], []
     for halving in range(SPLITS):
-        halves: tuple[Half, Half] = (halving, 0), (halving, 1)
-        one, other = (np.asarray(measured(nobody, half), float) for half in halves)
-        squares.append((one - other) ** 2 / 4)
         first, second = halves_of_networks(sets, halving)
-        moved = [np.subtract(measured(first, half), measured(second, half)) for half in halves]
+        whole, moved = [], []
+        for side in (0, 1):
+            whole.append(np.asarray(measured(nobody, (halving, side)), float))
+            without_first = measured(first, (halving, side))
+            moved.append(np.subtract(without_first, measured(second, (halving, side))))
+        squares.append((whole[0] - whole[1]) ** 2 / 4)
         size = len(first)
         products.append(moved[0] * moved[1] * (groups - size) ** 2 / (2 * size * groups))
-    by_samples = np.atleast_1d(np.mean(squares, axis=0))
-    by_networks = np.atleast_1d(np.maximum(np.mean(products, axis=0), 0))
+    by_samples = np.mean(squares, axis=0)
+    by_networks = np.maximum(np.mean(products, axis=0), 0)
+    value = measured(nobody, None)
+    if np.ndim(value) == 0:
+        return _estimate(value, by_samples, by_networks, groups)
+    rows = zip(value, by_samples, by_networks, strict=True)
+    return [_estimate(*row, groups) for row in rows]
+
+
+def _estimate(value: float, by_samples: float, by_networks: float, groups: int) -> Estimate:
+    """Student's interval, from the variances over other samples and over other networks.
+
+    Degrees of freedom are Satterthwaite's.
+    """
+    from scipy import special
 
     variance = by_samples + by_networks
-    with np.errstate(invalid="ignore", divide="ignore"):
-        df = variance**2 / (by_samples**2 / SPLITS + by_networks**2 / (groups - 1))
-    df = np.where(variance > 0, df, groups - 1)
-    error = np.sqrt(variance)
-    reach = special.stdtrit(df, 0.975) * error
-    rows = zip(
-        np.atleast_1d(whole).tolist(), reach.tolist(), error.tolist(), df.tolist(), strict=True
-    )
-    estimates = [Estimate(v, v - r, v + r, groups, error=e, df=d) for v, r, e, d in rows]
-    return estimates if np.ndim(whole) else estimates[0]
+    df = float(groups - 1)
+    if variance > 0:
+        df = float(variance**2 / (by_samples**2 / SPLITS + by_networks**2 / (groups - 1)))
+    error = float(np.sqrt(variance))
+    reach = float(special.stdtrit(df, 0.975)) * error
+    value = float(value)
+    return Estimate(value, value - reach, value + reach, groups, error=error, df=df)

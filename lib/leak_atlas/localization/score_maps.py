@@ -17,8 +17,8 @@ from leak_atlas import BadInput
 from leak_atlas.audit import FloatArray, IntArray, correlation
 from leak_atlas.localization import Arrays
 
-# Weights that a null is computed from: ranks of ten million numbers, ten times, would take minutes.
-SAMPLE = 200_000
+SHUFFLES = 10  # of which a null is made
+SAMPLE = 200_000  # weights that a null is computed from, of more: it would take minutes
 
 Groups = Mapping[str, str]  # the layer type of each tensor
 
@@ -119,10 +119,9 @@ def _shapes(maps: Arrays) -> dict[str, tuple[int, ...]]:
 class Agreement(NamedTuple):
     """Correlations of two scores of the same weights; NaN where a score does not vary.
 
-    `null` and `null_spearman` are the middle 95 % of `pearson` and `spearman` when the first
-    score's gradients are shuffled within each tensor (see `agreement`). `within` is Pearson's
-    correlation within a tensor, mean over the tensors in which both scores vary: differences
-    between layers are no part of it.
+    `null` is the middle 95 % of `pearson` when the first score's gradients are shuffled within each
+    tensor (see `agreement`). `within` is Pearson's correlation within a tensor, mean over the
+    tensors in which both scores vary: differences between layers are no part of it.
     """
 
     kind: str  # layer type, or "all"
@@ -134,7 +133,6 @@ class Agreement(NamedTuple):
     partial_spearman: float  # of the ranks, given the rank of |w|
     within: float
     null: tuple[float, float]
-    null_spearman: tuple[float, float]
 
 
 def agreement(
@@ -142,9 +140,6 @@ def agreement(
     b: Arrays,
     magnitude: Arrays,
     groups: Groups,
-    *,
-    shuffles: int = 10,
-    seed: int = 0,
 ) -> tuple[Agreement, ...]:
     """Correlations of two score maps over all weights and over those of each layer type.
 
@@ -152,10 +147,8 @@ def agreement(
     correlate: the partial correlations remove it, and the null keeps it, and with it the layers'
     own scales. In the null the gradient part a / |w| is shuffled among the weights of each tensor
     (of more than `SAMPLE` in a group, among a random `SAMPLE`) and multiplied with |w| again,
-    `shuffles` times. Raises BadInput where the maps are of different weights.
+    `SHUFFLES` times. Raises BadInput where the maps are of different weights.
     """
-    if shuffles < 1:
-        raise BadInput(f"a null takes one shuffle or more, not {shuffles}")
     if not _shapes(a) == _shapes(b) == _shapes(magnitude):
         raise BadInput(
             "two scores and a magnitude of the same weights are needed: "
@@ -167,10 +160,7 @@ def agreement(
         names = _names(a, groups, kind)
         x, y, w = (_joined(score, names) for score in (a, b, magnitude))
         ranks = [rankdata(values) for values in (x, y, w)]
-        sizes = [a[name].size for name in names]
-        tensor = np.repeat(range(len(names)), sizes)
-        draws = np.random.default_rng([seed, number])
-        null, null_spearman = _null(x, y, w, tensor, shuffles, draws)
+        tensor = np.repeat(range(len(names)), [a[name].size for name in names])
         agreements.append(
             Agreement(
                 kind,
@@ -181,8 +171,7 @@ def agreement(
                 partial=_pearson(x, y, w),
                 partial_spearman=_pearson(*ranks),
                 within=_mean_within(a, b, names),
-                null=null,
-                null_spearman=null_spearman,
+                null=_null(x, y, w, tensor, number),
             )
         )
     return tuple(agreements)
@@ -203,9 +192,7 @@ def _mean_within(
     b: Arrays,
     names: list[str],
 ) -> float:
-    values = []
-    for name in names:
-        values.append(_pearson(a[name].ravel(), b[name].ravel()))
+    values = [_pearson(a[name].ravel(), b[name].ravel()) for name in names]
     defined = [value for value in values if not np.isnan(value)]
     return float(np.mean(defined)) if defined else np.nan
 
@@ -215,19 +202,17 @@ def _null(
     y: FloatArray,
     w: FloatArray,
     tensor: IntArray,
-    shuffles: int,
-    draws: np.random.Generator,
-) -> list[tuple[float, float]]:
-    """The middle 95 % of Pearson's and of Spearman's correlation under shuffles in each tensor."""
+    seed: int,
+) -> tuple[float, float]:
+    """The middle 95 % of Pearson's correlation under shuffles within each tensor."""
+    draws = np.random.default_rng([0, seed])
     if len(x) > SAMPLE:
         few = np.sort(draws.choice(len(x), SAMPLE, replace=False))
         x, y, w, tensor = x[few], y[few], w[few], tensor[few]
     gradient = np.divide(x, w, out=np.zeros_like(w), where=w > 0)
-    rank = rankdata(y)
     correlations = []
-    for _ in range(shuffles):
+    for _ in range(SHUFFLES):
         order = np.lexsort((draws.random(len(x)), tensor))  # at random within each tensor
-        shuffled = gradient[order] * w
-        correlations.append((_pearson(shuffled, y), _pearson(rankdata(shuffled), rank)))
-    low, high = np.quantile(correlations, [0.025, 0.975], axis=0).tolist()
-    return list(zip(low, high, strict=True))
+        correlations.append(_pearson(gradient[order] * w, y))
+    low, high = np.quantile(correlations, [0.025, 0.975]).tolist()
+    return low, high

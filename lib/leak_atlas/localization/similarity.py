@@ -8,7 +8,7 @@ never stored: see `leak_atlas.localization.layers`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -48,8 +48,7 @@ def similarity(
       b, of a with itself and of b with itself, linear kernel, in blocks of about 50 samples of one
       group. Each block's is unbiased, so sums over blocks are (Nguyen et al. 2021, eq. 3):
       `leak_atlas.localization.disparity.cka` makes debiased CKA of them. `block_seen (blocks,)` is
-      the
-      blocks' group; both halves are included, since nothing is fitted here.
+      the blocks' group; both halves are included, since nothing is fitted here.
     - `aligned (P, j)`: |(p - mean) - (q - mean) R| / sqrt(d) of judged samples, p and q of shape
       (pixels, channels), d numbers, and their means over samples and pixels. R is the orthogonal
       matrix that minimises the sum of its squares on the *fitted* samples (Schoenemann 1966):
@@ -59,58 +58,38 @@ def similarity(
     Reduced in float64. Raises BadInput where the networks differ in parts or shapes, and on groups
     of fewer than 8 samples.
     """
-    names = a.names(parts)
-    hsic: list[list[Tensor]] = [[] for _ in names]
-    block_seen: list[bool] = []
-    moments: list[list] = [[0, 0, 0, 0] for _ in names]
-    aligned = np.empty((len(names), len(judged)), np.float32)
-
-    def sweep(
-        index: Tensor,
-        group: BoolArray,
-        use: Callable[..., None],
-    ) -> None:
-        """Add terms of HSIC, and give each part's maps `(b, pixels, c)` of each block to `use`."""
-        for in_group, places in _blocks(group):
-            block_seen.append(in_group)
-            chosen = index[torch.as_tensor(places)]
-            images = augmentation.plain(data, chosen.to(data.device))
-            for part, (_, maps) in enumerate(walk((a, b), images, parts)):
-                p, q = (each.double() for each in maps)
-                hsic[part].append(_hsic(p.flatten(1), q.flatten(1)))
-                use(part, places, pixels(p), pixels(q))
-
-    def fit(
-        part: int,
-        places: IntArray,
-        p: Tensor,
-        q: Tensor,
-    ) -> None:
-        more = _moments(p.flatten(0, 1), q.flatten(0, 1))
-        both = zip(moments[part], more, strict=True)
-        moments[part] = [total + own for total, own in both]
-
-    def judge(
-        part: int,
-        places: IntArray,
-        p: Tensor,
-        q: Tensor,
-    ) -> None:
-        mean_p, mean_q, rotation = rotations[part]
-        gap = (p - mean_p) - (q - mean_q) @ rotation  # (b, pixels, c)
-        residual = gap.square().mean(dim=(1, 2)).sqrt()
-        aligned[part, places] = residual.cpu().numpy()
+    number = len(a.names(parts))
+    hsic: list[list[Tensor]] = [[] for _ in range(number)]
+    moments: list[list] = [[0, 0, 0, 0] for _ in range(number)]
+    aligned = np.empty((number, len(judged)), np.float32)
+    to_fit, to_judge = _blocks(seen[: len(fitted)]), _blocks(seen[len(fitted) :])
 
     with scoring(a), scoring(b):
-        sweep(fitted, seen[: len(fitted)], fit)
+        for _, places in to_fit:
+            for part, (p, q) in enumerate(_maps(a, b, data, fitted[places], parts)):
+                hsic[part].append(_hsic(p, q))
+                more = _moments(pixels(p), pixels(q))
+                moments[part] = [sum(each) for each in zip(moments[part], more, strict=True)]
         rotations = [_rotation(*totals) for totals in moments]
-        sweep(judged, seen[len(fitted) :], judge)
+        for _, places in to_judge:
+            for part, (p, q) in enumerate(_maps(a, b, data, judged[places], parts)):
+                hsic[part].append(_hsic(p, q))
+                mean_p, mean_q, rotation = rotations[part]
+                gap = (pixels(p) - mean_p) - (pixels(q) - mean_q) @ rotation  # (b, pixels, c)
+                aligned[part, places] = gap.square().mean(dim=(1, 2)).sqrt().cpu().numpy()
     terms = torch.stack([torch.stack(blocks) for blocks in hsic])
     return {
         "hsic": terms.cpu().numpy(),
-        "block_seen": np.array(block_seen),
+        "block_seen": np.array([in_group for in_group, _ in (*to_fit, *to_judge)]),
         "aligned": aligned,
     }
+
+
+def _maps(a: Net, b: Net, data: Resident, index: Tensor, parts: Parts) -> Iterator[list[Tensor]]:
+    """Yield each part's maps of samples `index (b,)` in both networks, in float64."""
+    images = augmentation.plain(data, index.to(data.device))
+    for _, maps in walk((a, b), images, parts):
+        yield [each.double() for each in maps]
 
 
 def _blocks(group: BoolArray) -> list[tuple[bool, IntArray]]:
@@ -130,15 +109,11 @@ def _blocks(group: BoolArray) -> list[tuple[bool, IntArray]]:
 
 
 def _hsic(p: Tensor, q: Tensor) -> Tensor:
-    """Unbiased HSIC (p, q), (p, p), (q, q) of features `(n, d)` with the linear kernel: `(3,)`."""
-    k, m = _centred_gram(p), _centred_gram(q)
+    """Unbiased HSIC (p, q), (p, p), (q, q) of maps `(n, ...)` with the linear kernel: `(3,)`."""
+    k, m = _centred_gram(p.flatten(1)), _centred_gram(q.flatten(1))
     n = len(p)
-    sums = [
-        (k * m).sum(),
-        (k * k).sum(),
-        (m * m).sum(),
-    ]
-    return torch.stack(sums) / (n * (n - 3))
+    sums = torch.stack([(k * m).sum(), (k * k).sum(), (m * m).sum()])
+    return sums / (n * (n - 3))
 
 
 def _centred_gram(features: Tensor) -> Tensor:
@@ -155,7 +130,8 @@ def _centred_gram(features: Tensor) -> Tensor:
 
 
 def _moments(p: Tensor, q: Tensor) -> tuple[int, Tensor, Tensor, Tensor]:
-    """What a rotation is fitted to: number of rows `(n, c)`, their sums, and sum of products."""
+    """What a rotation is fitted to: number of rows `(c,)`, their sums, and sum of products."""
+    p, q = p.flatten(0, 1), q.flatten(0, 1)
     return len(p), p.sum(0), q.sum(0), q.T @ p
 
 

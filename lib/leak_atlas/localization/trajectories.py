@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -252,14 +252,9 @@ def encoding_contrast(
     ratio (1: twice as much; NaN where one of the two is not positive).
     """
 
-    def measure(
-        one: Trajectory,
-        null: Trajectory,
-        other: Trajectory,
-        other_null: Trajectory,
-    ) -> FloatArray:
-        first = encoding(one, null, rule, form)
-        second = encoding(other, other_null, rule, form)
+    def measure(*four: Trajectory) -> FloatArray:
+        first = encoding(four[0], four[1], rule, form)
+        second = encoding(four[2], four[3], rule, form)
         positive = ((first > 0) & (second > 0))[:4]
         ratio = np.full(4, np.nan)
         np.divide(second[:4], first[:4], out=ratio, where=positive)
@@ -347,11 +342,12 @@ def entropy(path: FloatArray, grid: int | Sequence[int] = 10) -> FloatArray:
     The plane has `grid` x `grid` cells. Of several grids the mean, which depends less on where
     borders of cells fall between counted rates.
     """
-    if not isinstance(grid, int):
-        return np.mean([entropy(path, cells) for cells in grid], axis=0)
-    fpr, tpr = np.moveaxis(_cell(path, grid), 1, 0)
-    counts = [np.bincount(cells) for cells in fpr * grid + tpr]
-    return np.array([special.entr(count / count.sum()).sum() for count in counts])
+    entropies = []
+    for size in np.atleast_1d(grid):
+        fpr, tpr = np.moveaxis(_cell(path, size), 1, 0)
+        counts = [np.bincount(cells) for cells in fpr * size + tpr]
+        entropies.append([special.entr(count / count.sum()).sum() for count in counts])
+    return np.mean(entropies, axis=0)
 
 
 def _cell(rate: FloatArray, grid: int) -> IntArray:
@@ -372,37 +368,24 @@ def entropy_of_equal_samples(
     inside = round(trajectory.member.sum(axis=0).mean())
     outside = round((~trajectory.member).sum(axis=0).mean())
     terms = _entropy_terms(len(trajectory.index))
-    grids = [grid] if isinstance(grid, int) else grid
     expected = []
     for fpr, tpr in centre_of_mass(plane(trajectory, rule)):
-        flagged_outside = _binomial(outside, fpr)
-        flagged_inside = _binomial(inside, tpr)
         entropies = []
-        for cells in grids:
-            columns = _cell_shares(flagged_outside, cells)
-            rows = _cell_shares(flagged_inside, cells)
+        for size in np.atleast_1d(grid):
+            columns = _cell_shares(outside, fpr, size)
+            rows = _cell_shares(inside, tpr, size)
             likely = np.outer(columns, rows)  # the probability of each cell
             entropies.append(np.interp(likely, *terms).sum())
         expected.append(np.mean(entropies))
     return np.array(expected)
 
 
-def _binomial(number: int, rate: float) -> FloatArray:
-    """The probability of each count `(number + 1,)` of a binomial distribution.
-
-    `scipy.stats.binom.pmf` checks its arguments for as long as this takes a hundred times.
-    """
-    counts = np.arange(number + 1)
-    ways = -special.betaln(1 + number - counts, 1 + counts) - np.log1p(number)
-    return np.exp(ways + special.xlogy(counts, rate) + special.xlog1py(number - counts, -rate))
-
-
-def _cell_shares(likely: FloatArray, grid: int) -> FloatArray:
-    """The probability of each row or column `(grid,)`, from that of each count of networks."""
-    networks = len(likely) - 1
-    cells = _cell(np.arange(networks + 1) / networks, grid)
-    shares = np.bincount(cells, weights=likely, minlength=grid)
-    return shares.astype(float)
+def _cell_shares(networks: int, rate: float, grid: int) -> FloatArray:
+    """The probability of each row or column `(grid,)` for a sample with a true rate."""
+    counts = np.arange(networks + 1)
+    likely = stats.binom.pmf(counts, networks, rate)
+    cells = _cell(counts / networks, grid)
+    return np.bincount(cells, weights=likely, minlength=grid).astype(float)
 
 
 @cache
@@ -500,9 +483,8 @@ def across_halves(
     The mean is over halvings and both orders; `then` is applied to it. The intervals are those of
     `over_time.interval`: a group is left out of each half that it is in.
     """
-    halves = list(chain.from_iterable(halvings))
-    groups = np.unique(np.concatenate([half.group for half in halves]))
-    numbers = {id(half): np.searchsorted(groups, half.group) for half in halves}
+    groups = np.unique(np.concatenate([half.group for pair in halvings for half in pair]))
+    sets = [np.searchsorted(groups, np.unique(half.group)) for pair in halvings for half in pair]
 
     def measured(left_out: IntArray, samples: Half | None) -> Any:
         """The measure without some groups of networks, on a half of the samples."""
@@ -510,7 +492,7 @@ def across_halves(
         for pair in halvings:
             parts = []
             for half in pair:
-                kept = ~np.isin(numbers[id(half)], left_out)
+                kept = ~np.isin(half.group, groups[left_out])
                 parts.append(half.part(kept, samples_of(samples, half)))
             one, other = (seen(plane(part, rule, "fitted")) for part in parts)
             index = parts[0].index
@@ -518,4 +500,4 @@ def across_halves(
             values.append(measure(other, one, index))
         return then(np.mean(values, axis=0))
 
-    return interval(measured, [np.unique(number) for number in numbers.values()])
+    return interval(measured, sets)

@@ -156,7 +156,7 @@ class Result:
         for name in self.scores:
             _, member = self._judged(name)
             outside = int((~member).sum())
-            allowed = int(false_positives(fpr, np.asarray(outside)))
+            allowed = false_positives(fpr, outside)
             # As many members come before the first non-member that may not pass.
             first = min(int(self.exposed(name, fpr).sum()) + allowed, member.size)
             chances.append(stats.hypergeom.cdf(allowed, member.size, outside, first))

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import ClassVar, Literal
 
 from leak_atlas import BadInput
-from leak_atlas.recipe.core import Amount, Count, Positive, Recipe, Share, Step, Whole
+from leak_atlas.recipe.core import Amount, Count, Positive, Recipe, Share, Step, Whole, refuse
 from leak_atlas.recipe.readings import Generated, Sensitivity
 from leak_atlas.recipe.steps import Signals, State, mixed
 
@@ -129,12 +129,13 @@ class RMIA(Attacker):
         return 2 if meets and self.mode == "offline" else 1
 
     def verify(self) -> None:
-        if not self.gamma > 0:
-            raise BadInput(f"RMIA.gamma cannot be {self.gamma}: give a positive one")
-        if self.views > 1 and self.temperature != 1:
-            raise BadInput(
-                "RMIA over several views is stored for temperature 1 alone; set views=1 or temperature=1.0"
-            )
+        refuse(
+            (not self.gamma > 0, f"RMIA.gamma cannot be {self.gamma}: give a positive one"),
+            (
+                self.views > 1 and self.temperature != 1,
+                "RMIA over several views is stored for temperature 1 alone; set views=1 or temperature=1.0",
+            ),
+        )
 
 
 class BASE(Attacker):
@@ -290,7 +291,7 @@ class BlindMI(Attacker):
 
 
 class Learnt(Step):
-    """What an attacker has learnt from shadows, for any number of targets. Result: its tensors, by
+    """What an attacker learns from shadow models, for any number of targets. Result: its tensors, by
     name.
     """
 
@@ -307,22 +308,19 @@ class Learnt(Step):
             yield from self.attacker.asks(shadow)
 
     def operations(self, count: Count) -> float:
-        samples = sum(
-            2 * shadow.training.design.members(shadow.training.row) for shadow in self.shadows
-        )
+        samples = sum(2 * shadow.members for shadow in self.shadows)
         return self.attacker.operations(count, samples, self.shadows[0].training.data.classes)
 
 
 class Attack(Step):
-    """Scores of every target by shadows; a shadow that shares the target's complement pair never
-    helps.
+    """Scores of every target by shadow models; those of the target's complement pair are left out.
 
     Each target is judged on the members and non-members of its own row. Signals are aligned by
     sample, not by place.
 
-    With a number `permuted` it is the null: each sample of the pool gets the membership of another
-    one, the same in every network, targets and shadows, so that numbers of members and complement
-    pairs stay and nothing is left to find.
+    With a number `permuted` it is the permutation null: each sample of the pool gets the membership
+    label of another one, the same in every network, targets and shadows, so that numbers of members
+    and complement pairs stay and there is nothing to infer.
 
     Result: `scores (T, n)`, `member (T, n)`, `thresholds (T,)` (NaN where the attack names none),
     and `index`, which samples: `(n,)`, or `(T, n)` where targets have pools of their own.
@@ -340,50 +338,56 @@ class Attack(Step):
     def verify(self) -> None:
         if not self.targets:
             raise BadInput("an attack needs a target or more")
-        name, own = type(self.attacker).__name__, self.targets[0].training
+        name, first = type(self.attacker).__name__, self.targets[0]
+        design = first.training.design
         for state in (*self.targets, *self.shadows):
-            if state.training.data != own.data:
-                raise BadInput(f"{name}: targets and shadows need the same data")
-            if self.attacker.by_sample and _samples(state) != _samples(self.targets[0]):
-                raise BadInput(
+            refuse(
+                (
+                    state.training.data != first.training.data,
+                    f"{name}: targets and shadows need the same data",
+                ),
+                (
+                    self.attacker.by_sample and _samples(state) != _samples(first),
                     f"{name} asks shadows about the target's own samples, but designs draw others "
-                    f"({own.design} and {state.training.design}): give both one pool, test and seed"
-                )
+                    f"({design} and {state.training.design}): give both one pool, test and seed",
+                ),
+            )
         for target in self.targets:
             mixed(target, name)
-        if self.attacker.meets and not own.design.meets:
-            raise BadInput(
+        refuse(
+            (
+                self.attacker.meets and not design.meets,
                 f"{name} online needs shadows that trained on the target's samples, and a "
-                f"{type(own.design).__name__} has none: take an offline mode"
-            )
-        if self.attacker.compares and not (own.design.dev or own.design.tests(own.data.parts[1])):
-            raise BadInput(
-                f"{name} needs a population that nobody trained on: give the design test or dev samples"
-            )
+                f"{type(design).__name__} has none: take an offline mode",
+            ),
+            (
+                self.attacker.compares and not (design.dev or first.tests),
+                f"{name} needs a population that nobody trained on: give the design test or dev samples",
+            ),
+        )
         if self.attacker.shadowed:
-            pairs, needed = (
-                Counter(map(_pair, self.shadows or self.targets)),
-                self.attacker.least(own.design.meets),
-            )
-            for target in self.targets:
-                found = pairs.total() - pairs[_pair(target)]
-                if found < needed:
-                    raise BadInput(
-                        f"{name}: row {target.training.row} has {found} shadows outside its own pair, "
-                        f"and needs {needed}: ask for more models"
-                    )
+            self._count_shadows(name, self.attacker.least(design.meets))
+
+    def _count_shadows(self, name: str, needed: int) -> None:
+        """BadInput where a target has too few shadows outside its own pair."""
+        pairs = Counter(map(_pair, self.shadows or self.targets))
+        for target in self.targets:
+            found = pairs.total() - pairs[_pair(target)]
+            if found < needed:
+                raise BadInput(
+                    f"{name}: row {target.training.row} has {found} shadows outside its own pair, "
+                    f"and needs {needed}: ask for more models"
+                )
 
     def helpers(self, target: State) -> tuple[State, ...]:
         """The shadows of a target."""
-        mine = _pair(target)
-        return tuple(
-            s for s in self.shadows or self.targets if s.key != target.key and _pair(s) != mine
-        )
+        others = [state for state in self.shadows or self.targets if state.key != target.key]
+        return tuple(state for state in others if _pair(state) != _pair(target))
 
     @property
     def asked(self) -> tuple[State, ...]:
-        """The states that the attack itself looks at; what a net has to know of shadows it has
-        learnt.
+        """The states whose signals the attack itself reads; a learner has read those of shadows
+        before.
         """
         alone = self.attacker.learns or not self.attacker.shadowed
         return self.targets if alone else (*self.targets, *self.shadows)
@@ -391,9 +395,9 @@ class Attack(Step):
     @property
     def crossed(self) -> bool:
         """Whether some targets are each other's shadows, so that their scores are not independent."""
-        mine = {*self.targets}
+        targets = {*self.targets}
         return self.attacker.shadowed and any(
-            helper in mine for one in self.targets for helper in self.helpers(one)
+            not targets.isdisjoint(self.helpers(target)) for target in self.targets
         )
 
     @property
@@ -410,10 +414,12 @@ class Attack(Step):
         return Learnt(self.attacker, self.helpers(target), self.permuted)
 
     def parents(self) -> Iterator[Step]:
-        learnt = [self.learnt(target) for target in self.targets] if self.attacker.learns else []
-        yield from dict.fromkeys(
-            (*(step for state in self.asked for step in self.attacker.asks(state)), *learnt)
-        )
+        steps: dict[Step, None] = {}  # each once, in their order
+        for state in self.asked:
+            steps |= dict.fromkeys(self.attacker.asks(state))
+        if self.attacker.learns:
+            steps |= dict.fromkeys(self.learnt(target) for target in self.targets)
+        yield from steps
 
 
 def _samples(state: State) -> tuple[int, int | None, int]:

@@ -27,7 +27,6 @@ __all__ = [
     "Step",
     "Whole",
     "Within",
-    "load",
 ]
 
 KINDS: dict[str, type[Recipe]] = {}
@@ -36,7 +35,6 @@ CODE = "own code"  # in a record; no field can have this name
 # Counts "parameters", or "flops" of the forward pass of one sample, of a network (its data, its
 # model) from a part on.
 Count = Callable[..., float]
-
 
 MOST = {int: 2.0**53, float: sys.float_info.max}  # of these and below JSON keeps every digit
 
@@ -53,81 +51,114 @@ Positive = Annotated[int, Within(1)]
 Amount = Annotated[float, Within(0)]
 Share = Annotated[float, Within(0, 1)]
 
-_FIELDS: dict[type, list[tuple[str, Any, Any]]] = {}
-_RECORDED: dict[type, dict[str, str]] = {}
+
+class Field(NamedTuple):
+    """A declared field of a kind."""
+
+    name: str
+    kind: Any  # its type, as declared
+    default: Any
+    recorded: str  # its name in records
+    owners: tuple[str, ...]  # what it belongs to; (): all
 
 
-def _fields(cls: type[Recipe]) -> list[tuple[str, Any, Any]]:
-    """Name, declared type and default of each field; asked once a kind, since plans make recipes by
-    the 100,000.
-    """
+_FIELDS: dict[type, tuple[Field, ...]] = {}
+
+
+def fields_of(cls: type[Recipe]) -> tuple[Field, ...]:
+    """The fields of a kind. Looked up once: plans make recipes by the 100,000."""
     if cls not in _FIELDS:
         kinds = typing.get_type_hints(cls, include_extras=True)
         declared = dataclasses.fields(cls)  # type: ignore[arg-type]
-        made = (
-            (f, f.default_factory() if callable(f.default_factory) else f.default) for f in declared
-        )
-        _FIELDS[cls] = [(item.name, kinds[item.name], default) for item, default in made]
+        _FIELDS[cls] = tuple(_field(field, kinds[field.name]) for field in declared)
     return _FIELDS[cls]
+
+
+def _field(field: dataclasses.Field[Any], kind: Any) -> Field:
+    factory = field.default_factory
+    default = factory() if callable(factory) else field.default
+    recorded = field.metadata.get("recorded", field.name)
+    return Field(field.name, kind, default, recorded, field.metadata.get("owners", ()))
 
 
 def recorded_names(cls: type[Recipe]) -> dict[str, str]:
     """The name of each field in records."""
-    if cls not in _RECORDED:
-        fields = dataclasses.fields(cls)  # type: ignore[arg-type]
-        _RECORDED[cls] = {
-            field.name: field.metadata.get("recorded", field.name) for field in fields
-        }
-    return _RECORDED[cls]
+    return {field.name: field.recorded for field in fields_of(cls)}
 
 
-def _fit(owner: str, name: str, value: Any, kind: Any) -> Any:
-    """The value as its declared type, so that 1 and 1.0 have one key; BadInput where it does not
-    fit.
+def _fit(owner: str, value: Any, kind: Any) -> Any:
+    """The value of a field as its declared type, so that 1 and 1.0 have one key. BadInput where it
+    does not fit.
     """
-    options = typing.get_args(kind)
-    if typing.get_origin(kind) is Annotated:
-        (least, most), number = options[1], _fit(owner, name, value, options[0])
-        if least <= number <= most:
-            return number
-        upper = "or more" if most == math.inf else f"to {most:g}"
-        raise BadInput(f"{owner}.{name} takes {least:g} {upper}, not {value!r}")
-    if typing.get_origin(kind) in (types.UnionType, typing.Union):
-        *others, last = [option for option in options if option is not type(None)]
-        if value is None and type(None) in options:
-            return None
-        for option in others:
-            with contextlib.suppress(BadInput):
-                return _fit(owner, name, value, option)
-        return _fit(owner, name, value, last)
-    elif typing.get_origin(kind) is Literal:
+    origin, options = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Annotated:
+        return _between(owner, _fit(owner, value, options[0]), options[1])
+    if origin in (types.UnionType, typing.Union):
+        return _one_of(owner, value, options)
+    if origin is Literal:
         if value in options:
             return value
-        raise BadInput(
-            f"{owner}.{name} cannot be {value!r}{nearest(str(value), [str(o) for o in options])}"
-        )
-    elif typing.get_origin(kind) is tuple:
-        if isinstance(value, list | tuple):
-            return tuple(_fit(owner, name, item, options[0]) for item in value)
-    elif kind in MOST:
-        if (
-            isinstance(value, int | kind)
-            and not isinstance(value, bool)
-            and abs(value) <= MOST[kind]
-        ):
-            return kind(value)
-    elif isinstance(value, kind):
+        raise BadInput(f"{owner} cannot be {value!r}{nearest(str(value), [*map(str, options)])}")
+    if origin is tuple and isinstance(value, list | tuple):
+        return tuple(_fit(owner, item, options[0]) for item in value)
+    if kind in MOST and _countable(value, kind):
+        return kind(value)
+    if kind not in MOST and origin is None and isinstance(value, kind):
         return value
     wanted = getattr(kind, "__name__", str(kind))
-    hint = (
-        " (YAML reads 1e-3 as text; write 1.0e-3)"
-        if isinstance(value, str) and kind in (int, float)
-        else ""
-    )
-    raise BadInput(f"{owner}.{name} takes {wanted}, not {value!r}{hint}")
+    of_yaml = isinstance(value, str) and kind in MOST
+    hint = " (YAML reads 1e-3 as text; write 1.0e-3)" if of_yaml else ""
+    raise BadInput(f"{owner} takes {wanted}, not {value!r}{hint}")
 
 
-@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
+def _countable(value: Any, kind: type) -> bool:
+    """Whether JSON keeps a value as an int or a float."""
+    number = isinstance(value, int | kind) and not isinstance(value, bool)
+    return number and abs(value) <= MOST[kind]
+
+
+def _between(owner: str, number: float, limits: Within) -> float:
+    if limits.least <= number <= limits.most:
+        return number
+    upper = "or more" if limits.most == math.inf else f"to {limits.most:g}"
+    raise BadInput(f"{owner} takes {limits.least:g} {upper}, not {number!r}")
+
+
+def _one_of(owner: str, value: Any, kinds: tuple[Any, ...]) -> Any:
+    """The value as the first of some types that it fits; what the last one says where none does."""
+    if value is None and type(None) in kinds:
+        return None
+    *others, last = [kind for kind in kinds if kind is not type(None)]
+    for kind in others:
+        with contextlib.suppress(BadInput):
+            return _fit(owner, value, kind)
+    return _fit(owner, value, last)
+
+
+def only_of(*owners: str, default: Any) -> Any:
+    """A field that belongs to some kinds of data or families of architectures alone."""
+    return dataclasses.field(default=default, metadata={"owners": owners})
+
+
+def misplaced(recipe: Recipe, owner: str) -> Field | None:
+    """The first field that is given, but belongs to other owners than this one, or None."""
+    for field in fields_of(type(recipe)):
+        given = getattr(recipe, field.name) != field.default
+        if field.owners and given and not owner.startswith(field.owners):
+            return field
+    return None
+
+
+def refuse(*checks: tuple[object, str]) -> None:
+    """BadInput with the text of the first check that is true. A check is a condition and a text."""
+    for wrong, text in checks:
+        if wrong:
+            raise BadInput(text)
+
+
+@dataclass_transform(
+    frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field, only_of)
+)
 class Recipe:
     """Plain data with a content key; see the module's text. Every kind is a frozen dataclass,
     without saying so.
@@ -151,12 +182,12 @@ class Recipe:
         KINDS[cls.recorded] = cls
 
     def __post_init__(self) -> None:
-        for name, kind, _ in _fields(type(self)):
+        for name, kind, *_ in fields_of(type(self)):
             value = getattr(self, name)
-            # What is fits, unless it is no finite number; a subclass, another number or a
-            # collection is looked at.
-            if type(value) is not kind or (kind in MOST and not abs(value) <= MOST[kind]):
-                object.__setattr__(self, name, _fit(type(self).__name__, name, value, kind))
+            fits = type(value) is kind and (kind not in MOST or _countable(value, kind))
+            if not fits:
+                owner = f"{type(self).__name__}.{name}"
+                object.__setattr__(self, name, _fit(owner, value, kind))
         self.verify()
 
     def verify(self) -> None:
@@ -167,36 +198,39 @@ class Recipe:
         out: dict[str, Any] = {"kind": self.recorded}
         if self.revision != 1:
             out["revision"] = self.revision
-        names = recorded_names(type(self))
-        for name, _, default in _fields(type(self)):
+        for name, _, default, recorded, _ in fields_of(type(self)):
             value = getattr(self, name)
             if value is not default and (default is dataclasses.MISSING or value != default):
-                out[names[name]] = _plain(value)
+                out[recorded] = _plain(value)
         if own := code.source_digest(type(self)):
             out[CODE] = own
         return out
 
+    def _held(self) -> Iterator[Recipe]:
+        """The recipes in its fields."""
+        for field in fields_of(type(self)):
+            value = getattr(self, field.name)
+            parts = value if isinstance(value, tuple) else (value,)
+            yield from (part for part in parts if isinstance(part, Recipe))
+
     def within(self) -> Iterator[Recipe]:
         """This recipe and all that stand in its fields, steps apart."""
         yield self
-        for name, _, _ in _fields(type(self)):
-            value = getattr(self, name)
-            for part in value if isinstance(value, tuple) else (value,):
-                if isinstance(part, Recipe) and not isinstance(part, Step):
-                    yield from part.within()
+        for part in self._held():
+            if not isinstance(part, Step):
+                yield from part.within()
 
     def check_code(self) -> None:
         """BadInput where what a user wrote for this recipe's kinds is not, in this process, what
         its key holds.
         """
-        if digest(self.record()) != self.key:
-            own = ", ".join(
-                type(part).__name__ for part in self.within() if code.source_digest(type(part))
-            )
-            raise BadInput(
-                f"{own}: its code is not the one that this recipe was made with: make the recipe again; and let class "
-                "and functions stand in one file (workers import the class's) or in cells above the recipe"
-            )
+        if digest(self.record()) == self.key:
+            return
+        own = [type(part).__name__ for part in self.within() if code.source_digest(type(part))]
+        raise BadInput(
+            f"{', '.join(own)}: its code is not the one that this recipe was made with: make the recipe again; "
+            "class and functions stand in one file, or in cells above the recipe"
+        )
 
     @cached_property
     def key(self) -> str:
@@ -218,11 +252,7 @@ class Step(Recipe):
 
     def parents(self) -> Iterator[Step]:
         """The steps that must be there first."""
-        for name, _, _ in _fields(type(self)):
-            value = getattr(self, name)
-            for part in value if isinstance(value, tuple) else (value,):
-                if isinstance(part, Step):
-                    yield part
+        yield from (part for part in self._held() if isinstance(part, Step))
 
     def operations(self, count: Count) -> float:
         """Floating point operations, forward and backward; what is cheap counts as nothing."""
@@ -243,26 +273,3 @@ def digest(record: dict[str, Any]) -> str:
     """The key of a recipe with this record: SHA-256 of its canonical JSON."""
     text = json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def load(record: dict[str, Any], step: Callable[[str], Step]) -> Recipe:
-    """The recipe of a record; `step` finds a parent by its key."""
-
-    def value(item: Any) -> Any:
-        if isinstance(item, dict):
-            return load(item, step) if "kind" in item else step(item["step"])
-        return tuple(value(part) for part in item) if isinstance(item, list) else item
-
-    kind = KINDS.get(record["kind"])
-    if kind is None and CODE in record:
-        raise BadInput(
-            f"'{record['kind']}' is a user's own kind: this process has not imported the file that defines it"
-        )
-    if kind is None or record.get("revision", 1) != kind.revision:
-        raise BadInput(
-            f"'{record['kind']}' of revision {record.get('revision', 1)} is unknown to this version of leak_atlas"
-        )
-    # A field of a user's may have the name of what records add.
-    fields = {recorded: name for name, recorded in recorded_names(kind).items()}
-    added = {"kind", "revision", "digest", "gone", "attention", "skipped", CODE} - fields.keys()
-    return kind(**{fields.get(k, k): value(v) for k, v in record.items() if k not in added})

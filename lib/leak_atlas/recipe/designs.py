@@ -6,7 +6,7 @@ from dataclasses import field, replace
 from typing import Any, ClassVar, Literal
 
 from leak_atlas import BadInput
-from leak_atlas.recipe.core import Positive, Recipe, Whole
+from leak_atlas.recipe.core import Positive, Recipe, Whole, refuse
 
 __all__ = [
     "Design",
@@ -22,7 +22,8 @@ __all__ = [
 
 
 class Design(Recipe):
-    """Who plays which role: one row a model. Row i never depends on how many rows are asked for.
+    """Which samples are members, non-members, test, dev or reference: one row a model. Row i never
+    depends on the number of rows.
 
     The pool is a class-balanced draw from the data set's train part; test samples come from its
     test part and are never trained on by any row. `dev` and `reference` are numbers of samples, of
@@ -42,8 +43,8 @@ class Design(Recipe):
 
     @property
     def drawn(self) -> Design:
-        """The design that draws the samples; two whose `drawn` agree in pool, test and seed speak
-        of the same ones.
+        """The design that draws the samples; two whose `drawn` agree in pool, test and seed draw the
+        same ones.
         """
         return self
 
@@ -52,9 +53,7 @@ class Design(Recipe):
         return self.pool // 2
 
     def pair(self, row: int) -> int:
-        """Rows of the same pair must not be each other's shadows: together they tell who is
-        missing.
-        """
+        """Rows of the same pair must not be each other's shadows: their members are complements."""
         return row // 2
 
     def tests(self, available: int) -> int:
@@ -72,20 +71,23 @@ class Design(Recipe):
     def check(self, train: int, test: int) -> None:
         """BadInput where the design does not fit a data set of `train` and `test` samples."""
         name = type(self).__name__
-        if self.pool < 2 or self.pool % 2:
-            raise BadInput(
-                f"{name}.pool cannot be {self.pool}: it is halved, so give an even number from 2"
-            )
         outside = self.dev * (not self.dev_inside) + self.reference
-        if self.pool + outside > train:
-            more = f", dev {self.dev:,} and reference {self.reference:,}" if outside else ""
-            raise BadInput(
-                f"{name}: a pool of {self.pool:,}{more} does not fit the {train:,} train samples; ask for less"
-            )
-        if not 0 <= (self.test or 0) <= test:
-            raise BadInput(
-                f"{name}.test: {self.test:,} of {test:,} test samples; ask for 0 or more, or None for all"
-            )
+        more = f", dev {self.dev:,} and reference {self.reference:,}" if outside else ""
+        tests = self.test or 0
+        refuse(
+            (
+                self.pool < 2 or self.pool % 2,
+                f"{name}.pool cannot be {self.pool}: it is halved, so give an even number from 2",
+            ),
+            (
+                self.pool + outside > train,
+                f"{name}: a pool of {self.pool:,}{more} does not fit the {train:,} train samples; ask for less",
+            ),
+            (
+                not 0 <= tests <= test,
+                f"{name}.test: {tests:,} of {test:,} test samples; ask for 0 or more, or None for all",
+            ),
+        )
 
     # whether dev samples are taken from each row's own part of the pool
     dev_inside: ClassVar[bool] = False

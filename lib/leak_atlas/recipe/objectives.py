@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from leak_atlas import BadInput
 from leak_atlas.recipe.core import Amount, Count, Positive, Recipe, Share, Within
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ __all__ = [
     "Distillation",
     "Objective",
     "RelaxLoss",
-    "Slimming",
 ]
 
 
@@ -67,17 +65,13 @@ class Objective(Recipe):
 
 
 class CrossEntropy(Objective):
-    smoothing: float = 0.0  # label smoothing
+    """The mean cross-entropy."""
 
 
 class RelaxLoss(Objective):
-    """Chen et al. 2022. `paper`: posterior flattening with a fixed soft label; `code`: the official
-    CIFAR code.
-    """
+    """Chen et al. 2022: posterior flattening with a fixed soft label, as in the paper."""
 
     alpha: float = 1.0  # target loss, nats
-    upper: float = 1.0  # cap of the soft label's true class
-    form: Literal["paper", "code"] = "paper"
 
 
 class HAMP(Objective):
@@ -98,17 +92,15 @@ class HAMP(Objective):
 
 
 class CCL(Objective):
-    """The convex-concave loss (Liu et al. 2024): beta * (alpha * cross-entropy - (1 - alpha) *
-    g(p)).
+    """The convex-concave loss (Liu et al. 2024): beta * (alpha * cross-entropy - (1 - alpha) * e^p).
 
-    p is the probability of the true class; g is e^p (`exponential`) or p + p^2 / 2 (`quadratic`).
-    `beta` is a factor of the whole loss: under Adam it changes nothing but how much weight decay
-    (and Adam's epsilon) weigh against it, which a beta of .05 makes twenty times as strong.
+    p is the probability of the true class. `beta` is a factor of the whole loss: under Adam it
+    changes only how much weight decay (and Adam's epsilon) weigh against it, which a beta of .05
+    makes twenty times as strong.
     """
 
     alpha: Share = 0.5  # the published example's, as is beta; 1 leaves cross-entropy
     beta: float = 0.05
-    form: Literal["exponential", "quadratic"] = "exponential"
 
 
 class PPB(Objective):
@@ -123,17 +115,6 @@ class PPB(Objective):
     """
 
     weight: Amount = 4.0  # lambda; the code's default; the paper searches 1, 2, 4, 8, 16
-
-
-class Slimming(Objective):
-    """Network slimming's training (Liu et al. 2017): cross-entropy + weight * sum of |scale| over
-    all norms' channels.
-
-    It comes before `prune_filters(..., by="scale")`. The pruning papers leave it out: they rank
-    ordinary scales.
-    """
-
-    weight: Amount = 1e-4  # lambda; searched from 1e-3 to 1e-5 there
 
 
 class AdversarialRegularization(Objective):
@@ -176,18 +157,16 @@ class AdversarialRegularization(Objective):
     def units(self, classes: int) -> tuple[tuple[int, ...], ...]:
         """Units of h's layers that read the posterior, that read the label, and that judge both."""
         part = self.width // 16
-        posterior, label = (
-            (classes, self.width, self.width // 2, part),
-            (classes, self.width // 8, part),
-        )
-        return posterior, label, (2 * part, self.width // 2, self.width // 4, self.width // 8, part)
+        posterior = classes, self.width, self.width // 2, part
+        label = classes, self.width // 8, part
+        both = 2 * part, self.width // 2, self.width // 4, self.width // 8, part
+        return posterior, label, both
 
     def beside(self, step: Train, count: Count) -> float:
-        weights = sum(
-            a * b for layers in self.units(step.data.classes) for a, b in pairwise(layers)
-        )
-        # Forward and backward of h on what is looked at; forward, and backward to its inputs, on
-        # what is learnt.
+        layers = [pair for units in self.units(step.data.classes) for pair in pairwise(units)]
+        weights = sum(inputs * outputs for inputs, outputs in layers)
+        # Forward and backward of h on further samples; forward, and backward to its inputs, on the
+        # members that the network learns from.
         return (6 * self.looks + 4) * weights * LINEAR
 
 
@@ -195,11 +174,11 @@ class RMR(Objective):
     """Risky memory regularization (Shang et al., NDSS 2025): cross-entropy + lambda(x) / 2 *
     ||theta||^2.
 
-    Of the members whose memorization score is at least `tau` lambda is `risky`, of the others
-    `general`; a batch has the mean of its members'. It stands in the place of the schedule's weight
-    decay. `code`: an epoch has first all batches of risky members, by an Adam of its own with the
-    weight decay `risky`, then all others by a second one with `general`; a single member on a side
-    goes with the others. With a `Window` it is SWMR.
+    lambda is `risky` of the members with the highest memorization scores, `general` of the others;
+    a batch has the mean of its members'. It replaces the schedule's weight decay. `code`: an epoch
+    has first all batches of risky members, by an Adam of its own with the weight decay `risky`,
+    then all others by a second one with `general`; a single member on a side goes with the others.
+    With a `Window` it is SWMR.
     """
 
     ranked: ClassVar = True
@@ -208,8 +187,8 @@ class RMR(Objective):
 
     risky: Amount = 0.1  # lambda_r; the best of .01, .1, 1
     general: Amount = 5e-4  # lambda_g
-    tau: float | None = None  # on the scale of the ranking; None: the highest `share` is risky
-    # of the members; tau = .5 has this share of the published scores (CIFAR-10, ResNet18)
+    # of the members that is risky: those of the published scores from tau = .5 on (CIFAR-10,
+    # ResNet18)
     share: Share = 0.176
     form: Literal["paper", "code"] = "paper"
 
@@ -223,12 +202,8 @@ class CSKD(Objective):
 
     looks: ClassVar = 1
 
-    temperature: float = 4.0  # T; the official code's
+    temperature: Annotated[float, Within(1e-9)] = 4.0  # T; the official code's
     weight: float = 1.0  # the official code's; 3 for fine-grained images
-
-    def verify(self) -> None:
-        if self.temperature <= 0:
-            raise BadInput(f"CSKD.temperature cannot be {self.temperature}: give a positive one")
 
 
 class PAST(Objective):
@@ -238,7 +213,7 @@ class PAST(Objective):
     gamma is a weight's privacy sensitivity: the gradient's size of the gap between the losses of
     members and of the design's `reference` samples. The paper tunes a trained network:
     `population.train(schedule, PAST())`. There is no published code;
-    `leak_atlas.training.defences.Sparsity` says what is inferred here. In a training a weight of
+    `leak_atlas.training.defences.SparsityTuning` says what is inferred here. In a training a weight of
     sensitivity 1 shrinks by the learning rates' sum over all steps, times `weight`.
     """
 
@@ -273,19 +248,15 @@ class DPSGD(Objective):
 
     # noise multiplier sigma: deviation over `clip`; not in the paper, .5 to 1 is usual
     noise: Amount = 1.0
-    clip: float = 1.0  # largest norm of a sample's gradient; not in the paper
-    delta: float = 1e-5  # of (epsilon, delta); not in the paper
+    # largest norm of a sample's gradient; not in the paper
+    clip: Annotated[float, Within(1e-12)] = 1.0
+    # of (epsilon, delta); not in the paper
+    delta: Annotated[float, Within(1e-300, 1 - 1e-12)] = 1e-5
     group: Positive = 1  # samples that are clipped together; the published pruning code's: 64
-
-    def verify(self) -> None:
-        if self.clip <= 0 or not 0 < self.delta < 1:
-            raise BadInput(
-                f"DPSGD takes a positive clip and a delta between 0 and 1, not {self.clip} and {self.delta}"
-            )
 
     def beside(self, step: Train, count: Count) -> float:
         """The weights' gradients are made twice: summed, and sample by sample."""
-        network = step.data, step.model, step.held_until
+        network = step.data, step.model, step.frozen_until
         return count("flops", *network) + PRIVATE * count("parameters", *network)
 
 

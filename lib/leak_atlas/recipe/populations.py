@@ -5,18 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, wraps
 from itertools import pairwise
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Concatenate, Literal, ParamSpec, get_args
 
 from leak_atlas import BadInput, nearest
 from leak_atlas.recipe.attacks import Attack, Attacker
-from leak_atlas.recipe.criteria import Criterion, Random, Taylor
+from leak_atlas.recipe.criteria import Criterion, Random
 from leak_atlas.recipe.designs import Design, Folds, Halves, LeftOut, Subsets
 from leak_atlas.recipe.objectives import CrossEntropy, Distillation, Objective
 from leak_atlas.recipe.readings import Distance, Memorization, SelfAudit, Sensitivity, Similarity
-from leak_atlas.recipe.sampling import Sampling
-from leak_atlas.recipe.steps import Score, Signals, State, Step, Train
+from leak_atlas.recipe.steps import Score, Signals, State, Train
 from leak_atlas.recipe.subjects import Architecture, Data, Schedule
 
 __all__ = [
@@ -31,7 +30,7 @@ __all__ = [
 ]
 
 
-T = TypeVar("T")
+P = ParamSpec("P")
 
 Pruner = Literal[
     "L1 unstructured",
@@ -49,11 +48,52 @@ FILTERS: dict[str, Literal["l1", "l2", "scale", "random"]] = {
 }
 
 
+def of_each(
+    method: Callable[Concatenate[State, P], State],
+) -> Callable[Concatenate[Population, P], Population]:
+    """A method of a state as one of a population: it is called on each state."""
+
+    @wraps(method)
+    def on_each(models: Population, *args: P.args, **options: P.kwargs) -> Population:
+        return Population(tuple(method(state, *args, **options) for state in models.states))
+
+    return on_each
+
+
+def by_own_score(
+    method: Callable[Concatenate[State, Score, P], State],
+) -> Callable[Concatenate[Population, Sequence[Score], P], Population]:
+    """A method of a state that goes by its score as one of a population: each model by its own."""
+
+    @wraps(method)
+    def by_score(
+        models: Population, by: Sequence[Score], *args: P.args, **options: P.kwargs
+    ) -> Population:
+        if len(by) != len(models):
+            raise BadInput(
+                f"{len(models)} models go by as many scores, not by {len(by)}: take population.score(...)"
+            )
+        pairs = zip(models.states, by, strict=True)
+        return Population(tuple(method(state, score, *args, **options) for state, score in pairs))
+
+    return by_score
+
+
 @dataclass(frozen=True)
 class Population:
-    """The same chain over several rows of a design; every method maps over its states."""
+    """The same chain over several rows of a design: each method is called on each state."""
 
     states: tuple[State, ...]
+
+    at = of_each(State.at)
+    train = of_each(State.train)
+    rewind = of_each(State.rewind)
+    freeze = of_each(State.freeze)
+    updated = of_each(State.updated)
+    prune_filters = of_each(State.prune_filters)
+    rewind_weights = by_own_score(State.rewind_weights)
+    freeze_weights = by_own_score(State.freeze_weights)
+    remove = by_own_score(State.remove)
 
     def __len__(self) -> int:
         return len(self.states)
@@ -70,70 +110,44 @@ class Population:
         return tuple(state.training.design.pair(state.training.row) for state in self.states)
 
     def halvings(self, number: int = 4, seed: int = 0) -> tuple[tuple[Population, Population], ...]:
-        """Ways to part the models in two at random, so that neither models nor complement pairs are
-        shared.
+        """Random divisions of the models in two halves that share neither a model nor a complement
+        pair.
 
-        Attacked each by itself, the halves have no shadow in common either
+        If each half is attacked by itself, the halves share no shadow model either
         (`leak_atlas.localization.trajectories.across_halves`).
         """
-        own, made = sorted(set(self.pairs)), []
-        for k in range(number):
-            first = {*random.Random(f"{seed} {k}").sample(own, len(own) // 2)}
-            inside = [pair in first for pair in self.pairs]
-            one = tuple(state for state, here in zip(self.states, inside, strict=True) if here)
-            other = tuple(
-                state for state, here in zip(self.states, inside, strict=True) if not here
-            )
-            made.append((Population(one), Population(other)))
-        return tuple(made)
+        pairs = sorted(set(self.pairs))
+        return tuple(
+            self._divided({*random.Random(f"{seed} {k}").sample(pairs, len(pairs) // 2)})
+            for k in range(number)
+        )
 
-    def _map(self, change: Callable[[State], State]) -> Population:
-        return Population(tuple(change(state) for state in self.states))
-
-    def rewind(self, start: str, fresh: bool = False) -> Population:
-        return self._map(lambda state: state.rewind(start, fresh))
-
-    def freeze(self, until: str) -> Population:
-        return self._map(lambda state: state.freeze(until))
+    def _divided(self, chosen: set[int]) -> tuple[Population, Population]:
+        """The models of the chosen complement pairs, and the others."""
+        halves: tuple[list[State], list[State]] = ([], [])
+        for state, pair in zip(self.states, self.pairs, strict=True):
+            halves[pair not in chosen].append(state)
+        first, second = halves
+        return Population(tuple(first)), Population(tuple(second))
 
     def score(self, criterion: Criterion | None = None) -> tuple[Score, ...]:
         return tuple(state.score(criterion) for state in self.states)
 
-    def rewind_weights(self, by: Sequence[Score], share: float) -> Population:
-        return self._each(by, lambda state, score: state.rewind_weights(score, share))
-
-    def freeze_weights(self, by: Sequence[Score], share: float, rest: bool = False) -> Population:
-        return self._each(by, lambda state, score: state.freeze_weights(score, share, rest))
-
-    def updated(self, criterion: Taylor) -> Population:
-        return self._map(lambda state: state.updated(criterion))
-
-    def remove(
-        self, by: Sequence[Score], share: float, part: Literal["all", "norms", "others"] = "all"
-    ) -> Population:
-        return self._each(by, lambda state, score: state.remove(score, share, part))
-
     def prune(
-        self,
-        sparsity: float,
-        by: Sequence[Score] | None = None,
-        scope: Literal["global", "layer"] = "global",
-        norms: bool = True,
-        head: bool = True,
+        self, sparsity: float, by: Sequence[Score] | None = None, **options: Any
     ) -> Population:
-        own: Sequence[Score | None] = by or [None] * len(self)
-        return self._each(
-            own, lambda state, score: state.prune(sparsity, score, scope, norms, head)
-        )
+        """See `State.prune`; by a score each model goes by its own."""
+        if by is None:
+            return of_each(State.prune)(self, sparsity, **options)
 
-    def prune_filters(
-        self, sparsity: float, by: Literal["l1", "l2", "scale", "random"] = "l1"
-    ) -> Population:
-        return self._map(lambda state: state.prune_filters(sparsity, by))
+        def pruned(state: State, score: Score) -> State:
+            return state.prune(sparsity, score, **options)
+
+        return by_own_score(pruned)(self, by)
 
     def pruned(self, pruner: Pruner, sparsity: float, head: bool = True) -> Population:
-        """By one of SAMIA's four pruners, or one of its two controls: as many weights, or filters,
-        at random.
+        """Pruned by one of SAMIA's four pruners, or by one of its two controls: the same number of
+        random weights, or filters.
 
         Single weights of all layers, or of all but the last (`head`).
         """
@@ -155,49 +169,24 @@ class Population:
         head: bool = True,
         **training: Any,
     ) -> tuple[Population, ...]:
-        """WeMem's iterative pruning: what each of the rounds ends with, where the last one is as
-        sparse as asked.
+        """WeMem's iterative pruning: the networks at the end of each round.
 
-        In each round the weights that are left are pruned further and trained on by
-        `train(schedule, **training)`, on batches of its own; none is rewound. Of n rounds, counted
-        from 0, round k has a sparsity of 1 - (1 - sparsity)^(k / (n - 1)), so that the first one
-        only trains, as the published code has it. There a round goes on from the last epoch; here
-        from the training's end, which with a patience is the best. Without a `pruner` (the control)
-        no weight goes.
+        In each round the remaining weights are pruned further and trained on by `train(schedule,
+        **training)`, with batches of its own; none is rewound. Of n rounds, counted from 0, round k
+        has a sparsity of 1 - (1 - sparsity)^(k / (n - 1)), so that the first one only trains, as in
+        the published code. There a round goes on from the last epoch; here from the training's end,
+        which with a patience is the best. Without a `pruner` (the control) nothing is pruned.
         """
         if pruner and rounds < 2:
             raise BadInput(
                 f"iterative pruning takes two rounds or more, not {rounds}: the first one only trains"
             )
-        found = [self.train(schedule, order=1, **training)]
+        ends = [self.train(schedule, order=1, **training)]
         for k in range(1, rounds):
             share = 1 - (1 - sparsity) ** (k / (rounds - 1))
-            left = found[-1].pruned(pruner, share, head) if pruner else found[-1]
-            found.append(left.train(schedule, order=1 + k, **training))
-        return tuple(found)
-
-    def _each(self, by: Sequence[T], change: Callable[[State, T], State]) -> Population:
-        """Each model by its own score."""
-        if len(by) != len(self):
-            raise BadInput(
-                f"{len(self)} models go by as many scores, not by {len(by)}: take population.score(...)"
-            )
-        return Population(
-            tuple(change(state, score) for state, score in zip(self.states, by, strict=True))
-        )
-
-    def train(
-        self,
-        schedule: Schedule,
-        objective: Objective | None = None,
-        sampling: Sampling | None = None,
-        ranking: Step | None = None,
-        reference: int | None = None,
-        order: int = 0,
-    ) -> Population:
-        return self._map(
-            lambda state: state.train(schedule, objective, (), sampling, ranking, reference, order)
-        )
+            start = ends[-1].pruned(pruner, share, head) if pruner else ends[-1]
+            ends.append(start.train(schedule, order=1 + k, **training))
+        return tuple(ends)
 
     def distil(
         self,
@@ -211,12 +200,11 @@ class Population:
         `left_out`).
         """
         own = partial(left_out, schedule=sub_schedule, sub_models=sub_models, leave_out=leave_out)
-        return self._map(
-            lambda state: state.train(schedule, Distillation(), own(state.origin().training))
+        teachers = [own(state.origin().training) for state in self.states]
+        students = zip(self.states, teachers, strict=True)
+        return Population(
+            tuple(state.train(schedule, Distillation(), own) for state, own in students)
         )
-
-    def at(self, when: int | Literal["init"]) -> Population:
-        return self._map(lambda state: state.at(when))
 
     def signals(self, views: int = 1) -> tuple[Signals, ...]:
         return tuple(Signals(state, views) for state in self.states)
@@ -236,13 +224,8 @@ class Population:
 
         A number `permuted` makes it the null, in which membership is permuted (see `Attack`).
         """
-        chosen = self.states[:targets]
-        return Attack(
-            attacker,
-            chosen,
-            shadows.states if shadows else self.states if targets else (),
-            permuted,
-        )
+        others = shadows.states if shadows else self.states if targets else ()
+        return Attack(attacker, self.states[:targets], others, permuted)
 
     def attack_over_time(
         self,
@@ -257,12 +240,12 @@ class Population:
         `leak_atlas.localization.over_time.trajectory` reads what they store.
         """
 
-        def attack(at: int | Literal["init"]) -> Attack:
-            return self.at(at).attack(
-                attacker, shadows=shadows and shadows.at(at), permuted=permuted
-            )
-
-        return {epoch: attack(epoch or "init") for epoch in epochs}
+        attacks = {}
+        for epoch in epochs:
+            when: int | Literal["init"] = epoch or "init"
+            others = shadows and shadows.at(when)
+            attacks[epoch] = self.at(when).attack(attacker, shadows=others, permuted=permuted)
+        return attacks
 
 
 def model_seed(seed: int, index: int) -> int:
@@ -292,36 +275,40 @@ class Setup:
         """One training from scratch for each of the design's first rows, each with its own
         initialisation.
         """
-        what, goal = schedule or self.schedule, objective or CrossEntropy()
-        first = Train(self.data, self.design, 0, self.model, what, goal, precision=self.precision)
+        first = Train(
+            self.data,
+            self.design,
+            0,
+            self.model,
+            schedule or self.schedule,
+            objective or CrossEntropy(),
+            precision=self.precision,
+        )
         rows = range(self.models)
         return Population(
             tuple(replace(first, row=row, seed=model_seed(self.seed, row)) for row in rows)
         )
 
     def pairs(self, objective: Objective | None = None, common: bool = False) -> tuple[Pair, ...]:
-        """Pair p trains rows 2p and 2p+1 of `Halves` with one seed, so that nothing but data tells
-        the two apart.
+        """Pair p trains rows 2p and 2p+1 of `Halves` with one seed: only the data differ.
 
         In a `common` order M_h1 visits its members in the order of M_all, in batches of half the
-        size: as many steps, but their borders are not those of M_all's.
+        size: the same number of steps, but other borders of batches.
         """
         firsts = (state.training for state in self.trained(objective))
         wholes = [replace(first, row=2 * first.row) for first in firsts]
         halves = [replace(whole, row=whole.row + 1) for whole in wholes]
-        if common:
-            if not isinstance(self.design, Halves):
-                raise BadInput(
-                    f"a common order is one of Halves, not of {type(self.design).__name__}"
-                )
-            if self.schedule.batch % 2:
-                raise BadInput(
-                    f"a common order halves the batch: give an even one, not {self.schedule.batch}"
-                )
-            design = replace(self.design, order="common")
-            schedule = replace(self.schedule, batch=self.schedule.batch // 2)
-            halves = [replace(half, schedule=schedule, design=design) for half in halves]
-        return tuple(map(Pair, wholes, halves))
+        return tuple(map(Pair, wholes, self._in_common_order(halves) if common else halves))
+
+    def _in_common_order(self, halves: list[Train]) -> list[Train]:
+        batch, kind = self.schedule.batch, type(self.design).__name__
+        if not isinstance(self.design, Halves):
+            raise BadInput(f"a common order is one of Halves, not of {kind}")
+        if batch % 2:
+            raise BadInput(f"a common order halves the batch: give an even one, not {batch}")
+        design = replace(self.design, order="common")
+        schedule = replace(self.schedule, batch=batch // 2)
+        return [replace(half, schedule=schedule, design=design) for half in halves]
 
     def memorization(
         self,
@@ -333,22 +320,33 @@ class Setup:
         """Scores of the pool's samples by `networks` of their own, which no attack knows (Feldman &
         Zhang 2020).
 
-        Each trains on a random `share` of the pool. Confidence tells samples apart that all
-        networks get right.
+        Each trains on a random `share` of the pool. Confidence resolves samples that all networks
+        get right.
         """
-        design = Subsets(self.design.pool, self.design.test, self.design.seed, share=share)
-        own = replace(self, design=design, models=networks, seed=1000 + self.seed)
-        return Memorization(own.trained(schedule=schedule).states, measure)
+        base = self.design
+        design = Subsets(base.pool, base.test, base.seed, share=share)
+        return self._memorization(design, networks, 1000, schedule, measure)
 
     def fold_memorization(self, folds: int = 5, schedule: Schedule | None = None) -> Memorization:
-        """Scores as WeMem's published ones seem to come about: a network a fold of the pool, judged
-        by confidence.
+        """Scores as WeMem's published ones seem to come about: one network for each fold of the
+        pool, measured by confidence.
 
         Of each sample one network is IN and the others are OUT, so that it has no standard error.
         """
-        design = Folds(self.design.pool, self.design.test, self.design.seed, folds=folds)
-        own = replace(self, design=design, models=folds, seed=2000 + self.seed)
-        return Memorization(own.trained(schedule=schedule).states, "confidence")
+        base = self.design
+        design = Folds(base.pool, base.test, base.seed, folds=folds)
+        return self._memorization(design, folds, 2000, schedule, "confidence")
+
+    def _memorization(
+        self,
+        design: Design,
+        networks: int,
+        seed: int,
+        schedule: Schedule | None,
+        measure: Literal["accuracy", "confidence"],
+    ) -> Memorization:
+        own = replace(self, design=design, models=networks, seed=seed + self.seed)
+        return Memorization(own.trained(schedule=schedule).states, measure)
 
     def selena(
         self, sub_schedule: Schedule | None = None, *, sub_models: int = 25, leave_out: int = 10
@@ -361,9 +359,9 @@ class Setup:
         `rewind(...).freeze(...).distil(...)`.
         """
         own = partial(left_out, schedule=sub_schedule, sub_models=sub_models, leave_out=leave_out)
-        whole = (state.training for state in self.trained())
+        plain = [state.training for state in self.trained()]
         return Population(
-            tuple(replace(one, objective=Distillation(), teachers=own(one)) for one in whole)
+            tuple(replace(one, objective=Distillation(), teachers=own(one)) for one in plain)
         )
 
 
@@ -378,19 +376,16 @@ def left_out(
     is left out by 10 of 25.
     """
     design = LeftOut(whole.design, sub_models, leave_out)
-    first = model_seed(10_000 + whole.seed, 0)
-    start = Train(
-        whole.data, design, 0, whole.model, schedule or whole.schedule, precision=whole.precision
-    )
-    return tuple(
-        replace(start, row=sub_models * whole.row + k, seed=first + k) for k in range(sub_models)
-    )
+    plan = schedule or whole.schedule
+    first = Train(whole.data, design, 0, whole.model, plan, precision=whole.precision)
+    row, seed = sub_models * whole.row, model_seed(10_000 + whole.seed, 0)
+    return tuple(replace(first, row=row + k, seed=seed + k) for k in range(sub_models))
 
 
 @dataclass(frozen=True)
 class Pair:
-    """M_all and M_h1 of PPTP's probe (section 3.2): one initialisation and order, the whole pool
-    and half of it.
+    """M_all and M_h1 of PPTP's probe (section 3.2): the same initialisation and order, trained on the
+    whole pool and on half of it.
     """
 
     whole: State
@@ -407,16 +402,14 @@ class Pair:
 
 
 def seed_floors(pairs: tuple[Pair, ...]) -> tuple[Distance, ...]:
-    """What two seeds on the same data differ by: M_all of each pair against M_all of the next."""
+    """Distances between two seeds on the same data: M_all of each pair and of the next pair."""
     return tuple(Distance(a.whole, b.whole) for a, b in pairwise(pairs))
 
 
 def self_audit(models: Population | tuple[Pair, ...]) -> SelfAudit:
     """The honesty checks of the design behind a population or behind pairs."""
-    states = (
-        list(models)
-        if isinstance(models, Population)
-        else [s for p in models for s in (p.whole, p.half)]
-    )
+    states: list[State] = []
+    for model in models:
+        states += [model.whole, model.half] if isinstance(model, Pair) else [model]
     first = states[0].training
     return SelfAudit(first.data, first.design, tuple(state.training.row for state in states))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from leak_atlas import BadInput
-from leak_atlas.recipe.core import Count, Positive, Step, Whole
+from leak_atlas.recipe.core import Count, Positive, Step, Whole, refuse
 from leak_atlas.recipe.designs import Design
 from leak_atlas.recipe.steps import Signals, State, Train, filtered, mixed, readable
 from leak_atlas.recipe.subjects import Architecture, Data
@@ -76,21 +76,19 @@ class StageProbe(Step):
     dimensions: int = 4096  # wider features are projected at random to this many
 
     def verify(self) -> None:
-        if not self.of.training.design.tests(self.of.training.data.parts[1]):
+        if not self.of.tests:
             raise BadInput("StageProbe is judged on test samples: give the design some")
 
     def operations(self, count: Count) -> float:
         """To fit the machines of all stages, as measured: half a millisecond a sample, two at 4,096
         dimensions.
         """
-        return (1.5e7 + 1.3e4 * self.dimensions) * self.of.training.design.members(
-            self.of.training.row
-        )
+        return (1.5e7 + 1.3e4 * self.dimensions) * self.of.members
 
 
 class StageMembership(Step):
-    """Does a stage's feature tell members? An attack on each part by one who knows a random half of
-    the pool.
+    """Do a stage's features show who is a member? An attack on each part by an attacker who knows a
+    random half of the pool.
 
     The pool is that of the state's own row, which needs non-members too (any row of RandomHalves,
     an odd one of Halves). Result: log-odds `scores (parts, m)` of the other half, and their
@@ -145,10 +143,11 @@ class Cost(Step):
     epochs: int = 4  # that are timed in a round, the first of which warms up
 
     def verify(self) -> None:
-        if not self.of:
-            raise BadInput("Cost takes one training or more")
-        if min(self.epochs, *(one.schedule.epochs for one in self.of)) < 2:
-            raise BadInput("a cost needs two epochs or more: the first only warms up")
+        fewest = min([self.epochs, *(one.schedule.epochs for one in self.of)])
+        refuse(
+            (not self.of, "Cost takes one training or more"),
+            (fewest < 2, "a cost needs two epochs or more: the first only warms up"),
+        )
 
     def parents(self) -> Iterator[Step]:
         for one in self.of:
@@ -158,8 +157,8 @@ class Cost(Step):
         """Each round's epochs, two for memory and one to warm up; two that are counted; three
         seconds to load torch.
         """
-        looked = self.rounds * (self.epochs + 3) + 2
-        return 1e11 + looked * sum(one.operations(count) / one.schedule.epochs for one in self.of)
+        epochs = self.rounds * (self.epochs + 3) + 2
+        return 1e11 + epochs * sum(one.operations(count) / one.schedule.epochs for one in self.of)
 
 
 class SelfAudit(Step):
@@ -176,7 +175,7 @@ class SelfAudit(Step):
 
 
 class Memorization(Step):
-    """How far a sample's own presence in training makes its prediction right (Feldman & Zhang 2020,
+    """How much a sample's own presence in training improves its prediction (Feldman & Zhang 2020,
     eq. 1, estimated).
 
     Mean over the models that trained on the sample minus mean over those that did not, of being
@@ -237,19 +236,20 @@ class Sensitivity(Step):
     seed: Whole = 0
 
     def verify(self) -> None:
-        if not self.eps > 0:
-            raise BadInput(f"Sensitivity.eps cannot be {self.eps}: give a positive one")
-        if self.of.training.data.kind == "text":
-            raise BadInput(
-                "Sensitivity adds noise to numbers, and a text holds words: take images, bits or numbers"
-            )
+        refuse(
+            (not self.eps > 0, f"Sensitivity.eps cannot be {self.eps}: give a positive one"),
+            (
+                self.of.training.data.kind == "text",
+                "Sensitivity adds noise to numbers, and a text holds words: take images, bits or numbers",
+            ),
+        )
 
     def operations(self, count: Count) -> float:
         """A number of noise costs 7 ns, a sample's generator 45 microseconds, as measured."""
         own = self.of.training
-        samples = min(own.design.pool, 2 * own.design.members(own.row))
+        samples = min(own.design.pool, 2 * self.of.members)
         noise = 1.6e6 + 250.0 * self.queries * own.data.channels * own.data.size**2
-        return samples * ((1 + self.queries) * count("flops", own.data, own.model) + noise)
+        return samples * ((1 + self.queries) * self.of.forward(count) + noise)
 
 
 class Sparsity(Step):
@@ -257,11 +257,11 @@ class Sparsity(Step):
     norms, no biases.
 
     Result: `names` (text) and `kinds` (text: conv, linear, norm) of the L tensors; `weights (L,)`
-    and, of them, `gone (L,)`; `filters (L,)` and those of which no weight is left, `filters_gone
-    (L,)`, both 0 where there are none. The shares gone of all convolutions' weights, `convolutions
-    ()`, which is what the paper's structured sparsity counts (Yuan & Zhang 2022, footnote 4), and
-    of all these weights, `network ()`. `filter/NAME (filters,)` tells which filters of a
-    convolution are gone.
+    and how many of them are pruned, `gone (L,)`; `filters (L,)` and how many of them are pruned
+    wholly, `filters_gone (L,)`, both 0 where there are none. The pruned shares of all convolutions'
+    weights, `convolutions ()`, which is what the paper's structured sparsity counts (Yuan & Zhang
+    2022, footnote 4), and of all these weights, `network ()`. `filter/NAME (filters,)`: which
+    filters of a convolution are pruned.
     """
 
     place: ClassVar = "host"
@@ -270,10 +270,9 @@ class Sparsity(Step):
 
 
 class Compacted(Step):
-    """A network without its filters that are gone: how much smaller and faster, and is it the same
-    function?
+    """A network without its pruned filters: how much smaller and faster, and is it the same function?
 
-    A channel goes if it is zero wherever it is made, shortcuts' partners included, so that nothing
+    A channel is removed if it is zero wherever it is made, shortcuts' partners included, so that nothing
     changes; a layer keeps one channel. Single zeros stay: where nothing was pruned, or weight by
     weight, both networks are the same.
 
@@ -291,10 +290,9 @@ class Compacted(Step):
         filtered(self.of.training.model, "Compacted")
 
     def operations(self, count: Count) -> float:
-        own = self.of.training
-        asked = own.design.tests(own.data.parts[1]) or own.design.pool // 2
-        # the second is smaller
-        return count("flops", own.data, own.model) * 1.75 * (asked + 250 * (self.runs + 2))
+        samples = self.of.tests or self.of.training.design.pool // 2
+        # the second network is smaller
+        return self.of.forward(count) * 1.75 * (samples + 250 * (self.runs + 2))
 
 
 class Generated(Step):
@@ -319,7 +317,7 @@ class Generated(Step):
             )
 
     def operations(self, count: Count) -> float:
-        return count("flops", self.of.training.data, self.of.training.model) * self.count
+        return self.of.forward(count) * self.count
 
 
 class GradientNorm(Step):
@@ -358,7 +356,7 @@ class PredictionDepth(Step):
     neighbours: Positive = 30
 
     def verify(self) -> None:
-        members = self.of.training.design.members(self.of.training.row)
+        members = self.of.members
         if self.neighbours >= members:
             raise BadInput(
                 f"PredictionDepth.neighbours cannot be {self.neighbours}: a row has {members} members"
@@ -366,11 +364,9 @@ class PredictionDepth(Step):
 
     def operations(self, count: Count) -> float:
         """A quarter of a microsecond a pair of samples, all parts together, as measured."""
-        own = self.of.training
-        return _walk(self.of, count) + 8e3 * own.design.pool * own.design.members(own.row)
+        return _walk(self.of, count) + 8e3 * self.of.training.design.pool * self.of.members
 
 
 def _walk(state: State, count: Count) -> float:
-    """The pool's way through the network."""
-    own = state.training
-    return count("flops", own.data, own.model) * own.design.pool
+    """Operations of a forward pass of the whole pool."""
+    return state.forward(count) * state.training.design.pool

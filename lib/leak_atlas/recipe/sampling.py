@@ -22,9 +22,9 @@ class Window(Sampling):
     their scores.
 
     Epoch e, counted from 0 in each training, visits the ranks `step` * e to `step` * e + `width` -
-    1 of each class that has them. `code`: the published code's bug. Where the window ends beyond a
-    class, the classes after it (by number) lose what lies beyond that same end, although they may
-    be larger. A class that ends before the window begins is skipped and shortens none.
+    1 of each class that has them. `code`: the published code's bug. If a class ends inside the
+    window, this end also cuts the windows of the classes after it (by number), although they may
+    be larger. A class that ends before the window begins is skipped and cuts none.
     """
 
     width: Positive = 500  # w, members of a class; published: 2/3, 4/9 or 2/9 of them
@@ -37,8 +37,9 @@ class Window(Sampling):
         return super().record() | ({"skipped": "cut none"} if self.form == "code" else {})
 
     def visits(self, members: int, epochs: int) -> list[int]:
-        def last(rank: int) -> int:
-            """Of the epochs, from -1, the last one whose window begins at the rank or before."""
-            return min(rank // self.step if self.step else epochs, epochs - 1) if rank >= 0 else -1
-
-        return [last(rank) - last(rank - self.width) for rank in range(members)]
+        found = [0] * members
+        for epoch in range(epochs):
+            start = self.step * epoch
+            for rank in range(start, min(start + self.width, members)):
+                found[rank] += 1
+        return found

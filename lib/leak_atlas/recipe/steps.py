@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from leak_atlas import BadInput
-from leak_atlas.recipe.core import Count, Share, Step, Whole
+from leak_atlas.recipe.core import Count, Share, Step, Whole, refuse
 from leak_atlas.recipe.criteria import Criterion, Taylor, Vulnerability
 from leak_atlas.recipe.designs import Design
-from leak_atlas.recipe.objectives import CrossEntropy, Objective, Slimming
+from leak_atlas.recipe.objectives import CrossEntropy, Objective
 from leak_atlas.recipe.sampling import Sampling
 from leak_atlas.recipe.subjects import NORMED, Architecture, Data, Model, Schedule
 
@@ -39,28 +38,35 @@ __all__ = [
 ORDERS = 10**12  # beyond the seeds of all models (`populations.model_seed`)
 
 
-class State(Step, ABC):
-    """A model with weights: a training's end, one of its epochs, or an edit of another state."""
+class State(Step):
+    """A model with weights: a training's end, one of its epochs, or an edit of another state.
+
+    The state that it is made of stands in its field `parent` or `of`.
+    """
+
+    prunes: ClassVar[bool] = False  # whether it sets weights to zero that stay so
 
     @property
-    @abstractmethod
     def before(self) -> State | None:
         """The state that this one is made of; None: it is trained from scratch."""
+        found: State | None = getattr(self, "parent", None) or getattr(self, "of", None)
+        return found
 
     @property
     def pruned(self) -> bool:
-        """Whether weights were pruned somewhere before this state; they stay so down the whole
-        chain.
-        """
-        return self.before is not None and self.before.pruned
+        """Whether weights are pruned here or somewhere before: they stay so down the whole chain."""
+        return self.prunes or (self.before is not None and self.before.pruned)
 
     def origin(self) -> Train | ImportedModel:
-        """The root of this chain: a training from scratch, or weights from outside."""
-        return self.before.origin() if self.before else self.training
+        """The root of this chain: a training from scratch, or an imported model."""
+        if self.before:
+            return self.before.origin()
+        assert isinstance(self, Train | ImportedModel)
+        return self
 
     def initial(self) -> At:
-        """The initialisation at the root of this chain. BadInput where weights were brought: theirs
-        is not known.
+        """The initialisation at the root of this chain. BadInput for an imported model, whose
+        initialisation is not known.
         """
         root = self.origin()
         if isinstance(root, ImportedModel):
@@ -72,11 +78,26 @@ class State(Step, ABC):
 
     @property
     def training(self) -> Train:
-        """The nearest training at or before this state: it tells data, design, row and
-        architecture.
-        """
+        """The nearest training at or before this state: it has data, design, row and architecture."""
         assert self.before
         return self.before.training
+
+    @property
+    def members(self) -> int:
+        """Number of samples that its row trains on."""
+        own = self.training
+        return own.design.members(own.row)
+
+    @property
+    def tests(self) -> int:
+        """Number of its design's test samples."""
+        own = self.training
+        return own.design.tests(own.data.parts[1])
+
+    def forward(self, count: Count) -> float:
+        """Operations of a forward pass of one sample."""
+        own = self.training
+        return count("flops", own.data, own.model)
 
     def rewind(self, start: str, fresh: bool = False) -> Rewind:
         return Rewind(self, start, fresh)
@@ -129,26 +150,29 @@ class State(Step, ABC):
         reference: int | None = None,
         order: Whole = 0,
     ) -> Train:
-        """Go on from here on the same members, with a fresh optimizer; batches come as in the
+        """Go on from here on the same members, with a new optimizer, and with the batches of the
         training before.
 
-        Another `order` takes other batches, each number its own. `reference`: so many samples
-        outside the pool that the objective may see, where the design has others or none; what goes
-        before needs not be trained anew for them.
+        Another `order` takes other batches, each number its own. `reference`: number of samples
+        outside the pool that the objective may use. Default: the design's own. Changing it does not
+        retrain earlier steps.
         """
-        goal, design = objective or CrossEntropy(), self.training.design
+        own = self.training
+        design = (
+            own.design
+            if reference is None
+            else dataclasses.replace(own.design, reference=reference)
+        )
         return dataclasses.replace(
-            self.training,
+            own,
             schedule=schedule,
-            objective=goal,
+            objective=objective or CrossEntropy(),
             parent=self,
             teachers=teachers,
             sampling=sampling,
             ranking=ranking,
-            design=design
-            if reference is None
-            else dataclasses.replace(design, reference=reference),
-            seed=self.origin().seed + order * ORDERS if order else self.training.seed,
+            design=design,
+            seed=self.origin().seed + order * ORDERS if order else own.seed,
         )
 
     def at(self, when: int | Literal["init"]) -> State:
@@ -186,44 +210,50 @@ class Train(State):
     def verify(self) -> None:
         readable(self.data, self.model)
         self.design.check(*self.data.parts)
-        name = type(self.objective).__name__
-        if self.schedule.augment and self.data.kind != "images":
-            raise BadInput(f"only images are augmented: leave augment out with {self.data.name}")
-        if bool(self.teachers) != self.objective.taught:
-            raise BadInput(
-                "teachers and Distillation() come together: train(schedule, Distillation(), teachers=...)"
-            )
-        if any(teacher.training.data != self.data for teacher in self.teachers):
-            raise BadInput("teachers need the same data as their student")
         self.design.serve(self.objective, self.objective.needs)
-        if self.sampling and getattr(self.design, "order", "own") == "common":
+        name = type(self.objective).__name__
+        by_sample = self.objective.by_sample
+        ranked = self.sampling is not None or self.objective.ranked
+        refuse(
+            (
+                self.schedule.augment and self.data.kind != "images",
+                f"only images are augmented: leave augment out with {self.data.name}",
+            ),
+            (
+                bool(self.teachers) != self.objective.taught,
+                "teachers and Distillation() come together: train(schedule, Distillation(), teachers=...)",
+            ),
+            (
+                any(teacher.training.data != self.data for teacher in self.teachers),
+                "teachers need the same data as their student",
+            ),
+            (
+                self.sampling and getattr(self.design, "order", "own") == "common",
+                "a common order visits all members: train without a sampling schedule, or in an order of its own",
+            ),
+            (
+                self.schedule.patience is not None and not self.design.dev,
+                "a schedule with a patience needs samples to look at: give the design a dev set",
+            ),
+            (
+                ranked != (self.ranking is not None),
+                "a ranking comes with a sampling schedule or RMR(), and they with it: train(schedule, ..., ranking=...)",
+            ),
+            (
+                self.sampling and by_sample,
+                f"{name} draws its own batches: train without a sampling schedule",
+            ),
+            (
+                self.schedule.sharpness and by_sample,
+                f"{name} clips each sample's gradient: train with sharpness 0",
+            ),
+        )
+        if by_sample and self.model.shares_statistics:
+            of_a_user = "where it has none, let its class say shares_statistics = False"
+            remedy = "take norm='group'" if isinstance(self.model, Model) else of_a_user
             raise BadInput(
-                "a common order visits all members: train without a sampling schedule, or in an order of its own"
+                f"{name} needs a network without BatchNorm, unlike a {self.model.description}: {remedy}"
             )
-        if self.objective.by_sample and self.model.shares_statistics:
-            own = not isinstance(self.model, Model)
-            how = (
-                "where it has none, let its class say shares_statistics = False"
-                if own
-                else "take norm='group'"
-            )
-            raise BadInput(
-                f"{name} needs a network without BatchNorm, unlike a {self.model.description}: {how}"
-            )
-        if self.schedule.patience is not None and not self.design.dev:
-            raise BadInput(
-                "a schedule with a patience needs samples to look at: give the design a dev set"
-            )
-        if isinstance(self.objective, Slimming):
-            filtered(self.model, name)
-        if (self.sampling is not None or self.objective.ranked) != (self.ranking is not None):
-            raise BadInput(
-                "a ranking comes with a sampling schedule or RMR(), and they with it: train(schedule, ..., ranking=...)"
-            )
-        if self.sampling and self.objective.by_sample:
-            raise BadInput(f"{name} draws its own batches: train without a sampling schedule")
-        if self.schedule.sharpness and self.objective.by_sample:
-            raise BadInput(f"{name} clips each sample's gradient: train with sharpness 0")
 
     def record(self) -> dict[str, Any]:
         """A training of a pruned network keeps what is gone beside its weights, which older
@@ -232,11 +262,7 @@ class Train(State):
         return super().record() | ({"gone": "kept"} if self.pruned else {})
 
     @property
-    def before(self) -> State | None:
-        return self.parent
-
-    @property
-    def held_until(self) -> str | None:
+    def frozen_until(self) -> str | None:
         """The first part that it may change; None: it may change all."""
         state = self.parent
         while isinstance(state, Edit):
@@ -245,41 +271,43 @@ class Train(State):
             state = state.parent
         return None
 
-    def operations(self, count: Count) -> float:
-        samples, objective = self.design.members(self.row), self.objective
-        whole = count("flops", self.data, self.model)
-        trained = count("flops", self.data, self.model, self.held_until)
-        learnt: float = samples * self.schedule.epochs
-        if self.sampling is not None:
-            learnt = self.data.classes * sum(
-                self.sampling.visits(samples // self.data.classes, self.schedule.epochs)
-            )
-        if objective.batches is not None:
-            learnt = min(learnt, objective.batches * self.schedule.batch * self.schedule.epochs)
-        passes = objective.passes + (3.0 if self.schedule.sharpness else 0.0)  # SAM's second look
-        found = learnt * (passes * trained + objective.beside(self, count))
-        held = whole - trained  # runs once, or every epoch where augmentation changes what it sees
-        if self.schedule.augment:
-            found += learnt * (1 + objective.looks) * held
-        else:
-            found += (samples + sum(getattr(self.design, role) for role in objective.needs)) * held
-        for teacher in self.teachers:
-            unseen = samples - teacher.training.design.members(teacher.training.row)
-            found += count("flops", self.data, teacher.training.model) * max(unseen, 0)
-        return found
-
     @property
     def training(self) -> Train:
         return self
+
+    def visits(self) -> float:
+        """Samples that it learns from, over all epochs."""
+        epochs, found = self.schedule.epochs, float(self.members * self.schedule.epochs)
+        if self.sampling is not None:
+            of_a_class = self.members // self.data.classes
+            found = self.data.classes * sum(self.sampling.visits(of_a_class, epochs))
+        if self.objective.batches is not None:
+            found = min(found, self.objective.batches * self.schedule.batch * epochs)
+        return found
+
+    def operations(self, count: Count) -> float:
+        objective, visits, whole = self.objective, self.visits(), self.forward(count)
+        trained = count("flops", self.data, self.model, self.frozen_until)
+        passes = objective.passes + (3.0 if self.schedule.sharpness else 0.0)  # SAM's second pass
+        learning = visits * (passes * trained + objective.beside(self, count))
+        # Frozen first parts run once, or in every epoch where augmentation changes what they see.
+        if self.schedule.augment:
+            seen = visits * (1 + objective.looks)
+        else:
+            seen = self.members + sum(getattr(self.design, role) for role in objective.needs)
+        total = learning + seen * (whole - trained)
+        for teacher in self.teachers:
+            total += teacher.forward(count) * max(self.members - teacher.members, 0)
+        return total
 
 
 class ImportedModel(State, recorded="Brought"):
     """Weights from outside: those of a safetensors file with this digest
     (`leak_atlas.own.weights.import_model` makes the step).
 
-    Data, design and row say what the network was trained on, as they do for a training here; what
-    follows is attacked, scored, edited and trained on as any state is. The file is read once: then
-    its weights are in the store.
+    Data, design and row say what the network was trained on, as for a training here. It is
+    attacked, scored, edited and trained on as any state is. The file is read once: then its weights
+    are in the store.
     """
 
     data: Data
@@ -296,13 +324,6 @@ class ImportedModel(State, recorded="Brought"):
 
     def record(self) -> dict[str, Any]:
         return {name: value for name, value in super().record().items() if name != "file"}
-
-    @property
-    def before(self) -> None:
-        return None
-
-    def origin(self) -> ImportedModel:
-        return self
 
     @cached_property
     def training(self) -> Train:
@@ -324,30 +345,22 @@ class At(State):
         if self.when != "init" and not (isinstance(self.when, int) and 1 <= self.when <= last):
             raise BadInput(f"there is no epoch {self.when!r}: ask for 'init' or 1 to {last}")
 
-    @property
-    def before(self) -> State:
-        return self.of
-
 
 class Edit(State):
-    """New values for some weights, and masks of what is held and of what is gone; made on the fly,
-    never stored.
+    """New values for some weights, and masks of frozen and of pruned ones; computed where it is
+    needed, never stored.
 
-    What is held is held in the training that follows; what is gone stays zero in all that follows,
-    edits included.
+    Frozen weights are frozen in the training that follows. Pruned weights stay zero in all that
+    follows, edits included.
     """
 
     stored: ClassVar = False
 
     parent: State
 
-    @property
-    def before(self) -> State:
-        return self.parent
-
     def verify(self) -> None:
         by = getattr(self, "by", None)
-        if by and by.of.origin() != self.origin():
+        if isinstance(by, Score) and by.of.origin() != self.origin():
             raise BadInput(
                 f"{type(self).__name__} goes by a score of another model: score a state of the same chain"
             )
@@ -371,7 +384,7 @@ class Freeze(Edit, recorded="Hold"):
     """All stages before `until` keep their weights and BatchNorm statistics in the training that
     follows.
 
-    With `later` these stages are the only ones that learn: `until` and all after it are held.
+    With `later` these stages are the only ones that learn: `until` and all after it are frozen.
     """
 
     until: str
@@ -405,21 +418,20 @@ class Score(Step):
             yield self.of.initial()
 
     def operations(self, count: Count) -> float:
-        own = self.of.training
-        passes = self.criterion.passes(own.design.members(own.row), own.design.reference)
-        return passes * count("flops", own.data, own.model)
+        passes = self.criterion.passes(self.of.members, self.of.training.design.reference)
+        return passes * self.of.forward(count)
 
     def shuffle(self, seed: int = 0) -> Shuffled:
         return Shuffled(self.of, self.criterion, seed)
 
 
 class Shuffled(Score):
-    """The same scores, permuted inside each tensor: of each layer as many weights are chosen,
-    but others.
+    """The same scores, permuted inside each tensor: of each layer the same number of weights is
+    chosen, but others.
 
-    The control of "these very weights": Su et al. 2020 find that of many prunings only the layers'
-    shares matter. Each model deals for itself. Result: as the score's, which is computed (or looked
-    up) first.
+    The control of the choice of weights: Su et al. 2020 find that of many prunings only the layers'
+    shares matter. Each model has a permutation of its own. Result: as the score's, which is
+    computed (or looked up) first.
     """
 
     seed: int = 0
@@ -433,10 +445,10 @@ class Shuffled(Score):
 
 class Updated(State):
     """A model after the updates that a Taylor score watches, which the score throws away: do they
-    do what they are for?
+    change the model as intended?
 
-    Batches are the score's, and so the updates. Not for a pruned model, whose zeros the updates
-    would fill. Result: the state dict.
+    Batches and updates are the score's. Not for a pruned model, whose zeros the updates would fill.
+    Result: the state dict.
     """
 
     of: State
@@ -454,10 +466,6 @@ class Updated(State):
 
     def operations(self, count: Count) -> float:
         return Score(self.of, self.criterion).operations(count)
-
-    @property
-    def before(self) -> State:
-        return self.of
 
 
 class RewindWeights(Edit):
@@ -479,9 +487,9 @@ class FreezeWeights(Edit, recorded="HoldWeights"):
     """The `share` of the scored weights with the largest scores keep their values in the training
     that follows.
 
-    With `rest` they are the only ones that change: all other weights and all biases are held.
-    BatchNorm's statistics go on in either case. CWRF (A3) rewinds and holds the same weights; A2
-    rewinds them and holds the rest.
+    With `rest` they are the only ones that change: all other weights and all biases are frozen.
+    BatchNorm's statistics go on in either case. CWRF (A3) rewinds and freezes the same weights; A2
+    rewinds them and freezes the rest.
     """
 
     by: Score
@@ -500,15 +508,17 @@ class Prune(Edit):
     `train.at("init").prune(0.85, train.score(Learnability()))`.
     """
 
+    prunes: ClassVar = True
+
     sparsity: Share
     by: Score | None = None
     # `layer`: each tensor as sparse as all (NNI's LevelPruner)
     scope: Literal["global", "layer"] = "global"
-    largest: bool = False  # those with the largest go instead: CWRF's A1
+    largest: bool = False  # those with the largest scores instead: CWRF's A1
     norms: bool = True  # of a score: whether the weights of norms compete too
     # whether the last part's weights compete too; WeMem's fully connected net keeps them
     head: bool = True
-    # of those that would go, the norms' weights alone, or all but them
+    # of the chosen weights those of norms alone, or all but them
     part: Literal["all", "norms", "others"] = "all"
 
     def verify(self) -> None:
@@ -517,10 +527,6 @@ class Prune(Edit):
             raise BadInput(
                 f"which part of a {self.training.model.description} is the last is not known: prune with head=True"
             )
-
-    @property
-    def pruned(self) -> bool:
-        return True
 
 
 class PruneFilters(Edit):
@@ -535,21 +541,19 @@ class PruneFilters(Edit):
     control, drawn by the training's seed: each model its own. Of each convolution exactly
     round(sparsity n) of n, where NNI, which the published code calls, takes int(sparsity n).
     `scale`: the smallest |scale| of all norms' channels in the network, exactly round(sparsity n)
-    of all n (network slimming, Liu et al. 2017, which learns by `Slimming` first). Nothing saves a
-    layer from losing all its channels, in NNI neither. A norm of joined maps has no convolution of
-    its own: its scale and shift go alone. Filters that were gone before are counted; of equal ones
-    the first goes.
+    of all n (network slimming, Liu et al. 2017, without its training: the pruning papers rank ordinary
+    scales). Nothing saves a layer from losing all its channels, in NNI neither. A norm of joined
+    maps has no convolution of its own: its scale and shift are pruned alone. Filters that were
+    pruned before are counted; of equal ones the first is pruned.
     """
+
+    prunes: ClassVar = True
 
     sparsity: Share
     by: Literal["l1", "l2", "scale", "random"] = "l1"
 
     def verify(self) -> None:
         filtered(self.training.model, "PruneFilters")
-
-    @property
-    def pruned(self) -> bool:
-        return True
 
 
 class Signals(Step):
@@ -565,20 +569,24 @@ class Signals(Step):
 
     def verify(self) -> None:
         data = self.of.training.data
-        if self.views != 1 and data.kind != "images":
-            raise BadInput(
-                f"{data.name} holds {data.kind}, which have one view: ask for views=1, not {self.views}"
-            )
-        if self.views not in (1, 2, 18):
-            raise BadInput(f"Signals.views cannot be {self.views}: 1, 2 or 18")
+        refuse(
+            (
+                self.views != 1 and data.kind != "images",
+                f"{data.name} holds {data.kind}, which have one view: ask for views=1, not {self.views}",
+            ),
+            (
+                self.views not in (1, 2, 18),
+                f"Signals.views cannot be {self.views}: 1, 2 or 18",
+            ),
+        )
 
     def operations(self, count: Count) -> float:
-        own = self.of.training
-        samples = own.design.pool + own.design.tests(own.data.parts[1])
-        return count("flops", own.data, own.model) * samples * self.views
+        samples = self.of.training.design.pool + self.of.tests
+        return self.of.forward(count) * samples * self.views
 
 
 def readable(data: Data, model: Architecture) -> None:
+    """BadInput where an architecture does not read this kind of data."""
     if data.kind not in model.reads:
         kinds = " and ".join(model.reads)
         of_a_user = f"if it can read them, write reads = ({data.kind!r},) in its class"
@@ -589,17 +597,16 @@ def readable(data: Data, model: Architecture) -> None:
 
 
 def mixed(state: State, who: str) -> None:
-    """BadInput where a state's row holds all samples of its pool, so that there is no non-member to
-    find.
-    """
+    """BadInput where a state's row trains on its whole pool, so that there are no non-members."""
     design, row = state.training.design, state.training.row
-    if design.members(row) == getattr(design, "judged", design.pool):
+    if state.members == getattr(design, "judged", design.pool):
         raise BadInput(
             f"{who}: row {row} of {type(design).__name__} holds the whole pool, so there are no non-members"
         )
 
 
 def filtered(model: Architecture, who: str) -> None:
+    """BadInput where an architecture has no convolutions with norms."""
     if not isinstance(model, Model) or not model.name.startswith(NORMED):
         raise BadInput(
             f"{who} needs convolutions with norms behind them, unlike a {model.description}: take a resnet"

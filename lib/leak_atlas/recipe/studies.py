@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from leak_atlas.recipe.attacks import Attack, Attacker, LiRA, Threshold
 from leak_atlas.recipe.criteria import Criterion
-from leak_atlas.recipe.designs import Halves, RandomHalves, VictimAttacker
+from leak_atlas.recipe.designs import Design, Halves, RandomHalves, VictimAttacker
 from leak_atlas.recipe.objectives import RMR, Objective
 from leak_atlas.recipe.populations import Pair, Population, Pruner, Setup, seed_floors
 from leak_atlas.recipe.readings import Distance, Memorization, Sparsity
@@ -22,8 +22,24 @@ __all__ = ["PRUNERS", "ProbeStudy", "PruningStudy", "RewindStudy", "TrajectorySt
 PRUNERS: tuple[Pruner, ...] = ("L1 unstructured", "L1 structured", "L2 structured", "slimming")
 
 
+class Study:
+    """Fields of all studies."""
+
+    data: Data
+    model: Architecture
+    schedule: Schedule  # from scratch
+    seed: int
+    precision: Literal["fp32", "bf16"]
+
+    def setup_of(self, design: Design, models: int) -> Setup:
+        """What all trainings share."""
+        return Setup(
+            self.data, design, self.model, self.schedule, models, self.seed, self.precision
+        )
+
+
 @dataclass(frozen=True)
-class PruningStudy:
+class PruningStudy(Study):
     """SAMIA's experiment: networks are trained, pruned and fine-tuned; shadow models too.
 
     Targets (the paper's victims) come first and share one half of the pool; the shadow models share
@@ -45,10 +61,7 @@ class PruningStudy:
     def setup(self) -> Setup:
         """What all trainings share."""
         design = VictimAttacker(self.pool, seed=self.seed, dev=self.dev, victims=self.targets)
-        models = self.targets + self.shadows
-        return Setup(
-            self.data, design, self.model, self.schedule, models, self.seed, self.precision
-        )
+        return self.setup_of(design, self.targets + self.shadows)
 
     @property
     def tuning(self) -> Schedule:
@@ -92,11 +105,13 @@ class PruningStudy:
         At a constant rate these are checkpoints of one training, that of the dense networks where
         these have no patience; where the rate decays, each is a training of its own.
         """
-        constant = self.schedule.decay == "constant"
-        last = max(self.schedule.epochs, *epochs)
-        ends = {epoch: last if constant else epoch for epoch in epochs}
-        schedules = {e: replace(self.schedule, epochs=ends[e], patience=None) for e in epochs}
-        return {e: self.setup.trained(schedule=each).at(e) for e, each in schedules.items()}
+        networks = {}
+        for epoch in epochs:
+            constant = self.schedule.decay == "constant"
+            end = max(self.schedule.epochs, *epochs) if constant else epoch
+            schedule = replace(self.schedule, epochs=end, patience=None)
+            networks[epoch] = self.setup.trained(schedule=schedule).at(epoch)
+        return networks
 
     def pruned_early(
         self, pruner: Pruner, sparsity: float, before: Sequence[int], after: Sequence[int]
@@ -237,7 +252,7 @@ class WindowStudy(PruningStudy):
 
 
 @dataclass(frozen=True)
-class RewindStudy:
+class RewindStudy(Study):
     """CWRF's experiment: a share of the weights is rewound and frozen, the others are retrained.
 
     A score chooses the weights. Each network is attacked by all others except its complement.
@@ -262,9 +277,7 @@ class RewindStudy:
         design = RandomHalves(
             self.pool, test=self.test, seed=self.seed, dev=self.dev, reference=self.reference
         )
-        return Setup(
-            self.data, design, self.model, self.schedule, self.models, self.seed, self.precision
-        )
+        return self.setup_of(design, self.models)
 
     @property
     def short(self) -> Schedule:
@@ -299,9 +312,9 @@ class RewindStudy:
 
 
 @dataclass(frozen=True)
-class ProbeStudy:
+class ProbeStudy(Study):
     """PPTP's probe: pairs of networks with one initialisation, of which M_all trains on the pool and
-    M_h1 on half of it. The distance of their features shows which stage knows the members.
+    M_h1 on half of it. The distance of their features shows which stage carries membership.
     """
 
     data: Data
@@ -315,10 +328,7 @@ class ProbeStudy:
     @property
     def setup(self) -> Setup:
         """What all trainings share."""
-        design = Halves(self.pool, seed=self.seed)
-        return Setup(
-            self.data, design, self.model, self.schedule, self.pairs, self.seed, self.precision
-        )
+        return self.setup_of(Halves(self.pool, seed=self.seed), self.pairs)
 
     @cached_property
     def probes(self) -> tuple[Pair, ...]:
@@ -347,7 +357,7 @@ class ProbeStudy:
 
 
 @dataclass(frozen=True)
-class TrajectoryStudy:
+class TrajectoryStudy(Study):
     """Networks that are attacked at several epochs of their training, each by all the others."""
 
     data: Data
@@ -365,9 +375,7 @@ class TrajectoryStudy:
     def setup(self) -> Setup:
         """What all trainings share."""
         design = RandomHalves(self.pool, test=self.test, seed=self.seed)
-        return Setup(
-            self.data, design, self.model, self.schedule, self.networks, self.seed, self.precision
-        )
+        return self.setup_of(design, self.networks)
 
     @cached_property
     def trained(self) -> Population:
@@ -403,7 +411,10 @@ class TrajectoryStudy:
         divisions.
         """
         chosen = self.checkpoints if epochs is None else epochs
-        divisions = self.trained.halvings(number)
+
+        def attacked(half: Population) -> dict[int, Attack]:
+            return half.attack_over_time(LiRA(), chosen, permuted)
+
         return [
-            [half.attack_over_time(LiRA(), chosen, permuted) for half in pair] for pair in divisions
+            [attacked(first), attacked(second)] for first, second in self.trained.halvings(number)
         ]

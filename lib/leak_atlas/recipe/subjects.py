@@ -7,7 +7,17 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from leak_atlas import BadInput
 from leak_atlas.recipe import registry
-from leak_atlas.recipe.core import Amount, Positive, Recipe, Share, Whole, Within
+from leak_atlas.recipe.core import (
+    Amount,
+    Positive,
+    Recipe,
+    Share,
+    Whole,
+    Within,
+    misplaced,
+    only_of,
+    refuse,
+)
 
 __all__ = ["Architecture", "Augment", "Data", "Model", "Schedule"]
 
@@ -18,26 +28,25 @@ class Data(Recipe):
     """A data set by name; its pinned digest enters the key."""
 
     name: str = "fashion-mnist-small"
-    pixels: Positive | None = None  # side of the image after area resize; None leaves it as it is
-    # of text: the vocabulary, padding (0) and unknown ones (1) included
-    words: Annotated[int, Within(3)] = 10_000
-    length: Positive = 64  # of text: words kept of each sample
-    joined: bool = False  # train and test part are one pool, as SAMIA has it; no test part is left
+    # side of the image after area resize; None leaves it as it is
+    pixels: Positive | None = only_of("images", default=None)
+    # of the vocabulary, padding (0) and unknown ones (1) included
+    words: Annotated[int, Within(3)] = only_of("text", default=10_000)
+    length: Positive = only_of("text", default=64)  # words kept of each sample
+    joined: bool = False  # train and test part are one pool, as SAMIA has it; no test part remains
     # each part's labels permuted among its samples: nothing can be learnt but by heart
     permuted: bool = field(default=False, metadata={"recorded": "dealt"})
 
     def verify(self) -> None:
-        kind = registry.find(self.name).kind
-        for own, owner, usual in (
-            ("pixels", "images", None),
-            ("words", "text", 10_000),
-            ("length", "text", 64),
-        ):
-            if kind != owner and getattr(self, own) != usual:
-                raise BadInput(f"{self.name} holds {kind}, not {owner}: leave {own} out")
-        if self.pixels and self.pixels > (side := registry.find(self.name).shape[0]):
+        entry = registry.find(self.name)
+        wrong = misplaced(self, entry.kind)
+        if wrong:
             raise BadInput(
-                f"Data.pixels cannot be {self.pixels}: images of {self.name} can be reduced to 1 to {side}"
+                f"{self.name} holds {entry.kind}, not {wrong.owners[0]}: leave {wrong.name} out"
+            )
+        if self.pixels and self.pixels > entry.shape[0]:
+            raise BadInput(
+                f"Data.pixels cannot be {self.pixels}: images of {self.name} can be reduced to 1 to {entry.shape[0]}"
             )
 
     @property
@@ -56,9 +65,9 @@ class Data(Recipe):
     @property
     def size(self) -> int:
         """Side of an image in pixels, words of a text; bits have one place."""
-        if self.kind == "text":
-            return self.length
-        return (self.pixels or registry.find(self.name).shape[0]) if self.kind == "images" else 1
+        if self.kind == "images":
+            return self.pixels or registry.find(self.name).shape[0]
+        return self.length if self.kind == "text" else 1
 
     @property
     def parts(self) -> tuple[int, int]:
@@ -79,9 +88,9 @@ class Architecture(Recipe):
     """
 
     stages: ClassVar[tuple[str, ...]] = ()  # names as in `named_modules()`
-    # whether samples of a batch meet, as in BatchNorm: no DP-SGD then;
+    # whether a sample's output depends on its batch, as with BatchNorm: no DP-SGD then. DP-SGD
+    # takes no forward that writes into a module's output, either.
     shares_statistics: ClassVar[bool] = True
-    # which takes no forward that writes into what a module puts out, either
     # kinds of data: or ("numbers",), ("bits",), ("text",)
     reads: ClassVar[tuple[registry.Kind, ...]] = ("images",)
 
@@ -105,50 +114,41 @@ class Model(Architecture):
     ] = "resnet18"  # fmt: skip  # ATM: Active Token Mixer; transformer: reads text; fc, fully connected: bits, numbers
     # channels of stage 1 (WRN: 16 k), DenseNet: of the stem; ViT: of a head; fc: units of layer 1
     width: Positive = 64
-    # ResNet, DenseNet: 3x3 convolution, without or with 3x3/2 max-pool
-    stem: Literal["conv3", "conv3-pool"] = "conv3"
-    # ResNet; 1, 2, 4: the stage-4 map is as wide as stage 3's, half, a quarter
-    stage4_stride: Positive = 2
+    # 3x3 convolution, without or with 3x3/2 max-pool
+    stem: Literal["conv3", "conv3-pool"] = only_of("resnet", "densenet", default="conv3")
+    # 1, 2, 4: the stage-4 map is as wide as stage 3's, half, a quarter
+    stage4_stride: Positive = only_of("resnet", default=2)
     # output channels of stage 4; None: eight (bottlenecks: 32) times the width
-    stage4_channels: Positive | None = None
+    stage4_channels: Positive | None = only_of("resnet", "vgg", "atm", default=None)
     # output channels of stage 3; None: four (16; ATM: five) times
-    stage3_channels: Positive | None = None
+    stage3_channels: Positive | None = only_of("resnet", "vgg", "atm", default=None)
     # ViT: side of its patches, pixels; ATM, 1, 2, 4: stride of the 7x7 patch embedding
-    patch: Positive = 4
-    # all with BatchNorm: under GroupNorm no samples meet, as DP-SGD needs
-    norm: Literal["batch", "group"] = "batch"
+    patch: Positive = only_of("atm", "vit", default=4)
+    # of all with BatchNorm; GroupNorm shares no statistics among samples, as DP-SGD needs
+    norm: Literal["batch", "group"] = only_of(*NORMED, default="batch")
     # Xavier normal, biases zero: PPB's published code, of every architecture
     init: Literal["own", "xavier"] = "own"
-    dropout: Share = 0.0  # WRN: between the two convolutions of a block; the paper has 0 and .3
+    # between the two convolutions of a block; the paper has 0 and .3
+    dropout: Share = only_of("wrn", default=0.0)
 
     def verify(self) -> None:
-        staged = ("resnet", "vgg", "atm")
-        for own, families, usual in (
-            ("stem", ("resnet", "densenet"), "conv3"),
-            ("stage4_stride", ("resnet",), 2),
-            ("stage4_channels", staged, None),
-            ("stage3_channels", staged, None),
-            ("patch", ("atm", "vit"), 4),
-            ("norm", NORMED, "batch"),
-            ("dropout", ("wrn",), 0.0),
-        ):
-            if not self.name.startswith(families) and getattr(self, own) != usual:
-                owners = " and ".join(families)
-                raise BadInput(
-                    f"{own} belongs to the {owners} architectures: leave it out of a {self.name}"
-                )
-        if self.dropout == 1:
-            raise BadInput("Model.dropout cannot be 1, which leaves nothing: give less")
-        if self.name in ("densenet121", "fc") and self.width % 2:
+        wrong = misplaced(self, self.name)
+        if wrong:
             raise BadInput(
-                f"layers of a {self.name} have half its width: give an even one, not {self.width}"
+                f"{wrong.name} belongs to the {' and '.join(wrong.owners)} architectures: leave it out of a {self.name}"
             )
+        refuse(
+            (self.dropout == 1, "Model.dropout cannot be 1, which leaves nothing: give less"),
+            (
+                self.name in ("densenet121", "fc") and self.width % 2,
+                f"layers of a {self.name} have half its width: give an even one, not {self.width}",
+            ),
+        )
 
     def record(self) -> dict[str, Any]:
         """Attention was torch's own kernel in older versions, which rounds differently."""
-        return super().record() | (
-            {"attention": "written out"} if self.name in ("vit", "transformer") else {}
-        )
+        attends = self.name in ("vit", "transformer")
+        return super().record() | ({"attention": "written out"} if attends else {})
 
     @property
     def description(self) -> str:
@@ -156,7 +156,7 @@ class Model(Architecture):
 
     @property
     def shares_statistics(self) -> bool:  # type: ignore[override]
-        """Whether samples of a batch meet in BatchNorm."""
+        """Whether it has BatchNorm."""
         return self.norm == "batch" and self.name.startswith(NORMED)
 
     @property
@@ -187,7 +187,6 @@ class Schedule(Recipe):
     decay: Literal["constant", "cosine", "steps"] = "cosine"  # by the epoch
     milestones: tuple[Positive, ...] = ()  # epochs at which `steps` multiplies the rate by `factor`
     factor: Amount = 0.1
-    warmup: Whole = 0  # first epochs at `factor` times the rate
     augment: Augment | None = None
     # stop after more than this many epochs without a better dev accuracy; keep the best
     patience: Whole | None = None
@@ -195,12 +194,20 @@ class Schedule(Recipe):
     sharpness: Amount = 0.0
 
     def record(self) -> dict[str, Any]:
-        """Adam has no momentum of SGD's kind: what is said of it makes no other training."""
-        ours = {"momentum", "nesterov"} if self.optimizer == "adam" else set[str]()
-        return {name: value for name, value in super().record().items() if name not in ours}
+        """Without SGD's momentum under Adam, which ignores it."""
+        record = super().record()
+        if self.optimizer == "adam":
+            record.pop("momentum", None), record.pop("nesterov", None)
+        return record
 
     def verify(self) -> None:
-        if bool(self.milestones) != (self.decay == "steps"):
-            raise BadInput("Schedule.milestones belong to decay='steps': give both, or neither")
-        if self.momentum >= 1:
-            raise BadInput(f"Schedule.momentum cannot be {self.momentum}: give 0 or more, below 1")
+        refuse(
+            (
+                bool(self.milestones) != (self.decay == "steps"),
+                "Schedule.milestones belong to decay='steps': give both, or neither",
+            ),
+            (
+                self.momentum >= 1,
+                f"Schedule.momentum cannot be {self.momentum}: give 0 or more, below 1",
+            ),
+        )

@@ -161,8 +161,6 @@ def _compute(todo: Plan, needs: dict[str, set[str]], where: cluster.Where, batch
 
     def done(outcome: Outcome) -> None:
         say(outcome)
-        if outcome.corrupt:  # it comes again
-            return
         for name, missing in needs.items():
             if outcome.key not in missing:
                 continue
@@ -176,12 +174,9 @@ def _compute(todo: Plan, needs: dict[str, set[str]], where: cluster.Where, batch
     for name, missing in needs.items():
         if not missing:
             batch.execute(name)
-    failed = run(todo, where, done)
+    run(todo, where, done)
     for name, missing in needs.items():
-        broken = [outcome for key, outcome in failed.items() if key in missing]
-        if broken:  # it stayed corrupt
-            batch.failed(name, f"{broken[0].name}: {broken[0].error}")
-        elif missing:  # another process has finished it
+        if missing:  # another process has finished it
             batch.execute(name)
 
 

@@ -336,15 +336,17 @@ def density(
     lower border. A note stands above its panel. Raises BadInput on negative numbers.
     """
     table = pd.concat([in_panel(key, x, y) for key, (x, y) in panels.items()])
-    values = table[["_x", "_y"]].to_numpy(float)
-    if not (np.isfinite(values) & (values >= 0)).all():
+    values = table[["_x", "_y"]]
+    if not (np.isfinite(values) & (values >= 0)).all(axis=None):
         raise BadInput("a density has logarithmic axes: give finite numbers of 0 or more")
-    across, up = (logarithmic_cells(column) for column in values.T)
+    least = values[values > 0].quantile(1e-3)
+    least, most = least.fillna(0.1), values.max().clip(lower=1e-9)
+    across, up = (np.geomspace(least[name] / 1.2, most[name] * 1.2, 45) for name in values)
+    table[["_x", "_y"]] = values.clip(lower=least, axis=1)
     norm = LogNorm(1, 10)
 
     def cells(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-        x, y = rows["_x"].clip(across[0], across[-1]), rows["_y"].clip(up[0], up[-1])
-        count_in_cells(ax, x, y, [across, up], norm)
+        count_in_cells(ax, rows["_x"], rows["_y"], [across, up], norm)
 
     def dress(panel: Any, ax: Axes) -> None:
         ax.set(xscale="log", yscale="log")
@@ -375,14 +377,6 @@ def colour_key(fig: Sheet, norm: LogNorm, counted: str) -> None:
     """A bar at the right of all panels: the colours of counts."""
     mapped = ScalarMappable(norm, sheet.SEQUENTIAL)
     fig.colorbar(mapped, ax=fig.axes, label=f"{counted} in a cell", aspect=40, pad=0.01)
-
-
-def logarithmic_cells(values: FloatArray) -> FloatArray:
-    """Edges of 44 cells, evenly spaced in logarithms, from the smallest but a few to the largest."""
-    positive = values[values > 0]
-    if not positive.size:
-        return np.geomspace(0.1, 1, 45)
-    return np.geomspace(np.quantile(positive, 1e-3) / 1.2, positive.max() * 1.2, 45)
 
 
 def planes(over_time: Mapping[str, ArrayLike], epochs: Sequence[int], **words: str) -> Sheet:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from leak_atlas import BadInput, nearest
 from leak_atlas.report.markup import drawn, table
-from leak_atlas.report.tables import MODERATED
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -213,8 +212,6 @@ def weight(row: Mapping[str, Any]) -> str:
     parts = [f"n = {row['n']:,}".replace(",", " ")] if row["n"] else []
     if row.get("power") is not None:
         parts.append(f"half-width {row['power']:.2g} of the margin")
-    if row.get("moderated"):
-        parts.append("moderated variance")
     return ", ".join(parts)
 
 
@@ -233,10 +230,8 @@ def page_of_claims(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in rows:
         for name, (value, least) in row.get("learnt", {}).items():
             learnt[name] = f"{name} {digits(value)} (at least {least:g})"
-    notes = [f"Regime: {', '.join(learnt.values())}."] if learnt else []
-    if any(row.get("moderated") for row in rows):
-        notes.append(f"{MODERATED}.")
-    return f'<div id="verdicts">{drawn_claims("html", rows, " ".join(notes))}</div>'
+    regime = f"Regime: {', '.join(learnt.values())}." if learnt else ""
+    return f'<div id="verdicts">{drawn_claims("html", rows, regime)}</div>'
 
 
 def drawn_claims(kind: str, rows: Sequence[Mapping[str, Any]], caption: str = "") -> str:
@@ -307,7 +302,6 @@ def _row(claim: Claim, estimate: Estimate, checks: Mapping[str, Estimate | bool]
         "section": claim.section,
         "verdict": verdict(claim, estimate, checks.values()),
         "n": int(estimate.n),
-        "moderated": estimate.moderated,
         "value": _finite(estimate.value),
         "low": _finite(estimate.low),
         "high": _finite(estimate.high),

@@ -19,10 +19,6 @@ __all__ = ["Table", "rows", "table"]
 
 UNRESOLVED = "below resolution"
 LEGEND = "Below resolution: too few points to measure this number"
-MODERATED = (
-    "Variances of a declared family of comparisons borrow from each other: 95 % of their intervals hold the truth, but "
-    "only 83 to 90 % in the tenth whose targets differ most"
-)
 
 
 def plain(value: Any) -> str:
@@ -121,7 +117,6 @@ def table(
         f"Paper: {paper}" if paper else "",
         "[ ]: 95 % interval" if estimates else "",
         "" if all(each.resolved for each in estimates) else LEGEND,
-        MODERATED if any(each.moderated for each in estimates) else "",
     ]
     return Table(frame, " ".join(f"{note.rstrip('.')}." for note in notes if note))
 

@@ -2,13 +2,14 @@
 
 import copy
 import time
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from leak_atlas import BadInput
+from leak_atlas import BadInput, reason
 from leak_atlas.data import augmentation
 from leak_atlas.data.designs import Role
 from leak_atlas.engine.compute import Arrays, Of, compute
@@ -35,23 +36,25 @@ def compacted(net: Net, x: Tensor) -> Net:
     try:
         graph = tp.DependencyGraph().build_dependency(small, x)
     except Exception as error:
-        raise BadInput(
-            f"torch-pruning cannot follow this network: {type(error).__name__}: {error}"
-        ) from error
-    remove = tp.prune_conv_out_channels
-    convolutions = [module for module in small.modules() if isinstance(module, nn.Conv2d)]
-    for convolution in convolutions:
-        channels = range(convolution.out_channels)
-        zero = torch.ones(len(channels), dtype=torch.bool)
-        for item in graph.get_pruning_group(convolution, remove, list(channels)):
-            source = item.dep.target.module
-            if isinstance(source, nn.BatchNorm2d) or item.dep.handler == remove:
-                zero[item.root_idxs] &= _silent(source)[item.idxs]
+        raise BadInput(f"torch-pruning cannot follow this network: {reason(error)}") from error
+    for convolution in [module for module in small.modules() if isinstance(module, nn.Conv2d)]:
+        zero = _zero_channels(graph, convolution, tp.prune_conv_out_channels)
         zero[0] &= not zero.all()
         if zero.any():
             removed = zero.nonzero()[:, 0].tolist()
-            graph.get_pruning_group(convolution, remove, removed).prune()
+            graph.get_pruning_group(convolution, tp.prune_conv_out_channels, removed).prune()
     return small.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
+
+
+def _zero_channels(graph: Any, convolution: nn.Conv2d, remove: Any) -> Tensor:
+    """Which output channels of a convolution are zero wherever they are made, `(channels,)`."""
+    channels = range(convolution.out_channels)
+    zero = torch.ones(len(channels), dtype=torch.bool)
+    for item in graph.get_pruning_group(convolution, remove, list(channels)):
+        source = item.dep.target.module
+        if isinstance(source, nn.BatchNorm2d) or item.dep.handler == remove:
+            zero[item.root_idxs] &= _silent(source)[item.idxs]
+    return zero
 
 
 def _silent(module: nn.Module) -> Tensor:
@@ -73,9 +76,7 @@ def _(step: Compacted, of: Of) -> Arrays:
     nets = [subject.net, compacted(subject.net, x[:1])]
     for net in nets:
         _seconds(net, x)  # the first run is slower
-    seconds = []
-    for _ in range(step.runs):
-        seconds.append([_seconds(net, x) for net in nets])
+    seconds = [[_seconds(net, x) for net in nets] for _ in range(step.runs)]
     before, after = [logits(net, subject.data, batch)[0] for net in nets]
     has_test = (subject.role == Role.TEST).any()
     unseen = subject.samples(Role.TEST if has_test else Role.NONMEMBER)

@@ -23,7 +23,6 @@ from leak_atlas.recipe import (
     Distillation,
     Objective,
     Schedule,
-    Slimming,
 )
 from leak_atlas.training import objectives
 from leak_atlas.training.schedule import optimizer
@@ -85,11 +84,7 @@ class Adversarial(Update):
 
     objective: AdversarialRegularization
 
-    def __init__(
-        self,
-        objective: AdversarialRegularization,
-        task: Task,
-    ) -> None:
+    def __init__(self, objective: AdversarialRegularization, task: Task) -> None:
         super().__init__(objective, task, task.role(objective.outsiders, objective))
         h = InferenceNet(task.data.classes, task.seed, objective.width)
         self.h = h.to(task.data.device)
@@ -122,7 +117,7 @@ class Adversarial(Update):
         self.net.eval()
         with torch.no_grad():
             posterior = self.logits(self.images(drawn, plain=True)).float().softmax(dim=1)
-        self.hold.train()
+        self.frozen.train()
         label = self._one_hot(self.labels(drawn[0]))
         member = torch.arange(2 * size, device=drawn.device) < size
         # Members and outsiders, each for all steps of h.
@@ -135,13 +130,7 @@ class Adversarial(Update):
             error.backward()  # type: ignore[no-untyped-call]
             self.h_optimizer.step()
 
-    def value(
-        self,
-        size: int,
-        places: Tensor,
-        logits: Tensor,
-        labels: Tensor,
-    ) -> Tensor:
+    def value(self, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         weights = {name: parameter.detach() for name, parameter in self.h.named_parameters()}
         posterior = logits.float().softmax(dim=1)
         membership = functional_call(self.h, weights, (posterior, self._one_hot(labels)))
@@ -162,38 +151,8 @@ class Adversarial(Update):
         return (labels[:, None] == classes).float()
 
 
-@update_for.register(Slimming)
-class Scales(Update):
-    """Network slimming: cross-entropy plus an L1 penalty on the scales of norms. The gradient of the
-    penalty is the sign of the scale, and 0 at 0.
-    """
-
-    objective: Slimming
-
-    def __init__(self, objective: Slimming, task: Task) -> None:
-        super().__init__(objective, task)
-        self.scales: list[Tensor] = [
-            module.weight
-            for module in task.net.modules()
-            if isinstance(module, nn.BatchNorm2d | nn.GroupNorm)
-        ]
-        if not self.scales:
-            raise BadInput("Slimming needs a network with BatchNorm or GroupNorm: take a resnet")
-
-    def value(
-        self,
-        size: int,
-        places: Tensor,
-        logits: Tensor,
-        labels: Tensor,
-    ) -> Tensor:
-        value = functional.cross_entropy(logits.float(), labels)
-        penalty = torch.cat(self.scales).abs().sum()
-        return value + self.objective.weight * penalty
-
-
 @update_for.register(PAST)
-class Sparsity(Update):
+class SparsityTuning(Update):
     """PAST: after each step of the optimizer every weight moves towards zero, by rate * lambda *
     its sensitivity gamma.
 
@@ -219,14 +178,8 @@ class Sparsity(Update):
 
     def __init__(self, objective: PAST, task: Task) -> None:
         super().__init__(objective, task, task.role("reference", objective))
-        frozen = {id(tensor): mask for tensor, mask, _ in self.hold.pinned}
-        self.penalised: list[Tensor] = []
-        self.free: list[Tensor] = []  # for each penalised tensor the mask of its free weights
-        for parameter in self.net.parameters():
-            if parameter.requires_grad and parameter.dim() > 1:
-                none_held = torch.zeros_like(parameter, dtype=torch.bool)
-                self.penalised.append(parameter)
-                self.free.append(~frozen.get(id(parameter), none_held))
+        self.penalised = [weight for weight in self.weights if weight.dim() > 1]
+        self.free = [self.frozen.free(weight) for weight in self.penalised]
         self.outside: tuple[Tensor, ...] = ()  # gradients of the reference samples' loss
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
@@ -241,16 +194,10 @@ class Sparsity(Update):
         drawn = self.beside(size)[:, 0]
         with untracked(self.net):
             logits = self.logits(self.images(drawn))
-            value = self.value(size, drawn[0], logits, self.labels(drawn[0]))
+            value = self.value(drawn[0], logits, self.labels(drawn[0]))
             self.outside = torch.autograd.grad(value, self.penalised)
 
-    def value(
-        self,
-        size: int,
-        places: Tensor,
-        logits: Tensor,
-        labels: Tensor,
-    ) -> Tensor:
+    def value(self, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         return functional.cross_entropy(logits.float(), labels)
 
     def update(self) -> None:
@@ -277,7 +224,7 @@ def sensitivity(gap: Tensor, free: Tensor) -> Tensor:
 
 
 @update_for.register(RMR)
-class Remembered(Update):
+class RiskyDecay(Update):
     """RMR: weight decay whose strength depends on the members of the batch.
 
     The gradient of the decay goes through the optimizer, as that of the schedule's own decay does.
@@ -291,32 +238,25 @@ class Remembered(Update):
         decays = (objective.risky, objective.general) if objective.form == "code" else (0.0,)
         schedules = [dataclasses.replace(task.schedule, weight_decay=decay) for decay in decays]
         super().__init__(objective, task._replace(schedule=schedules[-1]))
-        ranking = torch.as_tensor(self.ranking)
-        if objective.tau is None:
-            self.risky = torch.zeros(self.n, dtype=torch.bool)
-            highest = ranking.argsort(descending=True, stable=True)
-            self.risky[highest[: round(objective.share * self.n)]] = True
-        else:
-            self.risky = ranking >= objective.tau
+        highest = torch.as_tensor(self.ranking).argsort(descending=True, stable=True)
+        self.risky = torch.zeros(self.n, dtype=torch.bool)
+        self.risky[highest[: round(objective.share * self.n)]] = True
         decay = torch.where(self.risky, objective.risky, objective.general)
         self.decay = decay.to(self.data.device, torch.float32)  # of each member
         self.strength = torch.zeros((), device=self.data.device)  # mean decay of the batch
-        self.weights = [parameter for parameter in self.net.parameters() if parameter.requires_grad]
         self.first = optimizer(schedules[0], self.weights) if objective.form == "code" else None
         for group in self.first.param_groups if self.first else ():
             group["lr"] = self.optimizer.param_groups[0]["lr"]
-
-    def apart(self, epoch: int) -> int:
-        """Number of risky members that an epoch visits before the others; 0 where batches mix them."""
-        risky, others = self._counts(epoch)
-        separate = self.first is not None and min(risky, others) > 1
-        return risky if separate else 0
 
     def _counts(self, epoch: int) -> tuple[int, int]:
         """Numbers of visits to risky and to other members in an epoch."""
         visits = self.visits(epoch)
         risky = int(self.risky[visits].sum())
         return risky, len(visits) - risky
+
+    def apart(self, epoch: int) -> bool:
+        """Whether an epoch visits the risky members before the others, in batches of their own."""
+        return self.first is not None and min(self._counts(epoch)) > 1
 
     def batches(self, epoch: int) -> Sequence[Batch]:
         risky, others = self._counts(epoch)
@@ -336,13 +276,7 @@ class Remembered(Update):
         risky_first = others.int().argsort(stable=True)
         return drawn._replace(perm=drawn.perm[risky_first])
 
-    def value(
-        self,
-        size: int,
-        places: Tensor,
-        logits: Tensor,
-        labels: Tensor,
-    ) -> Tensor:
+    def value(self, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         self.strength = self.decay.index_select(0, places).mean()
         return functional.cross_entropy(logits.float(), labels)
 
@@ -390,15 +324,9 @@ class ClassWise(Update):
         views = augmentation.tables(seed, epoch, len(members.perm), self.augment, PARTNER_VIEWS)
         return joined(members, views._replace(perm=partner[members.perm]))
 
-    def value(
-        self,
-        size: int,
-        places: Tensor,
-        logits: Tensor,
-        labels: Tensor,
-    ) -> Tensor:
+    def value(self, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         with torch.no_grad():
-            partners = self.beside(size)[:, 0]
+            partners = self.beside(len(labels))[:, 0]
             teacher = self.logits(self.images(partners))
         return objectives.class_wise(self.objective, logits, teacher, labels)
 
@@ -415,13 +343,7 @@ class Distilling(Update):
         super().__init__(objective, task)
         self.soft = task.soft.to(self.data.device, torch.float32)
 
-    def value(
-        self,
-        size: int,
-        places: Tensor,
-        logits: Tensor,
-        labels: Tensor,
-    ) -> Tensor:
+    def value(self, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         return objectives.distillation(logits, self.soft.index_select(0, places))
 
 

@@ -11,42 +11,48 @@ from leak_atlas.models import Net
 
 
 class Frozen:
-    """Keeps frozen weights and statistics as they are: restores them after every step, and freezes
-    BatchNorm.
+    """Keeps frozen weights and statistics as they are: restores them after every step, and keeps
+    BatchNorms with frozen statistics in evaluation mode.
     """
 
     def __init__(self, net: Net, frozen: Mapping[str, Tensor]) -> None:
         tensors = dict(net.named_parameters()) | dict(net.named_buffers())
         for name, mask in frozen.items():
             if name not in tensors:
-                raise BadInput(f"the network has no tensor '{name}' to hold")
+                raise BadInput(f"the network has no tensor '{name}' to freeze")
             shape = tensors[name].shape
             if mask.dtype != torch.bool or mask.shape != shape:
                 raise BadInput(f"the mask of '{name}' must be Boolean of shape {tuple(shape)}")
         self.net = net
-        # Names of tensors that are frozen wholly; those of them that would need a gradient.
+        # Names of tensors that are frozen wholly, and the parameters among them.
         self.whole = {name for name, mask in frozen.items() if bool(mask.all())}
-        self.still: list[nn.Parameter] = []
-        for name in self.whole:
-            tensor = tensors[name]
-            if isinstance(tensor, nn.Parameter) and tensor.requires_grad:
-                self.still.append(tensor)
+        self.still = [
+            parameter
+            for name, parameter in net.named_parameters()
+            if name in self.whole and parameter.requires_grad
+        ]
         # BatchNorms whose statistics are frozen wholly: they stay in evaluation mode.
-        self.fixed: list[nn.BatchNorm2d] = []
-        for name, module in net.named_modules():
-            statistics = {f"{name}.running_mean", f"{name}.running_var"}
-            if isinstance(module, nn.BatchNorm2d) and statistics <= self.whole:
-                self.fixed.append(module)
+        self.fixed = [
+            module
+            for name, module in net.named_modules()
+            if isinstance(module, nn.BatchNorm2d)
+            and {f"{name}.running_mean", f"{name}.running_var"} <= self.whole
+        ]
         # All other frozen values: tensor, mask, and a copy of the tensor to restore them from.
-        constant = {id(tensor) for tensor in self.still}
-        for module in self.fixed:
-            constant |= {id(buffer) for buffer in module.buffers()}
-        self.pinned: list[tuple[Tensor, Tensor, Tensor]] = []
-        for name, mask in frozen.items():
-            tensor = tensors[name]
-            if id(tensor) not in constant and bool(mask.any()):
-                copy = tensor.detach().clone()
-                self.pinned.append((tensor, mask.to(tensor.device), copy))
+        constant = {id(parameter) for parameter in self.still}
+        constant |= {id(buffer) for module in self.fixed for buffer in module.buffers()}
+        self.pinned = [
+            (tensors[name], mask.to(tensors[name].device), tensors[name].detach().clone())
+            for name, mask in frozen.items()
+            if id(tensors[name]) not in constant and bool(mask.any())
+        ]
+
+    def free(self, tensor: Tensor) -> Tensor:
+        """Mask of the tensor's values that are not frozen."""
+        for pinned, mask, _ in self.pinned:
+            if pinned is tensor:
+                return ~mask
+        return torch.ones_like(tensor, dtype=torch.bool)
 
     def leading(self) -> list[nn.Module]:
         """The first blocks of the network, up to the first block with a free weight, a free statistic
@@ -80,11 +86,11 @@ def freezing(net: Net, frozen: Mapping[str, Tensor]) -> Iterator[Frozen]:
     """Within this context, tensors that are frozen wholly need no gradient, which saves their part of
     the backward pass.
     """
-    hold = Frozen(net, frozen)
+    kept = Frozen(net, frozen)
     try:
-        for tensor in hold.still:
-            tensor.requires_grad_(False)
-        yield hold
+        for parameter in kept.still:
+            parameter.requires_grad_(False)
+        yield kept
     finally:
-        for tensor in hold.still:
-            tensor.requires_grad_(True)
+        for parameter in kept.still:
+            parameter.requires_grad_(True)

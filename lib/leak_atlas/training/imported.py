@@ -37,16 +37,6 @@ def read(path: Path) -> dict[str, Tensor]:
         raise BadInput(f"{path} is no safetensors file: {reason(error)}") from error
 
 
-def bare(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors without the prefix `module.` of DataParallel, if all names of the file have it and
-    no name is one of the network's state `own`.
-    """
-    prefixed = all(name.startswith(PARALLEL) for name in given)
-    if not prefixed or any(name in own for name in given):
-        return dict(given)
-    return {name.removeprefix(PARALLEL): tensor for name, tensor in given.items()}
-
-
 def misfits(
     given: Mapping[str, Tensor],
     own: Mapping[str, Tensor],
@@ -68,9 +58,8 @@ def misfits(
     if unknown:
         reasons.append(f"{description} has no place for {_listed(unknown)} of {name}")
     for key in reshaped[:SHOWN]:
-        shape = tuple(given[key].shape)
-        expected = tuple(own[key].shape)
-        reasons.append(f"'{key}' has shape {shape}, and {description} has {expected}")
+        shapes = f"shape {tuple(given[key].shape)}, and {description} has {tuple(own[key].shape)}"
+        reasons.append(f"'{key}' has {shapes}")
     if len(reshaped) > SHOWN:
         reasons.append(f"{len(reshaped) - SHOWN} more tensors have another shape")
     if infinite:
@@ -78,26 +67,17 @@ def misfits(
     return reasons
 
 
+def bare(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors without the prefix `module.` of DataParallel, if all names of the file have it and
+    no name is one of the network's state `own`.
+    """
+    prefixed = all(name.startswith(PARALLEL) for name in given) and given.keys().isdisjoint(own)
+    return {name.removeprefix(PARALLEL) if prefixed else name: given[name] for name in given}
+
+
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return f"{', '.join(map(repr, names[:SHOWN]))}{more}"
-
-
-def fitted(
-    given: Mapping[str, Tensor],
-    own: Mapping[str, Tensor],
-    description: str,
-    name: object,
-) -> dict[str, Tensor]:
-    """The tensors of the file `name` in the order and types of a network's state `own`.
-
-    BadInput, with all reasons, where they do not fit the network, which `description` describes.
-    """
-    reasons = misfits(given, own, description, name)
-    if reasons:
-        raise BadInput("; ".join(reasons))
-    given = bare(given, own)
-    return {key: given[key].to(value.dtype) for key, value in own.items()}
 
 
 def network(step: ImportedModel) -> Net:
@@ -107,10 +87,14 @@ def network(step: ImportedModel) -> Net:
     path = Path(step.file)
     if digest(path) != step.sha256:
         raise BadInput(
-            f"{path} has changed since it was brought ({step.sha256[:12]}): run the cell that brings it again"
+            f"{path} has changed since it was imported ({step.sha256[:12]}): run the cell that imports it again"
         )
     net = build(step.model, step.data.channels, step.data.classes, step.seed, step.data.size)
-    net.load_state_dict(fitted(read(path), net.state_dict(), step.model.description, path))
+    given, own = read(path), net.state_dict()
+    reasons = misfits(given, own, step.model.description, path)
+    if reasons:
+        raise BadInput("; ".join(reasons))
+    net.load_state_dict(bare(given, own))
     return net.eval()
 
 
@@ -119,7 +103,7 @@ def _(step: ImportedModel, of: Of) -> Arrays:
     if not step.file:
         description = step.sha256[:12]
         raise BadInput(
-            f"the weights {description} are not in this store: bring their file again (leak_atlas.own.weights.import_model)"
+            f"the weights {description} are not in this store: import their file again (leak_atlas.own.weights.import_model)"
         )
     state = network(step).state_dict()
     return {name: value.contiguous().numpy() for name, value in state.items()}

@@ -80,7 +80,7 @@ def training(
     their bits in every step. `samples` are further samples by role: "dev" for a schedule with a
     patience, "reference" as non-members of adversarial regularization and PAST. `soft (n, C)` are
     the members' soft labels for distillation. A `sampling` selects the members of each epoch by
-    `ranking (n,)`, a score of each member; without a `sampling schedule` each epoch visits every member once.
+    `ranking (n,)`, a score of each member; without one each epoch visits every member once.
     `precision="bf16"` computes the network under autocast; weights and losses stay float32. Order
     and augmentation depend on `seed` and on the members that the epoch visits. `plan` "eager" runs
     each step (the reference), "graph" replays recorded steps (CUDA only, the default there).
@@ -109,10 +109,10 @@ def training(
     rows: list[dict[str, float]] = []
     best: Tensors | None = None
 
-    with freezing(net, frozen or {}) as hold:
+    with freezing(net, frozen or {}) as kept:
         task = Task(
             net=net,
-            hold=hold,
+            frozen=kept,
             data=data,
             members=members.to(data.device),
             schedule=schedule,

@@ -44,7 +44,7 @@ def cross_entropy(
     labels: Tensor,
     epoch: Tensor,
 ) -> Tensor:
-    return functional.cross_entropy(logits, labels, label_smoothing=objective.smoothing)
+    return functional.cross_entropy(logits, labels)
 
 
 @loss.register
@@ -57,28 +57,18 @@ def relaxed(
     """RelaxLoss (Chen et al., ICLR 2022, Alg. 1) keeps the batch's mean cross-entropy at alpha.
 
     Even epochs descend the cross-entropy above alpha and ascend it below. Odd epochs descend it
-    above alpha. Below alpha, the paper flattens the posterior in odd epochs: it minimizes the
-    cross-entropy with a soft label that has the true class's (capped) probability and spreads the
-    rest evenly. The soft label is a constant, so the true logit's gradient is zero unless the cap
-    applies. The official CIFAR code (form "code") differs in that case: it ascends the
-    cross-entropy of every sample, adds the soft term for misclassified samples only, and does not
-    treat the soft label as a constant.
+    above alpha. Below alpha, odd epochs flatten the posterior: they minimize the cross-entropy with
+    a soft label that has the true class's probability and spreads the rest evenly. The soft label is
+    a constant, so the true logit's gradient is zero.
     """
     log_p = functional.log_softmax(logits, dim=1)
     losses = -log_p.gather(1, labels[:, None])[:, 0]
     mean = losses.mean()
-    p_true = (-losses).exp().clamp(max=objective.upper)
-    if objective.form == "paper":
-        p_true = p_true.detach()
+    p_true = (-losses).exp().clamp(max=1.0).detach()
     p_other = (1 - p_true) / (logits.shape[1] - 1)
     soft_losses = p_true * losses - p_other * (log_p.sum(dim=1) + losses)
-    if objective.form == "paper":
-        below = soft_losses.mean()
-    else:
-        wrong = (logits.argmax(dim=1) != labels).float()
-        below = (wrong * soft_losses - losses).mean()
     even = (mean - objective.alpha).abs()
-    odd = torch.where(mean > objective.alpha, mean, below)
+    odd = torch.where(mean > objective.alpha, mean, soft_losses.mean())
     return torch.where(epoch % 2 == 0, even, odd)
 
 
@@ -135,13 +125,12 @@ def convex_concave(
     """The convex-concave loss (Liu et al., ICML 2024), a scalar that may be negative: the mean over
     the batch.
 
-    Its gradient in the logits is that of cross-entropy times beta * (alpha + (1 - alpha) p e^p); the
-    quadratic form has p + p^2 instead of p e^p. The gradient increases with the confidence. The
-    focal variant of the authors' code adds e^p; this loss subtracts it.
+    Its gradient in the logits is that of cross-entropy times beta * (alpha + (1 - alpha) p e^p). The
+    gradient increases with the confidence. The focal variant of the authors' code adds e^p; this
+    loss subtracts it.
     """
     convex = functional.cross_entropy(logits, labels, reduction="none")
-    p = (-convex).exp()
-    concave = p.exp() if objective.form == "exponential" else p + p**2 / 2
+    concave = (-convex).exp().exp()
     losses = objective.alpha * convex - (1 - objective.alpha) * concave
     return objective.beta * losses.mean()
 

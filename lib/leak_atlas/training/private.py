@@ -4,6 +4,7 @@ and adds the noise.
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from opacus.accountants import RDPAccountant
@@ -64,13 +65,11 @@ class Private(Update):
         super().__init__(objective, task)
         self.seed = task.seed
         self.steps = len(sizes(self.n, self.batch))
-        learning = self.optimizer.param_groups[0]["params"]
-        weights = sum(parameter.numel() for parameter in learning)
-        group_bytes = 4 * objective.group * weights
+        numbers = sum(weight.numel() for weight in self.weights)
+        group_bytes = 4 * objective.group * numbers
         self.part = max(1, ROOM // group_bytes) * objective.group  # samples
-        frozen = {id(tensor): mask for tensor, mask, _ in self.hold.pinned}
-        self.free = [
-            (parameter, ~frozen[id(parameter)]) for parameter in learning if id(parameter) in frozen
+        self.free: list[tuple[Any, Tensor]] = [  # weights that are frozen in part
+            (tensor, ~mask) for tensor, mask, _ in self.frozen.pinned if tensor.requires_grad
         ]
         self.noise = torch.Generator(self.data.device)
         self.private = DPOptimizer(
@@ -93,12 +92,7 @@ class Private(Update):
         views = augmentation.tables(seed, epoch, len(drawn), self.augment)
         return views._replace(perm=drawn)
 
-    def begin(
-        self,
-        epoch: int,
-        rate: float,
-        tables: augmentation.Tables,
-    ) -> None:
+    def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
         steps = tables.perm // self.n
         members = tables.perm % self.n
         self.counts: list[int] = steps.bincount(minlength=self.steps).tolist()
@@ -123,7 +117,7 @@ class Private(Update):
                 self.private.step()
         finally:
             hooks.cleanup()
-        self.hold.impose()
+        self.frozen.impose()
         self.position.add_(size)
         self.accountant.step(noise_multiplier=self.objective.noise, sample_rate=1 / self.steps)
 

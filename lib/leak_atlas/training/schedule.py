@@ -1,7 +1,8 @@
 """Learning rates and optimizers of a schedule."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch.nn import Parameter
@@ -11,8 +12,6 @@ from leak_atlas.recipe import Schedule
 
 def rate(schedule: Schedule, epoch: int) -> float:
     """The learning rate of all steps of an epoch, counted from 0."""
-    if epoch < schedule.warmup:
-        return schedule.lr * schedule.factor
     if schedule.decay == "cosine":
         return schedule.lr * 0.5 * (1 + math.cos(math.pi * epoch / schedule.epochs))
     if schedule.decay == "steps":
@@ -21,35 +20,24 @@ def rate(schedule: Schedule, epoch: int) -> float:
     return schedule.lr
 
 
-def optimizer(schedule: Schedule, parameters: Collection[Parameter]) -> torch.optim.Optimizer:
+def optimizer(schedule: Schedule, parameters: Iterable[Parameter]) -> torch.optim.Optimizer:
     """A new optimizer for parameters on one device. Its learning rate is a tensor on that device,
     which each epoch overwrites.
 
     The weight decay is L2: it is added to the gradient, under Adam too (unlike AdamW's).
     """
-    device = next(iter(parameters)).device
-    cuda = device.type == "cuda"
+    weights = list(parameters)
+    device = weights[0].device
     lr = rate(schedule, 0)
+    options: dict[str, Any] = {"lr": lr, "weight_decay": schedule.weight_decay, "fused": True}
     fresh: torch.optim.Optimizer
     if schedule.optimizer == "adam":
-        fresh = torch.optim.Adam(
-            parameters,
-            lr,
-            weight_decay=schedule.weight_decay,
-            fused=True,
-            capturable=cuda,
-        )
+        fresh = torch.optim.Adam(weights, capturable=device.type == "cuda", **options)
     else:
-        fresh = torch.optim.SGD(
-            parameters,
-            lr,
-            schedule.momentum,
-            weight_decay=schedule.weight_decay,
-            nesterov=schedule.nesterov and schedule.momentum > 0,
-            fused=True,
-        )
+        nesterov = schedule.nesterov and schedule.momentum > 0
+        fresh = torch.optim.SGD(weights, momentum=schedule.momentum, nesterov=nesterov, **options)
     # CUDA's fused kernels read a float32. The CPU's accept any width; Python's numbers are float64.
-    dtype = torch.float32 if cuda else torch.float64
+    dtype = torch.float32 if device.type == "cuda" else torch.float64
     for group in fresh.param_groups:
         group["lr"] = torch.full((), lr, dtype=dtype, device=device)
     return fresh

@@ -6,7 +6,6 @@ by one, or record a step once and replay it (`leak_atlas.training.graph`).
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -49,7 +48,7 @@ class Task(NamedTuple):
     """
 
     net: Net
-    hold: Frozen
+    frozen: Frozen
     data: Resident
     members: Tensor
     schedule: Schedule
@@ -99,19 +98,14 @@ class Update:
     # Whether all steps of one size and phase run the same operations, so that one may be recorded.
     recordable = True
 
-    def __init__(
-        self,
-        objective: Objective,
-        task: Task,
-        others: Tensor | None = None,
-    ) -> None:
-        learning = [parameter for parameter in task.net.parameters() if parameter.requires_grad]
-        if not learning:
-            raise BadInput("everything is frozen: nothing is left to train")
+    def __init__(self, objective: Objective, task: Task, others: Tensor | None = None) -> None:
+        self.weights = [weight for weight in task.net.parameters() if weight.requires_grad]
+        if not self.weights:
+            raise BadInput("everything is frozen: nothing remains to train")
         members = task.members
         schedule = task.schedule
         self.net = task.net
-        self.hold = task.hold
+        self.frozen = task.frozen
         self.data = task.data
         self.objective = objective
         self.n = len(members)
@@ -126,18 +120,20 @@ class Update:
         self.sampling = task.sampling
         self.ranking = self._checked_ranking(task.ranking)
         most = max(self._lengths(schedule.epochs))
-        self.optimizer = optimizer(schedule, learning)
+        self.optimizer = optimizer(schedule, self.weights)
 
-        integers = partial(torch.zeros, dtype=torch.int64, device=self.data.device)
-        self.order = integers(4, 1 + objective.looks, most)
-        self.ahead = torch.arange(most, device=self.data.device)
-        self.position, self.epoch, self.right = integers(3).unbind()
-        self.loss = torch.zeros((), dtype=torch.float64, device=self.data.device)
+        device = self.data.device
+        looks = 1 + objective.looks
+        self.order = torch.zeros(4, looks, most, dtype=torch.int64, device=device)
+        self.ahead = torch.arange(most, device=device)
+        counts = torch.zeros(3, dtype=torch.int64, device=device)
+        self.position, self.epoch, self.right = counts.unbind()
+        self.loss = torch.zeros((), dtype=torch.float64, device=device)
 
         self.learned: Callable[[Tensor], Tensor] = self.net
         self.kept: Tensor | None = None
         if not self.augment:
-            self._keep(self.hold.leading())
+            self._keep(self.frozen.leading())
 
     def _checked_ranking(self, ranking: Tensor | None) -> Tensor | None:
         """The ranking, on the CPU. BadInput where one is needed and does not give a number for each
@@ -170,7 +166,7 @@ class Update:
         if not blocks:
             return
         first = nn.Sequential(*blocks)
-        self.hold.train()
+        self.frozen.train()
         with torch.no_grad(), float32(), self._autocast():
             output = first(augmentation.plain(self.data, self.samples[:1]))
             if output.nbytes * len(self.samples) > CACHE:
@@ -198,23 +194,22 @@ class Update:
         """The random numbers of an epoch, on the CPU: the tables of the members, then those of each
         further look.
         """
-        if self.pool is not None:  # the order of the whole pool, without its non-members
-            drawn = augmentation.tables(seed, epoch, len(self.pool), self.augment)
-            index = self.pool[drawn.perm]
-            members = self.samples[: self.n].cpu()
-            is_member = torch.isin(index, members)
-            kept = augmentation.Tables(*(column[is_member] for column in drawn))
-            return kept._replace(perm=torch.searchsorted(members, index[is_member]))
+        if self.pool is not None:
+            return self._in_order_of_pool(self.pool, seed, epoch)
         visits = self.visits(epoch)
         drawn = augmentation.tables(seed, epoch, len(visits), self.augment)
         return drawn._replace(perm=visits[drawn.perm])
 
-    def begin(
-        self,
-        epoch: int,
-        rate: float,
-        tables: augmentation.Tables,
-    ) -> None:
+    def _in_order_of_pool(self, pool: Tensor, seed: int, epoch: int) -> augmentation.Tables:
+        """The tables of the whole pool without those of its non-members."""
+        drawn = augmentation.tables(seed, epoch, len(pool), self.augment)
+        index = pool[drawn.perm]
+        members = self.samples[: self.n].cpu()
+        is_member = torch.isin(index, members)
+        kept = augmentation.Tables(*(column[is_member] for column in drawn))
+        return kept._replace(perm=torch.searchsorted(members, index[is_member]))
+
+    def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
         """Copies an epoch's tables and learning rate to the device; epochs count from 0. The host
         does not wait.
         """
@@ -226,7 +221,7 @@ class Update:
             group["lr"].fill_(rate)
         for count in (self.position, self.loss, self.right):
             count.zero_()
-        self.hold.train()
+        self.frozen.train()
 
     def __call__(self, size: int, phase: str = "") -> None:
         """One training step on the next `size` samples."""
@@ -236,13 +231,13 @@ class Update:
         with float32():
             self.prepare(size)
             logits = self.logits(self.images(drawn))
-            value = self.value(size, drawn[0], logits, labels)
+            value = self.value(drawn[0], logits, labels)
             self.optimizer.zero_grad(set_to_none=True)
             value.backward()  # type: ignore[no-untyped-call]
         if self.rho:
-            self.sharpen(size, drawn, labels)
+            self.sharpen(drawn, labels)
         self.update()
-        self.hold.impose()
+        self.frozen.impose()
         self.position.add_(size)
         self.loss.add_(value.detach(), alpha=size)
         self.right.add_((logits.detach().argmax(dim=1) == labels).sum())
@@ -250,17 +245,11 @@ class Update:
     def prepare(self, size: int) -> None:
         """Runs before the network learns from the next `size` samples."""
 
-    def value(
-        self,
-        size: int,
-        places: Tensor,
-        logits: Tensor,
-        labels: Tensor,
-    ) -> Tensor:
-        """The objective on these `size` samples at `places (size,)`, a float32 scalar."""
+    def value(self, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+        """The objective on the samples at `places (B,)`, a float32 scalar."""
         return loss(self.objective, logits.float(), labels, self.epoch)
 
-    def sharpen(self, size: int, drawn: Tensor, labels: Tensor) -> None:
+    def sharpen(self, drawn: Tensor, labels: Tensor) -> None:
         """SAM (Foret et al. 2021): replaces the gradients by those at the weights + rho * gradient
         / its norm.
 
@@ -268,24 +257,24 @@ class Update:
         batch and does not change BatchNorm's statistics. The optimizer's weight decay uses the
         weights before the move.
         """
-        learning = [parameter for parameter in self.net.parameters() if parameter.grad is not None]
+        weights = [weight for weight in self.weights if weight.grad is not None]
         with torch.no_grad():
-            for tensor, mask, _ in self.hold.pinned:
+            for tensor, mask, _ in self.frozen.pinned:
                 if tensor.grad is not None:
                     tensor.grad.masked_fill_(mask, 0)
-            gradients: list[Tensor] = [parameter.grad for parameter in learning]  # type: ignore[misc]
+            gradients: list[Tensor] = [weight.grad for weight in weights]  # type: ignore[misc]
             norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
             scale = self.rho / (norm + 1e-12)
-            before = [parameter.clone() for parameter in learning]
-            for parameter, gradient in zip(learning, gradients, strict=True):
-                parameter.addcmul_(gradient, scale)
+            before = [weight.clone() for weight in weights]
+            for weight, gradient in zip(weights, gradients, strict=True):
+                weight.addcmul_(gradient, scale)
         self.optimizer.zero_grad(set_to_none=True)
         with float32(), untracked(self.net):
             logits = self.logits(self.images(drawn))
-            self.value(size, drawn[0], logits, labels).backward()  # type: ignore[no-untyped-call]
+            self.value(drawn[0], logits, labels).backward()  # type: ignore[no-untyped-call]
         with torch.no_grad():
-            for parameter, value in zip(learning, before, strict=True):
-                parameter.copy_(value)
+            for weight, value in zip(weights, before, strict=True):
+                weight.copy_(value)
 
     def update(self) -> None:
         """Changes the weights by their gradients."""
