@@ -470,7 +470,7 @@ BUDGET = {
     "layers": 1150,
     "weights": 830,
     "pruning": 1100,
-    "samples": 400,
+    "samples": 410,
     "time": 370,
     "atlas": 100,
 }

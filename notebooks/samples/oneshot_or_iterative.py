@@ -104,8 +104,7 @@ claims
 
 # %% [markdown]
 # ## Models
-# Round 0 is the dense network. In every variant a round starts a fresh optimizer. The first round of
-# iterative pruning removes nothing, as in the published code.
+# The first round of iterative pruning removes nothing, as in the published code.
 
 # %%
 study = WindowStudy(

@@ -10,8 +10,7 @@
 # # Whom does a sliding window protect, and who becomes exposed instead?
 #
 # **Question.** Ours, next to WeMem (Shang et al. 2025): its windows "let high mem-score samples appear
-# in fewer epochs". The slides say nothing of single samples. Carlini et al. 2022 do: without the most
-# exposed samples, others become exposed (the onion effect).
+# in fewer epochs". By Carlini et al. 2022, others may become exposed instead (the onion effect).
 #
 # **Setup.** A network is pruned in five rounds. The narrowest window, low scores first, never reaches
 # the members with the highest memorization scores. LiRA attacks. The *exposure* of a group is the AUC of
@@ -152,8 +151,7 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Exposure of those whom a window never visits
-# A group has the members of such ranks and the non-members whose scores would take these ranks. It is the
-# same group in each network.
+# A group has the members of such ranks, and the non-members whose scores would take these ranks.
 
 # %%
 labelled = comparison.results[study.dense.signals()[0]]

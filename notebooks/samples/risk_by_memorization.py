@@ -13,16 +13,15 @@
 # vulnerable to serious privacy threats", and the TPR of the attack LiRA "is positively correlated with
 # the model's memorization".
 #
-# **Setup.** The slides' score of a sample is P[prediction right] over networks that train on the
-# sample, minus the same over networks that do not. Our score takes the mean confidence instead. The
-# attacked networks are pruned in rounds.
+# **Setup.** The slides' score of a sample is P[prediction right] over networks that train on it, minus
+# the same over networks that do not. Our score takes the mean confidence instead. The attacked networks
+# are pruned in rounds.
 #
 # **Controls.** The first decides.
 #
-# 1. *Difficulty*: how wrong networks without the sample are. We compare high with low scores at nearly
-#    equal difficulty, and the reverse. Score and difficulty come from separate networks.
-# 2. *Non-members of the same score*: a threshold also calls easy non-members members.
-# 3. *Permuted scores*.
+# 1. *Difficulty*: the error of networks without the sample. We compare high with low scores at nearly
+#    equal difficulty, and the reverse.
+# 2. *Non-members of the same score*, and permuted scores.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -112,7 +111,6 @@ claims
 
 # %% [markdown]
 # ## Models and scores
-# The networks that give the scores are not attacked.
 
 # %%
 study = WindowStudy(
@@ -157,8 +155,7 @@ results = comparison.results
 
 # %% [markdown]
 # ## TPR by score
-# LiRA at one threshold for all parts, which have the same number of samples. Most samples have 0 by the
-# slides' score: their order in the lower parts says nothing.
+# LiRA has one threshold for all parts. Most samples have a slides' score of 0: their order says nothing.
 
 # %%
 names = ["lowest", *map(str, range(2, parts)), "highest"]

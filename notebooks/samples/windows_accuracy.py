@@ -185,7 +185,7 @@ report.profile(
     "window",
     hue="method",
     facet="order",
-    null=comparison.accuracy("Base").value,
+    null=round(comparison.accuracy("Base").value, 3),
     level="Base",
     xlabel="window",
     ylabel="test accuracy",

@@ -63,8 +63,9 @@ def test_networks_stand_with_their_regime():
 
 def test_headlines_answer_the_title_and_the_limits_follow():
     marked = summary.short(judged(WRONG, RIGHT, OPEN, headline=1))
-    assert "Claim 1. **This holds:** 0.300 [0.200, 0.400], n = 5; rule: slope" in marked
-    assert "Claim 0" not in marked and marked.splitlines()[-1].startswith("> **Limits.**")
+    assert "Claim 1. **This holds:** 0.300 [0.200, 0.400]." in marked
+    assert "Measured: slope; holds if \\>\u00a00; n = 5." in marked
+    assert "Claim 0" not in marked and marked.splitlines()[-1].startswith("> <small>Networks:")
     unmarked = summary.short(judged(WRONG, OPEN, RIGHT))
     assert "Claim 0. **This does not hold:** −0.300" in unmarked
     assert "Claim 1. **This is undecided:**" in unmarked and "Claim 2" not in unmarked
@@ -80,4 +81,4 @@ def test_in_short_says_that_a_manipulation_check_failed():
 def test_in_short_prints_the_bars_of_a_two_sided_rule():
     claim = report.Claim("same", "Both are alike", "difference", within=0.02, ours=True)
     rows = report.judge(report.claims(claim), same=Estimate(0.0, -0.01, 0.01, 9)).rows
-    assert "rule: \\|difference\\| \\<\u00a00.02" in summary.short(rows)
+    assert "holds if \\|difference\\| \\<\u00a00.02" in summary.short(rows)

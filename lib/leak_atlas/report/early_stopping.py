@@ -25,8 +25,7 @@ def early_stopping_claim(
     return Claim(
         name,
         f"At matched AUC of {attack}, {variant_label} are more accurate than early stopping",
-        quantity=f"test accuracy of {variant_label} minus that of the undefended network's own "
-        f"epochs at the same AUC of {attack}",
+        quantity=f"test accuracy at matched AUC of {attack}, minus early stopping",
         above=0.0,
         margin=margin,
         ours=True,

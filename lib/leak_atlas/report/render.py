@@ -36,6 +36,9 @@ INTERVAL = re.compile("(\\[[−\\d.]+,)\u00a0")
 # title and the sizes below it, and what follows
 HEAD = re.compile(r"(?s)([^\n]*\n(?:\n\*Profile [^\n]*\*\n)?)(.*)")
 SHORT = re.compile(r"\A> \*\*In short\.\*\*.*\n(?:>.*\n)*\n*")
+# title, answer, and what follows them
+ANSWER = re.compile(r"(?s)(# .*?\n> \*\*In short\.\*\*[^\n]*(?:\n>[^\n]*)*)\n*(.*)")
+LIFTED = "<p><small>This figure stands at the top of the page.</small></p>"
 INJECTED = "injected-parameters"  # papermill's tag
 SUMMARIES = {"parameters": "parameters", INJECTED: "parameters of this run"}
 
@@ -179,10 +182,51 @@ def html(notebook: NotebookNode, title: str, home: str = "../index.html", **more
     `more` is what `write_page` knows of its place.
     """
     page = {"title": title, "home": home, "style": style(), "names": SUMMARIES} | more
-    made = _exporter().from_notebook_node(clean(notebook), {"page": page})[0]
+    shown = _as_read(clean(notebook))
+    made = _exporter().from_notebook_node(shown, {"page": page})[0]
     # what scrolls on a page, keys scroll too
     made = re.sub(r"<(table|pre)\b", r'<\1 tabindex="0"', made)
     return INTERVAL.sub(r"\1 ", made)  # on paper a column may be no wider than one of its ends
+
+
+def _as_read(notebook: NotebookNode) -> NotebookNode:
+    """The cells as a page shows them: the first figure below the answer, adjacent code in one fold."""
+    _lift_first_figure(notebook)
+    cells: list[NotebookNode] = []
+    for cell in notebook.cells:
+        if cells and _joins(cells[-1]) and _joins(cell, with_outputs=True):
+            cells[-1].source += f"\n\n{cell.source}"
+            cells[-1].outputs = cell.outputs
+        else:
+            cells.append(cell)
+    notebook.cells = cells
+    return notebook
+
+
+def _joins(cell: NotebookNode, with_outputs: bool = False) -> bool:
+    """Is it code that can stand in one fold with its neighbour? Parameters keep their own."""
+    plain = cell.cell_type == "code" and cell.source and not cell.metadata.get("tags")
+    return bool(plain and (with_outputs or not cell.outputs))
+
+
+def _lift_first_figure(notebook: NotebookNode) -> None:
+    """Moves the first figure below *In short*, where a reader sees it without scrolling."""
+    import nbformat
+
+    at = next((i for i, cell in enumerate(notebook.cells) if ANSWER.match(cell.source)), None)
+    if at is None:
+        return
+    for cell in notebook.cells[at:]:
+        for place, output in enumerate(cell.get("outputs", ())):
+            if "image/png" in output.get("data", {}):
+                answer, rest = ANSWER.match(notebook.cells[at].source).groups()  # type: ignore[union-attr]
+                cell.outputs[place] = nbformat.v4.new_output("display_data", {"text/html": LIFTED})
+                notebook.cells[at : at + 1] = [
+                    nbformat.v4.new_markdown_cell(answer),
+                    nbformat.v4.new_code_cell("", outputs=[output]),
+                    nbformat.v4.new_markdown_cell(rest),
+                ]
+                return
 
 
 def write_page(folder: Path, name: str, title: str, home: str = "index.html") -> bool:

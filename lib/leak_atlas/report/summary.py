@@ -44,9 +44,18 @@ def headlines(rows: Sequence[Row]) -> list[Row]:
 
 
 def evidence(row: Row) -> str:
-    """What was measured, the rule, and checks that failed."""
-    units = f", n = {row['n']}" if row["n"] else ""
-    return "; ".join([f"{measured(row)}{units}", f"rule: {row['rule']}", *failed(row)])
+    """What the number of a verdict is: the quantity, its border, the units, and what went wrong."""
+    parts = [f"Measured: {row['quantity']}", f"holds if {border(row)}"]
+    if row["n"]:
+        parts.append(f"n = {row['n']}")
+    if row["verdict"] == "below resolution" and row["note"]:
+        parts.append(row["note"])
+    return "; ".join([*parts, *failed(row)])
+
+
+def border(row: Row) -> str:
+    """The rule without the quantity (`> 0`); whole where the rule has two sides."""
+    return str(row["rule"].removeprefix(row["quantity"]).strip())
 
 
 def networks(rows: Iterable[Row]) -> str:
@@ -74,14 +83,17 @@ def short(rows: Sequence[Row]) -> str:
     """The answer to a page's title, as markdown: its headline claims, then limits; "" of none."""
     if not rows:
         return ""
-    lines = [
-        f"{ICONS[row['verdict']]} {_plain(row['text'].rstrip('.'))}."
-        f" **{ANSWERS[row['verdict']]}:** {_plain(evidence(row))}."
-        for row in headlines(rows)
-    ]
+    lines = []
+    learnt = networks(rows)
+    if "outside the regime" in learnt:
+        lines.append(f"**Warning: the networks did not train as required.** {_plain(learnt)}.")
+    for row in headlines(rows):
+        claim = f"{ICONS[row['verdict']]} {_plain(row['text'].rstrip('.'))}."
+        lines.append(f"{claim} **{ANSWERS[row['verdict']]}:** {_plain(measured(row))}.")
+        lines.append(f"<small>{_plain(evidence(row))}.</small>")
+    if learnt and "outside the regime" not in learnt:
+        lines.append(f"<small>Networks: {_plain(learnt)}.</small>")
     lines[0] = f"**In short.** {lines[0]}"
-    if learnt := networks(rows):
-        lines.append(f"**Limits.** Networks: {_plain(learnt)}.")
     return "\n>\n".join(f"> {line}" for line in lines)
 
 
