@@ -16,7 +16,7 @@
 # *sparsity*), and the rest is fine-tuned. L1 unstructured removes single weights, L1 and L2
 # structured whole filters, slimming channels.
 #
-# **Controls.** The first two decide.
+# **Controls.** The second decides.
 #
 # 1. *Fine-tuning without pruning*, for the same number of epochs.
 # 2. *Random weights*, the same share of each layer.

@@ -80,7 +80,7 @@ claims = report.claims(
         "PPB lowers the attack accuracy of adaptive SAMIA, for every pruner",
         quantity=f"attack accuracy of adaptive SAMIA, PPB {ppb:g} minus Base, largest {over}",
         below=0.0,
-        margin=0.02,
+        margin=0.03,
         paper="Fig. 18",
         quote="PPB reduces the accuracy of adaptive attacks compared to the attacks on the pruned "
         "model",
@@ -95,7 +95,7 @@ claims = report.claims(
         quantity=f"attack accuracy of adaptive SAMIA, PPB {ppb:g} minus ADV {adv:g}, largest of "
         f"{' and '.join(filters_go)}",
         below=0.0,
-        margin=0.02,
+        margin=0.03,
         paper="Fig. 18",
         quote="provides the best protection in L1 structured and L2 structured pruning",
         section="6.3.3",
@@ -107,7 +107,7 @@ claims = report.claims(
         quantity=f"attack accuracy of adaptive SAMIA, PPB {ppb:g} and ADV {adv:g} minus Base, "
         f"largest of {' and '.join(weights_go)}",
         below=0.0,
-        margin=0.02,
+        margin=0.03,
         paper="Fig. 18",
         quote="for the L1 unstructured and Slimming pruning, PPB and ADV are the best two defenses",
         section="6.3.3",
