@@ -284,9 +284,9 @@ report.table(rows, caption=f"{caption} from −.6 to 6.9 % in ten cases, 12.4 an
 # %%
 gains = [-audit.mean_ci(loss(*pair)) for pair in same_pruner]
 turned = []  # the second of a pair is pruned less, or not at all
-for one, other in same_pruner:
-    if other[1] < one[1] and (other in able or not other[1]):
-        turned.append((one, other))
+for target, shadow in same_pruner:
+    if shadow[1] < target[1] and (shadow in able or not shadow[1]):
+        turned.append((target, shadow))
 both_ways = [loss(a, b) - loss(b, a) for a, b in turned]
 relative = [loss(a, b) / found(a, a) for a, b in random_pairs]
 acts = comparison.pruned_as_asked({c: removed[c] for c in sparse if c[0] != "slimming"})

@@ -317,8 +317,9 @@ report.judge(
 # %% [markdown]
 # **Limits.** All targets share one half of the samples and one set of shadow models. One strength
 # of each defence is tried. LiRA is handicapped as SAMIA is, as it does not know the defence:
-# `fig18_fig19_adaptive` asks the same of an attacker who does. DP-SGD, the paper's third defence, is compared on binary data alone
-# (`fig17_fig19_binary_data`). ADV's non-members are samples outside the pool.
+# `fig18_fig19_adaptive` asks the same of an attacker who does. DP-SGD, the paper's third defence,
+# is compared on binary data alone (`fig17_fig19_binary_data`). ADV's non-members are samples
+# outside the pool.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
