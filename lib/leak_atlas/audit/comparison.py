@@ -494,7 +494,6 @@ def _unmatched(side: Sequence[Hashable], attacker: str, areas: FloatArray, line:
     names = " and ".join(map(described, side))
     first, last = line.areas[:, 0].mean(), line.areas[:, -1].mean()
     return (
-        f"the epochs do not surround the AUC of {attacker}, {areas.mean():.3f} for {names}: "
-        f"theirs is {first:.3f} to {last:.3f}, and {line.outside(areas).mean():.0%} of targets lie "
-        "outside"
+        f"for {line.outside(areas).mean():.0%} of the targets no epoch has the AUC of {attacker} on "
+        f"{names} (mean {areas.mean():.3f}; the epochs reach {first:.3f} to {last:.3f})"
     )
