@@ -46,17 +46,33 @@ def test_a_pruning_study_by_hand() -> None:
     by_hand = dense.pruned("slimming", 0.6).train(after, PPB(4.0))
     assert study.pruned("slimming", 0.6, PPB(4.0)) == by_hand
     assert study.removed(by_hand) == [Sparsity(state) for state in by_hand.states[:2]]
-    small = replace(setup, model=replace(MODEL, width=2), schedule=replace(schedule, epochs=9))
-    assert study.smaller(2) == small.trained()
+    assert study.target_networks(by_hand) == Population(by_hand.states[:2])
+    assert study.shadow_models(by_hand) == Population(by_hand.states[2:])
 
 
-@pytest.mark.parametrize(("decay", "ends"), [("constant", (4, 4)), ("cosine", (2, 4))])
+@pytest.mark.parametrize(("decay", "ends"), [("constant", (6, 6)), ("cosine", (2, 4))])
 def test_each_stop_ends_its_own_decay(decay: str, ends: tuple[int, int]) -> None:
     study = pruning(Schedule(6, 16, "adam", 0.002, decay=decay, patience=2))
     free = replace(study.schedule, patience=None)
     for (epoch, stopped), end in zip(study.stopped([2, 4]).items(), ends, strict=True):
         whole = study.setup.trained(schedule=replace(free, epochs=end))
         assert stopped == whole.at(epoch)
+
+
+@pytest.mark.parametrize("decay", ["constant", "cosine"])
+def test_a_pruned_network_stops_before_or_after_pruning(decay: str) -> None:
+    study = pruning(Schedule(6, 16, "adam", 0.002, decay=decay))
+    stopped = study.pruned_early("slimming", 0.6, before=[4], after=[1, 2])
+    assert list(stopped) == [5, 7, 8]
+
+    def tuned(dense: Population, epoch: int) -> Population:
+        bare = dense.pruned("slimming", 0.6)
+        if decay == "constant":
+            return bare.train(study.tuning).at(epoch)
+        return bare.train(replace(study.tuning, epochs=epoch))
+
+    assert stopped[5] == tuned(study.stopped([4])[4], 1)
+    assert stopped[8] == tuned(study.dense, 2)
 
 
 def test_a_rewind_study_by_hand() -> None:

@@ -1,5 +1,6 @@
 """Comparisons of variants, against SciPy, closed forms and counting by hand."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -347,3 +348,19 @@ def test_exposure_is_compared_by_ranks_among_members_alone() -> None:
     agreement = audit.mean_ci(luck)
     assert abs(agreement.value) < 0.02, "membership alone is no agreement"
     assert agreement.low < 0 < agreement.high
+
+
+def test_the_share_of_chosen_cases_is_a_mean_over_units() -> None:
+    true = [[True, False, True], [True, True, False]]
+    chosen = [[True, True, False], [False, True, False]]
+    found = audit.share_of_chosen(true, chosen)  # 1 of 1, 1 of 2, none
+    assert (found.value, found.n) == (0.75, 2)
+    assert not audit.share_of_chosen(true, np.zeros((2, 3), bool)).resolved
+
+
+def test_a_pruner_removes_what_it_was_asked_for() -> None:
+    counts = {"network": 0.6, "filters": np.array([10, 0, 20]), "filters_gone": np.array([4, 0, 8])}
+    comparison = replace(compared(), results={"one": counts})
+    asked = {("L1 unstructured", 0.6): ["one"], ("slimming", 0.6): ["one"]}
+    acts = comparison.pruned_as_asked(asked)
+    assert acts == {"L1 unstructured removes 60%": True, "slimming removes 60%": False}

@@ -7,10 +7,13 @@ from leak_atlas.data.designs import Role
 from leak_atlas.localization.divergence import (
     GAPS,
     behaviour,
+    behaviours,
     gap,
     gap_at_accuracy,
     gap_by_class,
+    gaps,
     permuted_labels,
+    same_predictions,
 )
 
 
@@ -44,6 +47,20 @@ def test_behaviour_is_that_of_the_true_class_on_members_and_non_members() -> Non
     assert found["sensitivity"].tolist() == [2.0, 3.0]
     assert found["generalisation"].tolist() == [1.0, 0.0]
     assert {name: gap(found[name], found["member"]) for name in GAPS}["sensitivity"] == -1.0
+    (same,) = behaviours({"signals": signals, "noise": sensitivity}, ["signals"], ["noise"])
+    assert all(np.array_equal(same[name], found[name]) for name in found)
+    assert {kind: values.tolist() for kind, values in gaps([same, same]).items()} == {
+        "confidence": pytest.approx([0.65, 0.65]),
+        "sensitivity": [1.0, 1.0],
+        "generalisation": [1.0, 1.0],
+    }
+
+
+def test_two_networks_predict_the_same_classes_of_non_members() -> None:
+    role = np.array([Role.MEMBER, Role.NONMEMBER, Role.NONMEMBER, Role.NONMEMBER, Role.NONMEMBER])
+    one = {"role": role, "logits": np.eye(3)[[0, 0, 1, 2, 2]]}
+    other = {"role": role, "logits": np.eye(3)[[1, 0, 1, 2, 0]]}
+    assert same_predictions(one, other) == 0.75
 
 
 def test_labels_are_shuffled_on_each_side_alone() -> None:

@@ -68,9 +68,9 @@ def test_what_cannot_be_decided_by_design_is_below_resolution():
         "a large effect is decided all the same"
     )
     judged = report.judge(report.claims(small), x=Estimate(0.01, -0.02, 0.04, 9))
-    assert judged.rows[0]["power"] == pytest.approx(1.5) and "half-width 1.5 of the margin" in str(
-        judged
-    )
+    assert judged.rows[0]["power"] == pytest.approx(
+        1.5
+    ) and "± 0.030, smallest effect of interest 0.02" in str(judged)
 
 
 @pytest.mark.parametrize(

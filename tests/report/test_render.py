@@ -151,7 +151,10 @@ def test_page_asks_nobody_and_folds_code():
         re.IGNORECASE,
     )
     assert "<title>Which &lt;stage&gt;? · Leak Atlas</title>" in page
-    assert page.count('<details class="code">') == 3 and "<summary>parameters</summary>" in page
+    assert (
+        page.count('<details class="code">') == 3
+        and "<summary>default parameters</summary>" in page
+    )
     assert 'href="../index.html"' in page and 'alt="Nothing to see"' in page
     assert "✗\u00a0<b>fails</b>" in page and "prefers-color-scheme: dark" in page
     assert "In&nbsp;[" not in page and "Out[" not in page
@@ -168,18 +171,18 @@ def test_a_report_says_in_short_what_it_found_and_has_one_table_of_claims():
         and short.pop() == "The *paper* says so."
     )
     assert short == [
-        "> **In short.** ✓ Stage 4 is loudest. **This holds:** 0.300 [0.200, 0.400], n = 5; "
-        "rule: contrast \\>\u00a00.",
-        "> ✗ Early stages are \\| silent. **This does not hold:** 0.300 [0.200, 0.400], n = 5; "
-        "rule: strength \\<\u00a00.1.",
-        "> **Limits.** Networks: no regime is declared.",
+        "> **In short.** ✓ Stage 4 is loudest. **This holds:** 0.300 (95 % CI 0.200 to 0.400).",
+        "> <small>Measured: contrast; holds if \\>\u00a00; n = 5.</small>",
+        "> ✗ Early stages are \\| silent. **This does not hold:** 0.300 (95 % CI 0.200 to 0.400).",
+        "> <small>Measured: strength; holds if \\<\u00a00.1; n = 5.</small>",
+        "> <small>Networks: no regime is declared.</small>",
     ]
     page = render.html(executed(), "Which stage?")
+    picture, question = page.index("Nothing to see"), page.index("says so.")
+    assert page.index("In short.") < picture < question, "the first figure follows the answer"
+    assert page.count('alt="Nothing to see"') == 1
     assert page.count("<th ") == 5 and page.count("Counts as holding if</th>") == 1
-    assert (
-        '4 rules were written here, before the results; each stands beside its <a href="#verdicts">'
-        in page
-    )
+    assert '4 rules were written here; each stands next to its <a href="#verdicts">' in page
     assert '<div id="verdicts">' in page
 
 

@@ -54,7 +54,7 @@ def test_networks_stand_with_their_regime():
     before = [row for row in judged(RIGHT) if row.pop("learnt") == {}]
     assert summary.networks(before) == "", "judged before it was kept"
     inside = judged(RIGHT, regime={"fit": 0.9}, fit=0.95)
-    assert summary.networks(inside) == "fit 0.950: within the regime"
+    assert summary.networks(inside) == "fit 0.950: trained as required"
     outside = judged(RIGHT, regime={"fit": 0.9}, fit=0.5)
     assert summary.networks(outside) == "fit 0.500: outside the regime (fit 0.500, not 0.9)"
     many = judged(RIGHT, regime=dict.fromkeys("abcd", 0.5), a=0.9, b=0.6, c=0.8, d=0.7)
@@ -63,13 +63,23 @@ def test_networks_stand_with_their_regime():
 
 def test_headlines_answer_the_title_and_the_limits_follow():
     marked = summary.short(judged(WRONG, RIGHT, OPEN, headline=1))
-    assert "Claim 1. **This holds:** 0.300 [0.200, 0.400]." in marked
+    assert "Claim 1. **This holds:** 0.300 (95 % CI 0.200 to 0.400)." in marked
     assert "Measured: slope; holds if \\>\u00a00; n = 5." in marked
     assert "Claim 0" not in marked and marked.splitlines()[-1].startswith("> <small>Networks:")
     unmarked = summary.short(judged(WRONG, OPEN, RIGHT))
     assert "Claim 0. **This does not hold:** −0.300" in unmarked
-    assert "Claim 1. **This is undecided:**" in unmarked and "Claim 2" not in unmarked
+    assert (
+        "Claim 1. **This is undecided (the interval contains the threshold):**" in unmarked
+        and "Claim 2" not in unmarked
+    )
     assert summary.short([]) == ""
+
+
+def test_a_warning_stands_before_the_verdicts():
+    first, *_ = summary.short(judged(RIGHT, regime={"fit": 0.9}, fit=0.5)).splitlines()
+    assert "did not train as required" in first and "fit 0.500, not 0.9" in first
+    inside = summary.short(judged(RIGHT, regime={"fit": 0.9}, fit=0.95))
+    assert "did not train as required" not in inside
 
 
 def test_in_short_says_that_a_manipulation_check_failed():

@@ -394,6 +394,21 @@ class Comparison:
         estimate = mean_ci(difference, design_effect=effect, resolved=not reasons)
         return replace(estimate, reason="; ".join(reasons))
 
+    def pruned_as_asked(
+        self, removed: Mapping[tuple[str, float], Sequence[Any]], slack: float = 0.03
+    ) -> dict[str, bool]:
+        """Whether each pruner removed the share that it was asked for: checks for `report.judge`.
+
+        `removed` has the `Sparsity` of each target by pruner and sparsity. Unstructured pruners
+        count weights of the network, the others filters of the convolutions. The target with the
+        smallest share counts; it may lack `slack`.
+        """
+        checks = {}
+        for (pruner, sparsity), steps in removed.items():
+            shares = [_removed_share(self.results[step], pruner) for step in steps]
+            checks[f"{pruner} removes {sparsity:.0%}"] = min(shares) > sparsity - slack
+        return checks
+
     @property
     def variants(self) -> list[Hashable]:
         """All variants, in their order."""
@@ -462,6 +477,13 @@ def _stacked(
     return np.array([values[variant] for variant in variants], dtype=np.float64)
 
 
+def _removed_share(counts: Mapping[str, Any], pruner: str) -> float:
+    """What a pruner removed of what it ranks: weights of the network, or filters."""
+    if pruner in ("L1 unstructured", "random weights"):
+        return float(counts["network"])
+    return float(counts["filters_gone"].sum() / counts["filters"].sum())
+
+
 def _listed(item: Any) -> list[Any]:
     """One or several, as a list: a tuple may be a key."""
     return item if isinstance(item, list) else [item]
@@ -472,7 +494,6 @@ def _unmatched(side: Sequence[Hashable], attacker: str, areas: FloatArray, line:
     names = " and ".join(map(described, side))
     first, last = line.areas[:, 0].mean(), line.areas[:, -1].mean()
     return (
-        f"the epochs do not surround the AUC of {attacker}, {areas.mean():.3f} for {names}: "
-        f"theirs is {first:.3f} to {last:.3f}, and {line.outside(areas).mean():.0%} of targets lie "
-        "outside"
+        f"for {line.outside(areas).mean():.0%} of the targets no epoch has the AUC of {attacker} on "
+        f"{names} (mean {areas.mean():.3f}; the epochs reach {first:.3f} to {last:.3f})"
     )

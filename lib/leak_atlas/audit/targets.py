@@ -30,6 +30,7 @@ __all__ = [
     "own_accuracy",
     "own_rates",
     "paired_difference",
+    "share_of_chosen",
     "tpr_over",
 ]
 
@@ -106,6 +107,20 @@ def mean_ci(
     resolved = resolved and (design_effect <= DEPENDENT or units.size >= FEWEST)
     low, high = max(bounds[0], mean - reach), min(bounds[1], mean + reach)
     return Estimate(mean, low, high, units.size, resolved, error, df, bounds=bounds)
+
+
+def share_of_chosen(true: ArrayLike, chosen: ArrayLike) -> Estimate:
+    """Mean over units of the share of a unit's chosen cases that are true.
+
+    `true` and `chosen` are ``(cases, units)``. A unit without a chosen case is left out; without
+    any unit nothing is resolved.
+    """
+    counted = np.asarray(chosen, bool)
+    among = counted.sum(axis=0)
+    hits = (np.asarray(true, bool) & counted).sum(axis=0)
+    if not among.any():
+        return Estimate(np.nan, 0.0, 1.0, 0, resolved=False, bounds=(0, 1))
+    return mean_ci(hits[among > 0] / among[among > 0], bounds=(0, 1))
 
 
 def paired_difference(

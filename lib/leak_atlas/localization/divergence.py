@@ -5,6 +5,9 @@ Reads stored results.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -36,6 +39,36 @@ def behaviour(signals: Arrays, sensitivity: Arrays) -> dict[str, FloatArray]:
         "member": signals["role"][pool] == Role.MEMBER,
         "label": label,
     }
+
+
+def behaviours(
+    results: Mapping[Any, Arrays], signals: Iterable[Any], sensitivity: Iterable[Any]
+) -> list[dict[str, FloatArray]]:
+    """`behaviour` of each network of a population, from its `Signals` and `Sensitivity` steps."""
+    steps = zip(signals, sensitivity, strict=True)
+    return [behaviour(results[answers], results[moves]) for answers, moves in steps]
+
+
+def gaps(networks: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
+    """The three gaps of n networks, `(n,)` each; a larger one leaks more.
+
+    That of sensitivity is non-members minus members, as members are the less sensitive ones.
+    """
+    found = {}
+    for kind in GAPS:
+        sign = -1 if kind == "sensitivity" else 1
+        found[kind] = np.array([sign * gap(one[kind], one["member"]) for one in networks])
+    return found
+
+
+def same_predictions(one: Arrays, other: Arrays) -> float:
+    """Share of the non-members for which two states predict the same class.
+
+    `one` and `other` are what `Signals` of states of one training's split have stored.
+    """
+    outside = one["role"] == Role.NONMEMBER
+    both = [signals["logits"][outside].argmax(axis=1) for signals in (one, other)]
+    return float(np.mean(both[0] == both[1]))
 
 
 def gap(values: ArrayLike, member: ArrayLike) -> float:

@@ -78,28 +78,63 @@ class PruningStudy(Study):
         return self.dense.train(self.tuning)
 
     def pruned(
-        self, pruner: Pruner, sparsity: float, objective: Objective | None = None
+        self,
+        pruner: Pruner,
+        sparsity: float,
+        objective: Objective | None = None,
+        reference: int | None = None,
     ) -> Population:
-        """Networks that are pruned and fine-tuned, with a defence or without."""
-        return self.dense.pruned(pruner, sparsity).train(self.tuning, objective)
+        """Networks that are pruned and fine-tuned, with a defence or without.
 
-    def smaller(self, width: int) -> Population:
-        """Dense networks of another width, trained for all epochs of the pruned ones."""
-        both = replace(self.schedule, epochs=self.schedule.epochs + self.fine_tuning)
-        return replace(self.setup, model=replace(self.model, width=width)).trained(schedule=both)
+        `reference`: samples outside the pool that the defence may see.
+        """
+        pruned = self.dense.pruned(pruner, sparsity)
+        return pruned.train(self.tuning, objective, reference=reference)
+
+    def target_networks(self, population: Population) -> Population:
+        """The targets alone, where other networks attack them."""
+        return Population(population.states[: self.targets])
+
+    def shadow_models(self, population: Population) -> Population:
+        """The shadow models alone."""
+        return Population(population.states[self.targets :])
 
     def stopped(self, epochs: Sequence[int]) -> dict[int, Population]:
         """Dense networks whose training stops after some epochs, without a patience.
 
-        At a constant rate these are checkpoints of one training; where the rate decays, each is a
-        training of its own.
+        At a constant rate these are checkpoints of one training, that of the dense networks where
+        these have no patience; where the rate decays, each is a training of its own.
         """
         networks = {}
         for epoch in epochs:
-            end = max(epochs) if self.schedule.decay == "constant" else epoch
+            constant = self.schedule.decay == "constant"
+            end = max(self.schedule.epochs, *epochs) if constant else epoch
             schedule = replace(self.schedule, epochs=end, patience=None)
             networks[epoch] = self.setup.trained(schedule=schedule).at(epoch)
         return networks
+
+    def pruned_early(
+        self, pruner: Pruner, sparsity: float, before: Sequence[int], after: Sequence[int]
+    ) -> dict[int, Population]:
+        """Pruned networks that train for fewer epochs, by their epochs in total: early stopping.
+
+        `after`: the fine-tuning stops after so many epochs. `before`: the dense network stops after
+        so many, is pruned, and is fine-tuned for the fewest of `after`.
+        """
+        starts = self.stopped(before) if before else {}
+        found: dict[int, Population] = {}
+        for epochs, dense in starts.items():
+            shortest = self._tuned_early(dense.pruned(pruner, sparsity), [min(after)])
+            found[epochs + min(after)] = shortest[min(after)]
+        tuned = self._tuned_early(self.dense.pruned(pruner, sparsity), after)
+        return found | {self.schedule.epochs + epoch: tuned[epoch] for epoch in after}
+
+    def _tuned_early(self, pruned: Population, epochs: Sequence[int]) -> dict[int, Population]:
+        """Fine-tuning that stops after some epochs, without a patience; see `stopped`."""
+        whole = replace(self.tuning, patience=None)
+        if whole.decay == "constant":
+            return {epoch: pruned.train(whole).at(epoch) for epoch in epochs}
+        return {epoch: pruned.train(replace(whole, epochs=epoch)) for epoch in epochs}
 
     def removed(self, population: Population) -> list[Sparsity]:
         """What is pruned of each target."""

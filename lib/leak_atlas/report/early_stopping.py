@@ -8,7 +8,11 @@ __all__ = ["early_stopping_claim"]
 
 
 def early_stopping_claim(
-    name: str, variant_label: str, attack: str = "LiRA", margin: float = 0.01
+    name: str,
+    variant_label: str,
+    attack: str = "LiRA",
+    margin: float = 0.01,
+    headline: bool = False,
 ) -> Claim:
     """A claim of superiority over early stopping, about what `Comparison.early_stopping` estimates.
 
@@ -26,4 +30,5 @@ def early_stopping_claim(
         margin=margin,
         ours=True,
         control="early stopping of the undefended network; each target at its own AUC",
+        headline=headline,
     )

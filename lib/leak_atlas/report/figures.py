@@ -203,7 +203,7 @@ def draw(
         if notes and panel in notes:
             sheet.note_above(ax, notes[panel], _width(ax))
         if null is not None:
-            ax.axhline(null, label=f"{level} ({null:g})", **GUESS)
+            ax.axhline(null, label=f"{level} ({null:.3g})", **GUESS)
         for artist, label in zip(*ax.get_legend_handles_labels(), strict=True):
             key.setdefault(label, artist)
     sheet.finish(fig, key, **(words or {}))

@@ -208,10 +208,13 @@ def outside(row: Mapping[str, Any]) -> list[str]:
 
 
 def weight(row: Mapping[str, Any]) -> str:
-    """Units, and half-width over margin: `n = 10, half-width 0.6 of the margin`."""
+    """Units, and what could be seen: `n = 10, ± 0.012, smallest effect of interest 0.02`."""
     parts = [f"n = {row['n']:,}".replace(",", " ")] if row["n"] else []
     if row.get("power") is not None:
-        parts.append(f"half-width {row['power']:.2g} of the margin")
+        half = (row["high"] - row["low"]) / 2
+        parts.append(f"± {digits(half)}")
+        if row["power"] > 0:
+            parts.append(f"smallest effect of interest {half / row['power']:.2g}")
     return ", ".join(parts)
 
 
@@ -221,7 +224,9 @@ def measured(row: Mapping[str, Any]) -> str:
 
 
 def digits(number: float | None) -> str:
-    return "–" if number is None else f"{number:.3f}".replace("-", "−")
+    if number is None:
+        return "–"
+    return f"{round(number, 3) + 0.0:.3f}".replace("-", "−")
 
 
 def page_of_claims(rows: Sequence[Mapping[str, Any]]) -> str:

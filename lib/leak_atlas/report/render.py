@@ -31,16 +31,18 @@ LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-pytho
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TEXTS = {"text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml"}
 LIVE = "(a live control: open this notebook in JupyterLab to use it)"
-RULES = '<p><small>{} here, before the results; each stands beside its <a href="#verdicts">verdict</a>, below.</small></p>'
+RULES = (
+    '<p><small>{} here; each stands next to its <a href="#verdicts">verdict</a>, below.</small></p>'
+)
 INTERVAL = re.compile("(\\[[−\\d.]+,)\u00a0")
 # title and the sizes below it, and what follows
 HEAD = re.compile(r"(?s)([^\n]*\n(?:\n\*Profile [^\n]*\*\n)?)(.*)")
 SHORT = re.compile(r"\A> \*\*In short\.\*\*.*\n(?:>.*\n)*\n*")
 # title, answer, and what follows them
 ANSWER = re.compile(r"(?s)(# .*?\n> \*\*In short\.\*\*[^\n]*(?:\n>[^\n]*)*)\n*(.*)")
-LIFTED = "<p><small>This figure stands at the top of the page.</small></p>"
+LIFTED = '<p><small>The figure stands <a href="#top">at the top of the page</a>.</small></p>'
 INJECTED = "injected-parameters"  # papermill's tag
-SUMMARIES = {"parameters": "parameters", INJECTED: "parameters of this run"}
+SUMMARIES = {"parameters": "default parameters", INJECTED: "parameters that this run changes"}
 
 
 # ---------------------------------------------------------------- clean
@@ -90,7 +92,7 @@ def _answer_first(notebook: NotebookNode, rows: Sequence[Mapping[str, Any]]) -> 
             data["text/html"] = ledger.page_of_claims(data[ledger.MIME])
         elif ledger.RULE in data.get("text/html", ""):
             data["text/html"] = RULES.format(written)
-            data["text/plain"] = f"{written} here, before the results"
+            data["text/plain"] = f"{written} here"
 
 
 def _noise(output: NotebookNode) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from leak_atlas.report.ledger import ICONS, digits, failed, measured
+from leak_atlas.report.ledger import ICONS, digits, failed
 
 if TYPE_CHECKING:
     from leak_atlas.audit import Estimate
@@ -16,8 +16,8 @@ Row = Mapping[str, Any]
 ANSWERS = {
     "holds": "This holds",
     "fails": "This does not hold",
-    "undecided": "This is undecided",
-    "below resolution": "This cannot be decided at this size",
+    "undecided": "This is undecided (the interval contains the threshold)",
+    "below resolution": "This is below resolution (the interval is too wide)",
     "inert": "This was not tested",
 }
 NAMED = 3  # accuracies that are listed by name
@@ -53,6 +53,12 @@ def evidence(row: Row) -> str:
     return "; ".join([*parts, *failed(row)])
 
 
+def interval(row: Row) -> str:
+    """`−0.022 (95 % CI −0.033 to −0.013)`."""
+    ends = f"{digits(row['low'])} to {digits(row['high'])}"
+    return f"{digits(row['value'])} (95 % CI {ends})"
+
+
 def border(row: Row) -> str:
     """The rule without the quantity (`> 0`); whole where the rule has two sides."""
     return str(row["rule"].removeprefix(row["quantity"]).strip())
@@ -76,7 +82,7 @@ def networks(rows: Iterable[Row]) -> str:
     beyond = dict.fromkeys(reason for row in rows for reason in row.get("outside", ()))
     if beyond:
         return f"{text}: outside the regime ({'; '.join(beyond)})"
-    return f"{text}: within the regime"
+    return f"{text}: trained as required"
 
 
 def short(rows: Sequence[Row]) -> str:
@@ -89,7 +95,7 @@ def short(rows: Sequence[Row]) -> str:
         lines.append(f"**Warning: the networks did not train as required.** {_plain(learnt)}.")
     for row in headlines(rows):
         claim = f"{ICONS[row['verdict']]} {_plain(row['text'].rstrip('.'))}."
-        lines.append(f"{claim} **{ANSWERS[row['verdict']]}:** {_plain(measured(row))}.")
+        lines.append(f"{claim} **{ANSWERS[row['verdict']]}:** {_plain(interval(row))}.")
         lines.append(f"<small>{_plain(evidence(row))}.</small>")
     if learnt and "outside the regime" not in learnt:
         lines.append(f"<small>Networks: {_plain(learnt)}.</small>")
