@@ -30,6 +30,15 @@ from leak_atlas.recipe.core import recorded_names
 NOISE = 0.002  # of one model around its way
 OWN = (1.0, 0.15, 0.01)
 LEAST = {Role.MEMBER: 0.4, Role.NONMEMBER: 0.1}  # accuracy on a role, and .1 on others
+# Options that recipes no longer have, each after the field before it: plants are drawn as with them.
+FORMER = {
+    "CrossEntropy": [("", "smoothing=0.0")],
+    "RelaxLoss": [("alpha", "upper=1.0"), ("upper", "form='paper'")],
+    "CCL": [("beta", "form='exponential'")],
+    "RMR": [("general", "tau=None")],
+    "Schedule": [("factor", "warmup=0")],
+    "Model": [("init", "hidden=None")],
+}
 # in plants on one line
 LINED = {"alike": 1.0, "exposes": 1.0, "hard MEMBER": 0.8, "hard NONMEMBER": 1.0}
 
@@ -49,8 +58,11 @@ def _way(of: Recipe) -> str:
         if f.name not in ("row", "seed") and not _later(of, f)
     )
     recorded = recorded_names(type(of))
-    text = ",".join(f"{recorded[name]}={way(getattr(of, name))}" for name in told)
-    return f"{of.recorded}:{zlib.crc32(text.encode()):08x}"
+    parts = [f"{recorded[name]}={way(getattr(of, name))}" for name in told]
+    for before, text in FORMER.get(of.recorded, ()):
+        at = next((i for i, part in enumerate(parts) if part.startswith(f"{before}=")), -1)
+        parts.insert(at + 1, text)
+    return f"{of.recorded}:{zlib.crc32(','.join(parts).encode()):08x}"
 
 
 def _later(of: Recipe, field: dataclasses.Field[Any]) -> bool:

@@ -9,17 +9,18 @@
 # %% [markdown]
 # # Do members and non-members drift apart when a network is pruned?
 #
-# **Question.** Yuan & Zhang (2022), Fig. 1: "the divergence of prediction confidences and
+# **The paper.** Yuan & Zhang (2022), Fig. 1: "the divergence of prediction confidences and
 # prediction sensitivities is increased due to neural network pruning" (section 4.1).
 #
 # **Setup.** Confidence is a network's probability of the true class; sensitivity is how far small
 # noise on the input moves it. A *gap* is the difference of the means over members and over
 # non-members (eq. 3, 4), written so that a larger gap separates members better.
 #
-# **Controls.** The first decides.
+# **Controls.** Control 1 decides.
 #
 # 1. *Fine-tuning without pruning*, for the same number of epochs.
-# 2. *Equal accuracy*: non-members are weighted to the dense network's test accuracy.
+# 2. *Equal accuracy*: right and wrong non-members are weighted to the dense network's test
+#    accuracy.
 # 3. *A ratio*: the gap of the logarithm of the sensitivity, in case all sensitivities grow
 #    alike.
 
@@ -32,7 +33,7 @@ stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-
 pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 victims = 10  # target networks, which split the targets' half (paper: 1)
-sparsity = 0.6  # share that is removed, as on the other pages (paper: .7)
+sparsity = 0.6  # share of the weights that is removed, as on the other pages (paper: .7)
 queries = 10  # noisy copies of each sample (paper: 10)
 epochs = 12  # of the dense network, at most (published code: 100)
 retrain_epochs = 6  # epochs after pruning, at most (published code: half of `epochs`)
@@ -51,15 +52,15 @@ from leak_atlas import audit, lab, report
 from leak_atlas.localization.divergence import behaviours, gap, gap_at_accuracy, gaps
 from leak_atlas.recipe import Data, Model, PruningStudy, Schedule
 
-pruned_minus = f"{sparsity:.0%} pruned minus dense"
-relative = "over the mean gap of the dense networks"
+pruned_minus = f"L1-pruned network at {sparsity:.0%} sparsity minus"
+relative = "divided by the mean gap of the dense networks"
 paired = "paired over targets"
 quote = "the divergence of prediction confidences and prediction sensitivities is increased"
 claims = report.claims(
     report.Claim(
         "confidence_grows",
         "Pruning raises the confidence gap",
-        quantity=f"confidence gap, {pruned_minus}",
+        quantity=f"confidence gap: {pruned_minus} dense network",
         above=0.0,
         margin=0.03,
         paper="Fig. 1",
@@ -70,7 +71,7 @@ claims = report.claims(
     report.Claim(
         "sensitivity_grows",
         "Pruning raises the sensitivity gap",
-        quantity=f"sensitivity gap, {pruned_minus}, {relative}",
+        quantity=f"sensitivity gap: {pruned_minus} dense network, {relative}",
         above=0.0,
         margin=0.25,
         paper="Fig. 1",
@@ -81,7 +82,7 @@ claims = report.claims(
     report.Claim(
         "confidence_not_epochs",
         "Pruning raises the confidence gap beyond fine-tuning alone",
-        quantity=f"confidence gap, {sparsity:.0%} pruned minus dense, fine-tuned",
+        quantity=f"confidence gap: {pruned_minus} fine-tuned dense network",
         above=0.0,
         margin=0.03,
         ours="our control",
@@ -91,7 +92,7 @@ claims = report.claims(
     report.Claim(
         "sensitivity_not_epochs",
         "Pruning raises the sensitivity gap beyond fine-tuning alone",
-        quantity=f"sensitivity gap, {sparsity:.0%} pruned minus dense, fine-tuned, {relative}",
+        quantity=f"sensitivity gap: {pruned_minus} fine-tuned dense network, {relative}",
         above=0.0,
         margin=0.25,
         ours="our control",
@@ -101,16 +102,16 @@ claims = report.claims(
     report.Claim(
         "confidence_not_accuracy",
         "At equal test accuracy pruning raises the confidence gap",
-        quantity=f"confidence gap at the dense network's test accuracy, {pruned_minus}",
+        quantity=f"confidence gap at equal test accuracy: {pruned_minus} dense network",
         above=0.0,
         margin=0.03,
         ours="our control",
-        control="non-members are weighted, so that as many are right as before",
+        control="right and wrong non-members are weighted to the dense network's test accuracy",
     ),
     report.Claim(
         "sensitivity_by_ratio",
         "Pruning raises the ratio of the sensitivities of non-members and members",
-        quantity=f"gap of the log10 of the sensitivity, {pruned_minus}",
+        quantity=f"gap of the log10 of the sensitivity: {pruned_minus} dense network",
         above=0.0,
         margin=0.1,
         ours="our control",
@@ -119,7 +120,7 @@ claims = report.claims(
     regime={
         "dense member accuracy": 0.95,
         "dense test accuracy": learnt,
-        "least member accuracy of a network": 0.9,
+        "lowest member accuracy of a network": 0.9,
     },
 )
 claims
@@ -141,7 +142,7 @@ study = PruningStudy(
     seed=seed,
     precision=precision,
 )
-pruner, tuned = "L1 unstructured", "dense, fine-tuned"
+pruner, tuned = "L1 unstructured", "fine-tuned dense network"
 variants = {"dense": study.dense, tuned: study.tuned(), pruner: study.pruned(pruner, sparsity)}
 sensitivity = {variant: each.sensitivity(queries) for variant, each in variants.items()}
 removed = {(pruner, sparsity): study.removed(variants[pruner])}
@@ -164,17 +165,20 @@ def change(kind, other):
 
 # %% [markdown]
 # ## The two distributions (Fig. 1)
-# The first target. Lines are means; the last bin counts the farthest 0.1 % too.
+# The first target. Vertical lines are means; the last bin also counts the farthest 0.1 %.
 
 # %%
 panels, notes = {}, {}
-for variant in ("dense", pruner):
+for variant in variants:
     one = networks[variant][0]
     for kind in unit:
         panels[variant, kind] = [one[kind][one["member"]], one[kind][~one["member"]]]
         notes[variant, kind] = f"gap {drift[variant][kind][0]:.3f}"
 effect = report.effect(
-    change("confidence", tuned), "raises", "lowers", "does not significantly change"
+    change("confidence", tuned),
+    "significantly raises",
+    "significantly lowers",
+    "does not significantly change",
 )
 report.histograms(
     panels,
@@ -183,7 +187,7 @@ report.histograms(
     log=True,
     means=True,
     columns=True,
-    title=f"Pruning {effect} the confidence gap beyond fine-tuning",
+    title=f"Pruning {effect} the confidence gap beyond fine-tuning alone",
     xlabel=f"confidence or sensitivity of the true class, target 1 of {victims}",
     ylabel="share of samples",
 )
@@ -214,13 +218,13 @@ at_accuracy, ratio = {}, {}  # both controls, of each target
 for variant in ("dense", pruner):
     pairs = zip(networks[variant], comparison.accuracies["dense"], strict=True)
     at_accuracy[variant] = [
-        gap_at_accuracy(one["confidence"], one["member"], one["generalisation"], share)
+        gap_at_accuracy(one["confidence"], one["member"], one["generalization"], share)
         for one, share in pairs
     ]
     ratio[variant] = [
         -gap(np.log10(one["sensitivity"] + 1e-6), one["member"]) for one in networks[variant]
     ]
-acts = comparison.pruned_as_asked(removed)
+pruning_acts = comparison.pruned_as_asked(removed)
 
 # %%
 report.judge(
@@ -231,16 +235,16 @@ report.judge(
     sensitivity_not_epochs=change("sensitivity", tuned),
     confidence_not_accuracy=audit.paired_difference(at_accuracy[pruner], at_accuracy["dense"]),
     sensitivity_by_ratio=audit.paired_difference(ratio[pruner], ratio["dense"]),
-    checks={claim.name: acts for claim in claims},
+    checks={claim.name: pruning_acts for claim in claims},
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
         "dense test accuracy": comparison.accuracy("dense"),
-        "least member accuracy of a network": min(map(min, comparison.members.values())),
+        "lowest member accuracy of a network": min(map(min, comparison.members.values())),
     },
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples. A larger gap need not be a larger leak:
+# **Limits.** All targets draw their members from the same half of the samples. A larger gap need not be a larger leak:
 # the AUC in the table, which looks at the order of the samples alone, can fall while a gap grows.
 
 # %%

@@ -9,19 +9,19 @@
 # %% [markdown]
 # # Does a pruned network leak more than the dense one?
 #
-# **Question.** Yuan & Zhang (2022), Fig. 7 and 8: "When a low sparsity level is used, we always
+# **The paper.** Yuan & Zhang (2022), Fig. 7 and 8: "When a low sparsity level is used, we always
 # observe the increased privacy risk" (section 5.2.1).
 #
 # **Setup.** Target networks (the paper's "victims") are trained, pruned and fine-tuned. The
 # attacker does the same with shadow models on other samples, and learns from them what members
 # look like.
 #
-# **Controls.** The first two decide.
+# **Controls.** Controls 1 and 2 decide.
 #
 # 1. *The same attack on both sides*: the paper's attack SAMIA on the dense network too. The
 #    paper attacks the dense network with Conf, a threshold on the confidence.
 # 2. *Fine-tuning without pruning*, for the same number of epochs.
-# 3. *Random pruning* of the same share of each layer.
+# 3. *Random pruning* at the same sparsity of each layer.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10, CIFAR100, Location
@@ -33,7 +33,7 @@ pool = 1200  # samples of train and test part: half the targets', half the attac
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 victims = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
-sparsities = [0.6, 0.8]  # shares that are removed (paper: .5 to .9)
+sparsities = [0.6, 0.8]  # shares of the weights that are removed (paper: .5 to .9)
 epochs = 12  # of the dense network, at most (published code: 100)
 course = [2, 4, 8]  # earlier epochs of the dense network that are compared as well (ours)
 retrain_epochs = 6  # epochs after pruning, at most (published code: half of `epochs`)
@@ -55,13 +55,13 @@ from leak_atlas.recipe import PRUNERS, SAMIA, Data, LiRA, Model, PruningStudy, S
 
 low = min(sparsities)
 similar = 0.05  # two test accuracies are similar up to this difference
-accuracy = f"attack accuracy, SAMIA on networks pruned by {low:.0%}"
-area = f"AUC of SAMIA, {low:.0%} L1 unstructured minus"
+accuracy_words = f"attack accuracy: SAMIA on pruned networks at {low:.0%} sparsity minus"
+auc_words = f"AUC of SAMIA: L1-pruned network at {low:.0%} sparsity minus"
 claims = report.claims(
     report.Claim(
         "same_attack",
         f"At {low:.0%} sparsity every pruner raises the attack accuracy of SAMIA",
-        quantity=f"{accuracy} minus SAMIA on dense, least of four pruners",
+        quantity=f"{accuracy_words} SAMIA on dense ones, weakest of the four pruners",
         above=0.0,
         margin=0.03,
         ours="our control of Fig. 8",
@@ -71,7 +71,7 @@ claims = report.claims(
     report.Claim(
         "masks_not_epochs",
         "L1 unstructured pruning raises the AUC of SAMIA beyond fine-tuning alone",
-        quantity=f"{area} dense, fine-tuned",
+        quantity=f"{auc_words} fine-tuned dense network",
         above=0.0,
         margin=0.03,
         ours="our control",
@@ -81,7 +81,7 @@ claims = report.claims(
     report.Claim(
         "every_pruner",
         f"At {low:.0%} sparsity SAMIA on every pruner's networks beats Conf on the dense network",
-        quantity=f"{accuracy} minus Conf on dense, least of four pruners",
+        quantity=f"{accuracy_words} Conf on dense ones, weakest of the four pruners",
         above=0.0,
         margin=0.03,
         paper="Fig. 8",
@@ -104,27 +104,28 @@ claims = report.claims(
     report.Claim(
         "order_of_pruners",
         "L1 unstructured and slimming leak more than L2 structured, L1 structured leaks least",
-        quantity=f"{accuracy}: L1 unstructured minus L2 structured, slimming minus L2 structured, "
-        "L2 structured minus L1 structured, least",
+        quantity=f"attack accuracy of SAMIA at {low:.0%} sparsity, smallest of three differences: "
+        "L1 unstructured minus L2 structured; slimming minus L2 structured; L2 structured minus L1 "
+        "structured",
         above=0.0,
         margin=0.03,
         paper="Fig. 7 and 8",
         quote="L1 unstructured and slimming pruning result in the highest attack accuracy",
         section="5.2.3",
-        control="the same share removed; paired over targets",
+        control="the same sparsity; paired over targets",
     ),
     report.Claim(
         "small_not_random",
         "Removing small weights raises the AUC of SAMIA more than removing random weights",
-        quantity=f"{area} random weights",
+        quantity=f"{auc_words} randomly pruned network",
         above=0.0,
         margin=0.03,
         ours="our control",
-        control="the same share of each layer, the same number of epochs; paired over targets",
+        control="the same sparsity of each layer, the same number of epochs; paired over targets",
     ),
     regime={
         "dense member accuracy": 0.95,
-        "least pruned member accuracy": 0.95,
+        "lowest member accuracy of the pruned networks": 0.95,
         "dense test accuracy": learnt,
     },
 )
@@ -147,7 +148,7 @@ study = PruningStudy(
     seed=seed,
     precision=precision,
 )
-tuned = "dense, fine-tuned"
+tuned = "fine-tuned dense network"
 random = ("random weights", low)
 magnitude = ("L1 unstructured", low)
 
@@ -189,26 +190,31 @@ report.profile(
     null=comparison.estimate("dense", "SAMIA", "accuracy").value,
     level="dense",
     title=f"At {low:.0%} sparsity {raised} of 4 pruners significantly raise SAMIA's accuracy, "
-    f"{lowered} lower it",
-    xlabel="share removed",
+    f"{lowered} significantly lower it",
+    xlabel="sparsity",
     ylabel="attack accuracy of SAMIA",
 )
 
 # %% [markdown]
 # ## Accuracy and leakage (Fig. 7)
-# Down and right is better. The dense network's line joins its epochs, with fine-tuning as the
-# last: an earlier epoch leaks less with nothing removed.
+# Down and right is better. The line of early stopping joins earlier epochs of the dense network,
+# its end, and its fine-tuning without pruning. LiRA attacks all of them.
 
 # %%
 members = {v: comparison.estimate(v, "", "member accuracy") for v in comparison.variants}
 line = [*comparison.checkpoints["dense"], "dense", tuned]
 learnt_members = [variant for variant in [*pruned, random] if members[variant].value > 0.5]
 beyond = comparison.contrast(magnitude, tuned, "SAMIA")
-raises = report.effect(beyond, "raises", "lowers", "does not significantly change")
+raises = report.effect(
+    comparison.contrast(magnitude, tuned, "LiRA"),
+    "significantly raises",
+    "significantly lowers",
+    "does not significantly change",
+)
 report.tradeoff(
     comparison.frontier("LiRA", line, learnt_members),
     level="guessing",
-    title=f"{low:.0%} L1 unstructured pruning {raises} the AUC beyond fine-tuning",
+    title=f"L1 unstructured pruning {raises} LiRA's AUC beyond fine-tuning",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
 )
@@ -232,12 +238,12 @@ report.table(rows, caption=f"{caption}. A guess is right in half of the cases")
 
 # %%
 dense_leak = comparison.measured("dense", "Conf", "accuracy")
-dense_right = comparison.measured("dense", "", "test accuracy")
+dense_accuracy = comparison.measured("dense", "", "test accuracy")
 near = []  # which targets a pruned network is about as accurate as, (variants, targets)
 more = []  # on which of them it leaks more
 for variant in pruned:
-    right = comparison.measured(variant, "", "test accuracy")
-    near.append(abs(right - dense_right) <= similar)
+    accuracy = comparison.measured(variant, "", "test accuracy")
+    near.append(abs(accuracy - dense_accuracy) <= similar)
     more.append(comparison.measured(variant, "SAMIA", "accuracy") > dense_leak)
 share = audit.share_of_chosen(more, near)
 
@@ -253,7 +259,7 @@ published = [
     comparison.contrast(variant, "dense", "SAMIA", "accuracy", against="Conf")
     for variant in at_low.values()
 ]
-acts = comparison.pruned_as_asked(removed)
+pruning_acts = comparison.pruned_as_asked(removed)
 
 # %%
 report.judge(
@@ -264,17 +270,19 @@ report.judge(
     most_at_similar_accuracy=share,
     order_of_pruners=audit.least(order),
     small_not_random=comparison.contrast(magnitude, random, "SAMIA"),
-    checks={claim.name: acts for claim in claims},
+    checks={claim.name: pruning_acts for claim in claims},
     regime={
         "dense member accuracy": members["dense"],
-        "least pruned member accuracy": min(members[variant].value for variant in at_low.values()),
+        "lowest member accuracy of the pruned networks": min(
+            members[variant].value for variant in at_low.values()
+        ),
         "dense test accuracy": comparison.accuracy("dense"),
     },
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples and one set of shadow models: the intervals
-# describe other targets, not other attackers. The order of the pruners is judged at one sparsity,
+# **Limits.** All targets draw their members from the same half of the samples and one set of shadow models. Intervals
+# cover the choice of targets, not of shadow models. The order of the pruners is judged at one sparsity,
 # where their accuracies are similar, not equal. A pruner that destroys a network hides its members
 # too: read each leak next to the accuracy.
 

@@ -9,17 +9,18 @@
 # %% [markdown]
 # # Is SAMIA the best attack on pruned networks for binary data?
 #
-# **Question.** Yuan & Zhang (2022), Fig. 11: "SAMIA achieves the highest attack accuracy in most
+# **The paper.** Yuan & Zhang (2022), Fig. 11: "SAMIA achieves the highest attack accuracy in most
 # cases compared with baseline attacks" (section 5.2.4), on their data sets of bits too.
 #
 # **Setup.** Fully connected networks are pruned (L1 unstructured) and fine-tuned. Five attacks use
 # the same shadow models, which are pruned and fine-tuned as the targets are.
 #
-# **Controls.** The first two decide.
+# **Controls.** Controls 1 and 2 decide.
 #
-# 1. *The same attack on both sides*: SAMIA attacks the dense network too.
+# 1. *The other attacks on the same networks*, with the same shadow models.
 # 2. *Fine-tuning without pruning*, for the same number of epochs.
-# 3. *LiRA* with the same shadow models, a reference by AUC.
+# 3. *The same attack on both sides*: SAMIA attacks the dense network too.
+# 4. *LiRA* with the same shadow models, a reference by AUC.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set of bits (leak-atlas data); the paper: Location
@@ -28,7 +29,7 @@ pool = 1200  # samples of train and test part: half the targets', half the attac
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 victims = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
-sparsities = [0.6, 0.8]  # shares that are removed (paper: .5 to .9)
+sparsities = [0.6, 0.8]  # shares of the weights that are removed (paper: .5 to .9)
 epochs = 24  # of the dense network, at most (published code: 50)
 retrain_epochs = 12  # epochs after pruning, at most (published code: half of `epochs`)
 patience = None  # epochs without a better dev accuracy before the end (paper: 5, of the dev loss)
@@ -62,7 +63,7 @@ from leak_atlas.recipe import (
 )
 
 low = min(sparsities)
-pruner, tuned = "L1 unstructured", "dense, fine-tuned"
+pruner, tuned = "L1 unstructured", "fine-tuned dense network"
 printed = ("Conf", "Mentr", "NNCls", "BlindMI", "SAMIA")
 same = "the same networks and shadow models; paired over targets"
 claims = report.claims(
@@ -70,7 +71,7 @@ claims = report.claims(
         "highest",
         "On binary data SAMIA has the highest attack accuracy on most pruned networks",
         quantity="share of pruned networks on which none of Conf, Mentr, NNCls and BlindMI is more "
-        "accurate than SAMIA",
+        "accurate than SAMIA (ties count for SAMIA)",
         above=0.5,
         margin=0.17,
         paper="Fig. 11",
@@ -83,7 +84,8 @@ claims = report.claims(
     report.Claim(
         "as_published",
         f"At {low:.0%} sparsity SAMIA on pruned networks beats Conf on dense ones",
-        quantity=f"attack accuracy, SAMIA on {low:.0%} pruned minus Conf on dense",
+        quantity=f"attack accuracy: SAMIA on L1-pruned networks ({low:.0%} sparsity) minus Conf on "
+        "dense ones",
         above=0.0,
         margin=0.02,
         paper="Fig. 8",
@@ -93,8 +95,9 @@ claims = report.claims(
     ),
     report.Claim(
         "same_attack",
-        f"On binary data {low:.0%} pruning raises the attack accuracy of SAMIA",
-        quantity=f"attack accuracy of SAMIA, {low:.0%} pruned minus dense",
+        f"On binary data pruning to {low:.0%} sparsity raises the attack accuracy of SAMIA",
+        quantity=f"attack accuracy of SAMIA: L1-pruned network ({low:.0%} sparsity) minus dense "
+        "network",
         above=0.0,
         margin=0.02,
         ours="our control of Fig. 8",
@@ -103,7 +106,8 @@ claims = report.claims(
     report.Claim(
         "masks_not_epochs",
         "On binary data pruning raises the AUC of SAMIA beyond fine-tuning alone",
-        quantity=f"AUC of SAMIA, {low:.0%} pruned minus dense, fine-tuned",
+        quantity=f"AUC of SAMIA: L1-pruned network ({low:.0%} sparsity) minus fine-tuned dense "
+        "network",
         above=0.0,
         margin=0.03,
         ours="our control",
@@ -113,7 +117,7 @@ claims = report.claims(
     report.Claim(
         "below_lira",
         "On binary data LiRA finds more than SAMIA",
-        quantity="AUC, mean over sparsities, SAMIA minus LiRA",
+        quantity="AUC on pruned networks, mean over sparsities: SAMIA minus LiRA",
         below=0.0,
         margin=0.03,
         ours="our reference",
@@ -122,7 +126,7 @@ claims = report.claims(
     regime={
         "dense member accuracy": 0.95,
         "dense test accuracy": learnt,
-        "least pruned member accuracy": 0.8,
+        "lowest member accuracy of the pruned networks": 0.8,
     },
 )
 claims
@@ -170,7 +174,8 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Attack accuracy by sparsity (Fig. 11)
-# At each attacker's own threshold. The dotted line is the dense network under SAMIA.
+# At each attacker's own threshold: Conf on the confidence in the true class, Mentr on a modified
+# entropy. The dotted line is the dense network under SAMIA.
 
 
 # %%
@@ -192,8 +197,8 @@ report.profile(
     hue="attack",
     null=comparison.estimate("dense", "SAMIA", "accuracy").value,
     level="dense, SAMIA",
-    title=f"SAMIA is the most accurate attack on {highest.value:.0%} of pruned networks",
-    xlabel="share removed",
+    title=f"SAMIA is the most accurate attack, or ties, on {highest.value:.0%} of pruned networks",
+    xlabel="sparsity",
     ylabel="attack accuracy",
 )
 
@@ -217,9 +222,9 @@ mild = (pruner, low)
 samia = [(cell, "SAMIA") for cell in cells]
 lira = [(cell, "LiRA") for cell in cells]
 members = {v: comparison.estimate(v, "", "member accuracy") for v in variants}
-acts = comparison.pruned_as_asked(removed)
+pruning_acts = comparison.pruned_as_asked(removed)
 seen = comparison.estimate("dense", "SAMIA", "accuracy")
-acts["SAMIA finds members of the dense network"] = seen.low > 0.5
+pruning_acts["SAMIA finds members of the dense network"] = seen.low > 0.5
 report.judge(
     claims,
     highest=highest,
@@ -227,17 +232,17 @@ report.judge(
     same_attack=comparison.contrast(mild, "dense", "SAMIA", "accuracy"),
     masks_not_epochs=comparison.contrast(mild, tuned, "SAMIA"),
     below_lira=comparison.stronger(samia, lira, "auc"),
-    checks={claim.name: acts for claim in claims},
+    checks={claim.name: pruning_acts for claim in claims},
     regime={
         "dense member accuracy": members["dense"],
         "dense test accuracy": comparison.accuracy("dense"),
-        "least pruned member accuracy": min(members[cell].value for cell in cells),
+        "lowest member accuracy of the pruned networks": min(members[cell].value for cell in cells),
     },
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples and one set of shadow models, and each
-# attack network is trained once: the intervals describe other targets, not other attackers. LiRA
+# **Limits.** All targets draw their members from the same half of the samples and one set of shadow models, and each
+# attack network is trained once. Intervals cover the choice of targets, not of shadow models. LiRA
 # asks the shadow models about the targets' own samples, which the other attacks do not.
 
 # %%

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Does PPB hide the members of networks for binary data?
 #
-# **Question.** Yuan & Zhang (2022), Fig. 17 and 19: their defence PPB "can reduce the attack
+# **The paper.** Yuan & Zhang (2022), Fig. 17 and 19: their defence PPB "can reduce the attack
 # accuracy to around 50% (random guessing accuracy)" (section 6.3.2), on their data sets of bits
 # too.
 #
@@ -17,7 +17,7 @@
 # DP-SGD (gradients are clipped and noised), or without a defence (Base). One attacker knows no
 # defence, an adaptive one trains its shadow models with PPB.
 #
-# **Controls.** The first decides.
+# **Controls.** Control 1 decides.
 #
 # 1. *Early stopping*: Base with less training, at matched attack AUC: test accuracies are
 #    compared where the attack LiRA, which knows the defence, has the same AUC on both networks.
@@ -30,7 +30,7 @@ pool = 1200  # samples of train and test part: half the targets', half the attac
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 victims = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
-sparsity = 0.6  # share that is removed (paper: .6)
+sparsity = 0.6  # share of the weights that is removed (paper: .6)
 ppb = 4.0  # weight of PPB (paper: 1, 2, 4, 8, 16; published code: 4)
 strong_ppb = 16.0  # the largest weight (paper: 16)
 noise = 1.0  # noise multiplier of DP-SGD (paper: .01 to 100; published code: .1)
@@ -54,26 +54,26 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from leak_atlas import audit, lab, report
 from leak_atlas.recipe import DPSGD, PPB, SAMIA, Data, LiRA, Model, PruningStudy, Schedule
 
-saved = "attack accuracy of SAMIA that it takes away minus the test accuracy that it costs"
+saved_words = "attack accuracy that it takes from SAMIA minus the test accuracy that it costs"
 paired = "paired over targets; the same pruned networks and shadow models"
 claims = report.claims(
     report.Claim(
         "ppb_hides",
         "On binary data the strongest PPB lowers the attack accuracy of SAMIA to a guess",
-        quantity=f"attack accuracy of SAMIA, PPB {strong_ppb:g}",
+        quantity=f"attack accuracy of SAMIA on networks with PPB (weight {strong_ppb:g})",
         below=0.53,
         margin=0.02,
         paper="Fig. 17",
         quote="reduce the attack accuracy to around 50% (random guessing accuracy)",
         section="6.3.2",
-        control="the same pruned networks without a defence are found",
+        control="members of the undefended networks are found",
         headline=True,
     ),
     report.early_stopping_claim("beats_stopping", "networks fine-tuned with PPB", headline=True),
     report.Claim(
         "ppb_is_cheap",
         "On binary data PPB costs at most 5 points of test accuracy",
-        quantity=f"test accuracy, PPB {ppb:g} minus Base",
+        quantity=f"test accuracy: PPB (weight {ppb:g}) minus Base",
         above=-0.05,
         margin=0.05,
         paper="Fig. 17",
@@ -84,8 +84,8 @@ claims = report.claims(
     report.Claim(
         "ppb_below_base",
         "On binary data PPB lowers the attack accuracy of adaptive SAMIA",
-        quantity=f"attack accuracy of SAMIA with shadow models of the same defence, PPB {ppb:g} "
-        "minus Base",
+        quantity="attack accuracy of SAMIA with shadow models of the same defence: PPB (weight "
+        f"{ppb:g}) minus Base",
         below=0.0,
         margin=0.02,
         paper="Fig. 19",
@@ -97,7 +97,7 @@ claims = report.claims(
     report.Claim(
         "dp_is_poor",
         "On binary data DP-SGD balances privacy and accuracy worse than PPB",
-        quantity=f"{saved}, DP-SGD with noise {noise:g} minus PPB {ppb:g}",
+        quantity=f"{saved_words}: DP-SGD (noise {noise:g}) minus PPB (weight {ppb:g})",
         below=0.0,
         margin=0.03,
         paper="Fig. 17",
@@ -137,8 +137,8 @@ strongly = study.pruned(pruner, sparsity, PPB(strong_ppb))
 private = study.pruned(pruner, sparsity, DPSGD(noise))
 
 # %%
-weak, strong = f"PPB {ppb:g}", f"PPB {strong_ppb:g}"
-known = f"{weak}, known to the attacker"
+weak, strong = f"PPB (weight {ppb:g})", f"PPB (weight {strong_ppb:g})"
+known = f"{weak}, adaptive attacker"
 variants = {"dense": study.dense, "Base": base, known: balanced}
 variants[weak] = study.target_networks(balanced)
 variants[strong] = study.target_networks(strongly)
@@ -163,15 +163,22 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Test accuracy and attack accuracy (Fig. 17 and 19)
-# Down and right is better.
+# Down and right is better. The adaptive attacker attacks the same networks as the one who knows no
+# defence.
 
 # %%
 found = {v: comparison.estimate(v, "SAMIA", "accuracy") for v in attacked}
+lowers = report.effect(
+    comparison.contrast("Base", strong, "SAMIA", "accuracy"),
+    "significantly lowers",
+    "raises",
+    "does not significantly lower",
+)
 report.tradeoff(
     comparison.plane({v: [v] for v in attacked}, "SAMIA", "accuracy"),
     level="guessing",
-    title=f"With the strongest PPB SAMIA's accuracy is {found[strong].value:.2f}, without "
-    f"{found['Base'].value:.2f}",
+    title=f"The strongest PPB {lowers} SAMIA's accuracy "
+    f"from {found['Base'].value:.2f} to {found[strong].value:.2f}",
     xlabel="test accuracy",
     ylabel="attack accuracy of SAMIA",
 )
@@ -184,7 +191,9 @@ report.tradeoff(
 # %%
 lines = {"Base, by epoch": [*comparison.checkpoints["Base"], "Base"], known: [known]}
 matched = comparison.early_stopping(known, "LiRA")
-is_more = report.effect(matched, "is more", "is less", "is not significantly more")
+is_more = report.effect(
+    matched, "is significantly more", "is significantly less", "is not significantly more"
+)
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
     level="guessing",
@@ -218,10 +227,10 @@ def balance(defence):
     return (seen["Base"] - seen[defence]) - (right["Base"] - right[defence])
 
 
-acts = comparison.pruned_as_asked(removed)
-acts["SAMIA finds members of Base"] = found["Base"].low > 0.53
+pruning_acts = comparison.pruned_as_asked(removed)
+pruning_acts["SAMIA finds members of Base"] = found["Base"].low > 0.53
 fits = comparison.contrast("Base", weak, metric="member accuracy")
-works = acts | {"PPB lowers the accuracy on members": fits}
+works = pruning_acts | {"PPB lowers the accuracy on members": fits}
 moves = comparison.contrast("Base", "DP-SGD", "LiRA")
 
 # %%
@@ -247,7 +256,7 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples and one set of shadow models. DP-SGD
+# **Limits.** All targets draw their members from the same half of the samples and one set of shadow models. DP-SGD
 # follows a training without it, so no epsilon is claimed. One pruner is tried, as in the paper.
 
 # %%

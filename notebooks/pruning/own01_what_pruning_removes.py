@@ -16,13 +16,13 @@
 # **Setup.** Networks are trained, pruned and fine-tuned. Each is attacked by all others except its
 # complement; LiRA's score of a member is its *exposure*.
 #
-# **Controls.** The first two decide.
+# **Controls.** Controls 1 and 2 decide.
 #
-# 1. *Early stopping* of the dense network, at matched attack AUC: test accuracies are compared
+# 1. *Fine-tuning without pruning*, for the same number of epochs.
+# 2. *A second seed* with the same members: how far exposures agree that share nothing else.
+# 3. *Early stopping* of the dense network, at matched attack AUC: test accuracies are compared
 #    where the attack RMIA has the same AUC on both networks.
-# 2. *Fine-tuning without pruning*, for the same number of epochs.
-# 3. *A second seed* with the same members: how far exposures agree that share nothing else.
-# 4. *Random pruning* of the same share of each layer.
+# 4. *Random pruning* at the same sparsity of each layer.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10 and six others
@@ -34,7 +34,7 @@ pool = 600  # samples from which each network draws half (paper: another design,
 dev = 300  # samples outside the pool, unused here: the dense networks are those of weights/
 reference = 300  # samples outside the pool, unused here too
 test = 600  # test samples
-sparsity = 0.6  # share that is removed (paper: .5 to .9)
+sparsity = 0.6  # share of the weights that is removed (paper: .5 to .9)
 epochs = 12  # epochs of the dense network (published code: at most 100)
 course = [1, 2, 3, 5, 8]  # earlier epochs: early stopping (ours)
 retrain_epochs = 5  # epochs after pruning (published code: at most half of the dense network's)
@@ -61,13 +61,13 @@ from leak_atlas.recipe import (
     Sparsity,
 )
 
-cut = f"{sparsity:.0%} L1-pruned"
-agree = "rank correlation of members' exposure with the dense network"
+cut = f"L1-pruned network ({sparsity:.0%} sparsity)"
+agree_words = "rank correlation of members' exposure with the dense network"
 claims = report.claims(
     report.Claim(
         "same_leakage",
-        f"{sparsity:.0%} L1 unstructured pruning changes the AUC of RMIA by less than .03",
-        quantity=f"AUC of RMIA, {cut} minus dense, fine-tuned",
+        f"L1 unstructured pruning to {sparsity:.0%} sparsity changes the AUC of RMIA by less than .03",
+        quantity=f"AUC of RMIA: {cut} minus fine-tuned dense network",
         within=0.03,
         ours="our control of section 5.2.1",
         control="the same number of epochs, nothing pruned; paired over targets",
@@ -76,7 +76,7 @@ claims = report.claims(
     report.Claim(
         "same_members",
         "Pruned and dense networks expose the same members more than two seeds do",
-        quantity=f"{agree}, {cut} minus second seed",
+        quantity=f"{agree_words}: {cut} minus second seed",
         above=0.0,
         margin=0.1,
         ours="our question",
@@ -87,7 +87,7 @@ claims = report.claims(
     report.Claim(
         "reorders",
         "At matched AUC of LiRA pruning changes which members are exposed more than fine-tuning",
-        quantity=f"{agree} at matched AUC of LiRA, dense, fine-tuned minus {cut}",
+        quantity=f"{agree_words} at matched AUC of LiRA: fine-tuned minus {cut}",
         above=0.0,
         margin=0.1,
         ours="our question",
@@ -96,11 +96,11 @@ claims = report.claims(
     report.Claim(
         "random_reorders_more",
         "At matched AUC of LiRA random pruning changes which members are exposed more",
-        quantity=f"{agree} at matched AUC of LiRA, {cut} minus randomly pruned",
+        quantity=f"{agree_words} at matched AUC of LiRA: {cut} minus randomly pruned",
         above=0.0,
         margin=0.1,
         ours="our question",
-        control="the same share of each layer at random; each compared with the dense epochs",
+        control="the same sparsity of each layer, at random; each compared with the dense epochs",
     ),
     regime={
         "dense member accuracy": 0.95,
@@ -124,7 +124,7 @@ removed_weights = dense.pruned("L1 unstructured", sparsity)
 random_weights = dense.pruned("random weights", sparsity)
 
 # %%
-tuned, again, random = "dense, fine-tuned", "second seed", "randomly pruned"
+tuned, again, random = "fine-tuned dense network", "second seed", "randomly pruned"
 variants = {"dense": dense, tuned: dense.train(short)}
 variants["L1-pruned"] = removed_weights.train(short)
 variants[random] = random_weights.train(short)
@@ -149,13 +149,13 @@ line = [*comparison.checkpoints["dense"], "dense"]
 lines = {"dense, by epoch": line}
 lines |= {variant: [variant] for variant in (tuned, "L1-pruned", random)}
 change = comparison.contrast("L1-pruned", tuned, "RMIA")
-effect = report.effect(change, "raises", "lowers", "does not significantly change")
+effect = report.effect(
+    change, "significantly raises", "significantly lowers", "does not significantly change"
+)
 report.tradeoff(
     comparison.plane(lines, "RMIA"),
     level="guessing",
-    title=f"{sparsity:.0%} L1 pruning {effect} the AUC of RMIA ({change.value:+.3f})".replace(
-        "-", "−"
-    ),
+    title=f"L1 pruning {effect} the AUC of RMIA ({change.value:+.3f})".replace("-", "−"),
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
 )
@@ -185,7 +185,12 @@ for name, each in (lines | {again: [again]}).items():
             row = {"variant": name, "x": agreement[variant]}
             rows.append(row | {"auc": comparison.estimate(variant, "LiRA")})
 same = audit.paired_difference(alike["L1-pruned"], alike[again], design_effect=effect_size)
-agrees = report.effect(same, "agrees more", "agrees less", "does not agree significantly more")
+agrees = report.effect(
+    same,
+    "agrees significantly more",
+    "agrees significantly less",
+    "does not significantly agree more",
+)
 report.tradeoff(
     rows,
     "x",
@@ -212,7 +217,7 @@ report.table(rows, caption=f"Mean over {shadows} targets, each attacked by the o
 # ## Verdicts
 
 # %%
-acts = comparison.pruned_as_asked(removed)
+pruning_acts = comparison.pruned_as_asked(removed)
 members = {v: comparison.estimate(v, "", "member accuracy") for v in variants}
 report.judge(
     claims,
@@ -221,7 +226,7 @@ report.judge(
     beats_stopping=comparison.early_stopping("L1-pruned", "RMIA"),
     reorders=reordered(tuned, "L1-pruned"),
     random_reorders_more=reordered("L1-pruned", random),
-    checks={claim.name: acts for claim in claims},
+    checks={claim.name: pruning_acts for claim in claims},
     regime={
         "dense member accuracy": members["dense"],
         "dense test accuracy": comparison.accuracy("dense"),

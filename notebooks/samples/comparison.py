@@ -13,10 +13,12 @@
 # accuracy while reducing attack accuracy more than other defense methods". The slide has no numbers.
 #
 # **Setup.** A network is pruned in five rounds, each with a defence. WeMem's: RSW visits a window of
-# the members in the order of their memorization scores, RMR penalizes members with high scores, SWMR
-# does both. Shadow models use the defence of their target.
+# the members in the order of their memorization scores (how much a network's accuracy on a sample
+# depends on training with it). RMR penalizes members with high scores, SWMR does both. The windows
+# differ: RSW begins at low scores with a small step, SWMR at high scores with a large step.
+# Shadow models use the defence of their target.
 #
-# **Controls.** The first decides.
+# **Controls.** Control 1 decides.
 #
 # 1. *Early stopping* of the network without a defence (Base), at matched AUC: test accuracies are
 #    compared where the attack LiRA has the same AUC.
@@ -75,7 +77,7 @@ def beats(name, method):
     return report.Claim(
         name,
         f"{method} lowers attack accuracy more than each other defence",
-        quantity=f"{attacked}, {method} minus each other defence, largest",
+        quantity=f"{attacked}: {method} minus another defence, worst of all others",
         below=0.0,
         margin=0.02,
         paper=slide,
@@ -86,15 +88,16 @@ def beats(name, method):
 
 
 # %%
-stopping = report.early_stopping_claim("stopping", "networks with RSW, RMR or SWMR")
+wemem_label = "networks with WeMem's defences (mean of RSW, RMR, SWMR)"
+stopping = report.early_stopping_claim("stopping", wemem_label)
 claims = report.claims(
     replace(beats("rsw_beats_others", "RSW"), headline=True),
     beats("rmr_beats_others", "RMR"),
     beats("swmr_beats_others", "SWMR"),
     report.Claim(
         "stays_accurate",
-        "WeMem costs less than two points of test accuracy",
-        quantity="test accuracy, RSW, RMR and SWMR minus Base, least",
+        "Each of RSW, RMR and SWMR costs less than two points of test accuracy",
+        quantity="test accuracy: WeMem's defence minus Base, worst of RSW, RMR and SWMR",
         above=-0.02,
         margin=0.02,
         paper=slide,
@@ -168,8 +171,8 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Accuracy against leakage
-# Down and right is better. The line has dense networks of few epochs, pruned with one epoch a round,
-# then Base's rounds.
+# Down and right is better. The line joins dense networks stopped early, then pruned with one
+# epoch a round, and Base after each round.
 
 # %%
 lines = {"Base, stopped early": [*comparison.checkpoints["Base"], "Base"]}
@@ -177,18 +180,20 @@ for name in (*wemem, *rivals):
     lines[name] = [name]
 matched = {name: comparison.early_stopping(name, "LiRA") for name in (*wemem, *rivals)}
 together = comparison.early_stopping(list(wemem), "LiRA")
-word = report.effect(together, "more accurate", "less accurate", "neither more nor less accurate")
+words = "more accurate", "less accurate", "not significantly more accurate"
+effect = report.effect(together, *words)
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
     level="guessing",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
-    title=f"At matched AUC, WeMem's defences are {word} than early stopping",
+    title=f"At matched AUC, WeMem's defences are {effect} than early stopping",
 )
 
 # %% [markdown]
 # ## By attack
-# Attack accuracy at the attacks' own thresholds. The dotted line is a guess.
+# Attack accuracy at the attacks' own thresholds. Conf has a threshold for each class, Hconf has one for
+# all classes. The dotted line is a guess.
 
 # %%
 points = []
@@ -223,10 +228,10 @@ for name in ("Base", *wemem, *rivals):
     row["test accuracy"] = comparison.accuracy(name)
     row[attacked] = audit.mean_ci(comparison.reached(*[(name, each) for each in of_slides]))
     row["LiRA, AUC"] = comparison.estimate(name, "LiRA")
-    row["test, minus early stopping"] = matched.get(name)
+    row["test accuracy minus early stopping"] = matched.get(name)
     rows.append(row)
-caption = "Early stopping: at matched AUC of LiRA"
-report.table(rows, caption=f"Mean over {targets} targets, attacked by {shadows} shadows. {caption}")
+caption = f"Mean across {targets} targets, {shadows} shadow models per attack"
+report.table(rows, caption=f"{caption}. Early stopping: at matched AUC of LiRA")
 
 # %% [markdown]
 # ## Verdicts

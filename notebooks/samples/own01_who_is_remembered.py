@@ -10,15 +10,18 @@
 # # Whom does a sliding window protect, and who becomes exposed instead?
 #
 # **Question.** Ours, next to WeMem (Shang et al. 2025): its windows "let high mem-score samples appear
-# in fewer epochs". By Carlini et al. 2022, others may become exposed instead (the onion effect).
+# in fewer epochs". Without the most exposed samples, others may become exposed instead (the *onion
+# effect*, Carlini et al. 2022).
 #
-# **Setup.** A network is pruned in five rounds. The narrowest window, low scores first, never reaches
-# the members with the highest memorization scores. LiRA attacks. The *exposure* of a group is the AUC of
+# **Setup.** A dense network trains on all members, then is pruned in five rounds. In the rounds, the
+# narrowest window, low scores first, never reaches the members with the highest memorization scores:
+# *never visited* members are in the dense training alone. A *visit* is one use of a member in an epoch.
+# LiRA attacks. The *exposure* of a group is the AUC of
 # LiRA among its members and non-members.
 #
-# **Controls.** The first two decide.
+# **Controls.** Controls 1 and 2 decide.
 #
-# 1. *The same number of visits* to all members, by fewer epochs.
+# 1. *The same number of visits*, spread over all members by fewer epochs without a window.
 # 2. *The same window in random order*: it leaves out other members.
 # 3. *Rounds without pruning*.
 
@@ -55,14 +58,15 @@ from leak_atlas import audit, lab, report
 from leak_atlas.localization import samples
 from leak_atlas.recipe import Data, LiRA, Model, Schedule, Window, WindowStudy
 
-by_score, by_chance = "window by score", "window in random order"
+by_score, by_chance = "score-ordered window", "window in random order"
 visits, kept = "no window, same visits", "rounds without pruning"
 never, others = "never visited", "visited"
+without_window = "training with the same number of visits but no window"
 claims = report.claims(
     report.Claim(
         "never_visited_safer",
-        "Members that a window never visits are less exposed than by the same number of visits",
-        quantity=f"AUC of LiRA, {never}, window minus {visits}, larger of both orders",
+        f"Members that a window never visits are less exposed than after {without_window}",
+        quantity=f"AUC of LiRA on {never} members: window minus {visits}; worse of two orders",
         below=0.0,
         margin=0.05,
         ours=True,
@@ -71,8 +75,8 @@ claims = report.claims(
     ),
     report.Claim(
         "visited_exposed",
-        "Members that the window by score visits become more exposed (onion effect)",
-        quantity=f"AUC of LiRA, {others}, {by_score} minus {visits}",
+        "Members that the score-ordered window visits become more exposed (onion effect)",
+        quantity=f"AUC of LiRA on {others} members: {by_score} minus {visits}",
         above=0.0,
         margin=0.05,
         ours="Carlini et al. 2022",
@@ -81,8 +85,8 @@ claims = report.claims(
     ),
     report.Claim(
         "score_adds",
-        "The order by score protects those whom it leaves out more than a random order does",
-        quantity=f"AUC of LiRA, {never}, window minus {visits}, by score minus by chance",
+        "The score-ordered window protects members that it never visits more than a random order does",
+        quantity=f"(AUC of LiRA on {never} members: window minus {visits}): by score minus random",
         below=0.0,
         margin=0.05,
         ours="our control",
@@ -90,17 +94,17 @@ claims = report.claims(
     ),
     report.Claim(
         "still_found",
-        "LiRA still finds members that the window by score never visits",
-        quantity=f"AUC of LiRA, {never}, {by_score}",
+        "LiRA still finds members that the score-ordered window never visits",
+        quantity=f"AUC of LiRA on {never} members, {by_score}",
         above=0.55,
         margin=0.05,
         ours=True,
-        control="non-members whose scores would take these ranks",
+        control="non-members with scores in the same range",
     ),
     report.Claim(
         "pruning_moves_nobody",
         "Pruning changes who is exposed no more than rounds without pruning",
-        quantity=f"rank correlation of samples' exposure with dense, Base minus {kept}",
+        quantity=f"rank correlation of samples' exposure with that in dense: Base minus {kept}",
         within=0.1,
         ours="our control",
         control="the same number of epochs, no weight removed",
@@ -151,7 +155,8 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Exposure of those whom a window never visits
-# A group has the members of such ranks, and the non-members whose scores would take these ranks.
+# Members are in two groups: visited in a round, or never. Each non-member joins the group of the
+# members of its class with scores like its own. Base is the network that is pruned without a window.
 
 # %%
 labelled = comparison.results[study.dense.signals()[0]]
@@ -191,7 +196,7 @@ report.profile(
     facet="left out by the",
     level="guessing",
     ylabel="AUC of LiRA",
-    title=f"A window by score leaves never visited members {safer} exposed, visited ones {onion}",
+    title=f"With the score-ordered window, never visited members are {safer} exposed, visited {onion}",
 )
 
 # %%
@@ -235,8 +240,8 @@ report.table(rows, caption=f"Exposure of {len(exposed['dense']['index'])} sample
 effects = {}
 for order in orders:
     pairs = (order, never, order), (order, never, visits)
-    areas = [by_group.measured(group, "LiRA") for group in pairs]
-    effects[order] = areas[0] - areas[1]
+    with_window, without = [by_group.measured(group, "LiRA") for group in pairs]
+    effects[order] = with_window - without
 moved = samples.agreement_difference(exposed["Base"], exposed[kept], exposed["dense"])
 
 # %%
@@ -260,7 +265,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** LiRA is offline: its shadow models know a sample only as a non-member, so an online attack
-# may find more of those whom no window visits. Below the median, scores hardly exceed their errors. All
+# may find more of the members that a window never visits. Below the median, scores hardly exceed their errors.
+# All
 # targets share one half of the samples; intervals of correlations are over samples.
 
 # %%

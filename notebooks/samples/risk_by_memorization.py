@@ -13,11 +13,12 @@
 # vulnerable to serious privacy threats", and the TPR of the attack LiRA "is positively correlated with
 # the model's memorization".
 #
-# **Setup.** The slides' score of a sample is P[prediction right] over networks that train on it, minus
-# the same over networks that do not. Our score takes the mean confidence instead. The attacked networks
+# **Setup.** A memorization score says how much a network's success on a sample depends on training with
+# it. The slides' score is P[prediction right] across networks that train on the sample, minus the same
+# across networks that do not. Our score takes the mean confidence instead. The attacked networks
 # are pruned in rounds.
 #
-# **Controls.** The first decides.
+# **Controls.** Control 1 decides.
 #
 # 1. *Difficulty*: the error of networks without the sample. We compare high with low scores at nearly
 #    equal difficulty, and the reverse.
@@ -58,36 +59,39 @@ from leak_atlas.localization import samples
 from leak_atlas.recipe import Data, LiRA, Memorization, Model, Schedule, Threshold, WindowStudy
 
 motivation = "slides on motivation"
-top = "highest part of the slides' score minus the mean of the others"
-area = "AUC within the part"
+with_our_score = "(rise of AUC with our score at equal difficulty)"
+with_difficulty = "(rise of AUC with difficulty at equal score)"
+rise_difference = f"{with_our_score} minus {with_difficulty}, mean of Conf and LiRA"
+top = "highest sixth of the slides' score minus the mean of the others"
+area = "AUC within a sixth of the samples"
 claims = report.claims(
     report.Claim(
         "tpr_rises",
         "LiRA's TPR is higher for members with high memorization scores",
-        quantity=f"TPR of LiRA at one threshold ({fpr:.0%} FPR over all samples), {top}",
+        quantity=f"TPR of LiRA at one threshold ({fpr:.0%} FPR across all samples): {top}",
         above=0.0,
         margin=0.05,
         paper=motivation,
         quote="TPR of the recent MIA—LiRA is positively correlated with the model's memorization",
         section=motivation,
-        control="FPR of the same parts, in the first figure",
+        control="FPR of the same sixths, in the first figure",
         headline=True,
     ),
     report.Claim(
         "risk_rises",
         "Members with high scores are easier to tell from non-members with such scores",
-        quantity=f"{area}, {top}, lesser of Conf and LiRA",
+        quantity=f"{area}: {top}; weaker of Conf and LiRA",
         above=0.0,
         margin=0.05,
         paper=motivation,
         quote="easy-to-memorize training data is more vulnerable to serious privacy threats",
         section=motivation,
-        control="non-members of the same part; permuted scores",
+        control="non-members of the same sixth; permuted scores",
     ),
     report.Claim(
         "reuse_adds",
         "More training rounds raise the risk of high scores more than that of other samples",
-        quantity=f"{area}, mean of Conf and LiRA, rounds without pruning minus dense, {top}",
+        quantity=f"({area}, mean of Conf and LiRA: rounds without pruning minus dense): {top}",
         above=0.0,
         margin=0.05,
         paper=motivation,
@@ -98,7 +102,7 @@ claims = report.claims(
     report.Claim(
         "beyond_difficulty",
         "The memorization score explains risk better than the difficulty of a sample does",
-        quantity="rise of AUC with our score at equal difficulty, minus rise of AUC with difficulty at equal score, mean of Conf and LiRA",
+        quantity=rise_difference,
         above=0.0,
         margin=0.05,
         ours="our control",
@@ -133,6 +137,7 @@ study = WindowStudy(
 
 # %%
 judges = study.ranking.models
+# Three separate sets of networks: every third network, from the first, second and third on.
 confidence = study.ranking
 correctness = Memorization(judges, "accuracy")
 thirds = [Memorization(judges[number::3], "confidence") for number in range(3)]
@@ -155,7 +160,8 @@ results = comparison.results
 
 # %% [markdown]
 # ## TPR by score
-# LiRA has one threshold for all parts. Most samples have a slides' score of 0: their order says nothing.
+# LiRA has one threshold for all sixths. A threshold has false positives too: we show the FPR of each
+# sixth. Most samples have a slides' score of 0: their order is arbitrary.
 
 # %%
 names = ["lowest", *map(str, range(2, parts)), "highest"]
@@ -165,29 +171,30 @@ points = []
 for score, ranking in scores.items():
     attack = comparison.attacks[pruned, "LiRA"]
     rates[score] = samples.rates_by_part(attack, results[ranking], parts, fpr)
-    for part, both in zip(names, rates[score], strict=True):
-        for who, shares in zip(("members (TPR)", "non-members (FPR)"), both, strict=True):
-            point = {"score": score, "samples": who, "part": part}
-            points.append(point | {"value": audit.mean_ci(shares)})
+    for part, (tpr, fpr_of_part) in zip(names, rates[score], strict=True):
+        point = {"score": score, "part": part}
+        members = {"samples": "members (TPR)", "value": audit.mean_ci(tpr)}
+        non_members = {"samples": "non-members (FPR)", "value": audit.mean_ci(fpr_of_part)}
+        points += [point | members, point | non_members]
 tpr_rise = samples.rise(rates["slides' score"][:, 0])
-word = report.effect(tpr_rise, "higher", "lower", "not significantly different")
+effect = report.effect(tpr_rise, "higher", "lower", "not significantly higher")
 report.profile(
     points,
     hue="samples",
     facet="score",
     null=None,
-    xlabel="part of the samples, by score",
+    xlabel="sixth of the samples, by score",
     ylabel="share that LiRA calls members",
-    title=f"LiRA's TPR is {word} for the highest memorization scores",
+    title=f"LiRA's TPR is {effect} for the highest memorization scores",
 )
 
 # %% [markdown]
 # ## AUC by score and by difficulty
-# Members and non-members of the same part. Difficulty parts the samples anew.
+# Members and non-members of the same sixth. For difficulty the samples are divided again.
 
 
 # %%
-def areas(variant, ranking):
+def mean_areas(variant, ranking):
     """AUC within each part of each target, mean of Conf and LiRA, `(parts, targets)`."""
     attacks = [comparison.attacks[variant, name] for name in ("Conf", "LiRA")]
     each = [samples.auc_by_part(attack, ranking, parts) for attack in attacks]
@@ -200,8 +207,8 @@ rankings = {
     "our score": results[confidence],
     "difficulty": difficulty,
 }
-by_part = {name: areas(pruned, ranking) for name, ranking in rankings.items()}
-chance = [areas(pruned, results[one]) for one in permuted]
+by_part = {name: mean_areas(pruned, ranking) for name, ranking in rankings.items()}
+chance = [mean_areas(pruned, results[one]) for one in permuted]
 by_part["permuted scores"] = sum(chance) / len(chance)
 
 # %%
@@ -224,15 +231,17 @@ beyond = audit.paired_difference(by_score, by_difficulty)
 points = []
 for name, values in by_part.items():
     for part, each in zip(names, values, strict=True):
-        points.append({"parts by": name, "part": part, "value": audit.mean_ci(each)})
-better = report.effect(beyond, "better than", "worse than", "neither better nor worse than")
+        points.append({"sixths by": name, "part": part, "value": audit.mean_ci(each)})
+words = "rises", "falls", "does not significantly rise"
+by_our_score = report.effect(samples.rise(by_part["our score"]), *words)
+by_its_difficulty = report.effect(samples.rise(by_part["difficulty"]), *words)
 report.profile(
     points,
-    hue="parts by",
+    hue="sixths by",
     level="guessing",
-    xlabel="part of the samples",
-    ylabel="AUC within the part",
-    title=f"The score explains risk {better} difficulty does",
+    xlabel="sixth of the samples",
+    ylabel="AUC within the sixth",
+    title=f"AUC {by_our_score} with our memorization score, and {by_its_difficulty} with difficulty",
 )
 
 # %%
@@ -243,9 +252,9 @@ numbers = {
     "rise of AUC with the score, at equal difficulty": audit.mean_ci(by_score),
     "rise of AUC with difficulty, at equal score": audit.mean_ci(by_difficulty),
     "rank correlation of score and difficulty": samples.agreement(score, hard),
-    "share of the highest part that other networks confirm": overlap,
+    "highest sixth by one set of networks: share that another set also puts there": overlap,
     "rank correlation of scores by separate networks": samples.agreement(*pair),
-    "the same, lowest two thirds by a third set of networks": lowest,
+    "rank correlation of these scores, two thirds with the lowest scores only": lowest,
 }
 rows = [{"measured": name, "value": value} for name, value in numbers.items()]
 report.table(rows, caption="Separate networks: each set has a third of those that give the scores")
@@ -259,13 +268,14 @@ for name in ("Conf", "LiRA"):
     attack = comparison.attacks[pruned, name]
     part_areas = samples.auc_by_part(attack, results[correctness], parts)
     rises.append(samples.rise(part_areas))
-added = areas("rounds without pruning", results[correctness]) - areas("dense", results[correctness])
+after_rounds = mean_areas("rounds without pruning", results[correctness])
+added = after_rounds - mean_areas("dense", results[correctness])
 
 # %%
-reliable = {"separate networks agree on the highest part": overlap.low > 1.5 / parts}
-fit = comparison.contrast("rounds without pruning", "dense", metric="member accuracy")
+reliable = {"separate networks agree on the highest sixth": overlap.low > 1.5 / parts}
+fit_change = comparison.contrast("rounds without pruning", "dense", metric="member accuracy")
 checks = {claim.name: reliable for claim in claims}
-checks["reuse_adds"] = reliable | {"more rounds raise the accuracy on members": fit}
+checks["reuse_adds"] = reliable | {"more rounds raise the accuracy on members": fit_change}
 report.judge(
     claims,
     tpr_rises=tpr_rise,
@@ -280,8 +290,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Score and difficulty are measured with errors, so a stratum holds neither quite equal. LiRA compares with networks that do not know the sample, so it is bound
-# to follow difficulty. All targets share one half of the samples and one set of shadow models.
+# **Limits.** Score and difficulty are measured with errors, so neither is exactly equal in a stratum.
+# LiRA compares with networks trained without the sample, so it follows difficulty by construction.
+# All targets share one half of the samples and one set of shadow models.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -13,14 +13,16 @@
 # size significantly weakens memorization, achieving the best defense". The slide has no numbers.
 #
 # **Setup.** A network is pruned in five rounds. With RSW, each epoch visits a window of the members of
-# each class, in the order of memorization scores. SWMR adds an L2 penalty on members with high scores.
+# each class, in the order of memorization scores (how much confidence on a sample depends on
+# training with it). SWMR adds an L2 penalty on members with high scores.
 # The attack Conf is a threshold on the confidence.
 #
-# **Controls.** Both decide.
+# **Controls.** Controls 1 and 2 decide.
 #
 # 1. *Early stopping* of the network without a window (Base). Test accuracies are compared where an
 #    attack, LiRA or Conf, has the same AUC (*at matched AUC*).
-# 2. *The same number of visits*: windows in random order, and fewer epochs without a window.
+# 2. *The same number of visits* (uses of a member in an epoch): windows in random order, and no window
+#    with fewer epochs (*no window, same visits*).
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -71,7 +73,7 @@ def best_window(name, order):
     return report.Claim(
         name,
         f"With {order}, attack accuracy is lowest for the narrow window with a small step",
-        quantity=f"{conf}, RSW, {order}, {near} minus each other window, largest",
+        quantity=f"{conf}: RSW ({order}): ({near}) minus another window, worse of two",
         below=0.0,
         margin=0.02,
         paper=slide,
@@ -84,15 +86,15 @@ def best_window(name, order):
 # %%
 label = f"networks with the narrow window ({low})"
 stopping = replace(report.early_stopping_claim("stopping", label), headline=True)
-by_conf = report.early_stopping_claim("stopping_conf", label, "Conf")
-stopping_conf = replace(by_conf, headline=True)
+stopping_conf = report.early_stopping_claim("stopping_conf", label, "Conf")
+without_order = "training with the same number of visits but no such order"
 claims = report.claims(
     best_window("best_low_first", low),
     best_window("best_high_first", high),
     report.Claim(
         "swmr_is_better",
         "SWMR lowers attack accuracy more than RSW with the same window",
-        quantity=f"{conf}, SWMR minus RSW, mean of three windows",
+        quantity=f"{conf}: SWMR minus RSW, mean of three windows",
         below=0.0,
         margin=0.02,
         paper=slide,
@@ -102,12 +104,12 @@ claims = report.claims(
     ),
     report.Claim(
         "more_than_visits",
-        "A narrow window, low scores first, hides members better than the same number of visits",
-        quantity=f"{conf}, RSW, {low}, {near} minus each control of the same visits, largest",
+        f"A narrow window, low scores first, hides members better than {without_order}",
+        quantity=f"{conf}: RSW ({low}, {near}) minus a control of the same visits, worse of two",
         below=0.0,
         margin=0.02,
         ours="our control",
-        control="three random orders; fewer epochs without a window",
+        control="mean of three random orders; no window, same visits",
         headline=True,
     ),
     stopping,
@@ -190,8 +192,9 @@ for order in (low, high):
 
 narrowing = comparison.contrast(("RSW", low, near), ("RSW", low, broad), "Conf", "accuracy")
 reverse = comparison.contrast(("RSW", high, near), ("RSW", high, broad), "Conf", "accuracy")
-first = report.effect(narrowing, "raises", "lowers", "keeps")
-second = report.effect(reverse, "raises", "lowers", "keeps")
+words = "raises attack accuracy", "lowers attack accuracy", "does not significantly change it"
+low_effect = report.effect(narrowing, *words)
+high_effect = report.effect(reverse, *words)
 report.profile(
     points,
     "window",
@@ -201,31 +204,31 @@ report.profile(
     level="Base",
     xlabel="window",
     ylabel=conf,
-    title=f"A narrower window {first} attack accuracy with low scores first, {second} it with high",
+    title=f"The narrower window {low_effect} with {low}, {high_effect} with {high}",
 )
 
 # %% [markdown]
 # ## Accuracy against leakage
-# Down and right is better. The line *Base, stopped early* has dense networks of few epochs, pruned with
-# one epoch a round, then Base's rounds. The windows are narrow, with a small step.
+# Down and right is better. The line *Base, stopped early* joins dense networks stopped early, then pruned
+# with one epoch a round, and Base after each round. The windows are narrow, with a small step.
 
 # %%
 best = ("RSW", low, near)
 lines = {"Base, stopped early": [*comparison.checkpoints["Base"], "Base"]}
 for variant in (best, ("RSW", high, near), ("SWMR", high, near)):
     lines[f"{variant[0]}, {variant[1]}"] = [variant]
-lines["RSW, one random order"] = random_orders[:1]
+lines["RSW, random order"] = random_orders[:1]
 lines[same_visits] = [same_visits]
 plane = comparison.plane(lines, "LiRA") + comparison.plane(lines, "Conf")
 at_matched = comparison.early_stopping(best, "LiRA")
 conf_matched = comparison.early_stopping(best, "Conf")
-word = report.effect(at_matched, "beats", "loses to", "does not significantly beat")
+effect = report.effect(at_matched, "beats", "loses to", "does not significantly beat")
 report.tradeoff(
     plane,
     level="guessing",
     xlabel="test accuracy",
     ylabel="AUC of the attack",
-    title=f"At matched AUC of LiRA, the narrow window {word} early stopping",
+    title=f"At matched AUC of LiRA, the narrow window {effect} early stopping",
 )
 
 # %%
@@ -236,12 +239,13 @@ for variant in variants:
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
     row["LiRA, AUC"] = comparison.estimate(variant, "LiRA")
-    row["test, minus early stopping"] = None
+    row["test accuracy minus early stopping"] = None
     if variant not in ("dense", "Base"):
-        row["test, minus early stopping"] = comparison.early_stopping(variant, "LiRA")
+        row["test accuracy minus early stopping"] = comparison.early_stopping(variant, "LiRA")
     rows.append(row)
+sizes = f"Mean across {targets} targets, {shadows} shadow models per attack"
 caption = "Members visited: share that a round reaches. Early stopping: at matched AUC of LiRA"
-report.table(rows, caption=f"Mean over {targets} targets, attacked by {shadows} shadows. {caption}")
+report.table(rows, caption=f"{sizes}. {caption}")
 
 # %% [markdown]
 # ## Verdicts
@@ -267,15 +271,15 @@ def losses(variant):
     return [samples.member_loss(comparison.results[one]) for one in signals]
 
 
-fits_less = {}
+raises_loss = {}
 for order in (low, high):
     raised = audit.paired_difference(losses(("RSW", order, near)), losses("Base"))
-    fits_less[order] = {"the window raises the loss on members": raised}
+    raises_loss[order] = {"the window raises the loss on members": raised}
 pairs = [(("RSW", *setting), ("SWMR", *setting)) for setting in penalized]
 lowered = [comparison.contrast(*pair, metric="member accuracy") for pair in pairs]
 penalty_acts = {"the penalty lowers the accuracy on members": audit.largest(lowered)}
-checks = {claim.name: fits_less[low] for claim in claims}
-checks |= {"best_high_first": fits_less[high], "swmr_is_better": penalty_acts}
+checks = {claim.name: raises_loss[low] for claim in claims}
+checks |= {"best_high_first": raises_loss[high], "swmr_is_better": penalty_acts}
 report.judge(
     claims,
     best_low_first=others[low],
@@ -293,8 +297,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** One data set, one architecture, and two attacks of the slides' ten. All targets share one
-# half of the samples and one set of shadow models. Offline LiRA does not know a member as a member; an
-# online attack could find more. At scores below the median the order is nearly arbitrary.
+# half of the samples and one set of shadow models. Offline LiRA uses only shadow models trained
+# without the sample; an online attack could find more. At scores below the median the order is
+# nearly arbitrary.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -45,14 +45,14 @@ def test_behaviour_is_that_of_the_true_class_on_members_and_non_members() -> Non
     found = behaviour(signals, sensitivity)
     assert found["confidence"] == pytest.approx([0.75, 0.1])
     assert found["sensitivity"].tolist() == [2.0, 3.0]
-    assert found["generalisation"].tolist() == [1.0, 0.0]
+    assert found["generalization"].tolist() == [1.0, 0.0]
     assert {name: gap(found[name], found["member"]) for name in GAPS}["sensitivity"] == -1.0
     (same,) = behaviours({"signals": signals, "noise": sensitivity}, ["signals"], ["noise"])
     assert all(np.array_equal(same[name], found[name]) for name in found)
     assert {kind: values.tolist() for kind, values in gaps([same, same]).items()} == {
         "confidence": pytest.approx([0.65, 0.65]),
         "sensitivity": [1.0, 1.0],
-        "generalisation": [1.0, 1.0],
+        "generalization": [1.0, 1.0],
     }
 
 

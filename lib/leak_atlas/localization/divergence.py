@@ -16,7 +16,7 @@ from leak_atlas.audit import FloatArray, IntArray
 from leak_atlas.data.designs import Role
 from leak_atlas.localization import Arrays
 
-GAPS = ("confidence", "sensitivity", "generalisation")
+GAPS = ("confidence", "sensitivity", "generalization")
 
 
 def behaviour(signals: Arrays, sensitivity: Arrays) -> dict[str, FloatArray]:
@@ -25,7 +25,7 @@ def behaviour(signals: Arrays, sensitivity: Arrays) -> dict[str, FloatArray]:
     `signals` and `sensitivity` are what `Signals` and `Sensitivity` of the state have stored; the
     two steps need not know the same other samples.
 
-    Returns arrays `(n,)`: `confidence` and `sensitivity` of the true class, `generalisation` (1
+    Returns arrays `(n,)`: `confidence` and `sensitivity` of the true class, `generalization` (1
     where the network is right), `member` and `label`.
     """
     pool = np.isin(signals["role"], (Role.MEMBER, Role.NONMEMBER))
@@ -35,7 +35,7 @@ def behaviour(signals: Arrays, sensitivity: Arrays) -> dict[str, FloatArray]:
     return {
         "confidence": confidence(logits, label),
         "sensitivity": sensitivity["sensitivity"][place, label].astype(np.float64),
-        "generalisation": correctness(logits, label),
+        "generalization": correctness(logits, label),
         "member": signals["role"][pool] == Role.MEMBER,
         "label": label,
     }
