@@ -33,9 +33,7 @@ pool = 1200  # samples of train and test part: half the targets', half the attac
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 victims = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models of Conf, which split the attacker's half (paper: 5)
-sparsity = (
-    0.6  # share of the weights that is removed (paper: .7 in Fig. 1 and 4; not stated for these)
-)
+sparsity = 0.6  # share of the weights that is removed (paper: .7 in Fig. 1; not stated here)
 ppb = 4.0  # weight of PPB (paper: 1, 2, 4, 8, 16; published code: 4)
 queries = 10  # noisy copies of each sample (paper: 10)
 dense_stops = [2]  # epochs of the dense network, then pruned: the earliest stopping (ours)
