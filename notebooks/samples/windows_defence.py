@@ -300,6 +300,10 @@ report.judge(
 # half of the samples and one set of shadow models. Offline LiRA uses only shadow models trained
 # without the sample; an online attack could find more. At scores below the median the order is
 # nearly arbitrary.
+#
+# The comparison with early stopping takes each target on its own curve. Where the curve is steep or flat
+# at the defence's AUC, noise of that curve favours the defence: a simulation gave up to .05 of accuracy
+# for a defence that lies on the curve. A positive value here is weak evidence.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
