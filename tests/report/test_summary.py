@@ -91,4 +91,4 @@ def test_in_short_says_that_a_manipulation_check_failed():
 def test_in_short_prints_the_bars_of_a_two_sided_rule():
     claim = report.Claim("same", "Both are alike", "difference", within=0.02, ours=True)
     rows = report.judge(report.claims(claim), same=Estimate(0.0, -0.01, 0.01, 9)).rows
-    assert "holds if \\|difference\\| \\<\u00a00.02" in summary.short(rows)
+    assert "holds if absolute value \\<\u00a00.02" in summary.short(rows)

@@ -60,8 +60,9 @@ def interval(row: Row) -> str:
 
 
 def border(row: Row) -> str:
-    """The rule without the quantity (`> 0`); whole where the rule has two sides."""
-    return str(row["rule"].removeprefix(row["quantity"]).strip())
+    """The rule without the quantity: `> 0`, or `absolute value < 0.02`."""
+    rest = row["rule"].replace(row["quantity"], "", 1)
+    return str(rest.replace("||", "absolute value").strip())
 
 
 def networks(rows: Iterable[Row]) -> str:
