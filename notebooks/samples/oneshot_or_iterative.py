@@ -172,7 +172,7 @@ words = "leaks more", "leaks less", "does not leak significantly more"
 effect = report.effect(published_difference, *words)
 unpruned = higher((kept, rounds), dense)
 unpruned_effect = report.effect(unpruned, "raise", "lower", "do not significantly change")
-several = f"Iterative, {rounds} rounds, {effect} than one-shot, one"
+several = f"Iterative pruning ({rounds} rounds) {effect} than one-shot (1 round)"
 report.profile(
     points,
     "round",

@@ -77,9 +77,10 @@ class Adversarial(Update):
     net h takes `steps` steps.
 
     h sees the classifier's posteriors, in evaluation mode, of members without augmentation and of
-    the same number of outsiders. Its loss is the squared error, as in SELENA's code. In an epoch,
-    each of h's steps sees every member once, in an order of its own. The outsiders follow
-    permutations one after another.
+    the same number of outsiders. Its loss is the squared error, as in SELENA's code; in the form
+    `code` it is alpha times the cross-entropy. Over an epoch, each of the `steps` positions runs
+    once over all members, in an order of its own. The outsiders follow permutations one after
+    another.
     """
 
     objective: AdversarialRegularization
