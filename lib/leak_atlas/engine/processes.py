@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -61,9 +62,17 @@ def ending(pool: ProcessPoolExecutor) -> Iterator[None]:
 
 def kill(pool: ProcessPoolExecutor) -> None:
     """Ends the processes of a pool, whatever they do."""
+    threading.excepthook = _without_ended_pools
     for process in list((pool._processes or {}).values()):
         process.kill()
     pool.shutdown(cancel_futures=True)
+
+
+def _without_ended_pools(args: threading.ExceptHookArgs) -> None:
+    """Reports errors of threads, but not that the thread of an ended pool found its pipe closed."""
+    of_pool = type(args.thread).__name__ == "_ExecutorManagerThread"
+    if not (of_pool and isinstance(args.exc_value, OSError)):
+        threading.__excepthook__(args)
 
 
 def serve() -> None:
