@@ -18,7 +18,7 @@
 #
 # **Controls.** Control 1 decides; control 2 enters no verdict.
 #
-# 1. *Random weights*: as many are removed from each layer.
+# 1. *Random weights*: the same sparsity in each layer.
 # 2. *Fine-tuning without pruning*, for the same number of epochs (in the table).
 
 # %% tags=["parameters"]
