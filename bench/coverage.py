@@ -7,7 +7,7 @@ Every row repeats an experiment whose truth is known and counts. A few minutes o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 
 import numpy as np
 from scipy import special, stats
@@ -322,22 +322,17 @@ def _height(areas: np.ndarray, heights: np.ndarray, area: float) -> float:
 
 
 def _matched(accuracies: dict[str, np.ndarray], areas: np.ndarray) -> audit.Estimate:
-    """By scores that have exactly these AUCs: of a thousand members, so many are above all
-    others.
-    """
+    """By scores that have these AUCs: of a thousand members, so many are above all others."""
     member = np.arange(2000) < 1000
-    above = np.rint(2000 * areas - 1000)
-    attacks = {
-        (name, "A"): {
-            "scores": (np.arange(2000) < one[:, None]).astype(float),
-            "member": np.tile(member, (len(one), 1)),
-        }
-        for name, one in zip(accuracies, above, strict=True)
-    }
+    attacks: dict[tuple[Hashable, str], dict[str, np.ndarray]] = {}
+    for name, one in zip(accuracies, areas, strict=True):
+        above = np.rint(2000 * one - 1000)
+        scores = (np.arange(2000) < above[:, None]).astype(float)
+        attacks[name, "A"] = {"scores": scores, "member": np.tile(member, (len(one), 1))}
+    heights: dict[Hashable, list[float]] = {name: list(one) for name, one in accuracies.items()}
     *epochs, end = [name for name in accuracies if name != "variant"]
-    return audit.Comparison(accuracies, attacks, checkpoints={end: epochs}).early_stopping(
-        "variant", "A"
-    )
+    compared = audit.Comparison(heights, attacks, checkpoints={end: epochs})
+    return compared.early_stopping("variant", "A")
 
 
 EVERY: tuple[Callable[[np.random.Generator], Iterator[Row]], ...] = (
