@@ -224,14 +224,14 @@ def _overview(place: Path) -> bytes:
 
     from leak_atlas.report.sheet import Sheet
 
-    figure = Sheet(figsize=(12, 10.5), dpi=65, layout="constrained")
-    grid = figure.subplots(3, 2).flat
-    for ax, paper, report in zip(grid, PAPERS.values(), reports, strict=False):
+    figure = Sheet(figsize=(13, 7), dpi=65, layout="constrained")
+    grid = figure.subplot_mosaic("aaabbb;ccddee").values()
+    for ax, paper, report in zip(grid, PAPERS.values(), reports, strict=True):
         data, _ = pictures(files.notebook(report))[0]
         picture = io.BytesIO(base64.b64decode(data["image/png"]))
         ax.imshow(imread(picture), interpolation="lanczos")
         ax.set_anchor("NW")
-        ax.set_title(f"{paper.question} {paper.short}", fontsize=15)
+        ax.set_title(f"{paper.question} {paper.short}", fontsize=13)
     for ax in figure.axes:
         ax.set_axis_off()
     return base64.b64decode(figure.png())
