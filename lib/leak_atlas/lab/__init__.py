@@ -138,7 +138,11 @@ def _compute(steps: list[Step], workers: int | None = None) -> None:
         raise Failed("; ".join(reasons(failed.values())))
 
 
-from leak_atlas.lab.variants import Checkpoint, compare  # noqa: E402  (it calls `realize`)
+from leak_atlas.lab.variants import (  # noqa: E402  (it calls `realize`)
+    Checkpoint,
+    compare,
+    member_losses,
+)
 
 __all__ = [
     "Checkpoint",
@@ -148,6 +152,7 @@ __all__ = [
     "Results",
     "Stopped",
     "compare",
+    "member_losses",
     "misspelt",
     "planning",
     "realize",
