@@ -268,89 +268,8 @@ class RetrainingStudy(Study):
     pool: int  # samples from which each network draws half
     test: int
     models: int
-<<<<<<< HEAD
-    dev: int = 0  # samples outside the pool
-    reference: int = 0  # non-members outside the pool, for the score alone
-    seed: int = 0
-    precision: Literal["fp32", "bf16"] = "fp32"
-
-    @property
-    def setup(self) -> Setup:
-        """What all trainings share."""
-        design = RandomHalves(
-            self.pool, test=self.test, seed=self.seed, dev=self.dev, reference=self.reference
-        )
-        return self.setup_of(design, self.models)
-
-    @property
-    def short(self) -> Schedule:
-        """The retraining."""
-        return replace(self.schedule, epochs=self.retraining)
-
-    @cached_property
-    def ordinary(self) -> Population:
-        """Networks that are trained without a defence."""
-        return self.setup.trained()
-
-    def defended(self, objective: Objective) -> Population:
-        """Networks that are trained from scratch with a defence."""
-        return self.setup.trained(objective)
-
-    @cached_property
-    def scores(self) -> tuple[Score, ...]:
-        """The criterion's score of each network's weights."""
-        return self.ordinary.score(self.criterion)
-
-    @property
-    def random_scores(self) -> tuple[Score, ...]:
-        """These scores permuted inside each layer: they choose random weights, of each layer the
-        same number.
-        """
-        return tuple(score.shuffle() for score in self.scores)
-
-    def rewound(self, share: float, scores: Sequence[Score] = ()) -> Population:
-        """Networks of which a share of the weights is rewound and frozen, before any retraining.
-
-        `scores` choose the weights, by default the criterion's.
-        """
-        chosen = scores or self.scores
-        return self.ordinary.rewind_weights(chosen, share).freeze_weights(chosen, share)
-
-    def inside(
-        self, share: float, objective: Objective | None = None, scores: Sequence[Score] = ()
-    ) -> Population:
-        """Rewound networks that are retrained, with a defence or without; see `rewound`."""
-        return self.rewound(share, scores).train(self.short, objective)
-
-    def tuned(self, objective: Objective | None = None) -> Population:
-        """Networks that are retrained with nothing rewound."""
-        return self.ordinary.train(self.short, objective)
-
-
-@dataclass(frozen=True)
-class StageStudy(Study):
-    """PPTP's experiment: the risky stages are rewound and retrained, the safe ones are frozen.
-
-    The risky stages are `risky_from` and all after it, the head too. Each network is attacked by
-    all others except its complement.
-    """
-
-    data: Data
-    model: Model
-    schedule: Schedule  # from scratch
-    retraining: int  # epochs after the rewind
-    risky_from: str
-    pool: int  # samples from which each network draws half
-    test: int
-    models: int
-    dev: int = 0  # samples outside the pool
-    reference: int = 0  # non-members outside the pool, which a defence may see
-    seed: int = 0
-    precision: Literal["fp32", "bf16"] = "fp32"
-=======
     dev: int  # samples outside the pool
     reference: int  # further samples outside the pool, for a defence or a score
->>>>>>> main
 
     @property
     def setup(self) -> Setup:
@@ -462,13 +381,26 @@ class RewindStudy(RetrainingStudy):
         """The criterion's score of each network's weights."""
         return self.ordinary.score(self.criterion)
 
-    def rewound(self, share: float) -> Population:
-        """Networks of which a share of the weights is rewound and frozen, before any retraining."""
-        return self.ordinary.rewind_weights(self.scores, share).freeze_weights(self.scores, share)
+    @property
+    def random_scores(self) -> tuple[Score, ...]:
+        """These scores permuted inside each layer: they choose random weights, of each layer the
+        same number.
+        """
+        return tuple(score.shuffle() for score in self.scores)
 
-    def inside(self, share: float, objective: Objective | None = None) -> Population:
-        """Rewound networks that are retrained, with a defence or without."""
-        return self.rewound(share).train(self.short, objective)
+    def rewound(self, share: float, scores: Sequence[Score] = ()) -> Population:
+        """Networks of which a share of the weights is rewound and frozen, before any retraining.
+
+        `scores` choose the weights, by default the criterion's.
+        """
+        chosen = scores or self.scores
+        return self.ordinary.rewind_weights(chosen, share).freeze_weights(chosen, share)
+
+    def inside(
+        self, share: float, objective: Objective | None = None, scores: Sequence[Score] = ()
+    ) -> Population:
+        """Rewound networks that are retrained, with a defence or without; see `rewound`."""
+        return self.rewound(share, scores).train(self.short, objective)
 
     def tuned(self, objective: Objective | None = None) -> Population:
         """Networks that are retrained with nothing rewound."""
