@@ -58,6 +58,17 @@ def test_a_disparity_is_found_where_it_is(comparison: ProbeComparison) -> None:
     assert min(each) < lead.value < max(each) and lead.low > 0
 
 
+def test_which_variant_is_farther_from_the_same_network(comparison: ProbeComparison) -> None:
+    stage2 = comparison.farther("wide", "narrow", ["stage2.1"])
+    mirrored = comparison.farther("narrow", "wide", ["stage2.1"])
+    # half of the samples are 1 instead of 0.5 deviations away: a quarter each of four comparisons
+    assert stage2.value == pytest.approx(0.57, abs=0.02) and stage2.low > 0.5
+    assert stage2.value + mirrored.value == pytest.approx(1)
+    assert comparison.farther("wide", "narrow", ["stage1.1"]).value == pytest.approx(0.5)
+    both = comparison.farther("wide", "narrow", ["stage1.1", "stage2.1"])
+    assert both.value == pytest.approx((0.5 + stage2.value) / 2)
+
+
 def test_the_estimates_of_the_claims_of_an_onset(comparison: ProbeComparison) -> None:
     claims = report.onset_claims("stage2", "widths", "Fig. 1", "a quote", "3.3")
     estimates = comparison.onset("stage2.1")

@@ -1,5 +1,6 @@
 """What a report says in short: its headline claims with their verdicts, then its limits."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,6 +48,8 @@ def test_an_undecided_effect_may_have_words_of_its_own():
     word = "does not significantly change"
     assert report.effect(OPEN, "raises", "lowers", undecided=word) == word
     assert report.effect(RIGHT, "raises", "lowers", undecided=word) == "raises"
+    above = replace(RIGHT, low=RIGHT.low + 1, high=RIGHT.high + 1)
+    assert report.effect(above, "raises", "lowers", border=RIGHT.high + 2) == "lowers"
 
 
 def test_networks_stand_with_their_regime():

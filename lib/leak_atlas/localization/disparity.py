@@ -308,6 +308,19 @@ def survey(
 # --- up to a rotation ---------------------------------------------------------------------------
 
 
+def rotated(distances: Sequence[Arrays], similarities: Sequence[Arrays]) -> tuple[Halved, Halved]:
+    """Euclidean distances after the best rotation and before it, as `read` returns them.
+
+    From the `Distance` and the `Similarity` step of each pair; of the samples that fit no rotation.
+    """
+    after = read(similarities, "aligned")
+    before = []
+    for distance, similarity in zip(distances, similarities, strict=True):
+        judged = np.isin(distance["index"], similarity["index"]) & distance["seen_a"]
+        before.append(distance["euclidean"][:, judged])
+    return after, (before, after[1])
+
+
 def cka(result: Arrays, seen: bool = True) -> FloatArray:
     """Debiased linear CKA of each part, `(P,)`, from one result of a `Similarity` step.
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from leak_atlas.audit import Comparison, Estimate, largest
+import numpy as np
+
+from leak_atlas.audit import Comparison, Estimate, auc, largest, mean_ci
 from leak_atlas.localization import disparity
 from leak_atlas.localization.disparity import Halved
 
@@ -83,6 +85,21 @@ class ProbeComparison:
         """Disparity of a part in variant `one` minus that in `other`, paired over pairs."""
         settings = self.halved(one, measure), self.halved(other, measure)
         return disparity.setting_difference(*settings, self.parts.index(part))
+
+    def farther(self, one: str, other: str, parts: Sequence[str]) -> Estimate:
+        """P(a Euclidean distance under variant `one` is larger than one under `other`).
+
+        0.5 where both variants are equally far from M_all, which they share. Mean over parts; pairs
+        are the units.
+        """
+        chosen = [self.parts.index(part) for part in parts]
+        chances = []
+        for first, second in zip(self.distances[one], self.distances[other], strict=True):
+            near, far = self.results[second]["euclidean"], self.results[first]["euclidean"]
+            both = np.concatenate([far, near], axis=1)[chosen]
+            under_one = np.arange(both.shape[1]) < far.shape[1]
+            chances.append(float(np.mean(auc(both, under_one))))
+        return mean_ci(chances, bounds=(0, 1))
 
     def onset(self, begins: str) -> dict[str, Estimate]:
         """The estimates of `report.onset_claims`, for `report.judge`."""

@@ -24,16 +24,18 @@ NAMED = 3  # accuracies that are listed by name
 UNMARKED = 2  # claims that answer the title of a page that marks no headline
 
 
-def effect(estimate: Estimate, positive: str, negative: str, undecided: str = "") -> str:
-    """The word for the sign of an estimate, decided by its 95 % interval.
+def effect(
+    estimate: Estimate, positive: str, negative: str, undecided: str = "", border: float = 0.0
+) -> str:
+    """The word for the side of a border (0: the sign) on which a 95 % interval lies.
 
-    `effect(change, "raises", "lowers")` is "raises" where the whole interval lies above 0, "lowers"
-    where it lies below 0, else `undecided`; by default "neither significantly raises nor lowers".
+    `effect(change, "raises", "lowers")` is "raises" where the whole interval lies above the border,
+    "lowers" where it lies below, else `undecided`; by default "neither significantly raises nor lowers".
     An estimate that its sample cannot resolve is undecided.
     """
-    if estimate.resolved and estimate.low > 0:
+    if estimate.resolved and estimate.low > border:
         return positive
-    if estimate.resolved and estimate.high < 0:
+    if estimate.resolved and estimate.high < border:
         return negative
     return undecided or f"neither significantly {positive} nor {negative}"
 
