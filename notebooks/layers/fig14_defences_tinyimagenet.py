@@ -12,15 +12,15 @@
 # **The paper.** PPTP, Fig. 14: "The Adv-Reg and RelaxLoss show more significant improvement once
 # PPTP is applied"; the gain of SELENA is "very slight" (section 5.2.2).
 #
-# **Setup.** Each defence trains networks from scratch, and inside PPTP: there an undefended
-# network's last stages are rewound and retrained with the defence; the earlier stages stay frozen.
-# *At matched AUC* compares test accuracies where an attack has the same AUC on both networks.
+# **Setup.** Each defence trains networks from scratch, and inside PPTP: there the risky stages of a
+# first network are rewound and retrained with the defence, all earlier stages are frozen. The first
+# network is trained with cross-entropy, or with CS-KD, which generalizes better.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Early stopping* of undefended training, at matched AUC.
-# 2. *An ordinary first training*: PPTP may begin with CS-KD, which generalizes better, or with
-#    cross-entropy.
+# 1. *Early stopping* of ordinary training, at matched AUC: test accuracies are compared where the
+#    attack has the same AUC on both networks.
+# 2. *Cross-entropy first*, against CS-KD first.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -41,13 +41,13 @@ sub_models = 3  # SELENA: networks that label the members (paper, Tab. 4: 25)
 leave_out = 1  # SELENA: of these, those that did not see a member (paper, Tab. 4: 3 to 10)
 epochs = 12  # epochs from scratch (paper: not stated)
 retrain_epochs = 5  # epochs of retraining (paper: "less than half")
-stops = [2, 3, 4, 5, 6, 7, 8]  # epochs of undefended training, for early stopping (ours)
+stops = [2, 3, 4, 5, 6, 7, 8]  # epochs at which ordinary training may stop (ours)
 batch = 64  # samples a step (paper: not stated)
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated)
 lr = 0.005  # learning rate, cosine to 0, at the start of each training (paper: not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
 shadows = 10  # networks; each is attacked by the others, less its complement (paper: 3 runs)
-learnt = 0.6  # least test accuracy of undefended networks that have learnt (ours)
+learnt = 0.6  # least test accuracy of ordinary networks that have learnt (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -58,39 +58,39 @@ from dataclasses import replace
 from leak_atlas import audit, lab, recipe, report
 
 matched = "test accuracy at matched AUC of confidence"
-scratch_line = "the strengths from scratch, joined to a line"
+line_of_epochs = "at equal AUC along the epochs of ordinary training, mean over strengths"
 improvement = "The Adv-Reg and RelaxLoss show more significant improvement once PPTP is applied"
 cskd_quote = "pre-training with CSKD also shows improvements in utility at the same privacy level"
 
 
-def paper_claim(name, text, quantity, quote, headline=False):
+def gain_claim(name, text, networks, quote, headline=False):
     return report.Claim(
         name,
         text,
-        quantity,
+        quantity=f"{matched}, {networks} minus from scratch",
         above=0.0,
         margin=0.02,
         paper="Fig. 14",
         quote=quote,
         section="5.2.2",
-        control=scratch_line,
+        control=line_of_epochs,
         headline=headline,
     )
 
 
 claims = report.claims(
-    paper_claim(
+    gain_claim(
         "relaxloss",
         "At matched AUC RelaxLoss is more accurate inside PPTP than from scratch",
-        f"{matched}, RelaxLoss inside PPTP minus from scratch",
+        "RelaxLoss inside PPTP",
         improvement,
         headline=True,
     ),
     report.early_stopping_claim("relax_stopping", "networks with RelaxLoss inside PPTP", "RMIA", headline=True),
-    paper_claim(
+    gain_claim(
         "adv_reg",
         "At matched AUC Adv-Reg is more accurate inside PPTP than from scratch",
-        f"{matched}, Adv-Reg inside PPTP minus from scratch",
+        "Adv-Reg inside PPTP",
         improvement,
     ),
     report.Claim(
@@ -103,10 +103,10 @@ claims = report.claims(
         section="5.2.2",
         control="the same sub-models label the members; paired over targets",
     ),
-    paper_claim(
+    gain_claim(
         "cskd_first",
         "At matched AUC CS-KD, then RelaxLoss inside PPTP, beats RelaxLoss from scratch",
-        f"{matched}, CS-KD and PPTP with RelaxLoss minus RelaxLoss from scratch",
+        "RelaxLoss inside PPTP after CS-KD",
         cskd_quote,
     ),
     report.Claim(
@@ -116,9 +116,9 @@ claims = report.claims(
         above=0.0,
         margin=0.02,
         ours=True,
-        control="the same strengths of RelaxLoss, along the epochs of undefended training",
+        control=line_of_epochs,
     ),
-    regime={"undefended member accuracy": 0.95, "undefended test accuracy": learnt},
+    regime={"ordinary member accuracy": 0.95, "ordinary test accuracy": learnt},
 )
 claims
 
@@ -128,17 +128,11 @@ claims
 # train without augmentation, as in the paper.
 
 # %%
+augmentation = recipe.Augment(augment) if augment else None
 study = recipe.StageStudy(
     recipe.Data(data, pixels),
     recipe.Model(model, width, stem),
-    recipe.Schedule(
-        epochs,
-        batch,
-        optimizer,
-        lr,
-        nesterov=True,
-        augment=recipe.Augment(augment) if augment else None,
-    ),
+    recipe.Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=augmentation),
     retraining=retrain_epochs,
     risky_from=risky_from,
     pool=pool,
@@ -149,34 +143,26 @@ study = recipe.StageStudy(
     seed=seed,
     precision=precision,
 )
-plain, cskd = "no defence", "CS-KD"
-first = {plain: study.ordinary, cskd: study.defended(recipe.CSKD())}
-variants = dict(first)
-
-relax = {"from scratch": [plain], "inside PPTP": [], "inside PPTP after CS-KD": []}
+plain, cskd = "ordinary training", "CS-KD"
+scratch, inside, after_cskd = "from scratch", "inside PPTP", "inside PPTP after CS-KD"
+relax, adv_reg = {}, {}  # strengths of both defences
 for alpha in relax_alphas:
-    objective = recipe.RelaxLoss(alpha)
-    strength = {
-        "from scratch": study.defended(objective),
-        "inside PPTP": study.inside(objective),
-        "inside PPTP after CS-KD": study.inside(objective, first[cskd]),
-    }
-    for place, population in strength.items():
-        variants["RelaxLoss", place, alpha] = population
-        relax[place].append(("RelaxLoss", place, alpha))
-
-# %%
-adv_reg = {"from scratch": [plain], "inside PPTP": []}
+    relax[f"{alpha:g}"] = recipe.RelaxLoss(alpha)
 for alpha in adv_alphas:
     objective = recipe.AdversarialRegularization(alpha, adv_steps, width=adv_width)
-    strength = {"from scratch": study.defended(objective), "inside PPTP": study.inside(objective)}
-    for place, population in strength.items():
-        variants["Adv-Reg", place, alpha] = population
-        adv_reg[place].append(("Adv-Reg", place, alpha))
+    adv_reg[f"{alpha:g}"] = objective
 
+variants = {plain: study.ordinary, cskd: study.defended(recipe.CSKD())}
+variants |= study.strengths("RelaxLoss", relax)
+variants |= study.strengths("Adv-Reg", adv_reg)
+for strength, objective in relax.items():
+    networks = study.inside(objective, variants[cskd])
+    variants["RelaxLoss", after_cskd, strength] = networks
+
+# %%
 labels = {"sub_models": sub_models, "leave_out": leave_out}
 unaugmented = replace(study.schedule, augment=None)
-selena_scratch, selena_inside = ("SELENA", "from scratch"), ("SELENA", "inside PPTP")
+selena_scratch, selena_inside = ("SELENA", scratch), ("SELENA", inside)
 setup = replace(study.setup, schedule=unaugmented)
 variants[selena_scratch] = setup.selena(study.schedule, **labels)
 distilled = replace(unaugmented, epochs=retrain_epochs)
@@ -196,18 +182,34 @@ comparison = lab.compare(variants, attackers, checkpoints={plain: stops})
 
 # %%
 early = [*comparison.checkpoints[plain], plain]
-selena = {"from scratch": [selena_scratch], "inside PPTP": [selena_inside]}
+lines = {}  # the strengths of each defence in each place, weakest first
+for variant in variants:
+    if isinstance(variant, tuple):
+        lines.setdefault(variant[:2], []).append(variant)
 plane = []
-for defence, lines in {"RelaxLoss": relax, "Adv-Reg": adv_reg, "SELENA": selena}.items():
-    drawn = {"early stopping": early[2:], **lines}
+for defence in ("RelaxLoss", "Adv-Reg", "SELENA"):
+    drawn = {"early stopping": early[2:]}
+    for place in (scratch, inside, after_cskd):
+        if (defence, place) in lines:
+            drawn[place] = lines[defence, place]
     plane += comparison.plane(drawn, "confidence", panel=defence)
-inside = relax["inside PPTP"]
-gain = comparison.at_matched_auc(inside, relax["from scratch"], "confidence")
-gains = report.effect(gain, "gains", "loses", "neither significantly gains nor loses")
+
+
+def gain(defence, place, attack, other=scratch):
+    """Test accuracy at matched AUC, in one place minus in another, mean over strengths."""
+    ones, others = lines[defence, place], lines[defence, other]
+    return comparison.at_matched_auc(ones, early, attack, others)
+
+
+# %%
+words = "gains", "loses", "neither significantly gains nor loses"
+said = []
+for defence in ("RelaxLoss", "Adv-Reg"):
+    said.append(f"{defence} {report.effect(gain(defence, inside, 'confidence'), *words)}")
 report.tradeoff(
     plane,
     null=None,
-    title=f"At matched AUC RelaxLoss {gains} accuracy inside PPTP",
+    title=f"Accuracy at matched AUC inside PPTP: {', '.join(said)}",
     xlabel="test accuracy",
     ylabel="AUC of the confidence attack",
 )
@@ -217,65 +219,63 @@ report.tradeoff(
 # Mean over the strengths. RMIA is stronger than the paper's attacks.
 
 # %%
-cskd_inside, adv_inside = relax["inside PPTP after CS-KD"], adv_reg["inside PPTP"]
-compared = {
-    "RelaxLoss inside PPTP, minus from scratch": (inside, relax["from scratch"]),
-    "RelaxLoss inside PPTP, minus early stopping": (inside, early),
-    "Adv-Reg inside PPTP, minus from scratch": (adv_inside, adv_reg["from scratch"]),
-    "Adv-Reg inside PPTP, minus early stopping": (adv_inside, early),
-    "CS-KD and PPTP, minus RelaxLoss from scratch": (cskd_inside, relax["from scratch"]),
-}
 rows = []
-for words, (ones, line) in compared.items():
-    row = {"test accuracy": words}
-    for attack in attackers:
-        row[f"at matched AUC of {attack}"] = comparison.at_matched_auc(ones, line, attack)
-    rows.append(row)
-report.table(rows, caption=f"Paired over {shadows} targets")
+for defence, place in lines:
+    if place != scratch and defence != "SELENA":
+        minus_scratch = {"networks": f"{defence}, {place}", "minus": scratch}
+        minus_early = {"networks": f"{defence}, {place}", "minus": "early stopping"}
+        for attack in attackers:
+            column = f"at matched AUC of {attack}"
+            minus_scratch[column] = gain(defence, place, attack)
+            minus_early[column] = comparison.early_stopping(lines[defence, place], attack)
+        rows += [minus_scratch, minus_early]
+report.table(rows, caption=f"Test accuracy, paired over {shadows} targets")
+
+# %% [markdown]
+# ## All networks at the largest strength
 
 # %%
 rows = []
-for variant in [*first, inside[-1], cskd_inside[-1], adv_inside[-1], selena_scratch, selena_inside]:
+for variant in [plain, cskd, *(line[-1] for line in lines.values())]:
     row = {"network": audit.described(variant)}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
     for attack in attackers:
         row[f"AUC of {attack}"] = comparison.estimate(variant, attack)
     rows.append(row)
-report.table(rows, caption="Without a defence, and each defence at its largest strength")
+report.table(rows, caption=f"Mean over {shadows} targets; numbers are alphas")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
 acts = {}
-for variant in (inside[-1], cskd_inside[-1], adv_inside[-1], selena_inside):
-    lower = comparison.contrast(plain, variant, metric="member accuracy")
-    acts[variant] = {f"{audit.described(variant)}: accuracy on members falls": lower}
+for defence, place in lines:
+    lower = comparison.contrast(plain, lines[defence, place][-1], "confidence")
+    acts[defence, place] = {f"{defence}, {place}, lowers the AUC of confidence": lower}
 leaks = comparison.contrast(cskd, plain, "RMIA")
-other_first = {"CS-KD alone has a larger AUC of RMIA than cross-entropy": leaks}
-cskd_acts = acts[cskd_inside[-1]]
+other_first = {"CS-KD alone has a larger AUC of RMIA than ordinary training": leaks}
 
 # %%
 report.judge(
     claims,
-    relaxloss=gain,
-    relax_stopping=comparison.early_stopping(inside, "RMIA"),
-    adv_reg=comparison.at_matched_auc(adv_inside, adv_reg["from scratch"], "confidence"),
+    relaxloss=gain("RelaxLoss", inside, "confidence"),
+    relax_stopping=comparison.early_stopping(lines["RelaxLoss", inside], "RMIA"),
+    adv_reg=gain("Adv-Reg", inside, "confidence"),
     selena=comparison.more_accurate(selena_inside, selena_scratch),
-    cskd_first=comparison.at_matched_auc(cskd_inside, relax["from scratch"], "confidence"),
-    cskd_not_ordinary=comparison.at_matched_auc(cskd_inside, early, "confidence", inside),
+    cskd_first=gain("RelaxLoss", after_cskd, "confidence"),
+    cskd_not_ordinary=gain("RelaxLoss", after_cskd, "confidence", inside),
     checks={
-        "relaxloss": acts[inside[-1]],
-        "relax_stopping": acts[inside[-1]],
-        "adv_reg": acts[adv_inside[-1]],
-        "selena": acts[selena_inside],
-        "cskd_first": cskd_acts,
-        "cskd_not_ordinary": cskd_acts | other_first,
+        "relaxloss": acts["RelaxLoss", inside],
+        "relax_stopping": acts["RelaxLoss", inside],
+        "adv_reg": acts["Adv-Reg", inside],
+        "selena": acts["SELENA", inside],
+        "cskd_first": acts["RelaxLoss", after_cskd],
+        "cskd_not_ordinary": acts["RelaxLoss", after_cskd] | other_first,
     },
     regime={
-        "undefended member accuracy": comparison.estimate(plain, "", "member accuracy"),
-        "undefended test accuracy": comparison.accuracy(plain),
+        "ordinary member accuracy": comparison.estimate(plain, "", "member accuracy"),
+        "ordinary test accuracy": comparison.accuracy(plain),
     },
 )
 

@@ -96,17 +96,11 @@ claims
 # Both networks of a pair have the same initialisation.
 
 # %%
+augmentation = Augment(augment) if augment else None
 study = ProbeStudy(
     Data(data, pixels),
     Model(model, width, stem),
-    Schedule(
-        epochs,
-        batch,
-        optimizer,
-        lr,
-        nesterov=True,
-        augment=Augment(augment) if augment else None,
-    ),
+    Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=augmentation),
     pool=pool,
     pairs=pairs,
     seed=seed,
