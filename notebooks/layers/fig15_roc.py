@@ -158,7 +158,9 @@ for defence in defences:
         curves[defence, name] = audit.roc_band(attack["scores"], attack["member"])
 changes = [comparison.contrast((d, inside), (d, scratch), "RMIA") for d in defences]
 larger = sum(change.low > 0 for change in changes)
-report.roc(curves, title=f"RMIA's AUC is significantly larger inside PPTP for {larger} of 2 defences")
+report.roc(
+    curves, title=f"RMIA's AUC is significantly larger inside PPTP for {larger} of 2 defences"
+)
 
 # %% [markdown]
 # ## Every attack

@@ -83,7 +83,7 @@ claims = report.claims(
     report.Claim(
         "memory",
         "Inside PPTP RelaxLoss keeps fewer bytes for the backward pass",
-        quantity="counted bytes for the backward pass of a step, inside PPTP divided by from scratch",
+        quantity="bytes for the backward pass of a step, inside PPTP divided by from scratch",
         below=1.0,
         paper="Fig. 16",
         quote=quote,
@@ -97,7 +97,7 @@ claims = report.claims(
         below=0.0,
         margin=1.5,
         paper="section 5.2.3",
-        quote="retraining partial weights requires fewer epochs (less than half epochs) to converge",
+        quote="retraining partial weights requires fewer epochs (less than half epochs)",
         section="5.2.3",
         control="the same network",
     ),
@@ -200,7 +200,7 @@ report.curves(
     rows,
     "GFLOP",
     hue="training",
-    title=f"PPTP needs {ratio.value:.2f} of the operations; with the ordinary training {bill.value:.2f}",
+    title=f"PPTP needs {ratio.value:.2f} of the operations, {bill.value:.2f} with ordinary training",
     xlabel="counted operations of a training, GFLOP",
     ylabel="test accuracy",
 )

@@ -59,7 +59,8 @@ claims = report.claims(
         above=0.5,
         margin=0.05,
         paper="Fig. 17",
-        quote="differences in feature maps between training with RelaxLoss and CE are more significant",
+        quote="the differences in feature maps between training with RelaxLoss and CE are more "
+        "significant",
         section="5.2.4",
         control=means,
         headline=True,

@@ -52,7 +52,7 @@ claims = report.claims(
     report.Claim(
         "direction_more",
         "In stage 4 the gap comes from direction more than from length",
-        quantity="share of the mean squared distance in stage 4: gap by direction minus gap by length",
+        quantity="share of the squared distance in stage 4: gap by direction minus gap by length",
         above=0.0,
         margin=0.1,
         ours=True,
@@ -62,7 +62,7 @@ claims = report.claims(
     report.Claim(
         "not_rotation",
         "The disparity of stage 4 does not come from a rotation of its channels",
-        quantity="|AUC − 0.5| of the Euclidean distance in stage 4, after the best rotation minus before",
+        quantity="|AUC − 0.5| of the Euclidean distance, stage 4, after the best rotation minus before",
         above=-0.02,
         margin=0.02,
         ours=True,
@@ -124,7 +124,9 @@ rows = []
 for measure, label in readings.items():
     for part in probe.stages:
         rows.append({"part": part, "reading": label, "value": probe.auc(name, part, measure)})
-less = disparity.setting_difference(probe.halved(name, "direction"), probe.halved(name, "euclidean"), probe.parts.index(stage))
+less = disparity.setting_difference(
+    probe.halved(name, "direction"), probe.halved(name, "euclidean"), probe.parts.index(stage)
+)
 shows = report.effect(
     less,
     "more disparity than",
