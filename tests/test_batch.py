@@ -123,13 +123,10 @@ class TestSmoke:
 
 # Claims that no plant decides both ways, and why. These lists may only shrink.
 RARE = "too many comparisons at once for effects that are drawn at random"
-REACH = "tails at equal leak: plants hardly part a curve's foot from its area"
 SHADOWS = "in a plant a population that attacks itself finds as much, however many models it has"
 ALL_ALIKE = "a planted network remembers every other member as it does the rest"
 AGREE = "two planted networks predict the same class by chance alone"
 UNDECIDABLE = {
-    "layers/fig15_roc adv_tail": REACH,
-    "layers/fig15_roc tail": REACH,
     "pruning/fig14_fig15_ppb_gaps classes_kept": AGREE,
     "pruning/fig16_fig17_defences ppb_hides": RARE,
     "pruning/fig17_fig19_binary_data ppb_hides": RARE,

@@ -200,7 +200,7 @@ report.curves(
     rows,
     "GFLOP",
     hue="training",
-    title=f"PPTP needs {ratio.value:.2f} of the operations, {bill.value:.2f} with ordinary training",
+    title=f"PPTP needs {ratio.value:.2f} of the operations, {bill.value:.2f} with what precedes",
     xlabel="counted operations of a training, GFLOP",
     ylabel="test accuracy",
 )

@@ -62,7 +62,7 @@ claims = report.claims(
     report.Claim(
         "not_rotation",
         "The disparity of stage 4 does not come from a rotation of its channels",
-        quantity="|AUC − 0.5| of the Euclidean distance, stage 4, after the best rotation minus before",
+        quantity="|AUC − 0.5| of Euclidean distance, stage 4, after the best rotation minus before",
         above=-0.02,
         margin=0.02,
         ours=True,
