@@ -14,7 +14,8 @@
 #
 # **Setup.** Each defence trains networks from scratch, and inside PPTP: there the risky stages of a
 # first network are rewound and retrained with the defence, all earlier stages are frozen. The first
-# network is trained with cross-entropy, or with CS-KD, which generalizes better.
+# network is trained with cross-entropy, or with CS-KD, which is to generalize better. Adv-Reg is
+# adversarial regularization.
 #
 # **Controls.** Control 1 decides.
 #

@@ -85,7 +85,7 @@ def accuracy_claim(name, defence):
 claims = report.claims(
     report.Claim(
         "comparable_privacy",
-        "The paper's attacks have no larger AUC inside PPTP than from scratch, on both defences",
+        "Inside PPTP the AUC of the paper's attacks is comparable or smaller, on both defences",
         quantity="mean AUC of the paper's attacks, inside PPTP minus from scratch, larger of both "
         "defences",
         below=0.02,
