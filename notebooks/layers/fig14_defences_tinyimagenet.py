@@ -34,11 +34,7 @@ dev = 300  # samples outside the pool, unused here: they keep the networks those
 reference = 300  # samples outside the pool that Adv-Reg calls non-members (paper: not stated)
 test = 600  # test samples (paper: not stated)
 risky_from = "stage4"  # first rewound stage (paper, Tab. 6: stage4 on TinyImageNet)
-relax_alphas = [
-    0.3,
-    0.6,
-    1.0,
-]  # RelaxLoss: target losses, nats, weakest first (paper, Tab. 4: 1 to 3)
+relax_alphas = [0.3, 0.6, 1.0]  # RelaxLoss: target losses, nats (paper, Tab. 4: 1 to 3)
 adv_alphas = [3.0, 5.0]  # Adv-Reg: weights of the attack's gain (paper, Tab. 4: 1 to 5)
 adv_steps = 3  # Adv-Reg: attack steps for each classifier step (paper, Tab. 4: 3)
 adv_width = 64  # Adv-Reg: units of the first layer of its attack network (published codes: 1024)
