@@ -9,9 +9,9 @@
 # %% [markdown]
 # # Does iterative pruning leak more than one-shot pruning?
 #
-# **Question.** WeMem (Shang et al. 2025), slide on motivation: "MIA accuracy is higher in iteratively
-# pruned models than in one-shot pruned models". The slide gives no number. It names data reuse as
-# the reason.
+# **Question.** WeMem (Shang et al. 2025), slide on motivation: "MIA accuracy is higher in
+# iteratively pruned models than in one-shot pruned models". The slide gives no number. It names
+# data reuse as the reason.
 #
 # **Setup.** Iterative pruning removes 60 % of the weights in five rounds; each round trains.
 # One-shot pruning removes 60 % at once. The attacks Conf and Mentr are thresholds on the confidence
@@ -54,7 +54,7 @@ motivation = "slide on motivation"
 claims = report.claims(
     report.Claim(
         "published",
-        f"Iterative pruning ({rounds} rounds) raises attack accuracy above one-shot pruning (1 round)",
+        f"Iterative pruning ({rounds} rounds) leaks more than one-shot pruning (1 round)",
         quantity=f"{accuracy}: iterative after {rounds} rounds minus one-shot after 1 round",
         above=0.0,
         margin=0.02,
@@ -65,7 +65,7 @@ claims = report.claims(
     ),
     report.Claim(
         "same_rounds",
-        f"After {rounds} rounds each, iterative and one-shot pruning differ by less than two points",
+        f"After {rounds} rounds, iterative and one-shot pruning leak equally within two points",
         quantity=f"{accuracy}: iterative minus one-shot, both after {rounds} rounds",
         within=0.02,
         ours="our control",
@@ -74,7 +74,7 @@ claims = report.claims(
     ),
     report.Claim(
         "nothing_removed",
-        "Iterative pruning and the same rounds without pruning differ by less than two points",
+        "Iterative pruning and the same rounds without pruning leak equally within two points",
         quantity=f"{accuracy}: iterative minus unpruned, both after {rounds} rounds",
         within=0.02,
         ours="our control",
@@ -186,7 +186,8 @@ for variant in compared:
     row["LiRA, AUC"] = comparison.estimate(variant, "LiRA")
     rows.append(row)
 head = "" if study.head else ". The last layer is not pruned, as published"
-report.table(rows, caption=f"Mean across {targets} targets, {shadows} shadow models per attack{head}")
+sizes = f"Mean across {targets} targets, {shadows} shadow models per attack"
+report.table(rows, caption=sizes + head)
 
 # %% [markdown]
 # ## Verdicts
@@ -211,10 +212,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** One data set, one architecture, one sparsity, and single weights alone: the slides prune
-# filters too. The slides do not say how long a one-shot network is trained on. Each round reuses the
-# data and restarts the optimizer Adam: we do not separate the two. All targets share one half of the
-# samples and one set of shadow models.
+# **Limits.** One data set, one architecture, one sparsity, and single weights alone: the slides
+# prune filters too. The slides do not say how long a one-shot network is trained on. Each round
+# reuses the data and restarts the optimizer Adam: we do not separate the two. All targets share one
+# half of the samples and one set of shadow models.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,14 +9,14 @@
 # %% [markdown]
 # # Whom does a sliding window protect, and who becomes exposed instead?
 #
-# **Question.** Ours, next to WeMem (Shang et al. 2025): its windows "let high mem-score samples appear
-# in fewer epochs". Without the most exposed samples, other samples may become exposed (the *onion
-# effect*, Carlini et al. 2022).
+# **Question.** Ours, next to WeMem (Shang et al. 2025): its windows "let high mem-score samples
+# appear in fewer epochs". Without the most exposed samples, other samples may become exposed (the
+# *onion effect*, Carlini et al. 2022).
 #
-# **Setup.** A network trains on all members, then is pruned in five rounds. In these rounds a window
-# visits members from low to high memorization scores, and never reaches the highest. A *visit* is one
-# use of a member in an epoch. The *exposure* of a group is LiRA's AUC among its members and
-# non-members.
+# **Setup.** A network trains on all members, then is pruned in five rounds. In these rounds a
+# window visits members from low to high memorization scores, and never reaches the highest. A
+# *visit* is one use of a member in an epoch. The *exposure* of a group is LiRA's AUC among its
+# members and non-members.
 #
 # **Controls.** Both decide.
 #
@@ -57,6 +57,7 @@ from leak_atlas.recipe import Data, LiRA, Model, Schedule, Window, WindowStudy
 by_score, by_chance = "score-ordered window", "window in random order"
 same_visits = "no window, same visits"
 never, visited = "never visited", "visited"
+by_order = f"(AUC of LiRA: window minus {same_visits}): score-ordered minus random order"
 few_samples = 0.05  # smallest effect of interest: a group has some 200 samples
 claims = report.claims(
     report.Claim(
@@ -72,7 +73,7 @@ claims = report.claims(
     report.Claim(
         "onion",
         "Members that the window visits become more exposed by its order (onion effect)",
-        quantity=f"(AUC of LiRA on {visited} members: window minus {same_visits}): score-ordered minus random order",
+        quantity=f"{by_order}, {visited} members",
         above=0.0,
         margin=few_samples,
         ours="Carlini et al. 2022",
@@ -82,7 +83,7 @@ claims = report.claims(
     report.Claim(
         "score_adds",
         "The score order protects members that it never visits more than a random order does",
-        quantity=f"(AUC of LiRA on {never} members: window minus {same_visits}): score-ordered minus random order",
+        quantity=f"{by_order}, {never} members",
         below=0.0,
         margin=few_samples,
         ours="our control",
@@ -148,9 +149,9 @@ for order, ranking in rankings.items():
         attack = comparison.attacks[variant, "LiRA"]
         scores = comparison.results[ranking]
         visits = samples.window_visits(attack, scores, labelled, window, round_epochs)
-        left_out, reached = samples.split_by_group(attack, (visits > 0).astype(int), 2)
-        groups[(order, never, variant), "LiRA"] = left_out
-        groups[(order, visited, variant), "LiRA"] = reached
+        split = samples.split_by_group(attack, (visits > 0).astype(int), 2)
+        groups[(order, never, variant), "LiRA"] = split[0]
+        groups[(order, visited, variant), "LiRA"] = split[1]
 by_group = audit.Comparison({}, groups)
 
 
@@ -196,13 +197,14 @@ report.table(rows, caption=f"{coverage}. Differences are paired over {targets} t
 # ## Verdicts
 
 # %%
-by_order = {}
+left_out, reached = (by_score, never, by_score), (by_score, visited, by_score)
+order_effect = {}
 for group in (never, visited):
     changes = []
     for order in (by_score, by_chance):
         with_window = by_group.measured((order, group, order), "LiRA")
         changes.append(with_window - by_group.measured((order, group, same_visits), "LiRA"))
-    by_order[group] = audit.paired_difference(*changes)
+    order_effect[group] = audit.paired_difference(*changes)
 checks = {}
 for order in rankings:
     less = comparison.contrast(same_visits, order, metric="member accuracy")
@@ -210,9 +212,9 @@ for order in rankings:
 report.judge(
     claims,
     never_visited_safer=audit.largest([change(order, never) for order in rankings]),
-    onion=by_order[visited],
-    score_adds=by_order[never],
-    stay_most_exposed=by_group.contrast((by_score, never, by_score), (by_score, visited, by_score), "LiRA"),
+    onion=order_effect[visited],
+    score_adds=order_effect[never],
+    stay_most_exposed=by_group.contrast(left_out, reached, "LiRA"),
     checks={claim.name: checks for claim in claims},
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
@@ -221,9 +223,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** LiRA is offline: its shadow models know a sample only as a non-member, so an online attack
-# may find more of the never visited members. One random order is tried. In the lower half of the
-# scores the order is nearly arbitrary. All targets share one half of the samples.
+# **Limits.** LiRA is offline: its shadow models know a sample only as a non-member, so an online
+# attack may find more of the never visited members. One random order is tried. In the lower half of
+# the scores the order is nearly arbitrary. All targets share one half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

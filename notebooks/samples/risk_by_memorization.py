@@ -9,13 +9,13 @@
 # %% [markdown]
 # # Does a sample's risk rise with its memorization score, or with its difficulty?
 #
-# **Question.** WeMem (Shang et al. 2025), slides on motivation: "easy-to-memorize training data is more
-# vulnerable to serious privacy threats", and the TPR of the attack LiRA "is positively correlated with
-# the model's memorization".
+# **Question.** WeMem (Shang et al. 2025), slides on motivation: "easy-to-memorize training data is
+# more vulnerable to serious privacy threats", and the TPR of the attack LiRA "is positively
+# correlated with the model's memorization".
 #
-# **Setup.** A memorization score says how much a network's success on a sample depends on training with
-# it. The *slides' score* is the share of right predictions across networks with the sample, minus
-# that across networks without it. *Our score* takes the mean confidence instead. The attacked
+# **Setup.** A memorization score says how much a network's success on a sample depends on training
+# with it. The *slides' score* is the share of right predictions across networks with the sample,
+# minus that across networks without it. *Our score* takes the mean confidence instead. The attacked
 # networks are pruned in rounds.
 #
 # **Controls.** Control 1 decides.
@@ -59,6 +59,8 @@ from leak_atlas.recipe import Data, LiRA, Memorization, Model, Schedule, Thresho
 motivation = "slides on motivation"
 top = "highest sixth of the slides' score minus the mean of the others"
 area = "AUC within a sixth of the samples"
+with_score = "(rise of AUC with our score at equal difficulty)"
+with_difficulty = "(rise of AUC with difficulty at equal score)"
 few_samples = 0.05  # smallest effect of interest: a sixth has some 140 samples
 claims = report.claims(
     report.Claim(
@@ -75,7 +77,7 @@ claims = report.claims(
     report.Claim(
         "beyond_difficulty",
         "The memorization score explains risk better than the difficulty of a sample does",
-        quantity="(rise of AUC with our score at equal difficulty) minus (rise of AUC with difficulty at equal score), mean of Conf and LiRA",
+        quantity=f"{with_score} minus {with_difficulty}, mean of Conf and LiRA",
         above=0.0,
         margin=few_samples,
         ours="our control",
@@ -191,15 +193,15 @@ for name, values in areas.items():
     for part, each in zip(names, values, strict=True):
         points.append({"sixths by": name, "part": part, "value": audit.mean_ci(each)})
 words = "rises", "falls", "does not significantly rise"
-with_score = report.effect(samples.rise(areas["our score"]), *words)
-with_difficulty = report.effect(samples.rise(areas["difficulty"]), *words)
+score_effect = report.effect(samples.rise(areas["our score"]), *words)
+difficulty_effect = report.effect(samples.rise(areas["difficulty"]), *words)
 report.profile(
     points,
     hue="sixths by",
     level="guessing",
     xlabel="sixth of the samples",
     ylabel="AUC within the sixth",
-    title=f"AUC {with_score} with our memorization score, and {with_difficulty} with difficulty",
+    title=f"AUC {score_effect} with our score, and {difficulty_effect} with difficulty",
 )
 
 # %% [markdown]
@@ -228,7 +230,7 @@ numbers = {
     "difficulty, rank correlation of two halves of networks": hard_agree,
 }
 rows = [{"measured": name, "value": value} for name, value in numbers.items()]
-report.table(rows, caption="Rise with the slides' score: highest sixth minus the mean of the others")
+report.table(rows, caption="Rise with the slides' score: highest sixth minus the other sixths")
 
 # %% [markdown]
 # ## Verdicts
@@ -259,10 +261,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Networks that train on a sample are nearly always right about it: then the score is nearly
-# the difficulty, and Conf's AUC within a sixth is nearly the score's definition. LiRA compares with networks
-# without the sample, so it follows difficulty by construction. The slides speak of a model's
-# memorization; reading it sample by sample is ours. All targets share one half of the samples.
+# **Limits.** Networks that train on a sample are nearly always right about it: then the score is
+# nearly the difficulty, and Conf's AUC within a sixth is nearly the score's definition. LiRA
+# compares with networks without the sample, so it follows difficulty by construction. The slides
+# speak of a model's memorization; reading it sample by sample is ours. All targets share one half
+# of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,13 +9,13 @@
 # %% [markdown]
 # # What does each defence cost in time?
 #
-# **Question.** WeMem (Shang et al. 2025), slide on time: window sampling "reduces the amount of training
-# data in each epoch, speeding up the iterative fine-tuning process". The summary adds that WeMem
-# outperforms five existing defences in time. The slide's table shows this for RSW alone.
+# **Question.** WeMem (Shang et al. 2025), slide on time: window sampling "reduces the amount of
+# training data in each epoch, speeding up the iterative fine-tuning process". The summary adds that
+# WeMem outperforms five existing defences in time. The slide's table shows this for RSW alone.
 #
-# **Setup.** The slides measure seconds. We judge by operations of the five rounds of pruning, forward
-# and backward, computed from the recipes: they do not change from run to run. Our seconds stand next
-# to them.
+# **Setup.** The slides measure seconds. We judge by operations of the five rounds of pruning,
+# forward and backward, computed from the recipes: they do not change from run to run. Our seconds
+# stand next to them.
 #
 # **Controls.** Control 1 decides.
 #
@@ -101,7 +101,7 @@ claims = report.claims(
         below=1.0,
         margin=0.1,
         paper="summary slide",
-        quote="outperforms five existing defenses in terms of privacy-utility tradeoff and defense time cost",
+        quote="outperforms five existing defenses in terms of … defense time cost",
         control="Base, PPB, ADV and RelaxLoss in the same rounds; DP-SGD in one",
     ),
 )
@@ -211,6 +211,7 @@ for name in chains:
         points.append(point | seconds)
 
 # %%
+rsw_cost = to_base["RSW"].value
 scores_cost = to_base[with_networks].value
 report.against_paper(
     points,
@@ -218,7 +219,7 @@ report.against_paper(
     hue="spent",
     source="slides, Location",
     xlabel="ratio to Base",
-    title=f"Operations of RSW: {to_base['RSW'].value:.2f} of Base; with its scores {scores_cost:.0f} times Base",
+    title=f"Operations to Base: RSW {rsw_cost:.2f}, with its score networks {scores_cost:.0f}",
 )
 
 # %%
@@ -247,10 +248,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Operations leave out what is no pass through a network: the penalty's own steps, the choice
-# of a window, the overhead of small batches. On small networks that is much of the time. One defender pays
-# for all score networks, which train on the whole pool; on the target's own members they would cost
-# less (third row from the end). Our DP-SGD is not the published one.
+# **Limits.** Operations leave out what is no pass through a network: the penalty's own steps, the
+# choice of a window, the overhead of small batches. On small networks that is much of the time. One
+# defender pays for all score networks, which train on the whole pool; on the target's own members
+# they would cost less (see the table). Our DP-SGD is not the published one.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -1,5 +1,7 @@
 """Memorization scores and what goes by them, against closed forms and made-up rankings."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -10,6 +12,7 @@ from leak_atlas.localization.samples import (
     agreement,
     auc_by_part,
     exposure,
+    loss_rise,
     member_loss,
     memorization,
     rates_by_part,
@@ -110,6 +113,18 @@ def test_rates_and_areas_of_parts() -> None:
     assert rise(np.array([[0.1, 0.2], [0.3, 0.2], [0.7, 0.5]])).value == pytest.approx(0.4)
     low, high = rates_by_part(without, by, 2, fpr=0.05)[:, :, 0]
     assert low.tolist() == [0, 0] and high[1] > 0.1  # ranked by the first target's own scores
+
+
+def test_a_rise_of_loss_is_paired_over_the_first_networks() -> None:
+    role = np.array([Role.MEMBER, Role.MEMBER, Role.NONMEMBER])
+    results = {}
+    for name, scaled in {"a": 0.0, "b": 1.0, "c": 5.0, "d": 6.0}.items():
+        results[name] = {"views": np.array([[scaled], [scaled], [9.0]]), "role": role}
+    treated = SimpleNamespace(signals=lambda: ("a", "b", "never read"))
+    untreated = SimpleNamespace(signals=lambda: ("c", "d", "never read"))
+    rise_of = loss_rise(results, treated, untreated, 2)
+    losses = np.log1p(np.exp([0.0, -1.0])) - np.log1p(np.exp([-5.0, -6.0]))
+    assert rise_of.value == pytest.approx(losses.mean()) and rise_of.n == 2
 
 
 def test_exposure_is_what_membership_changes_and_not_the_samples_own() -> None:
