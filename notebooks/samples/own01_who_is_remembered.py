@@ -82,7 +82,7 @@ claims = report.claims(
     ),
     report.Claim(
         "score_adds",
-        "The score order protects members that it never visits more than a random order does",
+        "The score order protects members that it never visits more than one random order does",
         quantity=f"{by_order}, {never} members",
         below=0.0,
         margin=few_samples,

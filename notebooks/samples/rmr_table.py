@@ -70,7 +70,7 @@ gain = f"(fall of {attacked} minus fall of test accuracy)"
 claims = report.claims(
     report.Claim(
         "score_matters",
-        "RMR in the published code's form hides the highest scores better than by permuted scores",
+        "RMR (the code's form) hides high-score members better by true than by permuted scores",
         quantity=f"{highest}: {best} in the code's form, true minus permuted scores",
         below=0.0,
         margin=0.05,
@@ -315,8 +315,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** One data set, one architecture, one window and one permutation of the scores. Targets
-# share shadow models and one half of the samples.
+# **Limits.** One data set, one architecture, one window and one permutation of the scores. RSW with
+# plain L2 has SWMR's mean lambda of a round, not that of each epoch. Targets share shadow models and
+# one half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
