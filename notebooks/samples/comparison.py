@@ -189,14 +189,14 @@ lines = {"Base, stopped early": [*comparison.checkpoints["Base"], "Base"]}
 for name in defences:
     lines[name] = [name]
 stopping = comparison.early_stopping(list(wemem), "LiRA")
-words = "more accurate", "less accurate", "not significantly more accurate"
+words = "beat", "lose to", "do not significantly beat"
 effect = report.effect(stopping, *words)
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
     null=None,
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
-    title=f"At matched AUC, WeMem's defences are {effect} than early stopping",
+    title=f"At matched AUC, WeMem's defences {effect} early stopping",
 )
 
 # %% [markdown]
@@ -236,8 +236,12 @@ for name in ("Base", *defences):
     row = {"network": name}
     row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(name)
-    row[five] = audit.mean_ci(comparison.reached(*[(name, each) for each in five_attacks]))
-    row[four] = audit.mean_ci(comparison.reached(*[(name, each) for each in thresholds]))
+    row["accuracy of five attacks"] = audit.mean_ci(
+        comparison.reached(*[(name, each) for each in five_attacks])
+    )
+    row["accuracy of four thresholds"] = audit.mean_ci(
+        comparison.reached(*[(name, each) for each in thresholds])
+    )
     rows.append(row)
 report.table(rows, caption=f"Mean across {targets} targets, {shadows} shadow models per attack")
 

@@ -21,7 +21,7 @@
 # **Controls.** Both decide.
 #
 # 1. *No window, same visits*: fewer epochs, in which all members are visited equally often.
-# 2. *The same window in one random order*: it never reaches other members.
+# 2. *The same window in one random order*: there it never visits other members.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -187,11 +187,14 @@ for order in rankings:
         row = {"network": order, "members": group}
         row["AUC of LiRA"] = by_group.estimate((order, group, order), "LiRA")
         row[f"minus {same_visits}"] = change(order, group)
-        row["member accuracy of the network"] = comparison.estimate(order, "", "member accuracy")
-        row["test accuracy of the network"] = comparison.accuracy(order)
+        row["member accuracy"] = comparison.estimate(order, "", "member accuracy")
+        row["test accuracy"] = comparison.accuracy(order)
         rows.append(row)
 coverage = f"A round visits {study.coverage(window):.0%} of the members"
-report.table(rows, caption=f"{coverage}. Differences are paired over {targets} targets")
+accuracies = "Accuracies are of the network, on all members and test samples"
+report.table(
+    rows, caption=f"{coverage}. {accuracies}. Differences are paired over {targets} targets"
+)
 
 # %% [markdown]
 # ## Verdicts

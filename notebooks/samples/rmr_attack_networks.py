@@ -10,7 +10,7 @@
 # # Does the slide's attack network do more than call every sample a member?
 #
 # **Question.** Ours, about the table on RMR in WeMem (Shang et al. 2025). Its attack networks reach
-# 72.9 to 73.3 % where lambda_r is .1 on CIFAR10. The slide reads this as a defence.
+# 72.9 to 73.2 % where lambda_r is .1 on CIFAR10. The slide reads this as a defence.
 #
 # **Setup.** Networks are pruned in five rounds, with RMR (a penalty on members with high
 # memorization scores) and without it (Base). The split is the published one in small: members are

@@ -233,13 +233,13 @@ lines["RMR, by lambda_r"] = [name for name in penalties if name not in untrained
 for name in ("plain L2", in_code, "SWMR", "RSW, plain L2"):
     lines[name] = [name]
 stopping = comparison.early_stopping(best, "LiRA")
-words = "more accurate", "less accurate", "not significantly more accurate"
+words = "beats", "loses to", "does not significantly beat"
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
     null=None,
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
-    title=f"At matched AUC, {best} is {report.effect(stopping, *words)} than early stopping",
+    title=f"At matched AUC, {best} {report.effect(stopping, *words)} early stopping",
 )
 
 
@@ -260,7 +260,7 @@ for variant in variants:
     row = {"network": variant}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
-    row[attacked] = audit.mean_ci(reached(variant))
+    row["accuracy of four attacks"] = audit.mean_ci(reached(variant))
     row["LiRA, AUC"] = comparison.estimate(variant, "LiRA")
     row["AUC in the highest sixth"] = audit.mean_ci(highest_sixth(variant))
     rows.append(row)
@@ -316,8 +316,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** One data set, one architecture, one window and one permutation of the scores. RSW with
-# plain L2 has SWMR's mean lambda of a round, not that of each epoch. Targets share shadow models and
-# one half of the samples.
+# plain L2 has SWMR's mean lambda of a round, not that of each epoch. Targets share shadow models
+# and one half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
