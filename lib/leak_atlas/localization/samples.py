@@ -146,11 +146,9 @@ def loss_rise(
     Paired over the first `targets` networks of both populations; `results` is what `lab.realize`
     returned, with the `Signals` of these networks.
     """
-    losses = []
-    for population in (treated, untreated):
-        networks = population.signals()[:targets]
-        losses.append([member_loss(results[signals]) for signals in networks])
-    return paired_difference(*losses)
+    with_treatment = [member_loss(results[one]) for one in treated.signals()[:targets]]
+    without = [member_loss(results[one]) for one in untreated.signals()[:targets]]
+    return paired_difference(with_treatment, without)
 
 
 def exposure(scored: Scored, least: int = 1) -> dict[str, NDArray]:
