@@ -15,8 +15,8 @@
 #
 # **Setup.** A memorization score says how much a network's success on a sample depends on training
 # with it. The *slides' score* is the share of right predictions across networks with the sample,
-# minus that across networks without it. *Our score* takes the mean confidence instead. The attacked
-# networks are pruned in rounds.
+# minus that across networks without it. *Our score* takes the mean confidence instead. LiRA and
+# Conf, a threshold on the confidence, attack networks that are pruned in rounds.
 #
 # **Controls.** Control 1 decides.
 #

@@ -17,7 +17,7 @@
 # each class's members, in the order of their memorization scores (how much confidence on a sample
 # depends on training with it). SWMR adds an L2 penalty on members with high scores.
 #
-# **Controls.** Control 2 decides why.
+# **Controls.** Control 2 decides whether the window costs accuracy, or the fewer visits.
 #
 # 1. *Base*: the same rounds without a window.
 # 2. *The same number of visits* (uses of a member): a window in random order, and no window with
@@ -98,6 +98,7 @@ claims = report.claims(
         margin=0.02,
         ours="our control",
         control="no window, same visits: fewer epochs",
+        headline=True,
     ),
     regime={"dense member accuracy": 0.95, "dense test accuracy": learnt},
 )
