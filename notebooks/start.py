@@ -111,7 +111,7 @@ report.tradeoff(
 )
 
 # %%
-rows = comparison.table(numbers=("auc", "tpr_at_1%"))
+rows = comparison.table(["RMIA"], numbers=("auc", "tpr_at_1%"))
 report.table(rows, caption=f"Mean over {shadows} networks")
 
 # %% [markdown]

@@ -85,9 +85,8 @@ def accuracy_claim(name, defence):
 claims = report.claims(
     report.Claim(
         "comparable_privacy",
-        "Inside PPTP the AUC of the paper's attacks is comparable or smaller, on both defences",
-        quantity="mean AUC of the paper's attacks, inside PPTP minus from scratch, larger of both "
-        "defences",
+        "Inside PPTP the AUC of the paper's attacks is comparable or smaller, mean of both defences",
+        quantity="AUC, inside PPTP minus from scratch, mean over the paper's attacks and defences",
         below=0.02,
         margin=0.02,
         paper="Fig. 15",
@@ -198,11 +197,10 @@ report.table(rows, caption=f"Mean over {shadows} targets")
 # ## Verdicts
 
 # %%
-more_private, acts = [], {}
+ones, others, acts = [], [], {}
 for defence in defences:
-    ones = [((defence, inside), name) for name in signals]
-    others = [((defence, scratch), name) for name in signals]
-    more_private.append(comparison.stronger(ones, others, "auc"))
+    ones += [((defence, inside), name) for name in signals]
+    others += [((defence, scratch), name) for name in signals]
     lower = comparison.contrast(plain, (defence, inside), "confidence")
     acts[defence] = {f"{defence} inside PPTP lowers the AUC of confidence": lower}
 both = acts["RelaxLoss"] | acts["Adv-Reg"]
@@ -211,7 +209,7 @@ more_accurate = {d: comparison.more_accurate((d, inside), (d, scratch)) for d in
 # %%
 report.judge(
     claims,
-    comparable_privacy=audit.largest(more_private),
+    comparable_privacy=comparison.stronger(ones, others, "auc"),
     relax_accuracy=more_accurate["RelaxLoss"],
     adv_accuracy=more_accurate["Adv-Reg"],
     stopping=comparison.early_stopping([(d, inside) for d in defences], "RMIA"),
