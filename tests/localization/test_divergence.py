@@ -12,6 +12,7 @@ from leak_atlas.localization.divergence import (
     gap_at_accuracy,
     gap_by_class,
     gaps,
+    losses,
     permuted_labels,
     same_predictions,
 )
@@ -69,3 +70,16 @@ def test_labels_are_shuffled_on_each_side_alone() -> None:
     assert (permuted != label).mean() > 0.5
     for side in (member, ~member):
         assert np.array_equal(np.bincount(permuted[side]), np.bincount(label[side]))
+
+
+def test_losses_are_the_cross_entropy_of_each_network() -> None:
+    probability = np.array([0.5, 0.25, 0.9])
+    stored = {
+        "views": np.log(probability / (1 - probability))[:, None],
+        "role": np.array([Role.MEMBER, Role.MEMBER, Role.TEST]),
+    }
+    results = {"first": stored, "second": stored | {"role": stored["role"][::-1]}}
+    assert losses(results, results, Role.MEMBER) == pytest.approx(
+        [np.log(8) / 2, -np.log(0.25 * 0.9) / 2]
+    )
+    assert losses(results, ["first"], Role.TEST) == pytest.approx([-np.log(0.9)])

@@ -61,6 +61,19 @@ def gaps(networks: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
     return found
 
 
+def losses(results: Mapping[Any, Arrays], signals: Iterable[Any], role: Role) -> FloatArray:
+    """Mean cross-entropy of each of n networks on its samples of a role, nats, `(n,)`.
+
+    `signals` are the networks' `Signals` steps.
+    """
+    means = []
+    for step in signals:
+        stored = results[step]
+        scaled = stored["views"][stored["role"] == role, 0]  # log(p / (1 - p))
+        means.append(np.logaddexp(0, -scaled.astype(np.float64)).mean())
+    return np.array(means)
+
+
 def same_predictions(one: Arrays, other: Arrays) -> float:
     """Share of the non-members for which two states predict the same class.
 
