@@ -42,7 +42,7 @@ score_batch = 32  # members, and reference samples, of each update (paper: lost)
 alpha = 0.3  # target loss of RelaxLoss, nats (paper: its authors'; they have 1 on CIFAR-10)
 epochs = 12  # epochs of ordinary training (paper: lost)
 stops = [3, 4, 6, 8]  # epochs at which ordinary training is stopped early (our control)
-retrain_epochs = 4  # epochs of retraining; even, as RelaxLoss alternates (paper: lost)
+retrain_epochs = 6  # epochs of retraining; even, as RelaxLoss alternates (paper: lost)
 batch = 64  # samples a step (paper: lost)
 lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
 shadows = 10  # networks; each is attacked by the others, less its complement (paper: 8 shadows)
@@ -125,16 +125,7 @@ claims = report.claims(
         section="4.4",
         control=paired,
     ),
-    report.Claim(
-        "rewinding_helps",
-        f"At matched AUC, A3 is more accurate than with nothing rewound, {at_judged}",
-        quantity=f"test accuracy at matched AUC of LiRA, {at_judged}: A3 minus nothing rewound",
-        above=0.0,
-        margin=0.02,
-        ours="our control",
-        control=paired,
-        headline=True,
-    ),
+    report.rewinding_claim("rewinding_helps", f"A3 networks {at_judged}"),
     report.early_stopping_claim("beats_stopping", f"A3 networks {at_judged}"),
     regime={"ordinary member accuracy": 0.95, "ordinary test accuracy": learnt},
 )
@@ -253,7 +244,7 @@ for variant in variants:
         losses(comparison.results, signals, role) for role in (Role.MEMBER, Role.TEST)
     )
     gap[variant] = outside - inside
-    if variant[0] == "A1" or variant == spared:
+    if variant[0] in ("A1", spared[0]):
         continue
     row = {"network": audit.described(variant)}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
@@ -268,11 +259,12 @@ report.table(rows, caption=f"Mean over {shadows} networks. Loss gap: test minus 
 # ## Verdicts
 
 # %%
-fallen = {}
+usual = losses(comparison.results, study.ordinary.signals(), Role.MEMBER)
+raised = {}
 for variant, signals in right_after.items():
-    accuracies = [float(comparison.results[one]["accuracy_member"]) for one in signals]
-    name = f"{audit.described(variant)}: member accuracy falls before retraining"
-    fallen[variant] = {name: audit.paired_difference(comparison.members[ordinary], accuracies)}
+    after = losses(comparison.results, signals, Role.MEMBER)
+    words = f"{audit.described(variant)}: the members' loss rises before retraining"
+    raised[variant] = {words: audit.paired_difference(after, usual)}
 acts = {"RelaxLoss lowers the AUC of LiRA": comparison.contrast(ordinary, tuned, "LiRA")}
 a1, a2, a3 = ("A1", smallest), ("A2", smallest), ("A3", smallest)
 smaller = [
@@ -288,13 +280,13 @@ report.judge(
     rewinding_helps=helps,
     beats_stopping=comparison.early_stopping(("A3", judged), "LiRA"),
     checks={
-        "crash": fallen[a1],
-        "norms": fallen[a1],
-        "frozen_or_trained": fallen[a3],
-        "beats_scratch": fallen[a3],
-        "smaller_gap": fallen["A3", judged] | acts,
-        "rewinding_helps": fallen["A3", judged] | acts,
-        "beats_stopping": fallen["A3", judged] | acts,
+        "crash": raised[a1],
+        "norms": raised[a1],
+        "frozen_or_trained": raised[a3],
+        "beats_scratch": raised[a3],
+        "smaller_gap": raised["A3", judged] | acts,
+        "rewinding_helps": raised["A3", judged] | acts,
+        "beats_stopping": raised["A3", judged] | acts,
     },
     regime={
         "ordinary member accuracy": comparison.estimate(ordinary, "", "member accuracy"),

@@ -13,6 +13,7 @@ from leak_atlas.localization.divergence import (
     gap_by_class,
     gaps,
     losses,
+    output_entropies,
     permuted_labels,
     same_predictions,
 )
@@ -83,3 +84,13 @@ def test_losses_are_the_cross_entropy_of_each_network() -> None:
         [np.log(8) / 2, -np.log(0.25 * 0.9) / 2]
     )
     assert losses(results, ["first"], Role.TEST) == pytest.approx([-np.log(0.9)])
+
+
+def test_output_entropies_are_shares_of_the_largest_one() -> None:
+    certain, undecided = [0.0, 99.0, 0.0, 0.0], [1.0] * 4
+    stored = {
+        "logits": np.array([certain, undecided, undecided]),
+        "labels": np.array([1, 0, 0]),
+        "role": np.array([Role.MEMBER, Role.MEMBER, Role.TEST]),
+    }
+    assert output_entropies({"one": stored}, ["one"]) == pytest.approx([0.5])
