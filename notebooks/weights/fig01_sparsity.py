@@ -143,10 +143,9 @@ study = RewindStudy(
 dense, tuned = "dense network", "fine-tuned dense network"
 taylor = {share: f"Taylor pruning, {share:.0%}" for share in (moderate, high)}
 random = f"random pruning, {high:.0%}"
-shuffled = [score.shuffle(seed) for score in study.scores]
 
 cut = {variant: study.ordinary.prune(share, study.scores) for share, variant in taylor.items()}
-cut[random] = study.ordinary.prune(high, shuffled)
+cut[random] = study.ordinary.prune(high, study.random_scores)
 variants = {dense: study.ordinary, tuned: study.tuned()}
 for variant, pruned in cut.items():
     variants[variant] = pruned.train(study.short)

@@ -126,7 +126,7 @@ dense = study.ordinary
 initial = dense.at("init")
 other_values = dense.rewind("stem", fresh=True)
 mask = {"sparsity": sparsity, "by": study.scores}
-random_mask = {"sparsity": sparsity, "by": [score.shuffle(seed) for score in study.scores]}
+random_mask = {"sparsity": sparsity, "by": study.random_scores}
 networks = {
     m1: dense,
     m2: initial.prune(**mask).train(study.schedule),

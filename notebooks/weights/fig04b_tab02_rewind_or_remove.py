@@ -52,8 +52,6 @@ pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from dataclasses import replace
-
 from leak_atlas import audit, lab, report
 from leak_atlas.data.designs import Role
 from leak_atlas.localization.divergence import losses
@@ -151,13 +149,12 @@ study = RewindStudy(
     precision=precision,
 )
 relaxloss = RelaxLoss(alpha)
-whole = replace(study.schedule, epochs=epochs + retrain_epochs)
 rates = sorted([smallest, *between, judged])
 ordinary, scratch, tuned = "ordinary", "from scratch", "nothing rewound"
 spared = ("A1 without norms", smallest)
 
 # %%
-variants = {ordinary: study.ordinary, scratch: study.setup.trained(relaxloss, whole)}
+variants = {ordinary: study.ordinary, scratch: study.defended(relaxloss, epochs + retrain_epochs)}
 variants[tuned] = study.tuned(relaxloss)
 right_after = {}
 for r in rates:
