@@ -135,7 +135,6 @@ UNDECIDABLE = {
     "time/architecture at_equal_gap": RARE,
     "time/own01_cheapest_epoch few_find": RARE,
     "time/plane halves_agree": RARE,
-    "weights/fig04b_tab02_rewind_or_remove score_matters": RARE,
     "weights/fig06_more_shadows ccl_alike": SHADOWS,
     "weights/fig06_more_shadows defended_more": SHADOWS,
     "weights/fig06_more_shadows more_leak": SHADOWS,

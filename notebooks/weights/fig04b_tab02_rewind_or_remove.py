@@ -18,11 +18,11 @@
 #
 # **Controls.** Controls 1 and 2 decide.
 #
-# 1. *Nothing rewound*: RelaxLoss after ordinary training, for the same number of epochs.
-# 2. *Early stopping* of ordinary training at matched AUC: the accuracies of two networks are
+# 1. *A1 without norms*: the weights of norms are not removed. A norm whose weights are all zero
+#    blocks its layer.
+# 2. *Nothing rewound*: RelaxLoss after ordinary training, for the same number of epochs.
+# 3. *Early stopping* of ordinary training at matched AUC: the accuracies of two networks are
 #    compared where the attack LiRA has the same AUC on both.
-# 3. *A1 without norms*: A1 spares the weights of norms. A norm whose weights are all zero blocks
-#    its layer.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-10
@@ -66,33 +66,41 @@ from leak_atlas.recipe import (
     self_audit,
 )
 
-at_smallest, at_judged = f"at r = {100 * smallest:g} %", f"at r = {100 * judged:g} %"
+
+def percent(share):
+    return f"{100 * share:g} %"
+
+
+a1, a2, a3 = "A1 (removed)", "A2 (trained alone)", "A3 (frozen, CWRF)"
+at_smallest, at_judged = f"at r = {percent(smallest)}", f"at r = {percent(judged)}"
 paired = "the same number of epochs in total; paired over networks"
 claims = report.claims(
     report.Claim(
         "crash",
-        f"A1 crashes at r = {100 * smallest:g} %, A2 and A3 recover",
-        quantity=f"test accuracy {at_smallest}: A1 minus A2 or A3, the lower one",
+        f"Networks whose {percent(smallest)} most vulnerable weights are removed crash",
+        quantity=f"test accuracy {at_smallest}: {a1} minus the lower of A2 and A3",
         below=-0.2,  # our reading of "crash"
         margin=0.1,
         paper="section 4.4",
         quote="unrecoverable accuracy crash for the model, unlike the cases of A2 & A3",
         section="4.4",
-        control="A1 without norms; paired over networks",
+        control="the next claim; paired over networks",
+        headline=True,
     ),
     report.Claim(
         "norms",
-        "A1 without norms does not crash",
-        quantity=f"test accuracy {at_smallest}: A1 without norms minus A3",
+        "They do not crash if the weights of norms are not removed",
+        quantity=f"test accuracy {at_smallest}: A1 without norms minus {a3}",
         above=-0.2,
         margin=0.1,
         ours="our control",
         control="the same weights but for those of norms; paired over networks",
+        headline=True,
     ),
     report.Claim(
         "frozen_or_trained",
-        f"A3 is more accurate than A2 {at_smallest}",
-        quantity=f"test accuracy {at_smallest}: A3 minus A2",
+        f"{a3} is more accurate than {a2} {at_smallest}",
+        quantity=f"test accuracy {at_smallest}: {a3} minus {a2}",
         above=0.0,
         margin=0.02,
         paper="section 4.4",
@@ -102,20 +110,19 @@ claims = report.claims(
     ),
     report.Claim(
         "beats_scratch",
-        f"A3 is more accurate than RelaxLoss from scratch {at_smallest}",
-        quantity=f"test accuracy {at_smallest}: A3 minus from scratch",
+        f"{a3} is more accurate than RelaxLoss from scratch {at_smallest}",
+        quantity=f"test accuracy {at_smallest}: {a3} minus from scratch",
         above=0.0,
         margin=0.02,
         paper="section 4.4",
         quote="it even outperforms the baseline model that is trained from scratch",
         section="4.4",
         control=paired,
-        headline=True,
     ),
     report.Claim(
         "smaller_gap",
         f"A3's loss gap is smaller than A2's and than that from scratch {at_judged}",
-        quantity=f"test minus members' loss, nats, {at_judged}: A2 or scratch, the lower, minus A3",
+        quantity=f"loss gap, nats, {at_judged}: the lower of A2 and from scratch, minus A3",
         above=0.0,
         margin=0.05,  # nats; Tab. 2: 0.148 to A2, 0.380 to scratch
         paper="Tab. 2",
@@ -123,8 +130,8 @@ claims = report.claims(
         section="4.4",
         control=paired,
     ),
-    report.rewinding_claim("rewinding_helps", f"A3 networks {at_judged}"),
-    report.early_stopping_claim("beats_stopping", f"A3 networks {at_judged}"),
+    report.rewinding_claim("rewinding_helps", f"{a3} networks {at_judged}"),
+    report.early_stopping_claim("beats_stopping", f"{a3} networks {at_judged}"),
     regime={"ordinary member accuracy": 0.95, "ordinary test accuracy": learnt},
 )
 claims
@@ -151,7 +158,7 @@ study = RewindStudy(
 relaxloss = RelaxLoss(alpha)
 rates = sorted([smallest, *between, judged])
 ordinary, scratch, tuned = "ordinary", "from scratch", "nothing rewound"
-spared = ("A1 without norms", smallest)
+spared = ("A1 without norms", percent(smallest))
 
 # %%
 variants = {ordinary: study.ordinary, scratch: study.defended(relaxloss, epochs + retrain_epochs)}
@@ -161,11 +168,11 @@ for r in rates:
     removed = study.ordinary.remove(study.scores, r)
     rewound = study.ordinary.rewind_weights(study.scores, r)
     alone = rewound.freeze_weights(study.scores, r, rest=True)
-    variants["A1", r] = removed.train(study.short, relaxloss)
-    variants["A2", r] = alone.train(study.short, relaxloss)
-    variants["A3", r] = study.inside(r, relaxloss)
-    right_after["A1", r] = removed.signals()
-    right_after["A3", r] = study.rewound(r).signals()
+    variants[a1, percent(r)] = removed.train(study.short, relaxloss)
+    variants[a2, percent(r)] = alone.train(study.short, relaxloss)
+    variants[a3, percent(r)] = study.inside(r, relaxloss)
+    right_after[a1, percent(r)] = removed.signals()
+    right_after[a3, percent(r)] = study.rewound(r).signals()
 without_norms = study.ordinary.remove(study.scores, smallest, "others")
 variants[spared] = without_norms.train(study.short, relaxloss)
 
@@ -182,26 +189,21 @@ comparison = lab.compare(
 
 # %%
 rows = []
-for name in ("A1", "A2", "A3"):
-    for r in rates:
-        value = comparison.accuracy((name, r))
-        rows.append({"variant": name, "r": f"{100 * r:g} %", "value": value})
-value = comparison.accuracy(spared)
-rows.append({"variant": spared[0], "r": f"{100 * smallest:g} %", "value": value})
-gain = comparison.more_accurate(("A3", smallest), scratch)
-verb = report.effect(
-    gain,
-    "significantly more accurate than",
-    "significantly less accurate than",
-    "not significantly different from",
-)
+for variant in variants:
+    if isinstance(variant, tuple):
+        name, r = variant
+        rows.append({"variant": name, "r": r, "value": comparison.accuracy(variant)})
+small = {name: (name, percent(smallest)) for name in (a1, a2, a3)}
+crash = [comparison.more_accurate(small[a1], small[other]) for other in (a2, a3)]
+kept = comparison.more_accurate(spared, small[a3])
 report.profile(
     rows,
     "r",
     hue="variant",
     null=comparison.accuracy(scratch).value,
     level="RelaxLoss from scratch",
-    title=f"A3 {at_smallest} is {verb} RelaxLoss from scratch",
+    title=f"Compared with A3, removing {percent(smallest)} costs {-100 * crash[1].value:.0f} points "
+    f"of accuracy; without norms {-100 * kept.value:.0f}",
     xlabel="r, share of the weights",
     ylabel="test accuracy",
 )
@@ -212,10 +214,11 @@ report.profile(
 
 # %%
 lines = {"ordinary, by epoch": [*comparison.checkpoints[ordinary], ordinary]}
-lines |= {"A3, by r": [("A3", r) for r in rates]}
+lines |= {f"{a3}, by r": [(a3, percent(r)) for r in rates]}
 lines |= {"RelaxLoss, nothing rewound": [tuned], "RelaxLoss from scratch": [scratch]}
 early = lines["ordinary, by epoch"]
-helps = comparison.at_matched_auc(("A3", judged), early, "LiRA", other=tuned)
+best = (a3, percent(judged))
+helps = comparison.at_matched_auc(best, early, "LiRA", other=tuned)
 verb = report.effect(
     helps,
     "significantly raises",
@@ -225,14 +228,15 @@ verb = report.effect(
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
     null=None,
-    title=f"At matched AUC, rewinding {100 * judged:g} % {verb} test accuracy",
+    title=f"At matched AUC, rewinding {percent(judged)} {verb} test accuracy",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
 )
 
 # %%
-paper = {("A2", 0.001): 0.1529, ("A2", 0.01): 0.4158, ("A2", 0.05): 0.4991}
-paper |= {("A3", 0.001): 0.6218, ("A3", 0.01): 0.4057, ("A3", 0.05): 0.3515, scratch: 0.7311}
+paper = {scratch: 0.7311}
+paper |= {(a2, "0.1 %"): 0.1529, (a2, "1 %"): 0.4158, (a2, "5 %"): 0.4991}
+paper |= {(a3, "0.1 %"): 0.6218, (a3, "1 %"): 0.4057, (a3, "5 %"): 0.3515}
 gap = {}
 rows = []
 for variant in variants:
@@ -241,7 +245,7 @@ for variant in variants:
         losses(comparison.results, signals, role) for role in (Role.MEMBER, Role.TEST)
     )
     gap[variant] = outside - inside
-    if variant[0] in ("A1", spared[0]):
+    if variant[0] in (a1, spared[0]):
         continue
     row = {"network": audit.described(variant)}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
@@ -263,30 +267,37 @@ for variant, signals in right_after.items():
     words = f"{audit.described(variant)}: the members' loss rises before retraining"
     raised[variant] = {words: audit.paired_difference(after, usual)}
 acts = {"RelaxLoss lowers the AUC of LiRA": comparison.contrast(ordinary, tuned, "LiRA")}
-a1, a2, a3 = ("A1", smallest), ("A2", smallest), ("A3", smallest)
 smaller = [
-    audit.paired_difference(gap[other], gap["A3", judged]) for other in (("A2", judged), scratch)
+    audit.paired_difference(gap[other], gap[best]) for other in ((a2, percent(judged)), scratch)
 ]
+acts |= raised[best]
 report.judge(
     claims,
-    crash=audit.largest(comparison.more_accurate(a1, other) for other in (a2, a3)),
-    norms=comparison.more_accurate(spared, a3),
-    frozen_or_trained=comparison.more_accurate(a3, a2),
-    beats_scratch=gain,
+    crash=audit.largest(crash),
+    norms=kept,
+    frozen_or_trained=comparison.more_accurate(small[a3], small[a2]),
+    beats_scratch=comparison.more_accurate(small[a3], scratch),
     smaller_gap=audit.least(smaller),
     rewinding_helps=helps,
-    beats_stopping=comparison.early_stopping(("A3", judged), "LiRA"),
+    beats_stopping=comparison.early_stopping(best, "LiRA"),
     checks={
-        "crash": raised[a1],
-        "norms": raised[a1],
-        "frozen_or_trained": raised[a3],
-        "beats_scratch": raised[a3],
-        "smaller_gap": raised["A3", judged] | acts,
-        "rewinding_helps": raised["A3", judged] | acts,
-        "beats_stopping": raised["A3", judged] | acts,
+        "crash": raised[small[a1]],
+        "norms": raised[small[a1]],
+        "frozen_or_trained": raised[small[a3]],
+        "beats_scratch": raised[small[a3]],
+        "smaller_gap": acts,
+        "rewinding_helps": acts,
+        "beats_stopping": acts,
     },
     regime={
         "ordinary member accuracy": comparison.estimate(ordinary, "", "member accuracy"),
         "ordinary test accuracy": comparison.accuracy(ordinary),
     },
 )
+
+# %% [markdown]
+# **Limits.** In a narrow network A1 empties a norm sooner than in the paper's. RelaxLoss has one
+# strength. The paper's figure has lost its numbers, so accuracies are not compared with it.
+
+# %%
+report.provenance(comparison.results, seed=seed, pilots=pilots)
