@@ -89,7 +89,7 @@ claims = report.claims(
     ),
     report.Claim(
         "norms",
-        "They do not crash if the weights of norms are not removed",
+        "Networks do not crash if the removal spares the weights of norms",
         quantity=f"test accuracy {at_smallest}: A1 without norms minus {a3}",
         above=-0.2,
         margin=0.1,
@@ -202,8 +202,8 @@ report.profile(
     hue="variant",
     null=comparison.accuracy(scratch).value,
     level="RelaxLoss from scratch",
-    title=f"Compared with A3, removing {percent(smallest)} costs {-100 * crash[1].value:.0f} points "
-    f"of accuracy; without norms {-100 * kept.value:.0f}",
+    title=f"Removing {percent(smallest)} of the weights costs {-100 * crash[1].value:.0f} points of "
+    f"accuracy, or {-100 * kept.value:.0f} if norms are spared",
     xlabel="r, share of the weights",
     ylabel="test accuracy",
 )

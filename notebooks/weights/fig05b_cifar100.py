@@ -79,6 +79,7 @@ claims = report.claims(
         quote="the model can achieve better utility when it is trained with both HAMP and CWRF",
         section="5.2",
         control="the same strength; paired over networks",
+        headline=True,
     ),
     report.Claim(
         "steadier",
@@ -98,7 +99,7 @@ claims = report.claims(
         section="5.2",
     ),
     report.rewinding_claim("rewinding", "defences inside CWRF"),
-    report.early_stopping_claim("stopping", "defences inside CWRF", headline=True),
+    report.early_stopping_claim("stopping", "defences inside CWRF"),
     regime={"undefended member accuracy": 0.95, "undefended test accuracy": learnt},
 )
 claims

@@ -14,8 +14,8 @@
 #
 # **Setup.** Two scores add up |gradient × weight| over some updates of a trained network.
 # *Learnability*: the updates fit the members. *Vulnerability*: they fit the members and push the
-# outputs on other samples back to those of the untrained network. The *top 5 %* are the 5 % of the
-# weights with the highest score.
+# outputs on other samples back to those of the untrained network. The *top 5 %* are the weights with
+# the highest 5 % of the scores; by learnability they are called critical.
 #
 # **Controls.** Controls 1 and 2 decide.
 #
@@ -199,7 +199,8 @@ report.curves(
     hue="score",
     log="x",
     diagonal=True,
-    title=f"The {top:.0%} most vulnerable weights hold {most.value:.0%} of the score",
+    title=f"The {top:.0%} most vulnerable weights hold {most.value:.0%} of the score; "
+    f"with shuffled gradients {np.mean(held_by('shuffled gradients', top)):.0%}",
     xlabel="share of the weights, largest scores first",
     ylabel="share of the score's sum",
 )
