@@ -467,7 +467,7 @@ def test_only_images_that_were_resized_have_pixels_below_the_title(
 # what they take.
 BUDGET = {
     "layers": 1150,
-    "weights": 830,
+    "weights": 540,
     "pruning": 1100,
     "samples": 410,
     "time": 370,
