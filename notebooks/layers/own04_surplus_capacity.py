@@ -87,7 +87,9 @@ claims = report.claims(
         control="the gap attack knows the generalization gap alone; " + paired,
         headline=True,
     ),
-    leaks_more("map_leaks", "map", "A larger map raises the AUC of the confidence attack", headline=True),
+    leaks_more(
+        "map_leaks", "map", "A larger map raises the AUC of the confidence attack", headline=True
+    ),
     leaks_more("depth_leaks", "depth", "More depth raises the AUC of the confidence attack"),
     leaks_more("channels_leak", "channels", "More channels raise the AUC of the confidence attack"),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
@@ -102,7 +104,9 @@ claims
 usual = ProbeStudy(
     Data(data, pixels),
     Model(models[0], width, stem),
-    Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None),
+    Schedule(
+        epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None
+    ),
     pool,
     pairs,
     seed,
