@@ -77,7 +77,9 @@ claims
 study = ProbeStudy(
     Data(data, pixels),
     Model(model, width, stem),
-    Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None),
+    Schedule(
+        epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None
+    ),
     pool,
     pairs,
     seed,

@@ -100,7 +100,9 @@ claims
 usual = ProbeStudy(
     Data(data, pixels),
     Model(model, width, stem),
-    Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None),
+    Schedule(
+        epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None
+    ),
     pool,
     pairs,
     seed,

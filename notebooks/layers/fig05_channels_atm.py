@@ -96,7 +96,9 @@ claims
 # Stages 1 and 2 are the same in all networks.
 
 # %%
-schedule = Schedule(epochs, batch, "adam", lr, weight_decay=0.0, augment=Augment(augment) if augment else None)
+schedule = Schedule(
+    epochs, batch, "adam", lr, weight_decay=0.0, augment=Augment(augment) if augment else None
+)
 probes = {}
 for third, fourth in channels:
     net = Model(

@@ -109,7 +109,9 @@ claims
 usual = ProbeStudy(
     Data(data, pixels),
     Model(model, width, stem),
-    Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None),
+    Schedule(
+        epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None
+    ),
     pool,
     pairs,
     seed,
@@ -202,7 +204,9 @@ report.judge(
     claims,
     grows=grown,
     leaks_more=comparison.half.contrast(wide, narrow, "Conf"),
-    accuracy_changes_less=audit.paired_difference(spread(by_map.accuracies), spread(comparison.whole.accuracies)),
+    accuracy_changes_less=audit.paired_difference(
+        spread(by_map.accuracies), spread(comparison.whole.accuracies)
+    ),
     **comparison.onset("stage4"),
     regime=comparison.regime(),
 )

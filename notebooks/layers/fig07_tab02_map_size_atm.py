@@ -97,7 +97,9 @@ claims
 # not say how its map grows.
 
 # %%
-schedule = Schedule(epochs, batch, "adam", lr, weight_decay=0.0, augment=Augment(augment) if augment else None)
+schedule = Schedule(
+    epochs, batch, "adam", lr, weight_decay=0.0, augment=Augment(augment) if augment else None
+)
 probes = {}
 for patch in patches:
     net = Model(model, width, patch=patch, init=init)
