@@ -72,7 +72,8 @@ claims = report.claims(
     report.Claim(
         "begins_by_direction",
         "By direction, too, stage 3 shows more disparity than stages 1 and 2",
-        quantity="|AUC − 0.5| of stage 3 minus the largest of stages 1 and 2, direction, mean over the widths",
+        quantity="|AUC − 0.5| of stage 3 minus the larger of stages 1 and 2, direction, mean over "
+        "the widths",
         above=0.0,
         margin=0.02,
         ours="our control",
@@ -81,7 +82,8 @@ claims = report.claims(
     report.Claim(
         "most_in_stage_4",
         "Stage 4 shows more disparity than stages 1 to 3",
-        quantity="|AUC − 0.5| of stage 4 minus the largest of stages 1 to 3, Euclidean distance, mean over the widths",
+        quantity="|AUC − 0.5| of stage 4 minus the largest of stages 1 to 3, Euclidean distance, "
+        "mean over the widths",
         above=0.0,
         margin=0.02,
         ours="our question",

@@ -82,11 +82,13 @@ claims = report.claims(
     report.Claim(
         "accuracy_changes_less",
         "Test accuracy changes less with the channels of stage 4 than with its map",
-        quantity="largest minus smallest test accuracy of M_all: over the maps minus over the channels",
+        quantity="largest minus smallest test accuracy of M_all: over the maps minus over the "
+        "channels",
         above=0.0,
         margin=effect,
         paper="Tab. 1 and 3",
-        quote="changes in testing accuracy are not as significant as the changes by enlarged feature map size",
+        quote="changes in testing accuracy are not as significant as the changes by enlarged "
+        "feature map size",
         section="3.3",
         control="the same pairs; three maps against as many or more numbers of channels",
     ),

@@ -56,7 +56,8 @@ claims = report.claims(
     report.Claim(
         "not_stronger",
         f"The larger map raises the disparity of stages 3 and 4 by less than {effect}",
-        quantity="|AUC − 0.5| of stage 3 and of stage 4, Euclidean distance, larger map minus usual map, larger of the two changes",
+        quantity="|AUC − 0.5| of stage 3 and of stage 4, Euclidean distance, larger map minus "
+        "usual map, larger of the two changes",
         below=effect,
         margin=effect,
         paper="Fig. 7",
@@ -68,7 +69,8 @@ claims = report.claims(
     report.Claim(
         "better_at_matched_auc",
         "At matched AUC of the confidence attack, the larger map is more accurate",
-        quantity="test accuracy of M_h1 at matched AUC of the confidence attack, larger map minus usual map",
+        quantity="test accuracy of M_h1 at matched AUC of the confidence attack, larger map minus "
+        "usual map",
         above=0.0,
         margin=effect,
         ours="our control",
@@ -122,7 +124,8 @@ report.profile(
     hue="variant",
     floor=comparison.floor_rows(),
     begins="stage3",
-    title=f"The larger map significantly raises the disparity of {' and '.join(raised) or 'neither stage 3 nor stage 4'}",
+    title="The larger map significantly raises the disparity of "
+    f"{' and '.join(raised) or 'neither stage 3 nor stage 4'}",
     ylabel="AUC of the distance",
 )
 
