@@ -9,8 +9,8 @@
 # %% [markdown]
 # # In which stage does the disparity begin?
 #
-# **The paper.** Fang & Kim (2026), Fig. 1: "the disparity abruptly starts in stage 4" (section 3.2),
-# and grows there from block to block.
+# **The paper.** Fang & Kim (2026), Fig. 1: "the disparity abruptly starts in stage 4" (section
+# 3.3), and grows there from block to block.
 #
 # **Setup.** Two networks start from the same weights: M_all trains on a pool of samples, M_h1 on
 # half of it. For each sample the paper measures the distance between their features. The
@@ -47,7 +47,7 @@ from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule
 
 quote = "the disparity abruptly starts in stage 4"
 claims = report.claims(
-    *report.onset_claims("stage4", "", "Fig. 1", quote, "3.2", headline=True),
+    *report.onset_claims("stage4", "", "Fig. 1", quote, "3.3", headline=True),
     report.Claim(
         "grows_inside",
         "Inside stage 4 the disparity grows from the first block to the last",
@@ -148,8 +148,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** ResNet18 has two blocks in stage 4, the paper's ResNet152 three. The disparity says
-# where membership shows, not which weights hold it: see `own03`, where memory is planted in stages 1
-# and 2. `fig10` shares these networks.
+# where membership shows, not which weights hold it: see `own03`, where memory is planted in
+# stages 1 and 2. `fig10` shares these networks.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

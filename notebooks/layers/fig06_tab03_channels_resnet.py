@@ -215,8 +215,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** All widths train with one learning rate. Where distance and direction disagree, the
-# features of unseen samples are shorter, which lowers their distance (`own01`). The paper's networks
-# are eight times as wide as those of `quick`: thin ones need not do the same.
+# features of unseen samples are shorter, which lowers their distance (`own01`). The paper's
+# networks are eight times as wide as those of `quick`: thin ones need not do the same.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -206,8 +206,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All networks train with one rate for the same number of epochs, so capacity and fit are
-# not fully apart: see the accuracies on members. The networks are those of other pages and no
+# **Limits.** All networks train with one rate for the same number of epochs, so capacity and fit
+# are not fully apart: see the accuracies on members. The networks are those of other pages and no
 # independent evidence. Small images leave little room for a larger map.
 
 # %%
