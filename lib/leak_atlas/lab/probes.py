@@ -47,9 +47,9 @@ def probe(
             targets[Checkpoint(variant, epoch)] = targets[variant].at(epoch)
     halves = {variant: each.signals() for variant, each in targets.items()}
     attacks = {}
-    for variant, each in targets.items():
+    for target, networks in targets.items():
         for name, attacker in (attackers or {}).items():
-            attacks[variant, name] = each.attack(attacker)
+            attacks[target, name] = networks.attack(attacker)
     first = tuple(next(iter(variants.values())))
     floor = seed_floors(first, parts)
     further = self_audit(first), also
