@@ -23,6 +23,7 @@ from leak_atlas.recipe import (
     Setup,
     Signals,
     Sparsity,
+    StageStudy,
     Threshold,
     TrajectoryStudy,
     VictimAttacker,
@@ -110,6 +111,20 @@ def test_a_rewind_study_by_hand() -> None:
     assert study.inside(0.1, RelaxLoss(0.3)) == held.train(short, RelaxLoss(0.3))
     assert study.tuned(RelaxLoss(0.3)) == ordinary.train(short, RelaxLoss(0.3))
     assert study.defended(RelaxLoss(0.3)) == setup.trained(RelaxLoss(0.3))
+
+
+def test_a_stage_study_by_hand() -> None:
+    schedule, sizes = Schedule(4, 16, "adam", lr=0.005), {"pool": 80, "test": 20, "seed": 3}
+    study = StageStudy(DATA, MODEL, schedule, 2, "stage4", models=4, dev=10, reference=12, **sizes)
+    design = RandomHalves(80, test=20, seed=3, dev=10, reference=12)
+    setup = Setup(DATA, design, MODEL, schedule, 4, 3)
+    ordinary, short = setup.trained(), replace(schedule, epochs=2)
+    frozen = ordinary.rewind("stage4").freeze("stage4")
+    assert (study.ordinary, study.rewound()) == (ordinary, frozen)
+    assert study.inside(RelaxLoss(0.3)) == frozen.train(short, RelaxLoss(0.3))
+    assert study.inside(start=ordinary.at(2)) == study.rewound(ordinary.at(2)).train(short)
+    assert study.defended(RelaxLoss(0.3)) == setup.trained(RelaxLoss(0.3))
+    assert study.defended(RelaxLoss(0.3), 2) == setup.trained(RelaxLoss(0.3), short)
 
 
 def test_a_window_study_by_hand() -> None:

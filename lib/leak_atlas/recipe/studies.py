@@ -23,6 +23,7 @@ __all__ = [
     "ProbeStudy",
     "PruningStudy",
     "RewindStudy",
+    "StageStudy",
     "TrajectoryStudy",
     "WindowStudy",
 ]
@@ -348,6 +349,63 @@ class RewindStudy(Study):
     def tuned(self, objective: Objective | None = None) -> Population:
         """Networks that are retrained with nothing rewound."""
         return self.ordinary.train(self.short, objective)
+
+
+@dataclass(frozen=True)
+class StageStudy(Study):
+    """PPTP's experiment: the risky stages are rewound and retrained, the safe ones are frozen.
+
+    The risky stages are `risky_from` and all after it, the head too. Each network is attacked by
+    all others except its complement.
+    """
+
+    data: Data
+    model: Model
+    schedule: Schedule  # from scratch
+    retraining: int  # epochs after the rewind
+    risky_from: str
+    pool: int  # samples from which each network draws half
+    test: int
+    models: int
+    dev: int = 0  # samples outside the pool
+    reference: int = 0  # non-members outside the pool, which a defence may see
+    seed: int = 0
+    precision: Literal["fp32", "bf16"] = "fp32"
+
+    @property
+    def setup(self) -> Setup:
+        """What all trainings share."""
+        design = RandomHalves(
+            self.pool, test=self.test, seed=self.seed, dev=self.dev, reference=self.reference
+        )
+        return self.setup_of(design, self.models)
+
+    @property
+    def short(self) -> Schedule:
+        """The retraining."""
+        return replace(self.schedule, epochs=self.retraining)
+
+    @cached_property
+    def ordinary(self) -> Population:
+        """Networks that are trained without a defence."""
+        return self.setup.trained()
+
+    def defended(self, objective: Objective, epochs: int | None = None) -> Population:
+        """Networks that are trained from scratch with a defence, for `epochs` or as the ordinary."""
+        schedule = replace(self.schedule, epochs=epochs or self.schedule.epochs)
+        return self.setup.trained(objective, schedule)
+
+    def rewound(self, start: Population | None = None) -> Population:
+        """Networks whose risky stages are rewound and whose safe stages are frozen, before any
+        retraining. `start`: what is rewound, by default the ordinary networks.
+        """
+        return (start or self.ordinary).rewind(self.risky_from).freeze(self.risky_from)
+
+    def inside(
+        self, objective: Objective | None = None, start: Population | None = None
+    ) -> Population:
+        """PPTP: rewound networks that are retrained, with a defence or without."""
+        return self.rewound(start).train(self.short, objective)
 
 
 @dataclass(frozen=True)
