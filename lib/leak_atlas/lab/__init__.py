@@ -139,7 +139,11 @@ def _compute(steps: list[Step], workers: int | None = None) -> None:
 
 
 from leak_atlas.lab.probes import probe  # noqa: E402  (it calls `realize`)
-from leak_atlas.lab.variants import Checkpoint, compare  # noqa: E402  (it calls `realize`)
+from leak_atlas.lab.variants import (  # noqa: E402  (it calls `realize`)
+    Checkpoint,
+    compare,
+    member_losses,
+)
 
 __all__ = [
     "Checkpoint",
@@ -149,6 +153,7 @@ __all__ = [
     "Results",
     "Stopped",
     "compare",
+    "member_losses",
     "misspelt",
     "planning",
     "probe",
