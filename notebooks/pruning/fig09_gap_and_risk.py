@@ -167,6 +167,7 @@ def accuracy_on(half):
     return np.array(found).T
 
 
+# %%
 on_half = {kind: [gap_on(kind, even), gap_on(kind, ~even)] for kind in GAPS}
 leak = [accuracy_on(~even), accuracy_on(even)]  # on the other half
 

@@ -13,16 +13,13 @@
 # much due to the different sparsity levels" (section 5.2.5). Under 5 points is our reading.
 #
 # **Setup.** The attacker prunes its shadow models to another sparsity than the targets, which may
-# be dense, or (Tab. 1) by another pruner too. The attack network SAMIA learns from these shadow
-# models. A *loss* is the attack accuracy with shadow models pruned as the targets minus that with
-# the others.
+# be dense, or (Tab. 1) by another pruner too. The attack network SAMIA learns from them. A *loss* is
+# the attack accuracy with shadow models pruned as the targets minus that with the others.
 #
 # **Controls.** Control 1 decides.
 #
 # 1. *The same targets* with shadow models that are pruned as they are.
-# 2. *Shadow models that are as accurate* as the right ones: the paper says that their accuracy
-#    decides.
-# 3. *Targets that have learned* (member accuracy at least .8): others have nothing to lose.
+# 2. *Shadow models that are as accurate* as those.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -116,7 +113,8 @@ claims
 
 # %% [markdown]
 # ## Models
-# The random pairs of Tab. 1 are drawn beforehand; a pair may be alike.
+# The random pairs of Tab. 1 are drawn beforehand; a pair may be alike. Targets with a member accuracy
+# under .8 are left out: they have nothing to lose.
 
 # %%
 study = PruningStudy(
@@ -183,6 +181,7 @@ def mean_over(losses):
     return audit.Estimate(np.nan, -np.inf, np.inf, resolved=False, reason=reason)
 
 
+# %%
 members = {cell: comparison.estimate((cell, cell), "", "member accuracy") for cell in networks}
 judged = [pair for pair in unlike if members[pair[0]].value >= knows]
 other = mean_over([loss(*pair) for pair in judged])

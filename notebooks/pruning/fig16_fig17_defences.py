@@ -238,6 +238,7 @@ def acts(defence, chosen):
     return comparison.pruned_as_asked(removed) | checks
 
 
+# %%
 costs = [comparison.contrast((p, weak), (p, "Base"), metric="test accuracy") for p in pruners]
 saved = [comparison.contrast((p, "ADV"), (p, "Base"), "SAMIA") for p in prune_weights]
 adv_filters = [(pruner, "ADV") for pruner in prune_filters]

@@ -210,6 +210,7 @@ def acts(defence, chosen):
     return comparison.pruned_as_asked(removed) | checks
 
 
+# %%
 ahead = [comparison.contrast((p, "PPB"), (p, "ADV"), "SAMIA") for p in prune_filters]
 below = []
 for pruner in prune_weights:
