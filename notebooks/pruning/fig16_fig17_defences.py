@@ -244,6 +244,8 @@ saved = [comparison.contrast((p, "ADV"), (p, "Base"), "SAMIA") for p in prune_we
 adv_filters = [(pruner, "ADV") for pruner in prune_filters]
 base_filters = [(pruner, "Base") for pruner in prune_filters]
 balance = comparison.gain_minus_cost(adv_filters, base_filters, "SAMIA")
+areas = [comparison.estimate((pruner, strong), "SAMIA").value for pruner in pruners]
+ranks = f"SAMIA still ranks members of {strong}: AUC {min(areas):.2f} to {max(areas):.2f}"
 
 # %%
 report.judge(
@@ -253,6 +255,7 @@ report.judge(
     ppb_is_cheap=audit.least(costs),
     adv_works=audit.largest(saved),
     adv_fails_for_filters=audit.mean_ci(balance),
+    notes={"ppb_hides": ranks},
     checks={
         "ppb_hides": acts(strong, pruners),
         "beats_stopping": acts(weak, [first]),
