@@ -365,15 +365,16 @@ class Comparison:
         networks fit their members less, and keep a share of their test accuracy. Means over
         several variants.
         """
-        fitted = [self._mean_of("member accuracy", side) for side in (undefended, defended)]
-        right = [self._mean_of("test accuracy", side).mean() for side in (undefended, defended)]
+        fits = self._mean_of("member accuracy", undefended)
+        fits_defended = self._mean_of("member accuracy", defended)
         found = mean_ci(self._own(attacker, undefended).mean(axis=0))
         checks: dict[str, Estimate | bool] = {
             f"{attacker} finds members without a defence": found.low > FINDS,
-            f"{name} lowers the accuracy on members": paired_difference(*fitted),
+            f"{name} lowers the accuracy on members": paired_difference(fits, fits_defended),
         }
         if keeps:
-            kept = bool(right[1] >= keeps * right[0])
+            least = keeps * self._mean_of("test accuracy", undefended).mean()
+            kept = bool(self._mean_of("test accuracy", defended).mean() >= least)
             checks[f"{name} keeps {keeps:.0%} of the test accuracy"] = kept
         return checks
 
