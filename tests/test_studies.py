@@ -176,6 +176,8 @@ def test_variants_of_a_window_study_by_hand() -> None:
     chance = study.ranking.shuffle(1)
     by_chance = rounds(dense, short, sampling=window, ranking=chance)
     assert study.windowed(window, chance) == by_chance
+    permuted = rounds(dense, short, objective=penalty, ranking=chance)
+    assert study.penalized(penalty, chance) == permuted
     # 9 members a class; epochs visit ranks 0-2, 1-3 and 2-4: five of the nine, nine visits
     assert study.class_members == 9 and study.coverage(window) == 5 / 9
     assert study.same_visits(window) == rounds(dense, replace(short, epochs=1))

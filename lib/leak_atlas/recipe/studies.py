@@ -241,9 +241,12 @@ class WindowStudy(PruningStudy):
         """Networks whose rounds train with a defence that needs no memorization scores."""
         return self.iterative(objective=objective)[-1]
 
-    def penalized(self, penalty: RMR) -> Population:
-        """RMR: the rounds penalize the members with the highest memorization scores."""
-        return self.iterative(objective=penalty, ranking=self.ranking)[-1]
+    def penalized(self, penalty: RMR, ranking: Step | None = None) -> Population:
+        """RMR: the rounds penalize the members with the highest memorization scores.
+
+        `ranking`: scores other than the memorization scores, such as permuted ones.
+        """
+        return self.iterative(objective=penalty, ranking=ranking or self.ranking)[-1]
 
     def windowed(
         self, window: Window, ranking: Step | None = None, penalty: RMR | None = None
