@@ -69,7 +69,9 @@ def evidence(row: Row) -> str:
 
 
 def interval(row: Row) -> str:
-    """`−0.022 (95 % CI −0.033 to −0.013)`."""
+    """`−0.022 (95 % CI −0.033 to −0.013)`; the value alone where it is computed, without an error."""
+    if digits(row["low"]) == digits(row["high"]):
+        return digits(row["value"])
     ends = f"{digits(row['low'])} to {digits(row['high'])}"
     return f"{digits(row['value'])} (95 % CI {ends})"
 
