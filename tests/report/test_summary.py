@@ -44,6 +44,12 @@ def test_an_effect_is_named_by_the_sign_of_its_interval(estimate, word):
     assert report.effect(estimate, "raises", "lowers") == word
 
 
+def test_a_trend_names_each_step():
+    steps = {"a to b": RIGHT, "b to c": OPEN}
+    words = "significantly rises from a to b, does not significantly change from b to c"
+    assert report.trend(steps) == words
+
+
 def test_an_undecided_effect_may_have_words_of_its_own():
     word = "does not significantly change"
     assert report.effect(OPEN, "raises", "lowers", undecided=word) == word

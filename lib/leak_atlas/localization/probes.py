@@ -74,12 +74,18 @@ class ProbeComparison:
         return disparity.strength(self.auc(variant, part, measure))
 
     def lead(
-        self, part: str, measure: str = "euclidean", variants: Sequence[str] | None = None
+        self,
+        part: str,
+        measure: str = "euclidean",
+        variants: Sequence[str] | None = None,
+        others: Sequence[str] | None = None,
     ) -> Estimate:
-        """Disparity of a part minus the largest of the stages before it, mean over variants."""
+        """Disparity of a part minus the largest of others (default: of the stages before it), mean
+        over variants.
+        """
         settings = [self.halved(variant, measure) for variant in variants or self.variants]
-        others = [self.parts.index(stage) for stage in self.before(part)]
-        return disparity.lead(settings, self.parts.index(part), others)
+        rivals = [self.parts.index(other) for other in others or self.before(part)]
+        return disparity.lead(settings, self.parts.index(part), rivals)
 
     def change(self, one: str, other: str, part: str, measure: str = "euclidean") -> Estimate:
         """Disparity of a part in variant `one` minus that in `other`, paired over pairs."""
@@ -109,6 +115,17 @@ class ProbeComparison:
             for stage in self.before(begins)
         ]
         return {"early_silent": largest(early), "begins": self.lead(begins)}
+
+    def regime(self) -> dict[str, float]:
+        """What the networks learned, for `report.judge`: the lowest mean accuracy of a variant, on
+        members (of M_all and of M_h1) and on test samples (of M_all).
+        """
+        members = []
+        for networks in (self.whole, self.half):
+            for variant in self.variants:
+                members.append(networks.estimate(variant, "", "member accuracy").value)
+        tests = [self.whole.accuracy(variant).value for variant in self.variants]
+        return {"member accuracy": min(members), "test accuracy": min(tests)}
 
     def rows(
         self, measures: Sequence[str] = ("euclidean",), parts: Sequence[str] | None = None
