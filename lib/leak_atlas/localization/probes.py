@@ -93,6 +93,17 @@ class ProbeComparison:
         ]
         return {"early_silent": largest(early), "begins": self.lead(begins)}
 
+    def learnt(self) -> dict[str, float]:
+        """What the networks have learnt, for `report.judge(regime=...)`: the mean accuracies on
+        members (M_all, M_h1) and on test samples (M_all), lowest over variants.
+        """
+        members, tests = [], []
+        for variant in self.variants:
+            tests.append(self.whole.accuracy(variant).value)
+            for networks in (self.whole, self.half):
+                members.append(networks.estimate(variant, "", "member accuracy").value)
+        return {"member accuracy": min(members), "test accuracy": min(tests)}
+
     def rows(
         self, measures: Sequence[str] = ("euclidean",), parts: Sequence[str] | None = None
     ) -> list[dict[str, Any]]:
