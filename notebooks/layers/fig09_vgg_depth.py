@@ -35,7 +35,7 @@ batch = 64  # samples a step (paper: not stated)
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated)
 lr = 0.005  # learning rate, cosine to 0 (paper: not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
-pairs = 10  # pairs of networks of each depth, each with its own seed and half (paper: not stated)
+pairs = 10  # pairs of networks of each depth, each with its own seed and half (paper: 3 runs)
 learnt = 0.6  # least test accuracy of a network that has learnt (ours)
 seed = 101  # evaluation seed: of halves, initialisations and orders
 pilots = [0, 1]  # seeds on which the rules were set
@@ -169,7 +169,7 @@ report.judge(
     last_leads=comparison.lead("stage5"),
     deeper_generalizes=whole.more_accurate(deep, shallow),
     deeper_leaks=half.contrast(deep, shallow, "confidence"),
-    regime=comparison.learnt(),
+    regime=comparison.regime(),
 )
 
 # %% [markdown]

@@ -34,7 +34,7 @@ batch = 64  # samples a step (paper: not stated)
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated)
 lr = 0.005  # learning rate, cosine to 0 (paper: not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
-pairs = 10  # pairs of networks of each depth, each with its own seed and half (paper: not stated)
+pairs = 10  # pairs of networks of each depth, each with its own seed and half (paper: 3 runs)
 learnt = 0.6  # least test accuracy of a network that has learnt (ours)
 seed = 101  # evaluation seed: of halves, initialisations and orders
 pilots = [0, 1]  # seeds on which the rules were set
@@ -155,7 +155,7 @@ report.judge(
     begins_direction=comparison.lead("stage4", "direction"),
     silent_direction=audit.largest(early),
     deeper_leaks=half.contrast(models[-1], models[0], "confidence"),
-    regime=comparison.learnt(),
+    regime=comparison.regime(),
 )
 
 # %% [markdown]

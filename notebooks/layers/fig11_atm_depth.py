@@ -35,7 +35,7 @@ epochs = 20  # epochs (paper: not stated)
 batch = 128  # samples a step (paper: not stated)
 lr = 0.003  # rate of Adam without weight decay, cosine to 0 (paper: not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
-pairs = 10  # pairs of networks of each size, each with its own seed and half (paper: not stated)
+pairs = 10  # pairs of networks of each size, each with its own seed and half (paper: 3 runs)
 fitted = 0.85  # least member accuracy of a network that has learnt its members (ours)
 learnt = 0.6  # least test accuracy of a network that has learnt (ours)
 seed = 101  # evaluation seed: of halves, initialisations and orders
@@ -148,7 +148,7 @@ report.judge(
     begins_direction=comparison.lead("stage3", "direction"),
     fourth_more=comparison.lead("stage4"),
     larger_leaks=half.contrast(models[-1], models[0], "confidence"),
-    regime=comparison.learnt(),
+    regime=comparison.regime(),
 )
 
 # %% [markdown]

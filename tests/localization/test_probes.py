@@ -82,4 +82,4 @@ def test_the_network_that_learnt_least_counts(comparison: ProbeComparison) -> No
     whole = audit.Comparison(tests, {}, members={"narrow": [1.0, 1.0], "wide": [1.0, 0.9]})
     half = audit.Comparison({}, {}, members={"narrow": [0.8, 0.9], "wide": [1.0, 1.0]})
     both = replace(comparison, whole=whole, half=half)
-    assert both.learnt() == pytest.approx({"member accuracy": 0.85, "test accuracy": 0.7})
+    assert both.regime() == pytest.approx({"member accuracy": 0.85, "test accuracy": 0.7})

@@ -93,15 +93,15 @@ class ProbeComparison:
         ]
         return {"early_silent": largest(early), "begins": self.lead(begins)}
 
-    def learnt(self) -> dict[str, float]:
-        """What the networks have learnt, for `report.judge(regime=...)`: the mean accuracies on
-        members (M_all, M_h1) and on test samples (M_all), lowest over variants.
+    def regime(self) -> dict[str, float]:
+        """What the networks learned, for `report.judge`: the lowest mean accuracy of a variant, on
+        members (of M_all and of M_h1) and on test samples (of M_all).
         """
-        members, tests = [], []
-        for variant in self.variants:
-            tests.append(self.whole.accuracy(variant).value)
-            for networks in (self.whole, self.half):
+        members = []
+        for networks in (self.whole, self.half):
+            for variant in self.variants:
                 members.append(networks.estimate(variant, "", "member accuracy").value)
+        tests = [self.whole.accuracy(variant).value for variant in self.variants]
         return {"member accuracy": min(members), "test accuracy": min(tests)}
 
     def rows(
