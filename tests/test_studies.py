@@ -88,6 +88,10 @@ def test_a_rewind_study_by_hand() -> None:
     assert study.ordinary == ordinary
     assert study.rewound(0.1) == held
     assert study.inside(0.1, RelaxLoss(0.3)) == held.train(short, RelaxLoss(0.3))
+    drawn = tuple(score.shuffle() for score in by)
+    by_chance = ordinary.rewind_weights(drawn, 0.1).freeze_weights(drawn, 0.1)
+    assert study.rewound(0.1, study.random_scores) == by_chance != held
+    assert study.inside(0.1, scores=study.random_scores) == by_chance.train(short)
     assert study.tuned(RelaxLoss(0.3)) == ordinary.train(short, RelaxLoss(0.3))
     assert study.defended(RelaxLoss(0.3)) == setup.trained(RelaxLoss(0.3))
 

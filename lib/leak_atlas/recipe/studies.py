@@ -381,13 +381,26 @@ class RewindStudy(RetrainingStudy):
         """The criterion's score of each network's weights."""
         return self.ordinary.score(self.criterion)
 
-    def rewound(self, share: float) -> Population:
-        """Networks of which a share of the weights is rewound and frozen, before any retraining."""
-        return self.ordinary.rewind_weights(self.scores, share).freeze_weights(self.scores, share)
+    @property
+    def random_scores(self) -> tuple[Score, ...]:
+        """These scores permuted inside each layer: they choose random weights, of each layer the
+        same number.
+        """
+        return tuple(score.shuffle() for score in self.scores)
 
-    def inside(self, share: float, objective: Objective | None = None) -> Population:
-        """Rewound networks that are retrained, with a defence or without."""
-        return self.rewound(share).train(self.short, objective)
+    def rewound(self, share: float, scores: Sequence[Score] = ()) -> Population:
+        """Networks of which a share of the weights is rewound and frozen, before any retraining.
+
+        `scores` choose the weights, by default the criterion's.
+        """
+        chosen = scores or self.scores
+        return self.ordinary.rewind_weights(chosen, share).freeze_weights(chosen, share)
+
+    def inside(
+        self, share: float, objective: Objective | None = None, scores: Sequence[Score] = ()
+    ) -> Population:
+        """Rewound networks that are retrained, with a defence or without; see `rewound`."""
+        return self.rewound(share, scores).train(self.short, objective)
 
     def tuned(self, objective: Objective | None = None) -> Population:
         """Networks that are retrained with nothing rewound."""
