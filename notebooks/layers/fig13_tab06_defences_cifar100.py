@@ -195,7 +195,7 @@ report.tradeoff(
     null=None,
     xlabel="test accuracy",
     ylabel="AUC of the confidence attack",
-    title=f"Inside PPTP, {' and '.join(effects)}",
+    title=f"At matched AUC inside PPTP, {' and '.join(effects)}",
 )
 
 # %% [markdown]
