@@ -19,8 +19,8 @@
 #
 # 1. *Untrained networks*: the same SVM on the same networks before training. An early map has many
 #    times the features of a late one, so accuracy changes with depth even there.
-# 2. *A rise before stage 3*: where accuracy does not rise with depth, it cannot stop rising. The
-#    claims on stage 4 are judged only in networks in which it rises.
+# 2. *A rise before stage 3*: where accuracy does not rise with depth, it cannot slow down. The
+#    claims on gains in stage 4 are judged only where it rises.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -92,7 +92,7 @@ claims = report.claims(
         quantity="accuracy of the SVM, last stage minus stage 3, larger of both networks",
         below=effect,
         quote="others stagnate or even deteriorate (ATM and VGG)",
-        control=paired,
+        control="says little where accuracy does not rise before stage 3 (first claim)",
         **in_paper,
     ),
     report.Claim(
@@ -231,7 +231,6 @@ report.judge(
     resnet_slows=audit.paired_difference(gains[resnet][:, 2], earlier_gains),
     shallow_vgg_gains=audit.paired_difference(gains[shallow_vgg][:, 2], gains[deep_vgg][:, 2]),
     checks={
-        "stagnates": rising(deep_vgg, atm),
         "resnet_slows": rising(resnet),
         "shallow_vgg_gains": rising(shallow_vgg, deep_vgg),
     },

@@ -9,12 +9,12 @@ from leak_atlas.localization.divergence import (
     behaviour,
     behaviours,
     gap,
-    gap_at_accuracy,
     gap_by_class,
     gaps,
     permuted_labels,
     same_predictions,
 )
+from leak_atlas.recipe import Data, Model, Population, PruningStudy, Schedule
 
 
 def test_gaps_by_hand() -> None:
@@ -23,15 +23,6 @@ def test_gaps_by_hand() -> None:
     assert gap_by_class(values, member, label, 3)[:2].tolist() == [1.0, 2.0]
     assert np.isnan(gap_by_class(values, member, label, 3)[2])
     assert np.isnan(gap(values, [True] * 4))
-
-
-def test_a_gap_with_the_accuracy_held_forgets_how_many_are_right() -> None:
-    values, member = [0.9, 0.8, 0.1, 0.1, 0.1], [True, False, False, False, False]
-    right = [1.0, 1.0, 0.0, 0.0, 0.0]
-    assert gap_at_accuracy(values, member, right, 0.25) == pytest.approx(gap(values, member))
-    assert gap_at_accuracy(values, member, right, 0.5) == pytest.approx(0.9 - (0.8 + 0.1) / 2)
-    assert gap_at_accuracy(values, member, [1.0] * 5, 0.5) == pytest.approx(gap(values, member))
-    assert np.isnan(gap_at_accuracy(values, [True] * 5, right, 0.5))
 
 
 def test_behaviour_is_that_of_the_true_class_on_members_and_non_members() -> None:
@@ -47,7 +38,13 @@ def test_behaviour_is_that_of_the_true_class_on_members_and_non_members() -> Non
     assert found["sensitivity"].tolist() == [2.0, 3.0]
     assert found["generalization"].tolist() == [1.0, 0.0]
     assert {name: gap(found[name], found["member"]) for name in GAPS}["sensitivity"] == -1.0
-    (same,) = behaviours({"signals": signals, "noise": sensitivity}, ["signals"], ["noise"])
+    (state,) = PruningStudy(
+        Data(pixels=8), Model(width=4), Schedule(1, 8), 1, pool=80, dev=8, targets=1
+    ).dense
+    population = Population((state, state))
+    noise = population.sensitivity()[:1]
+    results = {population.signals()[0]: signals, noise[0]: sensitivity}
+    (same,) = behaviours(results, {"dense": population}, {"dense": noise})["dense"]
     assert all(np.array_equal(same[name], found[name]) for name in found)
     assert {kind: values.tolist() for kind, values in gaps([same, same]).items()} == {
         "confidence": pytest.approx([0.65, 0.65]),

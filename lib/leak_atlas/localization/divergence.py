@@ -5,7 +5,7 @@ Reads stored results.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,19 @@ def behaviour(signals: Arrays, sensitivity: Arrays) -> dict[str, FloatArray]:
 
 
 def behaviours(
-    results: Mapping[Any, Arrays], signals: Iterable[Any], sensitivity: Iterable[Any]
-) -> list[dict[str, FloatArray]]:
-    """`behaviour` of each network of a population, from its `Signals` and `Sensitivity` steps."""
-    steps = zip(signals, sensitivity, strict=True)
-    return [behaviour(results[answers], results[moves]) for answers, moves in steps]
+    results: Mapping[Any, Arrays],
+    variants: Mapping[Any, Any],
+    sensitivity: Mapping[Any, Sequence[Any]],
+) -> dict[Any, list[dict[str, FloatArray]]]:
+    """`behaviour` of the first networks of each variant's population: of as many as have a
+    `Sensitivity` step.
+    """
+    found = {}
+    for variant, population in variants.items():
+        moves = sensitivity[variant]
+        steps = zip(population.signals(), moves, strict=False)
+        found[variant] = [behaviour(results[signals], results[noise]) for signals, noise in steps]
+    return found
 
 
 def gaps(networks: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
@@ -81,28 +89,6 @@ def gap(values: ArrayLike, member: ArrayLike) -> float:
     if inside.all() or not inside.any():
         return float("nan")
     return float(numbers[inside].mean() - numbers[~inside].mean())
-
-
-def gap_at_accuracy(
-    values: ArrayLike,
-    member: ArrayLike,
-    right: ArrayLike,
-    accuracy: float,
-) -> float:
-    """The `gap` that a network would have at another test accuracy (ours).
-
-    Non-members are weighted so that a share `accuracy` of them is `right (n,)`. The plain `gap`
-    where all or none of them are right.
-    """
-    numbers = np.asarray(values, np.float64)
-    inside = np.asarray(member, bool)
-    outside_right = np.asarray(right, bool)[~inside]
-    if inside.all() or not inside.any() or outside_right.all() or not outside_right.any():
-        return gap(numbers, inside)
-    share = outside_right.mean()
-    weights = np.where(outside_right, accuracy / share, (1 - accuracy) / (1 - share))
-    mean_outside = np.average(numbers[~inside], weights=weights)
-    return float(numbers[inside].mean() - mean_outside)
 
 
 def gap_by_class(

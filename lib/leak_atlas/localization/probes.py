@@ -72,12 +72,18 @@ class ProbeComparison:
         return disparity.strength(self.auc(variant, part, measure))
 
     def lead(
-        self, part: str, measure: str = "euclidean", variants: Sequence[str] | None = None
+        self,
+        part: str,
+        measure: str = "euclidean",
+        variants: Sequence[str] | None = None,
+        others: Sequence[str] | None = None,
     ) -> Estimate:
-        """Disparity of a part minus the largest of the stages before it, mean over variants."""
+        """Disparity of a part minus the largest of others (default: of the stages before it), mean
+        over variants.
+        """
         settings = [self.halved(variant, measure) for variant in variants or self.variants]
-        others = [self.parts.index(stage) for stage in self.before(part)]
-        return disparity.lead(settings, self.parts.index(part), others)
+        rivals = [self.parts.index(other) for other in others or self.before(part)]
+        return disparity.lead(settings, self.parts.index(part), rivals)
 
     def change(self, one: str, other: str, part: str, measure: str = "euclidean") -> Estimate:
         """Disparity of a part in variant `one` minus that in `other`, paired over pairs."""

@@ -10,7 +10,7 @@ from leak_atlas.report.ledger import ICONS, digits, failed
 if TYPE_CHECKING:
     from leak_atlas.audit import Estimate
 
-__all__ = ["effect"]
+__all__ = ["effect", "trend"]
 
 Row = Mapping[str, Any]
 ANSWERS = {
@@ -38,6 +38,21 @@ def effect(estimate: Estimate, positive: str, negative: str, undecided: str = ""
     return undecided or f"neither significantly {positive} nor {negative}"
 
 
+def trend(steps: Mapping[str, Estimate]) -> str:
+    """What happens from step to step, for a title: `significantly rises from 1×1 to 2×2, does not
+    significantly change from 2×2 to 4×4`.
+
+    `steps` has the change of each step by its words, "1×1 to 2×2".
+    """
+    words = []
+    for step, change in steps.items():
+        verb = effect(
+            change, "significantly rises", "significantly falls", "does not significantly change"
+        )
+        words.append(f"{verb} from {step}")
+    return ", ".join(words)
+
+
 def headlines(rows: Sequence[Row]) -> list[Row]:
     """The judged claims that answer the title: those marked, else the first two."""
     return [row for row in rows if row.get("headline")] or list(rows[:UNMARKED])
@@ -54,7 +69,9 @@ def evidence(row: Row) -> str:
 
 
 def interval(row: Row) -> str:
-    """`−0.022 (95 % CI −0.033 to −0.013)`."""
+    """`−0.022 (95 % CI −0.033 to −0.013)`; the value alone where it is computed, without an error."""
+    if digits(row["low"]) == digits(row["high"]):
+        return digits(row["value"])
     ends = f"{digits(row['low'])} to {digits(row['high'])}"
     return f"{digits(row['value'])} (95 % CI {ends})"
 
