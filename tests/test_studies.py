@@ -115,6 +115,11 @@ def test_a_rewind_study_by_hand() -> None:
     assert study.inside(0.1, scores=study.random_scores) == by_chance.train(short)
     assert study.tuned(RelaxLoss(0.3)) == ordinary.train(short, RelaxLoss(0.3))
     assert study.defended(RelaxLoss(0.3)) == setup.trained(RelaxLoss(0.3))
+    assert study.in_three_ways(RelaxLoss(0.3), 0.1) == {
+        "from scratch": study.defended(RelaxLoss(0.3)),
+        "nothing rewound": study.tuned(RelaxLoss(0.3)),
+        "inside CWRF": study.inside(0.1, RelaxLoss(0.3)),
+    }
 
 
 def test_a_stage_study_by_hand() -> None:

@@ -11,6 +11,8 @@ from leak_atlas.localization.divergence import (
     gap,
     gap_by_class,
     gaps,
+    losses,
+    output_entropies,
     permuted_labels,
     same_predictions,
 )
@@ -66,3 +68,26 @@ def test_labels_are_shuffled_on_each_side_alone() -> None:
     assert (permuted != label).mean() > 0.5
     for side in (member, ~member):
         assert np.array_equal(np.bincount(permuted[side]), np.bincount(label[side]))
+
+
+def test_losses_are_the_cross_entropy_of_each_network() -> None:
+    probability = np.array([0.5, 0.25, 0.9])
+    stored = {
+        "views": np.log(probability / (1 - probability))[:, None],
+        "role": np.array([Role.MEMBER, Role.MEMBER, Role.TEST]),
+    }
+    results = {"first": stored, "second": stored | {"role": stored["role"][::-1]}}
+    assert losses(results, results, Role.MEMBER) == pytest.approx(
+        [np.log(8) / 2, -np.log(0.25 * 0.9) / 2]
+    )
+    assert losses(results, ["first"], Role.TEST) == pytest.approx([-np.log(0.9)])
+
+
+def test_output_entropies_are_shares_of_the_largest_one() -> None:
+    certain, undecided = [0.0, 99.0, 0.0, 0.0], [1.0] * 4
+    stored = {
+        "logits": np.array([certain, undecided, undecided]),
+        "labels": np.array([1, 0, 0]),
+        "role": np.array([Role.MEMBER, Role.MEMBER, Role.TEST]),
+    }
+    assert output_entropies({"one": stored}, ["one"]) == pytest.approx([0.5])

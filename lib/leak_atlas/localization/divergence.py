@@ -5,13 +5,13 @@ Reads stored results.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leak_atlas.attacks.signals import confidence, correctness
+from leak_atlas.attacks.signals import confidence, correctness, entropy
 from leak_atlas.audit import FloatArray, IntArray
 from leak_atlas.data.designs import Role
 from leak_atlas.localization import Arrays
@@ -67,6 +67,34 @@ def gaps(networks: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
         sign = -1 if kind == "sensitivity" else 1
         found[kind] = np.array([sign * gap(one[kind], one["member"]) for one in networks])
     return found
+
+
+def losses(results: Mapping[Any, Arrays], signals: Iterable[Any], role: Role) -> FloatArray:
+    """Mean cross-entropy of each of n networks on its samples of a role, nats, `(n,)`.
+
+    `signals` are the networks' `Signals` steps.
+    """
+    means = []
+    for step in signals:
+        stored = results[step]
+        scaled = stored["views"][stored["role"] == role, 0]  # log(p / (1 - p))
+        means.append(np.logaddexp(0, -scaled.astype(np.float64)).mean())
+    return np.array(means)
+
+
+def output_entropies(results: Mapping[Any, Arrays], signals: Iterable[Any]) -> FloatArray:
+    """Mean entropy of each of n networks' outputs on its members, as a share of ln C, `(n,)`.
+
+    What HAMP sets: 0 where a network is certain, 1 where all C classes are equally probable.
+    """
+    means = []
+    for step in signals:
+        stored = results[step]
+        inside = stored["role"] == Role.MEMBER
+        logits = stored["logits"][inside]
+        values = entropy(logits, stored["labels"][inside])
+        means.append(values.mean() / np.log(logits.shape[1]))
+    return np.array(means)
 
 
 def same_predictions(one: Arrays, other: Arrays) -> float:

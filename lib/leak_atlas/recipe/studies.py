@@ -441,6 +441,16 @@ class RewindStudy(RetrainingStudy):
         """Networks that are retrained with nothing rewound."""
         return self.ordinary.train(self.short, objective)
 
+    def in_three_ways(
+        self, objective: Objective, share: float
+    ) -> dict[Literal["from scratch", "nothing rewound", "inside CWRF"], Population]:
+        """A defence from scratch, after ordinary training with nothing rewound, and inside CWRF."""
+        return {
+            "from scratch": self.defended(objective),
+            "nothing rewound": self.tuned(objective),
+            "inside CWRF": self.inside(share, objective),
+        }
+
 
 @dataclass(frozen=True)
 class ProbeStudy(Study):
