@@ -1,5 +1,6 @@
 """A comparison of probes reads known disparities off its variants."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -85,3 +86,11 @@ def test_rows_and_histograms_are_what_figures_take(comparison: ProbeComparison) 
     panels = comparison.histograms(["stage2.1"], pair=3)
     seen, unseen = panels["wide", "stage2.1"]
     assert len(seen) == len(unseen) == SAMPLES // 2 and unseen.mean() > seen.mean()
+
+
+def test_the_network_that_learnt_least_counts(comparison: ProbeComparison) -> None:
+    tests = {"narrow": [0.6, 0.8], "wide": [0.9, 0.9]}
+    whole = audit.Comparison(tests, {}, members={"narrow": [1.0, 1.0], "wide": [1.0, 0.9]})
+    half = audit.Comparison({}, {}, members={"narrow": [0.8, 0.9], "wide": [1.0, 1.0]})
+    both = replace(comparison, whole=whole, half=half)
+    assert both.regime() == pytest.approx({"member accuracy": 0.85, "test accuracy": 0.7})
