@@ -7,7 +7,7 @@ Every row repeats an experiment whose truth is known and counts. A few minutes o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 
 import numpy as np
 from scipy import special, stats
@@ -285,6 +285,56 @@ def of_inputs(rng: np.random.Generator) -> Iterator[Row]:
         yield row, np.mean([one.low <= 0.5 for one in found]), f"mean AUC {mean:.3f}"
 
 
+def at_matched_auc(rng: np.random.Generator, runs: int = 300) -> Iterator[Row]:
+    """A variant on the curve of a network's own eight epochs: its distance from it is 0."""
+    # of training; the last is the variant's
+    fractions = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1, 0.5])
+    names = [*"abcdefgh", "variant"]
+    curves = {
+        "straight": (fractions, fractions),
+        "steep": (fractions, 0.4 * fractions**2),
+        "flat": (fractions**0.2, fractions),
+        "first steep, then flat": (1 - np.exp(-5 * fractions), fractions**2),
+    }
+    for shape, (learnt, leaked) in curves.items():
+        heights, areas = 0.3 + 0.4 * learnt, 0.5 + 0.3 * leaked
+        truth = heights[-1] - np.interp(areas[-1], areas[:-1], heights[:-1])
+        for units in (6, 10):
+            found, each_own = [], []
+            for _ in range(runs):
+                noise = rng.normal(0, 0.03, (2, 1 + len(names), units))
+                accuracy = heights[:, None] + noise[0, :-1] + noise[0, -1]
+                area = areas[:, None] + noise[1, :-1] + noise[1, -1]
+                found.append(_matched(dict(zip(names, accuracy, strict=True)), area))
+                own = [_height(area[:-1, i], accuracy[:-1, i], area[-1, i]) for i in range(units)]
+                each_own.append(accuracy[-1].mean() - np.mean(own))
+            bias = np.mean([one.value for one in found]) - truth
+            yield (
+                f"accuracy at matched AUC, {shape} curve, {units} targets",
+                np.mean([held(one, truth) for one in found]),
+                f"bias {bias:+.3f}; with each target's own curve {np.mean(each_own) - truth:+.3f}",
+            )
+
+
+def _height(areas: np.ndarray, heights: np.ndarray, area: float) -> float:
+    order = np.argsort(areas)
+    return float(np.interp(area, areas[order], heights[order]))
+
+
+def _matched(accuracies: dict[str, np.ndarray], areas: np.ndarray) -> audit.Estimate:
+    """By scores that have these AUCs: of a thousand members, so many are above all others."""
+    member = np.arange(2000) < 1000
+    attacks: dict[tuple[Hashable, str], dict[str, np.ndarray]] = {}
+    for name, one in zip(accuracies, areas, strict=True):
+        above = np.rint(2000 * one - 1000)
+        scores = (np.arange(2000) < above[:, None]).astype(float)
+        attacks[name, "A"] = {"scores": scores, "member": np.tile(member, (len(one), 1))}
+    heights: dict[Hashable, list[float]] = {name: list(one) for name, one in accuracies.items()}
+    *epochs, end = [name for name in accuracies if name != "variant"]
+    compared = audit.Comparison(heights, attacks, checkpoints={end: epochs})
+    return compared.early_stopping("variant", "A")
+
+
 EVERY: tuple[Callable[[np.random.Generator], Iterator[Row]], ...] = (
     over_samples,
     over_few,
@@ -292,6 +342,7 @@ EVERY: tuple[Callable[[np.random.Generator], Iterator[Row]], ...] = (
     of_distances,
     of_ranks,
     of_trajectories,
+    at_matched_auc,
     of_inputs,
 )
 BELOW = {

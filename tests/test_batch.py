@@ -367,11 +367,11 @@ def test_what_cannot_be_planned_names_its_notebook(
     shadows earlier.
     """
     monkeypatch.setenv("LEAK_ATLAS_DATA", str(tmp_path))
-    arguments = ["plan", "--profile", "smoke", "tab03", "layers/own01"]
+    arguments = ["plan", "--profile", "smoke", "weights/fig03", "layers/own01"]
     assert main([*arguments, "-p", "pixels=15"]) == 2
     said = capsys.readouterr()
     assert (
-        said.err.startswith("failed: weights/tab03_cifar10: a vit cuts")
+        said.err.startswith("failed: weights/fig03_tab01_score_entanglement: a vit cuts")
         and len(said.err.splitlines()) == 1
     )
     assert said.out.startswith("models: ")

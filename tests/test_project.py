@@ -215,7 +215,7 @@ def test_no_two_modules_import_each_other() -> None:
     list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 
-REALIZES = "lab.(?:realize|compare)"  # the two calls that compute
+REALIZES = "lab.(?:realize|compare|probe)"  # the calls that compute
 
 
 def unlike(one: Notebook) -> Iterator[str]:

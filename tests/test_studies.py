@@ -21,6 +21,7 @@ from leak_atlas.recipe import (
     Setup,
     Signals,
     Sparsity,
+    StageStudy,
     Threshold,
     TrajectoryStudy,
     VictimAttacker,
@@ -87,8 +88,32 @@ def test_a_rewind_study_by_hand() -> None:
     assert study.ordinary == ordinary
     assert study.rewound(0.1) == held
     assert study.inside(0.1, RelaxLoss(0.3)) == held.train(short, RelaxLoss(0.3))
+    drawn = tuple(score.shuffle() for score in by)
+    by_chance = ordinary.rewind_weights(drawn, 0.1).freeze_weights(drawn, 0.1)
+    assert study.rewound(0.1, study.random_scores) == by_chance != held
+    assert study.inside(0.1, scores=study.random_scores) == by_chance.train(short)
     assert study.tuned(RelaxLoss(0.3)) == ordinary.train(short, RelaxLoss(0.3))
     assert study.defended(RelaxLoss(0.3)) == setup.trained(RelaxLoss(0.3))
+
+
+def test_a_stage_study_by_hand() -> None:
+    schedule, relax = Schedule(4, 16, "adam", lr=0.005), RelaxLoss(0.3)
+    sizes = {"pool": 80, "test": 20, "dev": 10, "reference": 12, "seed": 3}
+    study = StageStudy(DATA, MODEL, schedule, 2, "stage3", models=4, **sizes)
+    ordinary = Setup(DATA, RandomHalves(**sizes), MODEL, schedule, 4, 3).trained()
+    short = replace(schedule, epochs=2)
+    assert study.rewound() == ordinary.rewind("stage3").freeze("stage3")
+    assert study.inside() == study.rewound().train(short)
+    assert study.inside(relax, cut="head", epochs=4) == study.rewound(cut="head").train(
+        schedule, relax
+    )
+    assert study.tuned_head(relax) == ordinary.freeze("head").train(short, relax)
+    longer, start = replace(schedule, epochs=6), study.defended(relax)
+    assert study.defended(relax, epochs=6) == study.setup.trained(relax, longer)
+    assert study.inside(start=start) == start.rewind("stage3").freeze("stage3").train(short)
+    by_strength = study.strengths("RelaxLoss", {"0.3": relax})
+    assert by_strength["RelaxLoss", "from scratch", "0.3"] == study.defended(relax)
+    assert by_strength["RelaxLoss", "inside PPTP", "0.3"] == study.inside(relax)
 
 
 def test_a_window_study_by_hand() -> None:

@@ -7,112 +7,111 @@
 # ---
 
 # %% [markdown]
-# # Which sizes does the paper's undefended accuracy fit?
+# # Which training sizes fit the paper's undefended accuracy?
 #
-# **CWRF's text has lost** the size of its training sets (Tab. 4), learning rates, weight decay, batch size and epochs. What is left to compare with is the
-# accuracy of its *undefended* networks on CIFAR-10 (Tab. 3): 79.44 % for the ResNet18, 56.45 % for the ViT.
+# **The paper.** CWRF, Tab. 3: the undefended ResNet18 has a test accuracy of 79.44 % on CIFAR-10. The
+# text has lost how many samples it trains on (Tab. 4), its learning rate, batch size and epochs.
 #
-# **So we search** the grid declared below, pools and learning rates, for the setting whose undefended accuracy is nearest to the paper's. A `tab03` on CIFAR-10 takes
-# it; `quick` takes its cast, whose ResNets learn their members by heart. No leak is looked at here, of any network: sizes chosen on the leak would choose the result.
+# **Setup.** Networks are trained without a defence at each point of a grid of pool sizes and learning
+# rates. The point whose test accuracy is nearest to the paper's is the best guess of its setting.
 #
-# **It would be wrong if** no setting came near: then our networks are others than the paper's, and so may their leak be.
+# **Controls.** Both hold by construction.
+#
+# 1. *No leak is looked at*: sizes that are chosen by their leak would choose the result of `tab03`.
+# 2. *The whole grid* is shown, not the best point alone.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
-models = ["resnet10", "vit"]  # architectures (paper: resnet18 and vit)
-width = [8, 4]  # of each: channels of stage 1, channels of a head (paper: 64, and lost)
-patch = 8  # side of the patches of a ViT, pixels (paper: lost)
-pools = [600]  # pools, of which each model draws half
-lrs = [0.001, 0.005]  # learning rates of Adam, cosine to 0
-epochs = [12, 24]  # of each network: epochs
-batches = [64, 32]  # of each network: samples a step
-dev = 300  # samples outside the pool that other notebooks choose on
-reference = 300  # non-members outside the pool that other notebooks use
-test = 600  # test samples (paper: all)
-near = 0.02  # distance from the paper's accuracy that counts as reached
-runs = 6  # networks at each point
-seed = 1  # seed of design, initialisation and order
+model = "resnet10"  # architecture (paper: resnet18)
+width = 8  # channels of stage 1 (64 by the architecture)
+pools = [600]  # pools, of which each model draws half (paper: lost)
+lrs = [0.001, 0.005]  # learning rates of Adam, cosine to 0 (paper: lost)
+epochs = 12  # epochs (paper: lost)
+batch = 64  # samples a step (paper: lost)
+dev = 300  # samples outside the pool, not used here (paper: names none)
+reference = 300  # samples outside the pool that other pages use
+test = 600  # test samples (paper: not stated)
+printed = 0.7944  # test accuracy in Tab. 3 (the ViT there: .5645)
+runs = 10  # networks at each point (paper: 3)
+seed = 101  # evaluation seed: of design, initialisation and order
+pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from leak_atlas import audit, lab, recipe, report
+from leak_atlas import audit, lab, report
+from leak_atlas.recipe import Data, Model, RandomHalves, Schedule, Setup
 
-printed = {net: 0.5645 if net == "vit" else 0.7944 for net in models}
 claims = report.claims(
-    *(
-        report.Claim(
-            f"{net}_reaches",
-            f"{net}: a setting of the grid is as accurate as the paper's",
-            f"distance from {aim:.4f} in test accuracy, of the nearest",
-            below=near,
-            paper="Tab. 3, no defence",
-            control="the whole grid is shown",
-        )
-        for net, aim in printed.items()
+    report.Claim(
+        "reached",
+        "At the nearest point of the grid, networks are as accurate as the paper's",
+        quantity=f"test accuracy at the nearest point, minus the paper's {printed}",
+        within=0.02,
+        ours="our calibration against Tab. 3",
+        control="the whole grid is shown; no leak is looked at",
+        headline=True,
     )
 )
 claims
 
 # %% [markdown]
-# ## Ordinary training at every point of the grid
+# ## Models
 
 # %%
 grid = {}
-for net, channels, longest, batch in zip(models, width, epochs, batches, strict=True):
-    for pool in pools:
-        design = recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-        for lr in lrs:
-            subject = (
-                recipe.Data(data, pixels),
-                design,
-                recipe.Model(net, channels, patch=patch if net == "vit" else 4),
-                recipe.Schedule(longest, batch, "adam", lr=lr),
-            )
-            grid[net, pool, lr] = recipe.Setup(*subject, runs, seed, precision).trained().signals()
-
-# %%
+for pool in pools:
+    design = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
+    for lr in lrs:
+        schedule = Schedule(epochs, batch, "adam", lr=lr)
+        subject = Data(data, pixels), design, Model(model, width), schedule
+        grid[pool, lr] = Setup(*subject, runs, seed, precision).trained().signals()
 results = lab.realize(grid)
 
+# %%
+accuracies = {}
+for point, networks in grid.items():
+    accuracies[point] = [float(results[one]["accuracy_test"]) for one in networks]
+distances = {}  # of each point from the paper's accuracy
+for point, values in accuracies.items():
+    distances[point] = audit.mean_ci([value - printed for value in values])
+
+
+def distance(point):
+    """How far the mean accuracy at a point is from the paper's."""
+    return abs(distances[point].value)
+
+
+nearest = min(grid, key=distance)
+
 # %% [markdown]
-# ## Accuracy beside the paper's
+# ## Accuracy at each point
+# The paper's accuracy is that of CIFAR-10, whatever the data set here.
 
 # %%
-accuracy = {key: audit.mean_ci([float(results[s]["accuracy_test"]) for s in each]) for key, each in grid.items()}
-nearest = {net: min((key for key in grid if key[0] == net), key=lambda key: abs(accuracy[key].value - printed[key[0]])) for net in models}
-rows = [{"row": f"pool {key[1]:,}, rate {key[2]:g}", "network": key[0], "value": accuracy[key], "paper": printed[key[0]]} for key in grid]
-off = {net: abs(accuracy[key].value - printed[net]) for net, key in nearest.items()}
-taken = "; ".join(f"{net}, pool {key[1]:,} and rate {key[2]:g}, {100 * off[net]:.1f} points off" for net, key in nearest.items())
-report.against_paper(rows, "row", facet="network", source="paper, CIFAR-10", xlabel="test accuracy", title=f"Nearest to the paper: {taken}")
-
-# %%
-columns = "network", "pool", "learning rate"
-marks = {key: {"test accuracy": accuracy[key], "paper": printed[key[0]], "nearest": "yes" if key in nearest.values() else ""} for key in grid}
-report.table(
-    [dict(zip(columns, key, strict=True)) | marks[key] for key in grid], paper="Tab. 3, no defence", caption=f"{runs} networks at each point"
+rows = []
+for point, values in accuracies.items():
+    pool, lr = point
+    row = {"setting": f"{pool // 2:,} members, rate {lr:g}"}
+    rows.append(row | {"value": audit.mean_ci(values), "paper": printed})
+report.against_paper(
+    rows,
+    "setting",
+    source="paper, CIFAR-10",
+    xlabel="test accuracy",
+    title=f"The nearest point of the grid is {100 * distance(nearest):.1f} points from the paper",
 )
 
 # %% [markdown]
 # ## Verdicts
 
-
 # %%
-def distance(key):
-    one, aim = accuracy[key], printed[key[0]]
-    return audit.largest(
-        audit.Estimate(sign * (one.value - aim), *sorted((sign * (one.low - aim), sign * (one.high - aim))), one.n) for sign in (1, -1)
-    )
-
-
-report.judge(
-    claims,
-    **{f"{net}_reaches": distance(nearest[net]) for net in models},
-    notes={f"{net}_reaches": f"The grid's networks are not the paper's: {data} at {pixels} pixels, pools up to {max(pools):,}" for net in models},
-)
+report.judge(claims, reached=distances[nearest])
 
 # %% [markdown]
-# **Caveat.** Accuracy fixes one number and the sizes are several: other settings may fit as well. Another data set has other accuracies: there the search
-# only says how far off they are.
+# **Limits.** The nearest point is chosen on the same networks that judge it. One accuracy cannot fix
+# several sizes: other settings may fit as well. In `quick` the data set is not CIFAR-10, so the page
+# only shows how far the small networks of this folder are from the paper's.
 
 # %%
-report.provenance(results)
+report.provenance(results, seed=seed, pilots=pilots)

@@ -7,194 +7,256 @@
 # ---
 
 # %% [markdown]
-# # Does every defence leak less inside CWRF?
+# # Does CWRF make a defence leak less?
 #
-# **CWRF, Tab. 3** (CIFAR-10, ResNet18 and ViT). Each defence from scratch, and inside CWRF: train with cross-entropy,
-# score the weights, rewind the share *r* that scores highest and hold it there, train the rest with the defence. **The
-# paper says** that inside CWRF LiRA's AUC is lower in every row but the ViT's DP-SGD, no TPR of LiRA at 0.1 % is higher
-# (not judged), accuracy falls by 1.8 points at most, and RMIA gains 1.58 points on RelaxLoss, .2 on HAMP (ResNet18).
+# **The paper.** CWRF, Tab. 3: "approaches with CWRF all achieve significant mitigation of privacy
+# risks under LiRA" (section 5.2; CIFAR-10, ResNet18).
 #
-# **It would be wrong if** LiRA did as well inside CWRF, or accuracy fell. A row is judged where its defence lowers LiRA
-# from scratch, else it is *inert*. **Beside the point if** RelaxLoss did as well from scratch for all of CWRF's epochs.
-# With nothing rewound they may leak less, and be less accurate: `fig08` judges at equal leak. **All here is at one r**,
-# and the sign hangs on it: on draw 0 of `quick`, at .1 % RelaxLoss leaks *less* than from scratch, as with nothing
-# rewound; at 20 % far more (`fig08`). In `quick` the ViT lacks HAMP and CCL (in the paper at .50 to .52 with
-# and without) and DP-SGD. CCL has .1: at .5, its authors' example, it does nothing (there: .891 against .886). Rules,
-# sizes and rates were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
+# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the share *r* of its weights
+# that score as most vulnerable, and retrains the others with a defence. RelaxLoss, CCL and HAMP are
+# each trained from scratch, and inside CWRF.
+#
+# **Controls.** Control 1 decides.
+#
+# 1. *Nothing rewound*: the same two trainings, for the same number of epochs.
+# 2. *The defence works*: a defence that does not lower the AUC of LiRA from scratch is not tested.
+#    The paper, too, claims a gain "only when the approaches can be effective against MIAs".
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
-models = ["resnet10", "vit"]  # architectures (paper: resnet18 and vit)
-width = [8, 4]  # of each: channels of stage 1 (paper: 64), channels of a head (paper: 64)
-patch = 8  # side of the patches of a ViT, pixels (paper: lost)
+model = "resnet10"  # architecture (paper: resnet18; its ViT is not run here)
+width = 8  # channels of stage 1 (64 by the architecture)
 pool = 600  # samples from which each model draws half (paper: lost)
-dev = 300  # samples outside the pool, not looked at here (paper: names none)
-reference = 300  # non-members outside the pool, for the score and for PAST (paper: lost)
-test = 600  # test samples (paper: all)
-r = 0.05  # share of the weights that is rewound (paper: a grid; lost; Tab. 2 goes from .001 to .05)
-balance = 0.5  # lambda of the score, chosen beforehand (paper: lost)
+dev = 300  # samples outside the pool, not used here (paper: names none)
+reference = 300  # non-members outside the pool, for the score alone (paper: lost)
+test = 600  # test samples (paper: not stated)
+r = 0.05  # share of the weights that is rewound (paper: a grid, lost; Tab. 2: .001 to .05)
+balance = 0.5  # lambda of the score, set beforehand (paper: lost)
 score_steps = 30  # updates of the score (paper: lost; "tens")
-score_batch = 64  # samples of each kind in one of them (paper: lost)
-of_vit = ["RelaxLoss", "PAST"]  # the ViT's defences (paper: HAMP, CCL and DP-SGD too)
-relax_alpha = 0.3  # RelaxLoss target loss, nats (paper: as its authors, who have 1 for CIFAR-10)
-ccl_alpha = 0.1  # CCL: share of the cross-entropy (paper: not stated; its authors' example: .5)
-past_weight = 0.003  # PAST: weight of the penalty (lost)
-noise = 0.5  # DP-SGD: noise multiplier (paper: lost)
-epochs = [12, 24]  # of each network: epochs from scratch (paper: lost)
-retrain_epochs = [6, 6]  # of each network: epochs of retraining; even, as RelaxLoss's last epoch matters (paper: lost)
-batches = [64, 32]  # of each network: samples a step (paper: lost)
-lrs = [0.005, 0.005]  # of each network: learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-shadows = [10, 8]  # of each network: models in complement pairs; each is attacked by the others, less its pair (paper: 8)
-fpr = 0.01  # false positives at which TPRs are shown; 300 non-members show no less (paper: .001)
+relax_alpha = 0.3  # RelaxLoss: target loss, nats (its authors: 1 for CIFAR-10)
+ccl_alpha = 0.1  # CCL: share of the cross-entropy (its authors' example: .5)
+hamp_entropy = 0.95  # HAMP: entropy of the soft labels, share of ln C (its authors)
+hamp_weight = 0.01  # HAMP: weight of the output's entropy (its authors)
+epochs = 12  # epochs from scratch (paper: lost)
+retrain_epochs = 6  # epochs of retraining; even, as RelaxLoss's last epoch matters (paper: lost)
+batch = 64  # samples a step, and a step of the score (paper: lost)
+lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
+shadows = 10  # models in complement pairs; each is attacked by the others, less its pair (paper: 8)
 learnt = 0.6  # least test accuracy of a network that has learnt (ours)
-seed = 1  # seed of design, initialisation and order
+seed = 101  # evaluation seed: of design, initialisation and order
+pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from dataclasses import replace
-
 from leak_atlas import audit, lab, recipe, report
 
-scratch, longer, inside, tuned = "from scratch", "from scratch, as long as CWRF", "inside CWRF", "nothing rewound"
-claim, at, change, less = report.Claim, f"at r = {100 * r:g} %", f"{inside} minus {scratch}", f"AUC of LiRA, {inside} minus {scratch}"
-said = {"paper": "Tab. 3", "control": "one r; shadows walk the target's whole chain", "margin": 0.03}
-ours = {"ours": "our control", "control": "paired over targets", "margin": 0.02}
+scratch, inside, tuned = "from scratch", "inside CWRF", "nothing rewound"
 claims = report.claims(
-    *(
-        claim(f"{net}_{name}", f"{net}, {at}: {text}", quantity, **border, needs=tuple(f"{net}, {what} accuracy" for what in ("member", "test")))
-        for net in models
-        for name, text, quantity, border in (
-            *((d.lower(), f"{d} leaks less to LiRA inside CWRF", less, {"below": 0.0} | said) for d in ("RelaxLoss", "HAMP", "CCL")),
-            ("rmia", "RMIA gains no more than the paper's 1.58 points", f"AUC of RMIA, {change}, largest", {"below": 0.0158} | said),
-            ("accuracy", "no defence loses two points", f"test accuracy, {change}, least", {"above": -0.02} | said),
-            ("longer", "CWRF is .02 better than RelaxLoss for as long", f"area of accuracy and LiRA, minus {longer}", {"above": 0.02} | ours),
-            ("lira", "all but DP-SGD leak .04 less to LiRA in the mean", f"{less}, mean", {"below": -0.04} | said | {"margin": 0.04}),
-        )
-        if (net == "vit") == (name == "lira")
+    report.Claim(
+        "less_leak",
+        "RelaxLoss and CCL leak less to LiRA inside CWRF than from scratch",
+        quantity="AUC of LiRA, inside CWRF minus from scratch, mean of RelaxLoss and CCL",
+        below=0.0,
+        margin=0.02,
+        paper="Tab. 3",
+        quote="approaches with CWRF all achieve significant mitigation of privacy risks under LiRA",
+        section="5.2",
+        control="the same strengths; paired over targets",
+        headline=True,
     ),
-    regime={f"{net}, {what} accuracy": least for net in models for what, least in (("member", 0.95), ("test", learnt))},
+    report.Claim(
+        "rewinding",
+        "RelaxLoss and CCL leak less to LiRA inside CWRF than with nothing rewound",
+        quantity="AUC of LiRA, inside CWRF minus nothing rewound, mean of RelaxLoss and CCL",
+        below=0.0,
+        margin=0.02,
+        ours="our control",
+        control="the same trainings and number of epochs; paired over targets",
+        headline=True,
+    ),
+    report.Claim(
+        "hamp",
+        "HAMP leaks less to LiRA inside CWRF than from scratch",
+        quantity="AUC of LiRA, inside CWRF minus from scratch",
+        below=0.0,
+        margin=0.02,
+        paper="Tab. 3",
+        quote="approaches with CWRF all achieve significant mitigation of privacy risks under LiRA",
+        section="5.2",
+        control="tested where HAMP lowers the AUC of LiRA from scratch",
+    ),
+    report.Claim(
+        "accuracy",
+        "RelaxLoss and CCL lose less than two points of test accuracy inside CWRF",
+        quantity="test accuracy, inside CWRF minus from scratch, mean of RelaxLoss and CCL",
+        above=-0.02,
+        margin=0.02,
+        paper="Tab. 3",
+        quote="outperforming resilience in most cases against Membership Inference Attacks while maintaining utility",
+        section="Abstract",
+        control="the same strengths; paired over targets",
+    ),
+    report.Claim(
+        "rmia",
+        "RelaxLoss gains less than two points of AUC under RMIA inside CWRF",
+        quantity="AUC of RMIA, inside CWRF minus from scratch",
+        below=0.02,
+        margin=0.02,
+        paper="Tab. 3",
+        quote="the combo of RelaxLoss and CWRF suffers from some slight increase in privacy risks",
+        section="5.2",
+        control="the same strength; paired over targets",
+    ),
+    regime={"undefended member accuracy": 0.95, "undefended test accuracy": learnt},
 )
 claims
 
 # %% [markdown]
-# ## From scratch, inside CWRF, and after cross-entropy with nothing rewound
-# The three steps of CWRF are `by`, `start` and the training after it. HAMP is as published for CIFAR-10; CCL's whole
-# loss has the factor 1 (`fig05b`: official forms). PAST's *from scratch* starts from the ordinary network.
+# ## Models
+# Every shadow model goes through all trainings of its target. CCL's factor of the whole loss is 1:
+# under Adam another factor only changes weight decay.
 
 # %%
-losses = {"RelaxLoss": recipe.RelaxLoss(relax_alpha), "HAMP": recipe.HAMP(), "CCL": recipe.CCL(ccl_alpha, beta=1.0)}
-every = losses | {"DP-SGD": recipe.DPSGD(noise), "PAST": recipe.PAST(past_weight)}
-defences, ways, held = {net: {d: every[d] for d in (of_vit if net == "vit" else losses)} for net in models}, {}, {}
-for net, long, short, batch, lr, wide, count in zip(models, epochs, retrain_epochs, batches, lrs, width, shadows, strict=True):
-    study = recipe.RewindStudy(
-        recipe.Data(data, pixels),
-        recipe.Model(net, wide, patch=patch if net == "vit" else 4),
-        recipe.Schedule(long, batch, "adam", lr=lr),
-        retraining=short,
-        criterion=recipe.Vulnerability(weight=balance, steps=score_steps, batch=score_batch),
-        pool=pool,
-        test=test,
-        models=count,
-        dev=dev,
-        reference=reference,
-        seed=seed,
-        precision=precision,
-    )
-    held[net, "none", "rewound"] = study.rewound(r)
-    ways[net, "none", scratch] = study.ordinary
-    for name, defence in defences[net].items():
-        ways[net, name, scratch if name == "PAST" else tuned] = study.tuned(defence)
-        if name != "PAST":
-            ways[net, name, scratch] = study.defended(defence)
-        ways[net, name, inside] = study.inside(r, defence)
-    if net != "vit":
-        whole = replace(study.schedule, epochs=long + short)
-        ways[net, "RelaxLoss", longer] = study.setup.trained(losses["RelaxLoss"], whole)
+study = recipe.RewindStudy(
+    recipe.Data(data, pixels),
+    recipe.Model(model, width),
+    recipe.Schedule(epochs, batch, "adam", lr=lr),
+    retraining=retrain_epochs,
+    criterion=recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch),
+    pool=pool,
+    test=test,
+    models=shadows,
+    dev=dev,
+    reference=reference,
+    seed=seed,
+    precision=precision,
+)
+defences = {
+    "RelaxLoss": recipe.RelaxLoss(relax_alpha),
+    "CCL": recipe.CCL(ccl_alpha, beta=1.0),
+    "HAMP": recipe.HAMP(hamp_entropy, hamp_weight),
+}
+plain = ("no defence", scratch)
+variants = {plain: study.ordinary}
+for defence, objective in defences.items():
+    variants[defence, scratch] = study.defended(objective)
+    variants[defence, tuned] = study.tuned(objective)
+    variants[defence, inside] = study.inside(r, objective)
 
-attackers = {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()}
-attacks = {(key, a): each.attack(attacker) for key, each in ways.items() for a, attacker in attackers.items()}
-signals = {key: each.signals() for key, each in (ways | held).items()}
-results = lab.realize(attacks, signals, *(recipe.self_audit(ways[net, "none", scratch]) for net in models))
+# %%
+rewound = study.rewound(r).signals()
+comparison = lab.compare(
+    variants,
+    {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()},
+    also=[rewound, recipe.self_audit(study.ordinary)],
+)
 
 # %% [markdown]
-# ## By how much CWRF changes each row, beside the paper
+# ## What CWRF changes (Tab. 3)
+# Each defence inside CWRF minus the same from scratch. A defence that is not tested is not drawn.
 
 # %%
-printed = """
-resnet none 79.44 85.00 2.18 1.78 74.76 5.88 3.90
-resnet RelaxLoss 77.10 70.51 1.38 .52 66.60 .52 .12 | 76.86 68.31 .03 .03 68.18 1.22 .27
-resnet HAMP 77.79 79.71 3.33 1.80 80.07 7.28 1.93 | 81.43 77.96 .53 .07 80.26 4.30 1.66
-resnet CCL 79.56 83.95 1.50 .80 76.04 4.23 2.22 | 77.77 64.82 .22 .10 74.25 2.80 .93
-vit none 56.45 82.88 1.60 1.92 84.44 1.52 .45
-vit DP-SGD 57.63 54.97 .45 .17 60.86 .23 .18 | 60.45 55.68 .13 0 60.46 .13 .03
-vit RelaxLoss 57.21 73.45 .38 .37 72.87 .85 .23 | 56.82 55.88 .12 .03 63.30 .38 .10
-vit HAMP 51.62 50.53 .07 0 54.42 .27 .05 | 52.50 50.15 .05 0 51.50 .13 .02
-vit CCL 54.25 52.18 .02 0 56.33 .12 0 | 53.45 51.68 0 0 51.32 .07 0
-vit PAST 54.84 54.30 .17 .08 62.99 .97 .25 | 54.66 53.86 .15 .08 62.10 .68 .22
-"""
-paper = {}
-for net, (kind, d, line) in [(net, line.split(maxsplit=2)) for net in models for line in printed.strip().splitlines()]:
-    if kind == ("vit" if net == "vit" else "resnet"):
-        paper |= {(net, d, way): row.strip() for way, row in zip((scratch, inside), line.split("|"), strict=False)}
-
-found = audit.Comparison.of(results, signals, attacks)
-inner = {key: [float(results[one]["accuracy_member"]) for one in each] for key, each in signals.items()}
-pairs = {net: {d: ((net, d, inside), (net, d, scratch)) for d in defences[net]} for net in models}
-plain = {net: (net, "none", scratch) for net in models}
-acts = {(net, d): found.auc_difference(plain[net], pair[1], "LiRA") for net, each in pairs.items() for d, pair in each.items()}
-points = [
-    {"row": f"{net}, {d}" + " (inert)" * (acts[net, d].low <= 0), "number": name, "value": value, "paper": theirs}
-    for net, each in pairs.items()
-    for d, pair in each.items()
-    for name, column in (("test accuracy", 0), ("AUC of LiRA", 1), ("AUC of RMIA", 4))
-    for theirs in [sum(sign * float(paper[net, d, way].split()[column]) / 100 for way, sign in ((inside, 1), (scratch, -1)))]
-    for value in [found.auc_difference(*pair, name[7:]) if column else found.more_accurate(*pair)]
-]
-leaks = {(net, d): found.auc_difference(*pair, "LiRA") for net, each in pairs.items() for d, pair in each.items()}
-sure = [(one.high < 0, one.low > 0) for row, one in leaks.items() if acts[row].low > 0]
-fewer, more = map(sum, zip((0, 0), *sure, strict=True))
-title = f"At r = {100 * r:g} % LiRA surely sees less inside CWRF in {fewer} of {len(sure)} rows whose defence acts, more in {more}"
-report.against_paper(points, "row", facet="number", source="paper, CIFAR-10", xlabel=change, title=title)
+printed = {  # Tab. 3, ResNet18: from scratch, inside CWRF
+    ("RelaxLoss", "test accuracy"): (0.7710, 0.7686),
+    ("RelaxLoss", "AUC of LiRA"): (0.7051, 0.6831),
+    ("RelaxLoss", "AUC of RMIA"): (0.6660, 0.6818),
+    ("CCL", "test accuracy"): (0.7956, 0.7777),
+    ("CCL", "AUC of LiRA"): (0.8395, 0.6482),
+    ("CCL", "AUC of RMIA"): (0.7604, 0.7425),
+    ("HAMP", "test accuracy"): (0.7779, 0.8143),
+    ("HAMP", "AUC of LiRA"): (0.7971, 0.7796),
+    ("HAMP", "AUC of RMIA"): (0.8007, 0.8026),
+}
+works = {}  # by how much each defence lowers the AUC of LiRA
+for defence in defences:
+    works[defence] = comparison.contrast(plain, (defence, scratch), "LiRA")
 
 # %%
-report.table(
-    [
-        {"network": ", ".join(key), "member": audit.mean_ci(inner[key]), "test": found.accuracy(key)}
-        | {f"{a}, AUC": found.leak(key, a)["auc"] for a in attackers if key in ways}
-        | {f"{a}, {audit.tpr_label(fpr, pool // 2)}": found.leak(key, a, (fpr,))[f"tpr_at_{100 * fpr:g}%"] for a in attackers if key in ways}
-        | ({"paper: test; LiRA, RMIA: AUC, TPR at .1 %": " ".join(paper[key].split()[k] for k in (0, 1, 2, 4, 5))} if key in paper else {})
-        for key in signals
-    ],
-    caption=f"Mean over {' and '.join(map(str, shadows))} targets; r {100 * r:g} %; {pool // 2:,} non-members resolve {200 / pool:.2g} % FPR",
+rows = []
+for (defence, number), (before, after) in printed.items():
+    if works[defence].low <= 0:
+        continue
+    pair = (defence, inside), (defence, scratch)
+    attack = number.removeprefix("AUC of ")  # or "test accuracy", which needs none
+    metric = "auc" if attack in comparison.attackers else attack
+    change = comparison.contrast(*pair, attack, metric)
+    row = {"defence": defence, "number": number}
+    rows.append(row | {"value": change, "paper": after - before})
+
+# %%
+working = ["RelaxLoss", "CCL"]
+
+
+def change_of(other, number):
+    """A number inside CWRF minus the same of another variant, mean of RelaxLoss and CCL."""
+    ones = [((defence, inside), "LiRA") for defence in working]
+    others = [((defence, other), "LiRA") for defence in working]
+    return comparison.stronger(ones, others, number)
+
+
+leak = change_of(scratch, "auc")
+words = "leak significantly less", "leak significantly more", "do not leak significantly less"
+report.against_paper(
+    rows,
+    "defence",
+    facet="number",
+    source="paper, CIFAR-10",
+    xlabel="inside CWRF minus from scratch",
+    title=f"RelaxLoss and CCL {report.effect(-leak, *words)} to LiRA inside CWRF",
 )
+
+# %% [markdown]
+# ## All networks
+# Nothing rewound is the control: it trains as long as CWRF, and rewinds no weight.
+
+# %%
+rows = []
+for variant in variants:
+    row = {"network": audit.described(variant)}
+    row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
+    row["test accuracy"] = comparison.accuracy(variant)
+    row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
+    row["AUC of RMIA"] = comparison.estimate(variant, "RMIA")
+    rows.append(row)
+right_after = [float(comparison.results[one]["accuracy_member"]) for one in rewound]
+caption = f"Mean over {shadows} targets; {100 * r:g} % of the weights are rewound"
+fell = f"Accuracy on members right after the rewind: {audit.mean_ci(right_after)}"
+report.table(rows, caption=f"{caption}. {fell}")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-here, notes, regime = {}, {}, {}
-for net, each in pairs.items():
-    if net == "vit":
-        one, other = ([(pair[k], "LiRA") for d, pair in each.items() if d != "DP-SGD"] for k in (0, 1))
-        own = {"lira": (found.stronger(one, other, number="auc"), {"they lower LiRA": found.stronger([(plain[net], "LiRA")], other, number="auc")})}
-    else:
-        gain = {d: found.auc_difference(*pair, "RMIA") for d, pair in each.items()}
-        cost = {d: found.more_accurate(*pair) for d, pair in each.items()}
-        most, dear = max(gain, key=lambda d: gain[d].value), min(cost, key=lambda d: cost[d].value)
-        own = {d.lower(): (leaks[net, d], {f"{d} lowers LiRA from scratch": acts[net, d]}) for d in each}
-        lowers = {f"{most} lowers RMIA from scratch": found.auc_difference(plain[net], each[most][1], "RMIA")}
-        own |= {"rmia": (audit.largest(gain.values()), lowers), "accuracy": (audit.least(cost.values()), {})}
-        own["longer"] = found.better_curve([(net, "RelaxLoss", inside)], [(net, "RelaxLoss", longer)], "LiRA"), own["relaxloss"][1]
-        notes |= {f"{net}_rmia": f"{most} gains most", f"{net}_accuracy": f"{dear} loses most: see its members in the table"}
-    falls = {"a rewind lowers members' accuracy": audit.paired_difference(inner[plain[net]], inner[net, "none", "rewound"])}
-    here |= {f"{net}_{name}": (value, falls | acted) for name, (value, acted) in own.items()}
-    regime |= {f"{net}, member accuracy": audit.mean_ci(inner[plain[net]]), f"{net}, test accuracy": found.accuracy(plain[net])}
-report.judge(claims, notes, {name: acted for name, (_, acted) in here.items()}, regime, **{name: value for name, (value, _) in here.items()})
-
-# %% [markdown]
-# **Caveat.** One strength of each defence, one r and one lambda, chosen beforehand. DP-SGD inside CWRF guarantees
-# nothing: scores, masks and initial weights know the members. A leak may change because accuracy does: see `fig08`.
+falls = audit.paired_difference(comparison.members[plain], right_after)
+acts = {"accuracy on members falls right after the rewind": falls}
+checks = {name: dict(acts) for name in ("less_leak", "rewinding", "hamp", "rmia")}
+for defence in working:
+    reason = f"{defence} from scratch lowers the AUC of LiRA"
+    checks["less_leak"][reason] = checks["rewinding"][reason] = works[defence]
+checks["hamp"]["HAMP from scratch lowers the AUC of LiRA"] = works["HAMP"]
+relaxloss = ("RelaxLoss", inside), ("RelaxLoss", scratch)
 
 # %%
-report.provenance(results)
+report.judge(
+    claims,
+    less_leak=leak,
+    rewinding=change_of(tuned, "auc"),
+    hamp=comparison.auc_difference(("HAMP", inside), ("HAMP", scratch), "LiRA"),
+    accuracy=change_of(scratch, "test accuracy"),
+    rmia=comparison.auc_difference(*relaxloss, "RMIA"),
+    checks=checks,
+    regime={
+        "undefended member accuracy": comparison.estimate(plain, "", "member accuracy"),
+        "undefended test accuracy": comparison.accuracy(plain),
+    },
+)
+
+# %% [markdown]
+# **Limits.** One *r* and one strength of each defence: the paper chose *r* by a grid, `fig08` varies
+# both. HAMP counts as untested until it defends with its authors' settings, which may need longer
+# training than here. The paper's ViT, and with it DP-SGD and PAST, is not run. A lower leak can come
+# with a lower accuracy: `fig08` compares networks at matched AUC.
+
+# %%
+report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -252,6 +252,14 @@ def test_four_targets_that_are_each_others_shadows_are_not_resolved(
     assert audit.mean_ci(values, design_effect=effect).resolved == resolved
 
 
+def test_the_jackknife_of_a_mean_is_its_interval() -> None:
+    values = np.random.default_rng(0).normal(size=9)
+    jackknifed = audit.jackknife(lambda units: values[units].mean(), 9, design_effect=1.3)
+    plain = audit.mean_ci(values, design_effect=1.3)
+    assert (jackknifed.value, jackknifed.low) == pytest.approx((plain.value, plain.low))
+    assert not audit.jackknife(lambda units: 1.0, 1).resolved
+
+
 def test_paired_difference_removes_what_targets_share() -> None:
     rng = np.random.default_rng(0)
     common = rng.normal(0, 5, 8)

@@ -294,23 +294,60 @@ def test_something_else_than_accuracy_is_compared_at_matched_auc() -> None:
     assert matched.value == pytest.approx(-0.25)
 
 
-def test_each_unit_has_its_own_line() -> None:
-    accuracies = {"early": [0.5, 0.6], "late": [0.7, 0.6], "variant": [0.5, 0.6]}
-    areas = {"early": [0.6, 0.7], "late": [0.8, 0.8], "variant": [0.6, 0.7]}
-    attacks = {(name, "A"): separated(area) for name, area in areas.items()}
-    matched = Comparison(accuracies, attacks).at_matched_auc("variant", ["early", "late"], "A")
-    assert (matched.value, matched.n) == (pytest.approx(0), 2)
+def on_a_curve(
+    rng: np.random.Generator, at: float, bent: bool = False, noise: float = 0.03
+) -> Comparison:
+    """Six epochs and a variant at a fraction `at` of training, all on one true curve. Ten units
+    have an accuracy and an AUC of their own, and each network its noise. On a bent curve, accuracy
+    rises first and AUC later.
+    """
+    epochs = {f"epoch {i}": i / 6 for i in range(1, 6)} | {"dense": 1.0}
+    easy, leaky = rng.normal(0, 0.01, 10), rng.normal(0, noise, 10)
+    accuracies, areas = {}, {}
+    for name, fraction in (epochs | {"variant": at}).items():
+        learnt = 1 - np.exp(-5 * fraction) if bent else fraction
+        leaked = fraction**2 if bent else fraction
+        accuracies[name] = 0.3 + 0.4 * learnt + easy + rng.normal(0, 0.01, 10)
+        areas[name] = 0.5 + 0.3 * leaked + leaky + rng.normal(0, noise, 10)
+    attacks = {(name, "A"): separated(area.round(2)) for name, area in areas.items()}
+    return Comparison(accuracies, attacks, checkpoints={"dense": [*epochs][:-1]})
 
 
-@pytest.mark.parametrize(("beyond", "resolved"), [(0, True), (1, True), (2, False), (4, False)])
-def test_beyond_the_ends_nothing_is_resolved(beyond: int, resolved: bool) -> None:
-    areas = {"early": [0.6] * 4, "late": [0.8] * 4, "on": [0.8] * 4}
-    areas["variant"] = [0.9] * beyond + [0.7] * (4 - beyond)
+@pytest.mark.parametrize("bent", [False, True])
+def test_a_variant_on_the_curve_gains_nothing_over_it(bent: bool) -> None:
+    rng = np.random.default_rng(0)
+    stopped = [on_a_curve(rng, 3 / 6, bent).early_stopping("variant", "A") for _ in range(60)]
+    values = np.array([one.value for one in stopped])
+    assert abs(values.mean()) < 0.015, "each unit's own curve gives .02 on the bent one"
+    assert np.mean([one.low <= 0 <= one.high for one in stopped]) >= 0.85
+    assert np.mean([one.error for one in stopped]) == pytest.approx(values.std(), rel=0.5)
+
+
+def test_a_variant_above_the_curve_gains_its_height() -> None:
+    one = on_a_curve(np.random.default_rng(1), 0.5, noise=0.001)
+    raised = {**one.accuracies, "variant": np.asarray(one.accuracies["variant"]) + 0.1}
+    stopped = replace(one, accuracies=raised).early_stopping("variant", "A")
+    assert stopped.value == pytest.approx(0.1, abs=0.02)
+    assert stopped.low > 0.05
+
+
+def test_epochs_gain_nothing_over_each_other() -> None:
+    placebo = on_a_curve(np.random.default_rng(2), 0.5, noise=0.01).placebo("A")
+    assert [*placebo] == [f"epoch {i}" for i in range(2, 6)]
+    assert all(abs(one.value) < 0.04 and one.resolved for one in placebo.values())
+    bent = on_a_curve(np.random.default_rng(2), 0.5, bent=True, noise=0.001).placebo("A")
+    assert bent["epoch 2"].low > 0.01, "a chord runs below its curve"
+
+
+@pytest.mark.parametrize(("area", "resolved"), [(0.7, True), (0.59, False), (0.81, False)])
+def test_beyond_the_ends_nothing_is_resolved(area: float, resolved: bool) -> None:
+    areas = {"early": [0.6] * 4, "late": [0.8] * 4, "on": [0.8] * 4, "variant": [area] * 4}
     attacks = {(name, "A"): separated(area) for name, area in areas.items()}
     both = Comparison({name: [0.5, 0.6, 0.5, 0.6] for name in areas}, attacks)
     line = ["early", "late"]
     assert both.at_matched_auc("variant", line, "A").resolved == resolved
     assert both.at_matched_auc("on", line, "A", "variant").resolved == resolved
+    assert both.at_matched_auc(["on", "variant"], line, "A").resolved == resolved
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from leak_atlas import BadInput, audit, lab
+from leak_atlas.data.designs import Role
 from leak_atlas.lab import Checkpoint
 from leak_atlas.lab.plans import steps_of
 from leak_atlas.recipe import (
@@ -100,3 +101,8 @@ def test_it_compares_what_it_has_trained() -> None:
     np.testing.assert_allclose(found.members["dense"], [one["accuracy_member"] for one in own])
     assert "gone" in found.results[further]
     assert found.early_stopping(("RelaxLoss", 0.5), "LiRA").n == 4
+    members = [one["role"] == Role.MEMBER for one in own]
+    odds = [one["views"][inside, 0] for one, inside in zip(own, members, strict=True)]
+    loss = [-np.log(1 / (1 + np.exp(-each))).mean() for each in odds]
+    four = Population(both["dense"].states[:4])
+    np.testing.assert_allclose(lab.member_losses(found.results, four), loss)

@@ -103,6 +103,17 @@ def test_contrast_covers_a_true_gap_on_either_side_of_one_half() -> None:
     assert np.mean([covers(one, gap) for one in draws]) >= 0.93
 
 
+def test_a_lead_covers_the_mean_over_settings() -> None:
+    rng, shifts = np.random.default_rng(4), (np.array([0.0, 1.0]), np.array([0.0, 0.5]))
+    true = np.mean([truth(shift[1]) - 0.5 for shift in shifts])
+    covered = []
+    for _ in range(200):
+        settings = [simulated(rng, shift, pairs=6) for shift in shifts]
+        covered.append(covers(disparity.lead(settings, 1, [0]), true))
+    # |AUC - 0.5| of the silent part is a little above 0
+    assert np.mean(covered) >= 0.9
+
+
 def test_settings_are_compared_pair_by_pair() -> None:
     rng = np.random.default_rng(6)
     covered = 0

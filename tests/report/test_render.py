@@ -404,7 +404,8 @@ def test_the_site_has_all_profiles_and_asks_nobody(run):
     assert not any(LOADS.search(each) for each in text.values())
     assert (
         "2 profiles: quick, desk" in text["index.html"]
-        and text["index.html"].count("<article") == 4
+        and text["index.html"].count("<article") == 2
+        and text["index.html"].count('<div class="report"') == 4
     )
     assert "fig01.fig1.png" in text["desk/layers/fig01.html"]
     for page in pages:
@@ -430,7 +431,7 @@ def test_a_report_of_an_earlier_notebook_is_marked_on_its_page_and_in_the_index(
     assert mark not in (place / "quick/layers/fig01.html").read_text()
     assert mark in (place / "quick/time/plane.html").read_text()
     for index in (place / "index.html", paths.reports() / "quick/index.md"):
-        before, after = index.read_text().split(mark)
+        *_, before, after = index.read_text().split(mark)
         assert "time/plane" in before[before.index("layers/fig01") :] and "Fig. 1" in after
 
 
@@ -469,7 +470,14 @@ def test_notebooks_of_one_folder_stand_together():
     names = ("zeta", "layers/z", "other/x", "alpha", "other/w", "layers/sub/y", "layers/a")
     found = sorted(
         (
-            {"notebook": name, "status": "executed", "profile": "quick", "claims": []}
+            {
+                "notebook": name,
+                "title": name,
+                "status": "executed",
+                "profile": "quick",
+                "claims": [],
+            }
+            | {"page": f"{name}.html", "picture": ""}
             for name in names
         ),
         key=contents._order,

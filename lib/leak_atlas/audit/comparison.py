@@ -16,6 +16,7 @@ from leak_atlas.audit.targets import (
     TargetScores,
     audit,
     by_target,
+    jackknife,
     mean_ci,
     own_accuracy,
     own_rates,
@@ -27,7 +28,6 @@ __all__ = ["Comparison", "described"]
 
 Pair = tuple[Hashable, Hashable]
 NETWORK = {"test accuracy": "test", "member accuracy": "member"}  # metrics that need no attacker
-OUTSIDE = 0.25  # share of units beyond the ends of a line from which on nothing is resolved
 LABELS = {
     "auc": "AUC",
     "accuracy": "accuracy at its own threshold",
@@ -37,30 +37,33 @@ LABELS = {
 
 
 @dataclass(frozen=True)
-class Line:
-    """Points that each unit's line joins in the order of their AUCs: `areas` and `heights`,
-    `(n, points)`.
+class Points:
+    """Points in the plane of AUC and another number: `areas` and `heights`, `(points, n)`, a column
+    a unit.
     """
 
     areas: FloatArray
     heights: FloatArray
 
-    @classmethod
-    def through(cls, areas: FloatArray, heights: FloatArray) -> Line:
-        order = np.argsort(areas, axis=1, kind="stable")
-        return cls(
-            np.take_along_axis(areas, order, axis=1),
-            np.take_along_axis(heights, order, axis=1),
-        )
+    def mean(self, units: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Both numbers of each point, `(points,)`, as means over some units."""
+        return self.areas[:, units].mean(axis=1), self.heights[:, units].mean(axis=1)
 
-    def at(self, areas: FloatArray) -> FloatArray:
-        """Height at an AUC of each unit, `(n,)`: linear between points, level beyond the ends."""
-        each = zip(areas, self.areas, self.heights, strict=True)
-        return np.array([np.interp(*unit) for unit in each])
+    def above(self, line: Points, units: FloatArray) -> float:
+        """How far these points lie above a line at their own AUC, in the mean over points.
 
-    def outside(self, areas: FloatArray) -> Any:
-        """Which AUCs, `(..., n)`, lie beyond the ends of their unit's line."""
-        return (areas < self.areas[:, 0]) | (areas > self.areas[:, -1])
+        The line joins the means over units in the order of their AUC. It is linear between points,
+        and level beyond its ends.
+        """
+        areas, heights = self.mean(units)
+        along, height = line.mean(units)
+        order = np.argsort(along, kind="stable")
+        return float(np.mean(heights - np.interp(areas, along[order], height[order])))
+
+    def outside(self, line: Points) -> bool:
+        """Whether the mean AUC of a point lies beyond the ends of a line."""
+        areas, ends = self.areas.mean(axis=1), line.areas.mean(axis=1)
+        return bool(areas.min() < ends.min() or areas.max() > ends.max())
 
 
 @dataclass(frozen=True)
@@ -349,11 +352,7 @@ class Comparison:
         variant's AUC: else nothing is resolved, and `reason` says so. ValueError without
         checkpoints, or where several networks have some and none is named.
         """
-        networks = [network] if network is not None else list(self.checkpoints)
-        if len(networks) != 1 or networks[0] not in self.checkpoints:
-            raise ValueError(f"early stopping needs one network with checkpoints, not {networks}")
-        line = [*self.checkpoints[networks[0]], networks[0]]
-        return self.at_matched_auc(variant, line, attacker)
+        return self.at_matched_auc(variant, self._epochs(network), attacker)
 
     def at_matched_auc(
         self,
@@ -366,33 +365,48 @@ class Comparison:
         """Test accuracy of `variant` minus that of a `line` at the same AUC; minus the same of an
         `other` variant, if any.
 
-        The line joins variants that belong together (a network's epochs, a defence's strengths) in
-        the order of their AUC, for each unit its own. At matched AUC rather than at matched
-        accuracy, since later epochs leak more and learn no more. `heights` compares something else
-        than test accuracy, `(n,)` of each variant. A list of variants (all strengths of a defence)
-        is compared by their mean, each at its own AUC.
+        The line joins variants that belong together (a network's epochs, a defence's strengths).
+        Its points are the means over units, and so is the AUC at which it is read: one unit's own
+        curve is so noisy that it would favour the variant where it is steep or flat. The interval
+        is the jackknife's over units. At matched AUC rather than at matched accuracy, since later
+        epochs leak more and learn no more. `heights` compares something else than test accuracy,
+        `(n,)` of each variant. A list of variants (all strengths of a defence) is compared by their
+        mean, each at its own AUC.
 
-        Beyond its ends the line is level, which is a guess: where more than a quarter of the units
-        of a variant (or of a list of variants) lie there, nothing is resolved, and `reason` says
-        so. ValueError on a line of fewer than two variants.
+        Beyond its ends the line is level, which is a guess: where the AUC of a variant lies there,
+        nothing is resolved, and `reason` says so. ValueError on a line of fewer than two variants.
         """
         if len(line) < 2:
             raise ValueError("a line joins two variants or more")
-        heights = self.accuracies if heights is None else heights
-        joined = Line.through(self._areas(line, attacker).T, _stacked(heights, line).T)
         sides = [_listed(variant)] if other is None else [_listed(variant), _listed(other)]
-        gaps, reasons, compared = [], [], list(line)
-        for side in sides:
-            areas = self._areas(side, attacker)
-            met = np.array([joined.at(each) for each in areas])
-            gaps.append((_stacked(heights, side) - met).mean(axis=0))
-            compared += side
-            if joined.outside(areas).mean() > OUTSIDE:
-                reasons.append(_unmatched(side, attacker, areas, joined))
-        difference = gaps[0] if other is None else gaps[0] - gaps[1]
-        effect = self._design_effect(attacker, *compared)
-        estimate = mean_ci(difference, design_effect=effect, resolved=not reasons)
+        joined = self._points(line, attacker, heights)
+        compared = [self._points(side, attacker, heights) for side in sides]
+
+        def gap(units: FloatArray) -> float:
+            above = [points.above(joined, units) for points in compared]
+            return above[0] if other is None else above[0] - above[1]
+
+        reasons = [
+            _unmatched(side, attacker, points, joined)
+            for side, points in zip(sides, compared, strict=True)
+            if points.outside(joined)
+        ]
+        effect = self._design_effect(attacker, *line, *(v for side in sides for v in side))
+        estimate = jackknife(gap, joined.areas.shape[1], effect, resolved=not reasons)
         return replace(estimate, reason="; ".join(reasons))
+
+    def placebo(self, attacker: str, network: Hashable = None) -> dict[Hashable, Estimate]:
+        """What `early_stopping` gives for the network's own epochs, each compared with the others.
+
+        The true value is 0, but for the bend of the curve between two epochs: a value above 0 is
+        the most by which the comparison can favour a defence there. The first and the last epoch
+        have no epochs on both sides, and are left out. ValueError as `early_stopping`.
+        """
+        line = self._epochs(network)
+        return {
+            epoch: self.at_matched_auc(epoch, [one for one in line if one != epoch], attacker)
+            for epoch in line[1:-1]
+        }
 
     def pruned_as_asked(
         self, removed: Mapping[tuple[str, float], Sequence[Any]], slack: float = 0.03
@@ -437,6 +451,22 @@ class Comparison:
     def _areas(self, variants: Sequence[Hashable], attacker: str) -> FloatArray:
         """AUC of each variant in each unit, `(len(variants), n)`."""
         return np.array([self.measured(variant, attacker) for variant in variants])
+
+    def _points(
+        self,
+        variants: Sequence[Hashable],
+        attacker: str,
+        heights: Mapping[Hashable, Sequence[float]] | None,
+    ) -> Points:
+        heights = self.accuracies if heights is None else heights
+        return Points(self._areas(variants, attacker), _stacked(heights, variants))
+
+    def _epochs(self, network: Hashable) -> list[Hashable]:
+        """The checkpoints of a network (None: of the only one that has some), and its end."""
+        networks = [network] if network is not None else list(self.checkpoints)
+        if len(networks) != 1 or networks[0] not in self.checkpoints:
+            raise ValueError(f"early stopping needs one network with checkpoints, not {networks}")
+        return [*self.checkpoints[networks[0]], networks[0]]
 
     def _dominated(self, variants: Sequence[Hashable], attacker: str) -> FloatArray:
         """The area that the variants dominate in each unit, `(n,)`."""
@@ -489,11 +519,12 @@ def _listed(item: Any) -> list[Any]:
     return item if isinstance(item, list) else [item]
 
 
-def _unmatched(side: Sequence[Hashable], attacker: str, areas: FloatArray, line: Line) -> str:
+def _unmatched(side: Sequence[Hashable], attacker: str, points: Points, line: Points) -> str:
     """Why variants cannot be compared with a line at matched AUC."""
     names = " and ".join(map(described, side))
-    first, last = line.areas[:, 0].mean(), line.areas[:, -1].mean()
+    ends = line.areas.mean(axis=1)
+    areas = " and ".join(f"{area:.3f}" for area in points.areas.mean(axis=1))
     return (
-        f"for {line.outside(areas).mean():.0%} of the targets no epoch has the AUC of {attacker} on "
-        f"{names} (mean {areas.mean():.3f}; the epochs reach {first:.3f} to {last:.3f})"
+        f"no epoch has the AUC of {attacker} on {names} (mean {areas}; "
+        f"the epochs reach {ends.min():.3f} to {ends.max():.3f})"
     )

@@ -26,6 +26,7 @@ __all__ = [
     "HEADLINE_FPRS",
     "audit",
     "exposed_alike",
+    "jackknife",
     "mean_ci",
     "own_accuracy",
     "own_rates",
@@ -107,6 +108,25 @@ def mean_ci(
     resolved = resolved and (design_effect <= DEPENDENT or units.size >= FEWEST)
     low, high = max(bounds[0], mean - reach), min(bounds[1], mean + reach)
     return Estimate(mean, low, high, units.size, resolved, error, df, bounds=bounds)
+
+
+def jackknife(
+    statistic: Callable[[Any], float], n: int, design_effect: float = 1.0, resolved: bool = True
+) -> Estimate:
+    """A number made of ``n`` independent units, with an interval from leaving out one at a time
+    (Efron 1982, chapter 3).
+
+    ``statistic`` takes the indices of the units that it may use. The value is that of all units;
+    its error is the jackknife's, with Student's law of ``n - 1`` degrees of freedom. Other
+    arguments and one unit: as `mean_ci`.
+    """
+    every = np.arange(n)
+    value = statistic(every)
+    if n == 1:
+        return mean_ci([value], resolved=resolved)
+    without = np.array([statistic(np.delete(every, unit)) for unit in every])
+    influence = (n - 1) * (without.mean() - without)
+    return mean_ci(value + influence, design_effect=design_effect, resolved=resolved)
 
 
 def share_of_chosen(true: ArrayLike, chosen: ArrayLike) -> Estimate:

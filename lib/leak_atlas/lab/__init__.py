@@ -1,7 +1,7 @@
 """Recipes -> results: `realize` plans what the store lacks, runs it, and returns the results.
 
-`compare` declares what a comparison of variants needs, and calls it. When everything is stored,
-nothing here imports torch.
+`compare` and `probe` declare what a comparison of variants needs, and call it. When everything is
+stored, nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -138,7 +138,12 @@ def _compute(steps: list[Step], workers: int | None = None) -> None:
         raise Failed("; ".join(reasons(failed.values())))
 
 
-from leak_atlas.lab.variants import Checkpoint, compare  # noqa: E402  (it calls `realize`)
+from leak_atlas.lab.probes import probe  # noqa: E402  (it calls `realize`)
+from leak_atlas.lab.variants import (  # noqa: E402  (it calls `realize`)
+    Checkpoint,
+    compare,
+    member_losses,
+)
 
 __all__ = [
     "Checkpoint",
@@ -148,8 +153,10 @@ __all__ = [
     "Results",
     "Stopped",
     "compare",
+    "member_losses",
     "misspelt",
     "planning",
+    "probe",
     "realize",
     "trainings",
 ]

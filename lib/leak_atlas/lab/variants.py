@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from leak_atlas import BadInput, lab, nearest
-from leak_atlas.audit import Comparison, described
+from leak_atlas.audit import Comparison, FloatArray, described
+from leak_atlas.data.designs import Role
 from leak_atlas.recipe import Attack, Attacker, Population
 
-__all__ = ["Checkpoint", "compare"]
+__all__ = ["Checkpoint", "compare", "member_losses"]
 
 Epochs = Sequence[int] | Mapping[int, Population]
 
@@ -72,6 +75,20 @@ def compare(
     signals = {variant: each.signals()[:targets] for variant, each in networks.items()}
     results = lab.realize(attacks, signals, also, workers=workers)
     return Comparison.of(results, signals, attacks, epochs)
+
+
+def member_losses(results: Any, networks: Population) -> FloatArray:
+    """Each network's cross-entropy on its members, mean over members, in nats: `(n,)`.
+
+    `results` has the networks' `Signals`, as after `compare`. View 0 holds the log-odds of the true
+    class, ln(p / (1 - p)), of which -ln p is ln(1 + exp(-odds)).
+    """
+    losses = []
+    for signals in networks.signals():
+        found = results[signals]
+        odds = found["views"][found["role"] == Role.MEMBER, 0]
+        losses.append(np.logaddexp(0, -odds).mean())
+    return np.array(losses)
 
 
 def _known(name: Any, known: Collection[Any], what: str) -> Any:

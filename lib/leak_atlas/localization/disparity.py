@@ -186,28 +186,45 @@ def contrast(
     target: int,
     others: Sequence[int],
 ) -> Estimate:
-    """Strength of part `target` minus the largest strength among `others`, paired over pairs.
+    """Strength of part `target` minus the largest strength among `others`: `lead` of one setting."""
+    return lead([(distances, seen)], target, others)
 
-    Parts are positions in ``P``. The largest of several
-    strengths is compared by an intersection-union test: the target is compared with *each* other
-    part, and the lowest of the lower ends is given, so "low > 0" has at most the error of a single
-    comparison, whatever the number of others. The upper end is valid for the largest part whichever
-    it is, hence its correction for their number. Raises ValueError without others.
+
+def lead(settings: Sequence[Halved], target: int, others: Sequence[int]) -> Estimate:
+    """Strength of part `target` minus the largest strength among `others`, both as means over
+    settings of the same pairs, paired over pairs.
+
+    Parts are positions in ``P``. The largest of several strengths is compared by an
+    intersection-union test: the target is compared with *each* other part, and the lowest of the
+    lower ends is given, so "low > 0" has at most the error of a single comparison, whatever the
+    number of others. The upper end is valid for the largest part whichever it is, hence its
+    correction for their number. Settings share their samples: their errors over samples are
+    averaged as if they were the same error. Raises ValueError without others.
     """
     if not others:
         raise ValueError("a contrast needs at least one other part")
-    strengths, signs = _strengths(distances, seen)
-    covariance = _covariances(distances, seen) * np.outer(signs, signs)
-    variance = np.diagonal(covariance, axis1=1, axis2=2)
+    strengths, covariances = [], []
+    for distances, seen in settings:
+        strength, signs = _strengths(distances, seen)
+        strengths.append(strength)
+        covariances.append(_covariances(distances, seen) * np.outer(signs, signs))
+    mean = np.mean(strengths, axis=0)  # (pairs, P)
     comparisons, upper_ends = [], []
     level = 1 - 0.05 / len(others)
     for other in others:
-        gap = strengths[:, target] - strengths[:, other]
-        both = variance[:, target] + variance[:, other]
-        variances = both - 2 * covariance[:, target, other]
+        gap = mean[:, target] - mean[:, other]
+        errors = [_difference_error(each, target, other) for each in covariances]
+        variances = np.mean(errors, axis=0) ** 2
         comparisons.append(_estimate(gap, variances, (-0.5, 0.5)))
         upper_ends.append(_estimate(gap, variances, (-0.5, 0.5), level).high)
     return replace(audit.least(comparisons), high=min(upper_ends))
+
+
+def _difference_error(covariances: FloatArray, one: int, other: int) -> FloatArray:
+    """Standard error over samples of the difference of two parts, of each pair ``(pairs,)``."""
+    both = covariances[:, one, one] + covariances[:, other, other]
+    variance = both - 2 * covariances[:, one, other]
+    return np.sqrt(np.maximum(variance, 0))
 
 
 def setting_difference(

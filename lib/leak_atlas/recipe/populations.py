@@ -401,9 +401,11 @@ class Pair:
         return Similarity(self.whole, self.half, parts)
 
 
-def seed_floors(pairs: tuple[Pair, ...]) -> tuple[Distance, ...]:
+def seed_floors(
+    pairs: tuple[Pair, ...], parts: Literal["stages", "blocks"] = "stages"
+) -> tuple[Distance, ...]:
     """Distances between two seeds on the same data: M_all of each pair and of the next pair."""
-    return tuple(Distance(a.whole, b.whole) for a, b in pairwise(pairs))
+    return tuple(Distance(a.whole, b.whole, parts) for a, b in pairwise(pairs))
 
 
 def self_audit(models: Population | tuple[Pair, ...]) -> SelfAudit:

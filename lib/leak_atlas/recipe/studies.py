@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -17,7 +17,15 @@ from leak_atlas.recipe.sampling import Window
 from leak_atlas.recipe.steps import Score, Signals, Step
 from leak_atlas.recipe.subjects import Architecture, Data, Model, Schedule
 
-__all__ = ["PRUNERS", "ProbeStudy", "PruningStudy", "RewindStudy", "TrajectoryStudy", "WindowStudy"]
+__all__ = [
+    "PRUNERS",
+    "ProbeStudy",
+    "PruningStudy",
+    "RewindStudy",
+    "StageStudy",
+    "TrajectoryStudy",
+    "WindowStudy",
+]
 
 PRUNERS: tuple[Pruner, ...] = ("L1 unstructured", "L1 structured", "L2 structured", "slimming")
 
@@ -251,25 +259,17 @@ class WindowStudy(PruningStudy):
         return sum(number > 0 for number in visits) / self.class_members
 
 
-@dataclass(frozen=True)
-class RewindStudy(Study):
-    """CWRF's experiment: a share of the weights is rewound and frozen, the others are retrained.
-
-    A score chooses the weights. Each network is attacked by all others except its complement.
+class RetrainingStudy(Study):
+    """What PPTP's and CWRF's experiments share: networks on random halves of a pool, each attacked
+    by all others except its complement.
     """
 
-    data: Data
-    model: Model
-    schedule: Schedule  # from scratch
     retraining: int  # epochs after the rewind
-    criterion: Criterion  # chooses the weights
     pool: int  # samples from which each network draws half
     test: int
     models: int
-    dev: int = 0  # samples outside the pool
-    reference: int = 0  # non-members outside the pool, for the score alone
-    seed: int = 0
-    precision: Literal["fp32", "bf16"] = "fp32"
+    dev: int  # samples outside the pool
+    reference: int  # further samples outside the pool, for a defence or a score
 
     @property
     def setup(self) -> Setup:
@@ -289,22 +289,118 @@ class RewindStudy(Study):
         """Networks that are trained without a defence."""
         return self.setup.trained()
 
-    def defended(self, objective: Objective) -> Population:
-        """Networks that are trained from scratch with a defence."""
-        return self.setup.trained(objective)
+    def defended(self, objective: Objective, epochs: int | None = None) -> Population:
+        """Networks that are trained from scratch with a defence, by default as long as without."""
+        schedule = replace(self.schedule, epochs=epochs or self.schedule.epochs)
+        return self.setup.trained(objective, schedule)
+
+
+@dataclass(frozen=True)
+class StageStudy(RetrainingStudy):
+    """PPTP's experiment: the risky stages are rewound to their initialisation and retrained with a
+    defence, all earlier stages are frozen.
+    """
+
+    data: Data
+    model: Architecture
+    schedule: Schedule  # from scratch
+    retraining: int
+    risky_from: str  # the first risky stage, "stage4"; the classifier is risky too
+    pool: int
+    test: int
+    models: int
+    dev: int = 0
+    reference: int = 0
+    seed: int = 0
+    precision: Literal["fp32", "bf16"] = "fp32"
+
+    def rewound(self, start: Population | None = None, cut: str = "") -> Population:
+        """Networks before any retraining: all from `cut` on is rewound, what is before is frozen.
+
+        `start`: what is rewound, by default the ordinary networks. `cut`: by default the first
+        risky stage; "head" is the classifier alone.
+        """
+        first = cut or self.risky_from
+        return (start or self.ordinary).rewind(first).freeze(first)
+
+    def inside(
+        self,
+        objective: Objective | None = None,
+        start: Population | None = None,
+        cut: str = "",
+        epochs: int | None = None,
+    ) -> Population:
+        """PPTP: rewound networks that are retrained, with a defence or without.
+
+        `start` and `cut`: as `rewound`; `epochs`: by default those of the retraining.
+        """
+        schedule = replace(self.schedule, epochs=epochs or self.retraining)
+        return self.rewound(start, cut).train(schedule, objective)
+
+    def tuned_head(self, objective: Objective | None = None) -> Population:
+        """Networks whose classifier alone is trained on, from where it is."""
+        return self.ordinary.freeze("head").train(self.short, objective)
+
+    def strengths(
+        self, defence: str, objectives: Mapping[str, Objective]
+    ) -> dict[tuple[str, str, str], Population]:
+        """A defence at several strengths, by (defence, place, strength).
+
+        `objectives` has the strengths by name. Places are "from scratch" and "inside PPTP".
+        """
+        networks = {}
+        for strength, objective in objectives.items():
+            networks[defence, "from scratch", strength] = self.defended(objective)
+        for strength, objective in objectives.items():
+            networks[defence, "inside PPTP", strength] = self.inside(objective)
+        return networks
+
+
+@dataclass(frozen=True)
+class RewindStudy(RetrainingStudy):
+    """CWRF's experiment: a share of the weights is rewound and frozen, the others are retrained.
+
+    A score chooses the weights.
+    """
+
+    data: Data
+    model: Model
+    schedule: Schedule  # from scratch
+    retraining: int
+    criterion: Criterion  # chooses the weights
+    pool: int
+    test: int
+    models: int
+    dev: int = 0
+    reference: int = 0  # non-members outside the pool, for the score alone
+    seed: int = 0
+    precision: Literal["fp32", "bf16"] = "fp32"
 
     @cached_property
     def scores(self) -> tuple[Score, ...]:
         """The criterion's score of each network's weights."""
         return self.ordinary.score(self.criterion)
 
-    def rewound(self, share: float) -> Population:
-        """Networks of which a share of the weights is rewound and frozen, before any retraining."""
-        return self.ordinary.rewind_weights(self.scores, share).freeze_weights(self.scores, share)
+    @property
+    def random_scores(self) -> tuple[Score, ...]:
+        """These scores permuted inside each layer: they choose random weights, of each layer the
+        same number.
+        """
+        return tuple(score.shuffle() for score in self.scores)
 
-    def inside(self, share: float, objective: Objective | None = None) -> Population:
-        """Rewound networks that are retrained, with a defence or without."""
-        return self.rewound(share).train(self.short, objective)
+    def rewound(self, share: float, scores: Sequence[Score] = ()) -> Population:
+        """Networks of which a share of the weights is rewound and frozen, before any retraining.
+
+        `scores` choose the weights, by default the criterion's.
+        """
+        chosen = scores or self.scores
+        return self.ordinary.rewind_weights(chosen, share).freeze_weights(chosen, share)
+
+    def inside(
+        self, share: float, objective: Objective | None = None, scores: Sequence[Score] = ()
+    ) -> Population:
+        """Rewound networks that are retrained, with a defence or without; see `rewound`."""
+        return self.rewound(share, scores).train(self.short, objective)
 
     def tuned(self, objective: Objective | None = None) -> Population:
         """Networks that are retrained with nothing rewound."""

@@ -22,7 +22,7 @@ from leak_atlas import BadInput
 from leak_atlas.engine import files
 from leak_atlas.report import ledger, summary
 from leak_atlas.report.markup import PAGE, drawn
-from leak_atlas.report.papers import GROUPS, PAPERS
+from leak_atlas.report.papers import GROUPS, PAPERS, Paper
 from leak_atlas.report.render import EARLIER, clean, earlier, pictures, style, write_page
 
 __all__ = ["index", "publish", "published", "refresh_findings", "results_table", "site"]
@@ -88,41 +88,84 @@ def _placed(entry: Entry, folder: Path, profile: str, inside: str = "") -> dict[
     name = f"{inside}{entry['notebook']}"
     figure = f"{name}.fig1.png"
     shown = figure if (folder / figure).exists() else ""
-    return {**entry, "profile": profile, "page": f"{name}.html", "picture": shown}
+    return {"profile": profile, **entry, "page": f"{name}.html", "picture": shown}
 
 
 def _contents(found: Sequence[Entry], profile: str, kind: str) -> str:
     """The index as "html" or as "md"; of all profiles where `profile` is ""."""
     executed = [entry for entry in found if entry["status"] == "executed"]
     failed = [entry for entry in found if entry["status"] != "executed"]
-    groups = groupby(executed, lambda entry: _group(entry, profile))
+    questions = _questions(executed)
+    groups = groupby(questions, lambda question: _group(question, profile))
     return drawn(
         f"contents.{kind}",
         profile=profile,
         profiles=list(dict.fromkeys(entry["profile"] for entry in executed)),
         executed=executed,
+        questions=questions,
         groups={name: list(each) for name, each in groups},
         failed=failed,
-        answers=_answers(executed),
+        answers=_answers(questions),
         style=style(),
         script=Markup((PAGE / "filter.js").read_text()),
         drawn_claims=ledger.drawn_claims,
+        interval=summary.interval,
         **LEGEND,
         **WORDS,
     )
 
 
-def _answers(executed: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Each paper with the report that is shown for it: its chosen one, where that was executed,
-    else its first.
+def _questions(executed: Sequence[Entry]) -> list[dict[str, Any]]:
+    """One question a notebook, with its reports of all profiles; entries of a notebook stand
+    together.
+    """
+    questions = []
+    for notebook, each in groupby(executed, lambda entry: entry["notebook"]):
+        reports = list(each)
+        papers = [row["paper"] for row in reports[0]["claims"] if row["paper"]]
+        questions.append(
+            {
+                "notebook": notebook,
+                "title": reports[0]["title"],
+                "page": reports[0]["page"],
+                "picture": reports[0]["picture"],
+                "papers": ", ".join(dict.fromkeys(papers)),
+                "reports": reports,
+                "disagree": _disagreements(reports),
+            }
+        )
+    return questions
+
+
+def _disagreements(reports: Sequence[Entry]) -> list[str]:
+    """The headline claims of the first report that hold in one profile and fail in another."""
+    texts = []
+    for row in summary.headlines(reports[0]["claims"]):
+        same = [
+            other
+            for report in reports
+            for other in report["claims"]
+            if other["name"] == row["name"]
+        ]
+        if {"holds", "fails"} <= {other["verdict"] for other in same}:
+            texts.append(row["text"])
+    return texts
+
+
+def _answers(questions: Sequence[Entry]) -> list[tuple[Paper, str, Entry]]:
+    """Each paper, its group, and the question that is shown for it: the chosen one, where that was
+    executed, else the first.
     """
     answers = []
     for folder, paper in PAPERS.items():
-        own = [entry for entry in executed if _folder(entry) == folder and entry["claims"]]
-        chosen = [entry for entry in own if entry["notebook"] == paper.shown]
+        own = [
+            question
+            for question in questions
+            if _folder(question) == folder and question["reports"][0]["claims"]
+        ]
+        chosen = [question for question in own if question["notebook"] == paper.shown]
         if own:
-            shown = [*chosen, *own][0]
-            answers.append({"paper": paper, "group": GROUPS[folder], "shown": shown})
+            answers.append((paper, GROUPS[folder], [*chosen, *own][0]))
     return answers
 
 
@@ -181,14 +224,14 @@ def _overview(place: Path) -> bytes:
 
     from leak_atlas.report.sheet import Sheet
 
-    figure = Sheet(figsize=(12, 10.5), dpi=65, layout="constrained")
-    grid = figure.subplots(3, 2).flat
-    for ax, paper, report in zip(grid, PAPERS.values(), reports, strict=False):
+    figure = Sheet(figsize=(13, 7), dpi=65, layout="constrained")
+    grid = figure.subplot_mosaic("aaabbb;ccddee").values()
+    for ax, paper, report in zip(grid, PAPERS.values(), reports, strict=True):
         data, _ = pictures(files.notebook(report))[0]
         picture = io.BytesIO(base64.b64decode(data["image/png"]))
         ax.imshow(imread(picture), interpolation="lanczos")
         ax.set_anchor("NW")
-        ax.set_title(f"{paper.question} {paper.short}", fontsize=15)
+        ax.set_title(f"{paper.question} {paper.short}", fontsize=13)
     for ax in figure.axes:
         ax.set_axis_off()
     return base64.b64decode(figure.png())
@@ -249,13 +292,12 @@ def results_table(reports_folder: Path) -> str:
     claims.
     """
     found = [entry for entry in published(reports_folder) if entry["claims"]]
-    profiles = list(dict.fromkeys(entry["profile"] for entry in found))
-    answers = []
-    for profile in profiles:
-        answers += _answers([entry for entry in found if entry["profile"] == profile])
-    papers = list(PAPERS.values())
-    answers.sort(key=lambda answer: papers.index(answer["paper"]))
-    shown = {"answers": answers, "profiles": profiles, "numeric": (), "measured": ledger.measured}
+    shown = {
+        "answers": _answers(_questions([_placed(entry, reports_folder, "") for entry in found])),
+        "profiles": list(dict.fromkeys(entry["profile"] for entry in found)),
+        "numeric": (),
+        "measured": ledger.measured,
+    }
     return drawn("results.md", **shown, **LEGEND, **WORDS)
 
 

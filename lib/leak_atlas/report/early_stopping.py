@@ -29,6 +29,6 @@ def early_stopping_claim(
         above=0.0,
         margin=margin,
         ours=True,
-        control="early stopping of the undefended network; each target at its own AUC",
+        control="early stopping of the undefended network, on the curve of the means over targets",
         headline=headline,
     )

@@ -1,0 +1,145 @@
+"""PPTP's probe of several variants of a network: in which stage each shows a disparity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from leak_atlas.audit import Comparison, Estimate, largest
+from leak_atlas.localization import disparity
+from leak_atlas.localization.disparity import Halved
+
+__all__ = ["ProbeComparison"]
+
+# as figures and columns call a measure
+LABELS = {
+    "euclidean": "Euclidean distance (the paper's)",
+    "direction": "direction (1 − cosine)",
+}
+
+
+@dataclass(frozen=True)
+class ProbeComparison:
+    """Variants of a pair of networks, M_all and M_h1, compared stage by stage.
+
+    The *AUC* of a part of the network says how well the distance between the features of M_all and
+    M_h1 separates samples that M_all alone saw from samples that both saw. The *disparity* of a
+    part is |AUC − 0.5|: 0 where the part does not distinguish the two halves. Measures of distance
+    are those of `disparity.measured`, by default the paper's Euclidean distance.
+
+    `distances` has a `Distance` step for each pair of each variant. `floor` is the control: steps
+    of two M_all of the first variant, which differ in their seed alone. `whole` compares the
+    networks M_all of all variants, `half` the networks M_h1, which attackers attack. Pairs have
+    the same seeds and halves in every variant, so differences are paired.
+    """
+
+    results: Any  # what `lab.realize` returned
+    distances: Mapping[str, Sequence[Any]]
+    floor: Sequence[Any]
+    whole: Comparison
+    half: Comparison
+    _halved: dict[Any, Halved] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def variants(self) -> list[str]:
+        """The names of all variants, in their order."""
+        return list(self.distances)
+
+    @property
+    def parts(self) -> list[str]:
+        """Names of the parts of the network, in order of depth: stem, stages or blocks, head."""
+        return list(self.results[self.distances[self.variants[0]][0]].parts)
+
+    @property
+    def stages(self) -> list[str]:
+        """The last part of each stage: of stages the stage itself, of blocks its last block."""
+        ends = {part.split(".")[0]: part for part in self.parts if part.startswith("stage")}
+        return list(ends.values())
+
+    def before(self, part: str) -> list[str]:
+        """The last part of each stage before the stage of a part."""
+        own = part.split(".")[0]
+        return [stage for stage in self.stages if stage.split(".")[0] < own]
+
+    def auc(self, variant: str, part: str, measure: str = "euclidean") -> Estimate:
+        """AUC of a part: 0.5 where it does not distinguish the halves."""
+        profile = disparity.profile(*self.halved(variant, measure))
+        return profile[self.parts.index(part)]
+
+    def disparity(self, variant: str, part: str, measure: str = "euclidean") -> Estimate:
+        """|AUC − 0.5| of a part."""
+        return disparity.strength(self.auc(variant, part, measure))
+
+    def lead(
+        self, part: str, measure: str = "euclidean", variants: Sequence[str] | None = None
+    ) -> Estimate:
+        """Disparity of a part minus the largest of the stages before it, mean over variants."""
+        settings = [self.halved(variant, measure) for variant in variants or self.variants]
+        others = [self.parts.index(stage) for stage in self.before(part)]
+        return disparity.lead(settings, self.parts.index(part), others)
+
+    def change(self, one: str, other: str, part: str, measure: str = "euclidean") -> Estimate:
+        """Disparity of a part in variant `one` minus that in `other`, paired over pairs."""
+        settings = self.halved(one, measure), self.halved(other, measure)
+        return disparity.setting_difference(*settings, self.parts.index(part))
+
+    def onset(self, begins: str) -> dict[str, Estimate]:
+        """The estimates of `report.onset_claims`, for `report.judge`."""
+        early = [
+            self.disparity(variant, stage)
+            for variant in self.variants
+            for stage in self.before(begins)
+        ]
+        return {"early_silent": largest(early), "begins": self.lead(begins)}
+
+    def rows(
+        self, measures: Sequence[str] = ("euclidean",), parts: Sequence[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Rows for `report.profile`: the AUC of each part (default: all stages) of each variant, in
+        columns "part", "value", "variant" and "measure".
+        """
+        rows = []
+        for measure in measures:
+            for variant in self.variants:
+                for part in parts or self.stages:
+                    row: dict[str, Any] = {"part": part, "measure": LABELS[measure]}
+                    row["variant"] = variant
+                    rows.append(row | {"value": self.auc(variant, part, measure)})
+        return rows
+
+    def floor_rows(
+        self, measures: Sequence[str] = ("euclidean",), parts: Sequence[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Rows for `report.profile(floor=)`: the AUC of two seeds on the same data."""
+        rows = []
+        for measure in measures:
+            couples = disparity.measured([self.results[step] for step in self.floor], measure)
+            floor = disparity.floor(couples, self.halved(self.variants[0], measure)[1])
+            for part in parts or self.stages:
+                row: dict[str, Any] = {"part": part, "measure": LABELS[measure]}
+                rows.append(row | {"value": floor[self.parts.index(part)]})
+        return rows
+
+    def histograms(
+        self, parts: Sequence[str], pair: int = 0, measure: str = "euclidean"
+    ) -> dict[Any, Any]:
+        """Panels for `report.histograms`: one pair's distances of samples that both saw, and of
+        those that M_all alone saw. Keys are parts, or (variant, part) of several variants.
+        """
+        panels: dict[Any, Any] = {}
+        for variant in self.variants:
+            distances, seen = self.halved(variant, measure)
+            for part in parts:
+                values = distances[pair][self.parts.index(part)]
+                key = (variant, part) if len(self.variants) > 1 else part
+                panels[key] = values[seen[pair]], values[~seen[pair]]
+        return panels
+
+    def halved(self, variant: str, measure: str) -> Halved:
+        """Distances and halves of each pair, as `disparity.read` returns them."""
+        key = variant, measure
+        if key not in self._halved:
+            steps = self.distances[variant]
+            self._halved[key] = disparity.read([self.results[step] for step in steps], measure)
+        return self._halved[key]

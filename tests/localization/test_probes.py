@@ -1,0 +1,76 @@
+"""A comparison of probes reads known disparities off its variants."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leak_atlas import audit, report
+from leak_atlas.localization.probes import ProbeComparison
+
+PARTS = ("stem", "stage1.0", "stage1.1", "stage2.0", "stage2.1", "head")
+PAIRS, SAMPLES = 6, 200
+
+
+class Stored(dict[str, np.ndarray]):
+    parts = PARTS
+
+
+def stored(shift: float, seed: int, seen: np.ndarray) -> Stored:
+    """One `Distance`: unseen samples are farther in stage 2 by `shift` standard deviations."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(len(PARTS), len(seen)))
+    values[3:5] += shift * ~seen
+    result = Stored(euclidean=values, direction=values, length_a=values, length_b=values)
+    return Stored(result, seen_a=np.ones(len(seen), bool), seen_b=seen)
+
+
+@pytest.fixture(scope="module")
+def comparison() -> ProbeComparison:
+    rng = np.random.default_rng(1)
+    halves = [rng.permutation(np.arange(SAMPLES) < SAMPLES // 2) for _ in range(PAIRS)]
+    shifts = {"narrow": 0.5, "wide": 1.0}
+    results: dict[Any, Stored] = {}
+    distances = {}
+    for variant, shift in shifts.items():
+        distances[variant] = [(variant, pair) for pair in range(PAIRS)]
+        for pair, seen in enumerate(halves):
+            results[variant, pair] = stored(shift, pair, seen)
+    floor = [("floor", pair) for pair in range(PAIRS - 1)]
+    for pair, step in enumerate(floor):
+        results[step] = stored(0.0, 100 + pair, halves[pair])
+    nothing: Any = SimpleNamespace()
+    return ProbeComparison(results, distances, floor, nothing, nothing)
+
+
+def test_stages_end_with_their_last_block(comparison: ProbeComparison) -> None:
+    assert comparison.stages == ["stage1.1", "stage2.1"]
+    assert comparison.before("stage2.0") == comparison.before("stage2") == ["stage1.1"]
+
+
+def test_a_disparity_is_found_where_it_is(comparison: ProbeComparison) -> None:
+    assert comparison.disparity("wide", "stage1.1").low == 0
+    assert comparison.auc("wide", "stage2.1").low > 0.7
+    assert comparison.change("wide", "narrow", "stage2.1").low > 0.03
+    lead = comparison.lead("stage2.1")
+    each = [comparison.lead("stage2.1", variants=[name]).value for name in ("narrow", "wide")]
+    assert min(each) < lead.value < max(each) and lead.low > 0
+
+
+def test_the_estimates_of_the_claims_of_an_onset(comparison: ProbeComparison) -> None:
+    claims = report.onset_claims("stage2", "widths", "Fig. 1", "a quote", "3.3")
+    estimates = comparison.onset("stage2.1")
+    assert [claim.name for claim in claims] == list(estimates)
+    judged = report.judge(report.claims(*claims), **estimates)
+    assert judged["begins"] == "holds"
+
+
+def test_rows_and_histograms_are_what_figures_take(comparison: ProbeComparison) -> None:
+    rows = comparison.rows(("euclidean", "direction"))
+    assert len(rows) == 2 * 2 * 2 and {row["variant"] for row in rows} == {"narrow", "wide"}
+    for row in comparison.floor_rows():
+        assert isinstance(row["value"], audit.Estimate) and abs(row["value"].value - 0.5) < 0.1
+    panels = comparison.histograms(["stage2.1"], pair=3)
+    seen, unseen = panels["wide", "stage2.1"]
+    assert len(seen) == len(unseen) == SAMPLES // 2 and unseen.mean() > seen.mean()
