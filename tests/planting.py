@@ -199,9 +199,12 @@ class Planted:
             isinstance(step, recipe.Memorization) or getattr(step, "permuted", None) is not None
             for step in steps
         )
-        remembers = any(isinstance(step, recipe.Memorization) for step in steps)
-        self.course = remembers and any(
-            isinstance(step, recipe.Signals) and _begins(step.of) for step in steps
+        # networks that judge how hard samples are, over a training
+        self.course = any(
+            isinstance(step, recipe.Signals)
+            and _begins(step.of)
+            and isinstance(step.of.training.design, recipe.Subsets)
+            for step in steps
         )
         self._made: dict[str, Result | Late] = {}
 

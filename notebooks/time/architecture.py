@@ -9,18 +9,19 @@
 # %% [markdown]
 # # Do deeper and more complex networks leak more membership?
 #
-# **Question.** An article on Dynamics (Chen et al. 2025) says that deeper, more complex architectures
-# lead "to more severe final privacy risks" (section on architecture). The paper itself is not at hand:
-# definitions and borders are ours.
+# **Question.** An article on Dynamics (Chen et al. 2025) says that deeper, more complex
+# architectures lead "to more severe final privacy risks" (section on architecture). The paper
+# itself is not at hand: definitions and borders are ours.
 #
-# **Setup.** We compare a shallow CNN, a deep CNN and a wide residual network (WRN). The attack LiRA judges
-# every network. A sample's TPR and FPR are how often it is called a member of networks that trained on it,
-# and of the others. TPR minus FPR is its vulnerability.
+# **Setup.** We compare a shallow CNN, a deep CNN and a wide residual network (WRN). The attack
+# LiRA judges every network. A sample's TPR and FPR are how often it is called a member of
+# networks that trained on it, and of the others. TPR minus FPR is its vulnerability.
 #
 # **Controls.** Controls 1 and 2 decide.
 #
 # 1. *Depth alone*: the deep CNN against the shallow CNN.
-# 2. *Equal gap in loss*: the loss on non-members minus the loss on members. The WRN may only overfit more.
+# 2. *Equal gap in loss*: the loss on non-members minus the loss on members. The WRN may only
+#    overfit more.
 # 3. *Hardness by other networks*: judges, which no attack knows, say which samples are hard.
 
 # %% tags=["parameters"]
@@ -60,7 +61,7 @@ from leak_atlas.localization.difficulty import difficulty
 from leak_atlas.recipe import Data, LiRA, Model, Schedule, TrajectoryStudy
 
 architecture = "section on architecture"
-vulnerability = f"mean TPR minus FPR (at {rate:.0%} FPR)"
+vulnerability = f"mean TPR minus FPR (threshold at an FPR of {rate:g})"
 wide_minus_shallow = f"{wide} minus {shallow}"
 part = 0.9  # of the last leak of the shallow CNN (ours)
 small = 0.08  # a quarter of what the WRN adds on the pilot seeds
@@ -80,7 +81,8 @@ claims = report.claims(
     report.Claim(
         "faster",
         "The WRN reaches the shallow CNN's leak earlier",
-        quantity=f"epoch at which mean TPR minus FPR reaches {part:.0%} of its last value in {shallow}, {wide_minus_shallow}",
+        quantity=f"epoch at which mean TPR minus FPR reaches {part:.0%} of its last value in "
+        f"{shallow}, {wide_minus_shallow}",
         below=0.0,
         margin=6.0,  # an eighth of the training
         paper="article",
@@ -91,7 +93,8 @@ claims = report.claims(
     report.Claim(
         "uneven",
         "Hard and easy samples differ more in vulnerability in the WRN",
-        quantity=f"TPR minus FPR of the hardest quarter minus that of the easiest, {wide_minus_shallow}",
+        quantity="TPR minus FPR of the hardest quarter minus that of the easiest, "
+        f"{wide_minus_shallow}",
         above=0.0,
         margin=0.1,
         paper="article",
@@ -232,7 +235,9 @@ report.tradeoff(
 
 # %%
 two = [found[wide]], [found[shallow]]
-reached = over_time.jackknife(trajectories.epochs_to_reach, found[shallow], found[wide], part=part, rule=rate)
+reached = over_time.jackknife(
+    trajectories.epochs_to_reach, found[shallow], found[wide], part=part, rule=rate
+)
 members = [comparison.estimate(name, "", "member accuracy") for name in (deep, wide)]
 accuracies = [comparison.accuracy(name) for name in studies]
 checks = {f"LiRA beats guessing on {row['network']}": row["AUC of LiRA"].low > 0.5 for row in rows}
@@ -251,8 +256,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The WRN differs from the CNNs in more than depth: BatchNorm, shortcuts, parameters. At an equal
-# gap one of two networks is at an earlier epoch. The shallow CNN fits its members less than the others do.
+# **Limits.** The WRN differs from the CNNs in more than depth: BatchNorm, shortcuts, parameters.
+# At an equal gap one of two networks is at an earlier epoch. The shallow CNN fits its members
+# less than the others do.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -9,19 +9,20 @@
 # %% [markdown]
 # # Do networks encode membership faster on harder data?
 #
-# **Question.** An article on Dynamics (Chen et al. 2025) says that "more complex datasets lead to a
-# faster, more extensive, and more varied encoding" (section on dataset complexity). The paper itself is
-# not at hand: definitions and borders are ours.
+# **Question.** An article on Dynamics (Chen et al. 2025) says that "more complex datasets lead to
+# a faster, more extensive, and more varied encoding" (section on dataset complexity). The paper
+# itself is not at hand: definitions and borders are ours.
 #
-# **Setup.** The attack LiRA judges every network at several epochs. A sample's TPR and FPR are how often
-# it is called a member of networks that trained on it, and of the others. TPR minus FPR is its
-# vulnerability.
+# **Setup.** The attack LiRA judges every network at several epochs. A sample's TPR and FPR are
+# how often it is called a member of networks that trained on it, and of the others. TPR minus FPR
+# is its vulnerability.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Each data set's own level*: harder data may leak earlier only because they leak more in the end. The
-#    *delay* is the mean share of the training at which a data set's own leak arises.
-# 2. *Permuted membership*: the same attack where there is nothing to find. Its speed is subtracted.
+# 1. *Each data set's own level*: harder data may leak earlier only because they leak more in the
+#    end. The *delay* is the mean share of the training at which a data set's own leak arises.
+# 2. *Permuted membership*: the same attack where there is nothing to find. Its speed is
+#    subtracted.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # the harder data set (reading note: CIFAR-10, CINIC-10)
@@ -60,7 +61,8 @@ claims = report.claims(
     report.Claim(
         "faster",
         "Networks on the harder data reach the same leak earlier",
-        quantity=f"epoch at which mean TPR minus FPR reaches {part:.0%} of its last value on {simple}, {harder_minus_simpler}",
+        quantity=f"epoch at which mean TPR minus FPR reaches {part:.0%} of its last value on "
+        f"{simple}, {harder_minus_simpler}",
         below=0.0,
         margin=6.0,  # an eighth of the training
         paper="article",
@@ -72,7 +74,8 @@ claims = report.claims(
     report.Claim(
         "speed",
         "Samples of the harder data move faster in the plane of FPR and TPR",
-        quantity=f"mean length of a sample's path per epoch, minus permuted membership, {harder_minus_simpler}",
+        quantity="mean length of a sample's path per epoch, minus permuted membership, "
+        f"{harder_minus_simpler}",
         above=0.0,
         margin=0.002,
         paper="article",
@@ -83,7 +86,8 @@ claims = report.claims(
     report.Claim(
         "extensive",
         "More samples of the harder data end highly vulnerable",
-        quantity=f"share of samples with TPR of .8 or more and FPR of .2 or less, {harder_minus_simpler}",
+        quantity="share of samples with TPR of .8 or more and FPR of .2 or less, "
+        f"{harder_minus_simpler}",
         above=0.0,
         margin=0.05,
         paper="article",
@@ -165,7 +169,9 @@ for name, epoch in ((simple, on_simpler), (data, on_harder)):
     row["epoch of the same leak"] = epoch
     speed = over_time.jackknife(trajectories.mean_speed, found[name], null[name], rule=rate)
     row["speed, per epoch"] = speed
-    row["highly vulnerable"] = over_time.jackknife(trajectories.high_share, found[name], rule=rate)[-1]
+    row["highly vulnerable"] = over_time.jackknife(trajectories.high_share, found[name], rule=rate)[
+        -1
+    ]
     row["delay"] = over_time.jackknife(trajectories.delay, found[name], rule=rate)
     rows.append(row)
 caption = f"{networks} networks of each; same leak: {part:.0%} of the last on {simple}"
@@ -184,7 +190,9 @@ one, other = [found[data]], [found[simple]]
 report.judge(
     claims,
     faster=difference,
-    speed=over_time.contrast(trajectories.mean_speed, [found[data], null[data]], [found[simple], null[simple]], rule=rate),
+    speed=over_time.contrast(
+        trajectories.mean_speed, [found[data], null[data]], [found[simple], null[simple]], rule=rate
+    ),
     extensive=over_time.contrast(trajectories.high_share, one, other, rule=rate)[-1],
     own_level=over_time.contrast(trajectories.delay, one, other, rule=rate),
     checks={claim.name: checks for claim in claims},
@@ -195,9 +203,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Two data sets differ in more than difficulty, so this is one comparison. Epochs between
-# checkpoints are interpolated. `plane` asks how much the same networks leak, at an equal gap in loss too:
-# its answers are not independent of these.
+# **Limits.** Two data sets differ in more than difficulty, so this is one comparison. Epochs
+# between checkpoints are interpolated. `plane` asks how much the same networks leak, at an equal
+# gap in loss too: its answers are not independent of these.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

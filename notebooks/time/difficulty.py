@@ -10,18 +10,19 @@
 # # Does a sample's difficulty predict how vulnerable it becomes?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that "cumulative model effort and
-# uncertainty, particularly 'epistemic uncertainty'", are "strong predictors of both final and dynamic
-# privacy risk" (section on difficulty). It names no measures: those here are the field's.
+# uncertainty, particularly 'epistemic uncertainty'", are "strong predictors of both final and
+# dynamic privacy risk" (section on difficulty). It names no measures: those here are the field's.
 #
-# **Setup.** Networks that no attack knows judge how hard each sample is. A sample's *risk* is TPR minus
-# FPR of the attack LiRA after training: how often it is called a member of networks that trained on it,
-# minus the same for the others. *Effort* adds up over training, as the mean loss does.
+# **Setup.** Networks that no attack knows judge how hard each sample is. A sample's *risk* is TPR
+# minus FPR of the attack LiRA after training: how often it is called a member of networks that
+# trained on it, minus the same for the others. *Effort* adds up over training, as the mean loss
+# does.
 #
 # **Controls.** Control 1 decides.
 #
 # 1. *Other networks*: judges and attacked networks share no network.
-# 2. *Noise of the risk*: two halves of the networks agree only in part. A correlation with the *true risk*
-#    is divided by the root of their rank correlation.
+# 2. *Noise of the risk*: two halves of the networks agree only in part. A correlation with the
+#    *true risk* is divided by the root of their rank correlation.
 # 3. *Class*: hard samples may be those of hard classes, so we rank within each class.
 
 # %% tags=["parameters"]
@@ -106,7 +107,8 @@ claims = report.claims(
     report.Claim(
         "dynamic",
         "Samples that take more effort move faster in the plane of FPR and TPR",
-        quantity="rank correlation with the path's length per epoch minus permuted membership, mean over measures of effort",
+        quantity="rank correlation with the path's length per epoch minus permuted membership, "
+        "mean over measures of effort",
         above=0.0,
         margin=0.15,
         paper="article",
@@ -117,7 +119,8 @@ claims = report.claims(
     report.Claim(
         "within_class",
         "Within a class, too, samples that take more effort have more risk",
-        quantity="rank correlation with the risk, both ranked within the class, mean over measures of effort",
+        quantity="rank correlation with the risk, both ranked within the class, mean over "
+        "measures of effort",
         above=0.1,
         margin=0.15,
         ours="our control",
@@ -172,12 +175,14 @@ measures["prediction depth"] = mean_over_members([results[step] for step in dept
 
 # %% [markdown]
 # ## Correlation with the true risk
-# A larger value of each measure means a harder sample. Epistemic: the variance of the probability of the
-# true class over training; aleatoric: the mean of p (1 − p).
+# A larger value of each measure means a harder sample. Epistemic: the variance of the probability
+# of the true class over training; aleatoric: the mean of p (1 − p).
 
 # %%
 groups = {"effort": EFFORT, "uncertainty": UNCERTAINTY}
-with_risk, agreement = prediction.correlations_with_true_risk(halved, measures, index, groups, rule=rate)
+with_risk, agreement = prediction.correlations_with_true_risk(
+    halved, measures, index, groups, rule=rate
+)
 kind = {name: group for group, names in groups.items() for name in names}
 order = sorted(measures, key=lambda name: -with_risk[name].value)
 points = []
@@ -187,7 +192,7 @@ for name in order:
 reached = sum(with_risk[group].low > strong for group in groups)
 report.against_paper(
     points,
-    title=f"{reached} of 2 groups (effort, uncertainty) correlate significantly above {strong:g} with risk",
+    title=f"{reached} of 2 groups, effort and uncertainty, correlate with risk above {strong:g}",
     xlabel="rank correlation with the true risk",
 )
 
@@ -196,7 +201,9 @@ report.against_paper(
 # Speed is the length of a sample's path in the plane of FPR and TPR, per epoch.
 
 # %%
-correlations = prediction.correlations_with_risk(found, null, measures, index, labels, groups, rule=rate)
+correlations = prediction.correlations_with_risk(
+    found, null, measures, index, labels, groups, rule=rate
+)
 rows = []
 for name in [*groups, *order]:
     row = {"measure": name, "true risk": with_risk[name], "risk": correlations[name].risk}
@@ -229,9 +236,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The paper's definition of epistemic uncertainty is not known. Intervals are over samples and
-# attacked networks; the judges stay. Memorization is what LiRA itself compares. Prediction depth has few
-# levels.
+# **Limits.** The paper's definition of epistemic uncertainty is not known. Intervals are over
+# samples and attacked networks; the judges stay. Memorization is what LiRA itself compares.
+# Prediction depth has few levels.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -10,17 +10,20 @@
 # # Is it settled early which samples end vulnerable?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that "over 70% of samples that will
-# eventually be vulnerable show this predisposition by just epoch 150" (section on early exposure). It does
-# not say of how many epochs: 150 of 400 is 37.5 % of the training, 150 of 200 is 75 %. We judge both.
+# eventually be vulnerable show this predisposition by just epoch 150" (section on early
+# exposure). It does not say of how many epochs: 150 of 400 is 37.5 % of the training, 150 of 200
+# is 75 %. We judge both.
 #
-# **Setup.** The attack LiRA judges halves of the networks at several epochs. *Flagged* are the tenth of the
-# samples with the largest TPR minus FPR: how often a sample is called a member of networks that trained on
-# it, minus the same for the others. *Vulnerable* are those flagged after training (both ours).
+# **Setup.** The attack LiRA judges halves of the networks at several epochs. *Flagged* are the
+# tenth of the samples with the largest TPR minus FPR: how often a sample is called a member of
+# networks that trained on it, minus the same for the others. *Vulnerable* are those flagged after
+# training (both ours).
 #
 # **Controls.** Control 1 decides.
 #
 # 1. *A constant learning rate*: where the rate falls to 0, nothing can change late.
-# 2. *Other networks*: the same networks share their luck at both epochs. Halves share no shadow model.
+# 2. *Other networks*: the same networks share their luck at both epochs. Halves share no shadow
+#    model.
 # 3. *Hardness by judges*, networks that no attack knows.
 
 # %% tags=["parameters"]
@@ -58,14 +61,15 @@ from leak_atlas.localization import over_time, prediction
 from leak_atlas.localization.difficulty import difficulty
 from leak_atlas.recipe import Data, LiRA, Model, Schedule, TrajectoryStudy
 
+early_part, late_part = f"{100 * early / epochs:g} %", f"{100 * late / epochs:g} %"
 section = "section on early exposure"
 quote = "over 70% of samples that will eventually be vulnerable show this predisposition"
 flagged = "share of the vulnerable samples flagged by the same networks at"
 claims = report.claims(
     report.Claim(
         "by_late",
-        f"At {late / epochs:.1%} of the training over 70 % of the vulnerable samples are flagged",
-        quantity=f"{flagged} {late / epochs:.1%} of the training",
+        f"At {late_part} of the training over 70 % of the vulnerable samples are flagged",
+        quantity=f"{flagged} {late_part} of the training",
         above=0.7,
         margin=0.1,
         paper="article",
@@ -76,8 +80,8 @@ claims = report.claims(
     ),
     report.Claim(
         "by_early",
-        f"At {early / epochs:.1%} of the training over 70 % of the vulnerable samples are flagged",
-        quantity=f"{flagged} {early / epochs:.1%} of the training",
+        f"At {early_part} of the training over 70 % of the vulnerable samples are flagged",
+        quantity=f"{flagged} {early_part} of the training",
         above=0.7,
         margin=0.1,
         paper="article",
@@ -88,8 +92,8 @@ claims = report.claims(
     ),
     report.Claim(
         "constant_rate",
-        f"With a constant learning rate over 70 % are flagged at {late / epochs:.1%}, too",
-        quantity=f"{flagged} {late / epochs:.1%} of the training, constant learning rate",
+        f"With a constant learning rate over 70 % are flagged at {late_part}, too",
+        quantity=f"{flagged} {late_part} of the training, constant learning rate",
         above=0.7,
         margin=0.1,
         ours="our control",
@@ -98,7 +102,7 @@ claims = report.claims(
     ),
     report.Claim(
         "hard_early",
-        f"At {early / epochs:.1%} of the training hard samples are already more vulnerable",
+        f"At {early_part} of the training hard samples are already more vulnerable",
         quantity=f"mean TPR minus FPR at epoch {early}, hardest quarter minus easiest quarter",
         above=0.0,
         margin=0.1,
@@ -170,6 +174,7 @@ for name, each in shares.items():
             points.append(point | {"value": value})
 at_early, at_late = checkpoints.index(early), checkpoints.index(late)
 same = shares["falling rate"].same
+shown = [f"{100 * same[at].value:.0f} %" for at in (at_early, at_late)]
 report.curves(
     points,
     "epoch",
@@ -177,20 +182,23 @@ report.curves(
     facet="learning rate",
     null=0.7,
     level="article",
-    title=f"{same[at_early].value:.0%} of the vulnerable samples are flagged by epoch {early}, {same[at_late].value:.0%} by epoch {late}",
+    title=f"{shown[0]} of the vulnerable samples are flagged by epoch {early}, "
+    f"{shown[1]} by epoch {late}",
     ylabel="share of the vulnerable samples",
 )
 
 # %%
 rows = []
 for name, each in shares.items():
-    row = {"learning rate": name, "member accuracy": comparison.estimate(name, "", "member accuracy")}
+    row = {"learning rate": name}
+    row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(name)
     row[f"epoch {early}"] = each.same[at_early]
     row[f"epoch {late}"] = each.same[at_late]
     row["other networks, at the end"] = each.other[-1]
     rows.append(row)
-report.table(rows, caption=f"Share of the vulnerable samples that are flagged; halves of {networks // 2} networks")
+caption = f"Flagged share of the vulnerable samples, by halves of {networks // 2} networks"
+report.table(rows, caption=caption)
 
 # %% [markdown]
 # ## Hard samples
@@ -232,8 +240,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Images of 8 × 8 pixels are not "complex datasets". With a constant learning rate the training
-# may not be finished. Halves attack with fewer shadow models than all networks do.
+# **Limits.** Images of 8 × 8 pixels are not "complex datasets". With a constant learning rate the
+# training may not be finished. Halves attack with fewer shadow models than all networks do.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -9,18 +9,19 @@
 # %% [markdown]
 # # Do samples differ more in vulnerability on harder data?
 #
-# **Question.** An article on Dynamics (Chen et al. 2025) says that complex data lead to a "more varied
-# encoding of vulnerable samples" (section on dataset complexity). The paper itself is not at hand:
-# definitions and borders are ours.
+# **Question.** An article on Dynamics (Chen et al. 2025) says that complex data lead to a "more
+# varied encoding of vulnerable samples" (section on dataset complexity). The paper itself is not
+# at hand: definitions and borders are ours.
 #
-# **Setup.** The attack LiRA judges every network. A sample's TPR and FPR are how often it is called a
-# member of networks that trained on it, and of the others. TPR minus FPR is its vulnerability. The
-# *spread* is its standard deviation over samples, without what counting few networks adds.
+# **Setup.** The attack LiRA judges every network. A sample's TPR and FPR are how often it is
+# called a member of networks that trained on it, and of the others. TPR minus FPR is its
+# vulnerability. The *spread* is its standard deviation over samples, without what counting few
+# networks adds.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Equal mean*: the spread on the harder data at the epoch where their mean vulnerability is that of the
-#    simpler data after training.
+# 1. *Equal mean*: the spread on the harder data at the epoch where their mean vulnerability is
+#    that of the simpler data after training.
 # 2. *Permuted membership*: its spread is subtracted (as a variance).
 # 3. *Other networks*: two halves of the networks that share no shadow model.
 
@@ -92,7 +93,7 @@ claims = report.claims(
         "same_samples",
         "Other networks find the same samples of the harder data vulnerable",
         quantity="rank correlation of TPR minus FPR between halves of the networks",
-        above=0.0,
+        above=0.2,  # below this, who is vulnerable is mostly chance (ours)
         margin=0.15,
         ours="our control",
         control="halves that share neither targets nor shadow models",
@@ -136,12 +137,18 @@ halved = [[over_time.read(results, half) for half in pair] for pair in halves]
 
 # %% [markdown]
 # ## Spread and mean
-# Each line follows the networks of one data set. Read it upwards, where the lines have the same mean.
+# Each line follows the networks of one data set. Read it upwards, where the lines have the same
+# mean.
 
 # %%
 measure = trajectories.advantage_spread
-spreads = {name: over_time.jackknife(measure, found[name], null[name], rule=rate) for name in studies}
-means = {name: over_time.jackknife(trajectories.mean_advantage, found[name], rule=rate) for name in studies}
+spreads = {
+    name: over_time.jackknife(measure, found[name], null[name], rule=rate) for name in studies
+}
+means = {
+    name: over_time.jackknife(trajectories.mean_advantage, found[name], rule=rate)
+    for name in studies
+}
 four = found[data], null[data], found[simple], null[simple]
 at_mean = over_time.jackknife(trajectories.spread_at_advantage, *four, rule=rate)
 difference = over_time.contrast(measure, four[:2], four[2:], rule=rate)[-1]
@@ -200,9 +207,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Two data sets differ in more than difficulty, so this is one comparison. At an equal mean the
-# networks on the harder data are at an earlier epoch. A spread of few networks is measured with large
-# errors.
+# **Limits.** Two data sets differ in more than difficulty, so this is one comparison. At an equal
+# mean the networks on the harder data are at an earlier epoch. A spread of few networks is
+# measured with large errors.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -9,17 +9,19 @@
 # %% [markdown]
 # # Does SAM suppress the encoding of membership?
 #
-# **Question.** An article on Dynamics (Chen et al. 2025) says that sharpness-aware minimization "actively
-# suppresses the encoding of membership information compared to standard" SGD (section on the optimizer).
-# The paper itself is not at hand: definitions and borders are ours.
+# **Question.** An article on Dynamics (Chen et al. 2025) says that sharpness-aware minimization
+# "actively suppresses the encoding of membership information compared to standard" SGD (section
+# on the optimizer). The paper itself is not at hand: definitions and borders are ours.
 #
-# **Setup.** A step of SAM goes uphill first, by `rho`, and takes the gradient there. SGD and SAM train the
-# same networks for the same number of epochs. The attacks are LiRA and RMIA.
+# **Setup.** A step of SAM goes uphill first, by `rho`, and takes the gradient there. SGD and SAM
+# train the same networks for the same number of epochs. The attacks are LiRA and RMIA.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Early stopping*: earlier epochs of SGD at matched attack AUC, where they leak as much as SAM's end.
-# 2. *Generalization gap*: accuracy on members minus accuracy on test samples, at matched attack AUC.
+# 1. *Early stopping*: earlier epochs of SGD at matched attack AUC, where they leak as much as
+#    SAM's end.
+# 2. *Generalization gap*: accuracy on members minus accuracy on test samples, at matched attack
+#    AUC.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10 and others)
@@ -80,7 +82,8 @@ claims = report.claims(
     report.Claim(
         "into_high",
         "With SAM fewer samples become highly vulnerable between two checkpoints",
-        quantity=f"share of the other samples that reach TPR of .8 or more at FPR of .2 or less, mean over intervals, {sam_minus_sgd}",
+        quantity="share of the other samples that reach TPR of .8 or more at FPR of .2 or less, "
+        f"mean over intervals, {sam_minus_sgd}",
         below=0.0,
         margin=0.015,
         ours="after a reading note",
@@ -130,8 +133,8 @@ found = {name: over_time.read(results, each) for name, each in attacks.items()}
 
 # %% [markdown]
 # ## Leak by epoch
-# A sample's TPR and FPR are how often LiRA calls it a member of networks that trained on it, and of the
-# others.
+# A sample's TPR and FPR are how often LiRA calls it a member of networks that trained on it, and
+# of the others.
 
 # %%
 points = []
@@ -208,9 +211,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** A step of SAM takes two gradients, so it costs twice as much. SAM's last epochs have a low
-# learning rate, SGD's earlier epochs do not: a shorter training with SGD was not run. Whether SAM's
-# solutions are flatter is not measured.
+# **Limits.** A step of SAM takes two gradients, so it costs twice as much. SAM's last epochs have
+# a low learning rate, SGD's earlier epochs do not: a shorter training with SGD was not run.
+# Whether SAM's solutions are flatter is not measured.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

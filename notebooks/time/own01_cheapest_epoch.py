@@ -9,13 +9,14 @@
 # %% [markdown]
 # # Can we know early which samples end exposed, and does early stopping protect them?
 #
-# **Question.** An article on Dynamics (Chen et al. 2025) says that early exposure "creates a crucial
-# opportunity for proactive intervention" (section on early exposure). It names no signal and no
-# intervention: this page is ours.
+# **Question.** An article on Dynamics (Chen et al. 2025) says that early exposure "creates a
+# crucial opportunity for proactive intervention" (section on early exposure). It names no signal
+# and no intervention: this page is ours.
 #
-# **Setup.** A sample's *exposure* is TPR minus FPR of the attack LiRA: how often it is called a member of
-# networks that trained on it, minus the same for the others. *Flagged* are the tenth of the samples with
-# the largest exposure after training. We predict exposure from the mean loss of a few other networks.
+# **Setup.** A sample's *exposure* is TPR minus FPR of the attack LiRA: how often it is called a
+# member of networks that trained on it, minus the same for the others. *Flagged* are the tenth of
+# the samples with the largest exposure after training. We predict exposure from the mean loss of
+# a few other networks.
 #
 # **Controls.** Controls 1 and 2 decide.
 #
@@ -88,7 +89,7 @@ claims = report.claims(
     ),
     report.Claim(
         "stop_protects",
-        f"Stopping at epoch {stop} leaves a smaller part of the exposure of the flagged than of all",
+        f"Stopping at epoch {stop} leaves a smaller part of the exposure of flagged samples",
         quantity=f"part of the final exposure left at epoch {stop}, flagged minus all samples",
         below=0.0,
         margin=0.1,
@@ -222,9 +223,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** How much early stopping leaves depends on the epoch and on LiRA's threshold. Judges train on
-# more of the pool than attacked networks do. An epoch of a long training is not the last epoch of a short
-# one.
+# **Limits.** How much early stopping leaves depends on the epoch and on LiRA's threshold. Judges
+# train on more of the pool than attacked networks do. An epoch of a long training is not the last
+# epoch of a short one.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)
