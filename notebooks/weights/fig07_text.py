@@ -143,11 +143,7 @@ comparison = lab.compare(
 
 # %%
 line = [*comparison.checkpoints[plain], plain]  # early stopping
-verdicts = (
-    "is significantly more accurate than",
-    "is significantly less accurate than",
-    "does not significantly differ from",
-)
+words = "significantly beats", "significantly loses to", "does not significantly beat"
 
 
 def gain(other, *defences, attack="RMIA"):
@@ -173,14 +169,14 @@ for defence in objectives:
 report.tradeoff(
     points,
     null=None,
-    title=f"At matched AUC, CWRF {report.effect(by_rewinding, *verdicts)} rewinding nothing",
+    title=f"At matched AUC, CWRF {report.effect(by_rewinding, *words)} rewinding nothing",
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
 )
 
 # %% [markdown]
 # ## What the rewind adds
-# Above 0 the defence inside CWRF is more accurate at matched AUC.
+# Each defence inside CWRF, compared at matched AUC. Above 0 CWRF is more accurate.
 
 # %%
 rows = []
@@ -192,7 +188,7 @@ report.against_paper(
     rows,
     "compared with",
     hue="defence",
-    title=f"At matched AUC, CWRF {report.effect(by_score, *verdicts)} rewinding random weights",
+    title=f"CWRF {report.effect(by_score, *words)} rewinding random weights",
     xlabel="test accuracy at matched AUC of RMIA, inside CWRF minus another variant",
 )
 

@@ -164,7 +164,7 @@ def test_a_constant_h_adds_no_gradient(net: Net, data: Resident) -> None:
     for objective in (CrossEntropy(), AdversarialRegularization(alpha=50, width=32)):
         own = copy.deepcopy(net)
         step = begun(own, data, objective)
-        if objective.looks:
+        if objective.further_samples:
             step.h_optimizer.param_groups[0]["lr"].zero_()
             torch.nn.init.zeros_(step.h.out.weight)
         step.begin(0, 0.0, step.tables(0, 0))
@@ -220,7 +220,7 @@ def test_what_h_looks_at(net: Net, data: Resident) -> None:
     assert len(counts) == 16 and counts.max() - counts.min() <= 1
     assert not torch.equal(first.perm[56:], later.perm[56:])
     step.begin(0, 0.0, first)
-    assert torch.equal(step.beside(16)[0], first.perm[56:].view(6, 56)[:, :16])
+    assert torch.equal(step.further(16)[0], first.perm[56:].view(6, 56)[:, :16])
 
 
 @pytest.mark.parametrize("form", ["one_step", "code"])
@@ -265,7 +265,7 @@ def test_where_there_is_no_gap_nothing_shrinks(net: Net, data: Resident, optimiz
         own = copy.deepcopy(net)
         step = begun(own, data, objective, schedule)
         tables = augmentation.tables(0, 0, 56, None)
-        columns = [torch.cat([column] * (1 + objective.looks)) for column in tables]
+        columns = [torch.cat([column] * (1 + objective.further_samples)) for column in tables]
         step.begin(0, 0.01, augmentation.Tables(*columns))
         step(28)
         step(28)

@@ -189,7 +189,7 @@ def test_every_look_of_a_short_epoch_is_its_own(
 ) -> None:
     """Learnt from and looked at are the members of the epoch, each as often as it has to be."""
     step = begun(net, data, objective, LONG, sampling=SLIDING)
-    assert step.order.shape == (4, 1 + objective.looks, 24)
+    assert step.order.shape == (4, 1 + objective.further_samples, 24)
     for epoch, count in enumerate((24, 24, 24, 24, 20, 11)):
         visited = places(SLIDING, RANKING, data.labels[MEMBERS], epoch).sort().values
         step.begin(epoch, 0.0, step.tables(7, epoch))

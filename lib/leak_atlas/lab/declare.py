@@ -216,8 +216,8 @@ def declare(notebook: Notebook, given: dict[str, Any]) -> list[Step]:
     """The steps that a notebook asks of `realize`; BadInput where its parameters cannot be meant."""
     space: dict[str, Any] = {"__name__": "__main__"}
     # as in JupyterLab; workers of this machine inherit it
-    if (beside := str(notebook.path.parent)) not in sys.path:
-        sys.path.append(beside)
+    if (folder := str(notebook.path.parent)) not in sys.path:
+        sys.path.append(folder)
     with lab.planning(), contextlib.redirect_stdout(io.StringIO()):
         try:
             for number, cell in enumerate(notebook.text.cells):

@@ -125,13 +125,13 @@ class Plan:
         plural = "s" * (count != 1)
         return f"{verb} {count:,} {noun}{plural}, about {duration(self.seconds / workers)}"
 
-    def preview(self, workers: int, beside: float = 0.0) -> str:
-        """What would be trained and how long it takes; `beside`: core-seconds of other work."""
+    def preview(self, workers: int, other_work: float = 0.0) -> str:
+        """What would be trained and how long it takes; `other_work`: its core-seconds."""
         models = (
             f"models: {self.models_asked} asked for, {self.models_distinct} distinct, "
             f"{self.models_there} already there"
         )
-        time = f"about {duration((self.seconds + beside) / workers)}"
+        time = f"about {duration((self.seconds + other_work) / workers)}"
         if not self.jobs:
             return f"{models}, nothing to compute; {time} to execute"
         steps = f"{self.trainings} to train; with all that follows {len(self.jobs)} steps"

@@ -41,14 +41,14 @@ class Objective(Recipe):
     has its loss or its step.
     """
 
-    # samples of the design, beside the members, that it looks at: "reference"
+    # samples of the design, other than members, that it uses: "reference"
     needs: ClassVar[tuple[str, ...]] = ()
     taught: ClassVar[bool] = False  # whether it learns from teachers
     ranked: ClassVar[bool] = False  # whether it goes by a ranking of the members
     # whether it needs a network in which samples do not share statistics
     by_sample: ClassVar[bool] = False
     # samples that the network is only asked about for each one that it learns from
-    looks: ClassVar[int] = 0
+    further_samples: ClassVar[int] = 0
     # of an epoch that the network learns from; None: what covers the members
     batches: ClassVar[int | None] = None
 
@@ -57,10 +57,12 @@ class Objective(Recipe):
         """Passes through the network, each the cost of a forward one, for a sample that it learns
         from.
         """
-        return 3.0 + self.looks  # forward and backward; forward alone for what is looked at
+        return (
+            3.0 + self.further_samples
+        )  # forward and backward; forward alone for what is looked at
 
-    def beside(self, step: Train, count: Count) -> float:
-        """Operations for a sample that it learns from, beside the passes through the network."""
+    def extra_operations(self, step: Train, count: Count) -> float:
+        """Operations for a sample that it learns from, in addition to the passes through the network."""
         return 0.0
 
 
@@ -147,7 +149,7 @@ class AdversarialRegularization(Objective):
         return (self.outsiders,)
 
     @property
-    def looks(self) -> int:  # type: ignore[override]
+    def further_samples(self) -> int:  # type: ignore[override]
         return 2 * self.steps
 
     @property
@@ -162,12 +164,12 @@ class AdversarialRegularization(Objective):
         both = 2 * part, self.width // 2, self.width // 4, self.width // 8, part
         return posterior, label, both
 
-    def beside(self, step: Train, count: Count) -> float:
+    def extra_operations(self, step: Train, count: Count) -> float:
         layers = [pair for units in self.units(step.data.classes) for pair in pairwise(units)]
         weights = sum(inputs * outputs for inputs, outputs in layers)
         # Forward and backward of h on further samples; forward, and backward to its inputs, on the
         # members that the network learns from.
-        return (6 * self.looks + 4) * weights * LINEAR
+        return (6 * self.further_samples + 4) * weights * LINEAR
 
 
 class RMR(Objective):
@@ -200,7 +202,7 @@ class CSKD(Objective):
     The teacher is the same network on another member of the same class, without a gradient.
     """
 
-    looks: ClassVar = 1
+    further_samples: ClassVar = 1
 
     temperature: Annotated[float, Within(1e-9)] = 4.0  # T; the official code's
     weight: float = 1.0  # the official code's; 3 for fine-grained images
@@ -218,7 +220,7 @@ class PAST(Objective):
     """
 
     needs: ClassVar = ("reference",)
-    looks: ClassVar = 1
+    further_samples: ClassVar = 1
 
     weight: Amount = 1e-3  # lambda; not known: search 1e-4 to 1e-1 with Adam at 1e-3
 
@@ -254,7 +256,7 @@ class DPSGD(Objective):
     delta: Annotated[float, Within(1e-300, 1 - 1e-12)] = 1e-5
     group: Positive = 1  # samples that are clipped together; the published pruning code's: 64
 
-    def beside(self, step: Train, count: Count) -> float:
+    def extra_operations(self, step: Train, count: Count) -> float:
         """The weights' gradients are made twice: summed, and sample by sample."""
         network = step.data, step.model, step.frozen_until
         return count("flops", *network) + PRIVATE * count("parameters", *network)

@@ -289,10 +289,10 @@ class Train(State):
         objective, visits, whole = self.objective, self.visits(), self.forward(count)
         trained = count("flops", self.data, self.model, self.frozen_until)
         passes = objective.passes + (3.0 if self.schedule.sharpness else 0.0)  # SAM's second pass
-        learning = visits * (passes * trained + objective.beside(self, count))
+        learning = visits * (passes * trained + objective.extra_operations(self, count))
         # Frozen first parts run once, or in every epoch where augmentation changes what they see.
         if self.schedule.augment:
-            seen = visits * (1 + objective.looks)
+            seen = visits * (1 + objective.further_samples)
         else:
             seen = self.members + sum(getattr(self.design, role) for role in objective.needs)
         total = learning + seen * (whole - trained)

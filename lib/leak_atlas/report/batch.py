@@ -65,8 +65,8 @@ def reproduce(
     todo, needs = planned(asked, errors, where, whole=not run_it)
     if needs:
         wide = width(todo, where)
-        beside = EXECUTION * len(needs) + START * wide * bool(todo.jobs)
-        print(todo.preview(wide, beside), flush=True)
+        other_work = EXECUTION * len(needs) + START * wide * bool(todo.jobs)
+        print(todo.preview(wide, other_work), flush=True)
     if not (run_it and needs):
         return _failures(errors, BAD)
 

@@ -1,5 +1,5 @@
-"""What was executed, listed: the index of a run, published reports, a site of all profiles, the
-table in docs/findings.md.
+"""What was executed, listed: the index of a run, published reports, a site of all profiles, and
+docs/findings.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from leak_atlas import BadInput
 from leak_atlas.engine import files
 from leak_atlas.report import ledger, summary
 from leak_atlas.report.markup import PAGE, drawn
-from leak_atlas.report.papers import GROUPS, PAPERS, Paper
+from leak_atlas.report.papers import GROUPS, PAPERS, Paper, paper_of
 from leak_atlas.report.render import EARLIER, clean, earlier, pictures, style, write_page
 
 __all__ = ["index", "publish", "published", "refresh_findings", "results_table", "site"]
@@ -126,6 +126,7 @@ def _questions(executed: Sequence[Entry]) -> list[dict[str, Any]]:
         questions.append(
             {
                 "notebook": notebook,
+                "paper": paper_of(notebook),
                 "title": reports[0]["title"],
                 "page": reports[0]["page"],
                 "picture": reports[0]["picture"],
@@ -288,17 +289,21 @@ def _report_page(place: Path, entry: Entry) -> dict[str, Any]:
 
 
 def results_table(reports_folder: Path) -> str:
-    """What the chosen report of each paper answers, by profile; links to the indexes of all
-    claims.
-    """
-    found = [entry for entry in published(reports_folder) if entry["claims"]]
-    shown = {
-        "answers": _answers(_questions([_placed(entry, reports_folder, "") for entry in found])),
-        "profiles": list(dict.fromkeys(entry["profile"] for entry in found)),
-        "numeric": (),
-        "measured": ledger.measured,
-    }
-    return drawn("results.md", **shown, **LEGEND, **WORDS)
+    """What every published page answers, by paper and profile, as markdown for docs/findings.md."""
+    found = [
+        _placed(entry, reports_folder, entry["profile"])
+        for entry in published(reports_folder)
+        if entry["claims"]
+    ]
+    groups = groupby(_questions(found), _group)
+    return drawn(
+        "results.md",
+        groups={name: list(each) for name, each in groups},
+        profiles=list(dict.fromkeys(entry["profile"] for entry in found)),
+        interval=summary.interval,
+        **LEGEND,
+        **WORDS,
+    )
 
 
 def refresh_findings(document: Path, table: str) -> bool:

@@ -292,12 +292,12 @@ def outlined(names: Sequence[str]) -> dict[str, Look]:
 
 
 def shares(
-    pair: Sequence[np.ndarray], names: Sequence[str], beside: Sequence[Sequence[np.ndarray]]
+    pair: Sequence[np.ndarray], names: Sequence[str], every_pair: Sequence[Sequence[np.ndarray]]
 ) -> pd.DataFrame:
     """What `stairs` draws of two sets of values, named in the column `who`; bins reach over all
-    pairs `beside`.
+    pairs of `every_pair`.
     """
-    both = np.concatenate([np.ravel(values) for each in beside for values in each])
+    both = np.concatenate([np.ravel(values) for each in every_pair for values in each])
     low, high = np.quantile(both, [0.0, 0.999]) if both.size else (0.0, 1.0)
     fewest = min(np.size(values) for values in pair)
     bins = int(np.clip(np.sqrt(fewest) * 1.1, 8, 40))

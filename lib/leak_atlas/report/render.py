@@ -249,7 +249,7 @@ def write_page(folder: Path, name: str, title: str, home: str = "index.html") ->
     source = paths.NOTEBOOKS / f"{name}.py"
     if source.exists():
         shutil.copy(source, place.with_suffix(".py"))
-    beside = [place.with_suffix(kind) for kind in (".py", ".ipynb")]
+    sources = [place.with_suffix(kind) for kind in (".py", ".ipynb")]
     known = (paths.PARAMS / folder.name).is_dir()  # not what users brought, or changed by -p
     mark = earlier(node, name)
     page = html(
@@ -260,7 +260,7 @@ def write_page(folder: Path, name: str, title: str, home: str = "index.html") ->
         paper=paper_of(name),
         command=f"make reproduce PROFILE={folder.name} ONLY={name}" if known else "",
         figures=figures,
-        files=[path.name for path in beside if path.exists()],
+        files=[path.name for path in sources if path.exists()],
         earlier=EARLIER if mark else "",
     )
     files.write(place, page)

@@ -66,7 +66,7 @@ def turns(n: int, count: int, draws: torch.Generator) -> Tensor:
 
 
 def joined(first: augmentation.Tables, second: augmentation.Tables) -> augmentation.Tables:
-    """Two tables one after the other, as the tables of further looks follow those of the members."""
+    """Two tables one after the other, as the tables of further samples follow those of the members."""
     columns = zip(first, second, strict=True)
     return augmentation.Tables(*(torch.cat(pair) for pair in columns))
 
@@ -104,17 +104,17 @@ class Adversarial(Update):
         members = visits[turns(len(visits), count, draws)]
         outsiders = self.n + turns(len(self.samples) - self.n, count, draws)
         no_shift = torch.zeros(2 * count, dtype=torch.int64)
-        looks = augmentation.Tables(
+        further = augmentation.Tables(
             perm=torch.cat([members, outsiders]),
             dy=no_shift,
             dx=no_shift,
             flip=no_shift.bool(),
         )
-        return joined(super().tables(seed, epoch), looks)
+        return joined(super().tables(seed, epoch), further)
 
     def prepare(self, size: int) -> None:
         steps = self.objective.steps
-        drawn = self.beside(size).flatten(1)
+        drawn = self.further(size).flatten(1)
         self.net.eval()
         with torch.no_grad():
             posterior = self.logits(self.images(drawn, plain=True)).float().softmax(dim=1)
@@ -192,7 +192,7 @@ class SparsityTuning(Update):
         return joined(members, views._replace(perm=outsiders))
 
     def prepare(self, size: int) -> None:
-        drawn = self.beside(size)[:, 0]
+        drawn = self.further(size)[:, 0]
         with untracked(self.net):
             logits = self.logits(self.images(drawn))
             value = self.value(drawn[0], logits, self.labels(drawn[0]))
@@ -327,7 +327,7 @@ class ClassWise(Update):
 
     def value(self, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         with torch.no_grad():
-            partners = self.beside(len(labels))[:, 0]
+            partners = self.further(len(labels))[:, 0]
             teacher = self.logits(self.images(partners))
         return objectives.class_wise(self.objective, logits, teacher, labels)
 

@@ -80,7 +80,7 @@ class Update:
     """A training step on the next samples of an epoch: gather, augment, forward, backward, update,
     restore frozen values, count.
 
-    All tensors are on the data's device and keep their addresses. `order (4, 1 + looks, k)` int64
+    All tensors are on the data's device and keep their addresses. `order (4, 1 + further, k)` int64
     holds the epoch's tables (place among the samples, dy, dx, flip), where k is the longest epoch's
     number of samples; row 0 is that of the samples to learn from, the others of further samples
     that the objective looks at. `position`, `epoch` and `right` are int64 scalars, `loss` a float64
@@ -123,8 +123,8 @@ class Update:
         self.optimizer = optimizer(schedule, self.weights)
 
         device = self.data.device
-        looks = 1 + objective.looks
-        self.order = torch.zeros(4, looks, most, dtype=torch.int64, device=device)
+        rows = 1 + objective.further_samples
+        self.order = torch.zeros(4, rows, most, dtype=torch.int64, device=device)
         self.ahead = torch.arange(most, device=device)
         counts = torch.zeros(3, dtype=torch.int64, device=device)
         self.position, self.epoch, self.right = counts.unbind()
@@ -192,7 +192,7 @@ class Update:
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
         """The random numbers of an epoch, on the CPU: the tables of the members, then those of each
-        further look.
+        further sample.
         """
         if self.pool is not None:
             return self._in_order_of_pool(self.pool, seed, epoch)
@@ -280,8 +280,8 @@ class Update:
         """Changes the weights by their gradients."""
         self.optimizer.step()
 
-    def beside(self, size: int) -> Tensor:
-        """The tables `(4, looks, size)` of the further samples that the objective looks at together
+    def further(self, size: int) -> Tensor:
+        """The tables `(4, further, size)` of the further samples that the objective looks at together
         with the next `size` samples.
         """
         return self.order[:, 1:].index_select(2, self.ahead[:size] + self.position)
