@@ -189,10 +189,10 @@ points = []
 for name in order:
     setting = f"{name} ({kind[name]})" if name in kind else name
     points.append({"setting": setting, "value": with_risk[name]})
-reached = sum(with_risk[group].low > strong for group in groups)
+shown = {group: f"{with_risk[group].value:.2f}" for group in groups}
 report.against_paper(
     points,
-    title=f"{reached} of 2 groups, effort and uncertainty, correlate with risk above {strong:g}",
+    title=f"Effort correlates with risk at {shown['effort']}, uncertainty at {shown['uncertainty']}",
     xlabel="rank correlation with the true risk",
 )
 
